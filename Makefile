@@ -1,0 +1,48 @@
+# Everything starts from a bare machine with Python 3.10 or newer and make.
+PYTHON ?= python3
+CONSTRAINTS ?= constraints.txt
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
+# Tests that need the public benchmark files run when COTERIE_DATA names their folder; a folder
+# called "shared" beside the checkout is taken if there is one.
+COTERIE_DATA ?= $(wildcard $(abspath ../shared))
+export COTERIE_DATA
+
+.PHONY: help run test check format bench-startup clean
+
+help: ## Show what there is.
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+run: $(VENV)/.run ## Cluster the bundled support messages and show the result.
+	$(BIN)/coterie cluster sample --clusters 17 --method sccl --out out/sample --overwrite \
+		--set steps=24 --set batch_size=64 --set lr=3e-5 --set max_length=64
+
+test: $(VENV)/.test ## Lint, types and tests, as continuous integration runs them.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest --numprocesses auto --dist loadscope --quiet
+
+check: test
+
+format: $(VENV)/.test ## Put the code into shape.
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench-startup: $(VENV)/.test ## How long the command takes to say anything.
+	$(BIN)/python benchmarks/startup.py
+
+clean: ## Remove the environment and all outputs.
+	rm -rf $(VENV) out dist .pytest_cache .mypy_cache .ruff_cache
+
+# torch comes first and alone, so that its constraint also decides which build is taken.
+$(VENV)/.run: pyproject.toml $(CONSTRAINTS)
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) torch
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.run
+	$(PIP) --editable '.[test]'
+	@touch $@

@@ -1,0 +1,41 @@
+"""coterie turns a pile of short texts into clusters a person can use.
+
+The names below are imported when first used, so that ``import coterie`` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "SCCL": "coterie.methods",
+    "METHODS": "coterie.methods",
+    "TextClusterer": "coterie.base",
+    "TwoStep": "coterie.methods",
+    "describe": "coterie.description",
+    "load": "coterie.methods",
+    "load_dataset": "coterie.datasets",
+    "make_corpus": "coterie.corpus",
+    "make_method": "coterie.methods",
+    "read_corpus": "coterie.corpus",
+    "sample": "coterie.datasets",
+    "write_report": "coterie.report",
+}
+
+__all__ = ["__version__", *sorted(_PUBLIC)]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'coterie' has no attribute {name!r}")
+    # A sub-package may share the name of the function in it (describe): fetch the function.
+    value = getattr(importlib.import_module(_PUBLIC[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,50 @@
+"""One seed drives everything, and the global random state stays as it was.
+
+Every consumer derives its own stream from the run's seed and a path of names, so adding a
+consumer never shifts the numbers that another one draws.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import torch
+
+
+def resolve_seed(random_state: Any) -> int:
+    """Turn scikit-learn's ``random_state`` (None, int, RandomState, Generator) into one integer."""
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**32))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    return int(random_state)
+
+
+def derive_seed(seed: int, *path: str | int) -> int:
+    """A 32-bit seed of its own for the consumer named by ``path``; equal input, equal seed."""
+    key = tuple(p if isinstance(p, int) else zlib.crc32(p.encode()) for p in path)
+    return int(np.random.SeedSequence(abs(seed), spawn_key=key).generate_state(1, np.uint32)[0])
+
+
+def numpy_generator(seed: int, *path: str | int) -> np.random.Generator:
+    """A numpy generator of its own for the consumer named by ``path``."""
+    return np.random.default_rng(derive_seed(seed, *path))
+
+
+@contextmanager
+def torch_seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Seed torch inside the block and put its global state back afterwards."""
+    import torch
+
+    devices = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        yield

@@ -1,0 +1,19 @@
+"""Aliases used in signatures all over the package, nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Floats: TypeAlias = NDArray[np.floating[Any]]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+Features: TypeAlias = "dict[str, Tensor]"  # what an encoder's forward pass takes
+Terms: TypeAlias = "dict[str, Tensor]"  # named loss terms, already weighted
+Json: TypeAlias = Mapping[str, Any]

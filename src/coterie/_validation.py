@@ -1,0 +1,57 @@
+"""The only code that judges arguments; every message names the argument and the remedy."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import numbers
+from collections.abc import Iterable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from coterie._errors import MissingError, UsageError
+
+if TYPE_CHECKING:
+    import torch
+
+
+def check_integer(name: str, value: Any, minimum: int = 1) -> int:
+    """Refuse anything but an integer of at least ``minimum``."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < minimum:
+        raise UsageError(f"{name} should be an integer of at least {minimum}, got {value!r}.")
+    return int(value)
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
+    """Refuse a value outside ``choices``, and suggest the nearest one."""
+    known = list(choices)
+    if value in known:
+        return str(value)
+    near = difflib.get_close_matches(str(value), known, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise UsageError(f"{name} should be one of {', '.join(known)}; got {value!r}.{hint}")
+
+
+def check_device(device: str) -> torch.device:
+    """Resolve ``auto``, ``cpu``, ``cuda`` (or ``cuda:1``) to a device that is really there."""
+    import torch
+
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        resolved = torch.device(device)
+    except RuntimeError as error:
+        raise UsageError(f"device should be auto, cpu or cuda, got {device!r}.") from error
+    if resolved.type == "cuda" and not torch.cuda.is_available():
+        raise UsageError(f"device={device!r}: torch sees no CUDA device here; use device='cpu'.")
+    return resolved
+
+
+def need(module: str, extra: str) -> ModuleType:
+    """Import an optional package, or say which extra brings it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingError(
+            f"the package {module!r} is not installed: pip install 'coterie[{extra}]'"
+        ) from error

@@ -1,0 +1,85 @@
+"""Shared material: a small corpus, a tiny random encoder, and the benchmarks where they are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # each worker has a core; more threads would only spin
+    os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
+
+import numpy as np
+import pytest
+import torch
+
+TOPICS = {
+    "fruit": "apple pear plum cherry grape melon orchard juice ripe sweet".split(),
+    "traffic": "car truck engine road wheel brake driver bus motor fuel".split(),
+    "music": "song guitar drum chorus singer violin concert melody band tune".split(),
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run the tests that take minutes, too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("slow") and not config.getoption("--slow"):
+            item.add_marker(pytest.mark.skip(reason="takes minutes: run with --slow"))
+        if item.get_closest_marker("gpu") and not torch.cuda.is_available():
+            item.add_marker(pytest.mark.skip(reason="needs a CUDA device"))
+
+
+def make_topics(n: int, seed: int = 0) -> tuple[list[str], list[str]]:
+    """``n`` texts of six words, four of them of one topic and two of any."""
+    rng = np.random.default_rng(seed)
+    everything = [word for words in TOPICS.values() for word in words]
+    texts, truth = [], []
+    for i in range(n):
+        topic = list(TOPICS)[i % 3]
+        own = rng.choice(TOPICS[topic], 4, replace=False)
+        words = [*own, *rng.choice(everything, 2)]
+        rng.shuffle(words)
+        texts.append(" ".join(map(str, words)))
+        truth.append(topic)
+    return texts, truth
+
+
+@pytest.fixture(scope="session")
+def topics() -> tuple[list[str], list[str]]:
+    """90 texts of three topics, and the topics."""
+    return make_topics(90)
+
+
+@pytest.fixture(scope="session")
+def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sentence-transformers folder with a random two-layer BERT over the words of the topics."""
+    from sentence_transformers import SentenceTransformer
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    folder = tmp_path_factory.mktemp("tiny")
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    words += [word for topic in TOPICS.values() for word in topic]
+    (folder / "vocab.txt").write_text("\n".join(words))
+    tokenizer = BertTokenizerFast(vocab=str(folder / "vocab.txt"))
+    config = BertConfig(
+        vocab_size=len(words), hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
+        intermediate_size=64, max_position_embeddings=64,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    plain = folder / "plain"
+    BertModel(config).save_pretrained(plain)
+    tokenizer.save_pretrained(plain)
+    model = SentenceTransformer(str(plain), device="cpu")
+    model.save(str(folder / "sentence"), create_model_card=False)
+    return folder / "sentence"
+
+
+@pytest.fixture(scope="session")
+def benchmarks() -> Path:
+    """Folder with the public benchmark files; tests that need them skip where they are not."""
+    folder = os.environ.get("COTERIE_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("the benchmark files are not here: set COTERIE_DATA to their folder")
+    return Path(folder)
