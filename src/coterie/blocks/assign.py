@@ -1,0 +1,215 @@
+"""How a fitted model puts a vector into a cluster: by centers, by neighbours, or by a soft head.
+
+Each rule turns vectors into logits, one column per cluster; probabilities are their softmax and
+the label is the largest probability, so the two can never disagree. A rule is plain arrays and
+numbers, saved as safetensors and JSON.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import torch
+
+from coterie._types import Floats, Ints
+
+CHUNK = 1 << 25
+
+
+class Rule(Protocol):
+    """Turns vectors of shape (n, d) into logits of shape (n, k)."""
+
+    kind: ClassVar[str]
+
+    def logits(self, vectors: Floats) -> Floats:
+        """Unnormalised log probabilities of every cluster."""
+
+    def reordered(self, order: Ints) -> Rule:
+        """The same rule with cluster ``order[j]`` now called ``j``."""
+
+    def arrays(self) -> dict[str, Any]:
+        """The arrays to save."""
+
+    def numbers(self) -> dict[str, Any]:
+        """The plain settings to save."""
+
+
+@dataclass(frozen=True)
+class CenterRule:
+    """The nearest center wins; confidence falls with the squared distance over ``scale``."""
+
+    kind: ClassVar[str] = "centers"
+    centers: Floats
+    scale: float = 1.0
+    normalize: bool = False
+
+    def logits(self, vectors: Floats) -> Floats:
+        return -_squared_distances(self.seen(vectors), self.centers) / self.scale
+
+    def calibrated(self, vectors: Floats, confidence: float) -> CenterRule:
+        """The same rule, with ``confidence`` as the mean top probability of the vectors."""
+        distances = _squared_distances(self.seen(vectors), self.centers)
+        return replace(self, scale=scale_for(distances, confidence))
+
+    def seen(self, vectors: Floats) -> Floats:
+        """The vectors as the rule looks at them: of unit length or as they are."""
+        if not self.normalize:
+            return vectors
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.where(norms > 0, norms, 1))
+
+    def reordered(self, order: Ints) -> CenterRule:
+        return replace(self, centers=self.centers[order])
+
+    def arrays(self) -> dict[str, Any]:
+        return {"centers": self.centers}
+
+    def numbers(self) -> dict[str, Any]:
+        return {"scale": self.scale, "normalize": self.normalize}
+
+
+@dataclass(frozen=True)
+class NeighborRule:
+    """The cluster of the nearest training text wins, for clusterings that have no centers.
+
+    A training text keeps the label it was given; how sure that is, its neighbours decide: it is
+    left out when the distances to the clusters are measured.
+    """
+
+    kind: ClassVar[str] = "neighbors"
+    vectors: Floats
+    labels: Ints
+    scale: float = 1.0
+
+    def logits(self, vectors: Floats) -> Floats:
+        distances, itself = self.distances(vectors)
+        logits = np.maximum(
+            -distances / self.scale, -1e6
+        )  # a cluster of one, left out: no distance
+        known = np.flatnonzero(itself >= 0)
+        own = self.labels[itself[known]]
+        logits[known, own] = np.maximum(logits[known, own], logits[known].max(axis=1) + 1e-3)
+        return np.asarray(logits)
+
+    def distances(self, vectors: Floats) -> tuple[Floats, Ints]:
+        """Squared distance to the nearest other text of each cluster; which text each one is.
+
+        Returns
+        -------
+        distances : ndarray of shape (n, k)
+            Infinite for the cluster of a training text that has no other member.
+        itself : ndarray of shape (n,)
+            Number of the training text that the vector is, -1 if it is none.
+        """
+        order = np.argsort(self.labels, kind="stable")
+        starts = np.searchsorted(self.labels[order], np.arange(self.labels.max() + 1))
+        members = np.ascontiguousarray(self.vectors[order])
+        same = 1e-5 * float(np.square(members - members.mean(axis=0)).sum(axis=1).mean())
+        nearest, itself = [], []
+        for rows in _blocks(len(vectors), len(members)):
+            distances = _squared_distances(vectors[rows], members)
+            closest = distances.argmin(axis=1)
+            every = np.arange(len(closest))
+            known = distances[every, closest] <= same
+            distances[every[known], closest[known]] = np.inf
+            nearest.append(np.minimum.reduceat(distances, starts, axis=1))
+            itself.append(np.where(known, order[closest], -1))
+        return np.concatenate(nearest), np.concatenate(itself)
+
+    def calibrated(self, rows: Ints) -> NeighborRule:
+        """The same rule, as sure of itself as it is right about training texts it leaves out.
+
+        A text that is alone in its cluster has no other to be found by, and is not asked.
+        """
+        distances, _ = self.distances(self.vectors[rows])
+        asked = np.isfinite(distances).all(axis=1)
+        if not asked.any():
+            return self
+        right = distances[asked].argmin(axis=1) == self.labels[rows][asked]
+        return replace(self, scale=scale_for(distances[asked], float(right.mean())))
+
+    def reordered(self, order: Ints) -> NeighborRule:
+        return replace(self, labels=np.argsort(order)[self.labels])
+
+    def arrays(self) -> dict[str, Any]:
+        return {"vectors": self.vectors, "labels": self.labels}
+
+    def numbers(self) -> dict[str, Any]:
+        return {"scale": self.scale}
+
+
+@dataclass(frozen=True)
+class StudentTRule:
+    """The soft assignment of a trained clustering head, Eq. (1) of DEC."""
+
+    kind: ClassVar[str] = "student-t"
+    centers: Floats
+    alpha: float = 1.0
+
+    def logits(self, vectors: Floats) -> Floats:
+        distances = _squared_distances(vectors, self.centers)
+        return np.asarray(-(self.alpha + 1) / 2 * np.log1p(distances / self.alpha))
+
+    def reordered(self, order: Ints) -> StudentTRule:
+        return replace(self, centers=self.centers[order])
+
+    def arrays(self) -> dict[str, Any]:
+        return {"centers": self.centers}
+
+    def numbers(self) -> dict[str, Any]:
+        return {"alpha": self.alpha}
+
+
+RULES: dict[str, type[Any]] = {rule.kind: rule for rule in (CenterRule, NeighborRule, StudentTRule)}
+
+
+def probabilities(logits: Floats) -> Floats:
+    """Softmax of each row; computed in float64, so that rows sum to one to the last digit."""
+    shifted = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
+
+
+def scale_for(distances: Floats, confidence: float) -> float:
+    """Scale at which the mean top probability of ``softmax(-distances / scale)`` is given.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n, k)
+    confidence : float
+        Between ``1 / k`` and 1; what lies outside is moved inside.
+
+    Returns
+    -------
+    float
+        Found by bisection: the mean top probability falls as the scale grows.
+    """
+    distances = distances.astype(np.float64)
+    k = distances.shape[1]
+    confidence = float(np.clip(confidence, 1 / k + 1e-3, 1 - 1e-3))
+    typical = float(distances.mean())
+    if k == 1 or typical <= 0:
+        return 1.0
+    low, high = typical * 1e-6, typical * 1e6
+    for _ in range(60):
+        middle = float(np.sqrt(low * high))
+        if probabilities(-distances / middle).max(axis=1).mean() > confidence:
+            low = middle
+        else:
+            high = middle
+    return middle
+
+
+def _squared_distances(a: Floats, b: Floats) -> Floats:
+    shift = b.mean(axis=0)  # distances do not change, digits are saved
+    a, b = a - shift, b - shift
+    squares = np.square(a).sum(axis=1)[:, None] + np.square(b).sum(axis=1)[None, :]
+    # torch's matrix product uses all cores; numpy's may not.
+    product: Floats = (torch.from_numpy(a) @ torch.from_numpy(b).T).numpy()
+    return np.asarray(np.maximum(squares - 2 * product, 0))
+
+
+def _blocks(n: int, width: int) -> list[slice]:
+    rows = max(1, CHUNK // max(width, 1))
+    return [slice(first, first + rows) for first in range(0, max(n, 1), rows)]

@@ -1,0 +1,187 @@
+"""K-means behind one call: scikit-learn or faiss on the CPU, torch on the GPU.
+
+The torch version exists for what the other two lack: it stays on the device, is deterministic
+there (sums by matrix product, not by atomic additions), and its spherical form keeps centers at
+unit length. Clusters that run empty are moved to the points that fit worst.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from coterie._types import Floats, Ints
+from coterie._validation import need
+
+Backend = Literal["auto", "sklearn", "faiss", "torch"]
+CHUNK = 1 << 26  # most entries of a distance matrix held at a time
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """Centers, the nearest center of every row, and the weighted sum of squared distances."""
+
+    centers: Floats
+    labels: Ints
+    inertia: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class KMeans:
+    """Lloyd's algorithm from k-means++ starts; the best of ``n_init`` by inertia is returned.
+
+    Parameters
+    ----------
+    n_clusters : int
+    seed : int
+    n_init : int, default=10
+    max_iter : int, default=300
+    tol : float, default=1e-4
+        Stop when the centers move by less than this share of the mean variance.
+    spherical : bool, default=False
+        Work on unit vectors and keep the centers at unit length (cosine similarity).
+    backend : {"auto", "sklearn", "faiss", "torch"}, default="auto"
+        "auto" takes torch for data on a GPU and for the spherical form, scikit-learn otherwise:
+        faiss starts at random points instead of k-means++ and ends 1 to 2 % higher in inertia
+        with 150 clusters.
+    """
+
+    n_clusters: int
+    seed: int
+    n_init: int = 10
+    max_iter: int = 300
+    tol: float = 1e-4
+    spherical: bool = False
+    backend: Backend = "auto"
+
+    def __call__(self, x: Floats | Tensor, weights: Floats | None = None) -> Clustering:
+        """Cluster the rows of ``x``, row ``i`` counting ``weights[i]`` times."""
+        tensor = torch.as_tensor(x, dtype=torch.float32)
+        if self.spherical:
+            tensor = torch.nn.functional.normalize(tensor, dim=1)
+        backend = self.backend
+        if backend == "auto":
+            backend = "torch" if self.spherical or tensor.is_cuda else "sklearn"
+        weight = None if weights is None else np.asarray(weights, dtype=np.float32)
+        if backend == "torch":
+            centers = self._torch(tensor, weight)
+        elif backend == "faiss":
+            centers = self._faiss(tensor.cpu().numpy(), weight)
+        else:
+            centers = self._sklearn(tensor.cpu().numpy(), weight)
+        return _finish(tensor, centers.to(tensor.device), weight)
+
+    def _sklearn(self, x: Floats, weights: Floats | None) -> Tensor:
+        from sklearn.cluster import KMeans as Reference
+
+        model = Reference(
+            self.n_clusters,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            random_state=self.seed % 2**32,
+        ).fit(x, sample_weight=weights)
+        return self._unit(torch.from_numpy(model.cluster_centers_.astype(np.float32)))
+
+    def _faiss(self, x: Floats, weights: Floats | None) -> Tensor:
+        faiss = need("faiss", "faiss")
+        model = faiss.Kmeans(
+            x.shape[1],
+            self.n_clusters,
+            niter=min(self.max_iter, 50),
+            nredo=self.n_init,
+            seed=self.seed % 2**31,
+            spherical=self.spherical,
+            min_points_per_centroid=1,
+            max_points_per_centroid=len(x),  # by default faiss looks at 256 points per center
+        )
+        model.train(np.ascontiguousarray(x), weights=weights)
+        return self._unit(torch.from_numpy(np.array(model.centroids)))
+
+    def _torch(self, x: Tensor, weights: Floats | None) -> Tensor:
+        weight = torch.ones(len(x)) if weights is None else torch.from_numpy(weights)
+        weight = weight.to(x.device)
+        generator = torch.Generator(device=x.device).manual_seed(self.seed)
+        mean = (weight @ x) / weight.sum()
+        tolerance = self.tol * float((weight @ (x - mean).square()).mean() / weight.sum())
+        best, lowest = x[: self.n_clusters], math.inf
+        for _ in range(self.n_init):
+            centers = self._unit(_plus_plus(x, weight, self.n_clusters, generator))
+            for _ in range(self.max_iter):
+                labels, distances = nearest(x, centers)
+                moved = self._unit(_means(x, weight, labels, distances, centers))
+                shift = float((moved - centers).square().sum())
+                centers = moved
+                if shift <= tolerance:
+                    break
+            inertia = float(weight @ nearest(x, centers)[1])
+            if inertia < lowest:
+                best, lowest = centers, inertia
+        return best
+
+    def _unit(self, centers: Tensor) -> Tensor:
+        return torch.nn.functional.normalize(centers, dim=1) if self.spherical else centers
+
+
+def nearest(x: Tensor, centers: Tensor) -> tuple[Tensor, Tensor]:
+    """Index of the nearest center of each row and the squared distance to it, in chunks."""
+    labels, distances = [], []
+    half = centers.square().sum(dim=1) / 2
+    for block in x.split(max(1, CHUNK // len(centers))):
+        score, label = (block @ centers.T - half).max(dim=1)
+        labels.append(label)
+        distances.append((block.square().sum(dim=1) - 2 * score).clamp(min=0))
+    return torch.cat(labels), torch.cat(distances)
+
+
+def _finish(x: Tensor, centers: Tensor, weights: Floats | None) -> Clustering:
+    labels, distances = nearest(x, centers)
+    weight = 1.0 if weights is None else torch.from_numpy(weights).to(x.device)
+    return Clustering(
+        centers=centers.cpu().numpy(),
+        labels=labels.cpu().numpy(),
+        inertia=float((distances * weight).sum()),
+    )
+
+
+def _plus_plus(x: Tensor, weight: Tensor, k: int, generator: torch.Generator) -> Tensor:
+    """Greedy k-means++: of a few candidates drawn by squared distance keep the best."""
+    trials = 2 + int(math.log(k))
+    chosen = [x[torch.multinomial(weight, 1, generator=generator)]]
+    squares = x.square().sum(dim=1)
+    closest = _to_point(x, squares, chosen[0])[:, 0]
+    for _ in range(1, k):
+        mass = (closest * weight).clamp(min=1e-20)  # all at zero: any point will do
+        candidates = torch.multinomial(mass, trials, replacement=True, generator=generator)
+        reduced = torch.minimum(_to_point(x, squares, x[candidates]), closest[:, None])
+        pick = (weight @ reduced).argmin()
+        closest = reduced[:, pick]
+        chosen.append(x[candidates[pick]][None])
+    return torch.cat(chosen)
+
+
+def _to_point(x: Tensor, squares: Tensor, points: Tensor) -> Tensor:
+    distances = squares[:, None] + points.square().sum(dim=1) - 2 * x @ points.T
+    return distances.clamp(min=0)  # (n, trials)
+
+
+def _means(x: Tensor, weight: Tensor, labels: Tensor, distances: Tensor, centers: Tensor) -> Tensor:
+    """Weighted mean of each cluster; empty ones move to the points farthest from their center."""
+    k = len(centers)
+    sums = torch.zeros_like(centers)
+    sizes = torch.zeros(k, device=x.device)
+    rows = max(1, CHUNK // k)
+    for block, w, label in zip(x.split(rows), weight.split(rows), labels.split(rows), strict=True):
+        member = torch.nn.functional.one_hot(label, k).to(x.dtype) * w[:, None]
+        sums += member.T @ block
+        sizes += member.sum(dim=0)
+    empty = torch.nonzero(sizes == 0)[:, 0]
+    if len(empty):
+        far = distances.topk(len(empty)).indices
+        sums[empty], sizes[empty] = x[far], 1.0
+    return sums / sizes[:, None]

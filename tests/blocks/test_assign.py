@@ -1,0 +1,132 @@
+"""Rules that turn vectors into clusters: consistent, saved and restored, calibrated."""
+
+import numpy as np
+import pytest
+import torch
+
+from coterie.blocks.assign import (
+    RULES,
+    CenterRule,
+    NeighborRule,
+    StudentTRule,
+    probabilities,
+    scale_for,
+)
+from coterie.blocks.student_t import log_assignment
+
+
+def cloud(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % 3
+    centers = 4 * np.eye(3, 5)
+    return (centers[labels] + rng.normal(size=(n, 5))).astype(np.float32), labels
+
+
+def rules() -> list:
+    x, labels = cloud()
+    centers = np.stack([x[labels == i].mean(axis=0) for i in range(3)])
+    return [
+        CenterRule(centers, 2.0),
+        CenterRule(centers / np.linalg.norm(centers, axis=1, keepdims=True), 0.5, normalize=True),
+        NeighborRule(x, labels, 1.5),
+        StudentTRule(centers, 2.0),
+    ]
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.kind)
+def test_saving_and_restoring_gives_the_same_logits(rule) -> None:
+    again = RULES[rule.kind](**rule.arrays(), **rule.numbers())
+    x, _ = cloud(20, seed=1)
+    np.testing.assert_array_equal(rule.logits(x), again.logits(x))
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.kind)
+def test_reordering_permutes_the_columns(rule) -> None:
+    x, _ = cloud(20, seed=1)
+    order = np.array([2, 0, 1])
+    np.testing.assert_allclose(rule.reordered(order).logits(x), rule.logits(x)[:, order], rtol=1e-5)
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.kind)
+def test_one_vector_alone_gets_what_it_gets_in_a_crowd(rule) -> None:
+    x, _ = cloud(20, seed=1)
+    alone = np.concatenate([rule.logits(x[i : i + 1]) for i in range(20)])
+    np.testing.assert_allclose(alone, rule.logits(x), rtol=1e-3, atol=1e-4)
+
+
+def test_center_logits_by_hand() -> None:
+    rule = CenterRule(np.array([[0.0, 0], [3, 4]], dtype=np.float32), 5.0)
+    np.testing.assert_allclose(
+        rule.logits(np.zeros((1, 2), dtype=np.float32)), [[0, -5]], atol=1e-6
+    )
+
+
+def test_student_rule_is_the_assignment_of_the_head() -> None:
+    x, _ = cloud(10)
+    mu = x[:4]
+    expected = log_assignment(torch.from_numpy(x), torch.from_numpy(mu), 3.0).exp().numpy()
+    np.testing.assert_allclose(probabilities(StudentTRule(mu, 3.0).logits(x)), expected, atol=1e-5)
+
+
+def test_training_texts_keep_their_label_under_the_neighbor_rule() -> None:
+    x, labels = cloud()
+    labels = np.random.default_rng(5).permutation(labels)  # a clustering that makes no sense
+    rule = NeighborRule(x, labels)
+    np.testing.assert_array_equal(rule.logits(x).argmax(axis=1), labels)
+
+
+def test_new_vectors_go_to_the_cluster_of_the_nearest_training_text() -> None:
+    x, labels = cloud()
+    new, _ = cloud(30, seed=7)
+    nearest = ((new[:, None] - x[None]) ** 2).sum(axis=2).argmin(axis=1)
+    np.testing.assert_array_equal(
+        NeighborRule(x, labels).logits(new).argmax(axis=1), labels[nearest]
+    )
+
+
+def test_a_training_text_is_no_witness_for_itself() -> None:
+    x, labels = cloud()
+    odd = labels.copy()
+    odd[0] = 2  # in the middle of cluster 0
+    surest = probabilities(NeighborRule(x, odd).logits(x[:1]))
+    assert surest[0, 2] < 0.6  # it keeps its label, but barely
+
+
+def test_a_text_alone_in_its_cluster_has_finite_logits() -> None:
+    x, _ = cloud(4)
+    rule = NeighborRule(x, np.arange(4))
+    logits = rule.logits(x)
+    assert np.isfinite(logits).all()
+    np.testing.assert_array_equal(logits.argmax(axis=1), np.arange(4))
+    assert rule.calibrated(np.arange(4)) == rule  # nobody to ask
+
+
+@pytest.mark.parametrize("confidence", [0.4, 0.6, 0.95])
+def test_calibration_reaches_the_confidence_asked_for(confidence: float) -> None:
+    distances = np.random.default_rng(0).uniform(0, 9, size=(200, 6))
+    scale = scale_for(distances, confidence)
+    reached = probabilities(-distances / scale).max(axis=1).mean()
+    assert reached == pytest.approx(confidence, abs=1e-3)
+
+
+def test_calibration_survives_impossible_wishes() -> None:
+    assert np.isfinite(scale_for(np.random.default_rng(0).uniform(size=(9, 3)), 0.0))
+    assert scale_for(np.zeros((5, 2)), 0.7) == 1.0
+    assert scale_for(np.ones((5, 1)), 0.7) == 1.0
+
+
+def test_neighbor_calibration_is_the_share_of_texts_found_by_others() -> None:
+    x, labels = cloud(90)
+    rule = NeighborRule(x, labels).calibrated(np.arange(90))
+    distances = ((x[:, None] - x[None]) ** 2).sum(axis=2)
+    np.fill_diagonal(distances, np.inf)
+    right = (labels[distances.argmin(axis=1)] == labels).mean()
+    left_out, _ = rule.distances(x)
+    assert probabilities(-left_out / rule.scale).max(axis=1).mean() == pytest.approx(
+        right, abs=2e-3
+    )
+
+
+def test_probabilities_sum_to_one_even_for_huge_logits() -> None:
+    p = probabilities(np.array([[1e4, -1e4, 0.0], [0.0, 0.0, 0.0]], dtype=np.float32))
+    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=0, atol=1e-15)

@@ -1,0 +1,65 @@
+"""Agglomerative clustering: against scipy, with weights, and in bounded memory."""
+
+import numpy as np
+import pytest
+from scipy.cluster.hierarchy import fcluster, linkage
+from sklearn.metrics import adjusted_rand_score
+
+from coterie.blocks import linkage as module
+from coterie.blocks.linkage import MatrixSpace, VectorSpace, agglomerate, chain, memory_needed
+
+
+def points(n: int, d: int = 6, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(n, d)).astype(np.float32)
+
+
+@pytest.mark.parametrize("method", ["average", "ward"])
+@pytest.mark.parametrize("kind", [MatrixSpace, VectorSpace])
+@pytest.mark.parametrize("k", [1, 2, 9, 80])
+def test_equals_scipy(method: str, kind: type, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MATRIX_BYTES", 1 << 40 if kind is MatrixSpace else 0)
+    x = points(80)
+    metric = "cosine" if method == "average" else "euclidean"
+    expected = fcluster(linkage(x, method, metric), k, "maxclust")
+    assert adjusted_rand_score(expected, agglomerate(x, k, method)) == 1
+
+
+@pytest.mark.parametrize("method", ["average", "ward"])
+def test_merge_heights_equal_scipy(method: str) -> None:
+    x = points(40, seed=1)
+    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+    metric = "cosine" if method == "average" else "euclidean"
+    expected = np.sort(linkage(x, method, metric)[:, 2])
+    space = VectorSpace(unit if method == "average" else x, np.ones(40), method)
+    heights = np.sort([height for height, _, _ in chain(space, 40)])
+    if method == "ward":
+        heights = np.sqrt(heights)  # ours are squares
+    np.testing.assert_allclose(heights, expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize("method", ["average", "ward"])
+@pytest.mark.parametrize("limit", [0, 1 << 40])
+def test_weights_are_repetitions(method: str, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MATRIX_BYTES", limit)
+    x = points(30, seed=2)
+    weights = np.random.default_rng(3).integers(1, 5, size=30)
+    repeated = np.repeat(np.arange(30), weights)
+    labels = agglomerate(x, 5, method, weights.astype(np.float32))
+    whole = agglomerate(x[repeated], 5, method)
+    assert adjusted_rand_score(whole, labels[repeated]) == 1
+
+
+def test_labels_run_from_zero_and_each_is_used() -> None:
+    labels = agglomerate(points(25), 7)
+    assert sorted(set(labels.tolist())) == list(range(7))
+
+
+def test_zero_rows_and_equal_rows_are_fine() -> None:
+    x = np.concatenate([np.zeros((3, 4)), np.ones((3, 4)), np.eye(4)]).astype(np.float32)
+    labels = agglomerate(x, 3)
+    assert len(set(labels[3:6].tolist())) == 1
+
+
+def test_memory_is_bounded() -> None:
+    assert memory_needed(20_000, 384) <= 2 << 30
+    assert memory_needed(1_000_000, 384) <= 12 * 384 * 1_000_000
