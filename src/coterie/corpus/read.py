@@ -1,0 +1,248 @@
+"""Reading CSV, TSV, JSON lines, Parquet and plain text, from a file or from standard input."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from coterie._errors import DataError, UsageError
+from coterie._validation import check_choice
+from coterie.corpus.columns import check_column, pick_text_column
+from coterie.corpus.corpus import Corpus, Note, build
+
+FORMATS = ("auto", "csv", "tsv", "jsonl", "parquet", "txt")
+SUFFIXES = {
+    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl",
+    ".json": "jsonl", ".parquet": "parquet", ".pq": "parquet", ".txt": "txt", ".text": "txt",
+}  # fmt: skip
+FIELD_LIMIT = 2**31 - 1  # the csv module refuses fields over 128 kB unless told otherwise
+
+
+def read_corpus(
+    source: str | Path,
+    *,
+    text_column: str | None = None,
+    id_column: str | None = None,
+    format: str = "auto",
+    encoding: str = "utf-8",
+) -> Corpus:
+    """Read a file (or ``-`` for standard input) into a corpus.
+
+    Parameters
+    ----------
+    source : str or Path
+    text_column, id_column : str, optional
+        Default for the text: a column with a usual name, else the one with the longest texts.
+    format : {"auto", "csv", "tsv", "jsonl", "parquet", "txt"}, default="auto"
+        "auto" goes by the file name; standard input is taken as CSV when a column is named, as
+        JSON lines when it begins with a brace, and as one text a line otherwise.
+    encoding : str, default="utf-8"
+        UTF-8 and UTF-16 byte order marks are recognised in any case.
+    """
+    table, notes = read_table(source, format=format, encoding=encoding, named=text_column)
+    chosen = pick_text_column(table, text_column)
+    if id_column is not None:
+        check_column(table, id_column, "--id-column")
+    return build(table, chosen, id_column, notes)
+
+
+def read_table(
+    source: str | Path, *, format: str = "auto", encoding: str = "utf-8", named: str | None = None
+) -> tuple[pa.Table, list[Note]]:
+    """Read all columns of a file; ``named`` is a column the caller expects, a hint for stdin."""
+    check_choice("--format", format, FORMATS)
+    name, data = _bytes(source)
+    if format == "auto":
+        format = _guess_format(name, data, named)
+    if not data.strip():
+        raise DataError(f"{name} is empty: there is nothing to read.")
+    if format == "parquet":
+        return _parquet(data, name), []
+    text = _decode(data, encoding, name)
+    if format == "jsonl":
+        return _jsonl(text, name), []
+    if format == "txt":
+        return _lines(text), []
+    return _delimited(text, name, format)
+
+
+def _bytes(source: str | Path) -> tuple[str, bytes]:
+    if str(source) == "-":
+        return "standard input", sys.stdin.buffer.read()
+    path = Path(source)
+    if not path.exists():
+        raise UsageError(f"there is no file {path}.")
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; name a file in it.")
+    return str(path), path.read_bytes()
+
+
+def _guess_format(name: str, data: bytes, named: str | None) -> str:
+    suffix = Path(name).suffix.lower()
+    if suffix in SUFFIXES:
+        return SUFFIXES[suffix]
+    if suffix in {".xlsx", ".xls", ".ods"}:
+        raise UsageError(f"{name} is a spreadsheet; save it as CSV (UTF-8) and give that file.")
+    if name != "standard input":
+        raise UsageError(
+            f"{name}: the suffix {suffix!r} tells no format; add --format with one of "
+            f"{', '.join(FORMATS[1:])}."
+        )
+    if data[:4] == b"PAR1":
+        return "parquet"
+    if data.lstrip()[:1] in (b"{", b"["):
+        return "jsonl"
+    return "csv" if named else "txt"
+
+
+def _decode(data: bytes, encoding: str, name: str) -> str:
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        encoding = "utf-16"
+    elif data[:3] == b"\xef\xbb\xbf":
+        encoding = "utf-8-sig"
+    try:
+        return data.decode(encoding)
+    except LookupError as error:
+        raise UsageError(f"--encoding: {encoding!r} is not an encoding Python knows.") from error
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"{name}, line {line}: the byte 0x{data[error.start]:02x} is not {encoding}. The file "
+            "was probably saved on Windows: try --encoding cp1252, or save it as UTF-8."
+        ) from error
+
+
+def _delimited(text: str, name: str, format: str) -> tuple[pa.Table, list[Note]]:
+    delimiter = "\t" if format == "tsv" else _delimiter(text)
+    notes = []
+    if format == "csv" and delimiter != ",":
+        notes.append(Note("delimiter", 0, (), f"fields are separated by {delimiter!r}"))
+    try:
+        rows = list(_rows(text, delimiter, csv.QUOTE_MINIMAL))
+    except csv.Error as error:
+        if format != "tsv":
+            raise DataError(f"{name}, {error}") from error
+        rows = list(_rows(text, delimiter, csv.QUOTE_NONE))  # most TSV files do not quote
+    header, body = _header(rows[0][1]), rows[1:]
+    while body and not body[-1][1]:
+        body.pop()  # blank lines at the end of the file
+    filled = [(line, row or [""] * len(header)) for line, row in body]
+    ragged = [(i, line, len(row)) for i, (line, row) in enumerate(filled, 1)
+              if len(row) != len(header)]  # fmt: skip
+    if ragged:
+        row, line, fields = ragged[0]
+        raise DataError(
+            f"{name}: row {row} (line {line}) has {fields} fields where the header has "
+            f"{len(header)}; so have {len(ragged) - 1} more rows. Put double quotes around texts "
+            f"that hold {delimiter!r}; for a file of one text a line add --format txt."
+        )
+    columns = {n: [row[i] for _, row in filled] for i, n in enumerate(header)}
+    return pa.table({n: pa.array(v, pa.string()) for n, v in columns.items()}), notes
+
+
+def _delimiter(text: str) -> str:
+    """Comma, unless the header has none and has semicolons or tabs instead."""
+    header = text.split("\n", 1)[0]
+    if "," in header:
+        return ","
+    return next((mark for mark in (";", "\t", "|") if mark in header), ",")
+
+
+def _rows(text: str, delimiter: str, quoting: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line number, fields); errors name the line on which the row begins."""
+    limit = csv.field_size_limit(FIELD_LIMIT)
+    reader = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=delimiter,
+        quoting=quoting,  # type: ignore[arg-type]
+        strict=True,
+    )
+    line = 1
+    try:
+        for row in reader:
+            yield line, row
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise csv.Error(
+            f"line {line}: {error}. A quote inside a quoted text must be doubled, and every "
+            "opening quote needs a closing one."
+        ) from error
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _header(fields: list[str]) -> list[str]:
+    """Unique, non-empty column names."""
+    names = [field.strip() or f"column_{i}" for i, field in enumerate(fields, 1)]
+    seen: Counter[str] = Counter()
+    unique = []
+    for name in names:
+        seen[name] += 1
+        unique.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return unique
+
+
+def _jsonl(text: str, name: str) -> pa.Table:
+    records: list[dict[str, Any]] = []
+    whole = _try_json(text) if text.lstrip().startswith("[") else None
+    if isinstance(whole, list):
+        pairs = list(enumerate(whole, 1))
+    else:
+        pairs = []
+        for line, content in enumerate(text.split("\n"), 1):
+            if content.strip():
+                value = _try_json(content)
+                if value is None and content.strip() != "null":
+                    raise DataError(f"{name}, line {line}: this is not JSON: {content[:60]!r}")
+                pairs.append((line, value))
+    for line, value in pairs:
+        record = {"text": value} if isinstance(value, str) else value
+        if not isinstance(record, dict):
+            raise DataError(f"{name}, line {line}: expected an object or a text, got {value!r}.")
+        records.append(record)
+    names = list(dict.fromkeys(key for record in records for key in record))
+    return pa.table({n: _column([record.get(n) for record in records]) for n in names})
+
+
+def _try_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return None
+
+
+def _column(values: list[Any]) -> pa.Array:
+    """An Arrow array of the values' own type, or of JSON texts when types are mixed."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
+        safe = [v if v is None or isinstance(v, str) else json.dumps(v) for v in values]
+        return pa.array([_encodable(v) for v in safe], pa.string())
+
+
+def _encodable(value: str | None) -> str | None:
+    return None if value is None else value.encode("utf-8", "replace").decode("utf-8")
+
+
+def _lines(text: str) -> pa.Table:
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    if lines[-1] == "":
+        lines.pop()
+    return pa.table({"text": pa.array(lines, pa.string())})
+
+
+def _parquet(data: bytes, name: str) -> pa.Table:
+    import pyarrow.parquet
+
+    try:
+        return pyarrow.parquet.read_table(io.BytesIO(data))
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{name} is not a Parquet file: {error}") from error
