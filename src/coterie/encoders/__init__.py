@@ -1,0 +1,22 @@
+"""Encoders: text in, vectors out; each is one torch module that methods can train."""
+
+from coterie.encoders.base import Encoder
+from coterie.encoders.items import Items, RaggedTokens, Rows
+from coterie.encoders.load import load_encoder, load_saved
+from coterie.encoders.locate import DEFAULT
+from coterie.encoders.sentence import Pooling, SentenceEncoder
+from coterie.encoders.vectors import BagOfWords, VectorEncoder
+
+__all__ = [
+    "DEFAULT",
+    "BagOfWords",
+    "Encoder",
+    "Items",
+    "Pooling",
+    "RaggedTokens",
+    "Rows",
+    "SentenceEncoder",
+    "VectorEncoder",
+    "load_encoder",
+    "load_saved",
+]

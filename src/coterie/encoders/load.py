@@ -1,0 +1,101 @@
+"""From a name, a folder or an object to an encoder, fresh or as saved with a model."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from pathlib import Path
+from typing import Any
+
+from coterie._errors import DataError, UsageError
+from coterie.encoders.base import Encoder
+from coterie.encoders.locate import locate, pointer_to
+from coterie.encoders.sentence import Pooling, SentenceEncoder, without_bars
+from coterie.encoders.vectors import BagOfWords, VectorEncoder, load_vector_encoder
+
+log = logging.getLogger(__name__)
+
+
+def load_encoder(
+    spec: Any,
+    *,
+    max_length: int = 128,
+    normalize: bool | None = None,
+    pooling: Pooling = "auto",
+    seed: int = 0,
+) -> Encoder:
+    """Make the encoder that ``spec`` names.
+
+    Parameters
+    ----------
+    spec : str, Encoder or SentenceTransformer
+        "precomputed", "tfidf", "tfidf-svd", "bow", a folder, a hub name in the local cache, or
+        "hub:NAME" to allow a download. Objects are copied, never changed.
+    max_length, normalize, pooling
+        For sentence encoders, see :class:`SentenceEncoder`.
+    seed : int, default=0
+        For the SVD.
+    """
+    if isinstance(spec, Encoder):
+        return copy.deepcopy(spec)
+    if spec == "precomputed":
+        return VectorEncoder()
+    if spec in {"tfidf", "tfidf-svd", "bow"}:
+        weighting = "counts" if spec == "bow" else "tfidf"
+        return BagOfWords(weighting, svd=100 if spec == "tfidf-svd" else None, seed=seed)
+    if not isinstance(spec, (str, Path)):
+        if type(spec).__name__ != "SentenceTransformer":
+            raise UsageError(f"encoder should be a name, a folder or an encoder, got {spec!r}.")
+        model, pointer = copy.deepcopy(spec), None
+    else:
+        folder = locate(str(spec))
+        model, pointer = _load_model(folder), pointer_to(str(spec), folder)
+    encoder = SentenceEncoder(
+        model, max_length=max_length, normalize=normalize, pooling=pooling, pointer=pointer
+    )
+    return encoder.eval()
+
+
+def load_saved(folder: Path, settings: dict[str, Any]) -> Encoder:
+    """Load the encoder of a saved model: from its folder, or from where its pointer leads."""
+    if settings["kind"] != SentenceEncoder.kind:
+        return load_vector_encoder(folder)
+    options = {key: settings[key] for key in ("max_length", "normalize", "pooling")}
+    pointer = settings.get("pointer")
+    if pointer is None:
+        return SentenceEncoder(_load_model(folder), **options)
+    source = locate(pointer["name"])
+    found = pointer_to(pointer["name"], source)
+    if found["weights_sha256"] != pointer["weights_sha256"]:
+        raise DataError(
+            f"the encoder {pointer['name']!r} on this machine has other weights than the one the "
+            "model was made with; save the model with include_encoder=True where it was made."
+        )
+    return SentenceEncoder(_load_model(source), pointer=pointer, **options)
+
+
+def saved_settings(encoder: Encoder, pooling: str) -> dict[str, Any]:
+    """What :func:`load_saved` has to know besides the folder."""
+    if not isinstance(encoder, SentenceEncoder):
+        return {"kind": encoder.kind}
+    return {
+        "kind": encoder.kind,
+        "max_length": encoder.max_length,
+        "normalize": encoder.normalize,
+        "pooling": pooling,
+        "pointer": encoder.pointer(),
+    }
+
+
+def _load_model(folder: Path) -> Any:
+    """Load a sentence-transformers folder in float32, quietly and without running its code."""
+    from sentence_transformers import SentenceTransformer
+
+    with without_bars():
+        return SentenceTransformer(
+            str(folder),
+            device="cpu",
+            trust_remote_code=False,
+            local_files_only=True,
+            model_kwargs={"dtype": "float32"},
+        )

