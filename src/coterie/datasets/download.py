@@ -1,0 +1,102 @@
+"""Fetching a data set from its public address: resumed, checked, converted."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+
+from coterie._errors import DataError, MissingError
+from coterie._files import atomic_path
+from coterie._progress import Progress, Silent
+from coterie._validation import check_choice
+from coterie.datasets.cards import CARDS
+from coterie.datasets.convert import convert
+from coterie.datasets.files import default_folder
+
+log = logging.getLogger(__name__)
+
+BLOCK = 1 << 16
+TIMEOUT = 30.0
+
+
+def get_dataset(
+    name: str,
+    folder: Path | None = None,
+    *,
+    urls: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """Download a data set into ``folder`` and return the path of its CSV.
+
+    Parameters
+    ----------
+    name : str
+        One of ``CARDS``.
+    folder : Path, optional
+        Default: ``COTERIE_DATA``, else a cache folder of the user.
+    urls : sequence of str, optional
+        Mirrors of the source files, in the card's order; the checksum stays the same.
+    progress : Progress, optional
+    """
+    card = CARDS[check_choice("data set", name, CARDS)]
+    folder = folder or default_folder()
+    target = folder / card.file
+    if target.exists() and _digest(target.read_bytes()) == card.sha256:
+        log.info("%s is already there", target)
+        return target
+    parts = [
+        fetch(url, folder / f".{card.file}.{number}.part", progress or Silent())
+        for number, url in enumerate(urls or card.urls)
+    ]
+    content = convert(card.format, [part.read_bytes() for part in parts])
+    if _digest(content) != card.sha256:
+        for part in parts:
+            part.unlink(missing_ok=True)
+        raise DataError(
+            f"what {card.address} gave for {name!r} is not the known data (sha256 "
+            f"{_digest(content)[:12]}..., expected {card.sha256[:12]}...); nothing was kept."
+        )
+    with atomic_path(target) as temporary:
+        temporary.write_bytes(content)
+    for part in parts:
+        part.unlink(missing_ok=True)
+    return target
+
+
+def fetch(url: str, part: Path, progress: Progress) -> Path:
+    """Download ``url`` to ``part``, continuing what an earlier attempt left there."""
+    part.parent.mkdir(parents=True, exist_ok=True)
+    have = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+            resumed = answer.status == 206
+            have = have if resumed else 0
+            total = have + int(answer.headers.get("Content-Length") or 0)
+            progress.start("download", max(total, 1), have)
+            with part.open("ab" if resumed else "wb") as file:
+                while block := answer.read(BLOCK):
+                    file.write(block)
+                    have += len(block)
+                    progress.advance(have)
+            progress.stop()
+    except urllib.error.HTTPError as error:
+        if error.code == 416:  # everything is there already
+            return part
+        raise MissingError(f"{url} answered {error.code} {error.reason}.") from error
+    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+        reason = getattr(error, "reason", error)
+        raise MissingError(
+            f"{url} could not be reached ({reason}). Without a network, put the file into a folder "
+            "yourself and name the folder with --data or COTERIE_DATA; what was downloaded so far "
+            "is kept and will be continued."
+        ) from error
+    return part
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

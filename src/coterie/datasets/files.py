@@ -1,0 +1,91 @@
+"""Finding data sets on this machine, checking them, and reading them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from coterie._errors import DataError, MissingError
+from coterie._files import sha256_file
+from coterie._validation import check_choice
+from coterie.corpus import Corpus, read_corpus
+from coterie.datasets.cards import CARDS, PAIRS, Card
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Texts with their true labels, which are for scoring alone."""
+
+    card: Card
+    path: Path
+    texts: list[str]
+    labels: list[str]
+
+
+def default_folder() -> Path:
+    """``COTERIE_DATA``, else a cache folder of the user."""
+    if folder := os.environ.get("COTERIE_DATA"):
+        return Path(folder)
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "coterie" / "data"
+
+
+def locate_dataset(name: str, folder: Path | None = None) -> Path | None:
+    """Path of a data set's CSV, or None if it is not on this machine."""
+    card = CARDS[check_choice("data set", name, CARDS)]
+    return _search(card.file, folder)
+
+
+def load_dataset(name: str, folder: str | Path | None = None) -> Dataset:
+    """Read a benchmark from a data folder, after checking that it is the known one."""
+    card = CARDS[check_choice("data set", name, CARDS)]
+    path = _search(card.file, Path(folder) if folder is not None else None)
+    if path is None:
+        raise MissingError(
+            f"the data set {name!r} is not in {folder or default_folder()}; name the folder that "
+            f"holds {card.file} with --data or COTERIE_DATA, or run: coterie datasets get {name}"
+        )
+    _check(path, card.sha256)
+    reader = csv.DictReader(io.StringIO(path.read_text("utf-8"), newline=""))
+    rows = [(row["text"], row["label"]) for row in reader]
+    return Dataset(card, path, [text for text, _ in rows], [label for _, label in rows])
+
+
+def find_pairs(name: str, kind: str, folder: str | Path | None = None) -> Path:
+    """Path of the published augmentations of a benchmark, such as "contextual10" or "eda"."""
+    kinds = [k for dataset, k in PAIRS if dataset == name]
+    pairs = PAIRS[name, check_choice(f"views of {name!r}", kind, kinds)]
+    path = _search(pairs.file, Path(folder) if folder is not None else None)
+    if path is None:
+        raise MissingError(
+            f"{pairs.file} (from {pairs.source}) is not in {folder or default_folder()}; name its "
+            "folder with --data or COTERIE_DATA."
+        )
+    _check(path, pairs.sha256)
+    return path
+
+
+def sample() -> Corpus:
+    """The bundled support messages: columns id, date, channel, message and theme."""
+    source = resources.files("coterie") / "sample" / "support.csv"
+    with resources.as_file(source) as path:
+        return read_corpus(path, text_column="message", id_column="id")
+
+
+def _search(file: str, folder: Path | None) -> Path | None:
+    """Look in the folder itself, and in ``data`` and ``augmented`` in or beside it."""
+    top = folder or default_folder()
+    places = [top, top / "data", top / "augmented", top.parent / "augmented"]
+    return next((place / file for place in places if (place / file).exists()), None)
+
+
+def _check(path: Path, sha256: str) -> None:
+    if sha256_file(path) != sha256:
+        raise DataError(
+            f"{path} is not the known file of that name (its sha256 differs); move it away and "
+            "fetch it anew."
+        )

@@ -1,0 +1,33 @@
+"""The bundled messages: too hard for counted words, not for meaning."""
+
+import numpy as np
+import pytest
+
+from coterie import TwoStep, sample
+from coterie.metrics import nmi
+
+
+@pytest.fixture(scope="module")
+def scores() -> dict[str, float]:
+    corpus = sample()
+    themes = np.array(corpus.table.column("theme").to_pylist())
+    scored = themes != "none"
+    out = {}
+    for encoder in ("tfidf", "bow", "all-MiniLM-L6-v2"):
+        labels = TwoStep(17, encoder=encoder, random_state=0).fit(corpus.texts).labels_
+        out[encoder] = nmi(themes[scored], labels[scored])
+    return out
+
+
+def test_counted_words_are_clearly_below_meaning(scores: dict[str, float]) -> None:
+    assert max(scores["tfidf"], scores["bow"]) < 0.5 * scores["all-MiniLM-L6-v2"]
+
+
+def test_meaning_finds_most_of_the_themes(scores: dict[str, float]) -> None:
+    assert scores["all-MiniLM-L6-v2"] > 0.45
+
+
+def test_messages_are_written_out_not_made_from_a_frame() -> None:
+    texts = [text.lower() for text in set(sample().texts) if text]
+    openings = [" ".join(text.split()[:4]) for text in texts if len(text.split()) > 4]
+    assert len(set(openings)) > 0.97 * len(openings)
