@@ -1,0 +1,18 @@
+"""The one training loop: stages as data, and all that every method needs around them."""
+
+from coterie.engine.checkpoint import Checkpoint
+from coterie.engine.data import Batch, TrainingData
+from coterie.engine.history import History
+from coterie.engine.loop import Run, train
+from coterie.engine.stage import Stage, steps_for
+
+__all__ = [
+    "Batch",
+    "Checkpoint",
+    "History",
+    "Run",
+    "Stage",
+    "TrainingData",
+    "steps_for",
+    "train",
+]

@@ -1,0 +1,140 @@
+"""Saving the state of a training run so that it continues to the identical result."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from coterie._errors import DataError
+from coterie._files import read_json, replace_folder, write_json
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class State:
+    """Where a run stands: the network, the optimiser, and how many steps are done."""
+
+    net: nn.Module
+    stage: int = 0
+    step: int = 0
+    optimizer: torch.optim.Optimizer | None = None
+    labels: Tensor | None = None  # of the last refresh, for the stop rule
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Checkpoint:
+    """A folder with the newest state of one run.
+
+    Parameters
+    ----------
+    folder : Path
+    fingerprint : str
+        Names the run (settings and data); a checkpoint of another run is refused.
+    every : float, default=60.0
+        Seconds between two checkpoints at ends of epochs. A checkpoint holds three copies of all
+        weights, so with short epochs writing each of them would cost more than training.
+    """
+
+    def __init__(self, folder: Path, fingerprint: str, every: float = 60.0) -> None:
+        self.folder = folder
+        self.fingerprint = fingerprint
+        self.every = every
+        self.last = time.monotonic()
+
+    def due(self) -> bool:
+        """Whether enough time has passed since the last one."""
+        return time.monotonic() - self.last >= self.every
+
+    def save(self, state: State, device: torch.device) -> None:
+        """Write the state; the former checkpoint is replaced only when the new one is whole."""
+        from safetensors.torch import save_file
+
+        tensors = {f"net.{k}": v for k, v in state.net.state_dict().items()}
+        tensors |= _optimizer_tensors(state.optimizer)
+        tensors["random.cpu"] = torch.get_rng_state()
+        if device.type == "cuda":
+            tensors["random.cuda"] = torch.cuda.get_rng_state(device)
+        if state.labels is not None:
+            tensors["labels"] = state.labels
+
+        def fill(folder: Path) -> None:
+            # Copies, since safetensors refuses tensors that share memory (tied weights).
+            copies = {k: v.detach().cpu().clone().contiguous() for k, v in tensors.items()}
+            save_file(copies, folder / "state.safetensors")
+            facts = {"fingerprint": self.fingerprint, "stage": state.stage, "step": state.step}
+            write_json(folder / "state.json", facts | {"history": state.rows})
+
+        replace_folder(self.folder, fill)
+        self.last = time.monotonic()
+        log.info("checkpoint after step %d of stage %d", state.step, state.stage)
+
+    def load(self) -> Saved | None:
+        """Read the checkpoint, or nothing if there is none."""
+        from safetensors.torch import load_file
+
+        if not (self.folder / "state.json").exists():
+            return None
+        facts = read_json(self.folder / "state.json")
+        if facts["fingerprint"] != self.fingerprint:
+            raise DataError(
+                f"the checkpoint in {self.folder} belongs to another run (other data, method or "
+                "settings); give the same ones, or another folder."
+            )
+        tensors = load_file(self.folder / "state.safetensors")
+        return Saved(facts["stage"], facts["step"], facts["history"], tensors)
+
+    def clear(self) -> None:
+        """Remove the checkpoint, when the run is over."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@dataclass
+class Saved:
+    """A checkpoint as read from disk."""
+
+    stage: int
+    step: int
+    rows: list[dict[str, Any]]
+    tensors: dict[str, Tensor]
+
+    def restore_net(self, net: nn.Module) -> None:
+        """Put the weights back."""
+        net.load_state_dict(self._part("net."))
+
+    def restore_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+        """Put the optimiser's moments back; its parameter groups are those of the stage."""
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in self._part("optimizer.").items():
+            number, key = name.split(".", 1)
+            state.setdefault(int(number), {})[key] = tensor
+        groups = optimizer.state_dict()["param_groups"]
+        optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+    def restore_random(self, device: torch.device) -> None:
+        """Continue the stream of random numbers where it stood."""
+        torch.set_rng_state(self.tensors["random.cpu"])
+        if device.type == "cuda" and "random.cuda" in self.tensors:
+            torch.cuda.set_rng_state(self.tensors["random.cuda"], device)
+
+    def labels(self, device: torch.device) -> Tensor | None:
+        """Labels of the last refresh."""
+        labels = self.tensors.get("labels")
+        return None if labels is None else labels.to(device)
+
+    def _part(self, prefix: str) -> dict[str, Tensor]:
+        return {k.removeprefix(prefix): v for k, v in self.tensors.items() if k.startswith(prefix)}
+
+
+def _optimizer_tensors(optimizer: torch.optim.Optimizer | None) -> dict[str, Tensor]:
+    if optimizer is None:
+        return {}
+    state = optimizer.state_dict()["state"]
+    return {f"optimizer.{i}.{k}": v for i, part in state.items() for k, v in part.items()}

@@ -1,0 +1,206 @@
+"""The training loop, the only place in the package that calls ``backward()``."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+from coterie._progress import Progress, Silent
+from coterie._random import derive_seed, torch_seeded
+from coterie._validation import check_choice
+from coterie.engine.checkpoint import Checkpoint, Saved, State
+from coterie.engine.data import Batches, TrainingData
+from coterie.engine.history import History, Meter
+from coterie.engine.interrupt import asked_to_stop
+from coterie.engine.stage import Stage
+
+log = logging.getLogger(__name__)
+
+PRECISIONS = {"float32": None, "bfloat16": torch.bfloat16}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """The circumstances of a training run, the same for all its stages.
+
+    Parameters
+    ----------
+    batch_size, seed : int
+    device : torch.device
+    precision : {"auto", "float32", "bfloat16"}, default="auto"
+        Of the encoder; heads and losses are always float32. "auto" is bfloat16 on a GPU.
+    log_every : int, default=10
+        Steps between two readings of the loss terms; on a GPU a reading makes the host wait.
+    progress : Progress
+    checkpoint : Checkpoint, optional
+    history : History
+    """
+
+    batch_size: int
+    seed: int
+    device: torch.device
+    precision: str = "auto"
+    log_every: int = 10
+    progress: Progress = field(default_factory=Silent)
+    checkpoint: Checkpoint | None = None
+    history: History = field(default_factory=History)
+
+    def encoder_dtype(self) -> torch.dtype | None:
+        """Precision of the encoder in training; None is float32."""
+        check_choice("precision", self.precision, ["auto", *PRECISIONS])
+        if self.precision == "auto":
+            return torch.bfloat16 if self.device.type == "cuda" else None
+        return PRECISIONS[self.precision]
+
+
+def train(net: nn.Module, data: TrainingData, stages: Sequence[Stage], run: Run) -> History:
+    """Run the stages in order, from the newest checkpoint if there is one.
+
+    ``net`` has a child ``encoder``; it is on ``run.device`` and is changed in place.
+    """
+    saved = run.checkpoint.load() if run.checkpoint is not None else None
+    run.history.restart(saved.rows if saved is not None else [])
+    encoder: Any = net.encoder
+    encoder.compute_dtype = run.encoder_dtype()
+    with (
+        torch_seeded(derive_seed(run.seed, "train"), run.device),
+        asked_to_stop(run.checkpoint is not None) as asked,
+    ):
+        for number, stage in enumerate(stages):
+            if saved is not None and number < saved.stage:
+                continue
+            resumed = saved if saved is not None and number == saved.stage else None
+            _StageLoop(net, data, stage, run, number, asked).go(resumed)
+        if saved is not None and saved.stage >= len(stages):  # only the last checkpoint was left
+            saved.restore_net(net)
+    net.eval()
+    return run.history
+
+
+class _StageLoop:
+    """One stage at work: holds what its steps share."""
+
+    def __init__(
+        self,
+        net: nn.Module,
+        data: TrainingData,
+        stage: Stage,
+        run: Run,
+        number: int,
+        asked: Callable[[], bool],
+    ) -> None:
+        self.net, self.data, self.stage, self.run, self.asked = net, data, stage, run, asked
+        self.state = State(net, stage=number, rows=run.history.rows)
+        self.batches = Batches(len(data), run.batch_size, run.seed, stage.name)
+        self.meter = Meter()
+        self.begun = time.monotonic()
+
+    def go(self, saved: Saved | None) -> None:
+        """Train from the start of the stage or from where a checkpoint left it."""
+        stage, state, run = self.stage, self.state, self.run
+        if saved is not None:
+            saved.restore_net(self.net)
+            saved.restore_random(run.device)
+            state.step, state.labels = saved.step, saved.labels(run.device)
+        if state.step == 0 and stage.setup is not None:
+            stage.setup(self.net, self._vectors())
+        state.optimizer = optimizer = self._make_optimizer()
+        if saved is not None and state.step > 0:
+            saved.restore_optimizer(optimizer)
+        self.net.train()
+        run.progress.start(stage.name, stage.steps, state.step)
+        try:
+            while state.step < stage.steps and not self._step(optimizer):
+                pass
+        finally:
+            run.progress.stop()
+        if run.checkpoint is not None and stage.steps > 0:
+            state.stage, state.step, state.optimizer, state.labels = state.stage + 1, 0, None, None
+            run.checkpoint.save(state, run.device)
+
+    def _step(self, optimizer: torch.optim.Optimizer) -> bool:
+        """Train on one batch; return whether the stop rule ends the stage."""
+        stage, run = self.stage, self.run
+        rows = self.batches.rows(self.state.step)
+        terms = stage.loss(self.net, self.data.batch(rows, stage.views, run.device))
+        loss = torch.stack(list(terms.values())).sum()
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        if stage.clip is not None:
+            nn.utils.clip_grad_norm_(self.net.parameters(), stage.clip)
+        optimizer.step()
+        self.meter.add(terms)
+        self.state.step += 1
+        self._log()
+        stopped = self._refresh()
+        self._save()
+        return stopped
+
+    def _log(self) -> None:
+        step, values = self.state.step, None
+        if step % self.run.log_every == 0 or step == self.stage.steps:
+            values = self.meter.read(f"stage {self.stage.name!r}, step {step}")
+            self.run.history.add(self._row(terms=values))
+        self.run.progress.advance(step, values)
+
+    def _row(self, **more: Any) -> dict[str, Any]:
+        step = self.state.step
+        return {
+            "stage": self.stage.name,
+            "step": step,
+            "epoch": round(step / self.batches.per_epoch, 3),
+            "seconds": round(time.monotonic() - self.begun, 3),
+            **more,
+        }
+
+    def _refresh(self) -> bool:
+        stage, state = self.stage, self.state
+        if not stage.refresh_every or state.step % stage.refresh_every:
+            return False
+        vectors = self._vectors()
+        if stage.refresh is not None:
+            with torch.no_grad():
+                stage.refresh(self.net, vectors)
+        if stage.labels is None:
+            return False
+        with torch.no_grad():
+            labels = stage.labels(self.net, vectors)
+        if state.labels is None:
+            state.labels = labels
+            return False
+        changed = float((labels != state.labels).float().mean())
+        state.labels = labels
+        self.run.history.add(self._row(changed=round(changed, 6)))
+        if changed >= stage.stop_below:
+            return False
+        log.info("stage %r stops: %.3f %% of labels changed", stage.name, 100 * changed)
+        return True
+
+    def _save(self) -> None:
+        checkpoint, state = self.run.checkpoint, self.state
+        if checkpoint is None:
+            return
+        asked = self.asked()
+        if asked or (self.batches.ends_epoch(state.step - 1) and checkpoint.due()):
+            checkpoint.save(state, self.run.device)
+        if asked:
+            raise KeyboardInterrupt
+
+    def _vectors(self) -> torch.Tensor:
+        encoder: Any = self.net.encoder
+        return self.data.vectors(encoder, self.run.device, Silent())
+
+    def _make_optimizer(self) -> torch.optim.Optimizer:
+        """Adam over the children the stage names; all others are frozen."""
+        self.net.requires_grad_(False)
+        groups = []
+        for child, lr in self.stage.lr.items():
+            part = self.net.get_submodule(child).requires_grad_(True)
+            groups.append({"params": list(part.parameters()), "lr": lr})
+        return torch.optim.Adam(groups, fused=True)

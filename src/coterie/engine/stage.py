@@ -1,0 +1,61 @@
+"""One phase of training, as data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from coterie._types import Terms
+from coterie.engine.data import Batch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """What to minimise, for how long, and which parts move how fast.
+
+    Parameters
+    ----------
+    name : str
+    steps : int
+        Batches to train on.
+    loss : callable (net, batch) -> dict of str to Tensor
+        Named loss terms, already weighted; the loop minimises their sum and logs each.
+    lr : mapping of str to float
+        Learning rate per child module of the network; a child not named stays frozen.
+    views : tuple of int, default=(0,)
+        Which view of a text each part of a batch holds: ``(0, 1, 2)`` for the original and two
+        augmentations, ``(0, 0)`` for the same text under two dropout masks.
+    setup : callable (net, vectors) -> None, optional
+        Runs once before the first step with the vectors of all texts, shape (n, d).
+    refresh : callable (net, vectors) -> None, optional
+        Runs every ``refresh_every`` steps, for targets that look at the whole corpus.
+    labels : callable (net, vectors) -> Tensor, optional
+        Current labels; with ``stop_below`` they decide when the stage is over.
+    refresh_every : int, default=0
+        In steps; 0 is never.
+    stop_below : float, default=0.0
+        End the stage when a smaller share of labels changed between two refreshes.
+    clip : float, optional
+        Largest norm of the gradient.
+    """
+
+    name: str
+    steps: int
+    loss: Callable[[Any, Batch], Terms]
+    lr: Mapping[str, float]
+    views: tuple[int, ...] = (0,)
+    setup: Callable[[Any, Tensor], None] | None = None
+    refresh: Callable[[Any, Tensor], None] | None = None
+    labels: Callable[[Any, Tensor], Tensor] | None = None
+    refresh_every: int = 0
+    stop_below: float = 0.0
+    clip: float | None = None
+
+
+def steps_for(epochs: float, n: int, batch_size: int) -> int:
+    """How many batches make ``epochs`` passes over ``n`` texts, the last short batch counted."""
+    return math.ceil(epochs * math.ceil(n / batch_size))
