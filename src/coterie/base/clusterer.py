@@ -1,0 +1,260 @@
+"""The estimator that every method extends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import nn
+
+from coterie._errors import UsageError
+from coterie._types import Floats, Ints
+from coterie._validation import check_choice, check_device, check_integer
+from coterie.base import storage
+from coterie.base.fitting import Facts, fit
+from coterie.base.inputs import Inputs, read_texts, read_vectors
+from coterie.blocks.assign import CenterRule, Rule, probabilities
+from coterie.blocks.kmeans import KMeans
+from coterie.encoders import DEFAULT, Pooling
+from coterie.engine import Stage
+
+Self = TypeVar("Self", bound="TextClusterer")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TextClusterer(ClusterMixin, TransformerMixin, BaseEstimator):
+    """Base of all methods: texts (or vectors) in, one cluster per text out.
+
+    A method overrides :meth:`build`, :meth:`stages` and :meth:`finish` if it trains, and
+    :meth:`start` if it does not start from k-means. Clusters are numbered by size, 0 being the
+    largest; texts without a word get -1 and probabilities of zero.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Honoured exactly.
+    encoder : str, Path, Encoder or SentenceTransformer, default="all-MiniLM-L6-v2"
+        A name, a folder, "tfidf", "tfidf-svd", "bow", or "precomputed" if X is an array of
+        vectors. "hub:NAME" allows a download; nothing else does.
+    max_length : int, default=128
+        Tokens read of each text.
+    pooling : {"auto", "mean", "cls"}, default="auto"
+        How token vectors become one; "auto" is as the encoder's folder says.
+    normalize : bool, optional
+        Vectors of unit length; default: as the encoder's folder says.
+    batch_size : int, default=256
+        Texts per training step.
+    n_init : int, default=10
+        Starts of k-means; the best by inertia is kept.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+    precision : {"auto", "float32", "bfloat16"}, default="auto"
+        Of the encoder in training; "auto" is bfloat16 on a GPU, float32 elsewhere.
+    random_state : int, Generator, RandomState or None, default=None
+        Drives everything; the global random state is left alone.
+    guard : bool, default=True
+        Return the start solution if training collapsed or tore similar texts apart.
+    verbose : int, default=0
+        1 shows progress on stderr.
+    checkpoint : str or Path, optional
+        Folder for checkpoints; a fit that finds one there continues it.
+    checkpoint_every : float, default=60.0
+        Seconds between checkpoints at ends of epochs; there is always one per stage.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+    n_clusters_ : int
+    encoder_ : Encoder
+    rule_ : Rule
+        How vectors become labels.
+    distinct_vectors_ : ndarray of shape (n_distinct, d)
+        Vectors of the different texts; ``vectors_`` and ``probabilities_`` spread them to all.
+    rows_ : ndarray of shape (n_samples,)
+        Number of each text among the different ones; -1 for texts without a word.
+    start_labels_ : ndarray of shape (n_samples,)
+        The clustering before training.
+    guard_ : Verdict or None
+        What the start guard saw; None if nothing was trained.
+    history_ : History
+        Loss terms over the training.
+    seed_ : int
+    seconds_ : dict of str to float
+        Time spent by phase.
+    """
+
+    name: ClassVar[str]
+    citation: ClassVar[str] = ""
+    presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {}}
+
+    n_clusters: int = field(default=8, kw_only=False)
+    encoder: Any = DEFAULT
+    max_length: int = 128
+    pooling: Pooling = "auto"
+    normalize: bool | None = None
+    batch_size: int = 256
+    n_init: int = 10
+    device: str = "auto"
+    precision: str = "auto"
+    random_state: Any = None
+    guard: bool = True
+    verbose: int = 0
+    checkpoint: str | Path | None = None
+    checkpoint_every: float = 60.0
+
+    @classmethod
+    def from_preset(cls: type[Self], preset: str, **parameters: Any) -> Self:
+        """The method with a named set of parameters, such as "paper" or "official-code"."""
+        check_choice("preset", preset, cls.presets)
+        return cls(**{**cls.presets[preset], **parameters})
+
+    # What a method may override ------------------------------------------------------------
+
+    def check_parameters(self) -> None:
+        """Refuse impossible parameters; called at the start of ``fit``."""
+        check_integer("n_clusters", self.n_clusters)
+        check_integer("batch_size", self.batch_size)
+        check_integer("max_length", self.max_length, 3)
+        check_integer("n_init", self.n_init)
+
+    def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
+        """Cluster the distinct texts before training; row ``i`` counts ``weights[i]`` times."""
+        return kmeans_rule(self, vectors, weights, seed)
+
+    def build(self, encoder: nn.Module, start: Rule) -> nn.Module:
+        """The network to train; its child ``encoder`` is the encoder."""
+        raise NotImplementedError(f"{type(self).__name__} has stages but no network")
+
+    def stages(self, facts: Facts) -> list[Stage]:
+        """The training; an empty list trains nothing."""
+        return []
+
+    def finish(self, net: nn.Module, vectors: Floats, weights: Floats, seed: int) -> Rule:
+        """Cluster the distinct texts after training."""
+        return self.start(vectors, weights, seed)
+
+    # What users call -----------------------------------------------------------------------
+
+    def fit(self: Self, X: Any, y: Any = None, *, views: Any = None) -> Self:
+        """Cluster the texts ``X``.
+
+        Parameters
+        ----------
+        X : list of str, ndarray, Series, DataFrame, Arrow array; or array of shape (n, d)
+            Texts, or vectors with ``encoder="precomputed"``.
+        y : ignored
+        views : sequence of lists of str, optional
+            Augmented texts, row by row; overrides the parameter ``views`` where there is one.
+        """
+        self.check_parameters()
+        fit(self, X, views)
+        return self
+
+    def predict(self, X: Any) -> Ints:
+        """Cluster of each text; -1 for texts without a word."""
+        inputs, logits = self._logits(X)
+        return np.asarray(_spread(probabilities(logits).argmax(axis=1), inputs, -1))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of each cluster; rows sum to one, those of empty texts are zero."""
+        inputs, logits = self._logits(X)
+        return np.asarray(_spread(probabilities(logits), inputs, 0.0))
+
+    def transform(self, X: Any) -> Floats:
+        """Vector of each text; zero for texts without a word."""
+        check_is_fitted(self, "rule_")
+        inputs = self._inputs(X)
+        return np.asarray(_spread(self.encoder_.encode(inputs.items), inputs, 0.0))
+
+    def save(self, folder: str | Path, *, include_encoder: bool = False) -> None:
+        """Write the fitted model as a folder of safetensors and JSON.
+
+        Parameters
+        ----------
+        folder : str or Path
+        include_encoder : bool, default=False
+            Put the encoder into the folder even if it was not trained; otherwise an unchanged one
+            is named, with a digest of its weights, and must be there when the model is loaded.
+        """
+        check_is_fitted(self, "rule_")
+        storage.save(self, Path(folder), include_encoder=include_encoder)
+
+    @classmethod
+    def load(cls: type[Self], folder: str | Path) -> Self:
+        """Read a model back; it predicts the same labels."""
+        model = storage.load(cls, Path(folder))
+        if not isinstance(model, cls):
+            raise UsageError(f"{folder} holds another method than {cls.__name__}.")
+        return model
+
+    # Inside ----------------------------------------------------------------------------------
+
+    @property
+    def cluster_centers_(self) -> Floats:
+        """Centers of the clusters, where the method has any."""
+        centers: Floats = self.rule_.arrays()["centers"]
+        return centers
+
+    @property
+    def vectors_(self) -> Floats:
+        """Vectors of the training texts, shape (n_samples, d); zero for texts without a word."""
+        check_is_fitted(self, "distinct_vectors_")
+        return self._to_samples(self.distinct_vectors_)
+
+    @property
+    def probabilities_(self) -> Floats:
+        """Probabilities of the training texts, shape (n_samples, n_clusters)."""
+        check_is_fitted(self, "distinct_vectors_")
+        return self._to_samples(probabilities(self.rule_.logits(self.distinct_vectors_)))
+
+    def _to_samples(self, values: Floats) -> Floats:
+        out = values[self.rows_]
+        out[self.rows_ < 0] = 0
+        return out
+
+    def _inputs(self, X: Any) -> Inputs:
+        if self.encoder_.kind != "precomputed":
+            return read_texts(self.encoder_, X)
+        checked = validate_data(self, X, dtype=np.float32, reset=False)
+        return read_vectors(self.encoder_, checked)
+
+    def _logits(self, X: Any) -> tuple[Inputs, Floats]:
+        check_is_fitted(self, "rule_")
+        inputs = self._inputs(X)
+        return inputs, self.rule_.logits(self.encoder_.encode(inputs.items))
+
+    def _parameters(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        texts = not (isinstance(self.encoder, str) and self.encoder == "precomputed")
+        tags.input_tags.string = texts
+        tags.input_tags.two_d_array = not texts
+        tags.input_tags.one_d_array = texts
+        tags.no_validation = texts
+        tags.non_deterministic = self.random_state is None
+        return tags
+
+
+def kmeans_rule(
+    model: TextClusterer, vectors: Floats, weights: Floats, seed: int, *, spherical: bool = False
+) -> CenterRule:
+    """K-means on the model's device."""
+    kmeans = KMeans(
+        n_clusters=model.n_clusters, seed=seed, n_init=model.n_init, spherical=spherical
+    )
+    found = kmeans(torch.from_numpy(vectors).to(check_device(model.device)), weights)
+    return CenterRule(found.centers, normalize=spherical)
+
+
+def _spread(values: Any, inputs: Inputs, empty: float) -> Any:
+    """Values of distinct items back to all rows; rows without a text get ``empty``."""
+    out = np.full((len(inputs.filled), *values.shape[1:]), empty, dtype=values.dtype)
+    out[inputs.filled] = values[inputs.views[0]]
+    return out

@@ -1,0 +1,53 @@
+"""How sure a clustering may be of itself, found without labels.
+
+Confidence should say how likely a text is to meet the same companions again. For k-means that is
+measured: two halves of the texts are clustered apart, each clustering is applied to all texts,
+and the share on which both agree becomes the mean confidence. For clusterings without centers,
+every text is looked up among the others, and the share that lands in its own cluster is taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from coterie._random import derive_seed, numpy_generator
+from coterie._types import Floats
+from coterie.blocks.assign import CenterRule, NeighborRule, Rule
+from coterie.blocks.kmeans import KMeans, nearest
+from coterie.metrics import accuracy
+
+ROWS = 5000  # texts looked at; more change the scale by less than its own spread
+
+
+def calibrate(rule: Rule, vectors: Floats, seed: int, device: torch.device) -> Rule:
+    """The rule with probabilities that mean something; labels do not change."""
+    rows = np.arange(len(vectors))
+    if len(vectors) > ROWS:
+        rows = np.sort(numpy_generator(seed, "calibrate").choice(len(vectors), ROWS, replace=False))
+    if isinstance(rule, NeighborRule):
+        return rule.calibrated(rows)
+    if isinstance(rule, CenterRule) and len(rule.centers) > 1:
+        agreement = split_half_agreement(rule.seen(vectors), len(rule.centers), seed, device)
+        return rule.calibrated(vectors[rows], agreement)
+    return rule
+
+
+def split_half_agreement(
+    vectors: Floats, n_clusters: int, seed: int, device: torch.device
+) -> float:
+    """Share of texts that k-means on two halves of them puts into matching clusters."""
+    shuffled = numpy_generator(seed, "halves").permutation(len(vectors))
+    halves = shuffled[::2], shuffled[1::2]
+    if min(map(len, halves)) < n_clusters:
+        halves = shuffled, shuffled  # too few texts: only the starts of k-means differ
+    x = torch.from_numpy(vectors).to(device)
+    kmeans = KMeans(n_clusters=n_clusters, seed=0, n_init=1)
+    labels = []
+    for number, half in enumerate(halves):
+        found = replace(kmeans, seed=derive_seed(seed, "half", number))(x[torch.from_numpy(half)])
+        centers = torch.from_numpy(found.centers).to(device)
+        labels.append(nearest(x, centers)[0].cpu().numpy())
+    return accuracy(labels[0], labels[1])

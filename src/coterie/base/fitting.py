@@ -1,0 +1,235 @@
+"""How a method is fitted: start solution, training, labels, guard. Plain functions, in order."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from sklearn.utils.validation import validate_data
+
+from coterie._errors import DataError, TrainingError
+from coterie._files import plain
+from coterie._progress import Progress, make_progress
+from coterie._random import derive_seed, resolve_seed, torch_seeded
+from coterie._types import Floats, Ints
+from coterie._validation import check_device
+from coterie.base.confidence import calibrate
+from coterie.base.guard import Guard, Verdict
+from coterie.base.inputs import Inputs, read_texts, read_vectors
+from coterie.blocks.assign import Rule, probabilities
+from coterie.encoders import Encoder, load_encoder
+from coterie.engine import Checkpoint, History, Run, TrainingData, train
+
+if TYPE_CHECKING:
+    from coterie.base.clusterer import TextClusterer
+
+log = logging.getLogger(__name__)
+
+UNLIKE = {"device", "verbose", "checkpoint", "checkpoint_every"}  # do not change the result
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a method may know when it plans its training: never a label.
+
+    Attributes
+    ----------
+    n : int
+        Texts that are not empty.
+    n_views : int
+        1 if there are no augmentations.
+    seed : int
+        For random choices between the steps.
+    """
+
+    n: int
+    n_views: int
+    seed: int
+
+
+def fit(model: TextClusterer, X: Any, views: Any) -> None:
+    """Fit ``model`` and set its attributes."""
+    Fitting(model, X, views).go()
+
+
+class Fitting:
+    """One fit: what its phases share."""
+
+    def __init__(self, model: TextClusterer, X: Any, views: Any) -> None:
+        self.model = model
+        self.seed = resolve_seed(model.random_state)
+        self.device = check_device(model.device)
+        self.progress: Progress = make_progress(model.verbose)
+        self.seconds: dict[str, float] = {}
+        self.history = History(file=_history_file(model))
+        with self.phase("prepare"):
+            self.encoder, self.inputs = self._read(X, views)
+        self._check_enough()
+
+    def go(self) -> None:
+        """Run the phases and hand the results to the model."""
+        model, inputs = self.model, self.inputs
+        items = inputs.items.to(self.device)
+        distinct = np.arange(inputs.n_distinct)
+        weights = np.bincount(inputs.views[0], minlength=len(distinct)).astype(np.float32)
+        with self.phase("encode"):
+            self.encoder.to(self.device)
+            vectors = self.encoder.encode(items, distinct, progress=self.progress)
+        with self.phase("start"):
+            start = model.start(vectors, weights, derive_seed(self.seed, "start"))
+            start_labels = labels_of(start, vectors)
+        n_views, n = inputs.views.shape
+        stages = model.stages(Facts(n, n_views, derive_seed(self.seed, "stages")))
+        rule, verdict, net = start, None, None
+        if stages:
+            guard = Guard(vectors, start_labels, model.n_clusters, self.seed)
+            before = copy.deepcopy(self.encoder).cpu()
+            data = TrainingData(items, inputs.views)
+            rule, verdict, net, vectors = self._train(stages, data, start, weights, guard, vectors)
+            if verdict.fired and model.guard:
+                self.encoder = before.to(self.device)
+        self._hand_over(rule, vectors, start_labels, verdict, net)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Count the seconds of a phase."""
+        begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = round(time.perf_counter() - begun, 3)
+
+    def _read(self, X: Any, views: Any) -> tuple[Encoder, Inputs]:
+        model = self.model
+        encoder = load_encoder(
+            model.encoder,
+            max_length=model.max_length,
+            normalize=model.normalize,
+            pooling=model.pooling,
+            seed=derive_seed(self.seed, "encoder"),
+        )
+        if encoder.kind == "precomputed":
+            checked = validate_data(model, X, dtype=np.float32, ensure_min_samples=2)
+            return encoder, read_vectors(encoder, checked)
+        views = getattr(model, "views", None) if views is None else views
+        return encoder, read_texts(encoder, X, views, learn=True)
+
+    def _check_enough(self) -> None:
+        k, distinct, rows = self.model.n_clusters, self.inputs.n_distinct, len(self.inputs.filled)
+        if distinct < k:
+            raise DataError(
+                f"n_clusters={k} but there are only {distinct} different texts (n_samples={rows}); "
+                f"ask for at most {distinct} clusters."
+            )
+
+    def _train(
+        self,
+        stages: list[Any],
+        data: TrainingData,
+        start: Rule,
+        weights: Floats,
+        guard: Guard,
+        vectors: Floats,
+    ) -> tuple[Rule, Verdict, torch.nn.Module, Floats]:
+        model = self.model
+        with torch_seeded(derive_seed(self.seed, "build"), self.device):
+            self.encoder.make_trainable()
+            net = model.build(self.encoder, start).to(self.device)
+        trained, rule = vectors, start
+        try:
+            with self.phase("train"):
+                train(net, data, stages, self._run())
+            with self.phase("finish"):
+                distinct = np.arange(len(vectors))
+                trained = self.encoder.encode(data.items, distinct, progress=self.progress)
+                rule = model.finish(net, trained, weights, derive_seed(self.seed, "finish"))
+            verdict = guard.judge(labels_of(rule, trained))
+        except TrainingError as error:
+            verdict = guard.judge(None, str(error))
+        if verdict.fired and model.guard:
+            log.warning("the start solution is returned: %s", verdict.reason)
+            return start, verdict, net, vectors
+        if verdict.final is None:
+            raise TrainingError(verdict.reason)
+        return rule, verdict, net, trained
+
+    def _run(self) -> Run:
+        model = self.model
+        checkpoint = None
+        if model.checkpoint is not None:
+            checkpoint = Checkpoint(
+                Path(model.checkpoint), self._fingerprint(), model.checkpoint_every
+            )
+        return Run(
+            batch_size=model.batch_size,
+            seed=self.seed,
+            device=self.device,
+            precision=model.precision,
+            progress=self.progress,
+            checkpoint=checkpoint,
+            history=self.history,
+        )
+
+    def _fingerprint(self) -> str:
+        """Digest of everything that decides the result: method, parameters, seed and inputs."""
+        settings = {k: v for k, v in self.model._parameters().items() if k not in UNLIKE}
+        digest = hashlib.sha256(self.model.name.encode())
+        digest.update(json.dumps(settings, sort_keys=True, default=plain).encode())
+        digest.update(str(self.seed).encode() + self.inputs.views.tobytes())
+        digest.update(self.inputs.items.lengths.tobytes())
+        return digest.hexdigest()
+
+    def _hand_over(
+        self,
+        rule: Rule,
+        vectors: Floats,
+        start_labels: Ints,
+        verdict: Verdict | None,
+        net: torch.nn.Module | None,
+    ) -> None:
+        model, rows = self.model, self.inputs.views[0]
+        sizes = np.bincount(labels_of(rule, vectors)[rows], minlength=model.n_clusters)
+        ordered = rule.reordered(np.argsort(-sizes, kind="stable"))
+        with self.phase("calibrate"):
+            ordered = calibrate(ordered, vectors, self.seed, self.device)
+        model.distinct_vectors_ = vectors
+        model.rows_ = _to_rows(np.arange(len(vectors)), self.inputs)
+        model.encoder_ = self.encoder
+        model.rule_ = ordered
+        model.net_ = net
+        model.guard_ = verdict
+        model.history_ = self.history
+        model.seed_ = self.seed
+        model.n_clusters_ = model.n_clusters
+        model.start_labels_ = _to_rows(start_labels, self.inputs)
+        model.labels_ = _to_rows(labels_of(ordered, vectors), self.inputs)
+        model.seconds_ = self.seconds
+
+
+def labels_of(rule: Rule, vectors: Floats) -> Ints:
+    """Labels as prediction gives them."""
+    return np.asarray(probabilities(rule.logits(vectors)).argmax(axis=1), dtype=np.int64)
+
+
+def _to_rows(labels: Ints, inputs: Inputs) -> Ints:
+    out = np.full(len(inputs.filled), -1, dtype=np.int64)
+    out[inputs.filled] = labels[inputs.views[0]]
+    return out
+
+
+def _history_file(model: TextClusterer) -> Path | None:
+    if model.checkpoint is None:
+        return None
+    folder = Path(model.checkpoint)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    return folder.with_name("history.jsonl")

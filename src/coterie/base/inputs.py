@@ -1,0 +1,67 @@
+"""From what the user passes to ``fit`` or ``predict`` to items of an encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coterie._errors import DataError
+from coterie._types import Bools, Ints
+from coterie.augment import read_views
+from coterie.corpus import texts_from
+from coterie.encoders import Encoder, Items
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Items of the texts that say something.
+
+    Attributes
+    ----------
+    items : Items
+        Distinct inputs; those of the original texts come first.
+    views : ndarray of shape (n_views, m)
+        Item of each view of each of the ``m`` texts that are not empty.
+    filled : ndarray of shape (n,)
+        Which of the ``n`` rows passed in are not empty.
+    """
+
+    items: Items
+    views: Ints
+    filled: Bools
+
+    @property
+    def n_distinct(self) -> int:
+        """How many different original texts there are."""
+        return int(self.views[0].max()) + 1
+
+
+def read_texts(encoder: Encoder, X: Any, views: Any = None, *, learn: bool = False) -> Inputs:
+    """Clean the texts, find or check their views, and prepare all of them at once."""
+    texts = texts_from(X)
+    if not texts:
+        raise DataError("X is empty (n_samples=0): there is nothing to cluster.")
+    filled = np.array([text != "" for text in texts])
+    if not filled.any():
+        raise DataError(f"all {len(texts)} texts are empty: there is nothing to cluster.")
+    kept = [text for text in texts if text]
+    augmented = [_matching(view, texts, filled) for view in read_views(views, texts)]
+    if learn:
+        encoder.learn(kept)
+    items, rows = encoder.prepare([text for view in (kept, *augmented) for text in view])
+    return Inputs(items, rows.reshape(1 + len(augmented), len(kept)), filled)
+
+
+def read_vectors(encoder: Encoder, X: Any) -> Inputs:
+    """Prepare an array of vectors, checked before by scikit-learn's rules."""
+    items, rows = encoder.prepare(X)
+    return Inputs(items, rows[None, :], np.ones(len(X), dtype=bool))
+
+
+def _matching(view: Sequence[str], texts: Sequence[str], filled: Bools) -> list[str]:
+    """Drop the rows without a text; an empty augmentation falls back to the text itself."""
+    pairs = zip(view, texts, filled, strict=True)
+    return [augmented or text for augmented, text, keep in pairs if keep]

@@ -1,0 +1,123 @@
+"""A fitted model as a folder of safetensors and JSON: readable without running code."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import coterie
+from coterie._errors import DataError, UsageError
+from coterie._files import plain, read_json, replace_folder, save_arrays, write_json
+from coterie.base.guard import Signs, Verdict
+from coterie.blocks.assign import RULES
+from coterie.encoders.load import load_saved, saved_settings
+
+if TYPE_CHECKING:
+    from coterie.base.clusterer import TextClusterer
+
+FORMAT = 1
+
+
+def save(model: TextClusterer, folder: Path, *, include_encoder: bool) -> None:
+    """Write ``config.json``, ``model.safetensors`` and, if needed, ``encoder/``."""
+    encoder = saved_settings(model.encoder_, model.pooling)
+    if include_encoder:
+        encoder["pointer"] = None
+    config = {
+        "format": FORMAT,
+        "coterie": coterie.__version__,
+        "method": model.name,
+        "parameters": {k: v for k, v in _plain_parameters(model).items()},
+        "encoder": encoder,
+        "rule": {"kind": model.rule_.kind, **model.rule_.numbers()},
+        "n_clusters": model.n_clusters_,
+        "seed": model.seed_,
+        "guard": model.guard_.to_dict() if model.guard_ is not None else None,
+    }
+    if hasattr(model, "n_features_in_"):
+        config["n_features_in"] = model.n_features_in_
+
+    def fill(fresh: Path) -> None:
+        write_json(fresh / "config.json", config)
+        save_arrays(fresh / "model.safetensors", model.rule_.arrays())
+        if encoder.get("pointer") is None:
+            model.encoder_.save(fresh / "encoder")
+
+    if folder.exists() and any(folder.iterdir()) and not (folder / "config.json").exists():
+        raise UsageError(f"{folder} is not empty and not a saved model; choose another folder.")
+    replace_folder(folder, fill)
+
+
+def load(cls: type[TextClusterer], folder: Path) -> TextClusterer:
+    """Make an estimator of ``cls`` from a saved folder."""
+    from safetensors.numpy import load_file
+
+    config = read_config(folder)
+    if config["method"] != cls.name:
+        raise UsageError(
+            f"{folder} holds a model of the method {config['method']!r}, not {cls.name!r}; "
+            "coterie.load reads any."
+        )
+    known = {f.name for f in fields(cls)}
+    model = cls(**{k: v for k, v in config["parameters"].items() if k in known})
+    rule = dict(config["rule"])
+    arrays = load_file(folder / "model.safetensors")
+    model.rule_ = RULES[rule.pop("kind")](**arrays, **rule)
+    model.encoder_ = load_saved(folder / "encoder", config["encoder"])
+    model.encoder_.eval()
+    model.n_clusters_ = config["n_clusters"]
+    model.seed_ = config["seed"]
+    model.guard_ = _verdict(config["guard"])
+    if "n_features_in" in config:
+        model.n_features_in_ = config["n_features_in"]
+    return model
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The settings of a saved model; refuse what is none, or of a newer format."""
+    path = folder / "config.json"
+    if not path.exists():
+        raise DataError(f"{folder} is not a saved model: it holds no config.json.")
+    try:
+        config = read_json(path)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path} is not JSON: {error}.") from error
+    if not isinstance(config, dict) or "format" not in config:
+        raise DataError(f"{path} is not the configuration of a coterie model.")
+    if config["format"] > FORMAT:
+        raise DataError(
+            f"{folder} was written by coterie {config.get('coterie')} in format "
+            f"{config['format']}; this version reads up to {FORMAT}: upgrade coterie."
+        )
+    return config
+
+
+def method_of(folder: Path) -> str:
+    """Name of the method of a saved model."""
+    return str(read_config(folder)["method"])
+
+
+def _plain_parameters(model: TextClusterer) -> dict[str, Any]:
+    """Parameters that JSON can hold; an encoder object is left out, its vectors are kept."""
+    out = {}
+    for name, value in model._parameters().items():
+        if name in {"checkpoint", "verbose"}:
+            continue
+        if isinstance(value, (str, int, float, bool, type(None), Path)):
+            out[name] = value if not isinstance(value, Path) else str(value)
+        elif isinstance(value, (list, tuple, dict)):
+            try:
+                out[name] = json.loads(json.dumps(value, default=plain))
+            except (TypeError, ValueError):
+                continue
+    return copy.deepcopy(out)
+
+
+def _verdict(saved: dict[str, Any] | None) -> Verdict | None:
+    if saved is None:
+        return None
+    parts = {key: None if saved[key] is None else Signs(**saved[key]) for key in ("start", "final")}
+    return Verdict(**{**saved, **parts})

@@ -1,0 +1,103 @@
+"""Encode, optionally reduce, then cluster: the baselines every deep method must beat.
+
+Nothing is trained. Which encoder, which reduction and which clustering are free choices, so all
+rows of that kind in the papers' tables are this one class with other parameters.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from coterie._types import Floats, Ints
+from coterie._validation import check_choice, check_integer, need
+from coterie.base import TextClusterer, kmeans_rule
+from coterie.blocks.assign import NeighborRule, Rule
+from coterie.blocks.linkage import agglomerate, memory_needed
+
+log = logging.getLogger(__name__)
+
+Reduce = Literal["none", "umap"]
+Cluster = Literal["kmeans", "spherical-kmeans", "average", "ward"]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TwoStep(TextClusterer):
+    """A frozen encoder, an optional reduction, and a classical clustering.
+
+    Parameters
+    ----------
+    cluster : {"kmeans", "spherical-kmeans", "average", "ward"}, default="kmeans"
+        Average linkage is on cosine distance, Ward's on Euclidean; both in bounded memory.
+    reduce : {"none", "umap"}, default="none"
+        Reduce the vectors before clustering.
+    reduced_dim : int, default=5
+        Dimensions that UMAP reduces to.
+    n_neighbors : int, default=15
+        Neighbours that UMAP looks at.
+
+    Notes
+    -----
+    Defaults: ten starts as in the code of SCCL; UMAP with 15 neighbours as in ClusterBERT, to 5
+    dimensions as is usual for clustering (ClusterBERT takes ``n_clusters + 1``). New texts go to
+    the nearest center, or, where the clustering has no centers in the encoder's space (linkage,
+    UMAP), to the cluster of the nearest training text. Deviations: none.
+
+    See Also
+    --------
+    SCCL : Trains the encoder, starting from this.
+
+    Examples
+    --------
+    >>> model = TwoStep(2, encoder="tfidf", random_state=0)
+    >>> model.fit_predict(["red apple", "green apple", "fast car", "slow car", "old car"])
+    array([1, 1, 0, 0, 0])
+    """
+
+    name: ClassVar[str] = "two-step"
+
+    cluster: Cluster = "kmeans"
+    reduce: Reduce = "none"
+    reduced_dim: int = 5
+    n_neighbors: int = 15
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        check_choice("cluster", self.cluster, ["kmeans", "spherical-kmeans", "average", "ward"])
+        check_choice("reduce", self.reduce, ["none", "umap"])
+        check_integer("reduced_dim", self.reduced_dim)
+        check_integer("n_neighbors", self.n_neighbors, 2)
+
+    def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
+        spherical = self.cluster == "spherical-kmeans"
+        linkage = self.cluster in ("average", "ward")
+        if self.reduce == "none" and not linkage:
+            return kmeans_rule(self, vectors, weights, seed, spherical=spherical)
+        reduced = self._umap(vectors, seed) if self.reduce == "umap" else vectors
+        if linkage:
+            labels = self._linkage(reduced, weights)
+        else:
+            rule = kmeans_rule(self, reduced, weights, seed, spherical=spherical)
+            labels = rule.logits(reduced).argmax(axis=1)
+        return NeighborRule(vectors, labels)
+
+    def _linkage(self, vectors: Floats, weights: Floats) -> Ints:
+        n, d = vectors.shape
+        log.info("linkage of %d texts takes about %d MB", n, memory_needed(n, d) >> 20)
+        average = self.cluster == "average"
+        return agglomerate(vectors, self.n_clusters, "average" if average else "ward", weights)
+
+    def _umap(self, vectors: Floats, seed: int) -> Floats:
+        umap = need("umap", "umap")
+        reducer = umap.UMAP(
+            n_neighbors=min(self.n_neighbors, len(vectors) - 1),
+            n_components=min(self.reduced_dim, len(vectors) - 2),
+            min_dist=0.0,  # clusters may be dense
+            metric="cosine",
+            random_state=seed,
+            n_jobs=1,  # a seed makes UMAP use one thread; saying so avoids its warning
+        )
+        return np.asarray(reducer.fit_transform(vectors), dtype=np.float32)

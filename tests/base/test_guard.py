@@ -1,0 +1,77 @@
+"""The start guard: sees damage, lets good results pass, never needs labels."""
+
+import numpy as np
+import pytest
+
+from coterie.base.guard import Guard, nearest_neighbors, neighbor_agreement
+
+
+def cloud(n: int = 300, k: int = 5, spread: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(k, size=n)
+    centers = rng.normal(size=(k, 16))
+    return (centers[labels] + spread * rng.normal(size=(n, 16))).astype(np.float32), labels
+
+
+def test_a_good_result_passes() -> None:
+    x, labels = cloud()
+    moved = labels.copy()
+    moved[:15] = (moved[:15] + 1) % 5
+    verdict = Guard(x, labels, 5, seed=0).judge(moved)
+    assert not verdict.fired and verdict.reason == ""
+    assert 0.5 < verdict.agreement < 1
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda labels: np.zeros_like(labels), "1 clusters are in use"),
+        (lambda labels: np.minimum(labels, 1), "2 clusters are in use"),
+        (lambda labels: np.where(np.arange(len(labels)) % 8, 0, labels), "size entropy fell"),
+        (lambda labels: np.random.default_rng(1).permutation(labels), "tore similar texts apart"),
+    ],
+)
+def test_damage_is_seen_and_named(damage, reason: str) -> None:
+    x, labels = cloud()
+    verdict = Guard(x, labels, 5, seed=0).judge(damage(labels))
+    assert verdict.fired
+    assert reason in verdict.reason
+
+
+def test_trouble_in_training_is_passed_on() -> None:
+    x, labels = cloud()
+    verdict = Guard(x, labels, 5, seed=0).judge(None, "the loss is not a number")
+    assert verdict.fired and verdict.reason == "the loss is not a number"
+    assert verdict.to_dict()["final"] is None
+
+
+def test_neighbor_agreement_is_one_for_pure_and_zero_for_random_or_single_clusters() -> None:
+    x, labels = cloud(600, spread=0.01)
+    neighbors, anchors = nearest_neighbors(x, 0)
+    assert neighbor_agreement(labels, neighbors, anchors) == pytest.approx(1)
+    random = np.random.default_rng(0).permutation(labels)
+    assert neighbor_agreement(random, neighbors, anchors) == pytest.approx(0, abs=0.03)
+    assert neighbor_agreement(np.zeros(600, dtype=int), neighbors, anchors) == 0
+
+
+def test_neighbors_equal_a_full_search_and_leave_out_the_text_itself() -> None:
+    x, _ = cloud(50)
+    neighbors, anchors = nearest_neighbors(x, 0)
+    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+    similarity = unit @ unit.T
+    np.fill_diagonal(similarity, -np.inf)
+    expected = np.sort(np.argsort(-similarity, axis=1)[:, :10], axis=1)
+    np.testing.assert_array_equal(np.sort(neighbors, axis=1), expected)
+    np.testing.assert_array_equal(anchors, np.arange(50))
+
+
+def test_large_corpora_are_sampled() -> None:
+    x = np.random.default_rng(0).normal(size=(5000, 4)).astype(np.float32)
+    neighbors, anchors = nearest_neighbors(x, 0)
+    assert neighbors.shape == (2000, 10)
+    assert len(np.unique(anchors)) == 2000
+
+
+def test_one_text_is_no_problem() -> None:
+    guard = Guard(np.ones((1, 3), dtype=np.float32), np.zeros(1, dtype=int), 1, seed=0)
+    assert not guard.judge(np.zeros(1, dtype=int)).fired

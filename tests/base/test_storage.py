@@ -1,0 +1,88 @@
+"""Model folders: what is in them and what is refused."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import coterie
+from coterie import SCCL, TwoStep
+from coterie._errors import DataError, UsageError
+
+
+@pytest.fixture
+def saved(topics, tmp_path: Path) -> Path:
+    TwoStep(3, encoder="tfidf", random_state=0).fit(topics[0]).save(tmp_path / "m")
+    return tmp_path / "m"
+
+
+def test_an_untrained_encoder_is_named_not_copied(topics, tiny_encoder: Path, tmp_path) -> None:
+    model = TwoStep(3, encoder=str(tiny_encoder), random_state=0).fit(topics[0])
+    model.save(tmp_path / "a")
+    assert not (tmp_path / "a" / "encoder").exists()
+    pointer = json.loads((tmp_path / "a" / "config.json").read_text())["encoder"]["pointer"]
+    assert pointer["name"] == str(tiny_encoder) and len(pointer["weights_sha256"]) == 64
+    model.save(tmp_path / "b", include_encoder=True)
+    assert (tmp_path / "b" / "encoder" / "modules.json").exists()
+    for folder in ("a", "b"):
+        again = coterie.load(tmp_path / folder)
+        np.testing.assert_array_equal(again.predict(topics[0]), model.labels_)
+
+
+def test_a_trained_encoder_is_an_ordinary_sentence_transformers_folder(
+    topics, tiny_encoder: Path, tmp_path: Path
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    texts = topics[0][:30]
+    model = SCCL(3, encoder=str(tiny_encoder), steps=3, batch_size=10, random_state=0).fit(texts)
+    model.save(tmp_path / "m")
+    vectors = SentenceTransformer(str(tmp_path / "m" / "encoder"), device="cpu").encode(texts)
+    np.testing.assert_allclose(vectors, model.vectors_, atol=1e-5)
+    np.testing.assert_array_equal(coterie.load(tmp_path / "m").predict(texts), model.labels_)
+
+
+def test_saving_again_replaces_the_model_and_nothing_else(saved: Path, topics) -> None:
+    TwoStep(2, encoder="bow", random_state=0).fit(topics[0]).save(saved)
+    assert coterie.load(saved).n_clusters_ == 2
+    other = saved.parent / "other"
+    other.mkdir()
+    (other / "precious.txt").write_text("x")
+    with pytest.raises(UsageError, match="not empty"):
+        TwoStep(2, encoder="bow", random_state=0).fit(topics[0]).save(other)
+    assert (other / "precious.txt").exists()
+
+
+def test_a_newer_format_is_refused(saved: Path) -> None:
+    config = json.loads((saved / "config.json").read_text())
+    (saved / "config.json").write_text(json.dumps({**config, "format": 99, "coterie": "9.9"}))
+    with pytest.raises(DataError, match=r"coterie 9\.9 in format 99.*upgrade"):
+        coterie.load(saved)
+
+
+@pytest.mark.parametrize("content", ["", "not json", "[1]", "{}"])
+def test_broken_configurations_are_refused(saved: Path, content: str) -> None:
+    (saved / "config.json").write_text(content)
+    with pytest.raises(DataError, match=r"config\.json"):
+        coterie.load(saved)
+
+
+def test_folders_of_something_else_are_refused(saved: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="not a saved model"):
+        coterie.load(tmp_path)
+    with pytest.raises(UsageError, match="'two-step', not 'sccl'"):
+        SCCL.load(saved)
+
+
+def test_the_verdict_of_the_guard_is_kept(topics, tmp_path: Path) -> None:
+    model = SCCL(3, encoder="tfidf", steps=3, random_state=0).fit(topics[0])
+    model.save(tmp_path / "m")
+    assert SCCL.load(tmp_path / "m").guard_ == model.guard_
+
+
+def test_parameters_come_back(topics, tmp_path: Path) -> None:
+    model = SCCL(3, encoder="tfidf", steps=2, eta=3.5, random_state=4).fit(topics[0])
+    model.save(tmp_path / "m")
+    again = SCCL.load(tmp_path / "m")
+    assert (again.eta, again.steps, again.random_state, again.seed_) == (3.5, 2, 4, 4)

@@ -1,0 +1,309 @@
+"""SCCL: its terms against loops, its objectives, its training on a real (tiny) transformer."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+
+from coterie import SCCL
+from coterie._errors import TrainingError, UsageError
+from coterie.base import Facts
+from coterie.blocks.nt_xent import nt_xent
+from coterie.encoders import VectorEncoder, load_encoder
+from coterie.engine import TrainingData
+from coterie.methods.sccl import SCCLNet, cluster_term, contrast_term, count_clusters
+
+
+@pytest.fixture
+def net() -> SCCLNet:
+    torch.manual_seed(0)
+    encoder = VectorEncoder()
+    encoder.prepare(np.zeros((2, 4)))
+    return SCCLNet(encoder, torch.randn(3, 4), 1.0, 5)
+
+
+def parts(n: int = 6) -> list[torch.Tensor]:
+    torch.manual_seed(1)
+    return list(torch.randn(3, n, 4).unbind())
+
+
+def loop_kl(p: torch.Tensor, q: torch.Tensor) -> float:
+    total = 0.0
+    for row_p, row_q in zip(p.tolist(), q.tolist(), strict=True):
+        total += sum(a * np.log(a / b) for a, b in zip(row_p, row_q, strict=True))
+    return total / len(p)
+
+
+def q_and_p(net: SCCLNet, e: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Eq. (3) and (4) directly."""
+    distances = ((e[:, None] - net.assign.centers[None]) ** 2).sum(dim=2)
+    kernel = 1 / (1 + distances)
+    q = (kernel / kernel.sum(dim=1, keepdim=True)).detach()
+    weight = q**2 / q.sum(dim=0)
+    return q, weight / weight.sum(dim=1, keepdim=True)
+
+
+def test_the_head_is_as_in_the_paper(net: SCCLNet) -> None:
+    assert [tuple(p.shape) for p in net.project.parameters()] == [(4, 4), (4,), (5, 4), (5,)]
+
+
+def test_original_cluster_loss_equals_the_equations(net: SCCLNet) -> None:
+    e0, e1, e2 = parts()
+    q, p = q_and_p(net, e0)
+    found = cluster_term(net, (e0, e1, e2), "original", "batch")
+    assert found.item() == pytest.approx(loop_kl(p, q), rel=1e-4)
+
+
+def test_crossed_cluster_loss_is_equation_8(net: SCCLNet) -> None:
+    e0, e1, e2 = parts()
+    (q1, p1), (q2, p2) = q_and_p(net, e1), q_and_p(net, e2)
+    found = cluster_term(net, (e0, e1, e2), "crossed", "batch")
+    assert found.item() == pytest.approx(loop_kl(p1, q2) + loop_kl(p2, q1), rel=1e-4)
+
+
+def test_cluster_loss_to_the_views_is_equation_9(net: SCCLNet) -> None:
+    e0, e1, e2 = parts()
+    (_, p0), (q1, _), (q2, _) = (q_and_p(net, e) for e in (e0, e1, e2))
+    found = cluster_term(net, (e0, e1, e2), "to-views", "batch")
+    assert found.item() == pytest.approx(loop_kl(p0, q1) + loop_kl(p0, q2), rel=1e-4)
+
+
+def test_contrast_is_on_the_projections(net: SCCLNet) -> None:
+    _, e1, e2 = parts()
+    expected = nt_xent(net.project(e1), net.project(e2), 0.3)
+    torch.testing.assert_close(contrast_term(net, e1, e2, None, 0.3), expected)
+
+
+@pytest.mark.parametrize("eta", [1.0, 10.0])
+def test_the_total_is_the_cluster_term_and_eta_times_the_contrast(eta: float) -> None:
+    encoder = VectorEncoder(dropout=0)
+    x = np.random.default_rng(0).normal(size=(8, 4))
+    items, rows = encoder.prepare(x)
+    net = SCCLNet(encoder, torch.randn(3, 4), 1.0, 5)
+    model = SCCL(3, eta=eta, steps=1, encoder="precomputed")
+    (stage,) = model.stages(Facts(8, 1, 0))
+    batch = TrainingData(items, rows[None]).batch(np.arange(8), stage.views, torch.device("cpu"))
+    terms = stage.loss(net, batch)
+    e = torch.from_numpy(x.astype(np.float32))
+    torch.testing.assert_close(terms["cluster"], cluster_term(net, (e,), "original", "batch"))
+    torch.testing.assert_close(terms["contrast"], eta * contrast_term(net, e, e, None, 0.5))
+
+
+def test_running_frequency_follows_the_batches_and_sums_to_one(net: SCCLNet) -> None:
+    (e0, _, _) = parts()
+    count_clusters(net, e0)
+    torch.testing.assert_close(net.log_f.exp().sum(), torch.tensor(1.0))
+    share = net.assign(e0).exp().mean(dim=0).detach()
+    torch.testing.assert_close(net.log_f.exp(), share)
+    net.log_f.copy_(torch.tensor([0.8, 0.1, 0.1]).log())
+    cluster_term(net, (e0,), "original", "running")
+    expected = 0.95 * torch.tensor([0.8, 0.1, 0.1]) + 0.05 * share
+    torch.testing.assert_close(net.log_f.exp(), expected)
+
+
+def test_corpus_frequency_is_used_in_the_target(net: SCCLNet) -> None:
+    e0, _, _ = parts()
+    net.log_f.copy_(torch.tensor([0.9, 0.05, 0.05]).log())
+    q, _ = q_and_p(net, e0)
+    weight = q**2 / torch.tensor([0.9, 0.05, 0.05])
+    p = weight / weight.sum(dim=1, keepdim=True)
+    found = cluster_term(net, (e0,), "original", "corpus")
+    assert found.item() == pytest.approx(loop_kl(p, q), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("objective", "n_views", "expected"),
+    [
+        ("joint", 1, [("joint", (0, 0), {"encoder", "project", "assign"})]),
+        ("joint", 2, [("joint", (0, 1), {"encoder", "project", "assign"})]),
+        ("joint", 3, [("joint", (0, 1, 2), {"encoder", "project", "assign"})]),
+        ("instance", 3, [("instance", (1, 2), {"encoder", "project"})]),
+        ("clustering", 3, [("clustering", (0,), {"encoder", "assign"})]),
+        (
+            "sequential",
+            3,
+            [
+                ("instance", (1, 2), {"encoder", "project"}),
+                ("clustering", (0,), {"encoder", "assign"}),
+            ],
+        ),
+    ],
+)
+def test_objectives_train_the_right_parts_on_the_right_views(objective, n_views, expected) -> None:
+    stages = SCCL(3, objective=objective, steps=11).stages(Facts(100, n_views, 0))
+    assert [(s.name, s.views, set(s.lr)) for s in stages] == expected
+    assert sum(s.steps for s in stages) == 11
+
+
+@pytest.mark.parametrize(("n", "steps"), [(100, 1000), (20_000, 1500), (10**6, 3000)])
+def test_default_number_of_steps(n: int, steps: int) -> None:
+    (stage,) = SCCL(3).stages(Facts(n, 1, 0))
+    assert stage.steps == steps
+
+
+def test_presets_have_the_documented_rates() -> None:
+    paper, code = SCCL.from_preset("paper"), SCCL.from_preset("official-code")
+    assert (paper.lr, paper.head_lr, paper.eta, paper.temperature) == (5e-6, 5e-4, 10, 0.5)
+    assert (paper.batch_size, paper.max_length, paper.alpha) == (400, 32, 1.0)
+    assert (code.lr, code.head_lr, code.steps, code.eta) == (1e-5, 1e-3, 3000, 10)
+    assert SCCL.from_preset("official-code-virtual").cluster_weight == 0.5
+
+
+SETTINGS = {"steps": 40, "batch_size": 30, "lr": 1e-3, "head_lr": 1e-2, "random_state": 0}
+
+
+def sharpness(model: SCCL) -> float:
+    """Mean top assignment of the clustering head."""
+    vectors = torch.from_numpy(model.vectors_)
+    return float(model.net_.assign(vectors).detach().exp().max(dim=1).values.mean())
+
+
+@pytest.mark.parametrize("objective", ["joint", "instance", "clustering", "sequential"])
+@pytest.mark.parametrize("views", ["virtual", "pairs"])
+def test_training_lowers_the_loss_and_moves_every_part(
+    objective: str, views: str, tiny_encoder: Path, topics
+) -> None:
+    texts, _ = topics
+    model = SCCL(3, encoder=str(tiny_encoder), objective=objective, guard=False, **SETTINGS)
+    pairs = [[" ".join(t.split()[1:]) for t in texts], [" ".join(t.split()[:-1]) for t in texts]]
+    given = pairs if views == "pairs" else None
+    start = clone(model).set_params(steps=0).fit(texts, views=given)
+    untrained = start.net_.state_dict()
+    model.fit(texts, views=given)
+    for stage in {row["stage"] for row in model.history_.rows} - {"clustering"}:
+        losses = model.history_.losses(stage)
+        assert losses[-1] < losses[0], stage
+    if objective in ("clustering", "sequential"):
+        # The target runs ahead of the assignment, so this loss rises first; its work shows in
+        # assignments that become sharper.
+        assert sharpness(model) > sharpness(start) + 0.1
+    still = {"project"} if objective == "clustering" else set()
+    still |= {"assign"} if objective == "instance" else set()
+    for name, tensor in model.net_.state_dict().items():
+        if "pooler" in name or name == "log_f" or not tensor.is_floating_point():
+            continue  # BERT's pooler takes no part in mean pooling
+        moved = not torch.equal(tensor, untrained[name])
+        frozen = name.split(".")[0] in still
+        if objective == "sequential":
+            frozen = False
+        assert moved != frozen, f"{name} {'moved' if moved else 'was never updated'}"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"clustering_loss": "crossed"},
+        {"clustering_loss": "to-views", "objective": "clustering"},
+        {"frequency": "running"},
+        {"frequency": "corpus", "refresh_every": 7},
+        {"labels": "head"},
+        {"mask_duplicates": False},
+    ],
+    ids=str,
+)
+def test_every_option_trains_and_predicts_its_own_labels(settings, topics) -> None:
+    model = SCCL(3, encoder="tfidf", **{**SETTINGS, "steps": 15}, **settings).fit(topics[0])
+    assert np.isfinite(model.history_.losses()).all()
+    np.testing.assert_array_equal(model.predict(topics[0]), model.labels_)
+
+
+def test_labels_by_the_head_are_those_of_its_assignment(topics) -> None:
+    model = SCCL(3, encoder="tfidf", labels="head", **SETTINGS).fit(topics[0])
+    log_q = model.net_.assign(torch.from_numpy(model.vectors_)).exp().detach().numpy()
+    np.testing.assert_allclose(np.sort(model.probabilities_), np.sort(log_q), atol=1e-5)
+
+
+def test_training_stops_when_labels_settle(topics) -> None:
+    model = SCCL(3, encoder="tfidf", tol=0.5, refresh_every=5, **SETTINGS).fit(topics[0])
+    assert max(row["step"] for row in model.history_.rows) < 40
+
+
+def test_sequential_training_restarts_from_kmeans_on_the_contrasted_vectors(topics) -> None:
+    model = SCCL(3, encoder="tfidf", objective="sequential", **SETTINGS).fit(topics[0])
+    assert [row["stage"] for row in model.history_.rows] == ["instance"] * 2 + ["clustering"] * 2
+
+
+def test_views_from_a_file_are_those_given_as_lists(topics, tmp_path: Path) -> None:
+    texts = topics[0][:40]
+    lines = [f"{t},{t.split()[0]},{t.split()[1]}" for t in texts]
+    (tmp_path / "pairs.csv").write_text("text,text1,text2\n" + "\n".join(lines) + "\n")
+    from_file = SCCL(3, encoder="tfidf", views=str(tmp_path / "pairs.csv"), **SETTINGS).fit(texts)
+    lists = [[t.split()[0] for t in texts], [t.split()[1] for t in texts]]
+    from_lists = SCCL(3, encoder="tfidf", **SETTINGS).fit(texts, views=lists)
+    np.testing.assert_array_equal(from_file.probabilities_, from_lists.probabilities_)
+
+
+def test_the_guard_returns_the_start_and_its_encoder(tiny_encoder: Path, topics) -> None:
+    texts, _ = topics
+    wild = {"encoder": str(tiny_encoder), "steps": 25, "batch_size": 30, "random_state": 0}
+    model = SCCL(3, lr=10.0, head_lr=10.0, **wild).fit(texts)
+    assert model.guard_.fired and model.guard_.reason
+    from sklearn.metrics import adjusted_rand_score
+
+    assert adjusted_rand_score(model.labels_, model.start_labels_) == 1
+    untouched = load_encoder(str(tiny_encoder), normalize=False, max_length=32)
+    items, rows = untouched.prepare(texts)
+    np.testing.assert_allclose(model.transform(texts), untouched.encode(items)[rows], atol=1e-5)
+    np.testing.assert_array_equal(model.predict(texts), model.labels_)
+
+
+def test_without_the_guard_the_damage_is_returned(tiny_encoder: Path, topics) -> None:
+    wild = {"encoder": str(tiny_encoder), "steps": 25, "batch_size": 30, "random_state": 0}
+    model = SCCL(3, lr=10.0, head_lr=10.0, guard=False, **wild).fit(topics[0])
+    assert model.guard_.fired
+    assert not np.allclose(model.vectors_, 0)
+
+
+def test_a_loss_that_is_not_a_number_falls_back_or_raises(topics, monkeypatch) -> None:
+    monkeypatch.setattr(
+        "coterie.methods.sccl.contrast_term", lambda net, e1, e2, g, t: e1.sum() * float("nan")
+    )
+    model = SCCL(3, encoder="tfidf", **SETTINGS).fit(topics[0])
+    assert model.guard_.fired and "not a finite number" in model.guard_.reason
+    with pytest.raises(TrainingError, match="not a finite number"):
+        SCCL(3, encoder="tfidf", guard=False, **SETTINGS).fit(topics[0])
+
+
+def test_checkpoints_continue_to_the_identical_model(tiny_encoder: Path, topics, tmp_path) -> None:
+    texts = topics[0][:45]
+    settings = {**SETTINGS, "encoder": str(tiny_encoder), "steps": 12, "batch_size": 15}
+    whole = SCCL(3, **settings).fit(texts)
+    seen = iter(range(100))
+
+    class Dies(SCCL):
+        def build(self, encoder, start):
+            net = super().build(encoder, start)
+
+            def die(module, inputs) -> None:
+                if module.training and next(seen) == 7:
+                    raise SystemExit
+
+            net.encoder.register_forward_pre_hook(die)
+            return net
+
+    options = {"checkpoint": tmp_path / "c", "checkpoint_every": 0}
+    with pytest.raises(SystemExit):
+        Dies(3, **settings, **options).fit(texts)
+    assert (tmp_path / "c" / "state.json").exists()
+    resumed = SCCL(3, **settings, **options).fit(texts)
+    np.testing.assert_array_equal(resumed.probabilities_, whole.probabilities_)
+    assert (tmp_path / "history.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"objective": "both"}, {"labels": "x"}, {"frequency": "often"}, {"steps": -1}]
+)
+def test_wrong_parameters_are_refused(wrong: dict) -> None:
+    with pytest.raises(UsageError, match=next(iter(wrong))):
+        SCCL(2, encoder="tfidf", **wrong).fit(["a cat", "the dog"])
+
+
+@pytest.mark.gpu
+def test_gpu_and_cpu_find_the_same_topics(topics) -> None:
+    from sklearn.metrics import adjusted_rand_score
+
+    for device in ("cpu", "cuda"):
+        model = SCCL(3, encoder="tfidf", device=device, **SETTINGS).fit(topics[0])
+        assert adjusted_rand_score(topics[1], model.labels_) > 0.9

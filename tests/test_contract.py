@@ -1,0 +1,242 @@
+"""What every method must do; a new one is covered as soon as it is in ``METHODS``."""
+
+import ast
+import dataclasses
+import inspect
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import coterie
+from coterie import METHODS, make_method
+from coterie._errors import DataError, UsageError
+from coterie.base import TextClusterer
+
+
+def documented(cls: type) -> dict[str, str]:
+    """Parameters of a numpydoc docstring with the text behind their colon."""
+    section = inspect.getdoc(cls).split("Parameters\n----------\n")[1].split("\n\n")[0]
+    heads = [line for line in section.splitlines() if not line.startswith(" ")]
+    pairs = [line.partition(" : ") for line in heads]
+    return {name.strip(): kind for names, _, kind in pairs for name in names.split(",")}
+
+
+CLASSES = list(dict.fromkeys(recipe.cls for recipe in METHODS.values()))
+FAST = {  # small settings per class, so that a fit takes a second
+    "sccl": {"steps": 30, "lr": 1e-3, "head_lr": 1e-2, "batch_size": 30},
+    "two-step": {},
+}
+
+
+def fast(name: str, n_clusters: int = 3, **more) -> TextClusterer:
+    recipe = METHODS[name]
+    parameters = {"random_state": 0, **FAST[recipe.cls.name], **more}
+    if "encoder" not in recipe.parameters:
+        parameters.setdefault("encoder", "tfidf")
+    return recipe.make(n_clusters, **parameters)
+
+
+@pytest.fixture(params=METHODS)
+def name(request: pytest.FixtureRequest) -> str:
+    if METHODS[request.param].parameters.get("reduce") == "umap":
+        pytest.importorskip("umap")
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def fitted(topics) -> dict[str, TextClusterer]:
+    return {}
+
+
+def fit_once(name: str, fitted: dict, topics) -> TextClusterer:
+    if name not in fitted:
+        fitted[name] = fast(name).fit(topics[0])
+    return fitted[name]
+
+
+CHECKED = [
+    METHODS[name].make(3, encoder="precomputed", random_state=0, **FAST[METHODS[name].cls.name])
+    for name in METHODS
+    if "encoder" not in METHODS[name].parameters and METHODS[name].parameters.get("reduce") is None
+]
+
+
+@parametrize_with_checks([m.set_params(steps=2) if hasattr(m, "steps") else m for m in CHECKED])
+def test_scikit_learn_contract(estimator, check) -> None:
+    check(estimator)
+
+
+def test_finds_obvious_topics(name: str, fitted, topics) -> None:
+    _, truth = topics
+    score = adjusted_rand_score(truth, fit_once(name, fitted, topics).labels_)
+    assert score > (0.3 if name == "average" else 0.85)
+
+
+def test_labels_are_numbered_by_size_and_all_used(name: str, fitted, topics) -> None:
+    sizes = np.bincount(fit_once(name, fitted, topics).labels_)
+    assert len(sizes) == 3 and (np.diff(sizes) <= 0).all() and sizes.min() > 0
+
+
+def test_prediction_repeats_the_labels_of_training(name: str, fitted, topics) -> None:
+    model = fit_once(name, fitted, topics)
+    np.testing.assert_array_equal(model.predict(topics[0]), model.labels_)
+
+
+def test_probabilities_agree_with_labels(name: str, fitted, topics) -> None:
+    model = fit_once(name, fitted, topics)
+    probabilities = model.predict_proba(topics[0])
+    np.testing.assert_array_equal(probabilities.argmax(axis=1), model.labels_)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    np.testing.assert_allclose(probabilities, model.probabilities_, atol=1e-6)
+
+
+def test_one_text_alone_gets_the_label_it_gets_in_a_crowd(name: str, fitted, topics) -> None:
+    model = fit_once(name, fitted, topics)
+    new = ["ripe pear juice", "bus driver brake", "violin concert tune", "apple apple", "fuel"]
+    crowd = model.predict(new + topics[0])[: len(new)]
+    assert [int(model.predict([text])[0]) for text in new] == crowd.tolist()
+
+
+def test_same_seed_gives_identical_probabilities(name: str, fitted, topics) -> None:
+    again = fast(name).fit(topics[0])
+    first = fit_once(name, fitted, topics).probabilities_
+    np.testing.assert_array_equal(again.probabilities_, first)
+
+
+def test_identical_and_empty_texts(name: str, topics) -> None:
+    texts = [*topics[0], topics[0][0], "  ", topics[0][0].upper(), None, "?!"]
+    model = fast(name).fit(texts)
+    assert model.labels_[90] == model.labels_[0] == model.labels_[92]
+    assert model.labels_[[91, 93, 94]].tolist() == [-1, -1, -1]
+    assert (model.labels_[:91] >= 0).all()
+    probabilities = model.predict_proba(texts)
+    assert probabilities[[91, 93, 94]].sum() == 0
+    np.testing.assert_array_equal(model.predict(texts), model.labels_)
+    assert not model.transform(texts)[91].any()
+
+
+def test_save_and_load_in_a_fresh_process(name: str, fitted, topics, tmp_path: Path) -> None:
+    model = fit_once(name, fitted, topics)
+    model.save(tmp_path / "model")
+    (tmp_path / "texts.json").write_text(json.dumps(topics[0]))
+    code = (
+        "import json, sys, coterie; from pathlib import Path\n"
+        "folder = Path(sys.argv[1])\n"
+        "model = coterie.load(folder / 'model')\n"
+        "texts = json.loads((folder / 'texts.json').read_text())\n"
+        "print(json.dumps([model.predict(texts).tolist(), type(model).__name__]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    labels, kind = json.loads(done.stdout.splitlines()[-1])
+    assert labels == model.labels_.tolist()
+    assert kind == type(model).__name__
+    files = {p.suffix for p in (tmp_path / "model").rglob("*") if p.is_file()}
+    assert files <= {".json", ".safetensors", ".txt"}
+
+
+def test_survives_pickle_and_clone(name: str, fitted, topics) -> None:
+    model = fit_once(name, fitted, topics)
+    again = pickle.loads(pickle.dumps(model))  # noqa: S301
+    np.testing.assert_array_equal(again.predict(topics[0]), model.labels_)
+    copy = clone(model)
+    assert copy.get_params() == model.get_params() and not hasattr(copy, "labels_")
+
+
+def test_fit_leaves_parameters_data_and_random_state_alone(name: str, topics) -> None:
+    texts = list(topics[0])
+    model = fast(name)
+    parameters = model.get_params()
+    torch.manual_seed(12345)  # a seed no other test uses, else both states may coincide
+    before = torch.get_rng_state()
+    model.fit(texts)
+    assert torch.equal(before, torch.get_rng_state())
+    assert model.get_params() == parameters and texts == topics[0]
+
+
+@pytest.mark.parametrize(
+    ("texts", "error", "message"),
+    [
+        ("one string", UsageError, "pass a list"),
+        ([], DataError, "empty"),
+        (["", None], DataError, "all 2 texts are empty"),
+        (["one text"], DataError, "n_clusters=3 .* only 1 different .*at most 1"),
+        (["a cat", "a cat", "the dog", "a  cat"], DataError, "only 2 different"),
+    ],
+)
+def test_impossible_input_is_refused_clearly(name: str, texts, error, message: str) -> None:
+    with pytest.raises(error, match=message):
+        fast(name).fit(texts)
+
+
+@pytest.mark.parametrize("n_clusters", [0, -1, 2.5, "many", None, True])
+def test_impossible_numbers_of_clusters_are_refused(name: str, n_clusters) -> None:
+    with pytest.raises(UsageError, match="n_clusters"):
+        fast(name, n_clusters).fit(["a cat", "the dog", "my house"])
+
+
+@pytest.mark.parametrize("n_clusters", [1, 4])
+def test_one_cluster_and_as_many_clusters_as_texts(name: str, n_clusters: int) -> None:
+    texts = ["red apple", "fast car", "loud song", "cold water"]
+    if n_clusters == 4 and name == "umap-kmeans":
+        pytest.skip("UMAP needs more texts than that")
+    model = fast(name, n_clusters).fit(texts)
+    assert sorted(set(model.labels_.tolist())) == list(range(n_clusters))
+    np.testing.assert_array_equal(model.predict(texts), model.labels_)
+
+
+def test_unfitted_models_say_so(name: str, tmp_path: Path) -> None:
+    model = fast(name)
+    for call in (lambda: model.predict(["a"]), lambda: model.save(tmp_path / "x")):
+        with pytest.raises(NotFittedError):
+            call()
+
+
+@pytest.mark.parametrize("cls", [*CLASSES, TextClusterer], ids=lambda cls: cls.__name__)
+def test_docstring_lists_exactly_its_own_fields(cls: type) -> None:
+    own = inspect.get_annotations(cls).keys() & {f.name for f in dataclasses.fields(cls)}
+    assert documented(cls).keys() == own
+
+
+@pytest.mark.parametrize("cls", [*CLASSES, TextClusterer], ids=lambda cls: cls.__name__)
+def test_defaults_in_the_docstring_are_the_defaults(cls: type) -> None:
+    defaults = {f.name: f.default for f in dataclasses.fields(cls)}
+    for name, kind in documented(cls).items():
+        if "default=" in kind:
+            written = kind.split("default=")[1].strip()
+            assert ast.literal_eval(written) == defaults[name], name
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_presets_name_real_parameters_only(cls: type) -> None:
+    known = {f.name for f in dataclasses.fields(cls)}
+    for preset, parameters in cls.presets.items():
+        assert parameters.keys() <= known
+        assert cls.from_preset(preset, n_clusters=5).n_clusters == 5
+    with pytest.raises(UsageError, match="preset"):
+        cls.from_preset("nonsense")
+
+
+def test_methods_are_made_by_name() -> None:
+    assert make_method("sccl", 7, steps=3).steps == 3
+    assert make_method("ward", 7).cluster == "ward"
+    with pytest.raises(UsageError, match="Did you mean 'sccl'"):
+        make_method("scl", 7)
+
+
+def test_public_names_resolve() -> None:
+    for public in coterie.__all__:
+        assert getattr(coterie, public) is not None
+    with pytest.raises(AttributeError, match="nonsense"):
+        coterie.nonsense  # noqa: B018
