@@ -1,0 +1,7 @@
+"""Benchmarks: suites as data, one JSON line per run, tables from the lines."""
+
+from coterie.bench.run import run_suite
+from coterie.bench.suites import SUITES, Entry, Suite
+from coterie.bench.tables import summarize
+
+__all__ = ["SUITES", "Entry", "Suite", "run_suite", "summarize"]

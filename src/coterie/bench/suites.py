@@ -1,0 +1,85 @@
+"""What to run, as data: methods with parameters, data sets, seeds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from coterie.datasets import CARDS
+
+BENCHMARKS = tuple(name for name, card in CARDS.items() if card.group == "benchmark")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One method with its settings, under the name that tables show."""
+
+    label: str
+    method: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    preset: str | None = None
+    views: str | None = None  # kind of published augmentations, such as "contextual10"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Every entry on every data set with every seed."""
+
+    name: str
+    about: str
+    entries: tuple[Entry, ...]
+    datasets: tuple[str, ...]
+    seeds: int
+
+
+SUITES: dict[str, Suite] = {
+    suite.name: suite
+    for suite in (
+        Suite(
+            "encoder",
+            "the default encoder and k-means on the eight benchmarks: is the data path right?",
+            (Entry("encoder + k-means", "kmeans"),),
+            BENCHMARKS,
+            3,
+        ),
+        Suite(
+            "baselines",
+            "everything that trains nothing, on the eight benchmarks",
+            (
+                Entry("BoW + k-means", "bow-kmeans"),
+                Entry("TF-IDF + k-means", "tfidf-kmeans"),
+                Entry("encoder + k-means", "kmeans"),
+                Entry("encoder + spherical k-means", "spherical-kmeans"),
+                Entry("encoder + UMAP + k-means", "umap-kmeans"),
+                Entry("encoder + average linkage", "average"),
+                Entry("encoder + Ward", "ward"),
+            ),
+            BENCHMARKS,
+            3,
+        ),
+        Suite(
+            "sccl",
+            "SCCL with the published contextual pairs (10 %), 1,000 steps; wants a GPU",
+            (
+                Entry("SCCL (paper)", "sccl", {"steps": 1000}, "paper", "contextual10"),
+                Entry("SCCL (official code)", "sccl", {"steps": 1000}, "official-code",
+                      "contextual10"),
+                Entry("SCCL", "sccl", {"steps": 1000}, None, "contextual10"),
+            ),
+            ("stackoverflow", "agnews", "googlenews-t", "tweet"),
+            5,
+        ),
+        Suite(
+            "smoke",
+            "the bundled sample in a minute: does everything run?",
+            (
+                Entry("TF-IDF + k-means", "tfidf-kmeans"),
+                Entry("encoder + k-means", "kmeans"),
+                Entry("SCCL (20 steps)", "sccl",
+                      {"steps": 20, "batch_size": 64, "lr": 3e-5, "max_length": 64}),
+            ),
+            ("sample",),
+            1,
+        ),
+    )
+}  # fmt: skip

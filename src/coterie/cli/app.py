@@ -1,0 +1,56 @@
+"""The verbs put together, and what happens at start and end of the program."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Annotated
+
+import typer
+
+import coterie
+from coterie.cli.bench import bench
+from coterie.cli.cluster import cluster
+from coterie.cli.datasets import datasets
+from coterie.cli.evaluate import evaluate
+from coterie.cli.methods import methods
+from coterie.cli.predict import predict
+from coterie.cli.report import report
+from coterie.cli.talk import orderly
+
+app = typer.Typer(
+    name="coterie",
+    help="Turns a pile of short texts into clusters a person can use.\n\n"
+    "Begin with: coterie cluster FILE --clusters 12",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for verb in (cluster, predict, report, evaluate, methods, datasets, bench):
+    app.command()(orderly(verb))
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"coterie {coterie.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def start(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Log what happens inside, to stderr.")
+    ] = False,
+) -> None:
+    """Turn a pile of short texts into clusters a person can use."""
+    if verbose:
+        logging.basicConfig(format="%(name)s: %(message)s", stream=sys.stderr)
+        logging.getLogger("coterie").setLevel(logging.INFO)
+
+
+def main() -> None:
+    """Run the program."""
+    app()

@@ -1,0 +1,177 @@
+"""``coterie cluster``: a file of texts in, a folder with clusters, table, page and model out."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from coterie._errors import UsageError
+from coterie.cli.options import (
+    AsJson,
+    Device,
+    Encoding,
+    File,
+    Format,
+    IdColumn,
+    Quiet,
+    TextColumn,
+    parse_settings,
+)
+from coterie.cli.talk import say, show_table
+
+
+def cluster(
+    file: File,
+    clusters: Annotated[int, typer.Option("--clusters", "-k", help="How many clusters to make.")],
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method", "-m", help="See 'coterie methods'. Default: sccl on a GPU, else kmeans."
+        ),
+    ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder", help="A model folder or name, tfidf or bow. hub:NAME allows a download."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder to write. Default: FILE.clusters.")
+    ] = None,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
+    views: Annotated[
+        str | None,
+        typer.Option("--views", help="CSV with augmented texts: columns text, text1, text2."),
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option("--preset", help="A method's named settings, e.g. official-code.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="KEY=VALUE for a parameter of the method; may be repeated."),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Same seed, same clusters.")] = 0,
+    device: Device = "auto",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue an interrupted run in the same folder.")
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an earlier run in the same folder.")
+    ] = False,
+    include_encoder: Annotated[
+        bool, typer.Option("--include-encoder", help="Copy the encoder into the saved model.")
+    ] = False,
+    format: Format = "auto",
+    encoding: Encoding = "utf-8",
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Cluster the texts of a file.
+
+    Writes a folder with assignments.csv (all your columns, plus cluster, name, confidence,
+    runner_up and margin), clusters.json, report.html, model/ and manifest.json.
+
+    Examples
+    --------
+      coterie cluster tickets.csv --clusters 15
+      coterie cluster titles.txt -k 20 --method sccl --set steps=500 --device cuda
+      cat posts.jsonl | coterie cluster - -k 8 --text-column body --out posts
+    """
+    from coterie.cli.run_folder import RunFolder
+    from coterie.corpus import read_corpus
+
+    corpus = read_corpus(
+        _bundled(file),
+        text_column=text_column,
+        id_column=id_column,
+        format=format,
+        encoding=encoding,
+    )
+    if not quiet:
+        say(f"{len(corpus):,} rows, texts in the column {corpus.text_column!r}")
+        for note in corpus.notes:
+            say(f"  {note.message}")
+    given: dict[str, Any] = {"encoder": encoder, "views": views, "random_state": seed}
+    given |= {"device": device, "verbose": 0 if quiet else 1}
+    name = method or _default_method(device, quiet)
+    model = _make(name, clusters, preset, settings or [], given)
+    folder = RunFolder(out or _default_out(file), name, model, corpus)
+    if folder.begin(resume=resume, overwrite=overwrite) == "done":
+        say(f"{folder.path} holds this run already, finished.")
+        return
+    model.checkpoint = folder.path / "checkpoint"
+    try:
+        model.fit(corpus.texts)
+    except KeyboardInterrupt:
+        folder.interrupted()
+        again = [argument for argument in sys.argv[1:] if argument != "--resume"]
+        say(f"\nStopped. Continue with:\n  coterie {shlex.join([*again, '--resume'])}")
+        raise
+    described = folder.finish(include_encoder=include_encoder)
+    if as_json:
+        typer.echo(json.dumps([c.to_dict() for c in described], ensure_ascii=False, indent=2))
+    else:
+        _show(described, folder)
+
+
+def _make(
+    name: str, clusters: int, preset: str | None, settings: list[str], given: dict[str, Any]
+) -> Any:
+    """The estimator, with the options that were given; what was not stays as the method has it."""
+    from coterie._validation import check_choice
+    from coterie.methods import METHODS
+
+    recipe = METHODS[check_choice("--method", name, METHODS)]
+    chosen = {key: value for key, value in given.items() if value is not None}
+    if "views" in chosen and not hasattr(recipe.cls, "views"):
+        raise UsageError(f"--views: the method {name!r} trains nothing and takes no views.")
+    return recipe.make(clusters, preset, **{**chosen, **parse_settings(settings, recipe.cls)})
+
+
+def _bundled(file: str) -> str:
+    """The word "sample" stands for the bundled messages, unless there is a file of that name."""
+    from importlib import resources
+
+    if file != "sample" or Path(file).exists():
+        return file
+    return str(resources.files("coterie") / "sample" / "support.csv")
+
+
+def _default_method(device: str, quiet: bool) -> str:
+    from coterie._validation import check_device
+
+    gpu = check_device(device).type == "cuda"
+    if not quiet:
+        why = "there is a GPU to train on" if gpu else "training an encoder wants a GPU"
+        say(f"method: {'sccl' if gpu else 'kmeans'} ({why}; --method chooses another)")
+    return "sccl" if gpu else "kmeans"
+
+
+def _default_out(file: str) -> Path:
+    if file == "-":
+        raise UsageError("--out is needed when the texts come from standard input.")
+    path = Path(file)
+    return path.with_name(f"{path.stem}.clusters")
+
+
+def _show(clusters: list[Any], folder: Any) -> None:
+    from coterie.report.html import shorten
+
+    rows = []
+    for cluster in clusters:
+        example = shorten(cluster.examples[0], 90) if cluster.examples else ""
+        share = f"{100 * cluster.share:.1f} %"
+        rows.append([str(cluster.id), str(cluster.size), share, cluster.name, example])
+    show_table("", ["#", "texts", "share", "name", "central example"], rows, numbers=(0, 1, 2))
+    typer.echo("")
+    for sentence in folder.summary:
+        typer.echo(sentence)
+    path = folder.path
+    typer.echo(f"\npage   {path / 'report.html'}\ntable  {path / 'assignments.csv'}")
+    typer.echo(f"model  {path / 'model'}   (new texts: coterie predict {path} FILE)")

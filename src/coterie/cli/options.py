@@ -1,0 +1,65 @@
+"""Options that several verbs share, and the reading of KEY=VALUE."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import difflib
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from coterie._errors import UsageError
+
+File = Annotated[
+    str, typer.Argument(help="CSV, TSV, JSONL, Parquet or plain text file; - for standard input.")
+]
+TextColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--text-column",
+        "-t",
+        help="Column with the texts. Default: the obvious one.",
+    ),
+]
+IdColumn = Annotated[str | None, typer.Option("--id-column", help="Column that names each row.")]
+Format = Annotated[
+    str, typer.Option("--format", help="csv, tsv, jsonl, parquet or txt; by default by the name.")
+]
+Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of the file, e.g. cp1252.")]
+Data = Annotated[
+    str | None,
+    typer.Option("--data", help="Folder with the benchmark files. Default: COTERIE_DATA."),
+]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+WORDS = {"true": True, "false": False, "none": None}
+
+
+def parse_settings(pairs: Sequence[str], cls: type[Any]) -> dict[str, Any]:
+    """``["steps=30", "objective=joint"]`` as parameters of a method class."""
+    known = [f.name for f in dataclasses.fields(cls)]
+    out: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise UsageError(f"--set {pair}: expected KEY=VALUE, e.g. --set steps=500.")
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f" Did you mean {near[0]}?" if near else f" Known: {', '.join(known)}."
+            raise UsageError(f"--set {pair}: {cls.__name__} has no parameter {key!r}.{hint}")
+        out[key] = parse_value(value)
+    return out
+
+
+def parse_value(value: str) -> Any:
+    """A number, true, false, none, a list, or else the text itself."""
+    if value.lower() in WORDS:
+        return WORDS[value.lower()]
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return value

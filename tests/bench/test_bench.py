@@ -1,0 +1,95 @@
+"""Benchmarks: labels never steer, runs are not repeated, lines are complete."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from coterie._errors import MissingError
+from coterie.bench import SUITES, Entry, Suite, run_suite, summarize
+from coterie.bench import run as module
+from coterie.bench.run import Options, load_data
+from coterie.bench.tables import cell, markdown
+
+TINY = Suite("tiny", "", (Entry("TF-IDF", "tfidf-kmeans"),
+                          Entry("SCCL", "sccl", {"encoder": "tfidf", "steps": 2,
+                                                 "batch_size": 50})), ("sample",), 2)  # fmt: skip
+KEYS = {
+    "method", "parameters", "dataset", "dataset_sha256", "seed", "scores", "start_scores", "signs",
+    "guard", "seconds", "peak_memory", "hardware", "versions", "commit",
+}  # fmt: skip
+SCORES = {
+    "acc", "nmi", "nmi_geometric", "ari", "ami", "v_measure", "purity", "silhouette",
+    "n_clusters_used",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict]:
+    return run_suite(TINY, tmp_path_factory.mktemp("bench") / "tiny.jsonl", Options())
+
+
+def test_a_line_says_everything(rows: list[dict]) -> None:
+    assert len(rows) == 4
+    for row in rows:
+        assert row.keys() >= KEYS
+        assert row["scores"].keys() == SCORES
+    assert rows[0]["guard"] is None and rows[2]["guard"]["fired"] in (True, False)
+
+
+def test_lines_name_no_place_of_a_machine(rows: list[dict], tmp_path: Path, benchmarks) -> None:
+    entry = replace(TINY.entries[1], views="contextual10")
+    suite = Suite("t", "", (entry,), ("tweet",), 1)
+    (row,) = run_suite(suite, tmp_path / "t.jsonl", Options(data=benchmarks))
+    assert row["parameters"]["views"] == "tweet.contextual10.csv"
+    assert "/" not in json.dumps(row["parameters"])
+
+
+def test_what_is_done_is_not_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite = replace(TINY, entries=TINY.entries[:1])
+    file = tmp_path / "r.jsonl"
+    run_suite(suite, file, Options(), seeds=[0])
+    ran = []
+    original = module.run_one
+    monkeypatch.setattr(module, "run_one", lambda *a: (ran.append(1), original(*a))[1])
+    assert len(run_suite(suite, file, Options(), seeds=[0, 1])) == 2
+    assert len(ran) == 1
+
+
+def test_labels_cannot_reach_a_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = load_data("sample", None)
+    shuffled = replace(data, labels=list(np.random.default_rng(0).permutation(data.labels)))
+    found = []
+    for given in (data, shuffled):
+        model = module.make(TINY.entries[1], given, 0, Options())
+        module.run_one(model, given, Options())
+        found.append(model.labels_)
+    np.testing.assert_array_equal(*found)
+
+
+def test_tables_hold_mean_and_sample_deviation(rows: list[dict]) -> None:
+    chosen = rows[:2]
+    values = [100 * row["scores"]["nmi"] for row in chosen]
+    found = cell(chosen, "nmi")
+    assert found.mean == pytest.approx(np.mean(values))
+    assert found.deviation == pytest.approx(abs(values[0] - values[1]) / np.sqrt(2))
+    header, body = summarize(rows)
+    assert header == ["", "sample"] and [line[0] for line in body] == ["TF-IDF", "SCCL"]
+    assert markdown(header, body).splitlines()[1] == "| --- | --- |"
+
+
+def test_suites_name_known_things() -> None:
+    from coterie.datasets import CARDS
+    from coterie.methods import METHODS
+
+    for suite in SUITES.values():
+        assert set(suite.datasets) <= {*CARDS, "sample"}
+        for entry in suite.entries:
+            METHODS[entry.method].make(3, entry.preset, **entry.parameters)
+
+
+def test_missing_data_say_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(MissingError, match="coterie datasets get"):
+        run_suite(SUITES["encoder"], tmp_path / "r.jsonl", Options(data=tmp_path))

@@ -1,0 +1,302 @@
+"""The command line as users meet it: files in, files out, exit codes, messages."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import coterie
+from coterie.cli import app
+
+
+def run(*arguments: str, stdin: str | None = None):
+    return CliRunner().invoke(app, list(arguments), input=stdin)
+
+
+@pytest.fixture(scope="module")
+def tickets(tmp_path_factory: pytest.TempPathFactory, topics) -> Path:
+    path = tmp_path_factory.mktemp("tickets") / "tickets.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "text", "topic"])
+        for i, (text, topic) in enumerate(zip(*topics, strict=True)):
+            writer.writerow([f"{i:03}", text, topic])
+        writer.writerow(["090", "", "none"])
+    return path
+
+
+@pytest.fixture(scope="module")
+def done(tickets: Path) -> Path:
+    """A finished run."""
+    out = tickets.parent / "run"
+    result = run("cluster", str(tickets), "-k", "3", "--encoder", "tfidf", "--out", str(out))
+    assert result.exit_code == 0, result.output
+    return out
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_version_and_help() -> None:
+    assert run("--version").output.strip() == f"coterie {coterie.__version__}"
+    assert "cluster" in run("--help").output
+    assert "assignments.csv" in run("cluster", "--help").output
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from coterie.cli import app\n"
+        "heavy = {'torch', 'sklearn', 'transformers', 'pyarrow', 'scipy', 'numpy', 'jinja2'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_run_folder_is_complete(done: Path) -> None:
+    names = {p.name for p in done.iterdir()}
+    assert names == {"assignments.csv", "clusters.json", "report.html", "model", "manifest.json"}
+    manifest = json.loads((done / "manifest.json").read_text())
+    assert manifest["status"] == "done"
+    assert manifest["parameters"]["random_state"] == 0
+    assert {"versions", "hardware", "seconds", "data", "seed"} <= manifest.keys()
+
+
+def test_all_columns_and_the_order_come_back(done: Path, tickets: Path) -> None:
+    before, after = rows(tickets), rows(done / "assignments.csv")
+    assert [{k: r[k] for k in ("id", "text", "topic")} for r in after] == before
+    assert list(after[0]) == [
+        "id", "text", "topic", "cluster", "name", "confidence", "runner_up", "margin",
+    ]  # fmt: skip
+    assert after[-1]["cluster"] == "-1" and after[-1]["name"] == "(no text)"
+    for row in after[:-1]:
+        assert 0 <= float(row["margin"]) <= float(row["confidence"]) <= 1
+        assert row["runner_up"] != row["cluster"]
+
+
+def test_names_in_the_table_are_those_in_the_json(done: Path) -> None:
+    clusters = json.loads((done / "clusters.json").read_text())
+    names = {str(c["id"]): c["name"] for c in clusters}
+    assert all(r["name"] == names[r["cluster"]] for r in rows(done / "assignments.csv")[:-1])
+    assert [c["size"] for c in clusters] == sorted((c["size"] for c in clusters), reverse=True)
+
+
+def test_the_summary_says_where_things_lie(tickets: Path, tmp_path: Path) -> None:
+    out = tmp_path / "o"
+    result = run("cluster", str(tickets), "-k", "3", "--encoder", "tfidf", "--out", str(out))
+    for part in ("report.html", "assignments.csv", "model", "90 of 91 texts are in 3 clusters"):
+        assert part in result.output
+
+
+def test_the_default_folder_lies_beside_the_file(tickets: Path) -> None:
+    result = run("cluster", str(tickets), "-k", "3", "--encoder", "bow", "-q")
+    assert result.exit_code == 0
+    assert (tickets.parent / "tickets.clusters" / "report.html").exists()
+
+
+def test_json_goes_to_stdout_and_talk_to_stderr(tickets: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "coterie", "cluster", str(tickets), "-k", "3"]
+    command += ["--encoder", "tfidf", "--json", "--out", str(tmp_path / "o")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert len(json.loads(done.stdout)) == 3
+    assert "91 rows, texts in the column 'text'" in done.stderr
+    assert "1 row (91): no text" in done.stderr
+
+
+def test_prediction_repeats_the_run(done: Path, tickets: Path, tmp_path: Path) -> None:
+    out = tmp_path / "again.csv"
+    assert run("predict", str(done), str(tickets), "--out", str(out)).exit_code == 0
+    assert rows(out) == rows(done / "assignments.csv")
+
+
+def test_prediction_to_stdout_and_from_stdin(done: Path) -> None:
+    result = run("predict", str(done), "-", stdin="ripe apple juice\nbus engine\n")
+    lines = list(csv.DictReader(result.stdout.splitlines()))
+    assert [r["text"] for r in lines] == ["ripe apple juice", "bus engine"]
+    assert lines[0]["cluster"] != lines[1]["cluster"]
+
+
+def test_prediction_with_a_model_folder_alone(done: Path, tickets: Path, tmp_path: Path) -> None:
+    out = tmp_path / "p.jsonl"
+    assert run("predict", str(done / "model"), str(tickets), "-o", str(out)).exit_code == 0
+    first = json.loads(out.read_text().splitlines()[0])
+    assert first["name"] == f"Cluster {first['cluster']}"
+
+
+def test_report_is_made_anew(done: Path) -> None:
+    before = (done / "report.html").read_text()
+    (done / "report.html").unlink()
+    assert run("report", str(done)).exit_code == 0
+    assert (done / "report.html").read_text() == before
+
+
+def test_evaluate(done: Path) -> None:
+    table = str(done / "assignments.csv")
+    result = run("evaluate", table, "--labels-column", "topic", "--ignore", "none", "--json")
+    scores = json.loads(result.output)
+    assert scores["rows"] == 90 and scores["acc"] > 0.9
+    assert "purity" in run("evaluate", table, "-l", "topic").output
+
+
+def test_methods_and_one_method() -> None:
+    assert "sccl" in run("methods").output
+    shown = run("methods", "sccl").output
+    assert "temperature" in shown and "official-code" in shown and "NAACL" in shown
+    assert json.loads(run("methods", "ward", "--json").output)["parameters"]["cluster"] == "ward"
+
+
+def test_datasets(tmp_path: Path) -> None:
+    listed = run("datasets", "--data", str(tmp_path), "--json")
+    assert {card["name"] for card in json.loads(listed.output)} >= {"tweet", "bbc"}
+    shown = json.loads(run("datasets", "show", "tweet", "--json").output)
+    assert shown["classes"] == 89 and "contextual10" in shown["views"]
+    assert "not here" in run("datasets", "list", "--data", str(tmp_path)).output
+
+
+def test_bench_prints_a_table(tmp_path: Path) -> None:
+    result = run("bench", "smoke", "--only", "TF-IDF", "--out", str(tmp_path), "--markdown")
+    assert result.exit_code == 0
+    assert "| TF-IDF + k-means |" in result.stdout
+    assert (tmp_path / "smoke.jsonl").exists()
+    assert "encoder" in run("bench").output
+
+
+def test_settings_reach_the_method(tickets: Path, tmp_path: Path) -> None:
+    out = tmp_path / "o"
+    result = run("cluster", str(tickets), "-k", "3", "-m", "sccl", "--encoder", "tfidf", "-q",
+                 "--set", "steps=3", "--set", "objective=instance", "--set", "guard=false",
+                 "--preset", "official-code", "--seed", "5", "--out", str(out))  # fmt: skip
+    assert result.exit_code == 0, result.output
+    parameters = json.loads((out / "manifest.json").read_text())["parameters"]
+    assert parameters["steps"] == 3 and parameters["objective"] == "instance"
+    assert parameters["guard"] is False and parameters["head_lr"] == 1e-3
+    assert json.loads((out / "manifest.json").read_text())["seed"] == 5
+    assert len((out / "history.jsonl").read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["cluster", "FILE"], 2, "--clusters"),
+        (["cluster", "FILE", "-k", "three"], 2, "integer"),
+        (["cluster", "FILE", "-k", "0"], 2, "n_clusters"),
+        (["cluster", "FILE", "-k", "3", "-m", "kmean"], 2, "Did you mean 'kmeans'"),
+        (["cluster", "FILE", "-k", "3", "--set", "stepps=3"], 2, "stepps"),
+        (["cluster", "FILE", "-k", "3", "--set", "steps"], 2, "KEY=VALUE"),
+        (["cluster", "FILE", "-k", "3", "--device", "tpu"], 2, "device"),
+        (["cluster", "FILE", "-k", "3", "--preset", "x"], 2, "preset"),
+        (["cluster", "FILE", "-k", "3", "-m", "ward", "--views", "x.csv"], 2, "takes no views"),
+        (["cluster", "nowhere.csv", "-k", "3"], 2, "no file"),
+        (["cluster", "FILE", "-k", "3", "-t", "txt"], 3, "Did you mean 'text'"),
+        (["cluster", "FILE", "-k", "500", "--encoder", "tfidf"], 3, "at most 90"),
+        (["cluster", "FILE", "-k", "3", "--encoder", "no/such-model"], 1, "hub:no/such-model"),
+        (["predict", "FOLDER", "FILE"], 3, "holds no model"),
+        (["evaluate", "FILE", "-l", "topics"], 3, "Did you mean 'topic'"),
+        (["report", "FOLDER"], 3, "no run"),
+        (["datasets", "get"], 2, "name of a data set"),
+        (["datasets", "show", "twet"], 2, "Did you mean 'tweet'"),
+        (["datasets", "fetch", "tweet"], 2, "list, show, get"),
+        (["methods", "scl"], 2, "Did you mean 'sccl'"),
+        (["bench", "nothing"], 2, "suite"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_mistakes_get_a_clear_message_and_the_right_code(
+    arguments: list[str], code: int, message: str, tickets: Path, tmp_path: Path
+) -> None:
+    known = {"FILE": str(tickets), "FOLDER": str(tmp_path)}
+    given = [known.get(argument, argument) for argument in arguments]
+    if given[0] == "cluster":
+        given += ["--out", str(tmp_path / "o")]
+    result = run(*given)
+    assert result.exit_code == code, result.output
+    assert message in " ".join(result.output.split())
+    assert "Traceback" not in result.output
+
+
+def test_standard_input_needs_a_folder() -> None:
+    result = run("cluster", "-", "-k", "2", "--encoder", "tfidf", stdin="a cat\nthe dog\n")
+    assert result.exit_code == 2 and "--out" in result.output
+
+
+def test_a_finished_run_is_not_overwritten_by_accident(tickets: Path, tmp_path: Path) -> None:
+    out = tmp_path / "o"
+    command = ["cluster", str(tickets), "-k", "3", "--encoder", "tfidf", "-q", "--out", str(out)]
+    assert run(*command).exit_code == 0
+    refused = run(*command)
+    assert refused.exit_code == 2 and "--overwrite" in refused.output
+    assert run(*command, "--overwrite").exit_code == 0
+    assert "finished" in run(*command, "--resume").output
+    changed = [*command[:3], "4", *command[4:]]
+    other = run(*changed, "--resume")
+    assert other.exit_code == 2 and "n_clusters=3 there, 4 now" in other.output
+
+
+def test_a_folder_of_something_else_is_left_alone(tickets: Path, tmp_path: Path) -> None:
+    (tmp_path / "precious.txt").write_text("x")
+    result = run("cluster", str(tickets), "-k", "3", "--out", str(tmp_path), "--overwrite")
+    assert result.exit_code == 2 and (tmp_path / "precious.txt").exists()
+
+
+def test_ctrl_c_and_resume_give_the_identical_result(tickets: Path, tmp_path: Path) -> None:
+    def command(out: str) -> list[str]:
+        settings = ["steps=60", "batch_size=20", "lr=1e-3", "head_lr=1e-2"]
+        return [sys.executable, "-m", "coterie", "cluster", str(tickets), "-k", "3", "-m", "sccl",
+                "--encoder", "tfidf", "--out", str(tmp_path / out),
+                *[part for s in settings for part in ("--set", s)]]  # fmt: skip
+
+    subprocess.run(command("whole"), check=True, capture_output=True)
+    process = subprocess.Popen(command("cut"), stderr=subprocess.PIPE, text=True)
+    history = tmp_path / "cut" / "history.jsonl"
+    for _ in range(600):
+        if history.exists() and history.read_text().count("\n") >= 1:
+            break
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGINT)
+    _, talk = process.communicate(timeout=60)
+    if process.returncode == 0:
+        pytest.skip("the run was over before it could be interrupted")
+    assert process.returncode == 130, talk
+    assert "--resume" in talk
+    assert json.loads((tmp_path / "cut" / "manifest.json").read_text())["status"] == "interrupted"
+    subprocess.run([*command("cut"), "--resume"], check=True, capture_output=True)
+    for name in ("assignments.csv", "clusters.json"):
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert not (tmp_path / "cut" / "checkpoint").exists()
+
+
+def test_the_guard_is_named_in_manifest_and_summary(tiny_encoder, tickets, tmp_path) -> None:
+    out = tmp_path / "o"
+    result = run("cluster", str(tickets), "-k", "3", "-m", "sccl", "--encoder", str(tiny_encoder),
+                 "--set", "steps=25", "--set", "batch_size=30", "--set", "lr=10",
+                 "--set", "head_lr=10", "--out", str(out))  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "The start guard stepped in" in result.output
+    assert json.loads((out / "manifest.json").read_text())["guard"]["fired"] is True
+    assert "start guard" in (out / "report.html").read_text()
+
+
+def test_a_closed_pipe_is_no_drama(done: Path, tickets: Path) -> None:
+    command = f"{sys.executable} -m coterie predict {done} {tickets} | head -1"
+    result = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert result.stdout.startswith("id,text,topic,cluster")
+    assert "Traceback" not in result.stderr
+
+
+def test_hostile_texts_cannot_paint_the_terminal(tmp_path: Path) -> None:
+    texts = ["\x1b[31mred apple", "[bold]green apple[/bold]", "fast car", "slow car \x07"]
+    (tmp_path / "a.jsonl").write_text("\n".join(json.dumps({"text": t}) for t in texts))
+    result = run("cluster", str(tmp_path / "a.jsonl"), "-k", "2", "--encoder", "bow",
+                 "--out", str(tmp_path / "o"))  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "\x1b[31m" not in result.output and "\x07" not in result.output
+    assert "[bold]green apple[/bold]" in result.output or "[31mred apple" in result.output
