@@ -1,0 +1,59 @@
+"""Imports point down, and only down."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import coterie
+
+ROOT = Path(coterie.__file__).parent
+LAYERS = {
+    "_errors": 0, "_facts": 0, "_files": 0, "_progress": 0, "_random": 0, "_types": 0,
+    "_validation": 0, "blocks": 1, "metrics": 1, "corpus": 2, "encoders": 2, "augment": 2,
+    "datasets": 2, "engine": 3, "base": 4, "methods": 5, "description": 5, "report": 6, "bench": 6,
+    "cli": 7,
+}  # fmt: skip
+# Between neighbours of one layer these arrows are meant, and no others.
+MEANT = {("augment", "corpus"), ("datasets", "corpus")}
+FREE = {"__init__", "__main__"}
+FILES = sorted(ROOT.rglob("*.py"))
+
+
+def unit(path: Path) -> str:
+    relative = path.relative_to(ROOT)
+    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+
+
+def imported(path: Path) -> set[tuple[str, str]]:
+    """Pairs of (unit, whole module) of our own that a file imports, at any depth."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+            if node.module == "coterie":
+                names = [f"coterie.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        found |= {(n.split(".")[1], n) for n in names if n.startswith("coterie.")}
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_point_down(path: Path) -> None:
+    own = unit(path)
+    if own in FREE:
+        return
+    for other, module in imported(path):
+        if other == own and path.parent != ROOT:
+            if own in ("blocks", "methods"):
+                init = path.stem == "__init__"
+                assert init or module == f"coterie.{own}", f"{path.name} imports its neighbour"
+            continue
+        down = LAYERS[other] < LAYERS[own] or (LAYERS[own] == 0 == LAYERS[other])
+        assert down or (own, other) in MEANT, f"{own} imports {module}"
+
+
+def test_every_unit_has_a_layer() -> None:
+    assert {unit(path) for path in FILES} - FREE == LAYERS.keys()
