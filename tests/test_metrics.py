@@ -85,6 +85,8 @@ def test_v_measure_is_arithmetic_nmi() -> None:
 def test_purity_by_hand_and_never_below_accuracy() -> None:
     # Cluster 1 holds a,a; cluster 0 holds a,b,b; cluster 2 holds c: 2 + 2 + 1 of 6.
     assert metrics.purity(TRUTH, FOUND) == pytest.approx(5 / 6)
+    assert metrics.purity(["a", "b", "c", "c"], [0, 0, 0, 0]) == 0.5
+    assert metrics.purity(["a", "a", "a", "a"], [0, 1, 2, 3]) == 1
     rng = np.random.default_rng(1)
     for _ in range(20):
         truth, labels = rng.integers(4, size=40), rng.integers(6, size=40)

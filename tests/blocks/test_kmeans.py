@@ -6,7 +6,7 @@ import torch
 from sklearn.cluster import KMeans as Reference
 from sklearn.datasets import make_blobs
 
-from coterie.blocks.kmeans import KMeans, nearest
+from coterie.blocks.kmeans import KMeans, _means, nearest
 
 BACKENDS = ["sklearn", "faiss", "torch"]
 
@@ -63,6 +63,14 @@ def test_every_cluster_is_used_when_starts_coincide() -> None:
     for seed in range(10):
         found = KMeans(n_clusters=5, seed=seed, n_init=1, backend="torch")(x)
         assert len(np.unique(found.labels)) == 5
+
+
+def test_an_empty_cluster_moves_to_the_point_that_fits_worst() -> None:
+    x = torch.tensor([[0.0], [1.0], [7.0]])
+    centers = torch.tensor([[1.0], [100.0]])
+    labels, distances = nearest(x, centers)
+    moved = _means(x, torch.ones(3), labels, distances, centers)
+    torch.testing.assert_close(moved, torch.tensor([[8 / 3], [7.0]]))
 
 
 def test_spherical_centers_have_unit_length_and_ignore_scale() -> None:

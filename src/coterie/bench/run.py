@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -164,7 +165,9 @@ def _key(row: dict[str, Any]) -> str:
 
 
 def _commit() -> str | None:
-    """Commit of the checkout the code runs from, if it is one."""
+    """Commit of the checkout the code runs from; a copy without one is told by COTERIE_COMMIT."""
+    if told := os.environ.get("COTERIE_COMMIT"):
+        return told
     here = Path(__file__).parent
     try:
         found = subprocess.run(

@@ -61,7 +61,6 @@ SUITES: dict[str, Suite] = {
             "sccl",
             "SCCL with the published contextual pairs (10 %), 1,000 steps; wants a GPU",
             (
-                Entry("SCCL (paper)", "sccl", {"steps": 1000}, "paper", "contextual10"),
                 Entry("SCCL (official code)", "sccl", {"steps": 1000}, "official-code",
                       "contextual10"),
                 Entry("SCCL", "sccl", {"steps": 1000}, None, "contextual10"),
