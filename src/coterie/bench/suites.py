@@ -61,9 +61,9 @@ SUITES: dict[str, Suite] = {
             "sccl",
             "SCCL with the published contextual pairs (10 %), 1,000 steps; wants a GPU",
             (
-                Entry("SCCL (official code)", "sccl", {"steps": 1000}, "official-code",
+                Entry("SCCL, official-code preset", "sccl", {"steps": 1000}, "official-code",
                       "contextual10"),
-                Entry("SCCL", "sccl", {"steps": 1000}, None, "contextual10"),
+                Entry("SCCL, default", "sccl", {"steps": 1000}, None, "contextual10"),
             ),
             ("stackoverflow", "agnews", "googlenews-t", "tweet"),
             5,
