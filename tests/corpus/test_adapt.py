@@ -1,13 +1,14 @@
 """Texts from Python objects."""
 
 import numpy as np
-import pandas
-import polars
 import pyarrow as pa
 import pytest
 
 from coterie._errors import DataError, UsageError
 from coterie.corpus import make_corpus, texts_from
+
+pandas = pytest.importorskip("pandas")
+polars = pytest.importorskip("polars")
 
 TEXTS = ["one fish", "two fish", ""]
 
