@@ -45,10 +45,12 @@ def hardware(device: str = "cpu") -> dict[str, Any]:
 
 def peak_memory(device: str = "cpu") -> dict[str, int]:
     """Largest resident memory of the process so far, and of the GPU, in bytes."""
-    import resource
+    facts = {}
+    if sys.platform != "win32":  # which has no such counter
+        import resource
 
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    facts = {"resident": peak if sys.platform == "darwin" else peak * 1024}
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        facts["resident"] = peak if sys.platform == "darwin" else peak * 1024
     if device.startswith("cuda"):
         import torch
 

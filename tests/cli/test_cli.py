@@ -167,6 +167,9 @@ def test_bench_prints_a_table(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "| TF-IDF + k-means |" in result.stdout
     assert (tmp_path / "smoke.jsonl").exists()
+    shown = run("bench", "smoke", "--out", str(tmp_path), "--markdown", "--show")
+    assert shown.stdout == result.stdout
+    assert run("bench", "smoke", "--out", str(tmp_path / "no"), "--show").exit_code == 2
     assert "encoder" in run("bench").output
 
 

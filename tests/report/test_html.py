@@ -1,5 +1,6 @@
 """The page: complete, inert, self-contained."""
 
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -40,9 +41,13 @@ def page(name: str = "Refund, money", example: str = "Where is my refund?") -> s
 
 def test_everything_is_on_the_page() -> None:
     text = Reader(page()).text
-    for part in ("10 texts", "A sentence.", "Refund, money", "70.0 %", "Where is my refund?",
+    for part in ("10 texts", "A sentence.", "Refund, money", "70.0\u00a0%", "Where is my refund?",
                  "A note.", "kmeans"):  # fmt: skip
         assert part in text
+
+
+def test_bars_are_as_long_as_the_clusters_are_large() -> None:
+    assert re.findall(r'class="bar" style="width: ([\d.]+)%', page()) == ["100.0", "42.9"]
 
 
 def test_hostile_texts_are_shown_not_run() -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from coterie._errors import UsageError
 from coterie.cli.options import Data, Device, Quiet, parse_value
 from coterie.cli.talk import say, show_table
 
@@ -31,6 +32,9 @@ def bench(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="KEY=VALUE for all entries.")
     ] = None,
+    show: Annotated[
+        bool, typer.Option("--show", help="Run nothing, print the table of the results there are.")
+    ] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -43,12 +47,13 @@ def bench(
     --------
       coterie bench encoder --data benchmarks
       coterie bench sccl --data benchmarks --device cuda --datasets tweet --seeds 3
+      coterie bench sccl --out results --show --markdown
     """
     from dataclasses import replace
 
     from coterie._validation import check_choice
     from coterie.bench import SUITES, run_suite, summarize
-    from coterie.bench.run import Options
+    from coterie.bench.run import Options, read_results
     from coterie.bench.tables import markdown as to_markdown
 
     if suite == "list":
@@ -67,14 +72,16 @@ def bench(
         device=device,
         parameters={k: parse_value(v) for k, _, v in (s.partition("=") for s in settings or [])},
     )
-    rows_ = run_suite(
-        chosen,
-        out / f"{suite}.jsonl",
-        options,
-        seeds=_seeds(seeds),
-        tell=(lambda message: None) if quiet else say,
+    file = out / f"{suite}.jsonl"
+    if show and not file.exists():
+        raise UsageError(f"--show: there is no {file}.")
+    tell = (lambda message: None) if quiet else say
+    results = (
+        read_results([file])
+        if show
+        else run_suite(chosen, file, options, seeds=_seeds(seeds), tell=tell)
     )
-    header, body = summarize(rows_)
+    header, body = summarize(results)
     if markdown:
         typer.echo(to_markdown(header, body))
     else:
