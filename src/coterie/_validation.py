@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import math
 import numbers
 from collections.abc import Iterable
 from types import ModuleType
@@ -20,6 +21,15 @@ def check_integer(name: str, value: Any, minimum: int = 1) -> int:
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < minimum:
         raise UsageError(f"{name} should be an integer of at least {minimum}, got {value!r}.")
     return int(value)
+
+
+def check_number(name: str, value: Any, minimum: float = 0.0, *, above: bool = False) -> float:
+    """Refuse anything but a finite number of at least ``minimum``, or ``above`` it."""
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or value < minimum or (above and value == minimum):
+        bound = "above" if above else "of at least"
+        raise UsageError(f"{name} should be a number {bound} {minimum:g}, got {value!r}.")
+    return float(value)
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:

@@ -77,6 +77,12 @@ def test_tables_hold_mean_and_sample_deviation(rows: list[dict]) -> None:
     assert found.deviation == pytest.approx(abs(values[0] - values[1]) / np.sqrt(2))
     header, body = summarize(rows)
     assert header == ["", "sample"] and [line[0] for line in body] == ["TF-IDF", "SCCL"]
+    twice = [*rows, *({**row, "dataset": "other"} for row in rows),
+             *({**row, "dataset": "third"} for row in rows)]  # fmt: skip
+    header, lines = summarize(twice)
+    assert header == ["", "TF-IDF", "SCCL"] and [line[0] for line in lines][0] == "sample"
+    assert lines[0][1] == body[0][1]
+    header, body = summarize(rows)
     assert markdown(header, body).splitlines()[1] == "| --- | --- |"
 
 

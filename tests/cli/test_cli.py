@@ -62,6 +62,16 @@ def test_help_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_listing_methods_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from typer.testing import CliRunner; from coterie.cli import app\n"
+        "assert 'sccl' in CliRunner().invoke(app, ['methods']).output\n"
+        "print(sorted({'torch', 'sklearn', 'transformers'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_the_run_folder_is_complete(done: Path) -> None:
     names = {p.name for p in done.iterdir()}
     assert names == {"assignments.csv", "clusters.json", "report.html", "model", "manifest.json"}

@@ -39,6 +39,16 @@ def test_rows_come_out_dense(kind) -> None:
         assert rows.batch(np.array([2, 0]))["vectors"].tolist() == [[3, 3], [1, 0]]
 
 
+def test_content_tells_items_apart() -> None:
+    matrix = np.array([[1, 0], [0, 2]], dtype=np.float32)
+    cpu = torch.device("cpu")
+    kinds = [Rows(matrix), Rows(csr_matrix(matrix)), RaggedTokens.build([[1, 2], [3]], 0)]
+    others = [Rows(matrix + 1), Rows(csr_matrix(matrix + 1)), RaggedTokens.build([[1], [2, 3]], 0)]
+    for items, other in zip(kinds, others, strict=True):
+        assert items.content() == items.to(cpu).content()
+        assert items.content() != other.content()
+
+
 def test_distinct_numbers_by_first_appearance() -> None:
     first, rows = distinct("abcab")
     assert first == [0, 1, 2]

@@ -8,7 +8,7 @@ import torch
 from sklearn.base import clone
 
 from coterie import SCCL
-from coterie._errors import TrainingError, UsageError
+from coterie._errors import DataError, TrainingError, UsageError
 from coterie.base import Facts
 from coterie.blocks.nt_xent import nt_xent
 from coterie.encoders import VectorEncoder, load_encoder
@@ -287,17 +287,24 @@ def test_checkpoints_continue_to_the_identical_model(tiny_encoder: Path, topics,
     with pytest.raises(SystemExit):
         Dies(3, **settings, **options).fit(texts)
     assert (tmp_path / "c" / "state.json").exists()
+    with pytest.raises(DataError, match="another run"):
+        SCCL(3, **settings, **options).fit([t.replace("apple", "pear") for t in texts])
     resumed = SCCL(3, **settings, **options).fit(texts)
     np.testing.assert_array_equal(resumed.probabilities_, whole.probabilities_)
     assert (tmp_path / "history.jsonl").exists()
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"objective": "both"}, {"labels": "x"}, {"frequency": "often"}, {"steps": -1}]
-)
-def test_wrong_parameters_are_refused(wrong: dict) -> None:
-    with pytest.raises(UsageError, match=next(iter(wrong))):
-        SCCL(2, encoder="tfidf", **wrong).fit(["a cat", "the dog"])
+WRONG = {
+    "objective": "both", "labels": "x", "frequency": "often", "steps": -1, "temperature": 0,
+    "alpha": -1.0, "lr": "fast", "eta": float("nan"), "tol": True, "precision": "int8",
+    "pooling": "max", "projection_dim": 0, "clustering_loss": "x",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_parameters_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=name):
+        SCCL(2, encoder="tfidf", **{name: WRONG[name]}).fit(["a cat", "the dog"])
 
 
 @pytest.mark.gpu

@@ -15,7 +15,7 @@ from torch import nn
 
 from coterie._errors import UsageError
 from coterie._types import Floats, Ints
-from coterie._validation import check_choice, check_device, check_integer
+from coterie._validation import check_choice, check_device, check_integer, check_number
 from coterie.base import storage
 from coterie.base.fitting import Facts, fit
 from coterie.base.inputs import Inputs, read_texts, read_vectors
@@ -121,6 +121,9 @@ class TextClusterer(ClusterMixin, TransformerMixin, BaseEstimator):
         check_integer("batch_size", self.batch_size)
         check_integer("max_length", self.max_length, 3)
         check_integer("n_init", self.n_init)
+        check_choice("pooling", self.pooling, ["auto", "mean", "cls"])
+        check_choice("precision", self.precision, ["auto", "float32", "bfloat16"])
+        check_number("checkpoint_every", self.checkpoint_every)
 
     def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
         """Cluster the distinct texts before training; row ``i`` counts ``weights[i]`` times."""

@@ -186,7 +186,7 @@ class Fitting:
         digest = hashlib.sha256(self.model.name.encode())
         digest.update(json.dumps(settings, sort_keys=True, default=plain).encode())
         digest.update(str(self.seed).encode() + self.inputs.views.tobytes())
-        digest.update(self.inputs.items.lengths.tobytes())
+        digest.update(self.inputs.items.content())
         return digest.hexdigest()
 
     def _hand_over(

@@ -31,17 +31,17 @@ def cell(rows: Sequence[dict[str, Any]], score: str, part: str = "scores") -> Ce
 def summarize(
     rows: Sequence[dict[str, Any]], scores: Sequence[str] = ("acc", "nmi")
 ) -> tuple[list[str], list[list[str]]]:
-    """Header and lines of a table: a line per method, a column per data set."""
+    """Header and lines of a table of methods and data sets; the fewer of the two are columns."""
     datasets = list(dict.fromkeys(row["dataset"] for row in rows))
     labels = list(dict.fromkeys(row["label"] for row in rows))
-    body = []
-    for label in labels:
-        line = [label]
-        for dataset in datasets:
-            chosen = [r for r in rows if r["label"] == label and r["dataset"] == dataset]
-            line.append(" / ".join(str(cell(chosen, s)) for s in scores) if chosen else "")
-        body.append(line)
-    return ["", *datasets], body
+
+    def entry(label: str, dataset: str) -> str:
+        chosen = [r for r in rows if r["label"] == label and r["dataset"] == dataset]
+        return " / ".join(str(cell(chosen, s)) for s in scores) if chosen else ""
+
+    if len(labels) < len(datasets):
+        return ["", *labels], [[d, *(entry(m, d) for m in labels)] for d in datasets]
+    return ["", *datasets], [[m, *(entry(m, d) for d in datasets)] for m in labels]
 
 
 def markdown(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:

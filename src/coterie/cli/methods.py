@@ -28,7 +28,7 @@ def methods(
     from coterie.methods import METHODS
 
     if name is None:
-        rows = [[key, recipe.cls.__name__, recipe.summary] for key, recipe in METHODS.items()]
+        rows = [[key, recipe.class_name, recipe.summary] for key, recipe in METHODS.items()]
         if as_json:
             typer.echo(json.dumps([dict(zip(("name", "class", "summary"), row, strict=True))
                                    for row in rows], indent=2))  # fmt: skip

@@ -29,6 +29,9 @@ class Items(Protocol):
     def to(self, device: torch.device) -> Items:
         """The same items with their arrays on ``device``."""
 
+    def content(self) -> bytes:
+        """All that is in them, to tell one corpus from another."""
+
 
 class RaggedTokens:
     """Token ids of all items in one flat array; a batch is padded to its own longest item."""
@@ -64,6 +67,9 @@ class RaggedTokens:
     def to(self, device: torch.device) -> RaggedTokens:
         return RaggedTokens(self.flat.to(device), self.lengths, self.pad)
 
+    def content(self) -> bytes:
+        return self.lengths.tobytes() + self.flat.cpu().numpy().tobytes()
+
 
 class Rows:
     """Rows of a dense or sparse matrix; a batch is dense."""
@@ -88,6 +94,14 @@ class Rows:
         if isinstance(self.matrix, np.ndarray):
             return Rows(torch.from_numpy(self.matrix).to(device), device)
         return Rows(self.matrix, device)
+
+    def content(self) -> bytes:
+        if isinstance(self.matrix, Tensor):
+            return self.matrix.cpu().numpy().tobytes()
+        if isinstance(self.matrix, np.ndarray):
+            return self.matrix.tobytes()
+        parts = (self.matrix.indptr, self.matrix.indices, self.matrix.data)
+        return b"".join(part.tobytes() for part in parts)
 
 
 def distinct(keys: Iterable[Any]) -> tuple[list[int], Ints]:

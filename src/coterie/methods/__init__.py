@@ -1,26 +1,49 @@
-"""All methods by name; a new one is a file beside this one and a line in ``METHODS``."""
+"""All methods by name; a new one is a file beside this one and a line in ``METHODS``.
+
+The files are imported when a method is made, so that listing methods takes no time.
+"""
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coterie._validation import check_choice
-from coterie.base import TextClusterer, method_of
-from coterie.methods.sccl import SCCL
-from coterie.methods.two_step import TwoStep
+
+if TYPE_CHECKING:
+    from coterie.base import TextClusterer
+    from coterie.methods.sccl import SCCL
+    from coterie.methods.two_step import TwoStep
 
 __all__ = ["METHODS", "SCCL", "Recipe", "TwoStep", "load", "make_method"]
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A class with the parameters that make it the method of that name."""
+    """A class with the parameters that make it the method of that name.
 
-    cls: type[TextClusterer]
+    Attributes
+    ----------
+    class_name, module : str
+        The class, and the file beside this one that holds it.
+    summary : str
+    parameters : dict
+    """
+
+    class_name: str
+    module: str
     summary: str
     parameters: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def cls(self) -> type[TextClusterer]:
+        """The class, imported now."""
+        found: type[TextClusterer] = getattr(
+            importlib.import_module(f"coterie.methods.{self.module}"), self.class_name
+        )
+        return found
 
     def make(self, n_clusters: int, preset: str | None = None, **parameters: Any) -> TextClusterer:
         """The estimator, from a preset of its class or not; ``parameters`` have the last word."""
@@ -30,21 +53,28 @@ class Recipe:
         return self.cls.from_preset(preset, n_clusters=n_clusters, **chosen)
 
 
+def _two_step(summary: str, **parameters: Any) -> Recipe:
+    return Recipe("TwoStep", "two_step", summary, parameters)
+
+
 METHODS: dict[str, Recipe] = {
-    "sccl": Recipe(SCCL, "contrast of views and sharpening of clusters, training the encoder"),
-    "kmeans": Recipe(TwoStep, "encoder, then k-means"),
-    "spherical-kmeans": Recipe(
-        TwoStep, "encoder, then k-means by cosine", {"cluster": "spherical-kmeans"}
-    ),
-    "umap-kmeans": Recipe(TwoStep, "encoder, UMAP, then k-means", {"reduce": "umap"}),
-    "average": Recipe(
-        TwoStep, "encoder, then average linkage; for many clusters of all sizes",
-        {"cluster": "average"},
-    ),
-    "ward": Recipe(TwoStep, "encoder, then Ward's linkage", {"cluster": "ward"}),
-    "tfidf-kmeans": Recipe(TwoStep, "rare words, then k-means", {"encoder": "tfidf"}),
-    "bow-kmeans": Recipe(TwoStep, "word counts, then k-means", {"encoder": "bow"}),
+    "sccl": Recipe("SCCL", "sccl", "contrast and sharpening at once; trains the encoder"),
+    "kmeans": _two_step("encoder, then k-means"),
+    "spherical-kmeans": _two_step("encoder, then k-means by cosine", cluster="spherical-kmeans"),
+    "umap-kmeans": _two_step("encoder, UMAP, then k-means", reduce="umap"),
+    "average": _two_step("encoder, then average linkage; many clusters of all sizes",
+                         cluster="average"),
+    "ward": _two_step("encoder, then Ward's linkage", cluster="ward"),
+    "tfidf-kmeans": _two_step("rare words, then k-means", encoder="tfidf"),
+    "bow-kmeans": _two_step("word counts, then k-means", encoder="bow"),
 }  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    for recipe in METHODS.values():
+        if recipe.class_name == name:
+            return recipe.cls
+    raise AttributeError(f"module 'coterie.methods' has no attribute {name!r}")
 
 
 def make_method(name: str, n_clusters: int, preset: str | None = None, **parameters: Any) -> Any:
@@ -55,6 +85,8 @@ def make_method(name: str, n_clusters: int, preset: str | None = None, **paramet
 
 def load(folder: str | Path) -> TextClusterer:
     """Read a saved model of any method."""
+    from coterie.base import method_of
+
     classes = {recipe.cls.name: recipe.cls for recipe in METHODS.values()}
     name = check_choice(f"the method of {folder}", method_of(Path(folder)), classes)
     return classes[name].load(folder)

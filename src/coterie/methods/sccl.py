@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from coterie._types import Floats, Terms
-from coterie._validation import check_choice, check_integer
+from coterie._validation import check_choice, check_integer, check_number
 from coterie.base import Facts, TextClusterer, kmeans_rule
 from coterie.blocks.assign import Rule, StudentTRule
 from coterie.blocks.nt_xent import nt_xent
@@ -199,6 +199,11 @@ class SCCL(TextClusterer):
         check_choice("frequency", self.frequency, ["batch", "running", "corpus"])
         check_choice("labels", self.labels, ["kmeans", "head"])
         check_integer("refresh_every", self.refresh_every)
+        check_integer("projection_dim", self.projection_dim)
+        for name in ("alpha", "temperature"):
+            check_number(name, getattr(self, name), above=True)
+        for name in ("cluster_weight", "eta", "head_lr", "lr", "tol"):
+            check_number(name, getattr(self, name))
         if self.steps is not None:
             check_integer("steps", self.steps, 0)
 
