@@ -80,7 +80,7 @@ def test_tables_hold_mean_and_sample_deviation(rows: list[dict]) -> None:
     twice = [*rows, *({**row, "dataset": "other"} for row in rows),
              *({**row, "dataset": "third"} for row in rows)]  # fmt: skip
     header, lines = summarize(twice)
-    assert header == ["", "TF-IDF", "SCCL"] and [line[0] for line in lines][0] == "sample"
+    assert header == ["", "TF-IDF", "SCCL"] and lines[0][0] == "sample"
     assert lines[0][1] == body[0][1]
     header, body = summarize(rows)
     assert markdown(header, body).splitlines()[1] == "| --- | --- |"

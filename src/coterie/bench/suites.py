@@ -69,6 +69,23 @@ SUITES: dict[str, Suite] = {
             5,
         ),
         Suite(
+            "sample",
+            "the bundled messages by every method, SCCL on dropout pairs; wants a GPU",
+            (
+                Entry("BoW + k-means", "bow-kmeans"),
+                Entry("TF-IDF + k-means", "tfidf-kmeans"),
+                Entry("encoder + k-means", "kmeans"),
+                Entry("encoder + UMAP + k-means", "umap-kmeans"),
+                Entry("encoder + average linkage", "average"),
+                Entry("encoder + Ward", "ward"),
+                Entry("SCCL, official-code-virtual preset", "sccl", {"max_length": 64},
+                      "official-code-virtual"),
+                Entry("SCCL, default", "sccl", {"max_length": 64}),
+            ),
+            ("sample",),
+            3,
+        ),
+        Suite(
             "smoke",
             "the bundled sample in a minute: does everything run?",
             (
