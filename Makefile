@@ -16,7 +16,7 @@ help: ## Show what there is.
 
 run: $(VENV)/.run ## Cluster the bundled support messages and show the result.
 	$(BIN)/coterie cluster sample --clusters 17 --method sccl --out out/sample --overwrite \
-		--set steps=24 --set batch_size=64 --set lr=3e-5 --set max_length=64
+		--preset official-code-virtual --set steps=24 --set batch_size=64 --set max_length=64
 
 test: $(VENV)/.test ## Lint, types and tests, as continuous integration runs them.
 	$(BIN)/ruff format --check .

@@ -91,8 +91,8 @@ SUITES: dict[str, Suite] = {
             (
                 Entry("TF-IDF + k-means", "tfidf-kmeans"),
                 Entry("encoder + k-means", "kmeans"),
-                Entry("SCCL (20 steps)", "sccl",
-                      {"steps": 20, "batch_size": 64, "lr": 3e-5, "max_length": 64}),
+                Entry("SCCL (20 small steps)", "sccl",
+                      {"steps": 20, "batch_size": 64, "max_length": 64}, "official-code-virtual"),
             ),
             ("sample",),
             1,
