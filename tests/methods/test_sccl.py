@@ -137,7 +137,9 @@ def test_objectives_train_the_right_parts_on_the_right_views(objective, n_views,
     assert sum(s.steps for s in stages) == 11
 
 
-@pytest.mark.parametrize(("n", "steps"), [(100, 1000), (20_000, 1500), (10**6, 3000)])
+@pytest.mark.parametrize(
+    ("n", "steps"), [(100, 100), (990, 300), (8000, 1000), (20_000, 1500), (10**6, 3000)]
+)
 def test_default_number_of_steps(n: int, steps: int) -> None:
     (stage,) = SCCL(3).stages(Facts(n, 1, 0))
     assert stage.steps == steps

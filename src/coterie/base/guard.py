@@ -10,7 +10,8 @@ Three signs, each comparing the result with the start solution:
   falls by more than 15 %, texts that mean the same have been torn apart.
 
 The limits were set on the bundled sample, where a thousand steps on a thousand messages lower the
-agreement by 17 % and undo much of what k-means had found; the benchmarks had no say in them.
+agreement by 17 % and undo much of what k-means had found (``results/guard.jsonl``); the benchmarks
+had no say in them.
 """
 
 from __future__ import annotations

@@ -1,0 +1,48 @@
+"""The README does what it says, and the glossary knows every word."""
+
+import dataclasses
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from coterie import METHODS
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_python_example_of_the_readme_runs_as_printed(tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    assert len([line for line in code.splitlines() if line.strip()]) <= 10
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert len(done.stdout.splitlines()) >= 18  # a line per cluster, and the prediction
+    assert (tmp_path / "support-model" / "config.json").exists()
+
+
+def test_commands_in_the_readme_exist() -> None:
+    from typer.testing import CliRunner
+
+    from coterie.cli import app
+
+    verbs = set(re.findall(r"^coterie ([a-z]+)", (ROOT / "README.md").read_text("utf-8"), re.M))
+    assert verbs >= {"cluster", "predict", "evaluate", "methods", "datasets", "bench"}
+    for verb in verbs:
+        assert CliRunner().invoke(app, [verb, "--help"]).exit_code == 0
+
+
+def test_make_targets_in_the_readme_exist() -> None:
+    targets = set(re.findall(r"make ([a-z-]+)", (ROOT / "README.md").read_text("utf-8")))
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    assert {"run", "test"} <= targets
+    for target in targets:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_parameter_is_in_the_glossary(name: str) -> None:
+    words = set(re.findall(r"^\| `(\w+)`", (ROOT / "docs/glossary.md").read_text("utf-8"), re.M))
+    assert {f.name for f in dataclasses.fields(METHODS[name].cls)} <= words
