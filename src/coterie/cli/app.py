@@ -24,6 +24,7 @@ app = typer.Typer(
     "Begin with: coterie cluster FILE --clusters 12",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for verb in (cluster, predict, report, evaluate, methods, datasets, bench):

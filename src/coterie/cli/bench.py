@@ -43,11 +43,11 @@ def bench(
     Methods see texts only; labels are used for scoring, at the end. Runs that the result file
     holds already are not repeated.
 
-    Examples
-    --------
-      coterie bench encoder --data benchmarks
-      coterie bench sccl --data benchmarks --device cuda --datasets tweet --seeds 3
-      coterie bench sccl --out results --show --markdown
+    Examples:
+
+        coterie bench encoder --data benchmarks
+        coterie bench sccl --data benchmarks --device cuda --datasets tweet --seeds 3
+        coterie bench sccl --out results --show --markdown
     """
     from dataclasses import replace
 

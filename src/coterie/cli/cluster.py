@@ -75,13 +75,15 @@ def cluster(
     """Cluster the texts of a file.
 
     Writes a folder with assignments.csv (all your columns, plus cluster, name, confidence,
-    runner_up and margin), clusters.json, report.html, model/ and manifest.json.
+    runner_up and margin), clusters.json, report.html, model/ and manifest.json. The word "sample"
+    in the place of a file stands for a thousand support messages that come with coterie.
 
-    Examples
-    --------
-      coterie cluster tickets.csv --clusters 15
-      coterie cluster titles.txt -k 20 --method sccl --set steps=500 --device cuda
-      cat posts.jsonl | coterie cluster - -k 8 --text-column body --out posts
+    Examples:
+
+        coterie cluster sample --clusters 17
+        coterie cluster tickets.csv --clusters 15
+        coterie cluster titles.txt -k 20 --method sccl --set steps=500 --device cuda
+        cat posts.jsonl | coterie cluster - -k 8 --text-column body --out posts
     """
     from coterie.cli.run_folder import RunFolder
     from coterie.corpus import read_corpus

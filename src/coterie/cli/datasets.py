@@ -24,11 +24,11 @@ def datasets(
 
     Nothing is bundled: files are found in the folder given by --data or COTERIE_DATA.
 
-    Examples
-    --------
-      coterie datasets
-      coterie datasets show stackoverflow
-      coterie datasets get tweet --data benchmarks
+    Examples:
+
+        coterie datasets
+        coterie datasets show stackoverflow
+        coterie datasets get tweet --data benchmarks
     """
     from coterie._progress import make_progress
     from coterie._validation import check_choice

@@ -39,9 +39,9 @@ def evaluate(
 ) -> None:
     """Score a column of clusters against a column of true labels.
 
-    Examples
-    --------
-      coterie evaluate tickets.clusters/assignments.csv --labels-column theme
+    Examples:
+
+        coterie evaluate tickets.clusters/assignments.csv --labels-column theme
     """
     from coterie.corpus import read_table
     from coterie.corpus.columns import check_column

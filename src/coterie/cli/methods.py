@@ -19,10 +19,10 @@ def methods(
 ) -> None:
     """List the methods, or show one with its parameters, presets and source.
 
-    Examples
-    --------
-      coterie methods
-      coterie methods sccl
+    Examples:
+
+        coterie methods
+        coterie methods sccl
     """
     from coterie._validation import check_choice
     from coterie.methods import METHODS

@@ -29,10 +29,10 @@ def predict(
 
     Every row comes back with cluster, name, confidence, runner_up and margin.
 
-    Examples
-    --------
-      coterie predict tickets.clusters new.csv --out labelled.csv
-      cat new.jsonl | coterie predict tickets.clusters - --format jsonl | head
+    Examples:
+
+        coterie predict tickets.clusters new.csv --out labelled.csv
+        cat new.jsonl | coterie predict tickets.clusters - --format jsonl | head
     """
     from coterie._files import read_json
     from coterie.cli.run_folder import assignment_columns
