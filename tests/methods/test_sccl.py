@@ -275,8 +275,8 @@ def test_checkpoints_continue_to_the_identical_model(tiny_encoder: Path, topics,
     seen = iter(range(100))
 
     class Dies(SCCL):
-        def build(self, encoder, start):
-            net = super().build(encoder, start)
+        def build(self, encoder, start, facts):
+            net = super().build(encoder, start, facts)
 
             def die(module, inputs) -> None:
                 if module.training and next(seen) == 7:

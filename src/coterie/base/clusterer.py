@@ -21,7 +21,7 @@ from coterie.base.fitting import Facts, fit
 from coterie.base.inputs import Inputs, read_texts, read_vectors
 from coterie.blocks.assign import CenterRule, Rule, probabilities
 from coterie.blocks.kmeans import KMeans
-from coterie.encoders import DEFAULT, Pooling
+from coterie.encoders import DEFAULT, Encoder, Pooling, load_encoder
 from coterie.engine import Stage
 
 Self = TypeVar("Self", bound="TextClusterer")
@@ -32,8 +32,8 @@ class TextClusterer(ClusterMixin, TransformerMixin, BaseEstimator):
     """Base of all methods: texts (or vectors) in, one cluster per text out.
 
     A method overrides :meth:`build`, :meth:`stages` and :meth:`finish` if it trains, and
-    :meth:`start` if it does not start from k-means. Clusters are numbered by size, 0 being the
-    largest; texts without a word get -1 and probabilities of zero.
+    :meth:`start` if it does not start from k-means; all other hooks have defaults. Clusters are
+    numbered by size, 0 being the largest; texts without a word get -1 and probabilities of zero.
 
     Parameters
     ----------
@@ -91,6 +91,8 @@ class TextClusterer(ClusterMixin, TransformerMixin, BaseEstimator):
     name: ClassVar[str]
     citation: ClassVar[str] = ""
     presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {}}
+    rules: ClassVar[dict[str, type[Any]]] = {}  # kinds of rules only this method has
+    keeps: ClassVar[tuple[str, ...]] = ()  # fitted attributes, plain values, saved with the model
 
     n_clusters: int = field(default=8, kw_only=False)
     encoder: Any = DEFAULT
@@ -129,8 +131,26 @@ class TextClusterer(ClusterMixin, TransformerMixin, BaseEstimator):
         """Cluster the distinct texts before training; row ``i`` counts ``weights[i]`` times."""
         return kmeans_rule(self, vectors, weights, seed)
 
-    def build(self, encoder: nn.Module, start: Rule) -> nn.Module:
-        """The network to train; its child ``encoder`` is the encoder."""
+    def make_encoder(self, seed: int) -> Encoder:
+        """The encoder, fresh; ``seed`` is for encoders that draw random numbers."""
+        return load_encoder(
+            self.encoder,
+            max_length=self.max_length,
+            normalize=self.normalize,
+            pooling=self.pooling,
+            seed=seed,
+        )
+
+    def pretraining(self, facts: Facts) -> list[Stage]:
+        """Training that the start solution needs, such as an autoencoder's."""
+        return []
+
+    def build_pretraining(self, encoder: Any, facts: Facts) -> nn.Module:
+        """The network of :meth:`pretraining`; its child ``encoder`` is the encoder."""
+        raise NotImplementedError(f"{type(self).__name__} has pretraining but no network for it")
+
+    def build(self, encoder: Any, start: Any, facts: Facts) -> nn.Module:
+        """The network to train; its child ``encoder`` is the encoder, ``start`` a rule."""
         raise NotImplementedError(f"{type(self).__name__} has stages but no network")
 
     def stages(self, facts: Facts) -> list[Stage]:
@@ -140,6 +160,13 @@ class TextClusterer(ClusterMixin, TransformerMixin, BaseEstimator):
     def finish(self, net: nn.Module, vectors: Floats, weights: Floats, seed: int) -> Rule:
         """Cluster the distinct texts after training."""
         return self.start(vectors, weights, seed)
+
+    def after_fit(self, net: nn.Module | None, order: Ints) -> None:
+        """Set attributes of the method's own; cluster ``j`` was ``order[j]`` in training.
+
+        The network is None if nothing was trained; ``self.kept_start`` tells whether the guard
+        returned the start solution.
+        """
 
     # What users call -----------------------------------------------------------------------
 
@@ -196,6 +223,11 @@ class TextClusterer(ClusterMixin, TransformerMixin, BaseEstimator):
         return model
 
     # Inside ----------------------------------------------------------------------------------
+
+    @property
+    def kept_start(self) -> bool:
+        """Whether the guard returned the start solution instead of the trained one."""
+        return self.guard and self.guard_ is not None and self.guard_.fired
 
     @property
     def cluster_centers_(self) -> Floats:

@@ -15,7 +15,7 @@ import torch
 
 from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats
-from coterie.blocks.assign import CenterRule, NeighborRule, Rule
+from coterie.blocks.assign import CenterRule, MappedRule, NeighborRule, Rule
 from coterie.blocks.kmeans import KMeans, nearest
 from coterie.metrics import accuracy
 
@@ -27,6 +27,8 @@ def calibrate(rule: Rule, vectors: Floats, seed: int, device: torch.device) -> R
     rows = np.arange(len(vectors))
     if len(vectors) > ROWS:
         rows = np.sort(numpy_generator(seed, "calibrate").choice(len(vectors), ROWS, replace=False))
+    if isinstance(rule, MappedRule):
+        return replace(rule, inner=calibrate(rule.inner, rule.seen(vectors), seed, device))
     if isinstance(rule, NeighborRule):
         return rule.calibrated(rows)
     if isinstance(rule, CenterRule) and len(rule.centers) > 1:

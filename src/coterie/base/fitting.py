@@ -27,7 +27,7 @@ from coterie.base.confidence import calibrate
 from coterie.base.guard import Guard, Verdict
 from coterie.base.inputs import Inputs, read_texts, read_vectors
 from coterie.blocks.assign import Rule, probabilities
-from coterie.encoders import Encoder, load_encoder
+from coterie.encoders import Encoder
 from coterie.engine import Checkpoint, History, Run, TrainingData, train
 
 if TYPE_CHECKING:
@@ -50,11 +50,27 @@ class Facts:
         1 if there are no augmentations.
     seed : int
         For random choices between the steps.
+    sizes : tuple of int
+        Texts in each cluster of the start solution; empty before there is one.
+    texts : list of str, optional
+        The texts, in the order of ``Batch.index``; None if vectors were passed in.
     """
 
     n: int
     n_views: int
     seed: int
+    sizes: tuple[int, ...] = ()
+    texts: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class Start:
+    """The solution before training, and what judges the one after it."""
+
+    rule: Rule
+    vectors: Floats
+    weights: Floats
+    guard: Guard
 
 
 def fit(model: TextClusterer, X: Any, views: Any) -> None:
@@ -82,20 +98,26 @@ class Fitting:
         items = inputs.items.to(self.device)
         distinct = np.arange(inputs.n_distinct)
         weights = np.bincount(inputs.views[0], minlength=len(distinct)).astype(np.float32)
+        data = TrainingData(items, inputs.views)
+        self.encoder.to(self.device)
+        self._pretrain(data)
         with self.phase("encode"):
-            self.encoder.to(self.device)
             vectors = self.encoder.encode(items, distinct, progress=self.progress)
         with self.phase("start"):
             start = model.start(vectors, weights, derive_seed(self.seed, "start"))
             start_labels = labels_of(start, vectors)
-        n_views, n = inputs.views.shape
-        stages = model.stages(Facts(n, n_views, derive_seed(self.seed, "stages")))
+        facts = self._facts(np.bincount(start_labels[inputs.views[0]], minlength=model.n_clusters))
+        stages = model.stages(facts)
         rule, verdict, net = start, None, None
         if stages:
             guard = Guard(vectors, start_labels, model.n_clusters, self.seed)
             before = copy.deepcopy(self.encoder).cpu()
-            data = TrainingData(items, inputs.views)
-            rule, verdict, net, vectors = self._train(stages, data, start, weights, guard, vectors)
+            with torch_seeded(derive_seed(self.seed, "build"), self.device):
+                self.encoder.make_trainable()
+                net = model.build(self.encoder, start, facts).to(self.device)
+            rule, verdict, vectors = self._train(
+                net, stages, data, Start(start, vectors, weights, guard)
+            )
             if verdict.fired and model.guard:
                 self.encoder = before.to(self.device)
         self._hand_over(rule, vectors, start_labels, verdict, net)
@@ -111,13 +133,7 @@ class Fitting:
 
     def _read(self, X: Any, views: Any) -> tuple[Encoder, Inputs]:
         model = self.model
-        encoder = load_encoder(
-            model.encoder,
-            max_length=model.max_length,
-            normalize=model.normalize,
-            pooling=model.pooling,
-            seed=derive_seed(self.seed, "encoder"),
-        )
+        encoder = model.make_encoder(derive_seed(self.seed, "encoder"))
         if encoder.kind == "precomputed":
             checked = validate_data(model, X, dtype=np.float32, ensure_min_samples=2)
             return encoder, read_vectors(encoder, checked)
@@ -132,44 +148,52 @@ class Fitting:
                 f"ask for at most {distinct} clusters."
             )
 
+    def _facts(self, sizes: Ints) -> Facts:
+        n_views, n = self.inputs.views.shape
+        seed = derive_seed(self.seed, "stages")
+        return Facts(n, n_views, seed, tuple(map(int, sizes)), self.inputs.texts)
+
+    def _pretrain(self, data: TrainingData) -> None:
+        """Train what the start solution needs, where a method asks for it (an autoencoder)."""
+        facts = self._facts(np.empty(0, dtype=np.int64))
+        stages = self.model.pretraining(facts)
+        if not stages:
+            return
+        with torch_seeded(derive_seed(self.seed, "build", "pretraining"), self.device):
+            net = self.model.build_pretraining(self.encoder, facts).to(self.device)
+        with self.phase("pretrain"):
+            train(net, data, stages, self._run("pretraining"))
+
     def _train(
-        self,
-        stages: list[Any],
-        data: TrainingData,
-        start: Rule,
-        weights: Floats,
-        guard: Guard,
-        vectors: Floats,
-    ) -> tuple[Rule, Verdict, torch.nn.Module, Floats]:
+        self, net: torch.nn.Module, stages: list[Any], data: TrainingData, start: Start
+    ) -> tuple[Rule, Verdict, Floats]:
         model = self.model
-        with torch_seeded(derive_seed(self.seed, "build"), self.device):
-            self.encoder.make_trainable()
-            net = model.build(self.encoder, start).to(self.device)
-        trained, rule = vectors, start
+        trained, rule = start.vectors, start.rule
         try:
             with self.phase("train"):
                 train(net, data, stages, self._run())
             with self.phase("finish"):
-                distinct = np.arange(len(vectors))
+                distinct = np.arange(len(start.vectors))
                 trained = self.encoder.encode(data.items, distinct, progress=self.progress)
-                rule = model.finish(net, trained, weights, derive_seed(self.seed, "finish"))
-            verdict = guard.judge(labels_of(rule, trained))
+                rule = model.finish(net, trained, start.weights, derive_seed(self.seed, "finish"))
+            verdict = start.guard.judge(labels_of(rule, trained))
         except TrainingError as error:
-            verdict = guard.judge(None, str(error))
+            verdict = start.guard.judge(None, str(error))
         if verdict.fired and model.guard:
             log.warning("the start solution is returned: %s", verdict.reason)
-            return start, verdict, net, vectors
+            return start.rule, verdict, start.vectors
         if verdict.final is None:
             raise TrainingError(verdict.reason)
-        return rule, verdict, net, trained
+        return rule, verdict, trained
 
-    def _run(self) -> Run:
+    def _run(self, part: str = "") -> Run:
         model = self.model
         checkpoint = None
         if model.checkpoint is not None:
-            checkpoint = Checkpoint(
-                Path(model.checkpoint), self._fingerprint(), model.checkpoint_every
-            )
+            folder = Path(model.checkpoint)
+            if part:
+                folder = folder.with_name(f"{folder.name}-{part}")
+            checkpoint = Checkpoint(folder, self._fingerprint(), model.checkpoint_every)
         return Run(
             batch_size=model.batch_size,
             seed=self.seed,
@@ -199,7 +223,8 @@ class Fitting:
     ) -> None:
         model, rows = self.model, self.inputs.views[0]
         sizes = np.bincount(labels_of(rule, vectors)[rows], minlength=model.n_clusters)
-        ordered = rule.reordered(np.argsort(-sizes, kind="stable"))
+        order = np.argsort(-sizes, kind="stable")
+        ordered = rule.reordered(order)
         with self.phase("calibrate"):
             ordered = calibrate(ordered, vectors, self.seed, self.device)
         model.distinct_vectors_ = vectors
@@ -214,6 +239,7 @@ class Fitting:
         model.start_labels_ = _to_rows(start_labels, self.inputs)
         model.labels_ = _to_rows(labels_of(ordered, vectors), self.inputs)
         model.seconds_ = self.seconds
+        model.after_fit(net, order)
 
 
 def labels_of(rule: Rule, vectors: Floats) -> Ints:

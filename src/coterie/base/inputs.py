@@ -27,11 +27,14 @@ class Inputs:
         Item of each view of each of the ``m`` texts that are not empty.
     filled : ndarray of shape (n,)
         Which of the ``n`` rows passed in are not empty.
+    texts : list of str or None
+        The ``m`` texts; None if vectors were passed in.
     """
 
     items: Items
     views: Ints
     filled: Bools
+    texts: list[str] | None = None
 
     @property
     def n_distinct(self) -> int:
@@ -52,7 +55,7 @@ def read_texts(encoder: Encoder, X: Any, views: Any = None, *, learn: bool = Fal
     if learn:
         encoder.learn(kept)
     items, rows = encoder.prepare([text for view in (kept, *augmented) for text in view])
-    return Inputs(items, rows.reshape(1 + len(augmented), len(kept)), filled)
+    return Inputs(items, rows.reshape(1 + len(augmented), len(kept)), filled, kept)
 
 
 def read_vectors(encoder: Encoder, X: Any) -> Inputs:

@@ -12,7 +12,7 @@ import coterie
 from coterie._errors import DataError, UsageError
 from coterie._files import plain, read_json, replace_folder, save_arrays, write_json
 from coterie.base.guard import Signs, Verdict
-from coterie.blocks.assign import RULES
+from coterie.blocks.assign import make_rule
 from coterie.encoders.load import load_saved, saved_settings
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def save(model: TextClusterer, folder: Path, *, include_encoder: bool) -> None:
         "n_clusters": model.n_clusters_,
         "seed": model.seed_,
         "guard": model.guard_.to_dict() if model.guard_ is not None else None,
+        "fitted": {name: getattr(model, name) for name in model.keeps},
     }
     if hasattr(model, "n_features_in_"):
         config["n_features_in"] = model.n_features_in_
@@ -65,12 +66,14 @@ def load(cls: type[TextClusterer], folder: Path) -> TextClusterer:
     model = cls(**{k: v for k, v in config["parameters"].items() if k in known})
     rule = dict(config["rule"])
     arrays = load_file(folder / "model.safetensors")
-    model.rule_ = RULES[rule.pop("kind")](**arrays, **rule)
+    model.rule_ = make_rule(arrays, rule, cls.rules)
     model.encoder_ = load_saved(folder / "encoder", config["encoder"])
     model.encoder_.eval()
     model.n_clusters_ = config["n_clusters"]
     model.seed_ = config["seed"]
     model.guard_ = _verdict(config["guard"])
+    for name in cls.keeps:
+        setattr(model, name, config["fitted"][name])
     if "n_features_in" in config:
         model.n_features_in_ = config["n_features_in"]
     return model

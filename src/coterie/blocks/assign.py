@@ -162,7 +162,78 @@ class StudentTRule:
         return {"alpha": self.alpha}
 
 
-RULES: dict[str, type[Any]] = {rule.kind: rule for rule in (CenterRule, NeighborRule, StudentTRule)}
+@dataclass(frozen=True)
+class LinearRule:
+    """A trained linear head: softmax of ``weight @ x + bias``."""
+
+    kind: ClassVar[str] = "linear"
+    weight: Floats
+    bias: Floats
+
+    def logits(self, vectors: Floats) -> Floats:
+        return np.asarray(vectors @ self.weight.T + self.bias)
+
+    def reordered(self, order: Ints) -> LinearRule:
+        return replace(self, weight=self.weight[order], bias=self.bias[order])
+
+    def arrays(self) -> dict[str, Any]:
+        return {"weight": self.weight, "bias": self.bias}
+
+    def numbers(self) -> dict[str, Any]:
+        return {}
+
+
+@dataclass(frozen=True)
+class MappedRule:
+    """Another rule on ``weight @ x + bias``, for methods that cluster a linear map of vectors."""
+
+    kind: ClassVar[str] = "mapped"
+    inner: Any
+    map_weight: Floats
+    map_bias: Floats
+
+    def seen(self, vectors: Floats) -> Floats:
+        """The vectors as the inner rule looks at them."""
+        return np.asarray(vectors @ self.map_weight.T + self.map_bias)
+
+    def logits(self, vectors: Floats) -> Floats:
+        return np.asarray(self.inner.logits(self.seen(vectors)))
+
+    def reordered(self, order: Ints) -> MappedRule:
+        return replace(self, inner=self.inner.reordered(order))
+
+    def arrays(self) -> dict[str, Any]:
+        return {
+            "map_weight": self.map_weight, "map_bias": self.map_bias, **self.inner.arrays()
+        }  # fmt: skip
+
+    def numbers(self) -> dict[str, Any]:
+        return {"inner": {"kind": self.inner.kind, **self.inner.numbers()}}
+
+
+RULES: dict[str, type[Any]] = {
+    rule.kind: rule for rule in (CenterRule, LinearRule, MappedRule, NeighborRule, StudentTRule)
+}
+
+
+def make_rule(
+    arrays: dict[str, Any], numbers: dict[str, Any], more: dict[str, type[Any]] | None = None
+) -> Any:
+    """The rule that gave these arrays and numbers, the numbers with its ``kind``.
+
+    Parameters
+    ----------
+    arrays, numbers : dict
+        As :meth:`Rule.arrays` and :meth:`Rule.numbers` give them.
+    more : dict of str to type, optional
+        Kinds that only one method knows.
+    """
+    arrays, numbers = dict(arrays), dict(numbers)
+    kind = numbers.pop("kind")
+    if kind == MappedRule.kind:
+        own = {name: arrays.pop(name) for name in ("map_weight", "map_bias")}
+        return MappedRule(make_rule(arrays, numbers["inner"], more), **own)
+    return {**RULES, **(more or {})}[kind](**arrays, **numbers)
 
 
 def probabilities(logits: Floats) -> Floats:

@@ -164,7 +164,7 @@ def _sentences(model: TextClusterer, probabilities: Floats, clusters: list[Clust
         f"Mean confidence is {float(top[:, 0].mean()):.2f}; {100 * close:.0f} % of the texts are "
         "close calls between two clusters.",
     ]
-    if model.guard_ is not None and model.guard_.fired and model.guard:
+    if model.kept_start and model.guard_ is not None:
         out.append(
             f"The start guard stepped in: {model.guard_.reason}. These are the clusters before "
             "training."

@@ -17,6 +17,8 @@ from coterie._files import read_json, replace_folder, write_json
 
 log = logging.getLogger(__name__)
 
+Moments = dict[str, dict[str, Tensor]]  # what an optimiser remembers, by name of the parameter
+
 
 @dataclass
 class State:
@@ -58,7 +60,9 @@ class Checkpoint:
         from safetensors.torch import save_file
 
         tensors = {f"net.{k}": v for k, v in state.net.state_dict().items()}
-        tensors |= _optimizer_tensors(state.optimizer)
+        if state.optimizer is not None:
+            moments = get_moments(state.optimizer, state.net)
+            tensors |= {f"optimizer.{i}.{k}": v for i, p in moments.items() for k, v in p.items()}
         tensors["random.cpu"] = torch.get_rng_state()
         if device.type == "cuda":
             tensors["random.cuda"] = torch.cuda.get_rng_state(device)
@@ -109,14 +113,13 @@ class Saved:
         """Put the weights back."""
         net.load_state_dict(self._part("net."))
 
-    def restore_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
-        """Put the optimiser's moments back; its parameter groups are those of the stage."""
-        state: dict[int, dict[str, Tensor]] = {}
+    def moments(self) -> Moments:
+        """The optimiser's moments, by name of the parameter."""
+        found: Moments = {}
         for name, tensor in self._part("optimizer.").items():
-            number, key = name.split(".", 1)
-            state.setdefault(int(number), {})[key] = tensor
-        groups = optimizer.state_dict()["param_groups"]
-        optimizer.load_state_dict({"state": state, "param_groups": groups})
+            parameter, key = name.rsplit(".", 1)
+            found.setdefault(parameter, {})[key] = tensor
+        return found
 
     def restore_random(self, device: torch.device) -> None:
         """Continue the stream of random numbers where it stood."""
@@ -133,8 +136,24 @@ class Saved:
         return {k.removeprefix(prefix): v for k, v in self.tensors.items() if k.startswith(prefix)}
 
 
-def _optimizer_tensors(optimizer: torch.optim.Optimizer | None) -> dict[str, Tensor]:
-    if optimizer is None:
-        return {}
-    state = optimizer.state_dict()["state"]
-    return {f"optimizer.{i}.{k}": v for i, part in state.items() for k, v in part.items()}
+def get_moments(optimizer: torch.optim.Optimizer, net: nn.Module) -> Moments:
+    """What the optimiser remembers of each parameter, by the parameter's name."""
+    return {
+        name: dict(optimizer.state[parameter])
+        for name, parameter in net.named_parameters()
+        if parameter in optimizer.state
+    }
+
+
+def put_moments(optimizer: torch.optim.Optimizer, net: nn.Module, moments: Moments) -> None:
+    """Let the optimiser remember ``moments`` of those parameters that it trains."""
+    trained = {
+        id(p): i for i, p in enumerate(p for g in optimizer.param_groups for p in g["params"])
+    }
+    state = {
+        trained[id(parameter)]: moments[name]
+        for name, parameter in net.named_parameters()
+        if name in moments and id(parameter) in trained
+    }
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": state, "param_groups": groups})

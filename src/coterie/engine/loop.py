@@ -14,7 +14,14 @@ from torch import nn
 from coterie._progress import Progress, Silent
 from coterie._random import derive_seed, torch_seeded
 from coterie._validation import check_choice
-from coterie.engine.checkpoint import Checkpoint, Saved, State
+from coterie.engine.checkpoint import (
+    Checkpoint,
+    Moments,
+    Saved,
+    State,
+    get_moments,
+    put_moments,
+)
 from coterie.engine.data import Batches, TrainingData
 from coterie.engine.history import History, Meter
 from coterie.engine.interrupt import asked_to_stop
@@ -72,11 +79,12 @@ def train(net: nn.Module, data: TrainingData, stages: Sequence[Stage], run: Run)
         torch_seeded(derive_seed(run.seed, "train"), run.device),
         asked_to_stop(run.checkpoint is not None) as asked,
     ):
+        moments: Moments = {}
         for number, stage in enumerate(stages):
             if saved is not None and number < saved.stage:
                 continue
             resumed = saved if saved is not None and number == saved.stage else None
-            _StageLoop(net, data, stage, run, number, asked).go(resumed)
+            moments = _StageLoop(net, data, stage, run, number, asked).go(resumed, moments)
         if saved is not None and saved.stage >= len(stages):  # only the last checkpoint was left
             saved.restore_net(net)
     net.eval()
@@ -101,8 +109,11 @@ class _StageLoop:
         self.meter = Meter()
         self.begun = time.monotonic()
 
-    def go(self, saved: Saved | None) -> None:
-        """Train from the start of the stage or from where a checkpoint left it."""
+    def go(self, saved: Saved | None, moments: Moments) -> Moments:
+        """Train from the start of the stage or from where a checkpoint left it.
+
+        Takes the optimiser's moments of the stage before and returns those of this one.
+        """
         stage, state, run = self.stage, self.state, self.run
         if saved is not None:
             saved.restore_net(self.net)
@@ -111,8 +122,10 @@ class _StageLoop:
         if state.step == 0 and stage.setup is not None:
             stage.setup(self.net, self._vectors())
         state.optimizer = optimizer = self._make_optimizer()
-        if saved is not None and state.step > 0:
-            saved.restore_optimizer(optimizer)
+        if saved is not None:
+            moments = saved.moments()
+        if state.step > 0 or stage.continues:
+            put_moments(optimizer, self.net, moments)
         self.net.train()
         run.progress.start(stage.name, stage.steps, state.step)
         try:
@@ -121,8 +134,9 @@ class _StageLoop:
         finally:
             run.progress.stop()
         if run.checkpoint is not None and stage.steps > 0:
-            state.stage, state.step, state.optimizer, state.labels = state.stage + 1, 0, None, None
+            state.stage, state.step, state.labels = state.stage + 1, 0, None
             run.checkpoint.save(state, run.device)
+        return get_moments(optimizer, self.net)
 
     def _step(self, optimizer: torch.optim.Optimizer) -> bool:
         """Train on one batch; return whether the stop rule ends the stage."""
@@ -138,6 +152,9 @@ class _StageLoop:
         self.meter.add(terms)
         self.state.step += 1
         self._log()
+        if stage.after_epoch is not None and self.batches.ends_epoch(self.state.step - 1):
+            with torch.no_grad():
+                stage.after_epoch(self.net, self.state.step // self.batches.per_epoch)
         stopped = self._refresh()
         self._save()
         return stopped

@@ -39,8 +39,13 @@ class Stage:
         In steps; 0 is never.
     stop_below : float, default=0.0
         End the stage when a smaller share of labels changed between two refreshes.
+    after_epoch : callable (net, epoch) -> None, optional
+        Runs without gradients when an epoch ends, for state that needs no vectors; epochs count
+        from 1.
     clip : float, optional
         Largest norm of the gradient.
+    continues : bool, default=False
+        Keep the optimiser's moments of the stage before, for the parts that both train.
     """
 
     name: str
@@ -53,7 +58,9 @@ class Stage:
     labels: Callable[[Any, Tensor], Tensor] | None = None
     refresh_every: int = 0
     stop_below: float = 0.0
+    after_epoch: Callable[[Any, int], None] | None = None
     clip: float | None = None
+    continues: bool = False
 
 
 def steps_for(epochs: float, n: int, batch_size: int) -> int:

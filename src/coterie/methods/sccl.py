@@ -208,7 +208,7 @@ class SCCL(TextClusterer):
         if self.steps is not None:
             check_integer("steps", self.steps, 0)
 
-    def build(self, encoder: Any, start: Any) -> SCCLNet:
+    def build(self, encoder: Any, start: Any, facts: Facts) -> SCCLNet:
         return SCCLNet(encoder, torch.from_numpy(start.centers), self.alpha, self.projection_dim)
 
     def stages(self, facts: Facts) -> list[Stage]:
