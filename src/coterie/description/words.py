@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from coterie._types import Ints
-from coterie.description.stopwords import ENGLISH
+from coterie.words import ENGLISH
 
 LONGEST = 2_000  # characters read of each text
 # A run of letters, digits and inner apostrophes; in scripts without blanks, one character.

@@ -1,0 +1,16 @@
+"""Words: how texts are cut into them, their stems, counts and vectors."""
+
+from coterie.words.stems import stem
+from coterie.words.stopwords import ENGLISH
+from coterie.words.vectors import Source, make_word_vectors, read_word_vectors
+from coterie.words.vocabulary import Vocabulary, split_words
+
+__all__ = [
+    "ENGLISH",
+    "Source",
+    "Vocabulary",
+    "make_word_vectors",
+    "read_word_vectors",
+    "split_words",
+    "stem",
+]

@@ -1,0 +1,117 @@
+"""Which words of a corpus count, and texts as numbers of words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from coterie._types import Ints
+from coterie.words.stems import stem
+from coterie.words.stopwords import ENGLISH
+
+LONGEST = 20_000  # characters read of each text
+WORD = re.compile(r"[^\W_]+(?:['’.+#-]*[^\W_]+)*[+#]*")
+
+
+def split_words(text: str) -> list[str]:
+    """Lower-case words of a text, in order; "c#", "c++" and "don't" are words.
+
+    Examples
+    --------
+    >>> split_words("Don't use C++, use .NET 4.5!")
+    ["don't", 'use', 'c++', 'use', 'net', '4.5']
+    """
+    return WORD.findall(text[:LONGEST].lower().replace("’", "'"))
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Words by number.
+
+    Parameters
+    ----------
+    words : list of str
+    stems : bool, default=False
+        Whether they are stems; texts are stemmed before they are looked up.
+    """
+
+    words: list[str]
+    stems: bool = False
+    _place: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._place.update({word: i for i, word in enumerate(self.words)})
+
+    @classmethod
+    def build(
+        cls,
+        texts: Iterable[str],
+        *,
+        max_size: int = 20_000,
+        min_count: int = 2,
+        stop_words: bool = True,
+        stems: bool = False,
+    ) -> Vocabulary:
+        """The most frequent words of the texts.
+
+        Parameters
+        ----------
+        texts : iterable of str
+        max_size : int, default=20000
+        min_count : int, default=2
+            Texts that a word must be in. If no word is in so many, one is enough.
+        stop_words : bool, default=True
+            Leave out English words that tell nothing.
+        stems : bool, default=False
+            Count stems instead of words.
+        """
+        total: Counter[str] = Counter()
+        spread: Counter[str] = Counter()
+        for text in texts:
+            found = split_words(text)
+            if stop_words:
+                found = [word for word in found if word not in ENGLISH]
+            if stems:
+                found = [stem(word) for word in found]
+            total.update(found)
+            spread.update(set(found))
+        kept = [w for w in total if spread[w] >= min_count] or list(total)
+        ordered = sorted(kept, key=lambda word: (-total[word], word))  # ties by name: no chance
+        return cls(ordered[:max_size], stems)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def ids(self, text: str) -> list[int]:
+        """Numbers of the words of a text that are in the vocabulary, in order."""
+        found = split_words(text)
+        if self.stems:
+            found = [stem(word) for word in found]
+        return [self._place[word] for word in found if word in self._place]
+
+    def counts(self, texts: Sequence[str]) -> Any:
+        """How often each text has each word, as a sparse matrix (n, size) of float32."""
+        from scipy.sparse import csr_matrix
+
+        rows = [Counter(self.ids(text)) for text in texts]
+        starts = np.cumsum([0, *map(len, rows)])
+        columns = np.fromiter((i for row in rows for i in sorted(row)), np.int64, starts[-1])
+        values = np.fromiter((row[i] for row in rows for i in sorted(row)), np.float32, starts[-1])
+        return csr_matrix((values, columns, starts), shape=(len(texts), len(self)))
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """Number of each word."""
+        return dict(self._place)
+
+
+def ragged(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
+    """Lists of numbers end to end, and where each begins (one more start than lists)."""
+    starts = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    return np.fromiter((i for row in rows for i in row), np.int64, int(starts[-1])), starts
