@@ -6,7 +6,8 @@ import difflib
 import importlib
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,42 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
     near = difflib.get_close_matches(str(value), known, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise UsageError(f"{name} should be one of {', '.join(known)}; got {value!r}.{hint}")
+
+
+def check_fields(
+    owner: Any,
+    *,
+    choices: Mapping[str, Iterable[str]] | None = None,
+    integers: Mapping[str, int] | None = None,
+    above: Iterable[str] = (),
+    least: Iterable[str] = (),
+) -> None:
+    """Check many attributes at once; those that are None by default may be None.
+
+    Parameters
+    ----------
+    owner : dataclass
+    choices : dict of str to list, optional
+        Words that each may be.
+    integers : dict of str to int, optional
+        The least whole number that each may be.
+    above, least : iterables of str
+        Numbers above zero, and numbers of at least zero.
+    """
+    optional = {f.name for f in fields(owner) if f.default is None}
+
+    def given(names: Iterable[str]) -> list[tuple[str, Any]]:
+        pairs = [(name, getattr(owner, name)) for name in names]
+        return [(name, value) for name, value in pairs if value is not None or name not in optional]
+
+    for name, value in given(choices or {}):
+        check_choice(name, value, (choices or {})[name])
+    for name, value in given(integers or {}):
+        check_integer(name, value, (integers or {})[name])
+    for name, value in given(above):
+        check_number(name, value, above=True)
+    for name, value in given(least):
+        check_number(name, value)
 
 
 def check_device(device: str) -> torch.device:

@@ -40,7 +40,7 @@ def test_a_line_says_everything(rows: list[dict]) -> None:
 
 
 def test_lines_name_no_place_of_a_machine(rows: list[dict], tmp_path: Path, benchmarks) -> None:
-    entry = replace(TINY.entries[1], views="contextual10")
+    entry = replace(TINY.entries[1], views=("contextual10",))
     suite = Suite("t", "", (entry,), ("tweet",), 1)
     (row,) = run_suite(suite, tmp_path / "t.jsonl", Options(data=benchmarks))
     assert row["parameters"]["views"] == "tweet.contextual10.csv"

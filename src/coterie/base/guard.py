@@ -109,7 +109,8 @@ def _reason(start: Signs, final: Signs) -> str:
             f"training collapsed: size entropy fell from {start.size_entropy:.2f} to "
             f"{final.size_entropy:.2f}"
         )
-    if final.neighbor_agreement < LOWEST_AGREEMENT * start.neighbor_agreement:
+    least = LOWEST_AGREEMENT * start.neighbor_agreement
+    if start.neighbor_agreement > 0 and final.neighbor_agreement < least:
         return (
             "training tore similar texts apart: agreement of neighbours fell from "
             f"{start.neighbor_agreement:.2f} to {final.neighbor_agreement:.2f}"

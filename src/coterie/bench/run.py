@@ -18,9 +18,9 @@ from coterie._facts import hardware, peak_memory, versions
 from coterie._files import plain
 from coterie._validation import check_device
 from coterie.base import TextClusterer
-from coterie.bench.suites import Entry, Suite
-from coterie.datasets import find_pairs, load_dataset, sample
-from coterie.methods import make_method
+from coterie.bench.entries import Entry, Suite
+from coterie.datasets import PAIRS, find_pairs, load_dataset, sample
+from coterie.methods import METHODS, make_method
 from coterie.metrics import external_scores, silhouette
 
 log = logging.getLogger(__name__)
@@ -90,11 +90,13 @@ def run_suite(
 
 def make(entry: Entry, data: Data, seed: int, options: Options) -> TextClusterer:
     """The estimator of an entry for one data set."""
-    parameters = {**entry.parameters, **(options.parameters or {})}
-    if entry.views is not None:
-        parameters["views"] = str(find_pairs(data.name, entry.views, options.data))
+    own = entry.by_dataset.get(data.name, {})
+    parameters = {**entry.parameters, **own, **(options.parameters or {})}
+    kind = next((kind for kind in entry.views if (data.name, kind) in PAIRS), None)
+    if kind is not None:
+        parameters["views"] = str(find_pairs(data.name, kind, options.data))
     if options.encoder is not None and "encoder" not in parameters:
-        if entry.method not in ("bow-kmeans", "tfidf-kmeans"):
+        if "encoder" not in METHODS[entry.method].parameters:
             parameters["encoder"] = options.encoder
     parameters |= {"random_state": seed, "device": options.device, "verbose": options.verbose}
     model: TextClusterer = make_method(entry.method, data.n_clusters, entry.preset, **parameters)
@@ -109,6 +111,7 @@ def run_one(model: TextClusterer, data: Data, options: Options) -> dict[str, Any
     device = str(check_device(options.device))
     truth = np.asarray(data.labels)[data.scored]
     final, start = model.labels_[data.scored], model.start_labels_[data.scored]
+    trained = model.trained_labels_
     scores = external_scores(truth, final)
     scores["silhouette"] = silhouette(model.vectors_[data.scored], final)
     verdict = model.guard_.to_dict() if model.guard_ is not None else None
@@ -116,6 +119,9 @@ def run_one(model: TextClusterer, data: Data, options: Options) -> dict[str, Any
         "scores": {k: round(v, 5) for k, v in scores.items()}
         | {"n_clusters_used": len(np.unique(final))},
         "start_scores": {k: round(v, 5) for k, v in external_scores(truth, start).items()},
+        "trained_scores": None
+        if trained is None
+        else {k: round(v, 5) for k, v in external_scores(truth, trained[data.scored]).items()},
         "signs": None if verdict is None else {k: verdict[k] for k in ("start", "final")},
         "guard": None if verdict is None else {k: verdict[k] for k in ("fired", "reason")},
         "seconds": model.seconds_ | {"other": round(total - sum(model.seconds_.values()), 3)},

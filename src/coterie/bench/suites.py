@@ -1,36 +1,12 @@
-"""What to run, as data: methods with parameters, data sets, seeds."""
+"""All suites by name: what to run, as data."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
-
+from coterie.bench.entries import Entry, Suite
+from coterie.bench.papers import PAPER_SUITES
 from coterie.datasets import CARDS
 
 BENCHMARKS = tuple(name for name, card in CARDS.items() if card.group == "benchmark")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One method with its settings, under the name that tables show."""
-
-    label: str
-    method: str
-    parameters: dict[str, Any] = field(default_factory=dict)
-    preset: str | None = None
-    views: str | None = None  # kind of published augmentations, such as "contextual10"
-
-
-@dataclass(frozen=True)
-class Suite:
-    """Every entry on every data set with every seed."""
-
-    name: str
-    about: str
-    entries: tuple[Entry, ...]
-    datasets: tuple[str, ...]
-    seeds: int
-
 
 SUITES: dict[str, Suite] = {
     suite.name: suite
@@ -62,8 +38,8 @@ SUITES: dict[str, Suite] = {
             "SCCL with the published contextual pairs (10 %), 1,000 steps; wants a GPU",
             (
                 Entry("SCCL, official-code preset", "sccl", {"steps": 1000}, "official-code",
-                      "contextual10"),
-                Entry("SCCL, default", "sccl", {"steps": 1000}, None, "contextual10"),
+                      ("contextual10",)),
+                Entry("SCCL, default", "sccl", {"steps": 1000}, None, ("contextual10",)),
             ),
             ("stackoverflow", "agnews", "googlenews-t", "tweet"),
             5,
@@ -97,5 +73,6 @@ SUITES: dict[str, Suite] = {
             ("sample",),
             1,
         ),
+        *PAPER_SUITES,
     )
 }  # fmt: skip

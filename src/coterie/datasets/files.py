@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import os
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from coterie._files import sha256_file
 from coterie._validation import check_choice
 from coterie.corpus import Corpus, read_corpus
 from coterie.datasets.cards import CARDS, PAIRS, Card
+
+SENTENCES = "-sentences"
+END = re.compile(r"(?<=[.!?])[\"']?\s+(?=[\"'(]?[A-Z0-9£$])")  # a stop, then a capital or a number
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,12 @@ def locate_dataset(name: str, folder: Path | None = None) -> Path | None:
 
 
 def load_dataset(name: str, folder: str | Path | None = None) -> Dataset:
-    """Read a benchmark from a data folder, after checking that it is the known one."""
+    """Read a benchmark from a data folder, after checking that it is the known one.
+
+    "NAME-sentences" is the data set NAME with each sentence as a text of its own.
+    """
+    if name.endswith(SENTENCES) and name.removesuffix(SENTENCES) in CARDS:
+        return split_sentences(load_dataset(name.removesuffix(SENTENCES), folder))
     card = CARDS[check_choice("data set", name, CARDS)]
     path = _search(card.file, Path(folder) if folder is not None else None)
     if path is None:
@@ -53,6 +62,26 @@ def load_dataset(name: str, folder: str | Path | None = None) -> Dataset:
     reader = csv.DictReader(io.StringIO(path.read_text("utf-8"), newline=""))
     rows = [(row["text"], row["label"]) for row in reader]
     return Dataset(card, path, [text for text, _ in rows], [label for _, label in rows])
+
+
+def split_sentences(dataset: Dataset, shortest: int = 4) -> Dataset:
+    """The data set with each sentence as a text, under the label of the text it is from.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    shortest : int, default=4
+        Sentences of fewer words are left out.
+    """
+    pairs = [
+        (sentence, label)
+        for text, label in zip(dataset.texts, dataset.labels, strict=True)
+        for sentence in END.split(text)
+        if len(sentence.split()) >= shortest
+    ]
+    card = replace(dataset.card, name=dataset.card.name + SENTENCES, rows=len(pairs))
+    texts, labels = [text for text, _ in pairs], [label for _, label in pairs]
+    return replace(dataset, card=card, texts=texts, labels=labels)
 
 
 def find_pairs(name: str, kind: str, folder: str | Path | None = None) -> Path:

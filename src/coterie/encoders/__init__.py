@@ -6,17 +6,20 @@ from coterie.encoders.load import load_encoder, load_saved
 from coterie.encoders.locate import DEFAULT
 from coterie.encoders.sentence import Pooling, SentenceEncoder
 from coterie.encoders.vectors import BagOfWords, VectorEncoder
+from coterie.encoders.words import OneWordEncoder, WordEncoder
 
 __all__ = [
     "DEFAULT",
     "BagOfWords",
     "Encoder",
     "Items",
+    "OneWordEncoder",
     "Pooling",
     "RaggedTokens",
     "Rows",
     "SentenceEncoder",
     "VectorEncoder",
+    "WordEncoder",
     "load_encoder",
     "load_saved",
 ]

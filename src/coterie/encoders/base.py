@@ -51,6 +51,10 @@ class Encoder(nn.Module):
     def make_trainable(self) -> None:
         """Get ready for training; called once before a method trains its parts."""
 
+    def packs(self, device: torch.device) -> bool:
+        """Whether training on ``device`` takes features without padding."""
+        return False
+
     def pointer(self) -> dict[str, Any] | None:
         """Where the unchanged encoder can be found again, or None if it must be saved whole."""
         return None

@@ -15,6 +15,8 @@ from torch import Tensor
 
 from coterie._types import Features, Floats, Ints
 
+ROW = 128  # tokens in a row of packed texts; a multiple of what attention kernels work on at once
+
 
 class Items(Protocol):
     """Distinct inputs that can be batched."""
@@ -34,22 +36,26 @@ class Items(Protocol):
 
 
 class RaggedTokens:
-    """Token ids of all items in one flat array; a batch is padded to its own longest item."""
+    """Token ids of all items in one flat array; a batch is padded to its own longest item.
 
-    def __init__(self, flat: Tensor, lengths: Ints, pad: int) -> None:
+    Where the word of each token is known (``words``), batches hold it as ``word_ids``, -1 for
+    special tokens and padding.
+    """
+
+    def __init__(self, flat: Tensor, lengths: Ints, pad: int, words: Tensor | None = None) -> None:
         self.flat = flat  # (total,) int32
+        self.words = words  # (total,) int32
         self.lengths = lengths
         self.starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
         self.pad = pad
 
     @classmethod
-    def build(cls, sequences: list[list[int]], pad: int) -> RaggedTokens:
+    def build(
+        cls, sequences: list[list[int]], pad: int, words: list[list[int]] | None = None
+    ) -> RaggedTokens:
         """Lay sequences of token ids end to end."""
         lengths = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
-        flat = np.fromiter(
-            (token for tokens in sequences for token in tokens), np.int32, int(lengths.sum())
-        )
-        return cls(torch.from_numpy(flat), lengths, pad)
+        return cls(_flat(sequences), lengths, pad, None if words is None else _flat(words))
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -62,13 +68,56 @@ class RaggedTokens:
         mask = position < lengths[:, None]  # (n, width)
         at = (starts[:, None] + position).clamp(max=len(self.flat) - 1)
         ids = torch.where(mask, self.flat[at], self.pad)
-        return {"input_ids": ids.long(), "attention_mask": mask.long()}
+        features = {"input_ids": ids.long(), "attention_mask": mask.long()}
+        if self.words is not None:
+            features["word_ids"] = torch.where(mask, self.words[at], -1).long()
+        return features
+
+    def packed_batch(self, index: Ints) -> Features:
+        """Features with little padding: several texts share one row of a batch.
+
+        Returns
+        -------
+        dict of str to Tensor
+            ``input_ids`` and ``positions`` (within each text) of shape (rows, width); ``texts`` of
+            the same shape, which text a token is of, -1 for padding; ``places`` (total,), where
+            the real tokens are in the flattened rows, text after text; ``ends`` (n + 1,), where
+            each text begins among those, and the total.
+        """
+        lengths = self.lengths[index]
+        width = max(ROW, -(-int(lengths.max()) // 8) * 8)
+        begins = pack_rows(lengths, width)
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        inside = np.arange(ends[-1]) - np.repeat(ends[:-1], lengths)
+        places = np.repeat(begins, lengths) + inside
+        size = -(-int(begins[-1] + lengths[-1]) // width) * width
+        texts = np.full(size, -1, dtype=np.int32)
+        texts[places] = np.repeat(np.arange(len(index), dtype=np.int32), lengths)
+        sources = np.zeros((2, size), dtype=np.int64)
+        sources[0, places] = np.repeat(self.starts[index], lengths) + inside
+        sources[1, places] = inside
+        device = self.flat.device
+        where, positions = torch.from_numpy(sources).to(device, non_blocking=True)
+        return {
+            "input_ids": self.flat[where].long().view(-1, width),
+            "positions": positions.view(-1, width),
+            "texts": torch.from_numpy(texts).to(device, non_blocking=True).view(-1, width),
+            "places": torch.from_numpy(places).to(device, non_blocking=True),
+            "ends": torch.from_numpy(ends).to(device, non_blocking=True),
+        }
 
     def to(self, device: torch.device) -> RaggedTokens:
-        return RaggedTokens(self.flat.to(device), self.lengths, self.pad)
+        words = None if self.words is None else self.words.to(device)
+        return RaggedTokens(self.flat.to(device), self.lengths, self.pad, words)
 
     def content(self) -> bytes:
-        return self.lengths.tobytes() + self.flat.cpu().numpy().tobytes()
+        parts = [self.flat] if self.words is None else [self.flat, self.words]
+        return self.lengths.tobytes() + b"".join(p.cpu().numpy().tobytes() for p in parts)
+
+
+def _flat(sequences: list[list[int]]) -> Tensor:
+    total = sum(map(len, sequences))
+    return torch.from_numpy(np.fromiter((t for ts in sequences for t in ts), np.int32, total))
 
 
 class Rows:
@@ -102,6 +151,23 @@ class Rows:
             return self.matrix.tobytes()
         parts = (self.matrix.indptr, self.matrix.indices, self.matrix.data)
         return b"".join(part.tobytes() for part in parts)
+
+
+def pack_rows(lengths: Ints, width: int) -> Ints:
+    """Where each item begins when items are laid into rows in order, none across two rows.
+
+    Examples
+    --------
+    >>> pack_rows(np.array([3, 2, 4, 1]), 5).tolist()
+    [0, 3, 5, 9]
+    """
+    begins, place = [], 0
+    for length in lengths.tolist():
+        if place % width + length > width:
+            place += -place % width
+        begins.append(place)
+        place += length
+    return np.asarray(begins, dtype=np.int64)
 
 
 def distinct(keys: Iterable[Any]) -> tuple[list[int], Ints]:

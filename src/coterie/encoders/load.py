@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from coterie._errors import DataError, UsageError
+from coterie._files import read_json
 from coterie.encoders.base import Encoder
 from coterie.encoders.locate import locate, pointer_to
 from coterie.encoders.sentence import Pooling, SentenceEncoder, without_bars
 from coterie.encoders.vectors import BagOfWords, VectorEncoder, load_vector_encoder
+from coterie.encoders.words import WordEncoder, load_word_encoder
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +61,8 @@ def load_encoder(
 def load_saved(folder: Path, settings: dict[str, Any]) -> Encoder:
     """Load the encoder of a saved model: from its folder, or from where its pointer leads."""
     if settings["kind"] != SentenceEncoder.kind:
-        return load_vector_encoder(folder)
+        words = read_json(folder / "encoder.json")["kind"] == WordEncoder.kind
+        return load_word_encoder(folder) if words else load_vector_encoder(folder)
     options = {key: settings[key] for key in ("max_length", "normalize", "pooling")}
     pointer = settings.get("pointer")
     if pointer is None:

@@ -15,6 +15,8 @@ from coterie._errors import DataError, UsageError
 from coterie._types import Features, Ints
 from coterie.encoders.base import Encoder
 from coterie.encoders.items import RaggedTokens, distinct
+from coterie.encoders.packed import can_pack, pack_forward
+from coterie.encoders.word_numbers import word_numbers
 
 Pooling = Literal["auto", "mean", "cls"]
 CHARACTERS = 100  # per token; what lies behind cannot be among the first max_length tokens
@@ -38,6 +40,7 @@ class SentenceEncoder(Encoder):
     """
 
     kind: ClassVar[str] = "sentence"
+    keep_words: bool = False  # whether prepared texts know which word each token is of
 
     def __init__(
         self,
@@ -74,7 +77,12 @@ class SentenceEncoder(Encoder):
         tokens = list(self._tokenize([texts[i] for i in first]))
         kept, items = distinct(map(tuple, tokens))
         pad = self.tokenizer.pad_token_id or 0
-        return RaggedTokens.build([tokens[i] for i in kept], pad), items[rows]
+        words = self._words([texts[first[i]] for i in kept]) if self.keep_words else None
+        return RaggedTokens.build([tokens[i] for i in kept], pad, words), items[rows]
+
+    def _words(self, texts: list[str]) -> list[list[int]]:
+        clipped = [t[: CHARACTERS * self.max_length] for t in texts]
+        return list(word_numbers(self.tokenizer, clipped, self.max_length))
 
     def _tokenize(self, texts: list[str]) -> Iterable[list[int]]:
         for start in range(0, len(texts), CHUNK):
@@ -87,11 +95,17 @@ class SentenceEncoder(Encoder):
                 return_token_type_ids=False,
             )["input_ids"]
 
+    def packs(self, device: torch.device) -> bool:
+        return not self.keep_words and can_pack(self.model, self.compute_dtype, device)
+
     def forward(self, features: Features) -> Tensor:
+        if "ends" in features and self.compute_dtype is not None:
+            packed = pack_forward(self.model, features, self.compute_dtype)
+            return F.normalize(packed, dim=1) if self.normalize else packed
         device = next(iter(features.values())).device.type
         enabled = self.compute_dtype is not None
         with torch.autocast(device, dtype=self.compute_dtype, enabled=enabled):
-            state: dict[str, Any] = dict(features)
+            state: dict[str, Any] = {k: v for k, v in features.items() if k != "word_ids"}
             for module in self.model:
                 if type(module).__name__ != "Normalize":
                     state = module(state)

@@ -150,8 +150,14 @@ def put_moments(optimizer: torch.optim.Optimizer, net: nn.Module, moments: Momen
     trained = {
         id(p): i for i, p in enumerate(p for g in optimizer.param_groups for p in g["params"])
     }
+    # As each parameter lies in memory: the fused optimiser pairs numbers by place, not by index.
     state = {
-        trained[id(parameter)]: moments[name]
+        trained[id(parameter)]: {
+            key: torch.empty_like(parameter).copy_(value)
+            if value.shape == parameter.shape
+            else value
+            for key, value in moments[name].items()
+        }
         for name, parameter in net.named_parameters()
         if name in moments and id(parameter) in trained
     }

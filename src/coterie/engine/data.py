@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -48,17 +49,22 @@ class TrainingData:
         Distinct inputs.
     views : ndarray of shape (n_views, n)
         Item of each view of each text; row 0 are the original texts.
+    packed : bool, default=False
+        Whether features come without padding.
     """
 
     items: Items
     views: Ints
+    packed: bool = False
 
     def __len__(self) -> int:
         return int(self.views.shape[1])
 
     def batch(self, rows: Ints, views: tuple[int, ...], device: torch.device) -> Batch:
         """The texts ``rows`` with the given views, on ``device``."""
-        features = self.items.batch(self.views[list(views)][:, rows].ravel())
+        index = self.views[list(views)][:, rows].ravel()
+        items: Any = self.items
+        features = items.packed_batch(index) if self.packed else items.batch(index)
         return Batch(
             index=torch.from_numpy(rows).to(device, non_blocking=True),
             groups=torch.from_numpy(self.views[0][rows]).to(device, non_blocking=True),

@@ -37,7 +37,12 @@ class History:
     def losses(self, stage: str | None = None) -> list[float]:
         """Sum of all terms at every logged step, of one stage or of all."""
         chosen = [row for row in self.rows if stage in (None, row["stage"]) and "terms" in row]
-        return [sum(row["terms"].values()) for row in chosen]
+        return [sum(v for k, v in row["terms"].items() if counts(k)) for row in chosen]
+
+
+def counts(name: str) -> bool:
+    """Whether a term of this name is part of the loss, not just watched."""
+    return not name.startswith("~")
 
 
 class Meter:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -23,7 +23,7 @@ from coterie.engine.checkpoint import (
     put_moments,
 )
 from coterie.engine.data import Batches, TrainingData
-from coterie.engine.history import History, Meter
+from coterie.engine.history import History, Meter, counts
 from coterie.engine.interrupt import asked_to_stop
 from coterie.engine.stage import Stage
 
@@ -75,6 +75,7 @@ def train(net: nn.Module, data: TrainingData, stages: Sequence[Stage], run: Run)
     run.history.restart(saved.rows if saved is not None else [])
     encoder: Any = net.encoder
     encoder.compute_dtype = run.encoder_dtype()
+    data = replace(data, packed=encoder.packs(run.device))
     with (
         torch_seeded(derive_seed(run.seed, "train"), run.device),
         asked_to_stop(run.checkpoint is not None) as asked,
@@ -143,7 +144,7 @@ class _StageLoop:
         stage, run = self.stage, self.run
         rows = self.batches.rows(self.state.step)
         terms = stage.loss(self.net, self.data.batch(rows, stage.views, run.device))
-        loss = torch.stack(list(terms.values())).sum()
+        loss = torch.stack([terms[name] for name in terms if counts(name)]).sum()
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         if stage.clip is not None:

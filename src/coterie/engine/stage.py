@@ -23,7 +23,8 @@ class Stage:
     steps : int
         Batches to train on.
     loss : callable (net, batch) -> dict of str to Tensor
-        Named loss terms, already weighted; the loop minimises their sum and logs each.
+        Named loss terms, already weighted; the loop minimises their sum and logs each. A name
+        that begins with "~" is only logged.
     lr : mapping of str to float
         Learning rate per child module of the network; a child not named stays frozen.
     views : tuple of int, default=(0,)

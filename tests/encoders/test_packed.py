@@ -1,0 +1,91 @@
+"""Texts that share rows get the vectors and gradients they get in rows of their own."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from coterie.encoders import RaggedTokens, load_encoder
+from coterie.encoders.items import pack_rows
+from coterie.encoders.packed import can_pack, pack_forward
+
+TEXTS = ["apple pear plum", "car", "song guitar drum chorus singer violin", "bus motor"]
+INDEX = np.array([0, 1, 2, 3, 2] * 12)  # some 300 tokens: three rows
+
+
+def test_packed_batches_hold_the_tokens_of_padded_ones() -> None:
+    items = RaggedTokens.build([[5, 6, 7], [8], [9, 4]], pad=0)
+    index = np.array([2, 0, 0, 1])
+    packed, padded = items.packed_batch(index), items.batch(index)
+    flat = packed["input_ids"].flatten()[packed["places"]]
+    assert flat.tolist() == padded["input_ids"][padded["attention_mask"] > 0].tolist()
+    assert packed["positions"].flatten()[packed["places"]].tolist() == [0, 1, 0, 1, 2, 0, 1, 2, 0]
+    assert packed["ends"].tolist() == [0, 2, 5, 8, 9]
+    texts = packed["texts"].flatten()
+    assert texts[packed["places"]].tolist() == [0, 0, 1, 1, 1, 2, 2, 2, 3]
+    assert (texts >= 0).sum() == 9
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_text_lies_across_two_rows(seed: int) -> None:
+    lengths = np.random.default_rng(seed).integers(1, 20, 100)
+    begins = pack_rows(lengths, 32)
+    assert (begins // 32 == (begins + lengths - 1) // 32).all()
+    assert (begins[1:] >= (begins + lengths)[:-1]).all()
+
+
+def test_a_text_longer_than_a_row_gets_a_wider_row() -> None:
+    items = RaggedTokens.build([[1] * 300, [2] * 9], pad=0)
+    packed = items.packed_batch(np.array([1, 0]))
+    assert packed["input_ids"].shape == (2, 304)
+    assert packed["texts"].sum(dim=1).tolist() == [0 * 9 - 295, 300 - 4]
+
+
+def test_only_known_parts_on_a_gpu_are_packed(tiny_encoder: Path) -> None:
+    model = load_encoder(str(tiny_encoder)).model
+    cuda, cpu = torch.device("cuda"), torch.device("cpu")
+    assert can_pack(model, torch.bfloat16, cuda)
+    assert not can_pack(model, torch.bfloat16, cpu)
+    assert not can_pack(model, None, cuda)
+    model[0].auto_model.config.hidden_act = "relu"
+    assert not can_pack(model, torch.bfloat16, cuda)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_in_float32_vectors_and_gradients_are_the_same(tiny_encoder: Path, pooling: str) -> None:
+    encoder = load_encoder(str(tiny_encoder), pooling=pooling).eval()
+    items, _ = encoder.prepare(TEXTS)
+    found = pack_forward(encoder.model, items.packed_batch(INDEX), torch.float32)
+    expected = encoder(items.batch(INDEX))
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
+    weights = torch.linspace(-1, 1, expected.shape[1])
+    parameters = [p for n, p in encoder.named_parameters() if "pooler" not in n]
+    for a, b in zip(
+        torch.autograd.grad((found * weights).sum(), parameters),
+        torch.autograd.grad((expected * weights).sum(), parameters),
+        strict=True,
+    ):
+        torch.testing.assert_close(a, b, atol=1e-3, rtol=1e-3)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_in_half_precision_they_are_nearly_the_same(tiny_encoder: Path, pooling: str) -> None:
+    encoder = load_encoder(str(tiny_encoder), pooling=pooling).to("cuda").eval()
+    items, _ = encoder.prepare(TEXTS)
+    items = items.to(torch.device("cuda"))
+    gradients, outputs = [], []
+    for dtype, batch in ((None, items.batch), (torch.bfloat16, items.packed_batch)):
+        encoder.compute_dtype = dtype
+        encoder.zero_grad()
+        vectors = encoder(batch(INDEX))
+        (vectors * torch.linspace(-1, 1, vectors.shape[1], device="cuda")).sum().backward()
+        outputs.append(vectors.detach())
+        named = encoder.named_parameters()
+        gradients.append({k: p.grad.clone() for k, p in named if p.grad is not None})
+    torch.testing.assert_close(outputs[0], outputs[1], atol=0.05, rtol=0.05)
+    assert gradients[0].keys() == gradients[1].keys()
+    for name, expected in gradients[0].items():
+        cosine = torch.cosine_similarity(expected.flatten(), gradients[1][name].flatten(), dim=0)
+        assert cosine > 0.98 or expected.norm() < 1e-2, (name, float(cosine))
