@@ -33,7 +33,18 @@ def documented(cls: type) -> dict[str, str]:
 
 CLASSES = list(dict.fromkeys(recipe.cls for recipe in METHODS.values()))
 FAST = {  # small settings per class, so that a fit takes a second
+    "aecl": {
+        "epochs": 20,
+        "contrast_epochs": 2,
+        "label_epochs": 10,
+        "lr": 1e-3,
+        "head_lr": 5e-3,
+        "batch_size": 30,
+    },
+    "adsl": {"ae_steps": 60, "ae_layers": (60, 20), "ae_lr": 1e-3, "epochs": 16, "batch_size": 30},
+    "cluster-bert": {"batch_size": 30, "lr": 1e-3, "head_lr": 1e-2},
     "sccl": {"steps": 30, "lr": 1e-3, "head_lr": 1e-2, "batch_size": 30},
+    "deccrl": {"steps": 30, "lr": 1e-3, "head_lr": 1e-2, "batch_size": 30, "word_dim": 20},
     "two-step": {},
 }
 
@@ -67,7 +78,8 @@ def fit_once(name: str, fitted: dict, topics) -> TextClusterer:
 CHECKED = [
     METHODS[name].make(3, encoder="precomputed", random_state=0, **FAST[METHODS[name].cls.name])
     for name in METHODS
-    if "encoder" not in METHODS[name].parameters and METHODS[name].parameters.get("reduce") is None
+    if METHODS[name].parameters.get("encoder", "words") == "words"  # these take vectors, too
+    and METHODS[name].parameters.get("reduce") is None
 ]
 
 

@@ -11,7 +11,11 @@ from typing import Any
 __version__ = "0.1.0"
 
 _PUBLIC = {
+    "AECL": "coterie.methods",
+    "ADSL": "coterie.methods",
+    "DECCRL": "coterie.methods",
     "SCCL": "coterie.methods",
+    "ClusterBERT": "coterie.methods",
     "METHODS": "coterie.methods",
     "TextClusterer": "coterie.base",
     "TwoStep": "coterie.methods",

@@ -315,3 +315,23 @@ def test_hostile_texts_cannot_paint_the_terminal(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "\x1b[31m" not in result.output and "\x07" not in result.output
     assert "[bold]green apple[/bold]" in result.output or "[31mred apple" in result.output
+
+
+def test_topics_are_printed_saved_and_on_the_page(tickets: Path, tmp_path: Path) -> None:
+    out = tmp_path / "o"
+    small = ["steps=20", "head_lr=0.01", "lr=0.001", "batch_size=30", "n_topics=2", "word_dim=10"]
+    options = [part for pair in small for part in ("--set", pair)]
+    command = ["cluster", str(tickets), "-k", "3", "--encoder", "tfidf", "-m", "deccrl"]
+    result = run(*command, *options, "--out", str(out), "-q")
+    assert result.exit_code == 0, result.output
+    clusters = json.loads((out / "clusters.json").read_text())
+    for cluster in clusters:
+        assert [len(words) for words in cluster["topics"]] == [10, 10]
+        shown = " | ".join(" ".join(words[:4]) for words in cluster["topics"])
+        assert f"{cluster['name']}: {shown}" in result.output
+    page = (out / "report.html").read_text()
+    assert ", ".join(clusters[0]["topics"][0]) in page
+    assert run("report", str(out)).exit_code == 0  # made anew from the saved files
+    assert (out / "report.html").read_text() == page
+    assert "\ntopics" not in run("cluster", str(tickets), "-k", "3", "--encoder", "tfidf", "-q",
+                               "--out", str(tmp_path / "plain")).output  # fmt: skip

@@ -87,3 +87,11 @@ def test_unequal_lengths_are_refused() -> None:
 def test_a_huge_text_does_not_hold_things_up() -> None:
     (cluster,) = describe(["word " * 2_000_000, "other words here"], [0, 0])
     assert cluster.size == 2
+
+
+def test_topics_are_shown_where_a_method_finds_them() -> None:
+    topics = [[["refund", "money"]], [["app", "log"], ["open"]]]
+    with_topics, without = describe(TEXTS, LABELS, topics=topics), describe(TEXTS, LABELS)
+    assert [c.topics for c in with_topics] == topics
+    assert with_topics[0].to_dict()["topics"] == topics[0]
+    assert "topics" not in without[0].to_dict()

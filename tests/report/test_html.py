@@ -74,3 +74,11 @@ def test_writing(tmp_path: Path) -> None:
     data = ReportData("t", [], [], [], {})
     write_report(tmp_path / "a" / "r.html", data)
     assert (tmp_path / "a" / "r.html").read_text("utf-8") == render(data)
+
+
+def test_topics_are_on_the_page_where_there_are_any() -> None:
+    cluster = Cluster(0, "Refund", 7, 1.0, [("refund", 1.0)], ["x"], [["money", "<b>"], ["card"]])
+    reader = Reader(render(ReportData("t", [], [cluster])))
+    assert "money, <b>" in reader.text and "card" in reader.text
+    assert "ol" in reader.tags and "b" not in reader.tags
+    assert "ol" not in Reader(page()).tags

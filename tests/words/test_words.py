@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from coterie._errors import DataError, UsageError
-from coterie.words import Vocabulary, make_word_vectors, read_word_vectors, split_words, stem
+from coterie.words import (
+    Vocabulary,
+    make_word_vectors,
+    read_word_vectors,
+    split_words,
+    stem,
+    width_of,
+)
 
 # Examples of the rules as the paper of 1980 gives them, each followed through all later steps.
 STEMS = """caresses:caress ponies:poni ties:ti caress:caress cats:cat feed:feed agreed:agre
@@ -91,6 +98,16 @@ def test_vectors_from_files_with_and_without_a_header(tmp_path: Path) -> None:
         np.testing.assert_allclose(vectors[2] / vectors[0, 1], [0.6, 0.8], rtol=1e-5)
         # A word without a vector lies near the mean of the others.
         np.testing.assert_allclose(vectors[1], vectors[[0, 2]].mean(axis=0), atol=0.2)
+
+
+def test_the_width_of_a_source_is_known_before_it_is_read(tmp_path: Path) -> None:
+    (tmp_path / "glove.txt").write_text("dog 3 4 5\ncat 0 5 1\n")
+    (tmp_path / "w2v.txt").write_text("1 2\ndog 3 4\n")
+    assert width_of("ppmi", 7) == width_of("auto", 7) == 7
+    assert width_of(tmp_path / "glove.txt", 7) == 3
+    assert width_of(str(tmp_path / "w2v.txt"), 7) == 2
+    with pytest.raises(UsageError, match="word_vectors='None'"):
+        width_of(None, 7)
 
 
 def test_wrong_sources_are_refused_clearly(tmp_path: Path) -> None:

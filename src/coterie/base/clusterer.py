@@ -79,13 +79,14 @@ class TextClusterer(ClusterMixin, TransformerMixin, BaseEstimator):
         Number of each text among the different ones; -1 for texts without a word.
     start_labels_ : ndarray of shape (n_samples,)
         The clustering before training.
+    trained_labels_ : ndarray of shape (n_samples,) or None
+        The clustering after training, also where the guard kept the start.
     guard_ : Verdict or None
         What the start guard saw; None if nothing was trained.
     history_ : History
         Loss terms over the training.
     seed_ : int
-    seconds_ : dict of str to float
-        Time spent by phase.
+    seconds_ : dict of str to float, time spent by phase
     """
 
     name: ClassVar[str]
@@ -164,9 +165,12 @@ class TextClusterer(ClusterMixin, TransformerMixin, BaseEstimator):
     def after_fit(self, net: nn.Module | None, order: Ints) -> None:
         """Set attributes of the method's own; cluster ``j`` was ``order[j]`` in training.
 
-        The network is None if nothing was trained; ``self.kept_start`` tells whether the guard
-        returned the start solution.
+        The network is None if nothing was trained; see :attr:`kept_start`, too.
         """
+
+    def remarks(self) -> list[str]:
+        """What the fitted method wants its user to know, in sentences."""
+        return []
 
     # What users call -----------------------------------------------------------------------
 

@@ -54,6 +54,8 @@ class Facts:
         Texts in each cluster of the start solution; empty before there is one.
     texts : list of str, optional
         The texts, in the order of ``Batch.index``; None if vectors were passed in.
+    rows : ndarray of shape (n,), optional
+        Number of each text among the different ones, which the start solution is about.
     """
 
     n: int
@@ -61,6 +63,7 @@ class Facts:
     seed: int
     sizes: tuple[int, ...] = ()
     texts: list[str] | None = None
+    rows: Ints | None = None
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ class Fitting:
         self.progress: Progress = make_progress(model.verbose)
         self.seconds: dict[str, float] = {}
         self.history = History(file=_history_file(model))
+        self.trained_labels: Ints | None = None
         with self.phase("prepare"):
             self.encoder, self.inputs = self._read(X, views)
         self._check_enough()
@@ -151,7 +155,8 @@ class Fitting:
     def _facts(self, sizes: Ints) -> Facts:
         n_views, n = self.inputs.views.shape
         seed = derive_seed(self.seed, "stages")
-        return Facts(n, n_views, seed, tuple(map(int, sizes)), self.inputs.texts)
+        rows = self.inputs.views[0]
+        return Facts(n, n_views, seed, tuple(map(int, sizes)), self.inputs.texts, rows)
 
     def _pretrain(self, data: TrainingData) -> None:
         """Train what the start solution needs, where a method asks for it (an autoencoder)."""
@@ -176,7 +181,9 @@ class Fitting:
                 distinct = np.arange(len(start.vectors))
                 trained = self.encoder.encode(data.items, distinct, progress=self.progress)
                 rule = model.finish(net, trained, start.weights, derive_seed(self.seed, "finish"))
-            verdict = start.guard.judge(labels_of(rule, trained))
+            labels = labels_of(rule, trained)
+            self.trained_labels = _to_rows(labels, self.inputs)
+            verdict = start.guard.judge(labels)
         except TrainingError as error:
             verdict = start.guard.judge(None, str(error))
         if verdict.fired and model.guard:
@@ -238,6 +245,7 @@ class Fitting:
         model.n_clusters_ = model.n_clusters
         model.start_labels_ = _to_rows(start_labels, self.inputs)
         model.labels_ = _to_rows(labels_of(ordered, vectors), self.inputs)
+        model.trained_labels_ = self.trained_labels
         model.seconds_ = self.seconds
         model.after_fit(net, order)
 

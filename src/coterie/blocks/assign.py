@@ -233,7 +233,8 @@ def make_rule(
     if kind == MappedRule.kind:
         own = {name: arrays.pop(name) for name in ("map_weight", "map_bias")}
         return MappedRule(make_rule(arrays, numbers["inner"], more), **own)
-    return {**RULES, **(more or {})}[kind](**arrays, **numbers)
+    made = {**RULES, **(more or {})}[kind]
+    return made.restore(arrays, numbers) if hasattr(made, "restore") else made(**arrays, **numbers)
 
 
 def probabilities(logits: Floats) -> Floats:

@@ -72,6 +72,7 @@ class MatrixSpace:
     def __init__(self, x: Floats, weights: Floats, method: Method) -> None:
         self.method = method
         self.size = weights.astype(np.float64)
+        self.gone = np.zeros(len(x), dtype=np.float32)  # infinite for clusters that are gone
         start = VectorSpace(x, weights, method)
         self.distances = np.empty((len(x), len(x)), dtype=np.float32)
         for first in range(0, len(x), 512):
@@ -79,7 +80,7 @@ class MatrixSpace:
             self.distances[rows] = start.block(rows)
 
     def row(self, i: int) -> Floats:
-        return np.asarray(self.distances[i], dtype=np.float32)
+        return np.asarray(self.distances[i] + self.gone, dtype=np.float32)
 
     def join(self, i: int, j: int) -> None:
         a, b, size = self.size[i], self.size[j], self.size
@@ -91,8 +92,9 @@ class MatrixSpace:
             merged = ((a + size) * to_i + (b + size) * to_j - size * apart) / (a + b + size)
         merged = merged.astype(np.float32)
         merged[[i, j]] = np.inf
+        # A column lies scattered over the whole memory: write one, and let ``gone`` hide the other.
         self.distances[i] = self.distances[:, i] = merged
-        self.distances[j] = self.distances[:, j] = np.inf
+        self.gone[j] = np.inf
         self.size[i] = a + b
 
 

@@ -13,6 +13,7 @@ from coterie.cli.bench import bench
 from coterie.cli.cluster import cluster
 from coterie.cli.datasets import datasets
 from coterie.cli.evaluate import evaluate
+from coterie.cli.inspect import inspect
 from coterie.cli.methods import methods
 from coterie.cli.predict import predict
 from coterie.cli.report import report
@@ -29,6 +30,7 @@ app = typer.Typer(
 )
 for verb in (cluster, predict, report, evaluate, methods, datasets, bench):
     app.command()(orderly(verb))
+app.add_typer(inspect, name="inspect")
 
 
 def _version(wanted: bool) -> None:

@@ -24,6 +24,8 @@ from coterie.cli.options import (
 )
 from coterie.cli.talk import say, show_table
 
+TOPIC_WORDS = 4  # shown of each topic; clusters.json has more
+
 
 def cluster(
     file: File,
@@ -171,6 +173,11 @@ def _show(clusters: list[Any], folder: Any) -> None:
         share = f"{100 * cluster.share:.1f} %"
         rows.append([str(cluster.id), str(cluster.size), share, cluster.name, example])
     show_table("", ["#", "texts", "share", "name", "central example"], rows, numbers=(0, 1, 2))
+    if any(cluster.topics for cluster in clusters):
+        typer.echo("\ntopics")
+        for cluster in clusters:
+            topics = " | ".join(" ".join(words[:TOPIC_WORDS]) for words in cluster.topics)
+            typer.echo(f"{cluster.id:>3}  {cluster.name}: {topics}")
     typer.echo("")
     for sentence in folder.summary:
         typer.echo(sentence)

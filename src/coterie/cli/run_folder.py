@@ -77,7 +77,8 @@ class RunFolder:
         """Write all results and mark the run as done."""
         model, corpus, path = self.model, self.corpus, self.path
         probabilities = model.probabilities_
-        clusters = describe(corpus.texts, model.labels_, model.vectors_)
+        topics = getattr(model, "topics_", None)  # only some methods find any
+        clusters = describe(corpus.texts, model.labels_, model.vectors_, topics=topics)
         columns = assignment_columns(model.labels_, probabilities, [c.name for c in clusters])
         self.summary = _sentences(model, probabilities, clusters)
         write_rows(path / "assignments.csv", corpus.table, columns)
@@ -164,6 +165,7 @@ def _sentences(model: TextClusterer, probabilities: Floats, clusters: list[Clust
         f"Mean confidence is {float(top[:, 0].mean()):.2f}; {100 * close:.0f} % of the texts are "
         "close calls between two clusters.",
     ]
+    out += model.remarks()
     if model.kept_start and model.guard_ is not None:
         out.append(
             f"The start guard stepped in: {model.guard_.reason}. These are the clusters before "

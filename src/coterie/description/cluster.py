@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ class Cluster:
         Most telling words and pairs with their weights.
     examples : list of str
         The most central texts, each once.
+    topics : list of list of str
+        Most probable words of each of its topics, from methods that find topics in clusters.
     """
 
     id: int
@@ -37,10 +39,11 @@ class Cluster:
     share: float
     words: list[tuple[str, float]]
     examples: list[str]
+    topics: list[list[str]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return asdict(self)
+        """Plain values for JSON; without topics where there are none."""
+        return {key: value for key, value in asdict(self).items() if key != "topics" or value}
 
 
 def describe(
@@ -50,6 +53,7 @@ def describe(
     *,
     n_words: int = 10,
     n_examples: int = 5,
+    topics: Sequence[list[list[str]]] | None = None,
 ) -> list[Cluster]:
     """Describe every cluster by name, words and examples; the same input gives the same names.
 
@@ -63,6 +67,8 @@ def describe(
         that hold most of the cluster's words.
     n_words, n_examples : int
         How many of each to keep.
+    topics : sequence of list of list of str, optional
+        Words of the topics of each cluster, as the attribute ``topics_`` of some methods.
 
     Returns
     -------
@@ -82,7 +88,8 @@ def describe(
         central = _central(rows, texts, words[i], vectors)
         chosen = list(dict.fromkeys(texts[row] for row in central))[:n_examples]
         share = round(len(rows) / placed, 4)
-        out.append(Cluster(i, names[i], len(rows), share, words[i], chosen))
+        inside = topics[i] if topics is not None else []
+        out.append(Cluster(i, names[i], len(rows), share, words[i], chosen, inside))
     return out
 
 

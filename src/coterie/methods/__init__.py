@@ -14,10 +14,25 @@ from coterie._validation import check_choice
 
 if TYPE_CHECKING:
     from coterie.base import TextClusterer
+    from coterie.methods.adsl import ADSL
+    from coterie.methods.aecl import AECL
+    from coterie.methods.cluster_bert import ClusterBERT
+    from coterie.methods.deccrl import DECCRL
     from coterie.methods.sccl import SCCL
     from coterie.methods.two_step import TwoStep
 
-__all__ = ["METHODS", "SCCL", "Recipe", "TwoStep", "load", "make_method"]
+__all__ = [
+    "ADSL",
+    "AECL",
+    "DECCRL",
+    "METHODS",
+    "SCCL",
+    "ClusterBERT",
+    "Recipe",
+    "TwoStep",
+    "load",
+    "make_method",
+]
 
 
 @dataclass(frozen=True)
@@ -58,7 +73,13 @@ def _two_step(summary: str, **parameters: Any) -> Recipe:
 
 
 METHODS: dict[str, Recipe] = {
+    "aecl": Recipe("AECL", "aecl", "attention between texts, pseudo-labels; trains the encoder"),
     "sccl": Recipe("SCCL", "sccl", "contrast and sharpening at once; trains the encoder"),
+    "cluster-bert": Recipe("ClusterBERT", "cluster_bert",
+                           "denoising autoencoder, then k-means labels; trains the encoder"),
+    "deccrl": Recipe("DECCRL", "deccrl", "as sccl, and centers that explain words; gives topics"),
+    "adsl": Recipe("ADSL", "adsl", "a network over words learns soft labels and corrects them",
+                   {"encoder": "words"}),
     "kmeans": _two_step("encoder, then k-means"),
     "spherical-kmeans": _two_step("encoder, then k-means by cosine", cluster="spherical-kmeans"),
     "umap-kmeans": _two_step("encoder, UMAP, then k-means", reduce="umap"),

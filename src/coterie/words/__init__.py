@@ -2,7 +2,7 @@
 
 from coterie.words.stems import stem
 from coterie.words.stopwords import ENGLISH
-from coterie.words.vectors import Source, make_word_vectors, read_word_vectors
+from coterie.words.vectors import Source, make_word_vectors, read_word_vectors, width_of
 from coterie.words.vocabulary import Vocabulary, split_words
 
 __all__ = [
@@ -13,4 +13,5 @@ __all__ = [
     "read_word_vectors",
     "split_words",
     "stem",
+    "width_of",
 ]

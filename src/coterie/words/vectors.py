@@ -19,6 +19,7 @@ from coterie.words.vocabulary import Vocabulary, split_words
 log = logging.getLogger(__name__)
 
 Source = str | Path
+MADE = ("auto", "skipgram", "ppmi")  # made from the texts, not read
 WINDOW = 5
 EPOCHS = 20
 NEGATIVE = 5
@@ -46,6 +47,7 @@ def make_word_vectors(
     ndarray of shape (size, dim)
         Words without a vector get the mean of all others with a little noise.
     """
+    width_of(source, dim)
     if source == "auto":
         source = "skipgram" if importlib.util.find_spec("gensim") else "ppmi"
         log.info("word vectors by %s", source)
@@ -53,14 +55,23 @@ def make_word_vectors(
         return _ppmi(texts, vocabulary, dim, seed)
     if source == "skipgram":
         known = _skipgram(texts, dim, seed)
-    elif Path(source).is_file():
-        known = read_word_vectors(Path(source), set(vocabulary.words))
     else:
+        known = read_word_vectors(Path(source), set(vocabulary.words))
+    return _filled(known, vocabulary, dim, seed)
+
+
+def width_of(source: Source, dim: int) -> int:
+    """Width of the vectors that a source gives: ``dim``, or that of a file. Refuse other names."""
+    if source in MADE:
+        return dim
+    if not isinstance(source, (str, Path)) or not Path(source).is_file():
         raise UsageError(
             f"word_vectors={str(source)!r} is neither auto, skipgram or ppmi nor a file with a "
             "word and its numbers on each line."
         )
-    return _filled(known, vocabulary, dim, seed)
+    with Path(source).open(encoding="utf-8", errors="replace") as lines:
+        parts = lines.readline().rstrip().split(" ")
+    return int(parts[1]) if _is_header(parts) else len(parts) - 1
 
 
 def read_word_vectors(path: Path, wanted: set[str] | None = None) -> dict[str, Floats]:
@@ -70,8 +81,8 @@ def read_word_vectors(path: Path, wanted: set[str] | None = None) -> dict[str, F
     with path.open(encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
             parts = line.rstrip().split(" ")
-            if number == 1 and len(parts) == 2 and all(p.isdigit() for p in parts):
-                continue  # word2vec's header: how many, how wide
+            if number == 1 and _is_header(parts):
+                continue
             width = width or len(parts) - 1
             word = " ".join(parts[: len(parts) - width])
             if wanted is not None and word not in wanted:
@@ -88,6 +99,11 @@ def read_word_vectors(path: Path, wanted: set[str] | None = None) -> dict[str, F
     if not found:
         raise DataError(f"{path} has no vector for any word of the corpus.")
     return found
+
+
+def _is_header(parts: list[str]) -> bool:
+    """Whether a first line is that of word2vec: how many vectors, how wide."""
+    return len(parts) == 2 and all(part.isdigit() for part in parts)
 
 
 def _skipgram(texts: Sequence[str], dim: int, seed: int) -> dict[str, Floats]:

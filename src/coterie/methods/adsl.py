@@ -1,0 +1,300 @@
+"""ADSL: document-level attention based on dynamic soft labels (Chen et al., Interspeech 2020).
+
+Reading order: the two networks, what happens between epochs, the estimator with its schedule.
+The formulas are in ``blocks/soft_labels.py``, the network over words in ``blocks/dense_cnn.py``.
+Deviations from the paper are listed in the notes of :class:`ADSL`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from coterie._errors import UsageError
+from coterie._types import Floats, Terms
+from coterie._validation import check_fields, check_integer, check_number
+from coterie.base import Facts, TextClusterer
+from coterie.blocks.assign import NeighborRule, Rule
+from coterie.blocks.linkage import agglomerate, memory_needed
+from coterie.blocks.projection import mlp
+from coterie.blocks.soft_labels import (
+    Norm,
+    attention,
+    attention_step,
+    center_distances,
+    refresh_share,
+    refreshed,
+    soft_cross_entropy,
+    soft_labels,
+)
+from coterie.encoders import Encoder, OneWordEncoder, WordEncoder
+from coterie.engine import Batch, Stage, steps_for
+
+log = logging.getLogger(__name__)
+
+Variant = Literal["one", "soft", "dynamic", "attention"]
+
+
+class AutoencoderNet(nn.Module):
+    """The encoder in its face "code", and the way back to the rows."""
+
+    def __init__(self, encoder: Any, layers: Sequence[int]) -> None:
+        super().__init__()
+        encoder.make_coder(*layers)
+        self.encoder = encoder
+        self.decoder = mlp(*reversed(layers), encoder.width)
+
+
+class ADSLNet(nn.Module):
+    """The network over words with its output layer, and the labels and weights of all texts.
+
+    ``labels`` of shape (n, k) are those of the start, ``y_ori``; ``attend`` tells whether texts
+    are weighted, Eq. (9)-(10), or all count the same.
+    """
+
+    original: Tensor
+    target: Tensor
+    v: Tensor
+    weight: Tensor
+    losses: Tensor
+    epoch: Tensor
+
+    def __init__(self, encoder: Encoder, labels: Tensor, dropout: float, *, attend: bool) -> None:
+        super().__init__()
+        n, k = labels.shape
+        self.encoder = encoder
+        self.dropout = nn.Dropout(dropout)
+        self.head = nn.Linear(encoder.dim, k)
+        self.attend = attend
+        for name in ("original", "target"):
+            self.register_buffer(name, labels.clone())
+        for name in ("v", "weight", "losses"):  # the losses are those when last seen
+            self.register_buffer(name, torch.ones(n))
+        self.register_buffer("epoch", torch.zeros(()))
+        self.weigh()
+
+    def weigh(self) -> None:
+        """Weights from ``v``, Eq. (10), times n / k: one on average if clusters are equal."""
+        if self.attend:
+            n, k = self.target.shape
+            self.weight.copy_(n / k * attention(self.v, self.target.argmax(dim=1), k))
+
+
+def reconstruction(net: AutoencoderNet, batch: Batch) -> Terms:
+    """Squared error of the autoencoder."""
+    rows = batch.features["rows"]
+    code = net.encoder.coder(rows)  # not of unit length, whatever is clustered later
+    return {"reconstruction": F.mse_loss(net.decoder(code), rows)}
+
+
+def label_term(net: ADSLNet, batch: Batch) -> Terms:
+    """Weighted cross-entropy with the soft labels, Eq. (7)-(9)."""
+    (h,) = batch.encode(net.encoder)
+    log_p = F.log_softmax(net.head(net.dropout(h)), dim=1)
+    losses = soft_cross_entropy(log_p, net.target[batch.index])
+    net.losses[batch.index] = losses.detach()
+    return {"labels": (net.weight[batch.index] * losses).mean()}
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ADSL(TextClusterer):
+    """Train a network over words on soft labels that it corrects itself.
+
+    Parameters
+    ----------
+    ae_layers : tuple of int, default=(500, 2000, 200)
+        Widths of the autoencoder between the stems and the code; the last is the code's.
+    ae_lr : float, default=5e-5
+        Learning rate of the autoencoder.
+    ae_steps : int, default=1500
+        Training batches of the autoencoder.
+    attention_lr : float, default=0.5
+        Step of the weights of texts after each epoch.
+    attention_min : float, default=0.05
+        Least value of the number whose square is a text's weight.
+    batch_size : int, default=64
+    decay : float, default=0.85
+        The posterior's share in the labels shrinks by this for each refresh that is still to come.
+    dense_input : bool, default=False
+        Let the later layers of the network see the word vectors, too.
+    dropout : float, default=0.5
+        Before the output layer.
+    encoder : {"words", "precomputed"}, default="words"
+        Texts as words, or rows of numbers, each read as a text of one word.
+    epochs : int, default=30
+        Passes over the texts of the network; 0 returns the clustering of the codes.
+    label_norm : {"softmax", "sum"}, default="softmax"
+        How refreshed labels come to sum to one: Eq. (5), or divided by their sum.
+    lr : float, default=1e-3
+        Learning rate of the network, word vectors and output layer included.
+    max_features : int, default=3000
+        Stems that the autoencoder sees.
+    max_length : int, default=400
+        Words that the network reads of each text.
+    normalize : bool, default=False
+        Cluster codes of unit length.
+    refresh_epochs : int, default=6
+        Epochs between two refreshes of the labels.
+    sharpness : float, default=10.0
+        Power of the inverse distance in the soft labels.
+    variant : {"one", "soft", "dynamic", "attention"}, default="attention"
+        Train on one-hot labels, on soft ones, on soft ones that are refreshed, or on these with
+        weights: NN+one, NN+SL, NN+DSL and NN+ADSL of the paper.
+    word_vectors : {"auto", "skipgram", "ppmi"} or file, default="auto"
+        Learned from the texts, or read from a file with a word and its numbers on each line.
+
+    Notes
+    -----
+    From the paper, section 3.3: stems, layers, windows, both batch sizes, ``lr``, ``sharpness``,
+    ``decay``, ``refresh_epochs``, and ``ae_lr`` for titles (the preset "paper-long" has that for
+    long documents). It gives no epochs, linkage, dropout or length: ``ae_steps``, ``epochs``,
+    Ward's linkage, ``dropout`` and ``max_length`` are ours. ``ae_steps`` matters most: trained for
+    long, the code gives single words directions of their own, and titles with no word in common
+    are all equally far apart.
+    Deviations: labels are normalised when they are refreshed, not in every epoch, which would make
+    them uniform; the first layer sees the word vectors, which Eq. (6) leaves out; the weights of
+    texts take a plain gradient step after each epoch over whole clusters, not one of Adam on a
+    batch, which holds one or two texts of a cluster; word vectors are learned from the texts
+    unless a file is given. Rows are scaled to a mean square of one before the autoencoder.
+
+    References
+    ----------
+    .. [1] Chen et al. (2020). Neural Text Clustering with Document-level Attention based on
+       Dynamic Soft Labels. Interspeech.
+
+    Examples
+    --------
+    >>> texts = ["red apple", "green apple", "ripe apple", "fast car", "slow car"]
+    >>> model = ADSL(2, ae_steps=20, epochs=5, random_state=0).fit(texts)
+    >>> model.predict(["a car", "an apple"])
+    array([1, 0])
+    """
+
+    name: ClassVar[str] = "adsl"
+    citation: ClassVar[str] = (
+        "Chen, Guo, Dai, Ling, Du (2020). Neural Text Clustering with Document-level Attention "
+        "based on Dynamic Soft Labels. Interspeech."
+    )
+    presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {}, "paper-long": {"ae_lr": 5e-4}}
+
+    ae_layers: Sequence[int] = (500, 2000, 200)
+    ae_lr: float = 5e-5
+    ae_steps: int = 1500
+    attention_lr: float = 0.5
+    attention_min: float = 0.05
+    batch_size: int = 64
+    decay: float = 0.85
+    dense_input: bool = False
+    dropout: float = 0.5
+    encoder: Any = "words"
+    epochs: int = 30
+    label_norm: Norm = "softmax"
+    lr: float = 1e-3
+    max_features: int = 3000
+    max_length: int = 400
+    normalize: bool | None = False
+    refresh_epochs: int = 6
+    sharpness: float = 10.0
+    variant: Variant = "attention"
+    word_vectors: Any = "auto"
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        check_fields(
+            self,
+            choices={
+                "encoder": ["words", "precomputed"],
+                "label_norm": ["softmax", "sum"],
+                "variant": ["one", "soft", "dynamic", "attention"],
+            },
+            integers={"ae_steps": 0, "epochs": 0, "max_features": 1, "refresh_epochs": 1},
+            above=["attention_min", "decay"],
+            least=["ae_lr", "attention_lr", "lr", "sharpness"],
+        )
+        if isinstance(self.ae_layers, str) or not isinstance(self.ae_layers, Sequence):
+            raise UsageError(f"ae_layers should be a list of widths, got {self.ae_layers!r}.")
+        for width in self.ae_layers or [0]:
+            check_integer("each of ae_layers", width)
+        if check_number("dropout", self.dropout) >= 1:
+            raise UsageError(f"dropout should be below 1, got {self.dropout!r}.")
+
+    def make_encoder(self, seed: int) -> Encoder:
+        kind = OneWordEncoder if self.encoder == "precomputed" else WordEncoder
+        return kind(
+            max_features=self.max_features,
+            max_length=self.max_length,
+            word_vectors=self.word_vectors,
+            dense_input=self.dense_input,
+            normalize=bool(self.normalize),
+            seed=seed,
+        )
+
+    def pretraining(self, facts: Facts) -> list[Stage]:
+        rates = {"encoder": self.ae_lr, "decoder": self.ae_lr}
+        return [Stage(name="autoencoder", steps=self.ae_steps, loss=reconstruction, lr=rates)]
+
+    def build_pretraining(self, encoder: Any, facts: Facts) -> AutoencoderNet:
+        return AutoencoderNet(encoder, self.ae_layers)
+
+    def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
+        n, d = vectors.shape
+        log.info("linkage of %d texts takes about %d MB", n, memory_needed(n, d) >> 20)
+        return NeighborRule(vectors, agglomerate(vectors, self.n_clusters, "ward", weights))
+
+    def build(self, encoder: Any, start: Any, facts: Facts) -> ADSLNet:
+        assert facts.rows is not None
+        labels = torch.from_numpy(start.labels)
+        if self.variant == "one":
+            soft = F.one_hot(labels, self.n_clusters).float()
+        else:
+            weights = torch.from_numpy(np.bincount(facts.rows).astype(np.float32))
+            distances = center_distances(
+                torch.from_numpy(start.vectors), labels, weights, self.n_clusters
+            )
+            soft = soft_labels(distances, self.sharpness)
+        rows = torch.from_numpy(facts.rows)
+        return ADSLNet(encoder, soft[rows], self.dropout, attend=self.variant == "attention")
+
+    def stages(self, facts: Facts) -> list[Stage]:
+        if self.epochs == 0:
+            return []
+        period = 0
+        if self.variant in ("dynamic", "attention"):
+            period = steps_for(self.refresh_epochs, facts.n, self.batch_size)
+        return [
+            Stage(
+                name=self.variant,
+                steps=steps_for(self.epochs, facts.n, self.batch_size),
+                loss=label_term,
+                lr={"encoder": self.lr, "head": self.lr},
+                refresh=self._refresh,
+                labels=lambda net, vectors: net.target.argmax(dim=1),
+                refresh_every=period,
+                after_epoch=self._after_epoch,
+            )
+        ]
+
+    def _after_epoch(self, net: ADSLNet, epoch: int) -> None:
+        net.epoch.fill_(epoch)
+        if net.attend:
+            groups, k = net.target.argmax(dim=1), self.n_clusters
+            step = attention_step(net.v, net.losses, groups, k, self.attention_lr)
+            net.v.sub_(step).clamp_(min=self.attention_min)
+            net.weigh()
+
+    def _refresh(self, net: ADSLNet, vectors: Tensor) -> None:
+        """New labels from the posteriors of all texts, Eq. (4)-(5); all weights start anew."""
+        if net.epoch >= self.epochs:
+            return  # nothing is trained on them any more
+        share = refresh_share(net.epoch, self.epochs, self.refresh_epochs, self.decay)
+        posterior = F.softmax(net.head(vectors), dim=1)
+        net.target.copy_(refreshed(net.original, posterior, share, self.label_norm))
+        net.v.fill_(1)
+        net.weigh()

@@ -1,0 +1,351 @@
+"""ADSL: its labels and weights against loops, its variants, its training on small corpora."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
+
+import coterie
+from coterie import ADSL
+from coterie._errors import DataError, UsageError
+from coterie.base import Facts
+from coterie.blocks.assign import NeighborRule
+from coterie.blocks.soft_labels import attention, refreshed
+from coterie.encoders import OneWordEncoder
+from coterie.engine import TrainingData
+from coterie.methods.adsl import ADSLNet, label_term
+
+SMALL = {
+    "ae_layers": (60, 20),
+    "ae_lr": 1e-3,
+    "ae_steps": 45,
+    "epochs": 8,
+    "refresh_epochs": 3,
+    "batch_size": 30,
+    "word_vectors": "ppmi",
+    "random_state": 0,
+}
+
+
+def make_net(n: int = 8, k: int = 3, *, weighted: bool = True, dropout: float = 0.0) -> ADSLNet:
+    torch.manual_seed(0)
+    encoder = OneWordEncoder()
+    encoder.prepare(np.zeros((2, 4)))
+    encoder.make_coder(5, 2)
+    encoder.make_trainable()
+    return ADSLNet(encoder, torch.rand(n, k).softmax(dim=1), dropout, attend=weighted)
+
+
+def make_batch(encoder: OneWordEncoder, rows: list[int], n: int = 8):
+    x = np.random.default_rng(0).normal(size=(n, 4))
+    items, numbers = encoder.prepare(x)
+    return TrainingData(items, numbers[None]).batch(np.array(rows), (0,), torch.device("cpu"))
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_the_batch_loss_is_the_weighted_cross_entropy(weighted: bool) -> None:
+    net = make_net(weighted=weighted)
+    net.v.uniform_(0.3, 1)
+    net.weigh()
+    rows = [1, 5, 6]
+    batch = make_batch(net.encoder, rows)
+    net.eval()
+    found = label_term(net, batch)["labels"]
+    p = net.head(net.encoder(batch.features)).softmax(dim=1).detach()
+    groups = net.target.argmax(dim=1).tolist()
+    total, losses = 0.0, []
+    for position, i in enumerate(rows):
+        losses.append(-sum(float(net.target[i, j] * p[position, j].log()) for j in range(3)))
+        cluster = sum(float(net.v[j]) ** 2 for j in range(8) if groups[j] == groups[i])
+        beta = float(net.v[i]) ** 2 / cluster
+        total += (8 / 3 / 3 * beta if weighted else 1 / 3) * losses[-1]
+    assert float(found.detach()) == pytest.approx(total, rel=1e-5)
+    assert net.losses[rows].tolist() == pytest.approx(losses, rel=1e-5)
+    assert (net.losses[[0, 2, 3, 4, 7]] == 1).all()  # not seen
+
+
+def test_weights_have_a_mean_of_one_in_equal_clusters() -> None:
+    net = make_net(n=9)
+    net.target.copy_(torch.eye(3)[torch.arange(9) % 3])
+    net.weigh()
+    torch.testing.assert_close(net.weight, torch.ones(9))
+
+
+def facts(n: int = 8) -> Facts:
+    return Facts(n, 1, 0, rows=np.arange(n))
+
+
+def test_after_an_epoch_v_takes_a_step_on_the_losses_and_weights_follow() -> None:
+    (stage,) = ADSL(3, attention_lr=0.7, attention_min=0.4).stages(facts())
+    net = make_net()
+    net.v.uniform_(0.3, 1)
+    net.losses.uniform_(0, 4)
+    v, losses = net.v.clone().double(), net.losses.clone().double()
+    groups = net.target.argmax(dim=1)
+    leaf = v.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad((attention(leaf, groups, 3) * losses).sum(), leaf)
+    stage.after_epoch(net, 1)
+    for i in range(8):
+        size = int((groups == groups[i]).sum())
+        expected = max(0.4, float(v[i] - 0.7 * size / 2 * gradient[i]))
+        assert float(net.v[i]) == pytest.approx(expected, rel=1e-4)
+    torch.testing.assert_close(net.weight, 8 / 3 * attention(net.v, groups, 3))
+
+
+@pytest.mark.parametrize("norm", ["softmax", "sum"])
+def test_a_refresh_mixes_in_the_posteriors_of_all_and_starts_the_weights_anew(norm: str) -> None:
+    model = ADSL(3, epochs=30, label_norm=norm)
+    (stage,) = model.stages(facts())
+    net = make_net(dropout=0.5).train()
+    net.v.uniform_(0.3, 1)
+    net.losses.uniform_(0, 2)
+    h = torch.randn(8, 128)
+    stage.after_epoch(net, 12)
+    assert not torch.equal(net.v, torch.ones(8))
+    stage.refresh(net, h)
+    posterior = net.head(h).softmax(dim=1)  # without dropout, though the network trains
+    torch.testing.assert_close(net.target, refreshed(net.original, posterior, 0.85**3, norm))
+    assert torch.equal(net.v, torch.ones(8))
+    torch.testing.assert_close(
+        net.weight, 8 / 3 * attention(torch.ones(8), net.target.argmax(dim=1), 3)
+    )
+    before = net.target.clone()
+    stage.after_epoch(net, 30)
+    stage.refresh(net, -h)
+    assert torch.equal(net.target, before)  # after the last epoch there is nothing to train
+
+
+@pytest.mark.parametrize(
+    ("variant", "refreshes", "weighted"),
+    [("one", 0, False), ("soft", 0, False), ("dynamic", 24, False), ("attention", 24, True)],
+)
+def test_variants_are_those_of_the_paper(variant: str, refreshes: int, weighted: bool) -> None:
+    model = ADSL(2, variant=variant, batch_size=2)
+    (stage,) = model.stages(facts(7))
+    assert (stage.steps, stage.refresh_every) == (120, refreshes)
+    encoder = OneWordEncoder()
+    encoder.prepare(np.zeros((2, 4)))
+    encoder.make_trainable()
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(4, 3)).astype(np.float32)
+    rows = np.array([0, 1, 2, 3, 0, 0, 1])
+    start = NeighborRule(vectors, np.array([0, 0, 1, 1]))
+    net = model.build(encoder, start, Facts(7, 1, 0, rows=rows))
+    assert net.attend == weighted
+    if variant == "one":
+        expected = np.eye(2)[start.labels][rows]
+    else:
+        repeated = vectors[rows]
+        centers = [repeated[start.labels[rows] == j].mean(axis=0) for j in range(2)]
+        s = np.array([[((x - c) ** 2).sum() for c in centers] for x in repeated])
+        q = (s.min(axis=1, keepdims=True) / s) ** 10
+        expected = q / q.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(net.original.numpy(), expected, atol=1e-5)
+    assert torch.equal(net.target, net.original)
+    assert (net.weight == 1).all() == (not weighted)
+
+
+def test_presets_and_defaults_have_the_documented_values() -> None:
+    paper, long = ADSL.from_preset("paper"), ADSL.from_preset("paper-long")
+    assert (paper.ae_lr, long.ae_lr) == (5e-5, 5e-4)
+    assert (paper.lr, paper.batch_size, paper.sharpness) == (1e-3, 64, 10)
+    assert (paper.refresh_epochs, paper.decay, paper.max_features) == (6, 0.85, 3000)
+    assert paper.ae_layers == (500, 2000, 200)
+    assert coterie.make_method("adsl", 4).encoder == "words"
+
+
+@pytest.mark.parametrize("variant", ["one", "soft", "dynamic", "attention"])
+@pytest.mark.parametrize("label_norm", ["softmax", "sum"])
+def test_every_variant_trains_and_predicts_its_own_labels(variant, label_norm, topics) -> None:
+    model = ADSL(3, variant=variant, label_norm=label_norm, guard=False, **SMALL)
+    texts, truth = topics
+    model.fit(texts)
+    assert np.isfinite(model.history_.losses()).all()
+    np.testing.assert_array_equal(model.predict(texts), model.labels_)
+    assert adjusted_rand_score(truth, model.labels_) > 0.6
+    moved = not torch.equal(model.net_.target, model.net_.original)
+    assert moved == (variant in ("dynamic", "attention"))
+
+
+@pytest.mark.parametrize("source", ["words", "precomputed"])
+def test_training_lowers_the_losses_and_moves_every_part(source: str, topics) -> None:
+    texts, _ = topics
+    X = texts
+    if source == "precomputed":
+        X = np.random.default_rng(0).normal(size=(90, 6)) + 3 * np.eye(6)[np.arange(90) % 3]
+    settings = {**SMALL, "encoder": source, "variant": "soft", "epochs": 10}
+    model = ADSL(3, guard=False, **settings).fit(X)
+    losses = model.history_.losses("soft")
+    assert losses[-1] < losses[0]
+    frozen = clone(model).set_params(lr=0.0, epochs=1).fit(X)
+    before = frozen.net_.state_dict()
+    for name, parameter in model.net_.named_parameters():
+        assert not torch.equal(parameter, before[name]), f"{name} was never updated"
+        if name == "encoder.embedding.weight":
+            assert not parameter[0].any()
+    np.testing.assert_array_equal(frozen.start_labels_, model.start_labels_)
+
+
+def test_the_autoencoder_learns_to_give_the_rows_back(topics) -> None:
+    errors = []
+
+    class Kept(ADSL):
+        def build_pretraining(self, encoder, facts):
+            self.net = super().build_pretraining(encoder, facts)
+            return self.net
+
+    for ae_steps in (0, 45):
+        model = Kept(3, **{**SMALL, "ae_steps": ae_steps, "epochs": 0}).fit(topics[0])
+        items, rows = model.encoder_.prepare(topics[0])
+        given = items.batch(rows)
+        with torch.no_grad():
+            back = model.net.decoder(model.encoder_(given))
+        errors.append(float(F.mse_loss(back, given["rows"])))
+        widths = [part.out_features for part in model.net.decoder if hasattr(part, "out_features")]
+        assert widths == [60, 30]
+    assert errors[0] > 0.9 and errors[1] < 0.7 * errors[0]
+
+
+def test_zero_epochs_are_the_clustering_of_the_codes(topics) -> None:
+    model = ADSL(3, **{**SMALL, "epochs": 0}).fit(topics[0])
+    assert model.guard_ is None and model.encoder_.face == "code"
+    assert adjusted_rand_score(model.labels_, model.start_labels_) == 1
+    np.testing.assert_array_equal(model.predict(topics[0]), model.labels_)
+
+
+def test_codes_of_unit_length_are_an_option(topics) -> None:
+    model = ADSL(3, normalize=True, **{**SMALL, "epochs": 0}).fit(topics[0])
+    np.testing.assert_allclose(np.linalg.norm(model.vectors_, axis=1), 1, rtol=1e-5)
+    trained = ADSL(3, normalize=True, dense_input=True, guard=False, **SMALL).fit(topics[0])
+    assert not np.allclose(np.linalg.norm(trained.vectors_, axis=1), 1)  # only codes are
+    np.testing.assert_array_equal(trained.predict(topics[0]), trained.labels_)
+
+
+def test_noisy_labels_lose_weight(topics) -> None:
+    """Wrong labels of a few texts cost more than right ones, so their weight falls."""
+    texts, truth = topics
+    wrong = np.arange(0, 90, 15)
+
+    class Mistaken(ADSL):
+        def start(self, vectors, weights, seed):
+            numbers = np.array([sorted(set(truth)).index(t) for t in truth])
+            numbers[wrong] = (numbers[wrong] + 1) % 3
+            return NeighborRule(vectors, numbers)
+
+    settings = {**SMALL, "variant": "attention", "refresh_epochs": 99, "sharpness": 50.0}
+    model = Mistaken(3, guard=False, **{**settings, "lr": 3e-4, "epochs": 6}).fit(texts)
+    groups = model.net_.target.argmax(dim=1).numpy()
+    labels = np.array([sorted(set(truth)).index(t) for t in truth])
+    mistaken = groups != labels
+    v = model.net_.v.numpy()
+    assert mistaken.sum() >= 3
+    assert v[mistaken].mean() < v[~mistaken].mean() - 0.2
+
+
+def test_the_number_of_clusters_is_free(topics) -> None:
+    for k in (2, 5):
+        model = ADSL(k, **SMALL).fit(topics[0])
+        assert len(set(model.labels_.tolist())) == k
+
+
+def test_long_texts_and_a_last_batch_of_one_text(topics) -> None:
+    texts = topics[0]
+    long = [" ".join([t, *texts[i::3][:4]]) for i, t in enumerate(texts[:61])]
+    model = ADSL(3, **{**SMALL, "max_length": 20}).fit([*long[:60], "ripe"])
+    assert np.isfinite(model.history_.losses()).all()
+    assert model.encoder_.max_length == 20
+
+
+def test_the_guard_returns_the_code_and_its_encoder(topics) -> None:
+    model = ADSL(3, **{**SMALL, "lr": 30.0}).fit(topics[0])
+    assert model.guard_.fired == (model.encoder_.face == "code")
+    np.testing.assert_array_equal(model.predict(topics[0]), model.labels_)
+
+
+def test_word_vectors_come_from_a_file(topics, tmp_path: Path) -> None:
+    words = sorted({word for text in topics[0] for word in text.split()})
+    rng = np.random.default_rng(0)
+    lines = [" ".join([word, *map(str, rng.normal(size=7).round(3))]) for word in words]
+    (tmp_path / "vectors.txt").write_text("\n".join(lines) + "\n")
+    settings = {**SMALL, "word_vectors": str(tmp_path / "vectors.txt"), "guard": False}
+    model = ADSL(3, **settings).fit(topics[0])
+    assert model.encoder_.embedding.embedding_dim == 7
+    model.save(tmp_path / "model")
+    again = ADSL.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(topics[0]), model.labels_)
+
+
+@pytest.mark.parametrize("part", ["autoencoder", "network"])
+def test_checkpoints_continue_to_the_identical_model(part: str, topics, tmp_path: Path) -> None:
+    texts = topics[0][:45]
+    settings = {**SMALL, "batch_size": 15, "epochs": 7, "guard": False}
+    whole = ADSL(3, **settings).fit(texts)
+    seen = iter(range(1000))
+
+    def doomed(module: torch.nn.Module) -> None:
+        def die(module, inputs) -> None:
+            if module.training and next(seen) == 13:  # in the middle of the fifth epoch
+                raise SystemExit
+
+        module.register_forward_pre_hook(die)
+
+    class Dies(ADSL):
+        def build_pretraining(self, encoder, facts):
+            net = super().build_pretraining(encoder, facts)
+            if part == "autoencoder":
+                doomed(net.decoder)
+            return net
+
+        def build(self, encoder, start, facts):
+            net = super().build(encoder, start, facts)
+            doomed(net.head)
+            return net
+
+    options = {"checkpoint": tmp_path / "c", "checkpoint_every": 0}
+    with pytest.raises(SystemExit):
+        Dies(3, **settings, **options).fit(texts)
+    assert (tmp_path / "c" / "state.json").exists() == (part == "network")
+    with pytest.raises(DataError, match="another run"):
+        ADSL(3, **settings, **options).fit([t.replace("apple", "pear") for t in texts])
+    resumed = ADSL(3, **settings, **options).fit(texts)
+    np.testing.assert_array_equal(resumed.probabilities_, whole.probabilities_)
+    for name, tensor in whole.net_.state_dict().items():
+        assert torch.equal(resumed.net_.state_dict()[name], tensor), name
+
+
+WRONG = {
+    "variant": "both", "label_norm": "max", "encoder": "tfidf", "epochs": -1, "ae_steps": 1.5,
+    "decay": 0.0, "sharpness": -1.0, "lr": "fast", "dropout": 1.0, "refresh_epochs": 0,
+    "ae_layers": (), "max_features": 0, "attention_min": 0, "attention_lr": float("nan"),
+    "word_vectors": "no-such-file", "max_length": 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_parameters_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=name):
+        ADSL(2, **{name: WRONG[name]}).fit(["a cat", "the dog"])
+
+
+def test_the_message_names_the_encoders_that_fit() -> None:
+    with pytest.raises(UsageError, match="words, precomputed"):
+        ADSL(2, encoder="all-MiniLM-L6-v2").fit(["a cat", "the dog"])
+
+
+def test_posteriors_of_the_last_layer_are_those_of_the_vectors(topics) -> None:
+    model = ADSL(3, **{**SMALL, "guard": False}).fit(topics[0])
+    h = torch.from_numpy(model.vectors_)
+    p = F.softmax(model.net_.head(h), dim=1)
+    agree = adjusted_rand_score(p.argmax(dim=1).numpy(), model.labels_)
+    assert agree > 0.6
+
+
+@pytest.mark.gpu
+def test_gpu_and_cpu_find_the_same_topics(topics) -> None:
+    for device in ("cpu", "cuda"):
+        model = ADSL(3, device=device, **SMALL).fit(topics[0])
+        assert adjusted_rand_score(topics[1], model.labels_) > 0.8

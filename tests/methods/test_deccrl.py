@@ -1,0 +1,404 @@
+"""DECCRL: its terms, its start, its options, its training, and the topics it finds."""
+
+import json
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.metrics import adjusted_rand_score
+
+import coterie
+from coterie import DECCRL
+from coterie._errors import UsageError
+from coterie._progress import Silent
+from coterie.base import Facts
+from coterie.blocks.nt_xent import nt_xent
+from coterie.blocks.student_t import log_assignment
+from coterie.encoders import VectorEncoder
+from coterie.engine import TrainingData
+from coterie.methods.deccrl import DECCRLNet, contrast_term, topic_terms
+
+SETTINGS = {
+    "steps": 40, "batch_size": 30, "lr": 1e-3, "head_lr": 1e-2, "word_dim": 20, "random_state": 0,
+}  # fmt: skip
+TEXTS = ["red apple pie", "green apple", "apple pie apple", "fast car", "slow red car", "of the"]
+
+
+def make_net(model: DECCRL, texts: list[str] | None = None) -> tuple[DECCRLNet, TrainingData]:
+    """The network on random vectors, one per text, and the data to train it on."""
+    texts = TEXTS if texts is None else texts
+    encoder = VectorEncoder(dropout=0)
+    x = np.random.default_rng(0).normal(size=(len(texts), 5)).astype(np.float32)
+    items, rows = encoder.prepare(x)
+    encoder.make_trainable()
+    start = model.start(x, np.ones(len(x), np.float32), 0)
+    torch.manual_seed(0)
+    net = model.build(encoder, start, Facts(len(x), 1, 0, (), texts))
+    return net, TrainingData(items, rows[None])
+
+
+def terms_of(model: DECCRL, net: DECCRLNet, data: TrainingData) -> dict[str, torch.Tensor]:
+    (stage,) = model.stages(Facts(len(data), 1, 0, (), TEXTS))
+    return stage.loss(net, data.batch(np.arange(len(data)), stage.views, torch.device("cpu")))
+
+
+def reduced(net: DECCRLNet, data: TrainingData) -> torch.Tensor:
+    return net.reduce(data.vectors(net.encoder, torch.device("cpu"), Silent()))
+
+
+def small(**more) -> DECCRL:
+    return DECCRL(2, word_vectors="ppmi", **{"word_dim": 8, "steps": 30, **more})
+
+
+def test_the_start_is_kmeans_on_principal_components() -> None:
+    x = np.random.default_rng(0).normal(size=(60, 9)).astype(np.float32)
+    rule = DECCRL(4, word_dim=10).start(x, np.ones(60, np.float32), 0)
+    expected = PCA(5, svd_solver="full").fit_transform(x)
+    seen = rule.seen(x)
+    np.testing.assert_allclose(np.abs(seen), np.abs(expected), atol=1e-4)
+    labels = rule.logits(x).argmax(axis=1)
+    for k in range(4):
+        center = seen[labels == k].mean(axis=0)
+        np.testing.assert_allclose(rule.inner.centers[k], center, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [({"word_dim": 6}, 3), ({"word_dim": 6, "latent_dim": 4}, 4), ({}, 5), ({"word_dim": 1}, 1)],
+    ids=str,
+)
+def test_width_of_the_space_of_the_clusters(settings: dict, expected: int) -> None:
+    net, _ = make_net(DECCRL(2, word_vectors="ppmi", **settings))
+    assert net.reduce.out_features == expected
+    assert net.project[0].in_features == expected and net.assign.centers.shape[1] == expected
+    straight = isinstance(net.topics.widen, torch.nn.Identity)
+    assert straight == (settings.get("word_dim", 300) == 2 * expected)
+
+
+def test_the_network_starts_as_the_start_solution() -> None:
+    model = small()
+    net, data = make_net(model)
+    x = data.vectors(net.encoder, torch.device("cpu"), Silent()).numpy()
+    start = model.start(x, np.ones(len(x), np.float32), 0)
+    np.testing.assert_allclose(net.assign.centers.detach(), start.inner.centers)
+    np.testing.assert_allclose(reduced(net, data).detach(), start.seen(x), atol=1e-5)
+
+
+def test_training_leaves_the_start_solution_alone() -> None:
+    model = small()
+    rule = model.start(np.eye(5, dtype=np.float32), np.ones(5, np.float32), 0)
+    before = {name: array.copy() for name, array in rule.arrays().items()}
+    net = DECCRLNet(VectorEncoder(), rule, 1.0, 4)
+    for parameter in net.parameters():
+        parameter.data += 1
+    for name, array in rule.arrays().items():
+        np.testing.assert_array_equal(array, before[name])
+
+
+def test_contrast_is_twice_that_of_sccl() -> None:
+    net, _ = make_net(small())
+    h1, h2 = torch.randn(2, 6, net.reduce.out_features).unbind()
+    groups = torch.tensor([0, 1, 2, 3, 4, 0])
+    once = nt_xent(net.project(h1), net.project(h2), 0.3, groups=groups)
+    torch.testing.assert_close(contrast_term(net, (h1, h2), groups, 0.3, "ntxent"), 2 * once)
+
+
+def test_printed_contrast_equals_equations_2_to_4() -> None:
+    net, _ = make_net(small())
+    h1, h2 = torch.randn(2, 5, net.reduce.out_features).unbind()
+    v = [torch.nn.functional.normalize(net.project(h), dim=1).detach() for h in (h1, h2)]
+    total = 0.0
+    for i in range(5):
+        for a, b in ((0, 1), (1, 0)):
+            below = sum(np.exp(float(v[a][i] @ v[b][m]) / 0.5) for m in range(5) if m != i)
+            total -= np.log(np.exp(float(v[a][i] @ v[b][i]) / 0.5) / below)
+    found = contrast_term(net, (h1, h2), None, 0.5, "cross-view-decoupled")
+    assert found.item() == pytest.approx(total / 5, rel=1e-4)
+
+
+def test_the_total_is_the_weighted_sum() -> None:
+    model = small(cluster_weight=0.3, topic_weight=0.7)
+    net, data = make_net(model)
+    net.step += 10  # all of the warm-up of the divergence is over
+    torch.manual_seed(3)
+    terms = terms_of(model, net, data)
+    assert list(terms) == ["contrast", "cluster", "words", "prior"]
+    h = reduced(net, data)
+    q = log_assignment(h, net.assign.centers).exp()
+    p = q**2 / q.sum(dim=0)
+    p = (p / p.sum(dim=1, keepdim=True)).detach()
+    torch.testing.assert_close(terms["cluster"], 0.3 * (p * (p / q).log()).sum(dim=1).mean())
+    torch.manual_seed(3)
+    words, prior = topic_terms(net, q.log(), torch.arange(6), "argmax", 0)
+    torch.testing.assert_close(terms["words"], 0.7 * words)
+    torch.testing.assert_close(terms["prior"], 0.7 * prior)
+
+
+def test_the_divergence_fades_in_over_a_third_of_the_steps() -> None:
+    model = small(steps=30, topic_weight=1.0)
+    net, data = make_net(model)
+    found = []
+    for step in (0, 5, 10, 20):
+        net.step.fill_(step)
+        found.append(terms_of(model, net, data)["prior"].item())
+        assert int(net.step) == step + 1
+    assert found[0] == 0
+    assert found[1] == pytest.approx(found[2] / 2, rel=1e-4)
+    assert found[3] == pytest.approx(found[2], rel=1e-4)
+
+
+@pytest.mark.parametrize("assign", ["argmax", "soft", "paper", "gumbel"])
+def test_the_encoder_feels_the_words_only_through_a_differentiable_draw(assign: str) -> None:
+    net, data = make_net(small())
+    batch = data.batch(np.arange(6), (0,), torch.device("cpu"))
+    h = net.reduce(batch.encode(net.encoder)[0])
+    words, prior = topic_terms(net, net.assign(h), batch.index, assign, 0)
+    (words + prior).backward()
+    felt = [p.grad is not None for part in (net.encoder, net.reduce) for p in part.parameters()]
+    assert felt == [assign == "gumbel"] * len(felt)
+    assert net.assign.centers.grad.abs().sum() > 0
+
+
+def test_centers_feel_the_words_after_the_warmup_and_at_any_scale_alike() -> None:
+    net, _ = make_net(small())
+    log_o = torch.zeros(6, 2).log_softmax(dim=1)
+
+    def pull(step: int) -> torch.Tensor:
+        net.zero_grad()
+        net.step.fill_(step)
+        torch.manual_seed(0)
+        words, _ = topic_terms(net, log_o, torch.arange(6), "argmax", 3)
+        words.backward()
+        return net.assign.centers.grad.clone()
+
+    assert pull(2).abs().sum() == 0 and pull(3).abs().sum() > 0
+    before = pull(3)
+    net.assign.centers.data *= 8
+    net.topics.size *= 8
+    torch.testing.assert_close(pull(3), before)
+
+
+@pytest.mark.parametrize(("steps", "expected"), [(30, 3), (5000, 200), (0, 0)])
+def test_the_warmup_is_at_most_a_tenth_of_the_steps(steps, expected, monkeypatch) -> None:
+    seen = []
+
+    def spy(net, log_o, index, assign, warmup) -> list[torch.Tensor]:
+        seen.append(warmup)
+        return [log_o.sum() * 0, log_o.sum() * 0]
+
+    monkeypatch.setattr("coterie.methods.deccrl.topic_terms", spy)
+    model = small(steps=steps)
+    terms_of(model, *make_net(model))
+    assert seen == [expected]
+
+
+def test_the_latent_autoencoder_has_half_the_width() -> None:
+    model = small(reconstruction="latent", topic_weight=2.0)
+    net, data = make_net(model)
+    assert [tuple(p.shape) for p in net.latent.parameters() if p.ndim == 2] == [(2, 4), (4, 2)]
+    terms = terms_of(model, net, data)
+    h = reduced(net, data).detach()
+    slow = sum(float(((net.latent(row) - row) ** 2).sum().detach()) for row in h) / len(h)
+    assert list(terms) == ["contrast", "cluster", "latent"]
+    assert terms["latent"].item() == pytest.approx(2 * slow, rel=1e-4)
+
+
+@pytest.mark.parametrize(("n_views", "views"), [(1, (0, 0)), (2, (0, 1)), (3, (0, 1, 2))], ids=str)
+def test_views_and_the_parts_that_learn(n_views: int, views: tuple) -> None:
+    (stage,) = DECCRL(3, steps=4).stages(Facts(100, n_views, 0, (), ["a"] * 100))
+    assert stage.views == views
+    assert set(stage.lr) == {"encoder", "reduce", "project", "assign", "topics"}
+    assert stage.lr["encoder"] == 5e-6 and stage.lr["topics"] == stage.lr["reduce"] == 5e-4
+
+
+@pytest.mark.parametrize(
+    ("n", "steps"), [(100, 100), (990, 500), (8000, 3000), (20_000, 3000), (40_000, 6000)]
+)
+def test_default_number_of_steps(n: int, steps: int) -> None:
+    (stage,) = DECCRL(3).stages(Facts(n, 1, 0, (), ["a"]))
+    assert stage.steps == steps
+
+
+def test_presets_have_the_documented_values() -> None:
+    paper = DECCRL.from_preset("paper")
+    assert (paper.batch_size, paper.max_length, paper.temperature, paper.alpha) == (200, 32, 0.5, 1)
+    assert (paper.n_topics, paper.negatives, paper.assign) == (5, "ntxent", "argmax")
+    assert (paper.cluster_weight, paper.topic_weight, paper.mask_duplicates) == (0.2, 1e-3, False)
+    biomedical = DECCRL.from_preset("paper-biomedical")
+    assert (biomedical.alpha, biomedical.n_topics) == (10, 20)
+    printed = DECCRL.from_preset("as-printed")
+    assert (printed.negatives, printed.assign) == ("cross-view-decoupled", "paper")
+
+
+@pytest.mark.parametrize("views", ["virtual", "pairs"])
+@pytest.mark.parametrize("reconstruction", ["topics", "latent", "none"])
+def test_training_lowers_the_loss_and_moves_every_part(
+    reconstruction: str, views: str, tiny_encoder: Path, topics
+) -> None:
+    texts, _ = topics
+    model = DECCRL(3, encoder=str(tiny_encoder), reconstruction=reconstruction, guard=False,
+                   topic_weight=0.01, **SETTINGS)  # fmt: skip
+    pairs = [[" ".join(t.split()[1:]) for t in texts], [" ".join(t.split()[:-1]) for t in texts]]
+    given = pairs if views == "pairs" else None
+    untrained = clone(model).set_params(steps=0).fit(texts, views=given).net_.state_dict()
+    model.fit(texts, views=given)
+    losses = model.history_.losses()
+    assert losses[-1] < losses[0]
+    rows = [row["terms"] for row in model.history_.rows]
+    if reconstruction != "none":
+        term = {"topics": "words", "latent": "latent"}[reconstruction]
+        assert rows[-1][term] < rows[0][term]
+    still = {"topics.rho", "topics.size"}
+    for name, tensor in model.net_.state_dict().items():
+        if "pooler" in name or name.startswith("empty.") or not tensor.is_floating_point():
+            continue  # BERT's pooler takes no part in mean pooling
+        moved = not torch.equal(tensor, untrained[name])
+        assert moved != (name in still), f"{name} {'moved' if moved else 'was never updated'}"
+    assert int(model.net_.step) == 40
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"assign": "soft"}, {"assign": "gumbel"}, {"assign": "paper"}, {"labels": "kmeans"},
+        {"reconstruction": "latent"}, {"reconstruction": "none"}, {"n_topics": 1},
+        {"negatives": "cross-view-decoupled"}, {"mask_duplicates": False}, {"reseed": False},
+        {"latent_dim": 2}, {"word_vectors": "ppmi"}, {"alpha": 10.0},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_every_option_trains_and_predicts_its_own_labels(settings: dict, topics) -> None:
+    model = DECCRL(3, encoder="tfidf", **{**SETTINGS, "steps": 15}, **settings).fit(topics[0])
+    assert np.isfinite(model.history_.losses()).all()
+    np.testing.assert_array_equal(model.predict(topics[0]), model.labels_)
+    assert adjusted_rand_score(topics[1], model.labels_) > 0.5
+    assert (model.topics_ is None) == (settings.get("reconstruction", "topics") != "topics")
+
+
+def test_labels_are_the_largest_assignment_on_the_trained_map(topics) -> None:
+    model = DECCRL(3, encoder="tfidf", guard=False, **SETTINGS).fit(topics[0])
+    net = model.net_
+    log_q = net.assign(net.reduce(torch.from_numpy(model.vectors_))).exp().detach().numpy()
+    np.testing.assert_allclose(np.sort(model.probabilities_), np.sort(log_q), atol=1e-5)
+
+
+@pytest.mark.parametrize("labels", ["head", "kmeans"])
+def test_topics_are_the_planted_words_of_their_cluster(labels: str, topics, tmp_path) -> None:
+    texts, truth = topics
+    planted = {
+        "fruit": "apple pear plum cherry grape melon orchard juice ripe sweet",
+        "traffic": "car truck engine road wheel brake driver bus motor fuel",
+        "music": "song guitar drum chorus singer violin concert melody band tune",
+    }
+    model = DECCRL(3, encoder="tfidf", n_topics=2, labels=labels, guard=False, **SETTINGS)
+    model.set_params(steps=60).fit(texts)
+    assert len(model.topics_) == 3
+    for number, found in enumerate(model.topics_):
+        (name,) = {truth[i] for i in np.flatnonzero(model.labels_ == number)[:1]}
+        assert len(found) == 2
+        for words in found:
+            assert len(words) == 10 == len(set(words))
+            assert len(set(words[:5]) & set(planted[name].split())) >= 4, (name, words)
+    model.save(tmp_path / "m")
+    assert coterie.load(tmp_path / "m").topics_ == model.topics_
+    assert json.loads((tmp_path / "m" / "config.json").read_text())["fitted"]["topics_"]
+
+
+def test_there_are_no_topics_where_the_guard_steps_in(tiny_encoder: Path, topics) -> None:
+    wild = {**SETTINGS, "lr": 10.0, "head_lr": 10.0, "steps": 25}
+    model = DECCRL(3, encoder=str(tiny_encoder), **wild).fit(topics[0])
+    assert model.kept_start and model.topics_ is None
+    np.testing.assert_array_equal(model.predict(topics[0]), model.labels_)
+
+
+def test_vectors_without_texts_are_clustered_without_words(caplog) -> None:
+    x = np.random.default_rng(0).normal(size=(40, 4))
+    with caplog.at_level(logging.WARNING, logger="coterie"):
+        model = DECCRL(2, encoder="precomputed", steps=3, random_state=0).fit(x)
+    assert "nothing is reconstructed" in caplog.text
+    assert model.topics_ is None and set(model.history_.rows[-1]["terms"]) == {
+        "contrast", "cluster"}  # fmt: skip
+
+
+def test_texts_of_nothing_but_stop_words() -> None:
+    texts = ["of the", "it is", "we are not", "the the", "is it", "not of"]
+    model = DECCRL(2, encoder="tfidf", steps=3, random_state=0).fit(texts)
+    assert model.topics_ is None and (model.labels_ >= 0).all()
+
+
+def test_empty_clusters_are_moved(topics) -> None:
+    class Lost(DECCRL):
+        def build(self, encoder, start, facts):
+            net = super().build(encoder, start, facts)
+            net.assign.centers.data[2] = 1e3
+            return net
+
+    settings = {**SETTINGS, "steps": 30, "encoder": "tfidf", "guard": False}
+    assert len(set(Lost(3, reseed=False, **settings).fit(topics[0]).labels_)) == 2
+    model = Lost(3, **settings).fit(topics[0])
+    assert len(set(model.labels_)) == 3 and int(model.net_.empty.moved) >= 1
+
+
+def test_word_vectors_from_a_file_set_the_width(topics, tmp_path: Path) -> None:
+    words = sorted({word for text in topics[0] for word in text.split()})
+    rng = np.random.default_rng(0)
+    lines = [f"{word} " + " ".join(f"{v:.4f}" for v in rng.normal(size=6)) for word in words]
+    (tmp_path / "vectors.txt").write_text(f"{len(words)} 6\n" + "\n".join(lines) + "\n")
+    path = tmp_path / "vectors.txt"
+    model = DECCRL(3, encoder="tfidf", word_vectors=path, **{**SETTINGS, "steps": 5}).fit(topics[0])
+    assert model.net_.reduce.out_features == 3
+    assert model.net_.topics.rho.shape == (len(words), 6)
+
+
+def test_checkpoints_continue_to_the_identical_model(tiny_encoder: Path, topics, tmp_path) -> None:
+    texts = topics[0][:45]
+    settings = {**SETTINGS, "encoder": str(tiny_encoder), "steps": 12, "batch_size": 15}
+    whole = DECCRL(3, **settings).fit(texts)
+    seen = iter(range(100))
+
+    class Dies(DECCRL):
+        def build(self, encoder, start, facts):
+            net = super().build(encoder, start, facts)
+
+            def die(module, inputs) -> None:
+                if module.training and next(seen) == 7:
+                    raise SystemExit
+
+            net.encoder.register_forward_pre_hook(die)
+            return net
+
+    options = {"checkpoint": tmp_path / "c", "checkpoint_every": 0}
+    with pytest.raises(SystemExit):
+        Dies(3, **settings, **options).fit(texts)
+    resumed = DECCRL(3, **settings, **options).fit(texts)
+    np.testing.assert_array_equal(resumed.probabilities_, whole.probabilities_)
+    assert resumed.topics_ == whole.topics_
+    for name, tensor in whole.net_.state_dict().items():
+        assert torch.equal(tensor, resumed.net_.state_dict()[name]), name
+
+
+WRONG = {
+    "assign": "hard", "labels": "x", "negatives": "none", "reconstruction": "words", "steps": -1,
+    "temperature": 0, "alpha": -1.0, "lr": "fast", "topic_weight": float("nan"), "n_topics": 0,
+    "latent_dim": 0, "warmup_steps": -1, "word_dim": None, "word_vectors": "nowhere.txt",
+    "projection_dim": 0, "cluster_weight": -1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_parameters_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=name):
+        DECCRL(2, encoder="tfidf", **{name: WRONG[name]}).fit(["a cat", "the dog"])
+
+
+@pytest.mark.gpu
+def test_gpu_and_cpu_find_the_same_topics(topics) -> None:
+    for device in ("cpu", "cuda"):
+        model = DECCRL(3, encoder="tfidf", device=device, **SETTINGS).fit(topics[0])
+        assert adjusted_rand_score(topics[1], model.labels_) > 0.85
+    again = DECCRL(3, encoder="tfidf", device="cuda", **SETTINGS).fit(topics[0])
+    np.testing.assert_array_equal(again.probabilities_, model.probabilities_)
