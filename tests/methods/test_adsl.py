@@ -152,6 +152,9 @@ def test_variants_are_those_of_the_paper(variant: str, refreshes: int, weighted:
 def test_presets_and_defaults_have_the_documented_values() -> None:
     paper, long = ADSL.from_preset("paper"), ADSL.from_preset("paper-long")
     assert (paper.ae_lr, long.ae_lr) == (5e-5, 5e-4)
+    for preset in (paper, long):
+        assert (preset.label_norm, preset.normalize) == ("softmax", False)
+    assert (ADSL().label_norm, ADSL().normalize) == ("sum", True)
     assert (paper.lr, paper.batch_size, paper.sharpness) == (1e-3, 64, 10)
     assert (paper.refresh_epochs, paper.decay, paper.max_features) == (6, 0.85, 3000)
     assert paper.ae_layers == (500, 2000, 200)
@@ -203,7 +206,7 @@ def test_the_autoencoder_learns_to_give_the_rows_back(topics) -> None:
         items, rows = model.encoder_.prepare(topics[0])
         given = items.batch(rows)
         with torch.no_grad():
-            back = model.net.decoder(model.encoder_(given))
+            back = model.net.decoder(model.encoder_.coder(given["rows"]))
         errors.append(float(F.mse_loss(back, given["rows"])))
         widths = [part.out_features for part in model.net.decoder if hasattr(part, "out_features")]
         assert widths == [60, 30]

@@ -130,7 +130,7 @@ class ADSL(TextClusterer):
         Texts as words, or rows of numbers, each read as a text of one word.
     epochs : int, default=30
         Passes over the texts of the network; 0 returns the clustering of the codes.
-    label_norm : {"softmax", "sum"}, default="softmax"
+    label_norm : {"softmax", "sum"}, default="sum"
         How refreshed labels come to sum to one: Eq. (5), or divided by their sum.
     lr : float, default=1e-3
         Learning rate of the network, word vectors and output layer included.
@@ -138,7 +138,7 @@ class ADSL(TextClusterer):
         Stems that the autoencoder sees.
     max_length : int, default=400
         Words that the network reads of each text.
-    normalize : bool, default=False
+    normalize : bool, default=True
         Cluster codes of unit length.
     refresh_epochs : int, default=6
         Epochs between two refreshes of the labels.
@@ -152,29 +152,26 @@ class ADSL(TextClusterer):
 
     Notes
     -----
-    From the paper, section 3.3: stems, layers, windows, both batch sizes, ``lr``, ``sharpness``,
-    ``decay``, ``refresh_epochs``, and ``ae_lr`` for titles (the preset "paper-long" has that for
-    long documents). It gives no epochs, linkage, dropout or length: ``ae_steps``, ``epochs``,
-    Ward's linkage, ``dropout`` and ``max_length`` are ours. ``ae_steps`` matters most: trained for
-    long, the code gives single words directions of their own, and titles with no word in common
-    are all equally far apart.
-    Deviations: labels are normalised when they are refreshed, not in every epoch, which would make
-    them uniform; the first layer sees the word vectors, which Eq. (6) leaves out; the weights of
-    texts take a plain gradient step after each epoch over whole clusters, not one of Adam on a
-    batch, which holds one or two texts of a cluster; word vectors are learned from the texts
-    unless a file is given. Rows are scaled to a mean square of one before the autoencoder.
+    From the paper, section 3.3: stems, layers, windows, batch size, ``lr``, ``sharpness``,
+    ``decay``, ``refresh_epochs``, and ``ae_lr`` for titles ("paper-long": for long documents). It
+    gives no epochs, linkage, dropout or length: ``ae_steps``, ``epochs``, Ward's linkage,
+    ``dropout`` and ``max_length`` are ours. ``ae_steps`` matters most, see docs/methods/adsl.md.
+    Deviations, undone by the preset "paper": codes of unit length, since their length tells how
+    many known words a text has; labels divided by their sum, since Eq. (5) makes them so flat that
+    the network forgets them. Kept by the preset: labels are normalised when they are refreshed,
+    not in every epoch; the first layer sees the word vectors, which Eq. (6) leaves out; weights
+    take a plain gradient step after each epoch over whole clusters, not one of Adam on a batch;
+    word vectors are learned from the texts unless a file is given; rows are scaled.
 
     References
     ----------
-    .. [1] Chen et al. (2020). Neural Text Clustering with Document-level Attention based on
-       Dynamic Soft Labels. Interspeech.
+    .. [1] Chen et al. (2020). Neural Text Clustering with Document-level Attention. Interspeech.
 
     Examples
     --------
     >>> texts = ["red apple", "green apple", "ripe apple", "fast car", "slow car"]
-    >>> model = ADSL(2, ae_steps=20, epochs=5, random_state=0).fit(texts)
-    >>> model.predict(["a car", "an apple"])
-    array([1, 0])
+    >>> ADSL(2, ae_steps=20, epochs=5, random_state=0).fit_predict(texts)
+    array([0, 0, 0, 1, 1])
     """
 
     name: ClassVar[str] = "adsl"
@@ -182,7 +179,10 @@ class ADSL(TextClusterer):
         "Chen, Guo, Dai, Ling, Du (2020). Neural Text Clustering with Document-level Attention "
         "based on Dynamic Soft Labels. Interspeech."
     )
-    presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {}, "paper-long": {"ae_lr": 5e-4}}
+    presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "paper": {"label_norm": "softmax", "normalize": False},
+        "paper-long": {"ae_lr": 5e-4, "label_norm": "softmax", "normalize": False},
+    }
 
     ae_layers: Sequence[int] = (500, 2000, 200)
     ae_lr: float = 5e-5
@@ -195,11 +195,11 @@ class ADSL(TextClusterer):
     dropout: float = 0.5
     encoder: Any = "words"
     epochs: int = 30
-    label_norm: Norm = "softmax"
+    label_norm: Norm = "sum"
     lr: float = 1e-3
     max_features: int = 3000
     max_length: int = 400
-    normalize: bool | None = False
+    normalize: bool | None = True
     refresh_epochs: int = 6
     sharpness: float = 10.0
     variant: Variant = "attention"
