@@ -75,3 +75,44 @@ def test_large_corpora_are_sampled() -> None:
 def test_one_text_is_no_problem() -> None:
     guard = Guard(np.ones((1, 3), dtype=np.float32), np.zeros(1, dtype=int), 1, seed=0)
     assert not guard.judge(np.zeros(1, dtype=int)).fired
+
+
+def worded(labels: np.ndarray) -> list[str]:
+    """Texts with three words of their cluster and three of any."""
+    rng = np.random.default_rng(0)
+    own = [[f"w{k}x{i}" for i in range(20)] for k in range(5)]
+    common = [f"c{i}" for i in range(40)]
+    return [" ".join([*rng.choice(own[k], 3), *rng.choice(common, 3)]) for k in labels]
+
+
+def test_the_words_see_damage_that_the_vectors_approve_of() -> None:
+    x, labels = cloud(600, spread=0.01)
+    rng = np.random.default_rng(1)
+    start = np.where(rng.random(600) < 0.05, rng.integers(5, size=600), labels)
+    by_vectors = np.where(rng.random(600) < 0.07, (labels + 1) % 5, labels)
+    blind = Guard(x, start, 5, seed=0)
+    assert blind.start.word_information is None
+    assert not blind.judge(by_vectors).fired
+    guard = Guard(x, start, 5, seed=0, texts=worded(labels))
+    verdict = guard.judge(by_vectors)
+    assert verdict.fired and "words" in verdict.reason
+    assert verdict.final.word_information < verdict.start.word_information
+    assert not guard.judge(labels).fired
+
+
+def test_words_of_large_corpora_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, labels = cloud(600)
+    texts = worded(labels)
+    whole = Guard(x, labels, 5, seed=0, texts=texts).start.word_information
+    monkeypatch.setattr("coterie.base.guard.TEXTS", 300)
+    part = Guard(x, labels, 5, seed=0, texts=texts)
+    assert part.presence.shape[0] == 300
+    assert part.start.word_information == pytest.approx(whole, rel=0.2)
+
+
+def test_an_agreement_below_zero_is_no_damage() -> None:
+    x = np.eye(4, dtype=np.float32)  # no text is like another, so neighbours are chance
+    labels = np.array([0, 0, 1, 1])
+    guard = Guard(x, labels, 2, seed=0)
+    assert guard.start.neighbor_agreement < 0
+    assert not guard.judge(labels).fired

@@ -91,7 +91,7 @@ def test_suites_name_known_things() -> None:
     from coterie.methods import METHODS
 
     for suite in SUITES.values():
-        assert set(suite.datasets) <= {*CARDS, "sample"}
+        assert set(suite.datasets) <= {*CARDS, "sample", "bbc-sentences"}
         for entry in suite.entries:
             METHODS[entry.method].make(3, entry.preset, **entry.parameters)
 

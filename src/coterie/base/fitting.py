@@ -114,7 +114,9 @@ class Fitting:
         stages = model.stages(facts)
         rule, verdict, net = start, None, None
         if stages:
-            guard = Guard(vectors, start_labels, model.n_clusters, self.seed)
+            guard = Guard(
+                vectors, start_labels, model.n_clusters, self.seed, self._distinct_texts()
+            )
             before = copy.deepcopy(self.encoder).cpu()
             with torch_seeded(derive_seed(self.seed, "build"), self.device):
                 self.encoder.make_trainable()
@@ -157,6 +159,13 @@ class Fitting:
         seed = derive_seed(self.seed, "stages")
         rows = self.inputs.views[0]
         return Facts(n, n_views, seed, tuple(map(int, sizes)), self.inputs.texts, rows)
+
+    def _distinct_texts(self) -> list[str] | None:
+        """One text for each distinct item."""
+        if self.inputs.texts is None:
+            return None
+        first = np.unique(self.inputs.views[0], return_index=True)[1]
+        return [self.inputs.texts[i] for i in first]
 
     def _pretrain(self, data: TrainingData) -> None:
         """Train what the start solution needs, where a method asks for it (an autoencoder)."""

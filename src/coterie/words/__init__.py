@@ -1,5 +1,6 @@
 """Words: how texts are cut into them, their stems, counts and vectors."""
 
+from coterie.words.information import word_information, word_presence
 from coterie.words.stems import stem
 from coterie.words.stopwords import ENGLISH
 from coterie.words.vectors import Source, make_word_vectors, read_word_vectors, width_of
@@ -14,4 +15,6 @@ __all__ = [
     "split_words",
     "stem",
     "width_of",
+    "word_information",
+    "word_presence",
 ]
