@@ -1,22 +1,41 @@
-"""From a described clustering to one self-contained HTML page."""
+"""From a described clustering to one self-contained HTML page.
+
+The map is our own canvas script and not plotly: a plotly bundle adds 4 MB to every page, while
+this page should travel by mail. Ours is a few kilobytes, needs no ``unsafe-eval``, is allowed by
+its hash alone, and can be read by whoever has to approve it.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from coterie._files import write_text
 from coterie.description import Cluster
+from coterie.report.points import Points, pack, safe_json, shorten, visible
+from coterie.report.quality import Figure
 
-LONGEST = 300  # characters shown of an example
+# Outlines within a box from -6 to 6. Seven colours times six shapes tell 42 clusters apart, and
+# clusters that follow each other differ in both, so colour never carries the meaning alone.
+SHAPES = (
+    "M5 0A5 5 0 1 1 -5 0A5 5 0 1 1 5 0Z",
+    "M-4.4 -4.4H4.4V4.4H-4.4Z",
+    "M0 -5.4L5.2 4.2H-5.2Z",
+    "M0 -6L5 0L0 6L-5 0Z",
+    "M0 5.4L5.2 -4.2H-5.2Z",
+    "M-1.8 -5.4H1.8V-1.8H5.4V1.8H1.8V5.4H-1.8V1.8H-5.4V-1.8H-1.8Z",
+)
+COLORS = 7  # custom properties --c0 to --c6 of the style sheet
 
 
 @dataclass(frozen=True)
 class ReportData:
-    """Everything the page shows.
+    """Everything the page shows; what is empty is left out.
 
     Attributes
     ----------
@@ -28,6 +47,13 @@ class ReportData:
         What reading the data noticed.
     settings : dict
         Method, parameters, versions and the like, shown as they are.
+    quality : sequence of Figure
+    next_steps : list of str
+        What the reader may do now.
+    points : Points, optional
+        Texts on the map; without them the page has no script at all.
+    parents : sequence of Cluster
+        Clusters of the level above, where there is a hierarchy.
     """
 
     title: str
@@ -35,19 +61,47 @@ class ReportData:
     clusters: Sequence[Cluster]
     notes: list[str] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
+    quality: Sequence[Figure] = ()
+    next_steps: list[str] = field(default_factory=list)
+    points: Points | None = None
+    parents: Sequence[Cluster] = ()
+
+
+def without_texts(data: ReportData) -> ReportData:
+    """The same page with words and counts only: no text, no example, no column of the input."""
+    bare = []
+    for cluster in data.clusters:
+        kept = [name for name in ("examples", "diverse", "borderline") if hasattr(cluster, name)]
+        bare.append(replace(cluster, **{name: [] for name in kept}))
+    points = data.points and replace(data.points, texts=None, columns={})
+    return replace(data, clusters=bare, points=points)
 
 
 def render(data: ReportData) -> str:
     """The page as text; all texts are escaped."""
     from jinja2 import Environment, StrictUndefined
 
-    folder = resources.files("coterie") / "report"
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters["short"] = shorten
-    template = environment.from_string((folder / "template.html").read_text("utf-8"))
-    style = (folder / "page.css").read_text("utf-8")
-    largest = max((cluster.size for cluster in data.clusters), default=1)
-    return template.render(data=data, style=style, largest=largest)
+    environment.filters["short"] = lambda text: visible(shorten(text))
+    environment.filters["seen"] = lambda value: visible(str(value))
+    script, embedded = "", ""
+    if data.points is not None:
+        script = "\n" + _file("map.js") + _file("page.js")
+        names = [cluster.name for cluster in data.clusters]
+        embedded = safe_json({**pack(data.points, names), "shapes": SHAPES, "colors": COLORS})
+    template = environment.from_string(_file("template.html"))
+    return template.render(
+        data=data,
+        style=_file("page.css"),
+        script=script,
+        script_hash=_digest(script),
+        embedded=embedded,
+        largest=max((cluster.size for cluster in data.clusters), default=1),
+        groups=_groups(data),
+        periods=_periods(data.clusters),
+        shapes=SHAPES,
+        colors=COLORS,
+    )
 
 
 def write_report(path: str | Path, data: ReportData) -> None:
@@ -55,8 +109,34 @@ def write_report(path: str | Path, data: ReportData) -> None:
     write_text(Path(path), render(data))
 
 
-def shorten(text: str, length: int = LONGEST) -> str:
-    """Cut a text at a blank, with an ellipsis."""
-    if len(text) <= length:
-        return text
-    return text[:length].rsplit(" ", 1)[0] + " …"
+def _file(name: str) -> str:
+    return (resources.files("coterie") / "report" / name).read_text("utf-8")
+
+
+def _digest(script: str) -> str:
+    """What a content security policy allows a script by."""
+    return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+
+
+def _periods(clusters: Sequence[Cluster]) -> list[tuple[str, int]]:
+    """Texts of all clusters per period, in the order of time."""
+    total: dict[str, int] = {}
+    for cluster in clusters:
+        for period, count in getattr(cluster, "over_time", []):
+            total[period] = total.get(period, 0) + count
+    return sorted(total.items())
+
+
+def _groups(data: ReportData) -> list[tuple[str, int, list[Cluster]]]:
+    """Name, size and clusters of each parent, the largest first; empty without a hierarchy."""
+    names = {parent.id: parent.name for parent in data.parents}
+    inside: dict[int, list[Cluster]] = {}
+    for cluster in data.clusters:
+        parent = getattr(cluster, "parent", None)
+        if parent is not None:
+            inside.setdefault(parent, []).append(cluster)
+    groups = [
+        (names.get(parent, f"Group {parent}"), sum(c.size for c in members), members)
+        for parent, members in inside.items()
+    ]
+    return sorted(groups, key=lambda group: -group[1])

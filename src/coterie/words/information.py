@@ -32,7 +32,10 @@ def word_presence(texts: Sequence[str]) -> Any | None:
 
 
 def word_information(presence: Any, labels: Ints, seed: int = 0) -> float:
-    """Mutual information of clusters and words, less that of shuffled labels, over the entropy.
+    """Mutual information of clusters and words, less that of shuffled labels, in nats.
+
+    It is not divided by the entropy of the clusters: that would reward a clustering for giving
+    most texts to one cluster.
 
     Parameters
     ----------
@@ -48,13 +51,11 @@ def word_information(presence: Any, labels: Ints, seed: int = 0) -> float:
         Near 0 for a random clustering; 0 for a single cluster.
     """
     shuffled = numpy_generator(seed, "word information").permutation(labels)
-    found, entropy = _information(presence, labels)
-    chance, _ = _information(presence, shuffled)
-    return (found - chance) / entropy if entropy > 0 else 0.0
+    return _information(presence, labels) - _information(presence, shuffled)
 
 
-def _information(presence: Any, labels: Ints) -> tuple[float, float]:
-    """Mutual information between the cluster and the word of an occurrence; entropy of clusters."""
+def _information(presence: Any, labels: Ints) -> float:
+    """Mutual information between the cluster and the word of an occurrence."""
     from scipy.sparse import csr_matrix
 
     numbers = np.unique(labels, return_inverse=True)[1]
@@ -65,5 +66,4 @@ def _information(presence: Any, labels: Ints) -> tuple[float, float]:
     of_cluster, of_word = joint.sum(axis=1, keepdims=True), joint.sum(axis=0, keepdims=True)
     some = joint > 0
     ratio = joint[some] / (of_cluster * of_word)[some]
-    shares = of_cluster[of_cluster > 0]
-    return float((joint[some] * np.log(ratio)).sum()), float(-(shares * np.log(shares)).sum())
+    return float((joint[some] * np.log(ratio)).sum())

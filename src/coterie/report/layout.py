@@ -1,0 +1,198 @@
+"""Where each text lies on the map: two coordinates from its vector.
+
+UMAP places the texts where it is installed (extra ``umap``) and there are enough of them. Without
+it every cluster becomes a disc: discs are arranged by the principal directions of their centers
+and pushed apart, members lie in their disc by its own principal directions. Labels come before
+the map and never depend on it.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import numpy as np
+
+from coterie._random import derive_seed, numpy_generator
+from coterie._types import Floats, Ints
+
+POINTS = 20_000  # on the map; more would hide each other and make the page heavy
+PER_CLUSTER = 20  # texts of a small cluster that are on the map whatever its share
+LAID_OUT = 10_000  # texts that UMAP places; the rest joins its neighbours, so time is bounded
+FEWEST = 200  # texts below which UMAP has too little to learn from
+DIMENSIONS = 50  # principal directions that the layout looks at
+NEIGHBORS = 15
+SIDE = 10_000  # coordinates are whole numbers from 0 to this
+ROUNDS = 200
+
+
+def sample_rows(labels: Ints, seed: int, limit: int = POINTS) -> Ints:
+    """Rows for the map: all that have a cluster, or a random choice that forgets no cluster.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+        -1 marks texts without a cluster; they are not on the map.
+    seed, limit : int
+
+    Returns
+    -------
+    ndarray
+        In ascending order.
+
+    Examples
+    --------
+    >>> sample_rows(np.array([0, -1, 1, 0]), seed=0)
+    array([0, 2, 3])
+    """
+    rows = np.flatnonzero(labels >= 0)
+    if len(rows) <= limit:
+        return rows
+    rows = numpy_generator(seed, "map").permutation(rows)
+    order = np.argsort(labels[rows], kind="stable")
+    first = np.searchsorted(labels[rows][order], np.arange(labels.max() + 1))
+    rank = np.empty(len(rows), dtype=np.int64)  # of a row in its cluster
+    rank[order] = np.arange(len(rows)) - first[labels[rows][order]]
+    front = np.argsort(np.where(rank < PER_CLUSTER, rank, PER_CLUSTER), kind="stable")
+    return np.sort(rows[front[:limit]])
+
+
+def map_texts(vectors: Floats, labels: Ints, seed: int) -> tuple[Ints, str]:
+    """Coordinates of texts on the map.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n, d)
+    labels : ndarray of shape (n,)
+        Clusters from 0.
+    seed : int
+
+    Returns
+    -------
+    coordinates : ndarray of shape (n, 2)
+        Whole numbers from 0 to ``SIDE``. Both axes are filled; their units mean nothing.
+    layout : {"umap", "discs"}
+    """
+    if len(vectors) >= FEWEST and find_spec("umap") is not None:
+        reduced = _reduce(vectors, DIMENSIONS, seed)
+        return whole_numbers(_umap(reduced, seed)), "umap"
+    return whole_numbers(discs(vectors, labels, seed)), "discs"
+
+
+def whole_numbers(coordinates: Floats) -> Ints:
+    """Stretch both axes to whole numbers from 0 to ``SIDE``.
+
+    Examples
+    --------
+    >>> whole_numbers(np.array([[0.0, 5.0], [1.0, 5.0], [4.0, 5.0]])).tolist()
+    [[0, 5000], [2500, 5000], [10000, 5000]]
+    """
+    if len(coordinates) == 0:
+        return np.empty((0, 2), dtype=np.int64)
+    low, high = coordinates.min(axis=0), coordinates.max(axis=0)
+    span = np.where(high > low, high - low, 1.0)
+    share = np.where(high > low, (coordinates - low) / span, 0.5)
+    return np.rint(SIDE * share).astype(np.int64)
+
+
+def discs(vectors: Floats, labels: Ints, seed: int) -> Floats:
+    """The layout without UMAP: one disc per cluster, as large as its share."""
+    out = np.zeros((len(vectors), 2))
+    if len(vectors) == 0:
+        return out
+    k = int(labels.max()) + 1
+    sizes = np.bincount(labels, minlength=k)
+    sums = np.zeros((k, vectors.shape[1]))
+    np.add.at(sums, labels, vectors)
+    radius = np.sqrt(np.maximum(sizes, 1) / len(vectors))
+    centers = _push_apart(_plane(sums / np.maximum(sizes, 1)[:, None], seed), radius)
+    for i in range(k):
+        members = np.flatnonzero(labels == i)
+        if len(members) > 1:
+            inside = _plane(vectors[members], seed)
+            # By rank from the middle, so that one odd text does not crowd the others.
+            far = np.linalg.norm(inside, axis=1)
+            rank = np.empty(len(members))
+            rank[np.argsort(far, kind="stable")] = np.arange(1, len(members) + 1) / len(members)
+            length = 0.9 * radius[i] * np.sqrt(rank) / np.maximum(far, 1e-12)
+            out[members] = inside * length[:, None]
+        out[members] += centers[i]
+    return out
+
+
+def _push_apart(centers: Floats, radius: Floats) -> Floats:
+    """Move overlapping discs apart, a little in each round, until none or few overlap."""
+    k = len(centers)
+    spread = max(float(np.abs(centers).max()), 1e-12)
+    turn = 2.399963 * np.arange(k)  # the golden angle: no two directions alike
+    centers = centers / spread + 1e-3 * np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    wanted = 1.05 * (radius[:, None] + radius[None, :])
+    for _ in range(ROUNDS):
+        gap = centers[:, None] - centers[None]
+        distance = np.linalg.norm(gap, axis=2)
+        overlap = np.maximum(wanted - distance, 0.0)
+        np.fill_diagonal(overlap, 0.0)
+        if overlap.max() < 1e-3:
+            break
+        step = 0.25 * overlap / np.maximum(distance, 1e-12)
+        centers = centers + (gap * step[:, :, None]).sum(axis=1)
+    return centers
+
+
+def _umap(vectors: Floats, seed: int) -> Floats:
+    """UMAP of at most ``LAID_OUT`` texts; the others go to the mean of their nearest three."""
+    from umap import UMAP
+
+    n = len(vectors)
+    chosen = np.arange(n)
+    if n > LAID_OUT:
+        rng = numpy_generator(seed, "layout")
+        chosen = np.sort(rng.choice(n, LAID_OUT, replace=False))
+    start = _plane(vectors[chosen], seed)
+    umap = UMAP(
+        n_neighbors=min(NEIGHBORS, len(chosen) - 1),
+        min_dist=0.15,  # room between points to hover over
+        metric="cosine",
+        init=(10 * start / max(float(np.abs(start).max()), 1e-12)).astype(np.float32),
+        n_epochs=200,
+        random_state=derive_seed(seed, "umap") % 2**31,
+        n_jobs=1,  # a seed makes UMAP use one thread; saying so avoids its warning
+    )
+    placed = np.asarray(umap.fit_transform(vectors[chosen]), dtype=np.float64)
+    placed = np.clip(placed, *np.quantile(placed, [0.001, 0.999], axis=0))  # no lone far islands
+    out = np.empty((n, 2))
+    out[chosen] = placed
+    rest = np.setdiff1d(np.arange(n), chosen)
+    if len(rest):
+        out[rest] = _join(vectors[rest], vectors[chosen], placed)
+    return out
+
+
+def _join(new: Floats, placed: Floats, coordinates: Floats) -> Floats:
+    """Mean coordinates of the three nearest placed texts."""
+    from sklearn.neighbors import NearestNeighbors
+
+    search = NearestNeighbors(n_neighbors=min(3, len(placed)), algorithm="brute").fit(placed)
+    nearest = search.kneighbors(new, return_distance=False)
+    return np.asarray(coordinates[nearest].mean(axis=1))
+
+
+def _plane(vectors: Floats, seed: int) -> Floats:
+    """Two principal coordinates; zeros where the vectors span fewer directions."""
+    found = _reduce(vectors, 2, seed)
+    out = np.zeros((len(vectors), 2))
+    out[:, : found.shape[1]] = found
+    return out
+
+
+def _reduce(vectors: Floats, dim: int, seed: int) -> Floats:
+    """Principal coordinates, found by random projections, so that wide vectors cost little."""
+    from sklearn.decomposition import PCA
+
+    dim = min(dim, *vectors.shape)
+    if dim == vectors.shape[1] and dim > 2:
+        return vectors
+    if len(vectors) < 2 or not np.ptp(vectors, axis=0).any():
+        return np.zeros((len(vectors), dim))
+    state = derive_seed(seed, "pca") % 2**31
+    pca = PCA(dim, svd_solver="randomized", random_state=state)
+    return np.asarray(pca.fit_transform(vectors), dtype=np.float64)

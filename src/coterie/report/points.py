@@ -1,0 +1,134 @@
+"""The points of the map and how they travel into the page."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+LONGEST = 300  # characters of a text that the page holds
+KINDS = 40  # values a column may have to colour the map by it
+NAMED = 12  # values that get a colour of their own; the rest is "other"
+OTHER = "(other)"
+EMPTY = "(empty)"
+# Characters that would steer a terminal, turn the writing direction around or break a line in
+# JavaScript. They are shown as pictures of themselves.
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+STEERING = re.compile(r"[\x80-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Points:
+    """Texts on the map, one entry per text in every list.
+
+    Attributes
+    ----------
+    x, y : sequence of int
+        From 0 to ``layout.SIDE``.
+    rows : sequence of int
+        Rows of the input, counted from one.
+    clusters : sequence of int
+    confidence : sequence of float
+    texts : sequence of str or None
+        None keeps the texts off the page.
+    columns : mapping of str to sequence of str
+        Category columns to colour by.
+    total : int
+        Texts with a cluster, on the map or not.
+    layout : {"umap", "discs"}
+    """
+
+    x: Sequence[int]
+    y: Sequence[int]
+    rows: Sequence[int]
+    clusters: Sequence[int]
+    confidence: Sequence[float]
+    texts: Sequence[str] | None = None
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    total: int = 0
+    layout: str = "umap"
+
+
+def shorten(text: str, length: int = LONGEST) -> str:
+    """Cut a text at a blank, with an ellipsis."""
+    if len(text) <= length:
+        return text
+    return text[:length].rsplit(" ", 1)[0] + " …"
+
+
+def visible(text: str) -> str:
+    r"""Make characters visible that would otherwise act, and fold line breaks to blanks.
+
+    Examples
+    --------
+    >>> visible("two\nlines \x1b[31m \x00")
+    'two lines ␛[31m ␀'
+    """
+    text = re.sub(r"[\t\n\r]+", " ", text)
+    text = CONTROL.sub(lambda m: "␡" if m[0] == "\x7f" else chr(0x2400 + ord(m[0])), text)
+    return STEERING.sub("\ufffd", text)
+
+
+def safe_json(value: Any) -> str:
+    r"""JSON that may stand inside a script element: nothing in it can end the element.
+
+    Examples
+    --------
+    >>> safe_json(["</script>", "a & b"])
+    '["\\u003c/script\\u003e","a \\u0026 b"]'
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def pack(points: Points, names: Sequence[str]) -> dict[str, Any]:
+    """Plain values for the page's script: short keys, whole numbers, short texts."""
+    columns = []
+    for name, values in points.columns.items():
+        kinds, codes = encode_column(values)
+        columns.append({"name": visible(name), "values": kinds, "codes": codes})
+    texts = points.texts
+    return {
+        "x": list(points.x),
+        "y": list(points.y),
+        "row": list(points.rows),
+        "cluster": list(points.clusters),
+        "confidence": [round(100 * value) for value in points.confidence],
+        "text": None if texts is None else [visible(shorten(text)) for text in texts],
+        "columns": columns,
+        "names": [visible(name) for name in names],
+    }
+
+
+def encode_column(values: Sequence[str]) -> tuple[list[str], list[int]]:
+    """Values of a column, the most frequent first, and each row's place among them.
+
+    Examples
+    --------
+    >>> encode_column(["mail", "chat", "mail", ""])
+    (['mail', '(empty)', 'chat'], [0, 2, 0, 1])
+    """
+    shown = [visible(shorten(value, 60)) or EMPTY for value in values]
+    ranked = sorted(Counter(shown).items(), key=lambda pair: (-pair[1], pair[0]))
+    kinds = [kind for kind, _ in ranked]
+    if len(kinds) > NAMED:
+        kinds = [*kinds[: NAMED - 1], OTHER]
+    place = {kind: i for i, kind in enumerate(kinds)}
+    return kinds, [place.get(value, len(kinds) - 1) for value in shown]
+
+
+def is_category(values: Sequence[str]) -> bool:
+    """Whether a column is worth colouring by: a few values, each met again.
+
+    Examples
+    --------
+    >>> is_category(["mail", "chat", "mail", "mail"]), is_category(["T-1", "T-2", "T-3", "T-4"])
+    (True, False)
+    """
+    kinds = len(set(values))
+    return 2 <= kinds <= min(KINDS, len(values) // 2)
