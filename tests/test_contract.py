@@ -42,6 +42,7 @@ FAST = {  # small settings per class, so that a fit takes a second
         "batch_size": 30,
     },
     "adsl": {"ae_steps": 60, "ae_layers": (60, 20), "ae_lr": 1e-3, "epochs": 16, "batch_size": 30},
+    "auto": {},
     "cluster-bert": {"batch_size": 30, "lr": 1e-3, "head_lr": 1e-2},
     "sccl": {"steps": 30, "lr": 1e-3, "head_lr": 1e-2, "batch_size": 30},
     "deccrl": {"steps": 30, "lr": 1e-3, "head_lr": 1e-2, "batch_size": 30, "word_dim": 20},

@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 _PUBLIC = {
     "AECL": "coterie.methods",
+    "Auto": "coterie.methods",
     "ADSL": "coterie.methods",
     "DECCRL": "coterie.methods",
     "SCCL": "coterie.methods",

@@ -1,8 +1,9 @@
 """What all methods share: parameters, fitting, the start guard, prediction and saving."""
 
-from coterie.base.clusterer import TextClusterer, kmeans_rule
+from coterie.base.clusterer import TextClusterer
 from coterie.base.fitting import Facts
 from coterie.base.guard import Verdict
+from coterie.base.start import kmeans_rule
 from coterie.base.storage import FORMAT, method_of
 
 __all__ = ["FORMAT", "Facts", "TextClusterer", "Verdict", "kmeans_rule", "method_of"]

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -15,12 +14,12 @@ from torch import nn
 
 from coterie._errors import UsageError
 from coterie._types import Floats, Ints
-from coterie._validation import check_choice, check_device, check_integer, check_number
+from coterie._validation import check_choice, check_integer, check_number
 from coterie.base import storage
 from coterie.base.fitting import Facts, fit
 from coterie.base.inputs import Inputs, read_texts, read_vectors
-from coterie.blocks.assign import CenterRule, Rule, probabilities
-from coterie.blocks.kmeans import KMeans
+from coterie.base.start import kmeans_rule
+from coterie.blocks.assign import Rule, probabilities
 from coterie.encoders import DEFAULT, Encoder, Pooling, load_encoder
 from coterie.engine import Stage
 
@@ -168,6 +167,9 @@ class TextClusterer(ClusterMixin, TransformerMixin, BaseEstimator):
         The network is None if nothing was trained; see :attr:`kept_start`, too.
         """
 
+    def look(self, texts: list[str] | None) -> None:
+        """See the distinct texts before :meth:`start`; None if vectors were passed in."""
+
     def remarks(self) -> list[str]:
         """What the fitted method wants its user to know, in sentences."""
         return []
@@ -279,17 +281,6 @@ class TextClusterer(ClusterMixin, TransformerMixin, BaseEstimator):
         tags.no_validation = texts
         tags.non_deterministic = self.random_state is None
         return tags
-
-
-def kmeans_rule(
-    model: TextClusterer, vectors: Floats, weights: Floats, seed: int, *, spherical: bool = False
-) -> CenterRule:
-    """K-means on the model's device."""
-    kmeans = KMeans(
-        n_clusters=model.n_clusters, seed=seed, n_init=model.n_init, spherical=spherical
-    )
-    found = kmeans(torch.from_numpy(vectors).to(check_device(model.device)), weights)
-    return CenterRule(found.centers, normalize=spherical)
 
 
 def _spread(values: Any, inputs: Inputs, empty: float) -> Any:

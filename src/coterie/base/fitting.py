@@ -108,15 +108,15 @@ class Fitting:
         with self.phase("encode"):
             vectors = self.encoder.encode(items, distinct, progress=self.progress)
         with self.phase("start"):
+            texts = self._distinct_texts()
+            model.look(texts)
             start = model.start(vectors, weights, derive_seed(self.seed, "start"))
             start_labels = labels_of(start, vectors)
         facts = self._facts(np.bincount(start_labels[inputs.views[0]], minlength=model.n_clusters))
         stages = model.stages(facts)
         rule, verdict, net = start, None, None
         if stages:
-            guard = Guard(
-                vectors, start_labels, model.n_clusters, self.seed, self._distinct_texts()
-            )
+            guard = Guard(vectors, start_labels, model.n_clusters, self.seed, texts)
             before = copy.deepcopy(self.encoder).cpu()
             with torch_seeded(derive_seed(self.seed, "build"), self.device):
                 self.encoder.make_trainable()

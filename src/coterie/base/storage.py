@@ -26,6 +26,7 @@ def save(model: TextClusterer, folder: Path, *, include_encoder: bool) -> None:
     encoder = saved_settings(model.encoder_, model.pooling)
     if include_encoder:
         encoder["pointer"] = None
+        encoder.get("meaning", {})["pointer"] = None
     config = {
         "format": FORMAT,
         "coterie": coterie.__version__,
@@ -46,6 +47,8 @@ def save(model: TextClusterer, folder: Path, *, include_encoder: bool) -> None:
         save_arrays(fresh / "model.safetensors", model.rule_.arrays())
         if encoder.get("pointer") is None:
             model.encoder_.save(fresh / "encoder")
+        if include_encoder and hasattr(model.encoder_, "meaning"):
+            model.encoder_.meaning.save(fresh / "encoder" / "meaning")
 
     if folder.exists() and any(folder.iterdir()) and not (folder / "config.json").exists():
         raise UsageError(f"{folder} is not empty and not a saved model; choose another folder.")

@@ -34,6 +34,16 @@ SUITES: dict[str, Suite] = {
             3,
         ),
         Suite(
+            "auto",
+            "the default of the command line: several quick ways, chosen without labels",
+            (
+                Entry("auto", "auto"),
+                Entry("auto, quick", "auto", {"effort": "quick"}),
+            ),
+            BENCHMARKS,
+            3,
+        ),
+        Suite(
             "sccl",
             "SCCL with the published contextual pairs (10 %), 1,000 steps; wants a GPU",
             (

@@ -33,7 +33,7 @@ def cluster(
     method: Annotated[
         str | None,
         typer.Option(
-            "--method", "-m", help="See 'coterie methods'. Default: sccl on a GPU, else kmeans."
+            "--method", "-m", help="See 'coterie methods'. Default: auto, which tries several."
         ),
     ] = None,
     encoder: Annotated[
@@ -103,7 +103,7 @@ def cluster(
             say(f"  {note.message}")
     given: dict[str, Any] = {"encoder": encoder, "views": views, "random_state": seed}
     given |= {"device": device, "verbose": 0 if quiet else 1}
-    name = method or _default_method(device, quiet)
+    name = method or "auto"
     model = _make(name, clusters, preset, settings or [], given)
     folder = RunFolder(out or _default_out(file), name, model, corpus)
     if folder.begin(resume=resume, overwrite=overwrite) == "done":
@@ -145,16 +145,6 @@ def _bundled(file: str) -> str:
     if file != "sample" or Path(file).exists():
         return file
     return str(resources.files("coterie") / "sample" / "support.csv")
-
-
-def _default_method(device: str, quiet: bool) -> str:
-    from coterie._validation import check_device
-
-    gpu = check_device(device).type == "cuda"
-    if not quiet:
-        why = "there is a GPU to train on" if gpu else "training an encoder wants a GPU"
-        say(f"method: {'sccl' if gpu else 'kmeans'} ({why}; --method chooses another)")
-    return "sccl" if gpu else "kmeans"
 
 
 def _default_out(file: str) -> Path:

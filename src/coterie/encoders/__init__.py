@@ -4,6 +4,7 @@ from coterie.encoders.base import Encoder
 from coterie.encoders.items import Items, RaggedTokens, Rows
 from coterie.encoders.load import load_encoder, load_saved
 from coterie.encoders.locate import DEFAULT
+from coterie.encoders.mixed import MixedEncoder
 from coterie.encoders.sentence import Pooling, SentenceEncoder
 from coterie.encoders.vectors import BagOfWords, VectorEncoder
 from coterie.encoders.words import OneWordEncoder, WordEncoder
@@ -13,6 +14,7 @@ __all__ = [
     "BagOfWords",
     "Encoder",
     "Items",
+    "MixedEncoder",
     "OneWordEncoder",
     "Pooling",
     "RaggedTokens",

@@ -11,6 +11,7 @@ from coterie._errors import DataError, UsageError
 from coterie._files import read_json
 from coterie.encoders.base import Encoder
 from coterie.encoders.locate import locate, pointer_to
+from coterie.encoders.mixed import MixedEncoder, load_mixed
 from coterie.encoders.sentence import Pooling, SentenceEncoder, without_bars
 from coterie.encoders.vectors import BagOfWords, VectorEncoder, load_vector_encoder
 from coterie.encoders.words import WordEncoder, load_word_encoder
@@ -60,6 +61,8 @@ def load_encoder(
 
 def load_saved(folder: Path, settings: dict[str, Any]) -> Encoder:
     """Load the encoder of a saved model: from its folder, or from where its pointer leads."""
+    if settings["kind"] == MixedEncoder.kind:
+        return load_mixed(folder, load_saved(folder / "meaning", settings["meaning"]))
     if settings["kind"] != SentenceEncoder.kind:
         words = read_json(folder / "encoder.json")["kind"] == WordEncoder.kind
         return load_word_encoder(folder) if words else load_vector_encoder(folder)
@@ -79,6 +82,8 @@ def load_saved(folder: Path, settings: dict[str, Any]) -> Encoder:
 
 def saved_settings(encoder: Encoder, pooling: str) -> dict[str, Any]:
     """What :func:`load_saved` has to know besides the folder."""
+    if isinstance(encoder, MixedEncoder):
+        return {"kind": encoder.kind, "meaning": saved_settings(encoder.meaning, pooling)}
     if not isinstance(encoder, SentenceEncoder):
         return {"kind": encoder.kind}
     return {

@@ -16,6 +16,7 @@ from coterie._files import read_json, save_arrays, write_json
 from coterie._types import Features, Floats, Ints
 from coterie.encoders.base import Encoder
 from coterie.encoders.items import Rows, distinct
+from coterie.words import ENGLISH
 
 WORD = re.compile(r"(?u)\b\w\w+\b")
 
@@ -86,6 +87,8 @@ class BagOfWords(VectorEncoder):
         Reduce to so many dimensions by truncated SVD.
     seed : int, default=0
         Of the randomised SVD.
+    stop_words : bool, default=False
+        Leave out English words that tell nothing.
     """
 
     kind: ClassVar[str] = "bag-of-words"
@@ -96,12 +99,15 @@ class BagOfWords(VectorEncoder):
         max_features: int = 1500,
         svd: int | None = None,
         seed: int = 0,
+        *,
+        stop_words: bool = False,
     ) -> None:
         super().__init__()
         self.weighting = weighting
         self.max_features = max_features
         self.svd = svd
         self.seed = seed
+        self.stop_words = stop_words
         self.vocabulary: list[str] = []
         self.idf: Floats = np.empty(0, dtype=np.float32)
         self.components: Floats | None = None  # (svd, words)
@@ -113,14 +119,17 @@ class BagOfWords(VectorEncoder):
         words = [word for text in texts for word in WORD.findall(text.lower())]
         if not words:
             raise DataError("no text has a word of two or more letters; use another encoder.")
-        counter = CountVectorizer(max_features=self.max_features).fit(texts)
+        stop = [word for word in ENGLISH if WORD.fullmatch(word)] if self.stop_words else None
+        if stop and not set(words).difference(stop):
+            stop = None  # nothing would be left
+        counter = CountVectorizer(max_features=self.max_features, stop_words=stop).fit(texts)
         self.vocabulary = [str(word) for word in counter.get_feature_names_out()]
         present = (self._counts(texts) > 0).sum(axis=0)
         frequency = np.asarray(present).ravel()
         self.idf = np.log((1 + len(texts)) / (1 + frequency)).astype(np.float32) + 1
         self.dim = len(self.vocabulary)
         if self.svd is not None:
-            self.dim = min(self.svd, len(self.vocabulary) - 1, len(texts) - 1)
+            self.dim = max(1, min(self.svd, len(self.vocabulary) - 1, len(texts) - 1))
             model = TruncatedSVD(self.dim, random_state=self.seed).fit(self._weighted(texts))
             self.components = model.components_.astype(np.float32)
 

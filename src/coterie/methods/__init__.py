@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from coterie.base import TextClusterer
     from coterie.methods.adsl import ADSL
     from coterie.methods.aecl import AECL
+    from coterie.methods.auto import Auto
     from coterie.methods.cluster_bert import ClusterBERT
     from coterie.methods.deccrl import DECCRL
     from coterie.methods.sccl import SCCL
@@ -27,6 +28,7 @@ __all__ = [
     "DECCRL",
     "METHODS",
     "SCCL",
+    "Auto",
     "ClusterBERT",
     "Recipe",
     "TwoStep",
@@ -73,6 +75,7 @@ def _two_step(summary: str, **parameters: Any) -> Recipe:
 
 
 METHODS: dict[str, Recipe] = {
+    "auto": Recipe("Auto", "auto", "several quick ways; the words decide which is kept"),
     "aecl": Recipe("AECL", "aecl", "attention between texts, pseudo-labels; trains the encoder"),
     "sccl": Recipe("SCCL", "sccl", "contrast and sharpening at once; trains the encoder"),
     "cluster-bert": Recipe("ClusterBERT", "cluster_bert",

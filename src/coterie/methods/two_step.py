@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+import torch
 
 from coterie._types import Floats, Ints
-from coterie._validation import check_choice, check_integer, need
+from coterie._validation import check_choice, check_device, check_integer, check_number, need
 from coterie.base import TextClusterer, kmeans_rule
 from coterie.blocks.assign import NeighborRule, Rule
 from coterie.blocks.linkage import agglomerate, memory_needed
+from coterie.blocks.smooth import neighbor_mean
+from coterie.encoders import Encoder, MixedEncoder
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +41,11 @@ class TwoStep(TextClusterer):
         Dimensions that UMAP reduces to.
     n_neighbors : int, default=15
         Neighbours that UMAP looks at.
+    smooth : int, default=0
+        Rounds in which every vector becomes the mean of its 20 nearest ones, before clustering.
+    word_weight : float, default=0.0
+        Length of a second part of the vectors, made of the words of the texts (LSA of TF-IDF);
+        the encoder's part has length one then.
 
     Notes
     -----
@@ -63,6 +71,8 @@ class TwoStep(TextClusterer):
     reduce: Reduce = "none"
     reduced_dim: int = 5
     n_neighbors: int = 15
+    smooth: int = 0
+    word_weight: float = 0.0
 
     def check_parameters(self) -> None:
         super().check_parameters()
@@ -70,13 +80,26 @@ class TwoStep(TextClusterer):
         check_choice("reduce", self.reduce, ["none", "umap"])
         check_integer("reduced_dim", self.reduced_dim)
         check_integer("n_neighbors", self.n_neighbors, 2)
+        check_integer("smooth", self.smooth, 0)
+        check_number("word_weight", self.word_weight)
+
+    def make_encoder(self, seed: int) -> Encoder:
+        meaning = super().make_encoder(seed)
+        if self.word_weight == 0 or meaning.kind == "precomputed":
+            return meaning
+        return MixedEncoder(meaning, self.word_weight, seed)
 
     def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
         spherical = self.cluster == "spherical-kmeans"
         linkage = self.cluster in ("average", "ward")
-        if self.reduce == "none" and not linkage:
+        if self.reduce == "none" and not linkage and not self.smooth:
             return kmeans_rule(self, vectors, weights, seed, spherical=spherical)
-        reduced = self._umap(vectors, seed) if self.reduce == "umap" else vectors
+        reduced = vectors
+        if self.smooth:
+            x = torch.from_numpy(vectors).to(check_device(self.device))
+            reduced = neighbor_mean(x, rounds=self.smooth).cpu().numpy()
+        if self.reduce == "umap":
+            reduced = self._umap(reduced, seed)
         if linkage:
             labels = self._linkage(reduced, weights)
         else:

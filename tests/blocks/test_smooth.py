@@ -1,0 +1,39 @@
+"""Means of neighbours: a loop, parts, and that clusters draw together."""
+
+import pytest
+import torch
+
+from coterie.blocks import smooth
+from coterie.blocks.smooth import neighbor_mean
+
+
+def test_equals_a_loop() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(8, 3)
+    unit = x / x.norm(dim=1, keepdim=True)
+    for i, row in enumerate(neighbor_mean(x, 3, rounds=1)):
+        order = sorted(range(8), key=lambda j: -float(unit[i] @ unit[j]))[:3]
+        torch.testing.assert_close(row, torch.stack([unit[j] for j in order]).mean(dim=0))
+
+
+def test_parts_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(50, 4)
+    whole = neighbor_mean(x, 5)
+    monkeypatch.setattr(smooth, "CHUNK", 50 * 7)
+    torch.testing.assert_close(neighbor_mean(x, 5), whole)
+
+
+def test_clusters_draw_together_and_stay_apart() -> None:
+    torch.manual_seed(0)
+    centers = torch.eye(3).repeat_interleave(40, dim=0)
+    x = centers + 0.3 * torch.randn(120, 3)
+    y = neighbor_mean(x, 10)
+    inside = lambda v: torch.nn.functional.normalize(v, dim=1).view(3, 40, 3).var(dim=1).sum()  # noqa: E731
+    assert inside(y) < 0.5 * inside(x)
+
+
+def test_fewer_rows_than_neighbors() -> None:
+    x = torch.tensor([[1.0, 0.0], [0.0, 2.0]])
+    torch.testing.assert_close(neighbor_mean(x, 20, 1), torch.full((2, 2), 0.5))
+    assert torch.equal(neighbor_mean(x, 20, 0), x)
