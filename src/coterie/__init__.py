@@ -20,6 +20,7 @@ _PUBLIC = {
     "METHODS": "coterie.methods",
     "TextClusterer": "coterie.base",
     "TwoStep": "coterie.methods",
+    "choose_n_clusters": "coterie.choose",
     "describe": "coterie.description",
     "load": "coterie.methods",
     "load_dataset": "coterie.datasets",

@@ -29,7 +29,10 @@ TOPIC_WORDS = 4  # shown of each topic; clusters.json has more
 
 def cluster(
     file: File,
-    clusters: Annotated[int, typer.Option("--clusters", "-k", help="How many clusters to make.")],
+    clusters: Annotated[
+        str,
+        typer.Option("--clusters", "-k", help="How many clusters, or auto: found from the texts."),
+    ] = "auto",
     method: Annotated[
         str | None,
         typer.Option(
@@ -58,6 +61,10 @@ def cluster(
         list[str] | None,
         typer.Option("--set", help="KEY=VALUE for a parameter of the method; may be repeated."),
     ] = None,
+    effort: Annotated[
+        str | None,
+        typer.Option("--effort", help="quick, standard or best: how many ways 'auto' tries."),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Same seed, same clusters.")] = 0,
     device: Device = "auto",
     resume: Annotated[
@@ -82,7 +89,7 @@ def cluster(
 
     Examples:
 
-        coterie cluster sample --clusters 17
+        coterie cluster sample
         coterie cluster tickets.csv --clusters 15
         coterie cluster titles.txt -k 20 --method sccl --set steps=500 --device cuda
         cat posts.jsonl | coterie cluster - -k 8 --text-column body --out posts
@@ -102,9 +109,10 @@ def cluster(
         for note in corpus.notes:
             say(f"  {note.message}")
     given: dict[str, Any] = {"encoder": encoder, "views": views, "random_state": seed}
-    given |= {"device": device, "verbose": 0 if quiet else 1}
+    given |= {"device": device, "verbose": 0 if quiet else 1, "effort": effort}
     name = method or "auto"
-    model = _make(name, clusters, preset, settings or [], given)
+    choice = _how_many(clusters, corpus.texts, given, quiet)
+    model = _make(name, choice.n_clusters, preset, settings or [], given)
     folder = RunFolder(out or _default_out(file), name, model, corpus)
     if folder.begin(resume=resume, overwrite=overwrite) == "done":
         say(f"{folder.path} holds this run already, finished.")
@@ -133,9 +141,32 @@ def _make(
 
     recipe = METHODS[check_choice("--method", name, METHODS)]
     chosen = {key: value for key, value in given.items() if value is not None}
+    if "effort" in chosen and not hasattr(recipe.cls, "effort"):
+        raise UsageError(f"--effort is for the method 'auto', not for {name!r}.")
     if "views" in chosen and not hasattr(recipe.cls, "views"):
         raise UsageError(f"--views: the method {name!r} trains nothing and takes no views.")
     return recipe.make(clusters, preset, **{**chosen, **parse_settings(settings, recipe.cls)})
+
+
+def _how_many(clusters: str, texts: list[str], given: dict[str, Any], quiet: bool) -> Any:
+    """The number of clusters, as asked for or as the texts say."""
+    from coterie._progress import make_progress
+    from coterie.choose import Choice, choose_n_clusters
+    from coterie.encoders import DEFAULT
+
+    if clusters != "auto":
+        if not clusters.isdigit() or int(clusters) < 1:
+            raise UsageError(f"--clusters should be a whole number or auto, got {clusters!r}.")
+        return Choice(int(clusters), int(clusters), int(clusters), [], "As asked.")
+    choice = choose_n_clusters(
+        texts,
+        encoder=given["encoder"] or DEFAULT,
+        random_state=given["random_state"],
+        progress=make_progress(0 if quiet else 1),
+    )
+    if not quiet:
+        say(choice.reason)
+    return choice
 
 
 def _bundled(file: str) -> str:

@@ -1,0 +1,195 @@
+"""How many clusters? As many as carry the most information that a second look confirms.
+
+The texts are cut into two halves at random. Each half is clustered on its own, and both clusterings
+are applied to all texts. Their mutual information, adjusted for chance, is the share of what a
+clustering says that the other half confirms. More clusters say more about the words of the texts,
+but a smaller share of it is confirmed. The product has a maximum, and that number is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from coterie._errors import DataError
+from coterie._progress import Progress, Silent
+from coterie._random import derive_seed, numpy_generator, resolve_seed
+from coterie._types import Floats, Ints
+from coterie._validation import check_integer
+from coterie.blocks.kmeans import KMeans, nearest
+from coterie.corpus import texts_from
+from coterie.encoders import DEFAULT, BagOfWords, MixedEncoder, load_encoder
+from coterie.metrics import accuracy, ami
+from coterie.words import word_information, word_presence
+
+SAMPLE = 3_000  # texts looked at
+SPLITS = 3  # pairs of halves
+LARGEST = 250  # clusters
+FEWEST = 5  # texts per cluster
+NEARLY = 0.97  # of the best score
+WORD_WEIGHT = 0.5
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A number of clusters and why.
+
+    Attributes
+    ----------
+    n_clusters : int
+    low, high : int
+        Smallest and largest number that does nearly as well.
+    curve : list of dict
+        Of every number tried: ``n_clusters``; ``stability``, the share of texts in matching
+        clusters of both halves; ``agreement`` of the halves adjusted for chance; ``information``
+        about words in nats, None where there are too few; and the ``score`` that decides.
+    reason : str
+        One sentence.
+    """
+
+    n_clusters: int
+    low: int
+    high: int
+    curve: list[dict[str, Any]]
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for manifests."""
+        return asdict(self)
+
+
+def choose_n_clusters(
+    X: Any,
+    *,
+    encoder: Any = DEFAULT,
+    largest: int | None = None,
+    random_state: Any = None,
+    progress: Progress | None = None,
+) -> Choice:
+    """Estimate the number of clusters without labels.
+
+    Parameters
+    ----------
+    X : list of str, Series, DataFrame, Arrow array; or array of shape (n, d)
+        Texts, or vectors with ``encoder="precomputed"``.
+    encoder : str, Path or Encoder, default="all-MiniLM-L6-v2"
+    largest : int, optional
+        Largest number to try. Default: 250, or a fifth of the different texts.
+    random_state : int, Generator, RandomState or None, default=None
+    progress : Progress, optional
+
+    Returns
+    -------
+    Choice
+
+    Examples
+    --------
+    >>> texts = [f"{a} {b}" for a in ("red", "ripe", "sweet", "fresh") for b in ("apple", "plum")]
+    >>> choose_n_clusters(texts * 2, encoder="tfidf", random_state=0).n_clusters
+    1
+    """
+    seed = resolve_seed(random_state)
+    vectors, texts = _prepare(X, encoder, seed)
+    n = len(vectors)
+    if largest is not None:
+        check_integer("largest", largest)
+    largest = min(largest or LARGEST, n // FEWEST)
+    if largest < 2:
+        return Choice(1, 1, 1, [], f"There are only {n} different texts: one cluster.")
+    presence = None if texts is None else word_presence(texts)
+    progress = progress or Silent()
+    curve = []
+    grid = numbers_to_try(largest)
+    progress.start("number of clusters", len(grid))
+    try:
+        for done, k in enumerate(grid, 1):
+            curve.append(_look(vectors, presence, k, seed))
+            progress.advance(done)
+    finally:
+        progress.stop()
+    return decide(curve)
+
+
+def numbers_to_try(largest: int) -> list[int]:
+    """All small numbers, then ever fewer, up to ``largest``.
+
+    Examples
+    --------
+    >>> numbers_to_try(30)
+    [2, 3, 4, 5, 6, 7, 9, 10, 12, 15, 18, 21, 26]
+    """
+    grid, k = [], 2.0
+    while round(k) <= largest:
+        grid.append(round(k))
+        k = max(k + 1, k * 1.2)
+    return grid
+
+
+def decide(curve: Sequence[dict[str, Any]]) -> Choice:
+    """The number that a curve speaks for, and those that do nearly as well on both sides of it."""
+    scores = [row["score"] for row in curve]
+    best = int(np.argmax(scores))
+    low = high = best
+    while low > 0 and scores[low - 1] >= NEARLY * scores[best]:
+        low -= 1
+    while high < len(curve) - 1 and scores[high + 1] >= NEARLY * scores[best]:
+        high += 1
+    row = curve[best]
+    k, fewest, most = (curve[i]["n_clusters"] for i in (best, low, high))
+    reason = (
+        f"With {k} clusters, {100 * row['stability']:.0f} % of the texts are where a second look "
+        "at other texts would put them"
+    )
+    if row["information"] is not None:
+        reason += "; more clusters would say more about the words, but of fewer texts"
+    if fewest < most:
+        reason += f". {fewest} to {most} would do nearly as well"
+    return Choice(k, fewest, most, list(curve), reason + ".")
+
+
+def _prepare(X: Any, encoder: Any, seed: int) -> tuple[Floats, list[str] | None]:
+    """Vectors of at most 3,000 different texts, and the texts."""
+    rng = numpy_generator(seed, "choose", "sample")
+    if isinstance(encoder, str) and encoder == "precomputed":
+        distinct = np.unique(np.asarray(X, dtype=np.float32), axis=0)
+        return distinct[rng.permutation(len(distinct))[:SAMPLE]], None
+    texts = list(dict.fromkeys(text for text in texts_from(X) if text))
+    if not texts:
+        raise DataError("all texts are empty: there is nothing to cluster.")
+    texts = [texts[i] for i in rng.permutation(len(texts))[:SAMPLE]]
+    found = load_encoder(encoder, seed=derive_seed(seed, "encoder"))
+    if not isinstance(found, BagOfWords):
+        found = MixedEncoder(found, WORD_WEIGHT, derive_seed(seed, "encoder"))
+    found.learn(texts)
+    items, rows = found.prepare(texts)
+    return found.encode(items)[rows], texts
+
+
+def _look(vectors: Floats, presence: Any, k: int, seed: int) -> dict[str, Any]:
+    """What speaks for ``k`` clusters."""
+    x = torch.from_numpy(vectors)
+    shares, agreements, told = [], [], []
+    for split in range(SPLITS):
+        shuffled = numpy_generator(seed, "choose", k, split).permutation(len(vectors))
+        labels: list[Ints] = []
+        for half in (shuffled[::2], shuffled[1::2]):
+            start = derive_seed(seed, "choose", k, split, len(labels))
+            found = KMeans(n_clusters=k, seed=start, n_init=1)(x[torch.from_numpy(half)])
+            labels.append(nearest(x, torch.from_numpy(found.centers))[0].numpy())
+        shares.append(accuracy(labels[0], labels[1]))
+        agreements.append(ami(labels[0], labels[1]))
+        if presence is not None:
+            told += [word_information(presence, part, seed) for part in labels]
+    share, agreement = float(np.mean(shares)), float(np.mean(agreements))
+    information = float(np.mean(told)) if told else None
+    return {
+        "n_clusters": k,
+        "stability": round(share, 4),
+        "agreement": round(agreement, 4),
+        "information": None if information is None else round(information, 5),
+        "score": round(agreement * (1 if information is None else information), 5),
+    }

@@ -1,0 +1,73 @@
+"""The number of clusters: planted ones are found, the curve decides, odd input is survived."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from coterie import choose_n_clusters
+from coterie._errors import DataError, UsageError
+from coterie.choose import decide, numbers_to_try
+
+
+def planted(k: int, n: int = 600, seed: int = 0) -> list[str]:
+    rng = np.random.default_rng(seed)
+    own = [[f"t{j}w{i}" for i in range(15)] for j in range(k)]
+    common = [f"c{i}" for i in range(60)]
+    return [
+        " ".join([*rng.choice(own[i % k], 5, replace=False), *rng.choice(common, 2)])
+        for i in range(n)
+    ]
+
+
+@pytest.mark.parametrize("k", [3, 8])
+def test_planted_clusters_are_found(k: int) -> None:
+    choice = choose_n_clusters(planted(k), encoder="tfidf-svd", random_state=0)
+    assert choice.low <= k <= choice.high or abs(choice.n_clusters - k) <= 1
+    assert choice.curve[0]["n_clusters"] == 2 and choice.reason.startswith("With ")
+    again = choose_n_clusters(planted(k), encoder="tfidf-svd", random_state=0)
+    assert again == choice
+
+
+def test_blobs_without_words_are_found() -> None:
+    rng = np.random.default_rng(0)
+    centers = 10 * rng.normal(size=(5, 6))
+    x = centers[rng.integers(5, size=400)] + rng.normal(size=(400, 6))
+    choice = choose_n_clusters(x, encoder="precomputed", random_state=0)
+    assert choice.n_clusters == 5
+    assert all(row["information"] is None for row in choice.curve)
+
+
+def row(k: int, stability: float, information: float | None) -> dict:
+    score = stability if information is None else stability * information
+    return {"n_clusters": k, "stability": stability, "agreement": stability,
+            "information": information, "score": score}  # fmt: skip
+
+
+def test_the_product_decides_and_its_neighbours_are_the_range() -> None:
+    curve = [row(2, 1.0, 0.2), row(4, 0.9, 0.5), row(6, 0.8, 0.57), row(8, 0.5, 0.6)]
+    choice = decide(curve)
+    assert (choice.n_clusters, choice.low, choice.high) == (6, 4, 6)
+    assert "80 %" in choice.reason and "4 to 6" in choice.reason
+
+
+def test_numbers_to_try_grow_and_end() -> None:
+    grid = numbers_to_try(250)
+    assert grid[:5] == [2, 3, 4, 5, 6] and grid[-1] <= 250
+    assert all(b > a for a, b in pairwise(grid))
+    assert numbers_to_try(1) == []
+
+
+def test_small_and_empty_input() -> None:
+    assert choose_n_clusters(["a cat", "the dog"], encoder="tfidf").n_clusters == 1
+    same = choose_n_clusters(["a cat"] * 50, encoder="tfidf")
+    assert same.n_clusters == 1 and "only 1 different" in same.reason
+    with pytest.raises(DataError, match="empty"):
+        choose_n_clusters(["", None])
+    with pytest.raises(UsageError, match="largest"):
+        choose_n_clusters(planted(3), encoder="tfidf", largest=0)
+
+
+def test_the_largest_number_is_kept() -> None:
+    choice = choose_n_clusters(planted(8), encoder="tfidf", largest=4, random_state=0)
+    assert max(r["n_clusters"] for r in choice.curve) == 4
