@@ -1,6 +1,19 @@
 """What a cluster is about: its words, a name and examples; never sees a model."""
 
-from coterie.description.cluster import Cluster, describe
-from coterie.description.words import tokens
+from coterie.description.cluster import Cluster
+from coterie.description.columns import guess_columns
+from coterie.description.cut import tokens
+from coterie.description.dates import Periods, parse_dates, sort_into_periods
+from coterie.description.describe import describe
+from coterie.description.neighbors import Neighbor
 
-__all__ = ["Cluster", "describe", "tokens"]
+__all__ = [
+    "Cluster",
+    "Neighbor",
+    "Periods",
+    "describe",
+    "guess_columns",
+    "parse_dates",
+    "sort_into_periods",
+    "tokens",
+]

@@ -1,21 +1,17 @@
-"""A described cluster, and how to get there from texts, labels and vectors."""
+"""A cluster as a person reads it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-import numpy as np
-
-from coterie._errors import UsageError
-from coterie._types import Floats, Ints
-from coterie.description.words import cluster_words, stem, terms
+from coterie.description.neighbors import Neighbor
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """One cluster as a person reads it.
+    """One cluster as a person reads it; what is not known is left empty.
 
     Attributes
     ----------
@@ -31,6 +27,18 @@ class Cluster:
         The most central texts, each once.
     topics : list of list of str
         Most probable words of each of its topics, from methods that find topics in clusters.
+    diverse : list of str
+        Texts that cover the cluster, each far from the others.
+    borderline : list of str
+        Texts with the smallest lead over another cluster.
+    near : list of Neighbor
+        The nearest clusters, nearest first.
+    over_time : list of (str, int)
+        Texts in each period; the same periods for all clusters.
+    by : dict of str to list of (str, int)
+        For each category column, its values and how many texts have them.
+    parent : int or None
+        Cluster of the next coarser level that holds this one.
     """
 
     id: int
@@ -40,92 +48,34 @@ class Cluster:
     words: list[tuple[str, float]]
     examples: list[str]
     topics: list[list[str]] = field(default_factory=list)
+    diverse: list[str] = field(default_factory=list)
+    borderline: list[str] = field(default_factory=list)
+    near: list[Neighbor] = field(default_factory=list)
+    over_time: list[tuple[str, int]] = field(default_factory=list)
+    by: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    parent: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; without topics where there are none."""
-        return {key: value for key, value in asdict(self).items() if key != "topics" or value}
+        """Plain values for JSON, without optional fields that are empty."""
+        always = [f.name for f in fields(self)][:6]
+        return {
+            key: value
+            for key, value in asdict(self).items()
+            if key in always or (value is not None and value != [] and value != {})
+        }
 
-
-def describe(
-    texts: Sequence[str],
-    labels: Sequence[int] | Ints,
-    vectors: Floats | None = None,
-    *,
-    n_words: int = 10,
-    n_examples: int = 5,
-    topics: Sequence[list[list[str]]] | None = None,
-) -> list[Cluster]:
-    """Describe every cluster by name, words and examples; the same input gives the same names.
-
-    Parameters
-    ----------
-    texts : sequence of str
-    labels : sequence of int
-        Clusters from 0; -1 marks texts without one.
-    vectors : ndarray of shape (n, d), optional
-        Central examples are those nearest to the mean of their cluster; without vectors, those
-        that hold most of the cluster's words.
-    n_words, n_examples : int
-        How many of each to keep.
-    topics : sequence of list of list of str, optional
-        Words of the topics of each cluster, as the attribute ``topics_`` of some methods.
-
-    Returns
-    -------
-    list of Cluster
-        In the order of their numbers.
-    """
-    codes = np.asarray(labels, dtype=np.int64)
-    if len(codes) != len(texts):
-        raise UsageError(f"{len(texts)} texts but {len(codes)} labels.")
-    k = int(codes.max()) + 1 if len(codes) else 0
-    words = cluster_words(texts, codes, k, n_words)
-    names = make_names(words)
-    placed = max(int((codes >= 0).sum()), 1)
-    out = []
-    for i in range(k):
-        rows = np.flatnonzero(codes == i)
-        central = _central(rows, texts, words[i], vectors)
-        chosen = list(dict.fromkeys(texts[row] for row in central))[:n_examples]
-        share = round(len(rows) / placed, 4)
-        inside = topics[i] if topics is not None else []
-        out.append(Cluster(i, names[i], len(rows), share, words[i], chosen, inside))
-    return out
-
-
-def make_names(words: Sequence[Sequence[tuple[str, float]]]) -> list[str]:
-    """A name of three terms per cluster, longer or numbered where two would be alike.
-
-    Examples
-    --------
-    >>> make_names([[("refund", 1.0), ("money", 0.5)], [("refund", 0.9), ("money", 0.4)], []])
-    ['Refund, money', 'Refund, money (2)', 'Cluster 2']
-    """
-    names: list[str] = []
-    for i, ranked in enumerate(words):
-        found = [term for term, _ in ranked]
-        name = ""
-        for length in range(min(3, len(found)), len(found) + 1):
-            name = ", ".join(found[:length])
-            name = name[:1].upper() + name[1:]
-            if name not in names:
-                break
-        name = name or f"Cluster {i}"
-        number, unique = 2, name
-        while unique in names:
-            unique, number = f"{name} ({number})", number + 1
-        names.append(unique)
-    return names
-
-
-def _central(
-    rows: Ints, texts: Sequence[str], words: Sequence[tuple[str, float]], vectors: Floats | None
-) -> Ints:
-    """The rows of a cluster, most central first."""
-    if vectors is not None:
-        members = vectors[rows]
-        distance = np.linalg.norm(members - members.mean(axis=0), axis=1)
-        return rows[np.argsort(distance, kind="stable")]
-    weight = {stem(term): value for term, value in words}
-    score = [sum(weight.get(stem(term), 0.0) for term in terms(texts[row])) for row in rows]
-    return rows[np.argsort(-np.asarray(score), kind="stable")]
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> Cluster:
+        """A cluster from what :meth:`to_dict` gave, also after a way through JSON."""
+        values = dict(saved)
+        for key in ("words", "over_time"):
+            if key in values:
+                values[key] = [(name, number) for name, number in values[key]]
+        if "near" in values:
+            values["near"] = [Neighbor(**near) for near in values["near"]]
+        if "by" in values:
+            values["by"] = {
+                column: [(name, number) for name, number in counts]
+                for column, counts in values["by"].items()
+            }
+        return cls(**values)

@@ -3,111 +3,211 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Sequence
-from itertools import pairwise
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from coterie._types import Ints
-from coterie.words import ENGLISH
+from coterie._types import Floats, Ints
+from coterie.description.cut import NO_BLANKS
+from coterie.description.terms import Group, Terms, weigh
 
-LONGEST = 2_000  # characters read of each text
-# A run of letters, digits and inner apostrophes; in scripts without blanks, one character.
-TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-NO_BLANKS = re.compile(
-    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f\U00020000-\U0002ffff]"
-)
+TAKES_OVER = 0.5  # a pair is shown for its words if so many of the texts with either have it
+GROWS = 0.8  # characters join a word of a script without blanks if so many of its texts have them
+FLOOR = 0.05  # words as frequent here as everywhere keep this, so that a lone cluster has some
+ALPHABET = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")  # a sign is less than a word
+LOOKED_AT = 150  # best terms of a cluster that are worth a closer look
 
 
-def tokens(text: str) -> list[str]:
-    """Lower-case words; Chinese, Japanese and Thai as pairs of neighbouring characters.
+@dataclass(frozen=True)
+class Term:
+    """A word or phrase of one cluster.
 
-    Examples
-    --------
-    >>> tokens("Where's my parcel?")
-    ["where's", 'my', 'parcel']
-    >>> tokens("退款申请")
-    ['退款', '款申', '申请']
+    Attributes
+    ----------
+    text : str
+        As shown, in lower case.
+    parts : tuple of int
+        Stems of its telling words.
+    form : tuple of int
+        Its words.
+    count : int
+        Texts of the cluster that hold it.
+    weight : float
+        Its share of the cluster's texts times the log of how much larger that share is than in
+        all texts.
     """
-    out: list[str] = []
-    for word in TOKEN.findall(text[:LONGEST].lower().replace("’", "'")):
-        if NO_BLANKS.search(word) and len(word) > 1:
-            out += [word[i : i + 2] for i in range(len(word) - 1)]
-        else:
-            out.append(word)
-    return out
+
+    text: str
+    parts: tuple[int, ...]
+    form: tuple[int, ...]
+    count: int
+    weight: float
 
 
-def terms(text: str) -> set[str]:
-    """Words and pairs of neighbouring words of a text that are worth showing."""
-    words = tokens(text)
-    single = {word for word in words if _telling(word)}
-    pairs = {f"{a} {b}" for a, b in pairwise(words) if _telling(a) and _telling(b)}
-    return single | pairs
+class ClusterTerms:
+    """Which terms each cluster holds, and how much they say.
 
-
-def cluster_words(
-    texts: Sequence[str], labels: Ints, n_clusters: int, n_words: int = 10
-) -> list[list[tuple[str, float]]]:
-    """The most telling terms of each cluster, best first.
-
-    A term weighs its share of the cluster's texts times the log of how much larger that share is
-    than in all texts. Inflected forms of a word and the parts of a chosen pair are shown once.
+    Parameters
+    ----------
+    terms : Terms
+    labels : ndarray of shape (n,)
+        -1 marks texts without a cluster; they do not count.
+    n_clusters : int
     """
-    counts: list[Counter[str]] = [Counter() for _ in range(n_clusters)]
-    for text, label in zip(texts, labels, strict=True):
-        if label >= 0:
-            counts[label].update(terms(text))
-    sizes = np.bincount(labels[labels >= 0], minlength=n_clusters)
-    total = sum(counts, Counter())
-    n = max(int(sizes.sum()), 1)
-    least = 2 if n > 50 else 1  # a word of a single text says little about a cluster
-    out = []
-    for count, size in zip(counts, sizes, strict=True):
-        weights = {
-            term: (c / size) * float(np.log1p((c / size) / (total[term] / n)))
-            for term, c in count.items()
-            if total[term] >= least
-        }
-        ranked = sorted(weights.items(), key=lambda item: (-item[1], item[0]))
-        out.append(_distinct(ranked, n_words))
-    return out
+
+    def __init__(self, terms: Terms, labels: Ints, n_clusters: int) -> None:
+        from scipy.sparse import csr_matrix
+
+        self.terms, self.n_clusters = terms, n_clusters
+        placed = np.flatnonzero(labels >= 0)
+        self.sizes = np.bincount(labels[placed], minlength=n_clusters)
+        self.n = max(len(placed), 1)
+        ones = np.ones(len(placed), dtype=np.float32)
+        shape = (n_clusters, terms.n)
+        self._members: Any = csr_matrix((ones, (labels[placed], placed)), shape=shape)
+        self._groups = {"1": terms.single, "2": terms.pairs, "3": terms.triples}
+        self._counts = {key: self._members @ g.presence for key, g in self._groups.items()}
+        for counts in self._counts.values():
+            counts.sort_indices()
+        self._best: dict[tuple[int, int], list[Term]] = {}
+        self._totals = {key: np.asarray(c.sum(axis=0))[0] for key, c in self._counts.items()}
+
+    def best(self, cluster: int, length: int = 1) -> list[Term]:
+        """The terms of ``length`` words of a cluster that say most, best first."""
+        known = self._best.get((cluster, length))
+        if known is not None:
+            return known
+        key = str(length)
+        group, counts = self._groups[key], self._counts[key]
+        inside = slice(counts.indptr[cluster], counts.indptr[cluster + 1])
+        term, count = counts.indices[inside], counts.data[inside]
+        keep = self._totals[key][term] >= self.terms.least
+        term, count = term[keep], count[keep]
+        share = count / max(int(self.sizes[cluster]), 1)
+        ratio = share / (self._totals[key][term] / self.n)
+        weight = share * np.maximum(np.log(ratio), FLOOR)
+        order = np.lexsort((term, -np.round(weight, 9)))[:LOOKED_AT]
+        found = [self._term(group, int(term[i]), int(count[i]), float(weight[i])) for i in order]
+        self._best[cluster, length] = found
+        return found
+
+    def _term(self, group: Group, i: int, count: int, weight: float) -> Term:
+        form, telling = group.forms[i], self.terms.telling[group.forms[i]]
+        parts = tuple(int(part) for part in group.parts[i][telling])
+        return Term(self.terms.text(form), parts, tuple(map(int, form)), count, weight)
+
+    def enough(self, cluster: int) -> int:
+        """Texts that must hold a phrase: two, if the cluster has more than one."""
+        return min(2, int(self.sizes[cluster]))
+
+    def shown(
+        self, cluster: int, count: int, text: str, texts: Sequence[str], others: Iterable[str]
+    ) -> str:
+        """How to show a term that ``count`` texts hold; empty if it is a piece of a word."""
+        if not NO_BLANKS.match(text):
+            return text
+        text = grow(text, texts)
+        piece = unicodedata.category(text[0]) == "Mn" or (len(text) < 3 and ALPHABET.match(text))
+        if piece or count < self.enough(cluster) or any(_overlap(text, o) for o in others):
+            return ""
+        return text
+
+    def frequent(self, cluster: int) -> tuple[Ints, Floats]:
+        """The stems that most of a cluster's texts hold, and the share of the texts that do."""
+        counts = self._counts["1"]
+        inside = slice(counts.indptr[cluster], counts.indptr[cluster + 1])
+        term, count = counts.indices[inside], counts.data[inside]
+        order = np.lexsort((term, -count))[:LOOKED_AT]
+        return term[order].astype(np.int64), count[order] / max(int(self.sizes[cluster]), 1)
+
+    def shares(self, cluster: int, stems: Ints) -> Floats:
+        """Share of a cluster's texts that hold each of the stems."""
+        counts = self._counts["1"]
+        inside = slice(counts.indptr[cluster], counts.indptr[cluster + 1])
+        term, count = counts.indices[inside], counts.data[inside]
+        if not len(term):
+            return np.zeros(len(stems))
+        place = np.minimum(np.searchsorted(term, stems), len(term) - 1)
+        share = np.where(term[place] == stems, count[place], 0) / max(int(self.sizes[cluster]), 1)
+        return np.asarray(share, dtype=np.float64)
+
+    def single(self, i: int) -> Ints:
+        """The most frequent form of a stem."""
+        form: Ints = self.terms.single.forms[i]
+        return form
+
+    def profile(self) -> Any:
+        """Share of each stem in each cluster, as a sparse matrix of unit rows."""
+        return weigh(self._counts["1"], self._totals["1"], self.n)
 
 
-def _distinct(ranked: list[tuple[str, float]], n_words: int) -> list[tuple[str, float]]:
-    """Drop terms that repeat a better one: other inflections, parts of pairs, pairs of parts."""
-    chosen: list[tuple[str, float]] = []
-    seen: set[str] = set()
-    for term, weight in ranked:
-        stems = {stem(word) for word in term.split()}
-        if stems & seen:
-            continue
-        chosen.append((term, round(weight, 4)))
-        seen |= stems
-        if len(chosen) == n_words:
+def top_words(
+    clusters: ClusterTerms, cluster: int, texts: Sequence[str], n_words: int = 10
+) -> list[tuple[str, float]]:
+    """The most telling words and pairs of a cluster, best first, each word in one of them only.
+
+    Parameters
+    ----------
+    clusters : ClusterTerms
+    cluster : int
+    texts : sequence of str
+        Those of the cluster, to find where words end in scripts without blanks.
+    n_words : int, default=10
+    """
+    seen: set[int] = set()
+    single = clusters.best(cluster)
+    often = {term.parts[0]: term.count for term in single}
+    pairs = [
+        pair
+        for pair in clusters.best(cluster, 2)
+        if pair.count >= clusters.enough(cluster)
+        and pair.count >= TAKES_OVER * max(often.get(part, pair.count) for part in pair.parts)
+    ]
+    out: dict[str, float] = {}
+    for term in single:
+        if len(out) >= n_words:
             break
-    return chosen
+        if set(term.parts) & seen:
+            continue
+        larger = [p for p in pairs if set(term.parts) < set(p.parts) and not set(p.parts) & seen]
+        taken = max(larger, key=lambda p: p.count, default=term)
+        seen |= set(taken.parts)
+        if text := clusters.shown(cluster, taken.count, taken.text, texts, out):
+            out[text] = taken.weight
+    ranked = sorted(out.items(), key=lambda item: (-item[1], item[0]))
+    return [(text, round(weight, 4)) for text, weight in ranked]
 
 
-def stem(word: str) -> str:
-    """A crude stem, enough to see that "refunds" and "refunded" are one word.
+def grow(gram: str, texts: Sequence[str], longest: int = 16) -> str:
+    """Lengthen characters of a script without blanks while most of their texts agree.
 
     Examples
     --------
-    >>> stem("refunds"), stem("refunded"), stem("refund"), stem("boxes"), stem("glass")
-    ('refund', 'refund', 'refund', 'box', 'glass')
+    >>> grow("ืนเ", ["ขอคืนเงิน", "คืนเงินช้า", "ยังไม่คืนเงิน"])
+    'คืนเงิน'
     """
-    word = word.split("'")[0]
-    for ending in ("ingly", "edly", "ing", "ied", "ies", "ed", "es", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
-            return word[: -len(ending)]
-    return word
+    if not NO_BLANKS.match(gram):
+        return gram
+    found = [text for text in texts if gram in text]
+    while len(gram) < longest and found:
+        around: dict[str, int] = {}
+        for text in found:
+            at = text.index(gram)
+            before, behind = text[at - 1 : at], text[at + len(gram) :][:1]
+            for longer in {before + gram, gram + behind} - {gram}:
+                if NO_BLANKS.match(longer) and NO_BLANKS.match(longer[-1]):
+                    around[longer] = around.get(longer, 0) + 1
+        best = max(sorted(around), key=lambda longer: around[longer], default="")
+        if len(found) < 2 or not best or around[best] < GROWS * len(found):
+            break
+        gram = best
+        found = [text for text in found if gram in text]
+    return gram
 
 
-def _telling(word: str) -> bool:
-    return (
-        word not in ENGLISH
-        and (len(word) > 1 or bool(NO_BLANKS.match(word)))
-        and (not word.isdigit())
-    )
+def _overlap(a: str, b: str) -> bool:
+    """Whether one holds a pair of characters of the other."""
+    return any(b[i : i + 2] in a for i in range(max(len(b) - 1, 1)))

@@ -1,0 +1,183 @@
+"""Nested levels over a clustering: few large clusters that hold many small ones.
+
+The clusters are merged, not the texts: each cluster counts as its mean with its size, and Ward's
+rule joins those whose union adds least to the spread. So every cluster of a finer level lies in
+exactly one of each coarser level, whatever the method that found the clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from coterie._errors import UsageError
+from coterie._types import Floats, Ints
+from coterie.blocks.linkage import MatrixSpace, chain, cut
+from coterie.description import Cluster, describe
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of a hierarchy.
+
+    Attributes
+    ----------
+    n_clusters : int
+    labels : ndarray of shape (n,)
+        Cluster of each text at this level, -1 where it has none. Empty if no labels were given.
+    of_given : ndarray of shape (k,)
+        For each cluster of the clustering that was given, its cluster at this level; -1 for
+        clusters without texts.
+    parents : list of int or None
+        For each cluster of this level, its cluster at the next coarser one; None at the coarsest.
+    sizes : list of int
+        Texts in each cluster.
+    """
+
+    n_clusters: int
+    labels: Ints
+    of_given: Ints
+    parents: list[int] | None
+    sizes: list[int]
+
+
+def nest(
+    vectors: Floats,
+    labels: Sequence[int] | Ints | None = None,
+    sizes: Sequence[int] | Ints | None = None,
+    *,
+    levels: Sequence[int] = (5, 20, 80),
+) -> list[Level]:
+    """Merge the clusters of a clustering into coarser ones, level by level.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n, d) or (k, d)
+        One row per text; or, with ``sizes``, one row per cluster: its mean.
+    labels : sequence of int, optional
+        Cluster of each text, -1 for none. May be left out if ``sizes`` are given.
+    sizes : sequence of int, optional
+        Texts in each cluster. If given, ``vectors`` are the means of the clusters.
+    levels : sequence of int, default=(5, 20, 80)
+        Clusters at each level, coarse to fine. A level of as many clusters as there are keeps the
+        clustering and its numbers; others are numbered by size, largest first.
+
+    Returns
+    -------
+    list of Level
+        Coarse to fine.
+
+    Examples
+    --------
+    >>> centers = np.array([[0.0], [1.0], [9.0], [10.0]])
+    >>> coarse, fine = nest(centers, sizes=[1, 1, 5, 5], levels=[2, 4])
+    >>> coarse.of_given.tolist(), coarse.sizes, fine.parents
+    ([1, 1, 0, 0], [10, 2], [1, 1, 0, 0])
+    """
+    x = np.asarray(vectors)
+    codes = np.zeros(0, dtype=np.int64) if labels is None else np.asarray(labels, dtype=np.int64)
+    centers, counts = _means(x, codes) if sizes is None else _given(x, codes, sizes)
+    used = np.flatnonzero(counts > 0)
+    wanted = _check_levels(levels, len(used))
+    space = MatrixSpace(_centered(centers[used]), counts[used].astype(np.float64), "ward")
+    merges = chain(space, len(used))
+    out: list[Level] = []
+    for n in wanted:
+        of_given = np.full(len(counts), -1, dtype=np.int64)
+        # The clustering itself keeps its numbers, unless empty clusters leave gaps in them.
+        same = n == len(used) == len(counts)
+        merged = cut(merges, n, len(used))
+        of_given[used] = np.arange(n) if same else _by_size(merged, counts[used])
+        placed = np.append(of_given, -1)[codes]
+        parents = _parents(out[-1].of_given, of_given, n) if out else None
+        totals = np.bincount(of_given[used], counts[used], n).astype(np.int64)
+        out.append(Level(n, placed, of_given, parents, totals.tolist()))
+    return out
+
+
+def describe_levels(
+    texts: Sequence[str], levels: Sequence[Level], vectors: Floats | None = None, **options: Any
+) -> list[list[Cluster]]:
+    """Describe the clusters of each level, with their parents.
+
+    Parameters
+    ----------
+    texts : sequence of str
+    levels : sequence of Level
+        From :func:`nest`, with labels.
+    vectors : ndarray of shape (n, d), optional
+    **options
+        Of :func:`coterie.describe`. Probabilities and topics belong to the given clusters: hand
+        them over only where the level is the clustering itself.
+
+    Returns
+    -------
+    list of list of Cluster
+        As the levels: coarse to fine.
+    """
+    return [
+        describe(texts, level.labels, vectors, parents=level.parents, **options) for level in levels
+    ]
+
+
+def _check_levels(levels: Sequence[int], k: int) -> list[int]:
+    wanted = [int(n) for n in levels]
+    said = ", ".join(map(str, wanted))
+    if not wanted or wanted[0] < 1 or wanted != list(levels):
+        raise UsageError(f"levels: [{said}] must be whole numbers from 1 on, such as 5,20,80.")
+    if any(a >= b for a, b in pairwise(wanted)):
+        raise UsageError(f"levels: {said} do not increase; name them coarse to fine, as 5,20,80.")
+    if wanted[-1] > k:
+        raise UsageError(
+            f"levels: {wanted[-1]} clusters asked for, but there are only {k} to merge; ask for "
+            f"at most {k} or make more clusters."
+        )
+    return wanted
+
+
+def _means(x: Floats, labels: Ints) -> tuple[Floats, Ints]:
+    """Mean and size of each cluster."""
+    if len(labels) != len(x):
+        raise UsageError(
+            f"nest: {len(x)} vectors but {len(labels)} labels; give one label for each vector, "
+            "or sizes if the vectors are means of clusters."
+        )
+    k = int(labels.max(initial=-1)) + 1
+    counts = np.bincount(labels[labels >= 0], minlength=k).astype(np.int64)
+    centers = np.zeros((k, x.shape[1] if x.ndim == 2 else 1))
+    for i in np.flatnonzero(counts):
+        centers[i] = x[labels == i].mean(axis=0, dtype=np.float64)
+    return centers, counts
+
+
+def _given(centers: Floats, labels: Ints, sizes: Sequence[int] | Ints) -> tuple[Floats, Ints]:
+    counts = np.asarray(sizes, dtype=np.int64)
+    if len(counts) != len(centers):
+        raise UsageError(f"sizes: {len(counts)} for {len(centers)} means; give one for each.")
+    if labels.max(initial=-1) >= len(counts):
+        raise UsageError(f"labels: cluster {labels.max()} has no mean; there are {len(counts)}.")
+    return centers, counts
+
+
+def _centered(centers: Floats) -> Floats:
+    """Around their mean: the merges are the same, and squares lose fewer digits."""
+    return np.asarray(centers - centers.mean(axis=0, keepdims=True), dtype=np.float32)
+
+
+def _by_size(labels: Ints, counts: Ints) -> Ints:
+    """Number clusters by their texts, largest first; among equals, the one that comes first."""
+    totals = np.bincount(labels, counts)
+    first = np.unique(labels, return_index=True)[1]
+    rank = np.empty(len(totals), dtype=np.int64)
+    rank[np.lexsort((first, -totals))] = np.arange(len(totals))
+    return np.asarray(rank[labels], dtype=np.int64)
+
+
+def _parents(coarse: Ints, fine: Ints, n: int) -> list[int]:
+    out = np.full(n, -1, dtype=np.int64)
+    out[fine[fine >= 0]] = coarse[fine >= 0]
+    return [int(i) for i in out]

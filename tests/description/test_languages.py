@@ -1,0 +1,73 @@
+"""Stop words of many languages, and which of them a corpus needs."""
+
+import pytest
+
+from coterie._errors import UsageError
+from coterie.description import describe
+from coterie.description.languages import check_language
+from coterie.description.terms import Terms
+from coterie.words import ENGLISH
+from coterie.words.stopwords import LANGUAGES, STOP_WORDS
+
+SAID = {
+    "en": "Where is my order and why has it not been sent to me yet?",
+    "de": "Wo ist meine Bestellung und warum wurde sie noch nicht an mich verschickt?",
+    "fr": "Où est ma commande et pourquoi ne m'a-t-elle pas encore été envoyée ?",
+    "es": "¿Dónde está mi pedido y por qué no me lo han enviado todavía?",
+    "it": "Dov'è il mio ordine e perché non mi è stato ancora spedito?",
+    "pt": "Onde está o meu pedido e por que ainda não foi enviado para mim?",
+    "nl": "Waar is mijn bestelling en waarom is die nog niet naar mij verstuurd?",
+    "sv": "Var är min beställning och varför har den inte skickats till mig än?",
+    "da": "Hvor er min ordre, og hvorfor er den ikke sendt til mig, når jeg har betalt?",
+    "no": "Hvor er pakken min, og hvorfor er den ikke sendt til meg? Jeg vil ha noe nå.",
+    "fi": "Missä minun tilaukseni on ja miksi sitä ei ole vielä lähetetty minulle?",
+    "pl": "Gdzie jest moje zamówienie i dlaczego nie zostało jeszcze do mnie wysłane?",
+    "cs": "Kde je moje objednávka a proč mi ještě nebyla odeslána, když jsem ji už zaplatil?",
+    "ru": "Где мой заказ и почему он мне ещё не отправлен?",
+    "tr": "Siparişim nerede ve neden bana henüz gönderilmedi, bu çok uzun bir süre değil mi?",
+    "uk": "Де моє замовлення і чому його ще не відправили до мене?",
+    "ar": "أين طلبي ولماذا لم يتم إرساله إلى الآن من المتجر؟",
+    "he": "איפה ההזמנה שלי ולמה היא עוד לא נשלחה אל הבית שלי?",
+    "hi": "मेरा ऑर्डर कहाँ है और यह अभी तक मुझे क्यों नहीं भेजा गया है?",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", SAID)
+def test_a_corpus_tells_its_language(code: str) -> None:
+    assert Terms([SAID[code]] * 5).languages == [code]
+
+
+def test_mixed_corpora_use_the_lists_of_all_their_languages() -> None:
+    mixed = [SAID["en"]] * 10 + [SAID["de"]] * 6 + [SAID["fr"]] * 4
+    assert Terms(mixed).languages == ["en", "de", "fr"]
+    assert Terms([SAID["en"]] * 97 + [SAID["de"]] * 3).languages == ["en"]  # not substantial
+
+
+def test_without_function_words_it_is_english() -> None:
+    assert Terms(["laptop charger", "phone case", ""]).languages == ["en"]
+    assert Terms([]).languages == ["en"]
+
+
+def test_no_stop_word_of_a_detected_language_is_shown() -> None:
+    texts = ["Die Rechnung ist falsch", "Ich habe die Rechnung nicht bekommen",
+             "Wo ist die Rechnung für meine Bestellung?"]  # fmt: skip
+    (cluster,) = describe(texts, [0, 0, 0])
+    shown = {word for term, _ in cluster.words for word in term.split()}
+    assert "rechnung" in shown and not shown & STOP_WORDS["de"]
+    assert cluster.name.startswith("Rechnung")
+
+
+def test_a_language_can_be_named_or_switched_off() -> None:
+    assert Terms(["und und"], "german").words == ["und"]
+    assert not Terms(["und"], "german").telling.any()
+    assert Terms(["und"], None).telling.all() and Terms(["und"], "en").telling.all()
+    with pytest.raises(UsageError, match="language: 'klingon' has no list"):
+        check_language("klingon")
+
+
+def test_lists_are_of_single_folded_words() -> None:
+    assert STOP_WORDS["en"] is ENGLISH
+    assert set(LANGUAGES.values()) == STOP_WORDS.keys() and len(STOP_WORDS) >= 15
+    for code, words in STOP_WORDS.items():
+        assert len(words) >= 60, code
+        assert all(word == word.lower() and " " not in word for word in words), code

@@ -1,0 +1,99 @@
+"""Names: unique, short, without repeats, the same in any order of rows."""
+
+import numpy as np
+import pytest
+
+from coterie import describe
+from coterie.description.names import LONGEST_NAME
+from coterie.words.stems import stem
+
+THEMES = {
+    "card": "my credit card was declined|credit card declined|declined credit card at a till",
+    "parcel": "parcel late|my parcel is late|parcel late again",
+    "pin": "I forgot my PIN|new PIN please|PIN code lost",
+    "bill": "the bill is too high|high bill again|wrong bill",
+    "password": "reset my password|how to reset my password|please reset my password",
+}
+
+
+def corpus() -> tuple[list[str], list[int]]:
+    texts, labels = [], []
+    for i, lines in enumerate(THEMES.values()):
+        for line in lines.split("|"):
+            texts.append(line)
+            labels.append(i)
+    return texts, labels
+
+
+def names(texts: list[str], labels: list[int]) -> list[str]:
+    return [cluster.name for cluster in describe(texts, labels)]
+
+
+def test_names_are_phrases_that_occur() -> None:
+    card, parcel, pin, bill, password = names(*corpus())
+    assert card.startswith("Credit Card")
+    assert parcel.startswith("Parcel Late")
+    assert pin.startswith("PIN")
+    assert "Bill" in bill
+    assert password.startswith("Reset my Password")
+
+
+def test_no_word_twice_in_a_name() -> None:
+    for name in names(*corpus()):
+        stems = [stem(word) for word in name.lower().replace(",", "").split()]
+        assert len(stems) == len(set(stems)), name
+
+
+def test_names_do_not_depend_on_the_order_of_rows() -> None:
+    texts, labels = corpus()
+    expected = describe(texts, labels)
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(len(texts))
+        assert describe([texts[i] for i in order], [labels[i] for i in order]) == expected
+
+
+def test_clusters_of_the_same_words_get_different_names() -> None:
+    same = ["late parcel", "late parcel", "late parcel"]
+    found = names(same * 3, [0] * 3 + [1] * 3 + [2] * 3)
+    assert len({name.casefold() for name in found}) == 3
+    assert found[0] == "Late Parcel" and found[2] == "Late Parcel (3)"
+
+
+def test_names_are_not_inside_each_other_where_words_allow() -> None:
+    texts = ["app"] * 5 + ["app crash", "app crash freeze", "crash freeze"]
+    first, second = names(texts, [0] * 5 + [1] * 3)
+    assert first == "App" and "app" not in second.casefold()
+
+
+def test_names_are_short_even_if_words_are_not() -> None:
+    long = "Donaudampfschifffahrtsgesellschaftskapitän"
+    texts = [f"{long} überweisungsrückläufer", f"{long} überweisungsrückläufer", "x" * 300]
+    assert all(0 < len(name) <= LONGEST_NAME for name in names(texts, [0, 0, 1]))
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [(["12 34"], "Cluster 0"), (["the of"], "Cluster 0"), ([""], "Cluster 0")],
+)
+def test_without_words_the_number_is_the_name(texts: list[str], expected: str) -> None:
+    assert names(texts, [0]) == [expected]
+
+
+def test_other_scripts() -> None:
+    texts = [
+        "我要退款",
+        "退款还没到",
+        "什么时候退款",
+        "أين طلبي",
+        "طلبي متأخر",
+        "Где мой заказ",
+        "Заказ опоздал",
+    ]
+    chinese, arabic, russian = names(texts, [0, 0, 0, 1, 1, 2, 2])
+    assert "退款" in chinese and "طلبي" in arabic and "Заказ" in russian
+
+
+def test_a_hostile_text_is_only_letters_in_a_name() -> None:
+    texts = ["<script>alert('x')</script>", "<img src=x onerror=alert(1)>", '"; DROP TABLE users']
+    for name in names(texts, [0, 0, 1]):
+        assert not set(name) & set("<>\"';=")

@@ -1,0 +1,146 @@
+"""Nested levels: nested indeed, by Ward's rule, numbered by size."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.cluster.hierarchy import fcluster, linkage
+
+from coterie._errors import UsageError
+from coterie.hierarchy import describe_levels, nest
+from coterie.metrics import nmi
+
+
+@pytest.fixture(scope="module")
+def data() -> tuple[np.ndarray, np.ndarray]:
+    """300 points in 30 clusters; ten of them have no cluster."""
+    rng = np.random.default_rng(0)
+    centers = rng.normal(size=(30, 6)) * 3
+    labels = np.concatenate([np.arange(30), rng.integers(0, 30, 270)])
+    x = centers[labels] + rng.normal(size=(300, 6)) * 0.1
+    labels[-10:] = -1
+    return x, labels
+
+
+def test_every_text_is_in_one_cluster_per_level_and_levels_are_nested(data) -> None:
+    x, labels = data
+    levels = nest(x, labels, levels=[3, 10, 30])
+    assert [level.n_clusters for level in levels] == [3, 10, 30]
+    for level in levels:
+        assert set(level.labels[:-10]) == set(range(level.n_clusters))
+        assert (level.labels[-10:] == -1).all()
+        assert level.sizes == np.bincount(level.labels[:-10]).tolist()
+        np.testing.assert_array_equal(level.labels[:-10], level.of_given[labels[:-10]])
+    assert levels[0].parents is None
+    for coarse, fine in pairwise(levels):
+        for text in range(290):
+            assert fine.parents[fine.labels[text]] == coarse.labels[text]
+
+
+def test_the_clustering_itself_keeps_its_numbers(data) -> None:
+    x, labels = data
+    finest = nest(x, labels, levels=[30])[0]
+    np.testing.assert_array_equal(finest.labels, labels)
+
+
+def test_coarser_levels_are_numbered_by_size(data) -> None:
+    for level in nest(*data, levels=[4, 12]):
+        assert level.sizes == sorted(level.sizes, reverse=True)
+
+
+def test_equals_ward_on_repeated_means(data) -> None:
+    x, labels = data
+    x, labels = x[:-10], labels[:-10]
+    means = np.array([x[labels == i].mean(axis=0) for i in range(30)])
+    tree = linkage(means[labels], "ward")  # each mean as often as it has texts
+    for level in nest(x, labels, levels=[3, 7, 15]):
+        expected = fcluster(tree, level.n_clusters, "maxclust")
+        assert nmi(expected, level.labels) == pytest.approx(1)
+
+
+def test_means_with_sizes_give_the_same(data) -> None:
+    x, labels = data
+    placed = labels >= 0
+    means = np.array([x[labels == i].mean(axis=0) for i in range(30)])
+    sizes = np.bincount(labels[placed])
+    for a, b in zip(
+        nest(x, labels, levels=[5, 20]), nest(means, labels, sizes, levels=[5, 20]), strict=True
+    ):
+        np.testing.assert_array_equal(a.labels, b.labels)
+        assert a.parents == b.parents
+    assert len(nest(means, sizes=sizes, levels=[5])[0].labels) == 0
+
+
+def test_sizes_count() -> None:
+    # The lone point joins the light neighbour, though the heavy one is as near.
+    centers = np.array([[0.0], [1.0], [2.0]])
+    (level,) = nest(centers, sizes=[100, 1, 10], levels=[2])
+    assert level.of_given.tolist() == [0, 1, 1]
+
+
+def test_the_order_of_rows_does_not_matter(data) -> None:
+    x, labels = data
+    order = np.random.default_rng(1).permutation(len(x))
+    for a, b in zip(
+        nest(x, labels, levels=[3, 11]), nest(x[order], labels[order], levels=[3, 11]), strict=True
+    ):
+        np.testing.assert_array_equal(a.labels[order], b.labels)
+
+
+def test_clusters_without_texts_are_in_no_level() -> None:
+    x = np.array([[0.0], [0.1], [5.0], [5.1], [9.0]])
+    coarse, fine = nest(x, [0, 0, 2, 2, 4], levels=[2, 3])
+    assert fine.of_given.tolist() == [0, -1, 1, -1, 2]
+    assert fine.sizes == [2, 2, 1] and coarse.sizes == [3, 2]
+    with pytest.raises(UsageError, match="only 3 to merge"):
+        nest(x, [0, 0, 2, 2, 4], levels=[4])
+
+
+@pytest.mark.parametrize(
+    ("levels", "message"),
+    [
+        ([20, 5], "20, 5 do not increase"),
+        ([5, 5], "do not increase"),
+        ([5, 31], "31 clusters asked for, but there are only 30"),
+        ([], "whole numbers"),
+        ([0, 5], "whole numbers"),
+        ([2.5], "whole numbers"),
+    ],
+)
+def test_levels_that_cannot_be_are_refused(data, levels, message) -> None:
+    with pytest.raises(UsageError, match=message):
+        nest(*data, levels=levels)
+
+
+def test_what_does_not_fit_is_refused(data) -> None:
+    x, labels = data
+    with pytest.raises(UsageError, match="300 vectors but 3 labels"):
+        nest(x, labels[:3], levels=[2])
+    with pytest.raises(UsageError, match="sizes: 2 for 300"):
+        nest(x, labels, [1, 2], levels=[2])
+    with pytest.raises(UsageError, match="cluster 29 has no mean"):
+        nest(x[:3], labels, [1, 1, 1], levels=[2])
+
+
+def test_one_cluster_is_a_level() -> None:
+    (level,) = nest(np.ones((4, 2)), [0, 0, 0, 0], levels=[1])
+    assert level.labels.tolist() == [0, 0, 0, 0] and level.parents is None
+
+
+def test_levels_are_described_with_parents() -> None:
+    texts = [
+        "late parcel",
+        "parcel delayed",
+        "lost parcel",
+        "card declined",
+        "card blocked",
+        "card",
+    ]
+    x = np.array([[0.0], [0.5], [1.0], [9.0], [9.5], [9.7]])
+    levels = nest(x, [0, 1, 2, 3, 4, 4], levels=[2, 5])
+    coarse, fine = describe_levels(texts, levels, x)
+    assert {c.name.split(",")[0].split()[-1] for c in coarse} == {"Parcel", "Card"}
+    assert all(c.parent is None for c in coarse)
+    assert [c.parent for c in fine] == levels[1].parents
+    for cluster in fine:
+        assert texts[[0, 1, 2, 3, 4][cluster.id]] in coarse[cluster.parent].examples
