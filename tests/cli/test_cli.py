@@ -74,7 +74,9 @@ def test_listing_methods_imports_nothing_heavy() -> None:
 
 def test_the_run_folder_is_complete(done: Path) -> None:
     names = {p.name for p in done.iterdir()}
-    assert names == {"assignments.csv", "clusters.json", "report.html", "model", "manifest.json"}
+    assert names == {
+        "assignments.csv", "clusters.json", "map.json", "report.html", "model", "manifest.json"
+    }  # fmt: skip
     manifest = json.loads((done / "manifest.json").read_text())
     assert manifest["status"] == "done"
     assert manifest["parameters"]["random_state"] == 0
@@ -199,9 +201,8 @@ def test_settings_reach_the_method(tickets: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["cluster", "FILE"], 2, "--clusters"),
-        (["cluster", "FILE", "-k", "three"], 2, "integer"),
-        (["cluster", "FILE", "-k", "0"], 2, "n_clusters"),
+        (["cluster", "FILE", "-k", "three"], 2, "whole number or auto"),
+        (["cluster", "FILE", "-k", "0"], 2, "--clusters"),
         (["cluster", "FILE", "-k", "3", "-m", "kmean"], 2, "Did you mean 'kmeans'"),
         (["cluster", "FILE", "-k", "3", "--set", "stepps=3"], 2, "stepps"),
         (["cluster", "FILE", "-k", "3", "--set", "steps"], 2, "KEY=VALUE"),
@@ -335,3 +336,19 @@ def test_topics_are_printed_saved_and_on_the_page(tickets: Path, tmp_path: Path)
     assert (out / "report.html").read_text() == page
     assert "\ntopics" not in run("cluster", str(tickets), "-k", "3", "--encoder", "tfidf", "-q",
                                "--out", str(tmp_path / "plain")).output  # fmt: skip
+
+
+def test_without_a_number_one_is_found_and_explained(tickets: Path, tmp_path: Path) -> None:
+    out = tmp_path / "o"
+    result = run(
+        "cluster", str(tickets), "--encoder", "tfidf", "--effort", "quick", "--out", str(out)
+    )
+    assert result.exit_code == 0, result.output
+    manifest = json.loads((out / "manifest.json").read_text())
+    choice = manifest["number_of_clusters"]
+    assert choice["n_clusters"] == manifest["parameters"]["n_clusters"] > 1
+    assert choice["low"] <= choice["n_clusters"] <= choice["high"]
+    assert choice["reason"] in manifest["summary"] and choice["reason"] in result.output
+    refused = run("cluster", str(tickets), "--method", "kmeans", "--effort", "quick", "-k", "3",
+                  "--out", str(tmp_path / "p"))  # fmt: skip
+    assert refused.exit_code == 2 and "--effort" in refused.output

@@ -114,6 +114,7 @@ def cluster(
     choice = _how_many(clusters, corpus.texts, given, quiet)
     model = _make(name, choice.n_clusters, preset, settings or [], given)
     folder = RunFolder(out or _default_out(file), name, model, corpus)
+    folder.choice = choice.to_dict() if choice.curve else None
     if folder.begin(resume=resume, overwrite=overwrite) == "done":
         say(f"{folder.path} holds this run already, finished.")
         return
@@ -173,7 +174,7 @@ def _bundled(file: str) -> str:
     """The word "sample" stands for the bundled messages, unless there is a file of that name."""
     from importlib import resources
 
-    if file != "sample" or Path(file).exists():
+    if file != "sample" or Path(file).is_file():
         return file
     return str(resources.files("coterie") / "sample" / "support.csv")
 

@@ -12,6 +12,9 @@ from coterie._errors import DataError
 
 def report(
     folder: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
+    no_texts: Annotated[
+        bool, typer.Option("--no-texts", help="Words and counts only: report-no-texts.html.")
+    ] = False,
 ) -> None:
     """Write report.html of a finished run anew, for instance with a newer coterie."""
     from coterie._files import read_json
@@ -23,7 +26,5 @@ def report(
     manifest = read_json(folder / "manifest.json")
     if manifest["status"] != "done":
         raise DataError(f"the run in {folder} is not finished ({manifest['status']}).")
-    saved = read_json(folder / "clusters.json")
-    clusters = [Cluster(**{**c, "words": [tuple(word) for word in c["words"]]}) for c in saved]
-    write_page(folder, manifest, clusters)
-    typer.echo(str(folder / "report.html"))
+    clusters = [Cluster.from_dict(saved) for saved in read_json(folder / "clusters.json")]
+    typer.echo(str(write_page(folder, manifest, clusters, texts=not no_texts)))

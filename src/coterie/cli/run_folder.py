@@ -16,8 +16,8 @@ from coterie._types import Floats
 from coterie._validation import check_device
 from coterie.base import TextClusterer
 from coterie.corpus import Corpus, write_rows
-from coterie.description import Cluster, describe
-from coterie.report import ReportData, write_report
+from coterie.description import Cluster, describe, guess_columns
+from coterie.report import read_run, without_texts, write_map, write_report
 
 BORDERLINE = 0.1  # a margin below this is a close call
 NO_CLUSTER = "(no text)"
@@ -29,6 +29,7 @@ class RunFolder:
     def __init__(self, path: Path, method: str, model: TextClusterer, corpus: Corpus) -> None:
         self.path, self.method, self.model, self.corpus = path, method, model, corpus
         self.summary: list[str] = []
+        self.choice: dict[str, Any] | None = None  # of the number of clusters, if it was found
         self.manifest: dict[str, Any] = {
             "status": "running",
             "started": _now(),
@@ -77,12 +78,14 @@ class RunFolder:
         """Write all results and mark the run as done."""
         model, corpus, path = self.model, self.corpus, self.path
         probabilities = model.probabilities_
-        topics = getattr(model, "topics_", None)  # only some methods find any
-        clusters = describe(corpus.texts, model.labels_, model.vectors_, topics=topics)
+        clusters = self._describe(probabilities)
         columns = assignment_columns(model.labels_, probabilities, [c.name for c in clusters])
         self.summary = _sentences(model, probabilities, clusters)
+        if self.choice is not None:
+            self.summary.append(self.choice["reason"])
         write_rows(path / "assignments.csv", corpus.table, columns)
         write_json(path / "clusters.json", [cluster.to_dict() for cluster in clusters])
+        write_map(path / "map.json", model.vectors_, model.labels_, model.seed_)
         model.save(path / "model", include_encoder=include_encoder)
         device = str(check_device(model.device))
         self.manifest |= {
@@ -94,11 +97,27 @@ class RunFolder:
             "hardware": hardware(device),
             "peak_memory": peak_memory(device),
             "summary": self.summary,
+            "number_of_clusters": self.choice,
         }
         write_page(path, self.manifest, clusters)
         self._write_manifest()
         shutil.rmtree(path / "checkpoint", ignore_errors=True)
         return clusters
+
+    def _describe(self, probabilities: Floats) -> list[Cluster]:
+        """Clusters with all that the table of the corpus tells about them."""
+        model, corpus = self.model, self.corpus
+        table = corpus.table
+        date, categories = guess_columns(table, corpus.text_column, corpus.id_column)
+        return describe(
+            corpus.texts,
+            model.labels_,
+            model.vectors_,
+            probabilities=probabilities,
+            dates=None if date is None else table.column(date),
+            columns={name: table.column(name) for name in categories},
+            topics=getattr(model, "topics_", None),  # only some methods find any
+        )
 
     def _earlier(self) -> dict[str, Any] | None:
         file = self.path / "manifest.json"
@@ -137,21 +156,14 @@ def assignment_columns(
     }
 
 
-def write_page(path: Path, manifest: dict[str, Any], clusters: list[Cluster]) -> None:
-    """Write ``report.html`` from what the other files of the folder hold."""
-    settings = {
-        "method": manifest["method"],
-        **{key: value for key, value in manifest["parameters"].items() if value is not None},
-        "texts (sha256)": manifest["data"]["sha256"],
-        "seconds": manifest["seconds"],
-        "guard": manifest["guard"],
-        "versions": manifest["versions"],
-        "hardware": manifest["hardware"],
-        "finished": manifest["finished"],
-    }
-    title = f"{manifest['data']['rows']:,} texts in {len(clusters)} clusters"
-    data = ReportData(title, manifest["summary"], clusters, manifest["data"]["notes"], settings)
-    write_report(path / "report.html", data)
+def write_page(
+    path: Path, manifest: dict[str, Any], clusters: list[Cluster], *, texts: bool = True
+) -> Path:
+    """Write the page from what the other files of the folder hold, with or without the texts."""
+    data = read_run(path, manifest, clusters)
+    file = path / ("report.html" if texts else "report-no-texts.html")
+    write_report(file, data if texts else without_texts(data))
+    return file
 
 
 def _sentences(model: TextClusterer, probabilities: Floats, clusters: list[Cluster]) -> list[str]:

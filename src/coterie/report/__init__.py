@@ -1,5 +1,17 @@
-"""The page that shows a clustering: one HTML file, no script, no network."""
+"""The page that shows a clustering: one HTML file, no network."""
 
-from coterie.report.html import ReportData, render, write_report
+from coterie.report.folder import read_run, write_map
+from coterie.report.html import ReportData, render, without_texts, write_report
+from coterie.report.points import Points
+from coterie.report.quality import Figure
 
-__all__ = ["ReportData", "render", "write_report"]
+__all__ = [
+    "Figure",
+    "Points",
+    "ReportData",
+    "read_run",
+    "render",
+    "without_texts",
+    "write_map",
+    "write_report",
+]

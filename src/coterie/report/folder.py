@@ -32,9 +32,7 @@ def write_map(path: Path, vectors: Floats, labels: Ints, seed: int) -> None:
     """Lay out the texts and write ``map.json``; rows count from zero."""
     rows = sample_rows(labels, seed)
     # Equal texts have equal vectors: each place is computed once, and they lie on one another.
-    distinct, first, back = np.unique(
-        vectors[rows], axis=0, return_index=True, return_inverse=True
-    )
+    distinct, first, back = np.unique(vectors[rows], axis=0, return_index=True, return_inverse=True)
     coordinates, layout = map_texts(distinct, labels[rows][first], seed)
     placed = labels >= 0
     value = silhouette(vectors[placed], labels[placed])
@@ -116,11 +114,14 @@ def _points(saved: dict[str, Any], columns: dict[str, list[str]], text_column: s
 
 
 def _added(columns: dict[str, list[str]], name: str) -> str:
-    """The name under which a result column was written, beside input columns of that name."""
-    found = name
-    while f"coterie_{found}" in columns:
-        found = f"coterie_{found}"
-    return found
+    """The name under which a result column was written: it stands behind the input's columns."""
+    return next(column for column in reversed(columns) if _bare(column) == name)
+
+
+def _bare(column: str) -> str:
+    while column.startswith("coterie_"):
+        column = column.removeprefix("coterie_")
+    return column
 
 
 def _numbers(values: Sequence[str]) -> Floats:
@@ -128,13 +129,14 @@ def _numbers(values: Sequence[str]) -> Floats:
 
 
 def _settings(manifest: dict[str, Any]) -> dict[str, Any]:
-    return {
+    shown = {
         "method": manifest["method"],
-        **{key: value for key, value in manifest["parameters"].items() if value is not None},
+        **manifest["parameters"],
         "texts (sha256)": manifest["data"]["sha256"],
         "seconds": manifest["seconds"],
-        "guard": manifest["guard"],
+        "what the guard saw": manifest["guard"],
         "versions": manifest["versions"],
         "hardware": manifest["hardware"],
         "finished": manifest["finished"],
     }
+    return {key: value for key, value in shown.items() if value is not None}

@@ -17,7 +17,8 @@ from typing import Any
 
 from coterie._files import write_text
 from coterie.description import Cluster
-from coterie.report.points import Points, pack, safe_json, shorten, visible
+from coterie.report.points import Points, pack, safe_json, visible
+from coterie.report.points import shorten as shorten  # cut texts are cut alike everywhere
 from coterie.report.quality import Figure
 
 # Outlines within a box from -6 to 6. Seven colours times six shapes tell 42 clusters apart, and
@@ -68,11 +69,8 @@ class ReportData:
 
 
 def without_texts(data: ReportData) -> ReportData:
-    """The same page with words and counts only: no text, no example, no column of the input."""
-    bare = []
-    for cluster in data.clusters:
-        kept = [name for name in ("examples", "diverse", "borderline") if hasattr(cluster, name)]
-        bare.append(replace(cluster, **{name: [] for name in kept}))
+    """The same page with words and counts only: no text, no example, no value of a single row."""
+    bare = [replace(c, examples=[], diverse=[], borderline=[]) for c in data.clusters]
     points = data.points and replace(data.points, texts=None, columns={})
     return replace(data, clusters=bare, points=points)
 
@@ -83,12 +81,12 @@ def render(data: ReportData) -> str:
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["short"] = lambda text: visible(shorten(text))
-    environment.filters["seen"] = lambda value: visible(str(value))
+    environment.filters["seen"] = _plain
     script, embedded = "", ""
     if data.points is not None:
         script = "\n" + _file("map.js") + _file("page.js")
-        names = [cluster.name for cluster in data.clusters]
-        embedded = safe_json({**pack(data.points, names), "shapes": SHAPES, "colors": COLORS})
+        packed = pack(data.points, data.clusters)
+        embedded = safe_json({**packed, "shapes": SHAPES, "colors": COLORS})
     template = environment.from_string(_file("template.html"))
     return template.render(
         data=data,
@@ -109,6 +107,13 @@ def write_report(path: str | Path, data: ReportData) -> None:
     write_text(Path(path), render(data))
 
 
+def _plain(value: Any) -> str:
+    """A value as readable text."""
+    if isinstance(value, dict):
+        return ", ".join(f"{_plain(key)} {_plain(inner)}" for key, inner in value.items())
+    return visible(str(value))
+
+
 def _file(name: str) -> str:
     return (resources.files("coterie") / "report" / name).read_text("utf-8")
 
@@ -122,7 +127,7 @@ def _periods(clusters: Sequence[Cluster]) -> list[tuple[str, int]]:
     """Texts of all clusters per period, in the order of time."""
     total: dict[str, int] = {}
     for cluster in clusters:
-        for period, count in getattr(cluster, "over_time", []):
+        for period, count in cluster.over_time:
             total[period] = total.get(period, 0) + count
     return sorted(total.items())
 
@@ -132,9 +137,8 @@ def _groups(data: ReportData) -> list[tuple[str, int, list[Cluster]]]:
     names = {parent.id: parent.name for parent in data.parents}
     inside: dict[int, list[Cluster]] = {}
     for cluster in data.clusters:
-        parent = getattr(cluster, "parent", None)
-        if parent is not None:
-            inside.setdefault(parent, []).append(cluster)
+        if cluster.parent is not None:
+            inside.setdefault(cluster.parent, []).append(cluster)
     groups = [
         (names.get(parent, f"Group {parent}"), sum(c.size for c in members), members)
         for parent, members in inside.items()

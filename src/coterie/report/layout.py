@@ -8,6 +8,7 @@ the map and never depend on it.
 
 from __future__ import annotations
 
+import warnings
 from importlib.util import find_spec
 
 import numpy as np
@@ -72,7 +73,8 @@ def map_texts(vectors: Floats, labels: Ints, seed: int) -> tuple[Ints, str]:
         Whole numbers from 0 to ``SIDE``. Both axes are filled; their units mean nothing.
     layout : {"umap", "discs"}
     """
-    if len(vectors) >= FEWEST and find_spec("umap") is not None:
+    varied = len(vectors) >= FEWEST and bool(np.ptp(vectors, axis=0).any())
+    if varied and find_spec("umap") is not None:
         reduced = _reduce(vectors, DIMENSIONS, seed)
         return whole_numbers(_umap(reduced, seed)), "umap"
     return whole_numbers(discs(vectors, labels, seed)), "discs"
@@ -91,7 +93,7 @@ def whole_numbers(coordinates: Floats) -> Ints:
     low, high = coordinates.min(axis=0), coordinates.max(axis=0)
     span = np.where(high > low, high - low, 1.0)
     share = np.where(high > low, (coordinates - low) / span, 0.5)
-    return np.rint(SIDE * share).astype(np.int64)
+    return np.asarray(np.rint(SIDE * share), dtype=np.int64)
 
 
 def discs(vectors: Floats, labels: Ints, seed: int) -> Floats:
@@ -140,6 +142,7 @@ def _push_apart(centers: Floats, radius: Floats) -> Floats:
 
 def _umap(vectors: Floats, seed: int) -> Floats:
     """UMAP of at most ``LAID_OUT`` texts; the others go to the mean of their nearest three."""
+    from sklearn.neighbors import NearestNeighbors
     from umap import UMAP
 
     n = len(vectors)
@@ -148,8 +151,15 @@ def _umap(vectors: Floats, seed: int) -> Floats:
         rng = numpy_generator(seed, "layout")
         chosen = np.sort(rng.choice(n, LAID_OUT, replace=False))
     start = _plane(vectors[chosen], seed)
+    k = min(NEIGHBORS, len(chosen) - 1)
+    # Exact neighbours of ten thousand texts take a second; UMAP's own search for them would
+    # first be compiled, for half a minute.
+    near = NearestNeighbors(n_neighbors=k, metric="cosine", algorithm="brute").fit(vectors[chosen])
+    distance, index = near.kneighbors(vectors[chosen])
     umap = UMAP(
-        n_neighbors=min(NEIGHBORS, len(chosen) - 1),
+        n_neighbors=k,
+        precomputed_knn=(index, distance.astype(np.float32), None),
+        force_approximation_algorithm=True,  # the neighbours above, also for few texts
         min_dist=0.15,  # room between points to hover over
         metric="cosine",
         init=(10 * start / max(float(np.abs(start).max()), 1e-12)).astype(np.float32),
@@ -157,7 +167,9 @@ def _umap(vectors: Floats, seed: int) -> Floats:
         random_state=derive_seed(seed, "umap") % 2**31,
         n_jobs=1,  # a seed makes UMAP use one thread; saying so avoids its warning
     )
-    placed = np.asarray(umap.fit_transform(vectors[chosen]), dtype=np.float64)
+    with warnings.catch_warnings():  # that it could not place new texts, which nobody asks for
+        warnings.filterwarnings("ignore", message="precomputed_knn")
+        placed = np.asarray(umap.fit_transform(vectors[chosen]), dtype=np.float64)
     placed = np.clip(placed, *np.quantile(placed, [0.001, 0.999], axis=0))  # no lone far islands
     out = np.empty((n, 2))
     out[chosen] = placed

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from coterie.description import Cluster
+
 LONGEST = 300  # characters of a text that the page holds
 KINDS = 40  # values a column may have to colour the map by it
 NAMED = 12  # values that get a colour of their own; the rest is "other"
@@ -86,8 +88,9 @@ def safe_json(value: Any) -> str:
     return text
 
 
-def pack(points: Points, names: Sequence[str]) -> dict[str, Any]:
-    """Plain values for the page's script: short keys, whole numbers, short texts."""
+def pack(points: Points, clusters: Sequence[Cluster]) -> dict[str, Any]:
+    """Plain values for the page's script; clusters of points as places in the list of clusters."""
+    place = {cluster.id: i for i, cluster in enumerate(clusters)}
     columns = []
     for name, values in points.columns.items():
         kinds, codes = encode_column(values)
@@ -97,11 +100,14 @@ def pack(points: Points, names: Sequence[str]) -> dict[str, Any]:
         "x": list(points.x),
         "y": list(points.y),
         "row": list(points.rows),
-        "cluster": list(points.clusters),
+        "cluster": [place[cluster] for cluster in points.clusters],
         "confidence": [round(100 * value) for value in points.confidence],
         "text": None if texts is None else [visible(shorten(text)) for text in texts],
         "columns": columns,
-        "names": [visible(name) for name in names],
+        "total": points.total,
+        "ids": [cluster.id for cluster in clusters],
+        "names": [visible(shorten(cluster.name)) for cluster in clusters],
+        "sizes": [cluster.size for cluster in clusters],
     }
 
 

@@ -60,7 +60,8 @@ def figures(
                f"{1 / k:.2f} would be a blind guess among {k}."),
         Figure("Close calls", close,
                "Texts whose best and second-best cluster are less than "
-               f"{BORDERLINE} apart in probability; they could as well be in the other one.", percent=True),
+               f"{BORDERLINE} apart in probability; they could as well be in the other one.",
+               percent=True),
         Figure("Evenness of sizes", size_entropy(labels[placed], k),
                "Entropy of the cluster sizes: 1 when all are equally large, near 0 when one "
                "cluster holds almost everything."),
@@ -126,9 +127,7 @@ def next_steps(clusters: Sequence[Cluster], quality: Sequence[Figure]) -> list[s
 
 def _nearest_pair(clusters: Sequence[Cluster]) -> list[str]:
     pairs = [
-        (near.similarity, cluster.name, near.name)
-        for cluster in clusters
-        for near in getattr(cluster, "near", [])
+        (near.similarity, cluster.name, near.name) for cluster in clusters for near in cluster.near
     ]
     if not pairs:
         return []

@@ -1,0 +1,308 @@
+
+/*
+ * The page around the map: legend, search, selection, download. Texts are data of strangers, so
+ * they enter the document as text nodes only.
+ */
+(function () {
+  const STEPS = 20; // shades of confidence
+  const LISTED = 100; // texts shown at once
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const get = (id) => document.getElementById(id);
+  const n = data.x.length;
+  const sampled = n < data.total;
+  let focus = null; // { kind, key, title, points }
+  let mode = "cluster"; // or "confidence", or the place of a column
+  let listed = 0;
+  let lowered = null; // texts as search sees them
+
+  function count(codes, kinds) {
+    const out = new Array(kinds).fill(0);
+    for (const code of codes) out[code]++;
+    return out;
+  }
+
+  function element(tag, text, parent, name) {
+    const made = document.createElement(tag);
+    if (text) made.textContent = text;
+    if (name) made.className = name;
+    if (parent) parent.append(made);
+    return made;
+  }
+
+  function marker(number) {
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    svg.setAttribute("class", "mark k" + (number % data.colors));
+    svg.setAttribute("viewBox", "-7 -7 14 14");
+    svg.setAttribute("aria-hidden", "true");
+    path.setAttribute("d", data.shapes[number % data.shapes.length]);
+    svg.append(path);
+    return svg;
+  }
+
+  const sure = (i) => (data.confidence[i] / 100).toFixed(2);
+  const nameOf = (i) => data.names[data.cluster[i]];
+  const texts = (number) => number.toLocaleString("en") + (number === 1 ? " text" : " texts");
+
+  const map = makeMap(get("canvas"), data, data.shapes, {
+    hover: showTip,
+    pick: (i) => (i < 0 ? setFocus(null) : chooseCluster(data.cluster[i])),
+    lasso: (points) => setFocus(points.length ? {
+      kind: "lasso", key: -1, title: texts(points.length) + " in the lasso", points,
+    } : null),
+    clear: () => setFocus(null),
+  });
+
+  /* Colours ------------------------------------------------------------------------------- */
+
+  function property(name) {
+    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  }
+
+  function mix(one, other, share) {
+    const channel = (hex, at) => parseInt(hex.slice(at, at + 2), 16);
+    const parts = [1, 3, 5].map((at) =>
+      Math.round(channel(one, at) * (1 - share) + channel(other, at) * share));
+    return "rgb(" + parts.join(",") + ")";
+  }
+
+  function ramp() { // from unsure to sure; orange and blue stay apart for every eye
+    const [low, middle, high] = [property("--c5"), property("--line"), property("--c0")];
+    return Array.from({ length: STEPS + 1 }, (_, i) => {
+      const share = (2 * i) / STEPS;
+      return share < 1 ? mix(low, middle, share) : mix(middle, high, share - 1);
+    });
+  }
+
+  function paint() {
+    const shape = new Uint8Array(n), color = new Uint8Array(n);
+    let colors = Array.from({ length: data.colors }, (_, i) => property("--c" + i));
+    const codes = mode === "cluster" ? data.cluster.map((c) => data.ids[c])
+      : mode === "confidence" ? null : data.columns[mode].codes;
+    if (codes === null) colors = ramp();
+    for (let i = 0; i < n; i++) {
+      shape[i] = codes ? codes[i] % data.shapes.length : 0;
+      color[i] = codes ? codes[i] % data.colors : Math.round(data.confidence[i] * STEPS / 100);
+    }
+    map.paint({ shape, color, colors }, { ink: property("--ink"), halo: property("--halo") });
+  }
+
+  /* Legend -------------------------------------------------------------------------------- */
+
+  function legend() {
+    const list = get("legend");
+    list.replaceChildren();
+    if (mode === "confidence") {
+      get("legend-title").textContent = "Confidence";
+      const box = element("li", "", list, "ramp");
+      element("i", "", box).style.background = "linear-gradient(90deg," + ramp().join(",") + ")";
+      const ends = element("b", "", box);
+      element("span", "0 unsure", ends);
+      element("span", "1 sure", ends);
+      return;
+    }
+    const clusters = mode === "cluster";
+    const column = clusters ? null : data.columns[mode];
+    get("legend-title").textContent = clusters ? "Clusters" : column.name;
+    const names = clusters ? data.names : column.values;
+    const sizes = clusters ? data.sizes : count(column.codes, names.length);
+    names.forEach((name, i) => {
+      const button = element("button", "", element("li", "", list));
+      button.type = "button";
+      button.append(marker(clusters ? data.ids[i] : i));
+      element("span", name, button);
+      element("small", sizes[i].toLocaleString("en"), button);
+      button.addEventListener("click", () => {
+        const kind = clusters ? "cluster" : "value";
+        if (focus && focus.kind === kind && focus.key === i) setFocus(null);
+        else if (clusters) chooseCluster(i);
+        else chooseValue(i);
+      });
+    });
+    pressed();
+  }
+
+  function pressed() {
+    const kind = mode === "cluster" ? "cluster" : "value";
+    get("legend").querySelectorAll("button").forEach((button, i) => {
+      const on = focus !== null && focus.kind === kind && focus.key === i;
+      button.setAttribute("aria-pressed", String(on));
+      if (on) { // scrolls the list, never the page
+        const list = get("legend"), top = button.offsetTop - list.offsetTop;
+        if (top < list.scrollTop || top > list.scrollTop + list.clientHeight - 40) {
+          list.scrollTop = top - list.clientHeight / 2;
+        }
+      }
+    });
+  }
+
+  function labels() {
+    const members = data.names.map(() => []);
+    data.cluster.forEach((c, i) => members[c].push(i));
+    const middle = (values) => values.sort((a, b) => a - b)[values.length >> 1];
+    const found = [];
+    members.forEach((points, c) => {
+      if (!points.length) return;
+      const name = data.names[c];
+      found.push({
+        id: c, size: points.length, text: name.length > 30 ? name.slice(0, 29) + "…" : name,
+        x: middle(points.map((i) => data.x[i])), y: middle(points.map((i) => data.y[i])),
+      });
+    });
+    map.label(found.sort((a, b) => b.size - a.size));
+  }
+
+  /* Focus: what is selected ------------------------------------------------------------------ */
+
+  const all = () => Array.from({ length: n }, (_, i) => i);
+
+  function chooseCluster(c) {
+    const points = all().filter((i) => data.cluster[i] === c);
+    points.sort((a, b) => data.confidence[b] - data.confidence[a] || a - b);
+    const part = points.length < data.sizes[c] ? ", " + points.length + " of them on this page" : "";
+    const title = texts(data.sizes[c]) + " in “" + data.names[c] + "”" + part + ", the surest first";
+    setFocus({ kind: "cluster", key: c, title, points });
+  }
+
+  function chooseValue(code) {
+    const column = data.columns[mode];
+    const points = all().filter((i) => column.codes[i] === code);
+    const title = texts(points.length) + " with " + column.name + " “" + column.values[code] + "”";
+    setFocus({ kind: "value", key: code, title, points });
+  }
+
+  function search() {
+    const wanted = get("search").value.trim().toLowerCase();
+    if (!wanted) return focus && focus.kind === "search" ? setFocus(null) : undefined;
+    lowered = lowered || data.text.map((text) => text.toLowerCase());
+    const points = all().filter((i) => lowered[i].includes(wanted));
+    const where = sampled ? " on this page" : "";
+    const verb = points.length === 1 ? " contains “" : " contain “";
+    const title = texts(points.length) + where + verb + wanted + "”";
+    setFocus({ kind: "search", key: -1, title, points });
+  }
+
+  function setFocus(next) {
+    focus = next;
+    const cluster = next && next.kind === "cluster" ? next.key : -1;
+    let active = null;
+    if (next) {
+      active = new Uint8Array(n);
+      for (const i of next.points) active[i] = 1;
+    }
+    if (get("search") && !(next && next.kind === "search")) get("search").value = "";
+    map.focus(active, cluster);
+    pressed();
+    document.querySelectorAll(".chosen").forEach((old) => old.classList.remove("chosen"));
+    const article = cluster < 0 ? null : get("cluster-" + data.ids[cluster]);
+    if (article) {
+      article.classList.add("chosen");
+      document.querySelectorAll(".overview tbody tr")[cluster].classList.add("chosen");
+    }
+    get("focus").hidden = next === null;
+    get("focus-link").hidden = article === null;
+    if (article) get("focus-link").href = "#" + article.id;
+    get("found").replaceChildren();
+    listed = 0;
+    if (next) {
+      get("focus-title").textContent = next.title;
+      get("download").disabled = !next.points.length;
+      list();
+    }
+  }
+
+  function list() {
+    for (const i of focus.points.slice(listed, listed + LISTED)) {
+      const item = element("li", "", get("found"));
+      element("bdi", data.text ? data.text[i] : "Row " + data.row[i], item);
+      element("small", nameOf(i) + " · confidence " + sure(i) + " · row " + data.row[i], item);
+      item.addEventListener("mouseenter", () => map.mark(i));
+      item.addEventListener("mouseleave", () => map.mark(-1));
+    }
+    listed += LISTED;
+    get("more").hidden = listed >= focus.points.length;
+  }
+
+  function showTip(i, x, y) {
+    const tip = get("tip");
+    tip.hidden = i < 0;
+    if (i < 0) return;
+    tip.replaceChildren();
+    element("bdi", data.text ? data.text[i] : "Row " + data.row[i], tip);
+    element("small", nameOf(i) + " · confidence " + sure(i), tip);
+    for (const column of data.columns) {
+      element("small", column.name + ": " + column.values[column.codes[i]], tip);
+    }
+    const left = x + 16 + tip.offsetWidth > innerWidth ? x - 16 - tip.offsetWidth : x + 16;
+    const top = y + 16 + tip.offsetHeight > innerHeight ? y - 16 - tip.offsetHeight : y + 16;
+    tip.style.left = Math.max(4, left) + "px";
+    tip.style.top = Math.max(4, top) + "px";
+  }
+
+  /* Download ---------------------------------------------------------------------------------- */
+
+  function cell(value) {
+    const text = String(value);
+    const safe = /^[=+\-@\t\r]/.test(text) ? "'" + text : text; // no formulas in spreadsheets
+    return '"' + safe.replace(/"/g, '""') + '"';
+  }
+
+  function download() {
+    const head = ["row", "cluster", "name", "confidence", ...data.columns.map((c) => c.name)];
+    const lines = [data.text ? [...head, "text"] : head];
+    for (const i of focus.points) {
+      const line = [data.row[i], data.ids[data.cluster[i]], nameOf(i), sure(i)];
+      for (const column of data.columns) line.push(column.values[column.codes[i]]);
+      lines.push(data.text ? [...line, data.text[i]] : line);
+    }
+    const content = "\ufeff" + lines.map((line) => line.map(cell).join(",") + "\r\n").join("");
+    const link = element("a");
+    link.href = URL.createObjectURL(new Blob([content], { type: "text/csv" }));
+    link.download = "selected-texts.csv";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  /* Wiring -------------------------------------------------------------------------------------- */
+
+  const choices = [["cluster", "cluster"], ["confidence", "confidence"]];
+  data.columns.forEach((column, i) => choices.push([String(i), column.name]));
+  for (const [value, name] of choices) element("option", name, get("color")).value = value;
+  get("color").addEventListener("change", () => {
+    const value = get("color").value;
+    mode = /^\d+$/.test(value) ? Number(value) : value;
+    if (focus && focus.kind === "value") setFocus(null);
+    paint();
+    legend();
+  });
+  let pause = 0;
+  if (get("search")) {
+    get("search").addEventListener("input", () => {
+      clearTimeout(pause);
+      pause = setTimeout(search, 120);
+    });
+  }
+  get("zoom-in").addEventListener("click", () => map.zoom(1.5));
+  get("zoom-out").addEventListener("click", () => map.zoom(1 / 1.5));
+  get("reset").addEventListener("click", () => map.reset());
+  get("clear").addEventListener("click", () => setFocus(null));
+  get("more").addEventListener("click", list);
+  get("download").addEventListener("click", download);
+  get("lasso").addEventListener("click", () => {
+    const on = get("lasso").getAttribute("aria-pressed") !== "true";
+    get("lasso").setAttribute("aria-pressed", String(on));
+    map.lasso(on);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && focus) setFocus(null);
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { paint(); legend(); });
+  matchMedia("print").addEventListener("change", () => { // paper is white, also in dark rooms
+    paint();
+    map.draw(); // at once: the printer does not wait for the next frame
+  });
+  document.querySelectorAll(".needs-script").forEach((part) => { part.hidden = false; });
+  paint();
+  legend();
+  labels();
+})();

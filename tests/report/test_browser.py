@@ -1,0 +1,304 @@
+"""The page in a real browser: it works, it is quiet, and texts of strangers stay texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coterie.description import Cluster
+from coterie.report import Points, ReportData, without_texts, write_report
+
+HOSTILE = [
+    "</script><script>window.hacked = 1</script>",
+    '<img src=x onerror="window.hacked = 2">',
+    "${window.hacked = 3} `${window.hacked = 3}` {{ 7 * 7 }}",
+    "javascript:window.hacked=4 <a href='javascript:window.hacked=4'>click</a>",
+    "null \x00 byte, \x1b[31mred\x1b[0m, \u202eesrever, line\u2028separator\u2029end",
+    "=HYPERLINK(\"http://example.invalid\") <!-- <script> ]]> \\u003c",
+    "x" * 1_000_000,
+    "'\"><svg onload=window.hacked=5><iframe src=http://example.invalid>",
+]  # fmt: skip
+# Five points: one in each corner and one in the middle, where no other is near.
+X, Y = [0, 10_000, 0, 10_000, 5_000], [0, 0, 10_000, 10_000, 5_000]
+TEXTS = ["north west refund", "north east parcel", "south west refund", "south east", "dead centre"]
+PAD = 28  # pixels between the outermost points and the edge
+
+
+def clusters(names: list[str]) -> list[Cluster]:
+    return [Cluster(i, name, 3 - i, 0.5, [("word", 1.0)], ["an example"])
+            for i, name in enumerate(names)]  # fmt: skip
+
+
+def data(texts: list[str] | None = None, names: list[str] | None = None) -> ReportData:
+    points = Points(
+        X, Y, rows=[1, 2, 3, 4, 5], clusters=[0, 1, 0, 1, 0], texts=texts or TEXTS, total=5,
+        confidence=[0.9, 0.8, 0.7, 0.6, 0.5],
+        columns={"channel": ["mail", "mail", "chat", "chat", "mail"]},
+    )  # fmt: skip
+    return ReportData("5 texts", ["One."], clusters(names or ["Money", "Post"]), points=points)
+
+
+def corner(page: Any, x: float, y: float) -> tuple[float, float]:
+    """Where a point of the map is in the window, by the rule of the map: edges less the pad."""
+    box = page.box("#canvas")
+    across = PAD + x / 10_000 * (box["width"] - 2 * PAD)
+    down = PAD + y / 10_000 * (box["height"] - 2 * PAD)
+    return box["x"] + across, box["y"] + down
+
+
+@pytest.fixture
+def opened(visit: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
+    def make(report: ReportData, **more: Any) -> Any:
+        write_report(tmp_path / "page.html", report)
+        page = visit(tmp_path / "page.html", **more)
+        page.eval("document.getElementById('map').scrollIntoView()")
+        return page
+
+    return make
+
+
+def check_quiet(page: Any) -> None:
+    assert page.troubles() == []
+    assert all(url.startswith(("file://", "blob:")) for url in page.requests())
+    assert sum(url.startswith("file://") for url in page.requests()) == 1
+
+
+@pytest.mark.parametrize("i", range(5))
+def test_hover_shows_the_text_of_the_point(opened: Callable[..., Any], i: int) -> None:
+    page = opened(data())
+    assert page.eval("document.getElementById('tip').hidden")
+    page.mouse("Moved", *corner(page, X[i], Y[i]))
+    tip = page.text("#tip")
+    assert TEXTS[i] in tip
+    assert ["Money", "Post"][i % 2] in tip
+    assert f"confidence 0.{9 - i}0" in tip
+    page.mouse("Moved", *corner(page, 2_500, 1_000))  # nothing there
+    assert page.eval("document.getElementById('tip').hidden")
+    check_quiet(page)
+
+
+def found(page: Any) -> list[str]:
+    return list(page.eval("[...document.querySelectorAll('#found bdi')].map(x => x.textContent)"))
+
+
+def test_a_click_selects_the_cluster(opened: Callable[..., Any]) -> None:
+    page = opened(data())
+    page.click(*corner(page, X[1], Y[1]))
+    pressed = "[...document.querySelectorAll('#legend [aria-pressed=true] span')]"
+    assert page.eval(f"{pressed}.map(x => x.textContent)") == ["Post"]
+    assert found(page) == ["north east parcel", "south east"]  # the surest first
+    chosen = page.eval("[...document.querySelectorAll('article.chosen')].map(x => x.id)")
+    assert chosen == ["cluster-1"]
+    assert page.eval("document.getElementById('focus-link').getAttribute('href')") == "#cluster-1"
+    page.click(*corner(page, 2_500, 1_000))  # beside all points: nothing is selected
+    assert page.eval("document.getElementById('focus').hidden")
+    assert page.eval("document.querySelectorAll('.chosen').length") == 0
+    check_quiet(page)
+
+
+def test_search_finds(opened: Callable[..., Any]) -> None:
+    page = opened(data())
+    page.eval("document.getElementById('search').focus()")
+    page.write("REFUND")
+    assert found(page) == ["north west refund", "south west refund"]
+    assert page.text("#focus-title") == "2 texts contain “refund”"
+    page.write(" and nothing")
+    assert found(page) == [] and page.text("#focus-title").startswith("0 texts")
+    page.key("Escape")
+    assert page.eval("document.getElementById('focus').hidden")
+    check_quiet(page)
+
+
+def test_the_lasso_catches_what_is_inside(opened: Callable[..., Any]) -> None:
+    page = opened(data())
+    page.eval("document.getElementById('lasso').click()")
+    around = [(-200, -200), (3_000, -200), (3_000, 9_990 + 300), (-200, 10_290), (-200, -200)]
+    path = [corner(page, x, y) for x, y in around]
+    page.mouse("Pressed", *path[0], button="left", clickCount=1)
+    for spot in path[1:]:
+        page.mouse("Moved", *spot, button="left", buttons=1)
+    page.mouse("Released", *path[-1], button="left", clickCount=1)
+    page.settle()
+    assert found(page) == ["north west refund", "south west refund"]
+    check_quiet(page)
+
+
+def test_the_keyboard_reaches_everything(opened: Callable[..., Any]) -> None:
+    page = opened(data())
+    page.eval("document.getElementById('canvas').focus()")
+    page.key("+")
+    assert "dead centre" in page.text("#tip")  # the point in the middle of the map is read out
+    page.key("Enter")
+    assert page.text("#focus-title").startswith("3 texts in “Money”")
+    for _ in range(30):
+        page.call("Input.dispatchKeyEvent", type="keyDown", key="ArrowRight")
+        page.call("Input.dispatchKeyEvent", type="keyDown", key="ArrowDown")
+    page.settle()
+    assert "south east" in page.text("#tip")
+    page.key("Escape")
+    assert page.eval("document.getElementById('focus').hidden")
+    page.key("0")
+    assert "dead centre" in page.text("#tip")
+    walked = []
+    for _ in range(2):
+        page.key("Tab")
+        walked.append(page.eval("document.activeElement.querySelector('span').textContent"))
+    assert walked == ["Money", "Post"]
+    page.key("Enter")
+    assert found(page) == ["north east parcel", "south east"]
+    check_quiet(page)
+
+
+def test_the_wheel_zooms_only_a_map_in_use(opened: Callable[..., Any]) -> None:
+    page = opened(data())
+    middle = corner(page, 5_000, 5_000)
+    before = page.eval("scrollY")
+    page.eval("document.getElementById('canvas').focus()")
+    page.mouse("Wheel", *middle, deltaX=0, deltaY=-800)
+    page.settle()
+    assert page.eval("scrollY") == before
+    page.mouse("Moved", *corner(page, 0, 0))
+    assert page.eval("document.getElementById('tip').hidden")  # the corner has moved out of sight
+    check_quiet(page)
+
+
+def test_colours_by_column_and_by_confidence(opened: Callable[..., Any]) -> None:
+    page = opened(data())
+    choose = (
+        "(v => { const s = document.getElementById('color'); s.value = v;"
+        "s.dispatchEvent(new Event('change')); })"
+    )
+    assert page.eval("[...document.getElementById('color').options].map(o => o.text)") == [
+        "cluster", "confidence", "channel",
+    ]  # fmt: skip
+    page.eval(f"{choose}('0')")
+    assert page.text("#legend-title") == "channel"
+    assert page.eval("[...document.querySelectorAll('#legend button')].map(b => b.innerText)") == [
+        "mail\n3", "chat\n2",
+    ]  # fmt: skip
+    page.eval("document.querySelectorAll('#legend button')[1].click()")
+    assert found(page) == ["south west refund", "south east"]
+    page.eval(f"{choose}('confidence')")
+    assert "unsure" in page.text("#legend")
+    assert page.eval("document.getElementById('focus').hidden")
+    check_quiet(page)
+
+
+def test_the_download_holds_the_selection(opened: Callable[..., Any]) -> None:
+    page = opened(data([*HOSTILE[:1], "a", HOSTILE[5], "b", 'said "hi"']))
+    page.eval(
+        "URL.createObjectURL = blob => { window.saved = blob.text(); return 'blob:none'; };"
+        "HTMLAnchorElement.prototype.click = function () { window.asked = this.download; };"
+        "document.querySelectorAll('#legend button')[0].click();"
+        "document.getElementById('download').click()"
+    )
+    assert page.eval("window.asked") == "selected-texts.csv"
+    lines = page.eval("window.saved").removeprefix("\ufeff").split("\r\n")
+    assert lines[0] == '"row","cluster","name","confidence","channel","text"'
+    assert lines[1].endswith(f'"1","0","Money","0.90","mail","{HOSTILE[0]}"')
+    assert '"\'=HYPERLINK(""http://example.invalid"")' in lines[2]  # no formula
+    assert lines[3].endswith('"said ""hi"""') and lines[4:] == [""]
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_hostile_texts_are_inert(visit: Callable[..., Any], tmp_path: Path, script: bool) -> None:
+    n = len(HOSTILE)
+    points = Points(
+        list(range(n)), [0] * n, rows=list(range(1, n + 1)), clusters=[0] * n, texts=HOSTILE,
+        confidence=[0.5] * n, total=n, columns={HOSTILE[1]: [HOSTILE[0], HOSTILE[7]] * (n // 2)},
+    )  # fmt: skip
+    cluster = Cluster(0, HOSTILE[0], n, 1.0, [(HOSTILE[1], 1.0)], HOSTILE, [[HOSTILE[2]]])
+    report = ReportData(HOSTILE[0], HOSTILE, [cluster], HOSTILE, {HOSTILE[1]: HOSTILE[0]},
+                        next_steps=HOSTILE, points=points)  # fmt: skip
+    write_report(tmp_path / "page.html", replace(report))
+    page = visit(tmp_path / "page.html", script=script)
+    if script:
+        page.eval("document.querySelector('#legend button').click()")
+        page.settle()
+        shown = found(page)
+        assert shown[:4] == HOSTILE[:4]
+        assert shown[4] == "null ␀ byte, ␛[31mred␛[0m, �esrever, line�separator�end"
+        assert len(shown[6]) < 400
+        page.click(*corner(page, 0, 5_000))
+    else:
+        page.call("Emulation.setScriptExecutionDisabled", value=False)  # to be able to ask
+    assert page.eval("typeof window.hacked") == "undefined"
+    assert page.eval("document.querySelectorAll('img, iframe, svg[onload]').length") == 0
+    assert page.eval("document.scripts.length") == 2
+    assert page.eval("[...document.links].every(a => a.hash && a.protocol === 'file:')")
+    assert page.eval("document.documentElement.scrollWidth <= innerWidth")
+    check_quiet(page)
+
+
+def test_without_script_the_tables_are_there(visit: Callable[..., Any], tmp_path: Path) -> None:
+    write_report(tmp_path / "page.html", data())
+    page = visit(tmp_path / "page.html", script=False)
+    page.call("Emulation.setScriptExecutionDisabled", value=False)
+    assert page.eval("document.getElementById('map').hidden")
+    assert "Money" in page.text(".overview") and "an example" in page.text("article")
+    assert "need JavaScript" in page.text("noscript")
+
+
+def test_the_page_without_texts(opened: Callable[..., Any]) -> None:
+    page = opened(without_texts(data()))
+    content = page.eval("document.documentElement.outerHTML")
+    assert not any(text in content for text in [*TEXTS, "an example", "mail", "chat"])
+    page.mouse("Moved", *corner(page, X[0], Y[0]))
+    assert "Row 1" in page.text("#tip") and "Money" in page.text("#tip")
+    page.click(*corner(page, X[1], Y[1]))
+    assert found(page) == ["Row 2", "Row 4"]
+    assert page.eval("document.getElementById('search')") is None
+    check_quiet(page)
+
+
+@pytest.mark.parametrize("size", [{"width": 1400, "height": 1000},
+                                  {"width": 400, "height": 850, "phone": True}])  # fmt: skip
+@pytest.mark.parametrize("dark", [True, False])
+def test_it_fits_the_window_and_has_contrast(
+    opened: Callable[..., Any], size: dict[str, Any], dark: bool
+) -> None:
+    page = opened(data(names=["A name that is rather long, " * 3, "n" * 200]), dark=dark, **size)
+    assert page.eval("document.documentElement.scrollWidth <= innerWidth")
+    colors = page.eval("(s => [s.color, s.backgroundColor])(getComputedStyle(document.body))")
+    ink, paper = (sum(int(part) for part in c.strip("rgb()").split(",")) for c in colors)
+    assert ink - paper > 500 if dark else paper - ink > 500
+    check_quiet(page)
+
+
+def test_twenty_thousand_points_are_drawn(opened: Callable[..., Any]) -> None:
+    n = 20_000
+    points = Points(
+        [(i * 7919) % 10_001 for i in range(n)], [(i * 104_729) % 10_001 for i in range(n)],
+        rows=list(range(1, n + 1)), clusters=[i % 2 for i in range(n)], confidence=[0.5] * n,
+        texts=[f"text {i}" for i in range(n)], total=100_000,
+    )  # fmt: skip
+    report = replace(data(), points=points)
+    page = opened(report)
+    assert "Map of 20,000 of 100,000 texts" in page.text("#map-title")
+    assert "random choice" in page.text("#map .hint")
+    page.eval("document.getElementById('search').focus()")
+    page.write("text 1234")
+    assert len(found(page)) == 11 and "on this page" in page.text("#focus-title")
+    check_quiet(page)
+
+
+def test_paper_is_white_and_without_buttons(opened: Callable[..., Any]) -> None:
+    page = opened(data(), dark=True)
+    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    page.call("Emulation.setEmulatedMedia", media="print", features=dark)
+    page.settle()
+    assert page.eval("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    for part in (".tools", "nav", "#keys"):
+        assert page.eval(f"document.querySelector('{part}').offsetHeight") == 0
+    # The map is painted anew: the mark in the corner has the colour of the light page.
+    pixel = page.eval(
+        f"[...document.getElementById('canvas').getContext('2d').getImageData({PAD}, {PAD}, 1, 1)"
+        ".data.slice(0, 3)]"
+    )
+    assert pixel == pytest.approx([0x00, 0x72, 0xB2], abs=2)
+    assert page.call("Page.printToPDF")["data"]
+    check_quiet(page)

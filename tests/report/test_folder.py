@@ -1,0 +1,196 @@
+"""From the files of a run to the page, and from the points to the script."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coterie.corpus.write import write_rows
+from coterie.description import Cluster, Neighbor
+from coterie.report import Figure, Points, ReportData, read_run, render, without_texts, write_map
+from coterie.report.points import EMPTY, OTHER, encode_column, safe_json, visible
+from coterie.report.quality import figures, guard_sentence, next_steps
+
+NASTY = "</script><!-- & \u2028 \u2029 \x00 \ud800"
+
+
+def signs(agreement: float) -> dict[str, Any]:
+    return {"clusters_used": 2, "size_entropy": 1.0, "neighbor_agreement": agreement,
+            "word_information": None}  # fmt: skip
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> tuple[Path, dict[str, Any], list[Cluster]]:
+    """Six texts in two clusters and one without, beside columns whose names are also ours."""
+    import pyarrow as pa
+
+    table = pa.table({
+        "id": [f"T{i}" for i in range(7)],
+        "body": [*(f"refund {i}" for i in ("one", "two", "three")), "post one", "post two",
+                 NASTY[:-1], ""],
+        "name": ["Ann", "Bob", "Ann", "Bob", "Ann", "Bob", "Ann"],
+        "cluster": ["x", "y", "z", "u", "v", "w", "t"],
+    })  # fmt: skip
+    labels = np.array([0, 0, 0, 1, 1, 1, -1])
+    added = {
+        "cluster": labels.tolist(), "name": ["Refund"] * 3 + ["Post"] * 3 + ["(no text)"],
+        "confidence": [0.9, 0.8, 0.7, 0.6, 0.5, 0.55, 0.0], "runner_up": [1, 1, 1, 0, 0, 0, None],
+        "margin": [0.8, 0.6, 0.4, 0.2, 0.0, 0.1, 0.0],
+    }  # fmt: skip
+    write_rows(tmp_path / "assignments.csv", table, added)
+    vectors = np.array([[1, 0], [1, 0.1], [0.9, 0], [0, 1], [0.1, 1], [0, 0.9], [0, 0]])
+    write_map(tmp_path / "map.json", vectors, labels, seed=0)
+    manifest = {
+        "method": "kmeans", "parameters": {"n_clusters": 2, "normalize": None},
+        "data": {"rows": 7, "text_column": "body", "sha256": "abc", "notes": ["A note."]},
+        "summary": ["One."], "guard": None, "seconds": {"fit": 1.0}, "versions": {},
+        "hardware": {}, "finished": "today",
+    }  # fmt: skip
+    clusters = [Cluster(0, "Refund", 3, 0.5, [("refund", 1.0)], ["refund one"]),
+                Cluster(1, "Post", 3, 0.5, [("post", 1.0)], ["post one"])]  # fmt: skip
+    return tmp_path, manifest, clusters
+
+
+def test_points_belong_to_their_rows(run: tuple[Path, dict[str, Any], list[Cluster]]) -> None:
+    points = read_run(*run).points
+    assert points is not None
+    assert points.rows == [1, 2, 3, 4, 5, 6] and points.total == 6
+    assert points.clusters == [0, 0, 0, 1, 1, 1]
+    assert points.confidence == [0.9, 0.8, 0.7, 0.6, 0.5, 0.55]
+    assert points.texts is not None and points.texts[4] == "post two"
+    assert dict(points.columns) == {"name": ["Ann", "Bob", "Ann", "Bob", "Ann", "Bob"]}
+
+
+def test_figures_are_those_of_the_table(run: tuple[Path, dict[str, Any], list[Cluster]]) -> None:
+    shown = {figure.name: figure.value for figure in read_run(*run).quality}
+    assert shown["Mean confidence"] == f"{(0.9 + 0.8 + 0.7 + 0.6 + 0.5 + 0.55) / 6:.2f}"
+    assert shown["Close calls"] == "17 %"  # one of six is below 0.1
+    assert shown["Evenness of sizes"] == "1.00"
+    assert float(shown["Silhouette"]) > 0.8
+
+
+def test_a_run_without_a_map_has_a_page(run: tuple[Path, dict[str, Any], list[Cluster]]) -> None:
+    (run[0] / "map.json").unlink()
+    page = render(read_run(*run))
+    assert "<script" not in page and "Refund" in page and "Close calls" in page
+    (run[0] / "assignments.csv").unlink()
+    assert "Refund" in render(read_run(*run))
+
+
+def test_the_page_without_texts_holds_none(run: tuple[Path, dict[str, Any], list[Cluster]]) -> None:
+    data = read_run(*run)
+    whole, bare = render(data), render(without_texts(data))
+    for private in ("refund two", "post two", "refund one", "Ann", "Bob"):
+        assert private in whole and private not in bare
+    assert "Refund" in bare and '"row":[1,2,3,4,5,6]' in bare
+
+
+def test_the_embedded_data_reads_back() -> None:
+    points = Points([0, 1], [2, 3], [1, 2], [5, 4], [0.123, 1.0], [NASTY, "b" * 1000], total=2)
+    clusters = [Cluster(4, "a", 1, 0.5, [], []), Cluster(5, NASTY, 1, 0.5, [], [])]
+    page = render(ReportData("t", [], clusters, points=points))
+    embedded = re.search(r'<script type="application/json" id="data">(.*?)</script>', page)
+    assert embedded is not None and not re.search("[<>&\u2028\u2029]", embedded[1])
+    found = json.loads(embedded[1])
+    assert found["x"] == [0, 1] and found["y"] == [2, 3] and found["row"] == [1, 2]
+    assert found["cluster"] == [1, 0] and found["ids"] == [4, 5]  # places, then numbers
+    assert found["confidence"] == [12, 100]
+    assert found["text"][0] == visible(NASTY) and len(found["text"][1]) <= 302
+    page.encode("utf-8")  # half a character would not be writable
+
+
+def test_the_policy_allows_our_script_and_nothing_else() -> None:
+    import base64
+    import hashlib
+
+    points = Points([0], [0], [1], [0], [1.0], ["<script>alert(1)</script>"], total=1)
+    page = render(ReportData("t", [], [Cluster(0, "a", 1, 1.0, [], [])], points=points))
+    script = re.search(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert script is not None
+    digest = base64.b64encode(hashlib.sha256(script[1].encode()).digest()).decode()
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="(.*?)"', page)
+    assert policy is not None and f"script-src 'sha256-{digest}'" in policy[1]
+    assert policy[1].startswith("default-src 'none'") and "eval" not in policy[1]
+    assert "innerHTML" not in page and "document.write" not in page
+    assert page.count("<script") == 2
+
+
+@pytest.mark.parametrize("code", [*range(0x20), *range(0x7F, 0xA0), 0x202E, 0x2028, 0x2066, 0xD800])
+def test_no_acting_character_survives(code: int) -> None:
+    shown = visible(f"a{chr(code)}b")
+    assert len(shown) == 3 and chr(code) not in shown
+    assert shown.isprintable()
+    assert json.loads(safe_json(shown)) == shown
+
+
+def test_rare_values_share_one_colour() -> None:
+    values = [f"v{i:02}" for i in range(30) for _ in range(40 - i)] + [""] * 500
+    kinds, codes = encode_column(values)
+    assert kinds == [EMPTY, *(f"v{i:02}" for i in range(10)), OTHER]
+    for value, code in zip(values, codes, strict=True):
+        assert kinds[code] == (value or EMPTY) or (kinds[code] == OTHER and value > "v09")
+
+
+def test_the_guard_is_told() -> None:
+    labels, sure = np.array([0, 1, 1, -1]), np.array([0.5, 0.5, 0.5, 0.0])
+    guard = {"fired": False, "reason": "", "start": signs(0.5), "final": signs(0.7),
+             "agreement": 0.75}  # fmt: skip
+    shown = {f.name: f for f in figures(labels, sure, sure, guard=guard)}
+    assert shown["Neighbour agreement"].value == "0.70"
+    assert "0.50 before" in shown["Neighbour agreement"].meaning
+    assert shown["Change by training"].value == "0.25"
+    assert "no harm" in guard_sentence(guard)
+    fired = {**guard, "fired": True, "final": None, "agreement": None}
+    shown = {f.name: f for f in figures(labels, sure, sure, guard=fired)}
+    assert shown["Neighbour agreement"].value == "0.50" and "Change by training" not in shown
+    assert guard_sentence(fired) == guard_sentence(None) == ""
+
+
+def test_advice_fits_the_result() -> None:
+    close = [Figure("Close calls", 0.25, "", percent=True)]
+    even = [Cluster(i, f"c{i}", 50, 0.25, [], []) for i in range(4)]
+    assert not any("--clusters" in step for step in next_steps(even, []))
+    assert any("25 % of the texts are close calls" in step for step in next_steps(even, close))
+    skewed = [Cluster(0, "Big", 97, 0.97, [], []), Cluster(1, "Small", 3, 0.03, [], [])]
+    steps = " ".join(next_steps(skewed, []))
+    assert "“Big” holds 97 %" in steps and "1 cluster has fewer than 5 texts" in steps
+    assert next_steps([], []) == []
+
+
+def test_all_fields_of_a_cluster_are_shown() -> None:
+    near = Neighbor(1, "Post <b>", 0.8, more=["refund"], less=["parcel"])
+    full = Cluster(
+        id=0, name="Refund", size=4, share=1.0, words=[("refund", 1.0)], examples=["central"],
+        diverse=["far <i>"], borderline=["close <u>"], near=[near], parent=3,
+        over_time=[("2026-01", 1), ("2026-02", 3)], by={"channel <s>": [("mail", 3), ("", 1)]},
+    )  # fmt: skip
+    parent = Cluster(3, "All money", 4, 1.0, [], [])
+    page = render(ReportData("t", [], [full], parents=[parent]))
+    for part in ("far &lt;i&gt;", "close &lt;u&gt;", "Post &lt;b&gt;", "differs by", "2026-01",
+                 "channel &lt;s&gt;", "75&nbsp;%", "(empty)", "All money",
+                 "2026-02: 3"):  # fmt: skip
+        assert part in page, part
+    bare = render(without_texts(ReportData("t", [], [full])))
+    assert not any(part in bare for part in ("central", "far &lt;i", "close &lt;u"))
+    heights = [float(h) for h in re.findall(r'<rect [^>]*height="([\d.]+)"', page)]
+    assert heights == [pytest.approx(32 / 3, abs=0.01), 32] * 2  # of all clusters, and of this one
+
+
+def test_the_command_makes_both_pages(run: tuple[Path, dict[str, Any], list[Cluster]]) -> None:
+    from typer.testing import CliRunner
+
+    from coterie.cli import app
+
+    folder, manifest, clusters = run
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "status": "done"}))
+    (folder / "clusters.json").write_text(json.dumps([c.to_dict() for c in clusters]))
+    for options, name in (([], "report.html"), (["--no-texts"], "report-no-texts.html")):
+        result = CliRunner().invoke(app, ["report", str(folder), *options])
+        assert result.exit_code == 0, result.output
+        assert name in result.output.replace("\n", "")
+        page = (folder / name).read_text("utf-8")
+        assert ("refund two" in page) is (name == "report.html")
+        assert "Refund" in page
