@@ -7,7 +7,7 @@ import pytest
 
 from coterie import choose_n_clusters
 from coterie._errors import DataError, UsageError
-from coterie.choose import decide, numbers_to_try
+from coterie.choose import confirmed, decide, numbers_to_try
 
 
 def planted(k: int, n: int = 600, seed: int = 0) -> list[str]:
@@ -71,3 +71,14 @@ def test_small_and_empty_input() -> None:
 def test_the_largest_number_is_kept() -> None:
     choice = choose_n_clusters(planted(8), encoder="tfidf", largest=4, random_state=0)
     assert max(r["n_clusters"] for r in choice.curve) == 4
+
+
+@pytest.mark.parametrize("k", [2, 10, 60])
+def test_confirmed_is_the_adjusted_mutual_information(k: int) -> None:
+    from coterie.metrics import ami
+
+    rng = np.random.default_rng(k)
+    a = rng.integers(k, size=1500)
+    for share in (0.0, 0.3, 1.0):
+        b = np.where(rng.random(1500) < share, rng.integers(k, size=1500), a)
+        assert confirmed(a, b, 0) == pytest.approx(ami(a, b), abs=0.03)

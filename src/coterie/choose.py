@@ -23,11 +23,11 @@ from coterie._validation import check_integer
 from coterie.blocks.kmeans import KMeans, nearest
 from coterie.corpus import texts_from
 from coterie.encoders import DEFAULT, BagOfWords, MixedEncoder, load_encoder
-from coterie.metrics import accuracy, ami
+from coterie.metrics import accuracy, contingency
 from coterie.words import word_information, word_presence
 
 SAMPLE = 3_000  # texts looked at
-SPLITS = 3  # pairs of halves
+SPLITS = 2  # pairs of halves
 LARGEST = 250  # clusters
 FEWEST = 5  # texts per cluster
 NEARLY = 0.97  # of the best score
@@ -169,6 +169,24 @@ def _prepare(X: Any, encoder: Any, seed: int) -> tuple[Floats, list[str] | None]
     return found.encode(items)[rows], texts
 
 
+def confirmed(a: Ints, b: Ints, seed: int) -> float:
+    """Mutual information of two clusterings over their mean entropy, both less chance.
+
+    What :func:`coterie.metrics.ami` computes exactly, in seconds for hundreds of clusters, is here
+    taken from one shuffle, in milliseconds.
+    """
+    chance = _mutual(a, numpy_generator(seed, "confirmed").permutation(b))
+    most = (_mutual(a, a) + _mutual(b, b)) / 2  # the information of a clustering on itself
+    return (_mutual(a, b) - chance) / (most - chance) if most > chance else 0.0
+
+
+def _mutual(a: Ints, b: Ints) -> float:
+    joint = contingency(a, b) / len(a)
+    some = joint > 0
+    product = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+    return float((joint[some] * np.log(joint[some] / product[some])).sum())
+
+
 def _look(vectors: Floats, presence: Any, k: int, seed: int) -> dict[str, Any]:
     """What speaks for ``k`` clusters."""
     x = torch.from_numpy(vectors)
@@ -181,7 +199,7 @@ def _look(vectors: Floats, presence: Any, k: int, seed: int) -> dict[str, Any]:
             found = KMeans(n_clusters=k, seed=start, n_init=1)(x[torch.from_numpy(half)])
             labels.append(nearest(x, torch.from_numpy(found.centers))[0].numpy())
         shares.append(accuracy(labels[0], labels[1]))
-        agreements.append(ami(labels[0], labels[1]))
+        agreements.append(confirmed(labels[0], labels[1], seed))
         if presence is not None:
             told += [word_information(presence, part, seed) for part in labels]
     share, agreement = float(np.mean(shares)), float(np.mean(agreements))

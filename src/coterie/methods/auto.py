@@ -3,14 +3,13 @@
 No single pipeline wins everywhere: k-means suits even clusters, linkage many clusters of all sizes,
 UMAP news stories, and a view of the words helps where the encoder does not know them. Which one
 fits is decided without labels, by word information (``words/information.py``): how much the
-clusters say about the words of their texts.
+clusters say about words of their texts that the clustering has not seen.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import logging
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -18,6 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
 from coterie._validation import check_device, check_fields
 from coterie.base import TextClusterer, kmeans_rule
@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 Effort = Literal["quick", "standard", "best"]
 WORD_WEIGHT = 0.5  # length of the words beside the meaning
 LARGEST = {"quick": 0, "standard": 25_000, "best": 60_000}  # texts for linkage and UMAP
+RATED = 5_000  # texts on which the ways are compared
+LSA = 200  # dimensions of the words
 SMOOTH = 50_000  # texts for neighbour means, which compare all with all
 SENTENCES = {
     "k-means": "k-means on the encoder's vectors",
@@ -63,9 +65,10 @@ class Auto(TextClusterer):
     -----
     The candidates are those that did well in the papers' tables or in our own: the encoder alone,
     means of 20 neighbours taken twice, the encoder beside an LSA of the words at half or full
-    length, average linkage on cosine, UMAP to 5 dimensions. New texts go to the cluster of the
-    nearest training text. Where the texts have too few frequent words to judge by, k-means is
-    taken. Nothing is trained. Deviations: none, there is no paper.
+    length, average linkage on cosine, UMAP to 5 dimensions. They are compared on at most 5,000
+    texts, each seeing one half of the words and judged by the other. New texts go to the cluster
+    of the nearest training text. Where the texts have too few frequent words to judge by, k-means
+    is taken. Nothing is trained. Deviations: none, there is no paper.
 
     Examples
     --------
@@ -94,22 +97,16 @@ class Auto(TextClusterer):
         self._presence = None if texts is None else word_presence(texts)
 
     def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
-        rated: dict[str, float] = {}
-        best: tuple[float, str, Ints] = (-np.inf, "", np.empty(0, dtype=np.int64))
-        for name, labels in self._candidates(vectors, weights, seed):
-            if len(np.unique(labels)) < self.n_clusters:
-                continue  # texts that only their words tell apart
-            value = 0.0
-            if self._presence is not None:
-                value = word_information(self._presence, labels, seed)
-            rated[name] = round(value, 5)
-            log.info("%s: word information %.4f", SENTENCES[name], value)
-            if value > best[0]:
-                best = (value, name, labels)
-        self.choice_: dict[str, Any] = {"chosen": best[1] or "k-means", "information": rated}
-        if not rated:
-            return kmeans_rule(self, vectors, weights, seed)
-        return NeighborRule(vectors, best[2])
+        meaning, words = self._views(vectors)
+        rated = self._rate(meaning, seed)
+        order = sorted(rated, key=lambda name: -rated[name])
+        for name in [*order, "k-means"]:
+            labels = self._cluster(name, meaning, words, (weights, seed))
+            if len(np.unique(labels)) == self.n_clusters:
+                self.choice_: dict[str, Any] = {"chosen": name, "information": rated}
+                return NeighborRule(vectors, labels)
+        self.choice_ = {"chosen": "k-means", "information": rated}
+        return kmeans_rule(self, vectors, weights, seed)  # only their words tell the texts apart
 
     def after_fit(self, net: nn.Module | None, order: Ints) -> None:
         del self._encoder, self._presence
@@ -120,51 +117,84 @@ class Auto(TextClusterer):
             return [f"Clustered by {SENTENCES[chosen]}: too few words to compare ways."]
         return [
             f"Of {len(rated)} ways to cluster these texts, {SENTENCES[chosen]} says most about "
-            f"their words ({rated[chosen]:.3f} nats; the least {min(rated.values()):.3f})."
+            f"words it has not seen ({rated[chosen]:.3f} nats; the least "
+            f"{min(rated.values()):.3f})."
         ]
 
-    def _candidates(
-        self, vectors: Floats, weights: Floats, seed: int
-    ) -> Iterator[tuple[str, Ints]]:
-        """Names and labels, one after the other, so that only one is in work."""
-        n = len(vectors)
-        meaning, mixed = self._views(vectors)
+    def _rate(self, meaning: Floats, seed: int) -> dict[str, float]:
+        """Word information of each way to cluster, on words that it has not seen.
 
-        def by_kmeans(x: Floats) -> Ints:
-            rule = kmeans_rule(self, np.ascontiguousarray(x), weights, seed)
-            return np.asarray(rule.logits(x).argmax(axis=1), dtype=np.int64)
+        The words are cut into two halves; a way sees one and is judged by the other, and the other
+        way round. Otherwise ways that look at words more would win for that alone.
+        """
+        n, rng = len(meaning), numpy_generator(seed, "rate")
+        rows = np.sort(rng.permutation(n)[:RATED])
+        if self._presence is None or len(rows) < 3 * self.n_clusters:
+            return {}
+        presence = self._presence[rows]
+        columns = rng.permutation(presence.shape[1])
+        halves = columns[::2], columns[1::2]
+        told: dict[str, list[float]] = {}
+        for seen, judge in (halves, halves[::-1]):
+            words = _lsa(presence[:, seen], seed)
+            for name in self._ways(n):
+                once = np.ones(len(rows), dtype=np.float32), seed
+                labels = self._cluster(name, meaning[rows], words, once)
+                told.setdefault(name, []).append(word_information(presence[:, judge], labels, seed))
+        rated = {name: round(float(np.mean(values)), 5) for name, values in told.items()}
+        for name, value in rated.items():
+            log.info("%s: word information %.4f", SENTENCES[name], value)
+        return rated
 
-        yield "k-means", by_kmeans(meaning)
-        if self._presence is None or n < 3 * self.n_clusters:
-            return
-        ways: dict[str, tuple[bool, Callable[[], Ints]]] = {
-            "smooth": (self.effort != "quick", lambda: by_kmeans(self._smooth(meaning))),
-            "words": (True, lambda: by_kmeans(self._smooth(mixed(0.5)))),
-            "more words": (self.effort != "quick", lambda: by_kmeans(self._smooth(mixed(1.0)))),
-            "average": (
-                n <= LARGEST[self.effort],
-                lambda: agglomerate(mixed(0.5), self.n_clusters, "average", weights),
-            ),
-            "umap": (
-                n <= LARGEST[self.effort] and importlib.util.find_spec("umap") is not None,
-                lambda: by_kmeans(_umap(mixed(0.5), seed)),
-            ),
-        }
-        for name, (wanted, way) in ways.items():
-            if wanted and (n <= SMOOTH or name in ("average", "umap")):
-                yield name, way()
+    def _ways(self, n: int) -> list[str]:
+        """Names of what is worth trying on so many texts."""
+        quick, large = self.effort == "quick", n > LARGEST[self.effort]
+        out = ["k-means"]
+        if n <= SMOOTH:
+            out += ["words"] if quick else ["smooth", "words", "more words"]
+        if not large:
+            out += ["average"] + ["umap"] * (importlib.util.find_spec("umap") is not None)
+        return out
 
-    def _views(self, vectors: Floats) -> tuple[Floats, Callable[[float], Floats]]:
-        """The encoder's part, and both with the words at a given length."""
+    def _cluster(self, name: str, meaning: Floats, words: Floats, more: tuple[Floats, int]) -> Ints:
+        """Labels by the way of that name."""
+        weights, seed = more
+        if name == "average":
+            return agglomerate(_beside(meaning, 0.5, words), self.n_clusters, "average", weights)
+        x = meaning
+        if name == "umap":
+            x = _umap(_beside(meaning, 0.5, words), seed)
+        elif name != "k-means":
+            weight = {"smooth": 0.0, "words": 0.5, "more words": 1.0}[name]
+            x = self._smooth(_beside(meaning, weight, words))
+        rule = kmeans_rule(self, np.ascontiguousarray(x), weights, seed)
+        return np.asarray(rule.logits(x).argmax(axis=1), dtype=np.int64)
+
+    def _views(self, vectors: Floats) -> tuple[Floats, Floats]:
+        """The encoder's part and that of the words, each of unit length."""
         if not isinstance(self._encoder, MixedEncoder):
-            return vectors, lambda weight: vectors
+            return vectors, np.empty((len(vectors), 0), dtype=np.float32)
         width = self._encoder.meaning.dim
-        meaning, words = vectors[:, :width], vectors[:, width:] / WORD_WEIGHT
-        return meaning, lambda weight: np.hstack([meaning, weight * words])
+        return np.ascontiguousarray(vectors[:, :width]), vectors[:, width:] / WORD_WEIGHT
 
     def _smooth(self, vectors: Floats) -> Floats:
         x = torch.from_numpy(np.ascontiguousarray(vectors)).to(check_device(self.device))
         return neighbor_mean(x).cpu().numpy()
+
+
+def _beside(meaning: Floats, weight: float, words: Floats) -> Floats:
+    return np.hstack([meaning, weight * words]).astype(np.float32) if weight else meaning
+
+
+def _lsa(presence: Any, seed: int) -> Floats:
+    """Unit vectors of texts by which words they have, rare ones counting more."""
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfTransformer
+    from sklearn.preprocessing import normalize
+
+    weighted = TfidfTransformer().fit_transform(presence)
+    rank = min(LSA, min(presence.shape) - 1)
+    return np.asarray(normalize(TruncatedSVD(rank, random_state=seed).fit_transform(weighted)))
 
 
 def _umap(vectors: Floats, seed: int) -> Floats:
