@@ -23,6 +23,7 @@ from coterie._validation import check_device, check_fields
 from coterie.base import TextClusterer, kmeans_rule
 from coterie.blocks.assign import NeighborRule, Rule
 from coterie.blocks.linkage import agglomerate
+from coterie.blocks.reduction import reduce_by_umap
 from coterie.blocks.smooth import neighbor_mean
 from coterie.encoders import BagOfWords, Encoder, MixedEncoder
 from coterie.words import word_information, word_presence
@@ -163,7 +164,7 @@ class Auto(TextClusterer):
             return agglomerate(_beside(meaning, 0.5, words), self.n_clusters, "average", weights)
         x = meaning
         if name == "umap":
-            x = _umap(_beside(meaning, 0.5, words), seed)
+            x = reduce_by_umap(_beside(meaning, 0.5, words), seed=seed)
         elif name != "k-means":
             weight = {"smooth": 0.0, "words": 0.5, "more words": 1.0}[name]
             x = self._smooth(_beside(meaning, weight, words))
@@ -195,13 +196,3 @@ def _lsa(presence: Any, seed: int) -> Floats:
     weighted = TfidfTransformer().fit_transform(presence)
     rank = min(LSA, min(presence.shape) - 1)
     return np.asarray(normalize(TruncatedSVD(rank, random_state=seed).fit_transform(weighted)))
-
-
-def _umap(vectors: Floats, seed: int) -> Floats:
-    import umap
-
-    reducer = umap.UMAP(
-        n_neighbors=min(15, len(vectors) - 1), n_components=min(5, len(vectors) - 2),
-        min_dist=0.0, metric="cosine", random_state=seed, n_jobs=1,
-    )  # fmt: skip
-    return np.asarray(reducer.fit_transform(vectors), dtype=np.float32)

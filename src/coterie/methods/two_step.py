@@ -10,14 +10,14 @@ import logging
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
 import torch
 
 from coterie._types import Floats, Ints
-from coterie._validation import check_choice, check_device, check_integer, check_number, need
+from coterie._validation import check_choice, check_device, check_integer, check_number
 from coterie.base import TextClusterer, kmeans_rule
 from coterie.blocks.assign import NeighborRule, Rule
 from coterie.blocks.linkage import agglomerate, memory_needed
+from coterie.blocks.reduction import reduce_by_umap
 from coterie.blocks.smooth import neighbor_mean
 from coterie.encoders import Encoder, MixedEncoder
 
@@ -99,7 +99,7 @@ class TwoStep(TextClusterer):
             x = torch.from_numpy(vectors).to(check_device(self.device))
             reduced = neighbor_mean(x, rounds=self.smooth).cpu().numpy()
         if self.reduce == "umap":
-            reduced = self._umap(reduced, seed)
+            reduced = reduce_by_umap(reduced, self.reduced_dim, self.n_neighbors, seed)
         if linkage:
             labels = self._linkage(reduced, weights)
         else:
@@ -112,15 +112,3 @@ class TwoStep(TextClusterer):
         log.info("linkage of %d texts takes about %d MB", n, memory_needed(n, d) >> 20)
         average = self.cluster == "average"
         return agglomerate(vectors, self.n_clusters, "average" if average else "ward", weights)
-
-    def _umap(self, vectors: Floats, seed: int) -> Floats:
-        umap = need("umap", "umap")
-        reducer = umap.UMAP(
-            n_neighbors=min(self.n_neighbors, len(vectors) - 1),
-            n_components=min(self.reduced_dim, len(vectors) - 2),
-            min_dist=0.0,  # clusters may be dense
-            metric="cosine",
-            random_state=seed,
-            n_jobs=1,  # a seed makes UMAP use one thread; saying so avoids its warning
-        )
-        return np.asarray(reducer.fit_transform(vectors), dtype=np.float32)
