@@ -20,6 +20,15 @@ def test_neighbours_stay_together_and_a_seed_repeats() -> None:
     assert (nearest == labels).mean() > 0.98
 
 
+def test_torch_keeps_its_threads() -> None:
+    import torch
+
+    before = torch.get_num_threads()
+    x = np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32)
+    reduce_by_umap(x, dim=2)
+    assert torch.get_num_threads() == before
+
+
 def test_few_rows_get_fewer_dimensions() -> None:
     x = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
     assert reduce_by_umap(x, dim=5).shape == (6, 4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from coterie._threads import kept_threads
 from coterie._types import Floats
 from coterie._validation import need
 
@@ -29,4 +30,5 @@ def reduce_by_umap(vectors: Floats, dim: int = 5, n_neighbors: int = 15, seed: i
         random_state=seed,
         n_jobs=1,  # a seed makes UMAP use one thread; saying so avoids its warning
     )
-    return np.asarray(reducer.fit_transform(vectors), dtype=np.float32)
+    with kept_threads():
+        return np.asarray(reducer.fit_transform(vectors), dtype=np.float32)
