@@ -14,6 +14,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from coterie._random import derive_seed, numpy_generator
+from coterie._threads import kept_threads
 from coterie._types import Floats, Ints
 
 POINTS = 20_000  # on the map; more would hide each other and make the page heavy
@@ -167,7 +168,8 @@ def _umap(vectors: Floats, seed: int) -> Floats:
         random_state=derive_seed(seed, "umap") % 2**31,
         n_jobs=1,  # a seed makes UMAP use one thread; saying so avoids its warning
     )
-    with warnings.catch_warnings():  # that it could not place new texts, which nobody asks for
+    # The warning is that it could not place new texts, which nobody asks for.
+    with kept_threads(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="precomputed_knn")
         placed = np.asarray(umap.fit_transform(vectors[chosen]), dtype=np.float64)
     placed = np.clip(placed, *np.quantile(placed, [0.001, 0.999], axis=0))  # no lone far islands
