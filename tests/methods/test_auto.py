@@ -61,3 +61,29 @@ def test_the_choice_is_told_and_kept(corpus, tiny_encoder, tmp_path) -> None:
     again = coterie.load(tmp_path / "m")
     assert again.choice_ == model.choice_
     np.testing.assert_array_equal(again.predict(texts), model.labels_)
+
+
+def test_no_way_is_judged_by_words_it_has_seen(corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    from coterie.methods import auto
+
+    seen, judged = [], []
+    lsa, information = auto._lsa, auto.word_information
+
+    def watch_lsa(presence, seed):
+        seen.append(presence)
+        return lsa(presence, seed)
+
+    def watch_information(presence, labels, seed):
+        judged.append(presence)
+        return information(presence, labels, seed)
+
+    monkeypatch.setattr(auto, "_lsa", watch_lsa)
+    monkeypatch.setattr(auto, "word_information", watch_information)
+    texts, _ = corpus
+    Auto(6, encoder="tfidf", effort="quick", random_state=0).fit(texts)
+    whole = word_presence(list(dict.fromkeys(texts)))
+    frequency = sorted(np.asarray(whole.sum(axis=0)).ravel())
+    assert len(seen) == 2
+    for half, judge in zip(seen, judged[:: len(judged) // 2], strict=True):
+        both = np.hstack([np.asarray(part.sum(axis=0)).ravel() for part in (half, judge)])
+        assert sorted(both) == frequency  # together they are all words, so none is in both
