@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from coterie.encoders import RaggedTokens, load_encoder
-from coterie.encoders.items import pack_rows
+from coterie.encoders.items import ROW, ROWS, pack_rows
 from coterie.encoders.packed import can_pack, pack_forward
 
 TEXTS = ["apple pear plum", "car", "song guitar drum chorus singer violin", "bus motor"]
@@ -18,13 +18,31 @@ def test_packed_batches_hold_the_tokens_of_padded_ones() -> None:
     items = RaggedTokens.build([[5, 6, 7], [8], [9, 4]], pad=0)
     index = np.array([2, 0, 0, 1])
     packed, padded = items.packed_batch(index), items.batch(index)
-    flat = packed["input_ids"].flatten()[packed["places"]]
-    assert flat.tolist() == padded["input_ids"][padded["attention_mask"] > 0].tolist()
-    assert packed["positions"].flatten()[packed["places"]].tolist() == [0, 1, 0, 1, 2, 0, 1, 2, 0]
-    assert packed["ends"].tolist() == [0, 2, 5, 8, 9]
-    texts = packed["texts"].flatten()
-    assert texts[packed["places"]].tolist() == [0, 0, 1, 1, 1, 2, 2, 2, 3]
-    assert (texts >= 0).sum() == 9
+    real = packed["slots"] >= 0
+    expected = padded["input_ids"][padded["attention_mask"] > 0]
+    assert packed["input_ids"][real].tolist() == expected.tolist()
+    assert packed["positions"][real].tolist() == [0, 1, 0, 1, 2, 0, 1, 2, 0]
+    assert packed["slots"][real].tolist() == [0, 0, 1, 1, 1, 2, 2, 2, 3]
+    assert packed["begins"].tolist() == [0, 2, 5, 8]
+    assert packed["picks"].tolist() == [0, 1, 2, 3]
+
+
+def test_slots_count_anew_in_every_row() -> None:
+    items = RaggedTokens.build([[7] * 60, [8] * 50], pad=0)
+    packed = items.packed_batch(np.array([0, 1, 0, 1, 1]))
+    assert packed["input_ids"].shape == (ROWS, ROW)  # rows without a text fill up
+    assert packed["picks"].tolist() == [0, 1, ROW, ROW + 1, 2 * ROW]
+    assert packed["begins"].tolist() == [0, 60, ROW, ROW + 60, 2 * ROW]
+    assert (packed["slots"][3:] == -1).all()
+
+
+def test_widths_are_multiples_where_asked_for() -> None:
+    items = RaggedTokens.build([[5, 6, 7], [8] * 9], pad=0)
+    narrow, wide = items.batch(np.array([0, 1])), items.batch(np.array([0, 1]), 8)
+    assert narrow["input_ids"].shape == (2, 9)
+    assert wide["input_ids"].shape == (2, 16)
+    assert wide["attention_mask"].sum(dim=1).tolist() == [3, 9]
+    assert (wide["input_ids"][:, :9] == narrow["input_ids"]).all()
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -38,8 +56,8 @@ def test_no_text_lies_across_two_rows(seed: int) -> None:
 def test_a_text_longer_than_a_row_gets_a_wider_row() -> None:
     items = RaggedTokens.build([[1] * 300, [2] * 9], pad=0)
     packed = items.packed_batch(np.array([1, 0]))
-    assert packed["input_ids"].shape == (2, 304)
-    assert packed["texts"].sum(dim=1).tolist() == [0 * 9 - 295, 300 - 4]
+    assert packed["input_ids"].shape == (ROWS, 304)
+    assert (packed["slots"] >= 0).sum(dim=1).tolist() == [9, 300] + [0] * (ROWS - 2)
 
 
 def test_only_known_parts_on_a_gpu_are_packed(tiny_encoder: Path) -> None:

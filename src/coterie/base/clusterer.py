@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -21,7 +22,7 @@ from coterie.base.inputs import Inputs, read_texts, read_vectors
 from coterie.base.start import kmeans_rule
 from coterie.blocks.assign import Rule, probabilities
 from coterie.encoders import DEFAULT, Encoder, Pooling, load_encoder
-from coterie.engine import Stage
+from coterie.engine import SHORTCUTS, Stage, chosen_shortcuts
 
 Self = TypeVar("Self", bound="TextClusterer")
 
@@ -54,6 +55,10 @@ class TextClusterer(ClusterMixin, TransformerMixin, BaseEstimator):
     device : {"auto", "cpu", "cuda"}, default="auto"
     precision : {"auto", "float32", "bfloat16"}, default="auto"
         Of the encoder in training; "auto" is bfloat16 on a GPU, float32 elsewhere.
+    shortcuts : bool or list of str, default=True
+        Ways to train faster on a GPU with the same mathematics: any of "graphs" (a whole step is
+        launched at once), "packing" (short texts share rows), "one-pass" (all views together),
+        "fused-adam" and "device-tokens". True is all of them, False none.
     random_state : int, Generator, RandomState or None, default=None
         Drives everything; the global random state is left alone.
     guard : bool, default=True
@@ -103,6 +108,7 @@ class TextClusterer(ClusterMixin, TransformerMixin, BaseEstimator):
     n_init: int = 10
     device: str = "auto"
     precision: str = "auto"
+    shortcuts: bool | Sequence[str] = True
     random_state: Any = None
     guard: bool = True
     verbose: int = 0
@@ -125,6 +131,8 @@ class TextClusterer(ClusterMixin, TransformerMixin, BaseEstimator):
         check_integer("n_init", self.n_init)
         check_choice("pooling", self.pooling, ["auto", "mean", "cls"])
         check_choice("precision", self.precision, ["auto", "float32", "bfloat16"])
+        for name in chosen_shortcuts(self.shortcuts):
+            check_choice("each of shortcuts", name, SHORTCUTS)
         check_number("checkpoint_every", self.checkpoint_every)
 
     def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:

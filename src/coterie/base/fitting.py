@@ -28,7 +28,7 @@ from coterie.base.guard import Guard, Verdict
 from coterie.base.inputs import Inputs, read_texts, read_vectors
 from coterie.blocks.assign import Rule, probabilities
 from coterie.encoders import Encoder
-from coterie.engine import Checkpoint, History, Run, TrainingData, train
+from coterie.engine import Checkpoint, History, Run, TrainingData, chosen_shortcuts, train
 
 if TYPE_CHECKING:
     from coterie.base.clusterer import TextClusterer
@@ -215,6 +215,7 @@ class Fitting:
             seed=self.seed,
             device=self.device,
             precision=model.precision,
+            shortcuts=chosen_shortcuts(model.shortcuts),
             progress=self.progress,
             checkpoint=checkpoint,
             history=self.history,

@@ -16,6 +16,7 @@ from torch import Tensor
 from coterie._types import Features, Floats, Ints
 
 ROW = 128  # tokens in a row of packed texts; a multiple of what attention kernels work on at once
+ROWS = 8  # packed batches have a multiple of this many rows, so that few different shapes occur
 
 
 class Items(Protocol):
@@ -25,8 +26,11 @@ class Items(Protocol):
 
     def __len__(self) -> int: ...
 
-    def batch(self, index: Ints) -> Features:
-        """Features of the items ``index``, in this order, on the items' device."""
+    def batch(self, index: Ints, step: int = 1) -> Features:
+        """Features of the items ``index``, in this order, on the items' device.
+
+        Where items differ in length, they are padded to a multiple of ``step``.
+        """
 
     def to(self, device: torch.device) -> Items:
         """The same items with their arrays on ``device``."""
@@ -60,11 +64,11 @@ class RaggedTokens:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def batch(self, index: Ints) -> Features:
+    def batch(self, index: Ints, step: int = 1) -> Features:
         device = self.flat.device
-        lengths = torch.from_numpy(self.lengths[index]).to(device, non_blocking=True)
-        starts = torch.from_numpy(self.starts[index]).to(device, non_blocking=True)
-        position = torch.arange(int(self.lengths[index].max()), device=device)
+        lengths, starts = to_device(np.stack([self.lengths[index], self.starts[index]]), device)
+        width = -(-int(self.lengths[index].max()) // step) * step
+        position = torch.arange(width, device=device)
         mask = position < lengths[:, None]  # (n, width)
         at = (starts[:, None] + position).clamp(max=len(self.flat) - 1)
         ids = torch.where(mask, self.flat[at], self.pad)
@@ -79,31 +83,35 @@ class RaggedTokens:
         Returns
         -------
         dict of str to Tensor
-            ``input_ids`` and ``positions`` (within each text) of shape (rows, width); ``texts`` of
-            the same shape, which text a token is of, -1 for padding; ``places`` (total,), where
-            the real tokens are in the flattened rows, text after text; ``ends`` (n + 1,), where
-            each text begins among those, and the total.
+            ``input_ids`` and ``positions`` (within each text) of shape (rows, width); ``slots`` of
+            the same shape, whether a token is of the first, second ... text of its row, -1 for
+            padding; ``picks`` (n,), the number of each text's slot when every row has as many
+            slots as tokens; ``begins`` (n,), the place of its first token.
         """
         lengths = self.lengths[index]
         width = max(ROW, -(-int(lengths.max()) // 8) * 8)
         begins = pack_rows(lengths, width)
-        ends = np.concatenate([[0], np.cumsum(lengths)])
-        inside = np.arange(ends[-1]) - np.repeat(ends[:-1], lengths)
+        ends = np.cumsum(lengths)
+        inside = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
         places = np.repeat(begins, lengths) + inside
-        size = -(-int(begins[-1] + lengths[-1]) // width) * width
-        texts = np.full(size, -1, dtype=np.int32)
-        texts[places] = np.repeat(np.arange(len(index), dtype=np.int32), lengths)
-        sources = np.zeros((2, size), dtype=np.int64)
-        sources[0, places] = np.repeat(self.starts[index], lengths) + inside
-        sources[1, places] = inside
+        rows = -(-int(begins[-1] + lengths[-1]) // (width * ROWS)) * ROWS
+        row = begins // width
+        slot = np.arange(len(index)) - np.searchsorted(row, row)  # rows are filled in order
+        grids = np.zeros((3, rows * width), dtype=np.int64)
+        grids[0, places] = np.repeat(self.starts[index], lengths) + inside
+        grids[1, places] = inside
+        grids[2] = -1
+        grids[2, places] = np.repeat(slot, lengths)
+        texts = np.stack([row * width + slot, begins])
         device = self.flat.device
-        where, positions = torch.from_numpy(sources).to(device, non_blocking=True)
+        where, positions, slots = to_device(grids, device).view(3, rows, width)
+        picks, begins_there = to_device(texts, device)
         return {
-            "input_ids": self.flat[where].long().view(-1, width),
-            "positions": positions.view(-1, width),
-            "texts": torch.from_numpy(texts).to(device, non_blocking=True).view(-1, width),
-            "places": torch.from_numpy(places).to(device, non_blocking=True),
-            "ends": torch.from_numpy(ends).to(device, non_blocking=True),
+            "input_ids": self.flat[where].long(),
+            "positions": positions,
+            "slots": slots,
+            "picks": picks,
+            "begins": begins_there,
         }
 
     def to(self, device: torch.device) -> RaggedTokens:
@@ -131,9 +139,9 @@ class Rows:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def batch(self, index: Ints) -> Features:
+    def batch(self, index: Ints, step: int = 1) -> Features:
         if isinstance(self.matrix, Tensor):
-            return {"vectors": self.matrix[torch.from_numpy(index).to(self.matrix.device)]}
+            return {"vectors": self.matrix[to_device(index, self.matrix.device)]}
         rows = self.matrix[index]
         dense: Floats = rows.toarray() if hasattr(rows, "toarray") else rows
         vectors = torch.from_numpy(np.ascontiguousarray(dense))
@@ -151,6 +159,14 @@ class Rows:
             return self.matrix.tobytes()
         parts = (self.matrix.indptr, self.matrix.indices, self.matrix.data)
         return b"".join(part.tobytes() for part in parts)
+
+
+def to_device(array: Any, device: torch.device) -> Tensor:
+    """An array on the device; the host goes on while a GPU still copies it."""
+    tensor = torch.from_numpy(array)
+    if device.type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
 
 
 def pack_rows(lengths: Ints, width: int) -> Ints:

@@ -36,7 +36,7 @@ class MixedItems:
     def __len__(self) -> int:
         return len(self.pairs)
 
-    def batch(self, index: Ints) -> Features:
+    def batch(self, index: Ints, step: int = 1) -> Features:
         raise UsageError("an encoder that mixes words and meaning cannot be trained.")
 
     def to(self, device: torch.device) -> MixedItems:

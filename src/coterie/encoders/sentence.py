@@ -99,7 +99,7 @@ class SentenceEncoder(Encoder):
         return not self.keep_words and can_pack(self.model, self.compute_dtype, device)
 
     def forward(self, features: Features) -> Tensor:
-        if "ends" in features and self.compute_dtype is not None:
+        if "slots" in features and self.compute_dtype is not None:
             packed = pack_forward(self.model, features, self.compute_dtype)
             return F.normalize(packed, dim=1) if self.normalize else packed
         device = next(iter(features.values())).device.type

@@ -44,12 +44,12 @@ class WordItems:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def batch(self, index: Ints) -> Features:
+    def batch(self, index: Ints, step: int = 1) -> Features:
         features: Features = {}
         if self.rows is not None:
             features["rows"] = self.rows.batch(index)["vectors"]
         if self.words is not None:
-            features["words"] = self.words.batch(index)["input_ids"]
+            features["words"] = self.words.batch(index, step)["input_ids"]
         return features
 
     def to(self, device: torch.device) -> WordItems:

@@ -3,16 +3,18 @@
 from coterie.engine.checkpoint import Checkpoint
 from coterie.engine.data import Batch, TrainingData
 from coterie.engine.history import History
-from coterie.engine.loop import Run, train
+from coterie.engine.loop import SHORTCUTS, Run, chosen_shortcuts, train
 from coterie.engine.stage import Stage, steps_for
 
 __all__ = [
+    "SHORTCUTS",
     "Batch",
     "Checkpoint",
     "History",
     "Run",
     "Stage",
     "TrainingData",
+    "chosen_shortcuts",
     "steps_for",
     "train",
 ]

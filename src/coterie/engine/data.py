@@ -12,6 +12,7 @@ from coterie._progress import Progress
 from coterie._random import numpy_generator
 from coterie._types import Features, Ints
 from coterie.encoders import Encoder, Items
+from coterie.encoders.items import to_device
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +28,22 @@ class Batch:
     features : dict of str to Tensor
         Of ``n_views * n`` inputs, view after view.
     n_views : int
+    one_pass : bool, default=True
+        Whether all views go through the encoder together.
     """
 
     index: Tensor
     groups: Tensor
     features: Features
     n_views: int
+    one_pass: bool = True
 
     def encode(self, encoder: Encoder) -> tuple[Tensor, ...]:
-        """One tensor of shape (n, d) per view, by one pass through the encoder."""
-        return encoder(self.features).chunk(self.n_views)  # type: ignore[no-any-return]
+        """One tensor of shape (n, d) per view."""
+        if self.one_pass:
+            return encoder(self.features).chunk(self.n_views)  # type: ignore[no-any-return]
+        parts = [(name, f.chunk(self.n_views)) for name, f in self.features.items()]
+        return tuple(encoder({k: v[i] for k, v in parts}) for i in range(self.n_views))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +57,18 @@ class TrainingData:
     views : ndarray of shape (n_views, n)
         Item of each view of each text; row 0 are the original texts.
     packed : bool, default=False
-        Whether features come without padding.
+        Whether several texts share a row of features.
+    step : int, default=1
+        Padded features have a multiple of this width.
+    one_pass : bool, default=True
+        See :class:`Batch`; packed features always go together.
     """
 
     items: Items
     views: Ints
     packed: bool = False
+    step: int = 1
+    one_pass: bool = True
 
     def __len__(self) -> int:
         return int(self.views.shape[1])
@@ -64,12 +77,13 @@ class TrainingData:
         """The texts ``rows`` with the given views, on ``device``."""
         index = self.views[list(views)][:, rows].ravel()
         items: Any = self.items
-        features = items.packed_batch(index) if self.packed else items.batch(index)
+        features = items.packed_batch(index) if self.packed else items.batch(index, self.step)
         return Batch(
-            index=torch.from_numpy(rows).to(device, non_blocking=True),
-            groups=torch.from_numpy(self.views[0][rows]).to(device, non_blocking=True),
+            index=to_device(rows, device),
+            groups=to_device(self.views[0][rows], device),
             features={k: v.to(device, non_blocking=True) for k, v in features.items()},
             n_views=len(views),
+            one_pass=self.one_pass,
         )
 
     def vectors(self, encoder: Encoder, device: torch.device, progress: Progress) -> Tensor:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
+from torch import Tensor
 
 from coterie._errors import TrainingError
-from coterie._types import Terms
 
 
 @dataclass
@@ -52,21 +52,22 @@ class Meter:
     """
 
     def __init__(self) -> None:
-        self.sums: Terms = {}
+        self.names: list[str] = []
+        self.sums: Tensor | None = None
         self.steps = 0
 
-    def add(self, terms: Terms) -> None:
-        """Count the terms of one step."""
-        for name, term in terms.items():
-            value = term.detach()
-            self.sums[name] = self.sums[name] + value if name in self.sums else value
+    def add(self, names: list[str], values: Tensor) -> None:
+        """Count the terms of one step, a vector of one value for each name."""
+        self.names = names
+        self.sums = values.clone() if self.sums is None else self.sums + values
         self.steps += 1
 
     def read(self, where: str) -> dict[str, float]:
         """Mean of each term since the last reading; refuse what is not a number."""
-        values = (torch.stack(list(self.sums.values())) / self.steps).tolist()
-        means = dict(zip(self.sums, values, strict=True))
-        self.sums, self.steps = {}, 0
-        if not all(torch.isfinite(torch.tensor(values))):
+        assert self.sums is not None
+        values = (self.sums / self.steps).tolist()
+        means = dict(zip(self.names, values, strict=True))
+        self.sums, self.steps = None, 0
+        if not all(map(math.isfinite, values)):
             raise TrainingError(f"{where}: the loss is not a finite number ({means}).")
         return means

@@ -6,10 +6,11 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from coterie._progress import Progress, Silent
 from coterie._random import derive_seed, torch_seeded
@@ -22,7 +23,8 @@ from coterie.engine.checkpoint import (
     get_moments,
     put_moments,
 )
-from coterie.engine.data import Batches, TrainingData
+from coterie.engine.data import Batch, Batches, TrainingData
+from coterie.engine.graphs import Recorder
 from coterie.engine.history import History, Meter, counts
 from coterie.engine.interrupt import asked_to_stop
 from coterie.engine.stage import Stage
@@ -30,6 +32,22 @@ from coterie.engine.stage import Stage
 log = logging.getLogger(__name__)
 
 PRECISIONS = {"float32": None, "bfloat16": torch.bfloat16}
+CPU = torch.device("cpu")
+SHORTCUTS = ("graphs", "packing", "one-pass", "fused-adam", "device-tokens")
+WIDTHS = 8  # on a GPU, padded batches come in multiples of this many tokens: few shapes to record
+
+
+def chosen_shortcuts(asked: bool | Sequence[str]) -> tuple[str, ...]:
+    """Names of shortcuts from what a user says: all, none or some of them.
+
+    Examples
+    --------
+    >>> chosen_shortcuts(False), chosen_shortcuts("graphs"), chosen_shortcuts(["packing"])
+    ((), ('graphs',), ('packing',))
+    """
+    if isinstance(asked, bool):
+        return SHORTCUTS if asked else ()
+    return (asked,) if isinstance(asked, str) else tuple(asked)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +62,8 @@ class Run:
         Of the encoder; heads and losses are always float32. "auto" is bfloat16 on a GPU.
     log_every : int, default=10
         Steps between two readings of the loss terms; on a GPU a reading makes the host wait.
+    shortcuts : tuple of str, default=SHORTCUTS
+        Ways to be fast on a GPU that leave the mathematics as it is.
     progress : Progress
     checkpoint : Checkpoint, optional
     history : History
@@ -54,6 +74,7 @@ class Run:
     device: torch.device
     precision: str = "auto"
     log_every: int = 10
+    shortcuts: tuple[str, ...] = SHORTCUTS
     progress: Progress = field(default_factory=Silent)
     checkpoint: Checkpoint | None = None
     history: History = field(default_factory=History)
@@ -65,6 +86,10 @@ class Run:
             return torch.bfloat16 if self.device.type == "cuda" else None
         return PRECISIONS[self.precision]
 
+    def takes(self, shortcut: str) -> bool:
+        """Whether a shortcut is asked for and this device is one for it."""
+        return self.device.type == "cuda" and shortcut in self.shortcuts
+
 
 def train(net: nn.Module, data: TrainingData, stages: Sequence[Stage], run: Run) -> History:
     """Run the stages in order, from the newest checkpoint if there is one.
@@ -75,7 +100,13 @@ def train(net: nn.Module, data: TrainingData, stages: Sequence[Stage], run: Run)
     run.history.restart(saved.rows if saved is not None else [])
     encoder: Any = net.encoder
     encoder.compute_dtype = run.encoder_dtype()
-    data = replace(data, packed=encoder.packs(run.device))
+    data = replace(
+        data,
+        items=data.items.to(run.device if "device-tokens" in run.shortcuts else CPU),
+        packed={"packing", "one-pass"} <= set(run.shortcuts) and encoder.packs(run.device),
+        step=WIDTHS if run.device.type == "cuda" else 1,
+        one_pass="one-pass" in run.shortcuts,
+    )
     with (
         torch_seeded(derive_seed(run.seed, "train"), run.device),
         asked_to_stop(run.checkpoint is not None) as asked,
@@ -108,6 +139,7 @@ class _StageLoop:
         self.state = State(net, stage=number, rows=run.history.rows)
         self.batches = Batches(len(data), run.batch_size, run.seed, stage.name)
         self.meter = Meter()
+        self.names: list[str] = []  # of the loss terms
         self.begun = time.monotonic()
 
     def go(self, saved: Saved | None, moments: Moments) -> Moments:
@@ -129,8 +161,11 @@ class _StageLoop:
             put_moments(optimizer, self.net, moments)
         self.net.train()
         run.progress.start(stage.name, stage.steps, state.step)
+        work: Callable[[Batch], Tensor] = partial(self._work, optimizer)
+        if run.takes("graphs"):
+            work = Recorder(work, run.device)
         try:
-            while state.step < stage.steps and not self._step(optimizer):
+            while state.step < stage.steps and not self._step(work):
                 pass
         finally:
             run.progress.stop()
@@ -139,18 +174,27 @@ class _StageLoop:
             run.checkpoint.save(state, run.device)
         return get_moments(optimizer, self.net)
 
-    def _step(self, optimizer: torch.optim.Optimizer) -> bool:
+    def _work(self, optimizer: torch.optim.Optimizer, batch: Batch) -> Tensor:
+        """Loss, gradients and update of one batch; returns the values of the loss terms.
+
+        On a GPU this may be recorded as a graph: nothing here asks for a value.
+        """
+        optimizer.zero_grad(set_to_none=True)
+        terms = self.stage.loss(self.net, batch)
+        loss = torch.stack([terms[name] for name in terms if counts(name)]).sum()
+        loss.backward()
+        if self.stage.clip is not None:
+            nn.utils.clip_grad_norm_(self.net.parameters(), self.stage.clip)
+        optimizer.step()
+        self.names = list(terms)
+        return torch.stack([term.detach() for term in terms.values()])
+
+    def _step(self, work: Callable[[Batch], Tensor]) -> bool:
         """Train on one batch; return whether the stop rule ends the stage."""
         stage, run = self.stage, self.run
         rows = self.batches.rows(self.state.step)
-        terms = stage.loss(self.net, self.data.batch(rows, stage.views, run.device))
-        loss = torch.stack([terms[name] for name in terms if counts(name)]).sum()
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        if stage.clip is not None:
-            nn.utils.clip_grad_norm_(self.net.parameters(), stage.clip)
-        optimizer.step()
-        self.meter.add(terms)
+        values = work(self.data.batch(rows, stage.views, run.device))
+        self.meter.add(self.names, values)
         self.state.step += 1
         self._log()
         if stage.after_epoch is not None and self.batches.ends_epoch(self.state.step - 1):
@@ -210,7 +254,7 @@ class _StageLoop:
         if asked:
             raise KeyboardInterrupt
 
-    def _vectors(self) -> torch.Tensor:
+    def _vectors(self) -> Tensor:
         encoder: Any = self.net.encoder
         return self.data.vectors(encoder, self.run.device, Silent())
 
@@ -221,4 +265,6 @@ class _StageLoop:
         for child, lr in self.stage.lr.items():
             part = self.net.get_submodule(child).requires_grad_(True)
             groups.append({"params": list(part.parameters()), "lr": lr})
-        return torch.optim.Adam(groups, fused=True)
+        on_gpu = self.run.device.type == "cuda"
+        fused = "fused-adam" in self.run.shortcuts or not on_gpu
+        return torch.optim.Adam(groups, fused=fused, capturable=on_gpu)

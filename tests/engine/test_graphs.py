@@ -1,0 +1,87 @@
+"""Recorded steps are the plain steps: same losses, same weights, same random numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from coterie import AECL, DECCRL, SCCL, ClusterBERT
+from coterie.engine.data import Batch
+from coterie.engine.graphs import MOST, Recorder, shapes
+
+WITHOUT = ["packing", "one-pass", "fused-adam", "device-tokens"]
+TRAINED = {
+    "sccl": (SCCL, {"steps": 40}),
+    "aecl": (AECL, {"epochs": 20, "contrast_epochs": 5, "label_epochs": 5}),
+    "deccrl": (DECCRL, {"steps": 40, "word_dim": 20, "word_vectors": "ppmi"}),
+    "cluster-bert": (ClusterBERT, {}),
+}
+
+
+def batch(n: int, width: int = 4) -> Batch:
+    rows = torch.arange(n)
+    return Batch(rows, rows, {"vectors": torch.zeros(n, width)}, n_views=1)
+
+
+def test_only_batches_of_one_shape_share_a_graph() -> None:
+    assert shapes(batch(3)) == shapes(batch(3))
+    assert len({shapes(batch(3)), shapes(batch(4)), shapes(batch(3, 8))}) == 3
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_recorded_run_is_a_plain_run(name: str, tiny_encoder: Path, topics) -> None:
+    """To the last digits: kernels and random numbers are the same, only their launch is not."""
+    cls, more = TRAINED[name]
+    runs = []
+    for shortcuts in (True, WITHOUT):
+        model = cls(
+            3, encoder=str(tiny_encoder), device="cuda", random_state=0, batch_size=20, guard=False,
+            shortcuts=shortcuts, **more,
+        )  # fmt: skip
+        runs.append(model.fit(topics[0]))
+    recorded, plain = (np.array(run.history_.losses()) for run in runs)
+    np.testing.assert_allclose(recorded, plain, rtol=0.02)
+    assert len(set(recorded.round(6))) > len(recorded) // 2, "every step draws anew"
+
+
+@pytest.mark.gpu
+def test_common_shapes_are_recorded_and_rare_ones_are_not() -> None:
+    device = torch.device("cuda")
+    weight = torch.zeros(4, device=device)
+
+    def work(part: Batch) -> torch.Tensor:
+        weight.add_(part.features["vectors"].sum(dim=0))
+        return weight.clone()
+
+    recorder = Recorder(work, device)
+    expected = 0.0
+    for i in range(30):
+        n = 7 if i == 11 else 5
+        rows = torch.arange(n, device=device)
+        vectors = torch.full((n, 4), float(i), device=device)
+        values = recorder(Batch(rows, rows, {"vectors": vectors}, n_views=1))
+        expected += n * i
+        assert values.tolist() == [expected] * 4
+    assert [key[0][1] for key in recorder.recorded] == [(5,)]
+    assert recorder.seen.total() < 8
+    assert len(recorder.recorded) < MOST
+
+
+@pytest.mark.gpu
+def test_a_step_that_looks_at_a_value_stays_plain() -> None:
+    device = torch.device("cuda")
+
+    def work(part: Batch) -> torch.Tensor:
+        return part.features["vectors"].sum() * float(part.features["vectors"].max())
+
+    recorder = Recorder(work, device)
+    rows = torch.arange(3, device=device)
+    for i in range(8):
+        vectors = torch.full((3, 4), float(i), device=device)
+        assert float(recorder(Batch(rows, rows, {"vectors": vectors}, n_views=1))) == 12 * i * i
+    assert recorder.broken
+    assert not recorder.recorded
