@@ -8,7 +8,7 @@ the same objects and nothing has to be copied back.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -66,8 +66,11 @@ def pack_forward(model: Any, features: Features, dtype: torch.dtype) -> Tensor:
     mask = mask.masked_fill(apart, float("-inf"))
     norm, *layers = _weights(net, dtype)
     x = _embed(net, features, norm, dtype)  # (rows, width, d)
-    for layer, weights in zip(net.encoder.layer, layers, strict=True):
-        x = _layer(layer, weights, x, mask)
+    own, out = net.encoder.layer[0].attention.self, net.encoder.layer[0].output
+    settings = _Settings(own.num_attention_heads, own.dropout.p, out.dropout.p, out.LayerNorm.eps)
+    settings = settings if net.training else settings._replace(attention=0.0, hidden=0.0)
+    for weights in layers:
+        x = _layer(x, mask, settings, *weights)
     if _pooling(model[1]) == "cls":
         return x.flatten(0, 1).index_select(0, features["begins"]).float()
     return _means(x, slots).flatten(0, 1).index_select(0, features["picks"])
@@ -82,51 +85,33 @@ def _means(x: Tensor, slots: Tensor) -> Tensor:
 
 def _weights(net: Any, dtype: torch.dtype) -> list[list[Tensor]]:
     """Weights in ``dtype``: those of the first normalisation, then those of each layer."""
-    groups = [[[p] for p in net.embeddings.LayerNorm.parameters()]]
+    groups = [list(net.embeddings.LayerNorm.parameters())]
     for layer in net.encoder.layer:
         own, out = layer.attention.self, layer.attention.output
-        maps = (own.query, own.key, own.value)
-        parts = [[m.weight for m in maps], [m.bias for m in maps]]
-        for module in (
-            out.dense, out.LayerNorm, layer.intermediate.dense, layer.output.dense,
-            layer.output.LayerNorm,
-        ):  # fmt: skip
-            parts += [[module.weight], [module.bias]]
-        groups.append(parts)
-    sizes = [len(part) for parts in groups for part in parts]
-    flat = [p for parts in groups for part in parts for p in part]
-    found = iter(_Cast.apply(dtype, sizes, *flat))  # type: ignore[no-untyped-call]
-    return [[next(found) for _ in parts] for parts in groups]
+        parts = (
+            own.query, own.key, own.value, out.dense, out.LayerNorm, layer.intermediate.dense,
+            layer.output.dense, layer.output.LayerNorm,
+        )  # fmt: skip
+        groups.append([weight for part in parts for weight in (part.weight, part.bias)])
+    found = iter(_Cast.apply(dtype, *(w for group in groups for w in group)))  # type: ignore[no-untyped-call]
+    return [[next(found) for _ in group] for group in groups]
 
 
 class _Cast(torch.autograd.Function):
-    """Many weights to another precision by few kernels; those of one group become one matrix."""
+    """Many weights to another precision, and their gradients back, by few kernels."""
 
     @staticmethod
-    def forward(
-        ctx: Any, dtype: torch.dtype, sizes: list[int], *weights: Tensor
-    ) -> tuple[Tensor, ...]:
-        out, places, at = [], [], 0
-        for size in sizes:
-            group = weights[at : at + size]
-            rows = [len(w) for w in group]
-            whole = group[0].new_empty(sum(rows), *group[0].shape[1:], dtype=dtype)
-            places += whole.split(rows)
-            out.append(whole)
-            at += size
-        torch._foreach_copy_(places, list(weights))
-        ctx.shapes, ctx.sizes = [w.shape for w in weights], sizes
+    def forward(ctx: Any, dtype: torch.dtype, *weights: Tensor) -> tuple[Tensor, ...]:
+        ctx.dtypes = [w.dtype for w in weights]
+        out = [torch.empty_like(w, dtype=dtype) for w in weights]
+        torch._foreach_copy_(out, list(weights))
         return tuple(out)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        places, at = [], 0
-        for size, grad in zip(ctx.sizes, grads, strict=True):
-            places += grad.split([shape[0] for shape in ctx.shapes[at : at + size]])
-            at += size
-        full = [torch.empty(shape, device=grads[0].device) for shape in ctx.shapes]
-        torch._foreach_copy_(full, places)
-        return None, None, *full
+        full = [torch.empty_like(g, dtype=d) for g, d in zip(grads, ctx.dtypes, strict=True)]
+        torch._foreach_copy_(full, list(grads))
+        return None, *full
 
 
 def _embed(net: Any, features: Features, weights: list[Tensor], dtype: torch.dtype) -> Tensor:
@@ -138,24 +123,32 @@ def _embed(net: Any, features: Features, weights: list[Tensor], dtype: torch.dty
     return F.dropout(x, parts.dropout.p, net.training)
 
 
-def _layer(layer: Any, weights: list[Tensor], x: Tensor, mask: Tensor) -> Tensor:
-    attention = layer.attention.self
-    p = attention.dropout.p if layer.training else 0.0
+class _Settings(NamedTuple):
+    """What the layers of an encoder share: heads, both rates of dropout, the norms' epsilon."""
+
+    heads: int
+    attention: float
+    hidden: float
+    eps: float
+
+
+def _layer(x: Tensor, mask: Tensor, settings: _Settings, *weights: Tensor) -> Tensor:
+    """One transformer layer; weights as :func:`_weights` lists them."""
     rows, width, d = x.shape
-    heads = attention.num_attention_heads
-    qkv = F.linear(x, *weights[:2]).view(rows, width, 3, heads, d // heads)
-    q, k, v = qkv.permute(2, 0, 3, 1, 4)  # (rows, heads, width, d / heads) each
+    heads, p = settings.heads, settings.hidden
+    # One product for all three would be a little faster; putting its gradient together is slower.
+    q, k, v = (
+        F.linear(x, *weights[i : i + 2]).view(rows, width, heads, d // heads).transpose(1, 2)
+        for i in (0, 2, 4)
+    )  # (rows, heads, width, d / heads) each
     wide = mask.expand(rows, heads, width, width)
-    mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=wide, dropout_p=p)
+    mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=wide, dropout_p=settings.attention)
     mixed = mixed.transpose(1, 2).reshape(rows, width, d)
-    x = _add(layer.attention.output, weights[2:6], mixed, x)
-    return _add(layer.output, weights[8:], F.gelu(F.linear(x, *weights[6:8])), x)
-
-
-def _add(part: Any, weights: list[Tensor], inner: Tensor, x: Tensor) -> Tensor:
-    """Back to the residual stream: linear, dropout, sum, normalisation."""
-    y = F.dropout(F.linear(inner, *weights[:2]), part.dropout.p, part.training)
-    return _norm(part.LayerNorm, weights[2:], x + y)
+    y = x + F.dropout(F.linear(mixed, *weights[6:8]), p, p > 0)
+    x = F.layer_norm(y, (d,), weights[8], weights[9], settings.eps)
+    inner = F.gelu(F.linear(x, *weights[10:12]))
+    y = x + F.dropout(F.linear(inner, *weights[12:14]), p, p > 0)
+    return F.layer_norm(y, (d,), weights[14], weights[15], settings.eps)
 
 
 def _norm(module: Any, weights: list[Tensor], x: Tensor) -> Tensor:

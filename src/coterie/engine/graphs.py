@@ -90,6 +90,8 @@ class Recorder:
                 values = self.work(still)
         except RuntimeError as error:
             self.broken = True
+            generator = torch.cuda.default_generators[torch.cuda.current_device()]
+            generator.graphsafe_set_state(generator.clone_state())  # else it waits for the end
             log.warning("no graph of a step, training stays plain: %s", str(error).split("\n")[0])
             return None
         found = self.recorded[shapes(batch)] = Recorded(graph, still, values)
