@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from coterie.base.guard import Guard, nearest_neighbors, neighbor_agreement
+from coterie.base.guard import Guard, Signs, _reason, nearest_neighbors, neighbor_agreement
 
 
 def cloud(n: int = 300, k: int = 5, spread: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
@@ -116,3 +116,22 @@ def test_an_agreement_below_zero_is_no_damage() -> None:
     guard = Guard(x, labels, 2, seed=0)
     assert guard.start.neighbor_agreement < 0
     assert not guard.judge(labels).fired
+
+
+def signs(agreement: float, information: float | None) -> Signs:
+    return Signs(5, 1.0, agreement, information)
+
+
+@pytest.mark.parametrize(
+    ("agreement", "information", "fires"),
+    [
+        (0.79, 0.99, True),  # both fall a little: nobody speaks for the result
+        (0.81, 0.99, False),
+        (0.79, 1.01, False),
+        (0.80, 1.00, False),  # nothing changed
+        (0.79, None, False),  # vectors without words: only the limits count
+    ],
+)
+def test_one_witness_must_speak_for_the_result(agreement, information, fires: bool) -> None:
+    before = signs(0.80, None if information is None else 1.00)
+    assert ("gained nothing" in _reason(before, signs(agreement, information))) is fires
