@@ -3,7 +3,7 @@
 No single pipeline wins everywhere: k-means suits even clusters, linkage many clusters of all sizes,
 UMAP news stories, and a view of the words helps where the encoder does not know them. Which one
 fits is decided without labels, by word information (``words/information.py``): how much the
-clusters say about words of their texts that the clustering has not seen.
+clusters say about the words of their texts. The encoder has no part in that sign.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from coterie._random import numpy_generator
+from coterie._progress import make_progress
 from coterie._types import Floats, Ints
 from coterie._validation import check_device, check_fields
 from coterie.base import TextClusterer, kmeans_rule
 from coterie.blocks.assign import NeighborRule, Rule
+from coterie.blocks.consensus import memberships
 from coterie.blocks.linkage import agglomerate
 from coterie.blocks.reduction import reduce_by_umap
 from coterie.blocks.smooth import neighbor_mean
@@ -33,8 +34,6 @@ log = logging.getLogger(__name__)
 Effort = Literal["quick", "standard", "best"]
 WORD_WEIGHT = 0.5  # length of the words beside the meaning
 LARGEST = {"quick": 0, "standard": 25_000, "best": 60_000}  # texts for linkage and UMAP
-RATED = 5_000  # texts on which the ways are compared
-LSA = 200  # dimensions of the words
 SMOOTH = 50_000  # texts for neighbour means, which compare all with all
 SENTENCES = {
     "k-means": "k-means on the encoder's vectors",
@@ -43,7 +42,9 @@ SENTENCES = {
     "more words": "k-means on means of neighbours, by words as much as by meaning",
     "average": "average linkage by words and meaning",
     "umap": "UMAP and k-means by words and meaning",
+    "consensus": "what several k-means clusterings agree on",
 }
+ALONE = ("average",)  # ways whose clusters are too uneven to vote with the others
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -66,10 +67,11 @@ class Auto(TextClusterer):
     -----
     The candidates are those that did well in the papers' tables or in our own: the encoder alone,
     means of 20 neighbours taken twice, the encoder beside an LSA of the words at half or full
-    length, average linkage on cosine, UMAP to 5 dimensions. They are compared on at most 5,000
-    texts, each seeing one half of the words and judged by the other. New texts go to the cluster
-    of the nearest training text. Where the texts have too few frequent words to judge by, k-means
-    is taken. Nothing is trained. Deviations: none, there is no paper.
+    length, average linkage on cosine, UMAP to 5 dimensions; and a consensus of all but linkage,
+    if there are three or more. Each clusters all texts and is judged by their words. Looking at
+    words more is no advantage by itself: at full length they win nowhere in our tables. New texts
+    go to the cluster of the nearest training text. Where the texts have too few frequent words to
+    judge by, k-means is taken. Nothing is trained. Deviations: none, there is no paper.
 
     Examples
     --------
@@ -98,14 +100,12 @@ class Auto(TextClusterer):
         self._presence = None if texts is None else word_presence(texts)
 
     def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
-        meaning, words = self._views(vectors)
-        rated = self._rate(meaning, seed)
-        order = sorted(rated, key=lambda name: -rated[name])
-        for name in [*order, "k-means"]:
-            labels = self._cluster(name, meaning, words, (weights, seed))
-            if len(np.unique(labels)) == self.n_clusters:
+        found = self._all(*self._views(vectors), (weights, seed))
+        rated = self._rate(found, seed)
+        for name in sorted(found, key=lambda name: -rated.get(name, 0.0)):
+            if len(np.unique(found[name])) == self.n_clusters:
                 self.choice_: dict[str, Any] = {"chosen": name, "information": rated}
-                return NeighborRule(vectors, labels)
+                return NeighborRule(vectors, found[name])
         self.choice_ = {"chosen": "k-means", "information": rated}
         return kmeans_rule(self, vectors, weights, seed)  # only their words tell the texts apart
 
@@ -118,31 +118,33 @@ class Auto(TextClusterer):
             return [f"Clustered by {SENTENCES[chosen]}: too few words to compare ways."]
         return [
             f"Of {len(rated)} ways to cluster these texts, {SENTENCES[chosen]} says most about "
-            f"words it has not seen ({rated[chosen]:.3f} nats; the least "
-            f"{min(rated.values()):.3f})."
+            f"their words ({rated[chosen]:.3f} nats; the least {min(rated.values()):.3f})."
         ]
 
-    def _rate(self, meaning: Floats, seed: int) -> dict[str, float]:
-        """Word information of each way to cluster, on words that it has not seen.
+    def _all(self, meaning: Floats, words: Floats, more: tuple[Floats, int]) -> dict[str, Ints]:
+        """Labels of all texts by each way that is worth trying."""
+        names = self._ways(len(meaning)) if self._presence is not None else ["k-means"]
+        progress = make_progress(self.verbose)
+        found: dict[str, Ints] = {}
+        progress.start("ways to cluster", len(names))
+        try:
+            for name in names:
+                if name == "consensus":
+                    x = memberships([found[voter] for voter in found if voter not in ALONE])
+                    rule = kmeans_rule(self, x, *more)
+                    found[name] = np.asarray(rule.logits(x).argmax(axis=1), dtype=np.int64)
+                else:
+                    found[name] = self._cluster(name, meaning, words, more)
+                progress.advance(len(found))
+        finally:
+            progress.stop()
+        return found
 
-        The words are cut into two halves; a way sees one and is judged by the other, and the other
-        way round. Otherwise ways that look at words more would win for that alone.
-        """
-        n, rng = len(meaning), numpy_generator(seed, "rate")
-        rows = np.sort(rng.permutation(n)[:RATED])
-        if self._presence is None or len(rows) < 3 * self.n_clusters:
+    def _rate(self, found: dict[str, Ints], seed: int) -> dict[str, float]:
+        """Word information of each clustering, in nats; of none if there are too few words."""
+        if self._presence is None:
             return {}
-        presence = self._presence[rows]
-        columns = rng.permutation(presence.shape[1])
-        halves = columns[::2], columns[1::2]
-        told: dict[str, list[float]] = {}
-        for seen, judge in (halves, halves[::-1]):
-            words = _lsa(presence[:, seen], seed)
-            for name in self._ways(n):
-                once = np.ones(len(rows), dtype=np.float32), seed
-                labels = self._cluster(name, meaning[rows], words, once)
-                told.setdefault(name, []).append(word_information(presence[:, judge], labels, seed))
-        rated = {name: round(float(np.mean(values)), 5) for name, values in told.items()}
+        rated = {k: round(word_information(self._presence, v, seed), 5) for k, v in found.items()}
         for name, value in rated.items():
             log.info("%s: word information %.4f", SENTENCES[name], value)
         return rated
@@ -155,7 +157,7 @@ class Auto(TextClusterer):
             out += ["words"] if quick else ["smooth", "words", "more words"]
         if not large:
             out += ["average"] + ["umap"] * (importlib.util.find_spec("umap") is not None)
-        return out
+        return out + ["consensus"] * (len(set(out) - set(ALONE)) > 2)
 
     def _cluster(self, name: str, meaning: Floats, words: Floats, more: tuple[Floats, int]) -> Ints:
         """Labels by the way of that name."""
@@ -185,14 +187,3 @@ class Auto(TextClusterer):
 
 def _beside(meaning: Floats, weight: float, words: Floats) -> Floats:
     return np.hstack([meaning, weight * words]).astype(np.float32) if weight else meaning
-
-
-def _lsa(presence: Any, seed: int) -> Floats:
-    """Unit vectors of texts by which words they have, rare ones counting more."""
-    from sklearn.decomposition import TruncatedSVD
-    from sklearn.feature_extraction.text import TfidfTransformer
-    from sklearn.preprocessing import normalize
-
-    weighted = TfidfTransformer().fit_transform(presence)
-    rank = min(LSA, min(presence.shape) - 1)
-    return np.asarray(normalize(TruncatedSVD(rank, random_state=seed).fit_transform(weighted)))
