@@ -44,11 +44,18 @@ def row(k: int, stability: float, information: float | None) -> dict:
             "information": information, "score": score}  # fmt: skip
 
 
-def test_the_product_decides_and_its_neighbours_are_the_range() -> None:
+def test_the_smallest_number_near_the_best_product_is_taken() -> None:
     curve = [row(2, 1.0, 0.2), row(4, 0.9, 0.5), row(6, 0.8, 0.57), row(8, 0.5, 0.6)]
-    choice = decide(curve)
-    assert (choice.n_clusters, choice.low, choice.high) == (6, 4, 6)
-    assert "80 %" in choice.reason and "4 to 6" in choice.reason
+    choice = decide(curve)  # products 0.2, 0.45, 0.456, 0.3
+    assert (choice.n_clusters, choice.low, choice.high) == (4, 4, 6)
+    assert "90 %" in choice.reason and "Up to 6" in choice.reason
+    clear = decide([row(2, 1.0, 0.2), row(4, 0.9, 0.5), row(6, 0.9, 0.57)])
+    assert (clear.n_clusters, clear.high) == (6, 6) and "Up to" not in clear.reason
+
+
+def test_a_curve_without_any_score_gives_the_smallest_number() -> None:
+    assert decide([row(2, 0.0, 0.0), row(3, 0.0, 0.0)]).n_clusters == 2
+    assert decide([row(2, -0.1, 0.5), row(3, -0.2, 0.5)]).n_clusters == 2
 
 
 def test_numbers_to_try_grow_and_end() -> None:

@@ -3,7 +3,9 @@
 The texts are cut into two halves at random. Each half is clustered on its own, and both clusterings
 are applied to all texts. Their mutual information, adjusted for chance, is the share of what a
 clustering says that the other half confirms. More clusters say more about the words of the texts,
-but a smaller share of it is confirmed. The product has a maximum, and that number is taken.
+but a smaller share of it is confirmed. The product rises, stays nearly level for a while, and
+falls. Where it is level the texts do not say how fine to cut, and fewer clusters are easier to
+read: the smallest number within 3 % of the maximum is taken.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ class Choice:
     ----------
     n_clusters : int
     low, high : int
-        Smallest and largest number that does nearly as well.
+        Smallest and largest number that does nearly as well; ``low`` is the one taken.
     curve : list of dict
         Of every number tried: ``n_clusters``; ``stability``, the share of texts in matching
         clusters of both halves; ``agreement`` of the halves adjusted for chance; ``information``
@@ -130,25 +132,29 @@ def numbers_to_try(largest: int) -> list[int]:
 
 
 def decide(curve: Sequence[dict[str, Any]]) -> Choice:
-    """The number that a curve speaks for, and those that do nearly as well on both sides of it."""
-    scores = [row["score"] for row in curve]
-    best = int(np.argmax(scores))
-    low = high = best
-    while low > 0 and scores[low - 1] >= NEARLY * scores[best]:
-        low -= 1
-    while high < len(curve) - 1 and scores[high + 1] >= NEARLY * scores[best]:
-        high += 1
-    row = curve[best]
-    k, fewest, most = (curve[i]["n_clusters"] for i in (best, low, high))
+    """The smallest number whose score is within 3 % of the best, and the largest such number.
+
+    Examples
+    --------
+    >>> rows = [{"n_clusters": k, "score": s, "stability": 0.9, "information": 1.0}
+    ...         for k, s in ((2, 0.50), (4, 0.98), (8, 1.00), (16, 0.97), (32, 0.60))]
+    >>> choice = decide(rows)
+    >>> choice.n_clusters, choice.high
+    (4, 16)
+    """
+    best = max(row["score"] for row in curve)
+    good = [row for row in curve if row["score"] >= NEARLY * best] or [curve[0]]
+    row, most = good[0], good[-1]["n_clusters"]
+    k = row["n_clusters"]
     reason = (
         f"With {k} clusters, {100 * row['stability']:.0f} % of the texts are where a second look "
         "at other texts would put them"
     )
     if row["information"] is not None:
         reason += "; more clusters would say more about the words, but of fewer texts"
-    if fewest < most:
-        reason += f". {fewest} to {most} would do nearly as well"
-    return Choice(k, fewest, most, list(curve), reason + ".")
+    if k < most:
+        reason += f". Up to {most} would do nearly as well"
+    return Choice(k, k, most, list(curve), reason + ".")
 
 
 def _prepare(X: Any, encoder: Any, seed: int) -> tuple[Floats, list[str] | None]:
