@@ -1,0 +1,96 @@
+"""A comparison as one self-contained HTML page: no network, no script."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from coterie._files import write_text
+from coterie.comparison.picture import BAR, WIDTH, draw
+from coterie.comparison.result import Change, Comparison
+from coterie.report.html import COLORS, SHAPES
+from coterie.report.points import shorten, visible
+
+LISTED = 60  # groups of moved rows in the table, the largest first
+NAME = 80  # characters of a name in a table
+
+
+def render_comparison(found: Comparison) -> str:
+    """The page as text; all names and texts are escaped."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.filters["short"] = lambda text: visible(shorten(text))
+    environment.filters["name"] = lambda text: visible(shorten(str(text), NAME))
+    moved = [flow for flow in found.flows if not flow.kept]
+    return environment.from_string(_file("comparison", "page.html")).render(
+        found=found,
+        sentences=found.sentences(),
+        style=_file("report", "page.css") + _file("comparison", "page.css"),
+        picture=draw(found),
+        bar_width=BAR,
+        width=WIDTH,
+        rows=table_rows(found),
+        moved=moved[:LISTED],
+        hidden=moved[LISTED:],
+        names_a={c.id: c.name for c in found.clusters_a},
+        names_b={c.id: c.name for c in found.clusters_b},
+        shapes=SHAPES,
+        colors=COLORS,
+    )
+
+
+def write_comparison(path: str | Path, found: Comparison, *, texts: bool = True) -> None:
+    """Write the page, whole or not at all; without texts, it has names and counts only."""
+    if not texts:
+        found = replace(found, flows=tuple(replace(flow, examples=()) for flow in found.flows))
+    write_text(Path(path), render_comparison(found))
+
+
+def table_rows(found: Comparison) -> list[dict[str, Any]]:
+    """Clusters side by side: those of A with their partners, then what B has besides."""
+    after = {c.id: c for c in found.clusters_b}
+    taken = set(found.partners.values())
+    rows: list[dict[str, Any]] = []
+    for before in found.clusters_a:
+        mate = after.get(before.partner) if before.partner is not None else None
+        rows.append({"a": before, "b": mate, "said": say(before, mate)})
+    rows += [
+        {"a": None, "b": c, "said": say(None, c)} for c in found.clusters_b if c.id not in taken
+    ]
+    return rows
+
+
+def say(before: Change | None, after: Change | None) -> str:
+    """What happened to a pair of partners, or to a cluster without one, in a few words."""
+    if before is None:
+        return _arrived(after) if after is not None else ""
+    if before.status == "died":
+        return "died"
+    out = []
+    if before.status == "split":
+        out.append(f"split into {_list(before.linked)}")
+    if before.status == "merged" or (after is not None and len(after.linked) > 1):
+        into = before.linked[0] if after is None else after.id
+        others = [i for i in after.linked if i != before.id] if after is not None else []
+        out.append(f"merged with {_list(others)}" if others else f"merged into {into}")
+    return " and ".join(out) or "matched"
+
+
+def _arrived(after: Change) -> str:
+    if not after.linked:
+        return "born"
+    if len(after.linked) > 1:
+        return f"merged from {_list(after.linked)}"
+    return f"split from {after.linked[0]}"
+
+
+def _list(clusters: Any) -> str:
+    *first, last = map(str, clusters)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _file(folder: str, name: str) -> str:
+    return (resources.files("coterie") / folder / name).read_text("utf-8")

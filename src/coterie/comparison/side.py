@@ -1,0 +1,175 @@
+"""One of two clusterings to compare: rows with clusters, from a run folder, a table or lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie._errors import DataError, UsageError
+from coterie._files import read_json
+from coterie._types import Ints
+from coterie.corpus import read_table
+from coterie.corpus.clean import clean_text, has_words, value_to_text
+from coterie.corpus.columns import check_column, pick_text_column
+from coterie.report import read_columns, result_column
+
+
+@dataclass(frozen=True)
+class Side:
+    """Rows with their clusters, and what is known about the clusters.
+
+    Attributes
+    ----------
+    title : str
+    labels : ndarray of shape (n,)
+        Cluster of each row, -1 for none.
+    names : dict of int to str
+        Of every cluster in ``labels``.
+    texts, ids : list of str, optional
+        Of each row.
+    words : dict of int to dict of str to float
+        Most telling words of each cluster.
+    model : Path, optional
+        Folder of the saved model.
+    """
+
+    title: str
+    labels: Ints
+    names: Mapping[int, str]
+    texts: list[str] | None = None
+    ids: list[str] | None = None
+    words: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    model: Path | None = None
+
+    @property
+    def clusters(self) -> list[int]:
+        """Clusters that hold rows, by number."""
+        return [int(i) for i in np.unique(self.labels) if i >= 0]
+
+
+def make_side(source: Any, title: str, id_column: str | None = None) -> Side:
+    """A side from what a user has: a side, a run folder, or one label for each row.
+
+    Parameters
+    ----------
+    source : Side, str, Path or sequence
+    title : str
+        For sequences, which have no name of their own.
+    id_column : str, optional
+        Of run folders: match rows by this column.
+    """
+    if isinstance(source, Side):
+        return source
+    if isinstance(source, (str, Path)):
+        return read_run_side(Path(source), id_column)
+    labels, names = read_labels(list(source))
+    return Side(title, labels, names, ids=[str(i) for i in range(len(labels))])
+
+
+def read_run_side(folder: Path, id_column: str | None = None) -> Side:
+    """The clustering of a finished run."""
+    manifest = read_manifest(folder)
+    columns = read_columns(folder / "assignments.csv")
+    text_column = manifest["data"]["text_column"]
+    chosen = id_column or manifest["data"].get("id_column")
+    if chosen is not None and chosen not in columns:
+        known = ", ".join(columns)
+        raise DataError(f"--id-column: {folder} has no column {chosen!r} (columns: {known}).")
+    clusters = read_json(folder / "clusters.json")
+    model = folder / "model"
+    return Side(
+        title=folder.name or str(folder),
+        labels=np.array([int(v) for v in columns[result_column(columns, "cluster")]], np.int64),
+        names={int(c["id"]): str(c["name"]) for c in clusters},
+        texts=[meaning(text) for text in columns[text_column]],
+        ids=None if chosen is None else columns[chosen],
+        words={int(c["id"]): {w: float(x) for w, x in c.get("words", [])} for c in clusters},
+        model=model if (model / "config.json").exists() else None,
+    )
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a finished run; refuse anything else."""
+    file = folder / "manifest.json"
+    if not file.exists():
+        raise DataError(
+            f"{folder} holds no run: there is no manifest.json. Name a folder that coterie cluster "
+            "has written."
+        )
+    manifest = dict(read_json(file))
+    if manifest["status"] != "done":
+        raise DataError(
+            f"the run in {folder} is not finished ({manifest['status']}); continue it with "
+            "coterie cluster ... --resume."
+        )
+    return manifest
+
+
+def read_table_side(
+    path: str,
+    column: str = "cluster",
+    *,
+    text_column: str | None = None,
+    id_column: str | None = None,
+    option: str = "--a-column",
+) -> Side:
+    """The clustering in a column of any table."""
+    table, _ = read_table(path, named=column)
+    check_column(table, column, option)
+    labels, names = read_labels(table.column(column).to_pylist())
+    if "name" in table.column_names and all(n.startswith("Cluster ") for n in names.values()):
+        given = [value_to_text(v) for v in table.column("name").to_pylist()]
+        first = dict(zip(labels[::-1].tolist(), given[::-1], strict=True))
+        names = {i: first.get(i) or name for i, name in names.items()}
+    ids = None
+    if id_column is not None:
+        check_column(table, id_column, "--id-column")
+        ids = [value_to_text(v) for v in table.column(id_column).to_pylist()]
+    rest = table.drop_columns([column]) if table.num_columns > 1 else None
+    texts = None
+    if rest is not None and (ids is None or text_column is not None):
+        chosen = pick_text_column(rest, text_column)
+        texts = [meaning(value_to_text(v)) for v in rest.column(chosen).to_pylist()]
+    return Side(Path(path).name, labels, names, texts, ids)
+
+
+def read_labels(values: Sequence[Any]) -> tuple[Ints, dict[int, str]]:
+    """Labels of any kind as numbers from 0, and what each is called.
+
+    Whole numbers stay what they are; -1 and missing values mean no cluster. Other values are
+    numbered in the order of the alphabet.
+
+    Examples
+    --------
+    >>> read_labels(["7", "3", "-1"])
+    (array([ 7,  3, -1]), {3: 'Cluster 3', 7: 'Cluster 7'})
+    >>> read_labels(["late", "", "broken"])
+    (array([ 1, -1,  0]), {0: 'broken', 1: 'late'})
+    """
+    texts = [value_to_text(value.item() if isinstance(value, np.generic) else value).strip()
+             for value in values]  # fmt: skip
+    kinds = sorted({text for text in texts if text})
+    whole = all(_whole(text) for text in kinds)
+    if whole and any(int(text) < -1 for text in kinds):
+        raise UsageError("labels: a cluster has a number from 0 on, or -1 for none.")
+    if whole:
+        labels = np.array([int(text) if text else -1 for text in texts], dtype=np.int64)
+        return labels, {int(i): f"Cluster {i}" for i in np.unique(labels) if i >= 0}
+    code = {kind: i for i, kind in enumerate(kinds)}
+    labels = np.array([code[text] if text else -1 for text in texts], dtype=np.int64)
+    return labels, dict(enumerate(kinds))
+
+
+def meaning(text: str) -> str:
+    """A text as the run saw it: cleaned, and empty where it says nothing."""
+    cleaned = clean_text(text)
+    return cleaned if has_words(cleaned) else ""
+
+
+def _whole(text: str) -> bool:
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdigit()

@@ -1,0 +1,135 @@
+"""Edits on a run folder or on a fitted model."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie._errors import UsageError
+from coterie.base import TextClusterer
+from coterie.base.edited import edited
+from coterie.corpus import texts_from
+from coterie.editing.apply import apply_edits
+from coterie.editing.parse import read_edits
+from coterie.editing.run import EditableRun
+from coterie.editing.snapshots import change_run, last_change, undo_run
+from coterie.editing.state import State
+from coterie.editing.writing import append_log, write_run
+
+
+@dataclass(frozen=True)
+class Edited:
+    """What edits did to a run.
+
+    Attributes
+    ----------
+    run : Path
+    done : tuple of str
+        In sentences, one for each edit.
+    clusters : dict of int to str
+        Names of the clusters there are now.
+    """
+
+    run: Path
+    done: tuple[str, ...]
+    clusters: dict[int, str]
+
+
+def edit(target: Any, edits: Any, *, texts: Any = None, dry_run: bool = False) -> Any:
+    """Merge, split, rename, move and lock the clusters of a finished run or of a fitted model.
+
+    All edits are checked before anything changes. Numbers are stable: a merge keeps the number of
+    the first cluster named, the largest part of a split keeps its number, and a number that is
+    retired is never used again.
+
+    Parameters
+    ----------
+    target : str, Path or TextClusterer
+        The folder of a finished run, whose files are written anew and whose earlier state is kept
+        for :func:`undo`; or a fitted model, which is copied.
+    edits : str, Path, mapping or list of mappings
+        A YAML or JSON file, or the same as values: ``[{"merge": [3, 7], "name": "Refunds"}]``.
+    texts : sequence of str, optional
+        Of a model, the texts it was fitted on: needed for "move".
+    dry_run : bool, default=False
+        Check the edits of a run and say what they would do, without writing.
+
+    Returns
+    -------
+    Edited or TextClusterer
+        For a run, what was done; for a model, the edited copy. Its labels are the stable numbers;
+        ``predict_proba`` has a column for every number, zero for those that are retired.
+    """
+    wanted = read_edits(edits)
+    if isinstance(target, TextClusterer):
+        return _edit_model(target, wanted, texts)
+    run = EditableRun(Path(target))
+    state = run.state()
+    apply_edits(wanted, state)
+    if not dry_run:
+        entry = {
+            "change": last_change(run.folder) + 1,
+            "edits": [e.to_dict() for e in wanted],
+            "done": state.done,
+        }
+
+        def change(folder: Path) -> None:
+            write_run(run, state, folder)
+            append_log(folder, entry)
+
+        change_run(run.folder, change)
+        run = EditableRun(Path(target))
+    names = {c.id: c.name for c in run.clusters} if not dry_run else {
+        i: name or "" for i, name in sorted(state.names.items())
+    }  # fmt: skip
+    return Edited(Path(target), tuple(state.done), names)
+
+
+def undo(run: str | Path) -> int:
+    """Put a run back into its state before the last edits; all its files but the log are the same.
+
+    Returns
+    -------
+    int
+        Number of the change that was undone.
+    """
+    folder = Path(run)
+    EditableRun(folder)  # refuse what is no finished run
+    return undo_run(folder, lambda fresh: append_log(fresh, {"undo": last_change(folder)}))
+
+
+def _edit_model(model: TextClusterer, wanted: Sequence[Any], texts: Any) -> TextClusterer:
+    if not hasattr(model, "distinct_vectors_"):
+        raise UsageError(
+            "edit: the model was loaded, so it does not know its training texts; edit the folder "
+            "of its run, or a model fitted in this process."
+        )
+    if texts is None and any(e.kind == "move" for e in wanted):
+        raise UsageError("texts: pass the texts the model was fitted on; 'move' looks them up.")
+    labels = np.asarray(model.labels_).copy()
+    rule = edited(model.rule_, model.n_clusters_)
+    given = [f"{i}" if i >= 0 else "" for i in model.rows_] if texts is None else texts_from(texts)
+    if len(given) != len(labels):
+        raise UsageError(f"texts: {len(given)} for a model of {len(labels)} texts.")
+    state = State(
+        texts=given,
+        labels=labels,
+        get_vectors=lambda: model.vectors_,
+        names={i: None for i in rule.clusters},
+        next_id=rule.width,
+        corrections=dict(model.corrections_),
+        seed=model.seed_,
+    )
+    apply_edits(wanted, state)
+    out = copy.copy(model)
+    out.rule_ = rule.then(*state.steps)
+    out.labels_, out.n_clusters_ = state.labels, len(state.names)
+    out.corrections_ = state.corrections
+    rows = dict(model.corrected_rows_) | dict(state.bound_rows())
+    out.corrected_rows_ = {row: int(state.labels[row]) for row in rows}
+    return out

@@ -1,0 +1,169 @@
+"""What a later run takes over from an earlier one: numbers, names, corrections and locks.
+
+Every text of the new data has a cluster in the earlier run: the one in its table if the text is
+there, else the one its model predicts. New clusters are matched with earlier ones by the rules of
+:mod:`coterie.comparison.links`; partners keep number and name, other clusters get numbers that
+were never used. Texts of locked clusters stay in them, whatever the new clustering says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie._errors import CoterieError, DataError
+from coterie._types import Ints
+from coterie.base import TextClusterer
+from coterie.base.edited import EditedRule, Merge, fingerprint
+from coterie.comparison import jaccard, links, partners
+from coterie.editing.run import EditableRun
+from coterie.editing.state import State
+
+
+@dataclass
+class Kept:
+    """An earlier run as a later one sees it.
+
+    Attributes
+    ----------
+    run : Path
+    state : State
+        Names, locks, corrections and the next number of the earlier run.
+    before : ndarray of shape (n,)
+        Cluster of each text of the new data in the earlier run, -1 where nothing is known.
+    known, predicted : int
+        How many of them are from its table, and from its model.
+    topics : dict of int to list of list of str
+        Of the new clusters by their numbers, if the method finds any.
+    """
+
+    run: Path
+    state: State
+    before: Ints
+    known: int
+    predicted: int
+    sentences: list[str] = field(default_factory=list)
+    topics: dict[int, Any] | None = None
+
+    @property
+    def names(self) -> dict[int, str | None]:
+        """Names that clusters of the new run keep."""
+        return dict(self.state.names)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the manifest of the new run keeps, for later edits and runs."""
+        state = self.state
+        return {
+            "edits": 0,
+            "locked": sorted(state.locked),
+            "named": sorted(state.named),
+            "next_id": state.next_id,
+            "kept_from": str(self.run),
+        }
+
+
+def read_kept(run: Path, texts: Sequence[str]) -> Kept:
+    """Read an earlier run and find where it has, or would put, these texts.
+
+    All of the run is read now: its folder may be the one that the new run replaces.
+    """
+    earlier = EditableRun(run)
+    state = earlier.state()
+    table = {t: int(c) for t, c in zip(earlier.texts, state.labels, strict=True) if c >= 0}
+    before = np.array([table.get(text, -1) for text in texts], dtype=np.int64)
+    known = int((before >= 0).sum())
+    unknown = [i for i, text in enumerate(texts) if text and before[i] < 0]
+    if unknown:
+        try:
+            before[unknown] = earlier.model.predict([texts[i] for i in unknown])
+        except (CoterieError, OSError) as error:
+            if known == 0:
+                raise DataError(
+                    f"--keep {run}: none of its texts is in the new data, and its model cannot "
+                    f"place new ones: {error}"
+                ) from error
+    before[~np.isin(before, list(state.names))] = -1
+    for text, cluster in table.items():
+        if cluster in state.locked:
+            state.corrections[fingerprint(text)] = cluster
+    return Kept(run, state, before, known, int((before >= 0).sum()) - known)
+
+
+def keep(model: TextClusterer, kept: Kept, texts: Sequence[str]) -> None:
+    """Give the clusters of a fitted model the numbers they had, and texts their locked places.
+
+    Parameters
+    ----------
+    model : TextClusterer
+        Fitted on the texts; its labels and its rule change.
+    kept : Kept
+        Its state becomes that of the new run.
+    texts : sequence of str
+    """
+    state, k = kept.state, model.n_clusters_
+    old = sorted(state.names)
+    mates = _mates(old, kept.before, np.asarray(model.labels_), k)
+    place = [mates.get(column, -1) for column in range(k)]
+    for column in range(k):
+        if place[column] < 0:
+            place[column], state.next_id = state.next_id, state.next_id + 1
+    labels = np.append(np.array(place), -1)[model.labels_]
+    present = [fingerprint(text) if text else "" for text in texts]
+    found = {state.corrections[mark] for mark in present if mark in state.corrections}
+    extra = sorted((found & state.locked) - set(place))
+    alive = {*place, *extra}
+    _forget(kept, alive)
+    rows = {i: state.corrections[m] for i, m in enumerate(present) if m in state.corrections}
+    counts = {c: _largest_taker(c, labels, rows) for c in alive}
+    labels[list(rows)] = list(rows.values())
+    steps = [Merge((counts[c], c), counts[c]) for c in sorted(alive)
+             if not (labels == c).any() and counts[c] >= 0]  # fmt: skip
+    model.rule_ = EditedRule(model.rule_, tuple(place), tuple(steps), tuple(extra))
+    model.labels_, model.n_clusters_ = labels, len(model.rule_.clusters)
+    model.corrections_, model.corrected_rows_ = state.corrections, rows
+    topics = getattr(model, "topics_", None)
+    kept.topics = None if topics is None else dict(zip(place, topics, strict=False))
+    _tell(kept, old, model.rule_.clusters)
+
+
+def _mates(old: Sequence[int], before: Ints, labels: Ints, k: int) -> dict[int, int]:
+    """Column of the new model to number of the earlier cluster that it carries on."""
+    counts = np.zeros((len(old), k), dtype=np.int64)
+    use = (before >= 0) & (labels >= 0)
+    np.add.at(counts, (np.searchsorted(old, before[use]), labels[use]), 1)
+    found = partners(jaccard(counts), links(counts))
+    return {column: old[row] for row, column in found.items()}
+
+
+def _forget(kept: Kept, alive: set[int]) -> None:
+    """Drop what leads to clusters that the new run does not have."""
+    state = kept.state
+    for cluster in sorted(state.locked - alive):
+        kept.sentences.append(
+            f"The locked cluster {state.shown(cluster)} is not in the new data: none of its texts "
+            "is there, and no new cluster continues it."
+        )
+    state.corrections = {m: c for m, c in state.corrections.items() if c in alive}
+    state.names = {c: n for c, n in state.names.items() if c in alive}
+    state.locked &= alive
+    state.named &= alive
+
+
+def _largest_taker(cluster: int, labels: Ints, rows: dict[int, int]) -> int:
+    """Where most of a cluster's rows are bound to; -1 if none of them is."""
+    taken = [to for row, to in rows.items() if labels[row] == cluster and to != cluster]
+    return max(set(taken), key=lambda to: (taken.count(to), -to)) if taken else -1
+
+
+def _tell(kept: Kept, old: Sequence[int], now: Sequence[int]) -> None:
+    on, new = len(set(old) & set(now)), len(set(now) - set(old))
+    kept.sentences.insert(
+        0,
+        f"Numbers and names are kept from {kept.run.name or kept.run}: {on} of {len(old)} clusters "
+        f"live on; new clusters: {new}. Matched by {kept.known:,} texts in its table and "
+        f"{kept.predicted:,} placed by its model.",
+    )

@@ -1,0 +1,233 @@
+"""From a file or Python values to checked edits; messages name the entry and the remedy."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from coterie._errors import DataError, UsageError
+from coterie.corpus.clean import clean_text
+from coterie.editing.yaml_text import read_yaml
+
+LONGEST = 100  # characters of a name
+EXAMPLES = {
+    "merge": "merge: [3, 7]",
+    "split": "split: {cluster: 4, into: 2}",
+    "rename": 'rename: {2: "Refunds"}',
+    "move": 'move: {rows: [12, {contains: "late"}], to: 5}',
+    "lock": "lock: [2, 5]",
+    "unlock": "unlock: [2]",
+}
+MORE = {"merge": ("name",), "split": ("names",)}  # keys that may stand beside the edit's own
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One edit.
+
+    Attributes
+    ----------
+    kind : {"merge", "split", "rename", "move", "lock", "unlock"}
+    where : str
+        Where it was written, for messages.
+    clusters : tuple of int
+        Those it is about; of "move", the one to move to.
+    names : tuple of str
+        Of "rename" for each cluster, of "merge" and "split" for the results; may be empty.
+    into : int
+        Parts of a split.
+    rows : tuple
+        What to move: numbers, ids or mappings.
+    """
+
+    kind: str
+    where: str
+    clusters: tuple[int, ...]
+    names: tuple[str, ...] = ()
+    into: int = 0
+    rows: tuple[Any, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The edit as a file would have it; reading that gives the edit back."""
+        if self.kind == "merge":
+            more = {"name": self.names[0]} if self.names else {}
+            return {"merge": list(self.clusters), **more}
+        if self.kind == "split":
+            names = {"names": list(self.names)} if self.names else {}
+            return {"split": {"cluster": self.clusters[0], "into": self.into, **names}}
+        if self.kind == "rename":
+            return {"rename": {str(c): n for c, n in zip(self.clusters, self.names, strict=True)}}
+        if self.kind == "move":
+            return {"move": {"rows": list(self.rows), "to": self.clusters[0]}}
+        return {self.kind: list(self.clusters)}
+
+    def wrong(self, problem: str) -> DataError:
+        """The error to raise when the edit cannot be done."""
+        return DataError(f"{self.where}: {problem}")
+
+
+def read_edits(source: Any) -> list[Edit]:
+    """Edits from a YAML or JSON file, or from the same as Python values.
+
+    Parameters
+    ----------
+    source : str, Path, mapping or list of mappings
+    """
+    if isinstance(source, (str, Path)):
+        name, entries = str(source), _read_file(Path(source))
+    else:
+        parts = list(source.items()) if isinstance(source, Mapping) else None
+        listed = [{k: v} for k, v in parts] if parts is not None else list(source)
+        name, entries = "edits", [(0, entry) for entry in listed]
+    if not entries:
+        raise DataError(f"{name}: there are no edits in it; write e.g. '- {EXAMPLES['merge']}'.")
+    return [
+        _read(entry, f"{name}{f', line {line}' if line else ''}, edit {number}")
+        for number, (line, entry) in enumerate(entries, 1)
+    ]
+
+
+def _read_file(path: Path) -> list[tuple[int, Any]]:
+    suffix = path.suffix.lower()
+    if suffix not in {".yaml", ".yml", ".json"}:
+        raise UsageError(f"{path}: edits are read from .yaml or .json files.")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise UsageError(f"there is no file {path}.") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8; save it as UTF-8.") from error
+    if suffix != ".json":
+        return read_yaml(text, str(path))
+    try:
+        value = json.loads(text, object_pairs_hook=_once)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}, line {error.lineno}: this is not JSON: {error.msg}.") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: {error}") from error
+    if isinstance(value, dict):
+        return [(0, {key: inner}) for key, inner in value.items()]
+    if not isinstance(value, list):
+        raise DataError(f"{path}: expected a list of edits.")
+    return [(0, entry) for entry in value]
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    seen = [key for key, _ in pairs]
+    twice = next((key for key in seen if seen.count(key) > 1), None)
+    if twice is not None:
+        raise ValueError(f"the key {twice!r} is there twice.")
+    return dict(pairs)
+
+
+def _read(entry: Any, where: str) -> Edit:
+    if not isinstance(entry, Mapping) or not entry:
+        raise DataError(f"{where}: {entry!r} is no edit; write e.g. '{EXAMPLES['merge']}'.")
+    kinds = [key for key in entry if key in EXAMPLES]
+    if len(kinds) != 1:
+        first = next(iter(entry))
+        near = difflib.get_close_matches(str(first), EXAMPLES, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near and not kinds else ""
+        raise DataError(
+            f"{where}: expected exactly one of {', '.join(EXAMPLES)}; got "
+            f"{', '.join(map(str, entry))}.{hint}"
+        )
+    kind = kinds[0]
+    where = f"{where} ({kind})"
+    beside = {key: value for key, value in entry.items() if key != kind}
+    _check_keys(beside, MORE.get(kind, ()), where)
+    return _READERS[kind](where, entry[kind], beside)
+
+
+def _merge(where: str, value: Any, beside: Mapping[str, Any]) -> Edit:
+    if isinstance(value, Mapping):
+        _check_keys(value, ("clusters", "name"), where)
+        value, beside = value.get("clusters"), {**value, **beside}
+    clusters = _clusters(where, value, "merge")
+    if len(clusters) < 2:
+        raise DataError(f"{where}: name at least two clusters, as in '{EXAMPLES['merge']}'.")
+    names = () if beside.get("name") is None else (clean_name(beside["name"], where),)
+    return Edit("merge", where, clusters, names)
+
+
+def _split(where: str, value: Any, beside: Mapping[str, Any]) -> Edit:
+    options = dict(value) if isinstance(value, Mapping) else {"cluster": value}
+    _check_keys(options, ("cluster", "into", "names"), where)
+    options |= beside
+    into = 2 if options.get("into") is None else _number(where, options["into"], "into")
+    if into < 2:
+        raise DataError(f"{where}: into should be 2 or more, got {into}.")
+    names = options.get("names") or ()
+    if isinstance(names, str) or (names and len(names) != into):
+        raise DataError(f"{where}: names should be a list of {into}, one for each part.")
+    cluster = _number(where, options.get("cluster"), "cluster")
+    cleaned = tuple(clean_name(name, where) for name in names)
+    return Edit("split", where, (cluster,), cleaned, into=into)
+
+
+def _rename(where: str, value: Any, beside: Mapping[str, Any]) -> Edit:
+    if not isinstance(value, Mapping) or not value:
+        raise DataError(f"{where}: write clusters and names, as in '{EXAMPLES['rename']}'.")
+    clusters = tuple(_number(where, key, "a cluster") for key in value)
+    names = tuple(clean_name(name, where) for name in value.values())
+    return Edit("rename", where, clusters, names)
+
+
+def _move(where: str, value: Any, beside: Mapping[str, Any]) -> Edit:
+    if not isinstance(value, Mapping):
+        raise DataError(f"{where}: write rows and a cluster, as in '{EXAMPLES['move']}'.")
+    _check_keys(value, ("rows", "to"), where)
+    rows = value.get("rows")
+    rows = list(rows) if isinstance(rows, (list, tuple)) else [rows]
+    if not rows or any(row is None or isinstance(row, (list, bool)) for row in rows):
+        raise DataError(f"{where}: name the rows, as in '{EXAMPLES['move']}'.")
+    return Edit("move", where, (_number(where, value.get("to"), "to"),), rows=tuple(rows))
+
+
+def _lock(where: str, value: Any, beside: Mapping[str, Any]) -> Edit:
+    kind = "unlock" if where.endswith("(unlock)") else "lock"
+    listed = value if isinstance(value, (list, tuple)) else [value]
+    return Edit(kind, where, _clusters(where, listed, kind))
+
+
+_READERS = {"merge": _merge, "split": _split, "rename": _rename, "move": _move, "lock": _lock,
+            "unlock": _lock}  # fmt: skip
+
+
+def clean_name(value: Any, where: str) -> str:
+    """A name on one line without control characters; refuse what is none."""
+    if isinstance(value, (Mapping, list, tuple, bool)) or value is None:
+        raise DataError(f"{where}: {value!r} is no name; put it between quotes.")
+    name = clean_text(str(value))
+    if not name or len(name) > LONGEST:
+        raise DataError(f"{where}: a name has 1 to {LONGEST} characters, {name[:40]!r} does not.")
+    return name
+
+
+def _clusters(where: str, value: Any, kind: str) -> tuple[int, ...]:
+    if not isinstance(value, (list, tuple)) or not value:
+        raise DataError(f"{where}: write a list of clusters, as in '{EXAMPLES[kind]}'.")
+    out = tuple(_number(where, item, "a cluster") for item in value)
+    if len(set(out)) != len(out):
+        raise DataError(f"{where}: a cluster is named twice.")
+    return out
+
+
+def _number(where: str, value: Any, what: str) -> int:
+    text = str(value).strip()
+    if isinstance(value, bool) or not (text.isascii() and text.isdigit()):
+        raise DataError(f"{where}: {what} should be a whole number from 0 on, got {value!r}.")
+    return int(text)
+
+
+def _check_keys(given: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    for key in given:
+        if key not in known:
+            near = difflib.get_close_matches(str(key), known, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            may = f"it takes {', '.join(known)}" if known else "nothing may stand beside it"
+            raise DataError(f"{where}: {key!r} is not known here; {may}.{hint}")

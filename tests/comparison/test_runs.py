@@ -1,0 +1,183 @@
+"""Comparisons of finished runs: by rows, by models, by centers, by words; the command."""
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from coterie import compare, load
+from coterie._errors import DataError
+from coterie.cli import app
+from coterie.comparison import read_run_side
+
+WORDS = {
+    "fruit": "apple pear plum cherry grape melon orchard juice ripe sweet".split(),
+    "traffic": "car truck engine road wheel brake driver bus motor fuel".split(),
+    "music": "song guitar drum chorus singer violin concert melody band tune".split(),
+}
+
+
+def call(*arguments: object):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def write(path: Path, seed: int, n: int = 60, first: int = 0) -> Path:
+    """Short texts of three topics, with numbers."""
+    rng = np.random.default_rng(seed)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["ticket", "text"])
+        for i in range(n):
+            words = rng.choice(list(WORDS.values())[i % 3], 5, replace=False)
+            writer.writerow([f"T-{first + i}", " ".join(map(str, words))])
+    return path
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Three runs on one file of texts, and one on another."""
+    folder = tmp_path_factory.mktemp("runs")
+    october = write(folder / "october.csv", 0)
+    november = write(folder / "november.csv", 1, first=900)
+    out = {}
+    for name, file, k, seed in (("a", october, 3, 0), ("b", october, 3, 7), ("six", october, 6, 0),
+                                ("next", november, 3, 0)):  # fmt: skip
+        out[name] = folder / name
+        result = call("cluster", file, "-k", k, "--method", "kmeans", "--encoder", "tfidf", "-q",
+                      "--seed", seed, "--out", out[name])  # fmt: skip
+        assert result.exit_code == 0, result.output
+    return out
+
+
+def test_the_same_texts_are_followed_row_by_row(runs) -> None:
+    found = compare(runs["a"], runs["b"])
+    assert found.evidence == "texts" and found.seen == 60
+    assert found.moved == 0 and found.nmi == pytest.approx(1)
+    finer = compare(runs["a"], runs["six"])
+    assert finer.count("split") >= 1 and len(finer.clusters_b) == 6
+
+
+def test_ids_are_used_when_both_have_them(runs) -> None:
+    found = compare(runs["a"], runs["next"], id_column="ticket", by="auto")
+    assert found.evidence == "model"  # the numbers differ, so no row is in both
+    assert compare(runs["a"], runs["b"], id_column="ticket").evidence == "ids"
+    with pytest.raises(DataError, match="--id-column"):
+        compare(runs["a"], runs["b"], id_column="number")
+
+
+def test_other_texts_are_placed_by_the_models_of_both(runs) -> None:
+    found = compare(runs["a"], runs["next"])
+    assert found.evidence == "model" and found.seen == 120
+    assert found.count("matched") == 3 and found.unchanged > 0.95
+    # The partner is the cluster of the same topic.
+    sides = [read_run_side(runs[name]) for name in ("a", "next")]
+    topics = [{c: {t for text, x in zip(s.texts, s.labels, strict=True) if x == c
+                   for t, words in WORDS.items() if text.split()[0] in words}
+               for c in s.clusters} for s in sides]  # fmt: skip
+    for a, b in found.partners.items():
+        assert topics[0][a] == topics[1][b]
+    assert "each model placed the texts of the other run" in found.reason
+
+
+def test_predictions_are_counted_on_the_right_side(runs) -> None:
+    found = compare(runs["six"], runs["next"])
+    a, b = read_run_side(runs["six"]), read_run_side(runs["next"])
+    counts: Counter[tuple[int, int]] = Counter()
+    counts.update(zip(a.labels.tolist(), load(runs["next"] / "model").predict(a.texts).tolist(),
+                      strict=True))  # fmt: skip
+    counts.update(zip(load(runs["six"] / "model").predict(b.texts).tolist(), b.labels.tolist(),
+                      strict=True))  # fmt: skip
+    assert {(flow.a, flow.b): flow.count for flow in found.flows} == counts
+    assert (found.only_a, found.only_b) == (60, 60)
+
+
+def test_without_models_words_decide(runs) -> None:
+    from dataclasses import replace
+
+    sides = [replace(read_run_side(runs[name]), model=None) for name in ("a", "next")]
+    found = compare(*sides)
+    assert found.evidence == "words"
+    assert found.partners == compare(runs["a"], runs["next"]).partners
+
+
+def test_one_model_is_enough(runs) -> None:
+    from dataclasses import replace
+
+    a, b = read_run_side(runs["a"]), replace(read_run_side(runs["next"]), model=None)
+    found = compare(a, b)
+    assert found.evidence == "model" and found.seen == 60
+    assert "the model of one run" in found.reason
+
+
+def test_centers_are_compared_where_encoders_are_the_same(runs, tmp_path, tiny_encoder) -> None:
+    for name, seed in (("one", 0), ("two", 5)):
+        file = write(tmp_path / f"{name}.csv", seed)
+        result = call("cluster", file, "-k", 3, "--method", "kmeans", "--encoder", tiny_encoder,
+                      "-q", "--out", tmp_path / name)  # fmt: skip
+        assert result.exit_code == 0, result.output
+    found = compare(tmp_path / "one", tmp_path / "two", by="centers")
+    assert found.evidence == "centers" and found.moved is None
+    with pytest.raises(DataError, match="--by centers"):
+        compare(runs["a"], runs["b"], by="centers")
+
+
+def test_the_command_prints_a_table_and_writes_a_page(runs, tmp_path) -> None:
+    page = tmp_path / "changes.html"
+    result = call("compare", runs["a"], runs["six"], "--out", page)
+    assert result.exit_code == 0, result.output
+    for part in ("split into", "moved", "rows in both", "NMI", "same text in both", str(page)):
+        assert part in result.output, part
+    html = page.read_text("utf-8")
+    assert "<svg" in html and "<script" not in html and "http:" not in html and "https" not in html
+    assert "What moved" in html and read_run_side(runs["a"]).texts[0].split()[0] in html
+
+
+def test_the_command_prints_json(runs) -> None:
+    result = call("compare", runs["a"], runs["six"], "--json")
+    found = json.loads(result.stdout)
+    assert found["evidence"] == "texts" and found["seen"] == 60
+    assert sum(flow["count"] for flow in found["flows"]) == 60
+
+
+def test_texts_can_be_left_out(runs, tmp_path) -> None:
+    page = tmp_path / "changes.html"
+    result = call("compare", runs["a"], runs["six"], "--no-texts", "--json", "--out", page)
+    assert all(flow["examples"] == [] for flow in json.loads(result.stdout)["flows"])
+    texts = read_run_side(runs["a"]).texts
+    assert not any(text in page.read_text("utf-8") for text in texts)
+
+
+def test_two_columns_of_one_table(tmp_path) -> None:
+    table = tmp_path / "topics.csv"
+    lines = ["ticket,text,old,new"] + [
+        f"{i},text {i},{'ab'[i % 2]},{'xy'[i % 2]}" for i in range(9)
+    ]
+    table.write_text("\n".join(lines) + "\n")
+    result = call("compare", table, table, "--a-column", "old", "--b-column", "new",
+                  "--id-column", "ticket", "--json")  # fmt: skip
+    found = json.loads(result.stdout)
+    assert (found["evidence"], found["moved"]) == ("ids", 0)
+    assert [c["name"] for c in found["clusters_a"]] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "arguments, code, message",
+    [
+        (["nowhere.csv", "nowhere.csv"], 2, "there is no file"),
+        (["a", "a", "--out", "page.pdf"], 2, "ends in .html"),
+        (["a", "a", "--by", "magic"], 2, "--by"),
+    ],
+)
+def test_errors_have_codes_and_remedies(runs, arguments, code, message) -> None:
+    named = [runs.get(a, a) if a == "a" else a for a in arguments]
+    result = call("compare", *named)
+    assert result.exit_code == code and message in result.output
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path, runs) -> None:
+    result = call("compare", tmp_path, runs["a"])
+    assert result.exit_code == 3 and "holds no run" in result.output

@@ -1,0 +1,93 @@
+"""Small finished runs to edit."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from coterie.cli import app
+
+HEADER = ["ticket", "text", "day"]
+
+
+def call(*arguments: object):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def rows(run: Path) -> list[dict[str, str]]:
+    with (run / "assignments.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def clusters(run: Path) -> dict[int, str]:
+    saved = json.loads((run / "clusters.json").read_text("utf-8"))
+    return {c["id"]: c["name"] for c in saved}
+
+
+def members(run: Path) -> dict[int, set[str]]:
+    """Tickets of every cluster in the table; -1 holds those without one."""
+    out: dict[int, set[str]] = {}
+    for row in rows(run):
+        out.setdefault(int(row["cluster"]), set()).add(row["ticket"])
+    return out
+
+
+def content(run: Path, *, log: bool = False) -> dict[str, bytes]:
+    """Every file of a run, to the byte."""
+    files = (path for path in sorted(run.rglob("*")) if path.is_file())
+    found = {path.relative_to(run).as_posix(): path.read_bytes() for path in files}
+    return {name: data for name, data in found.items() if log or name != "edits.jsonl"}
+
+
+def write_tickets(path: Path, texts: list[str], first: int = 0) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(HEADER)
+        for i, text in enumerate(texts, first):
+            writer.writerow([f"T-{i}", text, f"2026-0{1 + i % 3}-1{i % 9}"])
+    return path
+
+
+def cluster(file: Path, out: Path, *more: object) -> Path:
+    options = ["-k", 6, "--method", "kmeans", "--encoder", "tfidf", "-q", "--out", out]
+    result = call("cluster", file, *options, "--id-column", "ticket", *more)
+    assert result.exit_code == 0, result.output
+    return out
+
+
+@pytest.fixture(scope="session")
+def tickets(tmp_path_factory: pytest.TempPathFactory, topics) -> Path:
+    texts = [*topics[0], "", topics[0][0], topics[0][4]]  # one row is empty, two repeat a text
+    return write_tickets(tmp_path_factory.mktemp("tickets") / "tickets.csv", texts)
+
+
+@pytest.fixture(scope="session")
+def finished(tickets: Path) -> Path:
+    return cluster(tickets, tickets.parent / "finished")
+
+
+@pytest.fixture(scope="session")
+def rich(tickets: Path) -> Path:
+    """A run with levels, outliers and a table in another form."""
+    more = ["--levels", "2,4,6", "--max-outliers", "6", "--write", "parquet"]
+    return cluster(tickets, tickets.parent / "rich", *more)
+
+
+@pytest.fixture
+def run(finished: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(finished, tmp_path / "run"))
+
+
+@pytest.fixture
+def edit_file(tmp_path: Path) -> Callable[[str], Path]:
+    def write(text: str) -> Path:
+        (tmp_path / "edits.yaml").write_text(text, encoding="utf-8")
+        return tmp_path / "edits.yaml"
+
+    return write

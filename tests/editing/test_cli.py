@@ -1,0 +1,76 @@
+"""``coterie edit`` as users meet it."""
+
+import importlib
+import json
+from pathlib import Path
+
+from .conftest import call, clusters, content, rows
+
+
+def test_edits_from_a_file_are_done_and_undone(run: Path, finished: Path, edit_file) -> None:
+    file = edit_file("- merge: [0, 1]\n  name: Both\n- split: {cluster: 2, into: 2}\n")
+    result = call("edit", run, file)
+    assert result.exit_code == 0, result.output
+    assert "merged 1" in result.output and "split 2" in result.output and "--undo" in result.output
+    assert clusters(run)[0] == "Both"
+    back = call("edit", run, "--undo")
+    assert back.exit_code == 0 and "undone: change 1" in back.output
+    assert content(run) == content(finished)
+
+
+def test_a_dry_run_says_what_would_be_done_and_writes_nothing(run, finished, edit_file) -> None:
+    file = edit_file("- rename: {0: Zero}\n- merge: [1, 2]\n")
+    result = call("edit", run, file, "--dry-run")
+    assert result.exit_code == 0 and "renamed 0" in result.output
+    assert "nothing was written" in result.output
+    assert content(run, log=True) == content(finished, log=True)
+
+
+def test_an_error_names_file_line_and_remedy(run, finished, edit_file) -> None:
+    result = call("edit", run, edit_file("- rename: {0: Zero}\n\n- merge: [1, 22]\n"))
+    assert result.exit_code == 3
+    said = result.output.replace("\n", "")
+    assert "edits.yaml, line 3, edit 2 (merge): there is no cluster 22" in said
+    assert content(run, log=True) == content(finished, log=True)
+
+
+def test_json_in_and_out(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "e.json").write_text('[{"rename": {"0": "Zéro"}}, {"lock": [0]}]')
+    result = call("edit", run, tmp_path / "e.json", "--json")
+    found = json.loads(result.stdout)
+    assert found["clusters"]["0"] == "Zéro" and found["written"] and len(found["done"]) == 2
+
+
+def test_one_of_a_file_and_undo_is_needed(run: Path, edit_file) -> None:
+    for arguments in ([run], [run, edit_file("- lock: [1]\n"), "--undo"]):
+        result = call("edit", *arguments)
+        assert result.exit_code == 2 and "one of the two" in result.output
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path, edit_file) -> None:
+    for arguments in ([edit_file("- lock: [1]\n")], ["--undo"]):
+        result = call("edit", tmp_path / "nothing", *arguments)
+        assert result.exit_code == 3 and "holds no run" in result.output
+
+
+def test_a_change_meanwhile_is_noticed(run: Path, monkeypatch, edit_file) -> None:
+    module = importlib.import_module("coterie.editing.edit")  # the name is the function's, too
+    apply = module.apply_edits
+
+    def slow(edits, state) -> None:
+        apply(edits, state)
+        manifest = run / "manifest.json"
+        manifest.write_text(manifest.read_text() + " ")  # somebody else
+
+    monkeypatch.setattr(module, "apply_edits", slow)
+    before = rows(run)
+    result = call("edit", run, edit_file("- merge: [0, 1]\n"))
+    assert result.exit_code == 3 and "changed by another command" in result.output
+    assert rows(run) == before
+
+
+def test_the_report_can_be_made_anew_after_edits(run: Path, edit_file) -> None:
+    assert call("edit", run, edit_file("- merge: [0, 1]\n  name: Both\n")).exit_code == 0
+    page = (run / "report.html").read_bytes()
+    assert call("report", run).exit_code == 0
+    assert (run / "report.html").read_bytes() == page

@@ -1,0 +1,159 @@
+"""A later run keeps numbers, names, corrections and locks of an earlier one."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from coterie import TwoStep, edit, load
+from coterie._errors import DataError
+from coterie.editing.keep import Kept, keep, read_kept
+from coterie.editing.state import State
+
+from .conftest import call, cluster, clusters, members, rows, write_tickets
+
+
+@pytest.fixture
+def earlier(finished: Path, tmp_path: Path) -> Path:
+    run = Path(shutil.copytree(finished, tmp_path / "earlier"))
+    edit(run, [{"rename": {0: "Zero", 4: "Four"}}, {"merge": [2, 5]}, {"split": 1}])
+    return run
+
+
+def agreement(one: Path, other: Path) -> float:
+    there = {row["ticket"]: row["cluster"] for row in rows(one)}
+    here = {row["ticket"]: row["cluster"] for row in rows(other) if row["ticket"] in there}
+    return sum(there[t] == c for t, c in here.items()) / len(here)
+
+
+def test_the_same_data_keeps_all_numbers_and_names(finished, tickets, tmp_path) -> None:
+    old = Path(shutil.copytree(finished, tmp_path / "old"))
+    edit(old, [{"rename": {3: "Three"}}, {"merge": [1, 4], "name": "Merged"}])
+    new = cluster(tickets, tmp_path / "new", "--keep", old)
+    assert clusters(new)[3] == "Three"
+    # The new clustering has six clusters again: one of the two merged ones keeps 1, the other
+    # has a number that was never used.
+    assert set(clusters(new)) == {0, 1, 2, 3, 5, 6} and clusters(new)[1] == "Merged"
+    same = {i for i in (0, 2, 3, 5) if members(new)[i] == members(old)[i]}
+    assert same == {0, 2, 3, 5}
+    manifest = json.loads((new / "manifest.json").read_text())
+    assert any("5 of 5 clusters live on; new clusters: 1." in s for s in manifest["summary"])
+    assert manifest["editing"]["next_id"] == 7
+
+
+def test_numbers_are_those_of_the_table_in_every_file(earlier, tickets, tmp_path) -> None:
+    new = cluster(tickets, tmp_path / "new", "--keep", earlier, "--seed", 3)
+    table = rows(new)
+    model = load(new / "model")
+    assert model.predict([r["text"] for r in table]).tolist() == [int(r["cluster"]) for r in table]
+    names = clusters(new)
+    assert {int(r["cluster"]) for r in table if r["text"]} == set(names)
+    assert all(r["name"] == names[int(r["cluster"])] for r in table if r["text"])
+    assert all(int(r["runner_up"]) in names for r in table if r["text"])
+    assert len(set(names.values())) == len(names)
+    assert f'id="cluster-{max(names)}"' in (new / "report.html").read_text("utf-8")
+    assert agreement(earlier, new) > 0.5
+
+
+def test_a_run_may_replace_the_one_it_keeps(earlier: Path, tickets: Path) -> None:
+    before = clusters(earlier)
+    cluster(tickets, earlier, "--keep", earlier, "--overwrite")
+    assert clusters(earlier)[0] == before[0] == "Zero"
+
+
+def test_other_texts_are_placed_by_the_earlier_model(earlier, topics, tmp_path) -> None:
+    # Half of a text and half of the next one of its topic.
+    words = [text.split() for text in topics[0]]
+    texts = [" ".join(words[i][:3] + words[(i + 3) % 90][3:]) for i in range(90)]
+    assert not set(texts) & set(topics[0])
+    file = write_tickets(tmp_path / "next.csv", texts, first=500)
+    new = cluster(file, tmp_path / "next", "--keep", earlier)
+    kept = set(clusters(earlier)) & set(clusters(new))
+    assert kept and all(clusters(new)[i] == clusters(earlier)[i] for i in kept)
+    predicted = load(earlier / "model").predict([r["text"] for r in rows(new)])
+    for i in kept:
+        inside = predicted[[int(r["cluster"]) == i for r in rows(new)]]
+        mine, all_old = (inside == i).sum(), (predicted == i).sum()
+        assert mine > min(len(inside), all_old) / 2  # the definition of a link
+    summary = json.loads((new / "manifest.json").read_text())["summary"]
+    assert any("0 texts in its table and 90 placed by its model" in s for s in summary)
+
+
+def test_a_locked_cluster_keeps_its_texts(finished, tickets, tmp_path) -> None:
+    old = Path(shutil.copytree(finished, tmp_path / "old"))
+    spread = [f"T-{i}" for i in range(0, 90, 9)]  # ten texts of all topics, put together by hand
+    target = int(rows(old)[0]["cluster"])
+    others = [t for t in spread if rows(old)[int(t[2:])]["cluster"] != str(target)]
+    edit(old, [{"move": {"rows": others, "to": target}}, {"rename": {target: "Ours"}},
+               {"lock": [target]}])  # fmt: skip
+    inside = members(old)[target]
+    new = cluster(tickets, tmp_path / "new", "--keep", old, "--seed", 9)
+    assert inside <= members(new)[target] and clusters(new)[target] == "Ours"
+    assert json.loads((new / "manifest.json").read_text())["editing"]["locked"] == [target]
+    with pytest.raises(DataError, match="is locked"):
+        edit(new, [{"rename": {target: "Theirs"}}])
+    again = cluster(tickets, tmp_path / "again", "--keep", new, "--seed", 10)
+    assert inside <= members(again)[target]
+
+
+def planted(labels: list[int], before: list[int], locked: set[int], fixed: dict[int, int]):
+    """A fitted model of six different texts with planted labels, and an earlier run for it."""
+    from coterie.base.edited import fingerprint
+    from coterie.blocks.assign import CenterRule
+
+    texts = [f"text {i}" for i in range(len(labels))]
+    x = np.eye(max(labels) + 1, dtype=np.float32)[labels]
+    x += np.linspace(0, 0.1, len(labels), dtype=np.float32)[:, None]
+    model = TwoStep(max(labels) + 1, encoder="precomputed", random_state=0).fit(x)
+    model.rule_ = CenterRule(np.stack([x[np.array(labels) == i].mean(axis=0)
+                                       for i in range(max(labels) + 1)]))  # fmt: skip
+    model.labels_ = np.array(labels)
+    names = {i: f"Old {i}" for i in set(before) if i >= 0} | {i: f"Old {i}" for i in locked}
+    state = State(texts, np.array(before), lambda: x, names, max(names) + 1, locked=locked,
+                  corrections={fingerprint(texts[r]): c for r, c in fixed.items()})  # fmt: skip
+    kept = Kept(Path("old"), state, np.array(before), len(before), 0)
+    keep(model, kept, texts)
+    return model, kept
+
+
+def test_partners_keep_numbers_and_the_rest_get_new_ones() -> None:
+    model, kept = planted([0, 0, 0, 1, 1, 2], [4, 4, 4, 9, 9, -1], set(), {})
+    assert model.labels_.tolist() == [4, 4, 4, 9, 9, 10]
+    assert kept.state.next_id == 11 and kept.names == {4: "Old 4", 9: "Old 9"}
+    assert "2 of 2 clusters live on; new clusters: 1." in kept.sentences[0]
+
+
+def test_a_locked_cluster_without_a_match_lives_on_with_its_texts() -> None:
+    # Cluster 7 had one text of each of two that are now apart, by a person's word.
+    model, kept = planted([0, 0, 0, 1, 1, 1], [4, 4, 7, 9, 9, 7], {7}, {2: 7, 5: 7})
+    assert model.labels_.tolist() == [4, 4, 7, 9, 9, 7]
+    assert model.rule_.extra == (7,) and 7 in model.rule_.clusters
+    assert model.probabilities_.argmax(axis=1).tolist() == [4, 4, 7, 9, 9, 7]
+    assert kept.state.locked == {7}
+
+
+def test_a_new_cluster_that_is_all_locked_texts_becomes_theirs() -> None:
+    # Clusters 0 and 1 of the new model hold texts of the locked 4 only; the larger one is 4.
+    model, _ = planted([0, 0, 0, 1, 2, 2], [4, 4, 4, 4, 9, 9], {4}, {0: 4, 1: 4, 2: 4, 3: 4})
+    assert model.labels_.tolist() == [4, 4, 4, 4, 9, 9]
+    assert model.rule_.clusters == [4, 9] and model.n_clusters_ == 2
+
+
+def test_a_locked_cluster_that_is_gone_is_told() -> None:
+    _, kept = planted([0, 0, 1, 1], [4, 4, 9, 9], {6}, {})
+    assert kept.state.locked == set()
+    assert "The locked cluster 6 (Old 6) is not in the new data" in kept.sentences[1]
+
+
+def test_what_cannot_be_kept_is_refused_before_any_work(tickets, finished, tmp_path) -> None:
+    result = call("cluster", tickets, "-k", 3, "--keep", tmp_path, "--out", tmp_path / "x")
+    assert result.exit_code == 3 and "holds no run" in result.output
+    assert not (tmp_path / "x").exists()
+    broken = Path(shutil.copytree(finished, tmp_path / "broken"))
+    (broken / "model" / "model.safetensors").unlink()
+    with pytest.raises(DataError, match="cannot place new ones"):
+        read_kept(broken, ["words that are nowhere else"])
+    known = read_kept(broken, [rows(finished)[0]["text"], "words that are nowhere else"])
+    assert known.before.tolist() == [int(rows(finished)[0]["cluster"]), -1]

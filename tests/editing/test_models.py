@@ -1,0 +1,90 @@
+"""Edits on a fitted model, in Python."""
+
+import numpy as np
+import pytest
+
+import coterie
+from coterie import DECCRL, TwoStep, edit, load
+from coterie._errors import UsageError
+
+
+@pytest.fixture(scope="module")
+def model(topics):
+    return TwoStep(5, encoder="tfidf", random_state=0).fit(topics[0])
+
+
+def test_the_copy_is_edited_and_the_model_is_not(model, topics) -> None:
+    before, p = model.labels_.copy(), model.probabilities_
+    new = edit(model, [{"merge": [0, 3]}, {"split": 1}])
+    assert np.array_equal(model.labels_, before) and np.array_equal(model.probabilities_, p)
+    assert isinstance(new, TwoStep) and new is not model
+    assert sorted(set(new.labels_)) == [0, 1, 2, 4, 5] and new.n_clusters_ == 5
+    assert ((new.labels_ == 0) == np.isin(before, (0, 3))).all()
+    assert np.isin(new.labels_, (1, 5)).tolist() == (before == 1).tolist()
+
+
+def test_labels_predictions_and_probabilities_agree(model, topics, tmp_path) -> None:
+    texts = topics[0]
+    to = int((model.labels_[2] + 1) % 5)
+    new = edit(model, [{"move": {"rows": [3], "to": to}}, {"merge": [to, 4 if to != 4 else 0]}],
+               texts=texts)  # fmt: skip
+    assert new.labels_[2] == to
+    assert np.array_equal(new.predict(texts), new.labels_)
+    assert np.array_equal(new.predict_proba(texts).argmax(axis=1), new.labels_)
+    assert np.allclose(new.probabilities_, new.predict_proba(texts))
+    new.save(tmp_path / "saved")
+    again = load(tmp_path / "saved")
+    assert np.array_equal(again.predict(texts), new.labels_)
+    assert again.n_clusters_ == 4
+    assert texts[2] not in (tmp_path / "saved" / "config.json").read_text()  # a digest, no text
+
+
+def test_edits_of_edits_and_a_new_fit(model, topics) -> None:
+    once = edit(model, [{"split": 0}], texts=topics[0])
+    twice = edit(once, [{"merge": [5, 1]}, {"split": {"cluster": 5, "into": 2}}])
+    assert sorted(set(twice.labels_)) == [0, 2, 3, 4, 5, 6]
+    assert np.array_equal(twice.predict(topics[0]), twice.labels_)
+    moved = edit(model, [{"move": {"rows": [1], "to": int((model.labels_[0] + 1) % 5)}}],
+                 texts=topics[0])  # fmt: skip
+    moved.fit(topics[0])
+    assert np.array_equal(moved.labels_, model.labels_) and moved.corrections_ == {}
+
+
+def test_vectors_can_be_edited_too() -> None:
+    x = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+    model = TwoStep(4, encoder="precomputed", random_state=0).fit(x)
+    new = edit(model, {"merge": [1, 2]})
+    assert np.array_equal(new.predict(x), np.where(model.labels_ == 2, 1, model.labels_))
+
+
+def test_what_a_model_cannot_do_is_said(model, topics, tmp_path) -> None:
+    with pytest.raises(UsageError, match="texts: pass the texts"):
+        edit(model, [{"move": {"rows": [1], "to": 0}}])
+    with pytest.raises(UsageError, match="texts: 2 for a model of 90"):
+        edit(model, [{"merge": [0, 1]}], texts=["a", "b"])
+    model.save(tmp_path / "m")
+    with pytest.raises(UsageError, match="the model was loaded"):
+        edit(load(tmp_path / "m"), [{"merge": [0, 1]}])
+
+
+def test_the_names_are_public() -> None:
+    assert "edit" in coterie.__all__ and "compare" in coterie.__all__
+
+
+def test_an_edited_model_is_described_without_its_retired_numbers(model, topics, tmp_path) -> None:
+    new = edit(model, [{"merge": [2, 0]}, {"split": 1}], texts=topics[0])
+    described = new.describe(topics[0])
+    assert [c.id for c in described] == [1, 2, 3, 4, 5]
+    assert [c.size for c in described] == [int((new.labels_ == c.id).sum()) for c in described]
+    assert {near.id for c in described for near in c.near} <= {1, 2, 3, 4, 5}
+    new.report(tmp_path / "page.html", texts=topics[0])
+    assert 'id="cluster-5"' in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_topics_stay_with_the_clusters_no_edit_has_changed(topics) -> None:
+    model = DECCRL(3, encoder="tfidf", steps=20, batch_size=30, word_dim=20, random_state=0,
+                   lr=1e-3, head_lr=1e-2).fit(topics[0])  # fmt: skip
+    new = edit(model, [{"split": 0}])
+    described = {c.id: c for c in new.describe(topics[0])}
+    assert described[1].topics == model.topics_[1] and described[2].topics == model.topics_[2]
+    assert described[0].topics == described[3].topics == []

@@ -1,0 +1,118 @@
+"""Files of edits as people write them, and as nobody should."""
+
+import json
+
+import pytest
+
+from coterie._errors import DataError, UsageError
+from coterie.editing import read_edits
+
+ALL = """\
+# what the meeting decided
+- merge: [3, 7]
+  name: Late parcels
+- split: {cluster: 4, into: 3, names: [A, B, C]}
+- rename:
+    2: "Refunds"
+    8: no
+- move:
+    rows: [12, {contains: "late"}, {id: T-1, in: 3}]
+    to: 5
+- lock: [2, 5]
+- unlock: 5
+"""
+
+
+def test_every_kind_of_edit(tmp_path) -> None:
+    file = tmp_path / "edits.yaml"
+    file.write_text(ALL)
+    merge, split, rename, move, lock, unlock = read_edits(file)
+    assert (merge.kind, merge.clusters, merge.names) == ("merge", (3, 7), ("Late parcels",))
+    assert (split.clusters, split.into, split.names) == ((4,), 3, ("A", "B", "C"))
+    assert (rename.clusters, rename.names) == ((2, 8), ("Refunds", "no"))  # no is a word here
+    assert move.rows == ("12", {"contains": "late"}, {"id": "T-1", "in": "3"})
+    assert move.clusters == (5,) and lock.clusters == (2, 5)
+    assert (unlock.kind, unlock.clusters) == ("unlock", (5,))
+    assert merge.where.endswith("edits.yaml, line 2, edit 1 (merge)")
+    assert lock.where.endswith("line 11, edit 5 (lock)")
+
+
+def test_json_python_and_what_is_logged_are_read_alike(tmp_path) -> None:
+    (tmp_path / "e.yaml").write_text(ALL)
+    edits = read_edits(tmp_path / "e.yaml")
+    plain = [edit.to_dict() for edit in edits]
+    (tmp_path / "e.json").write_text(json.dumps(plain))
+    for source in (plain, tmp_path / "e.json", str(tmp_path / "e.json")):
+        again = read_edits(source)
+        assert [edit.to_dict() for edit in again] == plain
+
+
+def test_a_mapping_is_read_entry_by_entry(tmp_path) -> None:
+    (tmp_path / "e.yml").write_text("merge: {clusters: [1, 2], name: Both}\nlock: [1]\n")
+    merge, lock = read_edits(tmp_path / "e.yml")
+    assert merge.names == ("Both",) and lock.where.endswith("line 2, edit 2 (lock)")
+    assert [e.kind for e in read_edits({"split": 4, "rename": {4: "X"}})] == ["split", "rename"]
+    assert read_edits([{"split": 4}])[0].into == 2
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("- mrege: [1, 2]", "Did you mean 'merge'"),
+        ("- merge: [1, 2]\n  lock: [1]", "exactly one of"),
+        ("- merge: [1]", "at least two"),
+        ("- merge: [1, 1]", "twice"),
+        ("- merge: 3", "a list of clusters"),
+        ("- merge: [1, -2]", "whole number"),
+        ("- merge: [1, 2.5]", "whole number"),
+        ("- merge: [1, 2]\n  nmae: X", "Did you mean 'name'"),
+        ("- split: {cluster: 4, into: 1}", "2 or more"),
+        ("- split: {into: 2}", "cluster should be"),
+        ("- split: {cluster: 4, names: [A]}", "one for each part"),
+        ("- rename: [2, 3]", "rename: {2:"),
+        ("- rename: {2: ''}", "1 to 100 characters"),
+        ("- rename: {2: }", "no name"),
+        ("- rename: {2: [a]}", "no name"),
+        ("- move: {rows: [1]}", "to should be"),
+        ("- move: {to: 1}", "name the rows"),
+        ("- move: {rows: [1], too: 1}", "Did you mean 'to'"),
+        ("- just words", "no edit"),
+        ("words", "expected a list of edits"),
+        ("", "no edits in it"),
+        ("- rename: {2: a, 2: b}", "line 1: the key '2' is there twice"),
+        ("- merge: [1, 2]\n- lock: [3", "not YAML"),
+        ("- &a merge: [1, 2]\n- *a", "aliases"),
+        ("- !!python/object/apply:os.system ['true']", "the tag"),
+        ("- rename: {2: !!binary aGk=}", "the tag"),
+        ("- " + "[" * 900 + "]" * 900, "nested|no edit"),
+    ],
+)
+def test_errors_name_the_place_and_the_remedy(tmp_path, text: str, message: str) -> None:
+    file = tmp_path / "edits.yaml"
+    file.write_text(text)
+    with pytest.raises(DataError, match=message) as caught:
+        read_edits(file)
+    assert "edits.yaml" in str(caught.value)
+
+
+def test_names_are_one_plain_line() -> None:
+    (edit,) = read_edits([{"rename": {1: "two\nlines \x1b[31m red \x00"}}])
+    assert edit.names == ("two lines [31m red",)
+    with pytest.raises(DataError, match="1 to 100"):
+        read_edits([{"rename": {1: "x" * 101}}])
+
+
+def test_files_that_are_none(tmp_path) -> None:
+    with pytest.raises(UsageError, match=r"\.yaml or \.json"):
+        read_edits(tmp_path / "edits.txt")
+    with pytest.raises(UsageError, match="there is no file"):
+        read_edits(tmp_path / "edits.yaml")
+    (tmp_path / "a.json").write_text('[{"lock": [1]},]')
+    with pytest.raises(DataError, match="line 1: this is not JSON"):
+        read_edits(tmp_path / "a.json")
+    (tmp_path / "a.json").write_text('{"lock": [1], "lock": [2]}')
+    with pytest.raises(DataError, match="twice"):
+        read_edits(tmp_path / "a.json")
+    (tmp_path / "b.yaml").write_bytes(b"- rename: {1: \xff}")
+    with pytest.raises(DataError, match="UTF-8"):
+        read_edits(tmp_path / "b.yaml")

@@ -1,0 +1,133 @@
+"""Edits on runs with outliers, nested levels and tables in other forms."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+from coterie import edit, load
+from coterie.base.edited import Merge, Split
+from coterie.blocks.assign import CenterRule
+from coterie.editing import undo
+from coterie.editing.remodel import edited_limit
+from coterie.outliers import OutlierLimit
+
+from .conftest import call, cluster, clusters, content, rows
+
+
+@pytest.fixture
+def run(rich: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(rich, tmp_path / "run"))
+
+
+def outliers(run: Path) -> list[dict[str, str]]:
+    return [row for row in rows(run) if row["outlier"] == "yes"]
+
+
+def check_whole(run: Path) -> None:
+    """Every file tells the same story."""
+    table, names = rows(run), clusters(run)
+    levels = json.loads((run / "levels.json").read_text("utf-8"))["levels"]
+    for row in table:
+        label = int(row["cluster"])
+        if label >= 0:
+            assert row["name"] == names[label] and row["nearest_cluster"] == row["cluster"]
+            for number, level in enumerate(levels, 1):
+                above = level["of_cluster"][row["cluster"]]
+                assert row[f"level_{number}"] == str(above)
+                called = {c["id"]: c["name"] for c in level["clusters"]}
+                assert row[f"level_{number}_name"] == called[above]
+            assert row[f"level_{len(levels) + 1}"] == row["cluster"]
+        elif row["text"]:
+            assert row["outlier"] == "yes" and int(row["nearest_cluster"]) in names
+    other = pyarrow.parquet.read_table(run / "assignments.parquet")
+    assert other.column("cluster").to_pylist() == [int(row["cluster"]) for row in table]
+    assert other.column("name").to_pylist() == [row["name"] for row in table]
+    manifest = json.loads((run / "manifest.json").read_text())
+    assert manifest["outliers"]["marked"] == len(outliers(run))
+
+
+def test_the_run_to_start_from_has_outliers(rich: Path) -> None:
+    assert outliers(rich) and "level_3_name" in rows(rich)[0]
+    check_whole(rich)
+
+
+def test_everything_follows_merges_splits_and_moves(run: Path, rich: Path) -> None:
+    before = {row["ticket"]: row for row in rows(run)}
+    odd = outliers(run)[0]
+    near = int(odd["nearest_cluster"])
+    to = next(i for i in clusters(run) if i != near)
+    spare = next(i for i in clusters(run) if i not in (near, to))
+    edit(run, [{"merge": [to, spare], "name": "Merged"}, {"split": near},
+               {"move": {"rows": [odd["ticket"]], "to": to}}])  # fmt: skip
+    check_whole(run)
+    after = {row["ticket"]: row for row in rows(run)}
+    moved = after[odd["ticket"]]
+    assert (moved["cluster"], moved["name"], moved["outlier"]) == (str(to), "Merged", "no")
+    assert moved["outlier_score"] == odd["outlier_score"]
+    for ticket, row in before.items():
+        if row["outlier"] == "yes" and row["text"] != odd["text"]:
+            assert after[ticket]["cluster"] == "-1" and after[ticket]["outlier"] == "yes"
+            assert after[ticket]["name"] == "(none of these)"
+    undo(run)
+    assert content(run) == content(rich)
+
+
+def test_new_texts_are_marked_as_the_table_has_them(run: Path, tickets: Path, tmp_path) -> None:
+    odd = outliers(run)[0]
+    first, second, *_ = clusters(run)
+    to = first if int(odd["nearest_cluster"]) != first else second
+    edit(run, [{"split": to}, {"move": {"rows": [odd["ticket"]], "to": to}}])
+    assert call("predict", run, tickets, "--out", tmp_path / "p.csv").exit_code == 0
+    with (tmp_path / "p.csv").open(newline="") as file:
+        again = list(csv.DictReader(file))
+    for column in ("cluster", "name", "outlier", "nearest_cluster", "level_1", "level_2_name"):
+        assert [r[column] for r in again] == [r[column] for r in rows(run)], column
+
+
+def test_limits_of_single_clusters_follow_the_edits() -> None:
+    limit = OutlierLimit(0.9, {2: 1.0, 3: 0.95})
+    parts = CenterRule(np.zeros((2, 1), dtype=np.float32))
+    split = edited_limit(limit, [Split(2, (2, 6), parts)])
+    assert split.kept == {2: 1.0, 6: 1.0, 3: 0.95}
+    merged = edited_limit(limit, [Merge((0, 3), 0)])
+    assert merged.kept == {2: 1.0} and merged.limit == 0.9
+    assert edited_limit(None, [Merge((0, 3), 0)]) is None
+
+
+def test_texts_inside_stay_inside_when_a_limit_of_their_own_is_gone(run: Path) -> None:
+    config = json.loads((run / "model/config.json").read_text())
+    odd = {row["text"] for row in outliers(run)}
+    inside = max((r for r in rows(run) if r["cluster"] == "2"), key=lambda r: r["outlier_score"])
+    limit = float(inside["outlier_score"]) - 1e-3  # the loneliest of cluster 2 is above it
+    config["outliers"]["limit"] = {"limit": limit, "kept": {str(i): 1.0 for i in range(6)}}
+    (run / "model/config.json").write_text(json.dumps(config))
+    edit(run, [{"merge": [2, 3]}])
+    model = load(run / "model")
+    assert 2 not in model.outlier_limit_.kept and 0 in model.outlier_limit_.kept
+    assert inside["text"] not in odd
+    assert model.predict([inside["text"]], outliers=True).tolist() == [2]
+
+
+def test_names_of_levels_follow_a_rename(run: Path) -> None:
+    edit(run, [{"rename": {0: "Zero"}}])
+    check_whole(run)
+    assert any(row["level_3_name"] == "Zero" for row in rows(run))
+
+
+def test_fewer_clusters_than_a_level_asked_for_drop_the_level(run: Path) -> None:
+    edit(run, [{"merge": [0, 1, 2]}])  # four are left: the level of four is the clustering
+    check_whole(run)
+    assert "level_3" not in rows(run)[0] and "level_2" in rows(run)[0]
+
+
+def test_a_later_run_has_levels_and_outliers_under_the_kept_numbers(run, tickets, tmp_path) -> None:
+    edit(run, [{"merge": [4, 0]}, {"split": 1}])
+    more = ["--levels", "2,4,6", "--max-outliers", "6", "--write", "parquet", "--keep", run]
+    new = cluster(tickets, tmp_path / "new", *more, "--seed", 2)
+    check_whole(new)
+    assert 0 not in clusters(new) and set(clusters(new)) & set(clusters(run))

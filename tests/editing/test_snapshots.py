@@ -1,0 +1,97 @@
+"""A change of a folder is whole or not there, and can be taken back."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from coterie._errors import DataError
+from coterie._files import write_text
+from coterie.editing.snapshots import change_run, last_change, undo_run
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    run = tmp_path / "run"
+    (run / "model").mkdir(parents=True)
+    for name in ("a.txt", "b.txt", "model/c.txt"):
+        write_text(run / name, name)
+    return run
+
+
+def content(folder: Path) -> dict[str, str]:
+    files = (p for p in folder.rglob("*") if p.is_file())
+    return {p.relative_to(folder).as_posix(): p.read_text() for p in files}
+
+
+def alter(fresh: Path) -> None:
+    write_text(fresh / "a.txt", "changed")
+    (fresh / "b.txt").unlink()
+    write_text(fresh / "new" / "d.txt", "added")
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_changes_and_back(folder: Path, monkeypatch: pytest.MonkeyPatch, links: bool) -> None:
+    if not links:
+        monkeypatch.setattr(os, "link", _no_links)
+    before = content(folder)
+    change_run(folder, alter)
+    assert (folder / "a.txt").read_text() == "changed" and not (folder / "b.txt").exists()
+    assert last_change(folder) == 1
+    change_run(folder, lambda fresh: write_text(fresh / "model/c.txt", "twice"))
+    kept = [n for n in content(folder) if n.startswith("earlier/0002/files")]
+    assert kept == ["earlier/0002/files/model/c.txt"]  # nothing but what was replaced
+    assert undo_run(folder, lambda fresh: None) == 2
+    assert undo_run(folder, lambda fresh: None) == 1
+    assert content(folder) == before
+    assert not (folder / "earlier").exists()
+    with pytest.raises(DataError, match="no edits to undo"):
+        undo_run(folder, lambda fresh: None)
+
+
+def _no_links(*_: object) -> None:
+    raise OSError("this file system has no hard links")
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_a_change_that_fails_leaves_the_folder_as_it_was(folder: Path, error) -> None:
+    before = content(folder)
+
+    def fail(fresh: Path) -> None:
+        alter(fresh)
+        raise error("in the middle")
+
+    with pytest.raises(error):
+        change_run(folder, fail)
+    assert content(folder) == before
+    assert [p.name for p in folder.parent.iterdir()] == ["run"]
+
+
+def test_a_crash_between_the_two_renames_costs_nothing(folder: Path, monkeypatch) -> None:
+    before, rename = content(folder), Path.replace
+
+    def fail(self: Path, target: Path) -> Path:
+        if self.name.endswith(".new"):
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(KeyboardInterrupt):
+        change_run(folder, lambda fresh: None)
+    assert content(folder) == before
+    assert [p.name for p in folder.parent.iterdir()] == ["run"]
+
+
+def test_a_link_to_the_folder_stays_a_link(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(folder)
+    change_run(tmp_path / "link", alter)
+    assert (tmp_path / "link").is_symlink() and (folder / "a.txt").read_text() == "changed"
+
+
+def test_an_undo_never_takes_back_what_another_command_did(folder: Path) -> None:
+    write_text(folder / "manifest.json", "one")
+    change_run(folder, lambda fresh: write_text(fresh / "manifest.json", "two"))
+    write_text(folder / "manifest.json", "three")  # somebody else
+    with pytest.raises(DataError, match="changed by another command after its last edits"):
+        undo_run(folder, lambda fresh: None)
+    assert (folder / "manifest.json").read_text() == "three"
