@@ -1,5 +1,7 @@
 """Nested levels: nested indeed, by Ward's rule, numbered by size."""
 
+import json
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -7,7 +9,8 @@ import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from coterie._errors import UsageError
-from coterie.hierarchy import describe_levels, nest
+from coterie.description import Cluster, describe
+from coterie.hierarchy import Hierarchy, _same_names, build_hierarchy, describe_levels, nest
 from coterie.metrics import nmi
 
 
@@ -144,3 +147,60 @@ def test_levels_are_described_with_parents() -> None:
     assert [c.parent for c in fine] == levels[1].parents
     for cluster in fine:
         assert texts[[0, 1, 2, 3, 4][cluster.id]] in coarse[cluster.parent].examples
+
+
+def test_a_hierarchy_names_every_level_and_reads_back(data) -> None:
+    x, labels = data
+    texts = [f"word{label} word{label} theme{label % 3} text {i}" for i, label in enumerate(labels)]
+    clusters = describe(texts, labels, x)
+    hierarchy, finest = build_hierarchy(texts, labels, x, clusters, [3, 10, 30])
+    assert [len(level) for level in hierarchy.levels] == [3, 10]  # the third is the clustering
+    for level in [*hierarchy.levels, finest]:
+        assert len({cluster.name for cluster in level}) == len(level)
+    assert [replace(c, parent=None) for c in finest] == clusters
+    columns = hierarchy.columns(labels, [finest[i].name if i >= 0 else "-" for i in labels])
+    assert list(columns) == [f"level_{i}{part}" for i in (1, 2, 3) for part in ("", "_name")]
+    nested = nest(x, labels, levels=[3, 10])
+    for number, level in enumerate(nested, 1):
+        assert columns[f"level_{number}"] == level.labels.tolist()
+        names = {c.id: c.name for c in hierarchy.levels[number - 1]}
+        expected = [names.get(int(i), "-") for i in level.labels]
+        assert columns[f"level_{number}_name"] == expected
+    assert columns["level_3"] == labels.tolist()
+    again = Hierarchy.from_dict(json.loads(json.dumps(hierarchy.to_dict())))
+    assert again == hierarchy
+
+
+@pytest.mark.parametrize(("only", "names"), [("Fine", ["Fine", "B"]), ("B", ["A", "B"])])
+def test_names_are_kept_unless_another_cluster_has_them(only: str, names: list[str]) -> None:
+    level = [Cluster(0, "A", 2, 0.4, [], []), Cluster(1, "B", 3, 0.6, [], [])]
+    below = [
+        Cluster(0, only, 2, 0.4, [], [], parent=0),
+        Cluster(1, "C", 2, 0.4, [], [], parent=1),
+        Cluster(2, "D", 1, 0.2, [], [], parent=1),
+        Cluster(3, "empty", 0, 0.0, [], []),
+    ]
+    assert [cluster.name for cluster in _same_names(level, below)] == names
+
+
+def test_a_cluster_that_stays_alone_keeps_its_name() -> None:
+    texts = ["lost parcel", "late parcel", "blue card", "red card", "green card", "tax form"]
+    x = np.array([[0.0], [0.2], [5.0], [5.2], [5.4], [50.0]])
+    labels = np.array([0, 1, 2, 3, 3, 4])
+    clusters = describe(texts, labels, x)
+    hierarchy, finest = build_hierarchy(texts, labels, x, clusters, [2, 3])
+    for level in hierarchy.levels:
+        (alone,) = [c for c in level if c.size == 1]
+        assert alone.name == finest[4].name
+
+
+def test_levels_of_numbers_with_gaps_and_beyond_the_clusters() -> None:
+    """Edited runs have gaps in their numbers; a level of all clusters is the clustering."""
+    texts, x = ["a b", "a c", "d e", "d f"], np.array([[0.0], [0.1], [9.0], [9.1]])
+    labels = np.array([0, 2, 5, 7])
+    compact = describe(texts, [0, 1, 2, 3], x)
+    clusters = [replace(c, id=i) for c, i in zip(compact, [0, 2, 5, 7], strict=True)]
+    hierarchy, finest = build_hierarchy(texts, labels, x, clusters, [2, 4, 9])
+    assert [c.parent for c in finest] == [0, 0, 1, 1]
+    assert len(hierarchy.levels) == 1 and hierarchy.above[0] == {0: 0, 2: 0, 5: 1, 7: 1}
+    assert hierarchy.columns([5, -1, 3], ["x", "-", "?"])["level_1"] == [1, -1, -1]

@@ -8,7 +8,7 @@ exactly one of each coarser level, whatever the method that found the clusters.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -122,6 +122,117 @@ def describe_levels(
     return [
         describe(texts, level.labels, vectors, parents=level.parents, **options) for level in levels
     ]
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """Named levels above a clustering, which is the last and finest of them.
+
+    Attributes
+    ----------
+    levels : list of list of Cluster
+        Described clusters of the coarser levels, coarse to fine, each with its parent.
+    above : list of dict of int to int
+        For each of them, where the clusters of the clustering belong.
+    """
+
+    levels: list[list[Cluster]]
+    above: list[dict[int, int]]
+
+    def columns(self, labels: Sequence[int] | Ints, names: Sequence[str]) -> dict[str, list[Any]]:
+        """Columns ``level_1``, ``level_1_name`` and so on, from the clusters of the rows.
+
+        Parameters
+        ----------
+        labels : sequence of int
+            Cluster of each row; a row without one has none on any level, and keeps its name there.
+        names : sequence of str
+            Name of the cluster of each row.
+        """
+        out: dict[str, list[Any]] = {}
+        for number, (described, above) in enumerate(zip(self.levels, self.above, strict=True), 1):
+            called = {cluster.id: cluster.name for cluster in described}
+            places = [above.get(int(label), -1) for label in labels]
+            pairs = zip(places, names, strict=True)
+            out[f"level_{number}"] = places
+            out[f"level_{number}_name"] = [called.get(place, name) for place, name in pairs]
+        last = len(self.levels) + 1
+        out[f"level_{last}"] = [int(label) for label in labels]
+        out[f"level_{last}_name"] = list(names)
+        return out
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: the coarser levels."""
+        return {
+            "levels": [
+                {
+                    "n_clusters": len(described),
+                    "of_cluster": {str(cluster): place for cluster, place in above.items()},
+                    "clusters": [cluster.to_dict() for cluster in described],
+                }
+                for described, above in zip(self.levels, self.above, strict=True)
+            ]
+        }
+
+    @classmethod
+    def from_dict(cls, saved: dict[str, Any]) -> Hierarchy:
+        """What :meth:`to_dict` gave."""
+        levels = saved["levels"]
+        return cls(
+            [[Cluster.from_dict(cluster) for cluster in level["clusters"]] for level in levels],
+            [{int(c): int(place) for c, place in level["of_cluster"].items()} for level in levels],
+        )
+
+
+def build_hierarchy(
+    texts: Sequence[str],
+    labels: Ints,
+    vectors: Floats,
+    clusters: Sequence[Cluster],
+    levels: Sequence[int],
+) -> tuple[Hierarchy, list[Cluster]]:
+    """Nest a described clustering and describe its coarser levels.
+
+    Parameters
+    ----------
+    texts, labels, vectors : of length n
+    clusters : sequence of Cluster
+        The described clustering.
+    levels : sequence of int
+        Clusters of each level, coarse to fine. What is not fewer than the clusters that have
+        texts is the clustering itself and left out.
+
+    Returns
+    -------
+    hierarchy : Hierarchy
+    clusters : list of Cluster
+        The same clusters, with their parents.
+    """
+    used = sum(cluster.size > 0 for cluster in clusters)
+    coarse = [n for n in _check_levels(levels, max(*levels, used)) if n < used]
+    nested = nest(vectors, labels, levels=coarse) if coarse else []
+    described = describe_levels(texts, nested, vectors)
+    above = [{i: int(p) for i, p in enumerate(level.of_given) if p >= 0} for level in nested]
+    parents = above[-1] if above else {}
+    finest = [replace(cluster, parent=parents.get(cluster.id)) for cluster in clusters]
+    below = finest
+    for i in reversed(range(len(described))):
+        below = described[i] = _same_names(described[i], below)
+    return Hierarchy(described, above), finest
+
+
+def _same_names(level: Sequence[Cluster], below: Sequence[Cluster]) -> list[Cluster]:
+    """A cluster that holds only one of the finer level is called as that one is."""
+    inside: dict[int | None, list[str]] = {}
+    for cluster in below:
+        if cluster.size:
+            inside.setdefault(cluster.parent, []).append(cluster.name)
+    out = []
+    for cluster in level:
+        only = inside[cluster.id][0] if len(inside[cluster.id]) == 1 else cluster.name
+        taken = {other.name for other in level if other is not cluster}
+        out.append(cluster if only in taken else replace(cluster, name=only))
+    return out
 
 
 def _check_levels(levels: Sequence[int], k: int) -> list[int]:

@@ -1,0 +1,195 @@
+"""What a fitted model says about texts that fit none of its clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from coterie._errors import UsageError
+from coterie._files import save_arrays
+from coterie._types import Bools, Floats, Ints
+from coterie._validation import check_number
+from coterie.base.edited import correct
+from coterie.blocks.assign import probabilities
+from coterie.outliers import OutlierLimit, Surroundings, learn_surroundings, mark_outliers
+
+if TYPE_CHECKING:
+    from coterie.base.clusterer import TextClusterer
+    from coterie.base.inputs import Inputs
+
+FILE = "outliers.safetensors"
+NOBODY = -2  # stands for no word of a person about a text
+
+
+@dataclass(frozen=True)
+class Assessed:
+    """What a model says about texts, row by row.
+
+    Attributes
+    ----------
+    probabilities : ndarray of shape (n, k)
+        Zero for texts without a word.
+    scores : ndarray of shape (n,)
+        Outlier scores; not a number for texts without a word.
+    vectors : ndarray of shape (n, d)
+    bound : ndarray of shape (n,)
+        Whether a person has said where the text belongs; such a text is no outlier.
+    """
+
+    probabilities: Floats
+    scores: Floats
+    vectors: Floats
+    bound: Bools
+
+    @property
+    def labels(self) -> Ints:
+        """The most probable cluster of each text, -1 for texts without a word."""
+        p = self.probabilities
+        return np.asarray(np.where(p.any(axis=1), p.argmax(axis=1), -1), dtype=np.int64)
+
+    def outliers(self, limit: OutlierLimit) -> Bools:
+        """Which texts belong to none of the clusters."""
+        return np.asarray(limit.marks(self.scores, self.labels) & ~self.bound)
+
+
+class Outlying:
+    """Outlier scores of a model: of its own texts, and of new ones; a part of the estimator."""
+
+    outlier_limit_: OutlierLimit | None = None
+    _surroundings: Surroundings | None = None
+
+    def outlier_scores(self: Any, X: Any = None) -> Floats:
+        """How lonely each text is among those the model was fitted on, from 0 to 1.
+
+        Parameters
+        ----------
+        X : as for fit, optional
+            Default: the texts the model was fitted on.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            0.5 is usual, 0.9 means surroundings nine times emptier than usual; not a number for
+            texts without a word. See :mod:`coterie.outliers`.
+        """
+        if X is not None:
+            surroundings(self)  # says so if there are none
+            return np.asarray(self.assess(X).scores)
+        check_is_fitted(self, "distinct_vectors_")
+        scores = self._to_samples(surroundings(self).scores(self.distinct_vectors_))
+        scores[self.rows_ < 0] = np.nan
+        return np.asarray(scores)
+
+    def mark_outliers(self: Any, max_outliers: float | str) -> Bools:
+        """Mark texts of the training that fit no cluster, and remember the limit for new ones.
+
+        Parameters
+        ----------
+        max_outliers : float, int or str
+            At most this share of the texts (0.05 or "5%"), or a whole number of them: those with
+            the highest outlier scores. Identical texts are never told apart, and no cluster loses
+            all its texts.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Whether each text is an outlier. ``labels_`` stays as it is; ``outlier_limit_`` is set,
+            saved with the model, and used by ``predict(X, outliers=True)``.
+        """
+        bound = correct(self, np.full(len(self.labels_), NOBODY)) != NOBODY
+        scores = np.where(bound, np.nan, self.outlier_scores())
+        marked, self.outlier_limit_ = mark_outliers(scores, max_outliers, self.labels_)
+        return marked
+
+    def assess(self: Any, X: Any) -> Assessed:
+        """All that the model says about texts, which are encoded once for it.
+
+        Returns
+        -------
+        Assessed
+            Without outlier scores if the model was saved by a version that had none.
+        """
+        inputs, vectors = self._encoded(X)
+        p = correct(self, inputs.spread(probabilities(self.rule_.logits(vectors)), 0.0), inputs)
+        known = self._surroundings is not None or hasattr(self, "distinct_vectors_")
+        own = surroundings(self).scores(vectors) if known else np.full(len(vectors), np.nan)
+        scores = inputs.spread(own, np.nan)
+        bound = correct(self, np.full(len(p), NOBODY), inputs) != NOBODY
+        return Assessed(p, np.asarray(scores), np.asarray(inputs.spread(vectors, 0.0)), bound)
+
+    def _encoded(self: Any, X: Any) -> tuple[Inputs, Floats]:
+        """The texts as the encoder takes them, and vectors of the different ones."""
+        check_is_fitted(self, "rule_")
+        inputs = self._inputs(X)
+        return inputs, self.encoder_.encode(inputs.items)
+
+    def _forget_outliers(self) -> None:
+        """What an earlier fit has left."""
+        for name in ("outlier_limit_", "_surroundings"):
+            vars(self).pop(name, None)
+
+
+def surroundings(model: TextClusterer) -> Surroundings:
+    """What the model measures outlier scores by, learnt when first asked for."""
+    if model._surroundings is None:
+        if not hasattr(model, "distinct_vectors_"):
+            raise UsageError(
+                "outliers: this model was saved without what outlier scores are measured by; fit "
+                "and save it again with this version."
+            )
+        rows = model.rows_[model.rows_ >= 0]
+        n = len(model.distinct_vectors_)
+        labels = np.zeros(n, dtype=np.int64)
+        labels[rows] = model.labels_[model.rows_ >= 0]
+        counts = np.bincount(rows, minlength=n)
+        model._surroundings = learn_surroundings(
+            model.distinct_vectors_, counts, labels, model.seed_
+        )
+    return model._surroundings
+
+
+def without_outliers(model: TextClusterer, X: Any, limit: bool | float) -> Ints:
+    """Labels with -1 for outliers; ``limit`` is True for that of the model, or a number."""
+    known = model.outlier_limit_
+    if limit is not True:
+        known = OutlierLimit(check_number("outliers", limit))
+    elif known is None:
+        raise UsageError(
+            "outliers=True: the model has no limit; call mark_outliers first, or give a number, "
+            "such as outliers=0.9."
+        )
+    surroundings(model)  # says so if there are none
+    seen = model.assess(X)
+    return np.where(seen.outliers(known), -1, seen.labels)
+
+
+def save_outliers(model: TextClusterer, folder: Path) -> dict[str, Any] | None:
+    """Write the texts' vectors that scores are measured by; returns what the settings keep."""
+    if model._surroundings is None and not hasattr(model, "distinct_vectors_"):
+        return None
+    known = surroundings(model)
+    save_arrays(folder / FILE, {"vectors": known.vectors, "counts": known.counts})
+    limit = model.outlier_limit_
+    return {
+        "typical": known.typical,
+        "n_neighbors": known.n_neighbors,
+        "limit": None if limit is None else limit.to_dict(),
+    }
+
+
+def load_outliers(model: TextClusterer, folder: Path, saved: dict[str, Any] | None) -> None:
+    """Take back what :func:`save_outliers` wrote; models of an earlier version have nothing."""
+    from safetensors.numpy import load_file
+
+    if saved is None:
+        return
+    arrays = load_file(folder / FILE)
+    model._surroundings = Surroundings(
+        arrays["vectors"], arrays["counts"], saved["typical"], saved["n_neighbors"]
+    )
+    if saved["limit"] is not None:
+        model.outlier_limit_ = OutlierLimit.from_dict(saved["limit"])

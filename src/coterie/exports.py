@@ -1,0 +1,197 @@
+"""A finished run as files for others: Excel workbooks, Parquet, CSV for spreadsheets.
+
+Everything is read from ``assignments.csv``, ``clusters.json`` and ``levels.json`` of the run, so
+later names and edits are in it. Columns of the input come as texts; those of coterie as numbers.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from coterie._errors import DataError, UsageError
+from coterie._files import atomic_path, read_json
+from coterie._validation import check_choice
+from coterie.corpus import write_rows
+from coterie.corpus.clean import value_to_text
+from coterie.corpus.excel import Sheet, spreadsheet_text, write_workbook
+from coterie.corpus.write import SUFFIXES, table_rows
+from coterie.description import Cluster
+from coterie.hierarchy import Hierarchy
+from coterie.report import own_columns, read_columns
+
+WORDS = 10  # of a cluster that its row names
+WHOLE = re.compile(r"(cluster|runner_up|nearest_cluster|level_\d+)")
+DECIMAL = re.compile(r"(confidence|margin|outlier_score)")
+KINDS = {"examples": "typical", "diverse": "whole range", "borderline": "close call"}
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written.
+
+    Attributes
+    ----------
+    files : list of Path
+    notes : list of str
+        What Excel could not hold, in sentences.
+    """
+
+    files: list[Path]
+    notes: list[str]
+
+
+def export_run(
+    folder: str | Path,
+    to: str | Sequence[str] = "xlsx",
+    *,
+    texts: bool = True,
+    out: str | Path | None = None,
+) -> Exported:
+    """Write the tables of a finished run in other forms.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Of a finished run.
+    to : str or sequence of str, default="xlsx"
+        Any of "xlsx" (assignments and clusters as two workbooks), "parquet", "jsonl", "tsv", and
+        "csv" (for spreadsheets: texts that look like formulas get an apostrophe).
+    texts : bool, default=True
+        False leaves out texts, examples and all columns of the input but the one named as
+        ``--id-column``; rows are numbered instead.
+    out : str or Path, optional
+        Folder to write to; default: that of the run.
+
+    Returns
+    -------
+    Exported
+    """
+    run = Path(folder)
+    wanted = [to] if isinstance(to, str) else list(to)
+    for name in wanted:
+        check_choice("to", name, [suffix[1:] for suffix in SUFFIXES])
+    if not wanted:
+        raise UsageError("to: name at least one form, such as xlsx.")
+    target, ending = Path(out or run), "" if texts else "-no-texts"
+    manifest = _finished(run)
+    clusters = [Cluster.from_dict(saved) for saved in read_json(run / "clusters.json")]
+    table = run_table(run, manifest, texts=texts)
+    files: list[Path] = []
+    notes: list[str] = []
+    for name in dict.fromkeys(wanted):
+        if name == "csv":
+            files.append(target / f"assignments{ending or '-spreadsheet'}.csv")
+            _write_guarded(files[-1], table)
+            continue
+        files.append(target / f"assignments{ending}.{name}")
+        notes += write_rows(files[-1], table, {})
+        if name == "xlsx":
+            files.append(target / f"clusters{ending}.xlsx")
+            notes += write_clusters(files[-1], clusters, _levels(run), texts=texts)
+    return Exported(files, notes)
+
+
+def run_table(run: Path, manifest: dict[str, Any], *, texts: bool = True) -> pa.Table:
+    """The assignments of a run, with numbers where coterie wrote numbers."""
+    columns = read_columns(run / "assignments.csv")
+    own = own_columns(columns)
+    arrays = {}
+    if not texts:
+        arrays["row"] = pa.array(range(1, len(next(iter(columns.values()))) + 1))
+        name = manifest["data"].get("id_column")
+        kept = set(own.values()) | ({name} if name is not None else set())
+        columns = {column: values for column, values in columns.items() if column in kept}
+    bare = {written: name for name, written in own.items()}
+    for column, values in columns.items():
+        arrays[column] = _typed(bare.get(column, ""), values)
+    return pa.table(arrays)
+
+
+def write_clusters(
+    path: Path, clusters: Sequence[Cluster], levels: Sequence[Sequence[Cluster]] = (), *,
+    texts: bool = True,
+) -> list[str]:  # fmt: skip
+    """Write a workbook of clusters: one sheet of clusters, one of words, examples, levels.
+
+    Returns
+    -------
+    list of str
+        What Excel could not hold, in sentences.
+    """
+    header = ["cluster", "name", "texts", "share", "words"]
+    header += ["typical text"] if texts else []
+    header += [f"level {i}" for i in range(1, len(levels) + 1)]
+    sheets = [
+        Sheet("clusters", header, _cluster_rows(clusters, levels, texts)),
+        Sheet("words", ["cluster", "name", "word", "weight"],
+              ((c.id, c.name, word, weight) for c in clusters for word, weight in c.words)),
+    ]  # fmt: skip
+    if texts:
+        sheets.append(Sheet("examples", ["cluster", "name", "kind", "text"], (
+            (c.id, c.name, kind, text)
+            for c in clusters for field, kind in KINDS.items() for text in getattr(c, field)
+        )))  # fmt: skip
+    if levels:
+        sheets.append(Sheet("levels", ["level", "cluster", "name", "texts", "share", "in"], (
+            (i, c.id, c.name, c.size, c.share, c.parent)
+            for i, level in enumerate([*levels, clusters], 1) for c in level
+        )))  # fmt: skip
+    return write_workbook(path, sheets)
+
+
+def _cluster_rows(
+    clusters: Sequence[Cluster], levels: Sequence[Sequence[Cluster]], texts: bool
+) -> Iterator[list[Any]]:
+    known = [{cluster.id: cluster for cluster in level} for level in levels]
+    for cluster in clusters:
+        words = ", ".join(word for word, _ in cluster.words[:WORDS])
+        row: list[Any] = [cluster.id, cluster.name, cluster.size, cluster.share, words]
+        if texts:
+            row.append(cluster.examples[0] if cluster.examples else "")
+        above: list[str] = []
+        parent = cluster.parent
+        for level in reversed(known):
+            found = level.get(parent) if parent is not None else None
+            above.insert(0, found.name if found else "")
+            parent = found.parent if found else None
+        yield row + above
+
+
+def _typed(name: str, values: Sequence[str]) -> pa.Array:
+    if WHOLE.fullmatch(name):
+        return pa.array([int(value) if value else None for value in values], pa.int64())
+    if DECIMAL.fullmatch(name):
+        return pa.array([float(value) if value else None for value in values], pa.float64())
+    return pa.array(list(values), pa.string())
+
+
+def _levels(run: Path) -> list[list[Cluster]]:
+    file = run / "levels.json"
+    return Hierarchy.from_dict(read_json(file)).levels if file.exists() else []
+
+
+def _finished(run: Path) -> dict[str, Any]:
+    if not (run / "manifest.json").exists():
+        raise DataError(f"{run} holds no run: there is no manifest.json.")
+    manifest: dict[str, Any] = read_json(run / "manifest.json")
+    if manifest["status"] != "done":
+        raise DataError(f"the run in {run} is not finished ({manifest['status']}).")
+    return manifest
+
+
+def _write_guarded(path: Path, table: pa.Table) -> None:
+    """CSV as spreadsheets like it: with a byte order mark, and without formulas."""
+    with (
+        atomic_path(path) as temporary,
+        temporary.open("w", encoding="utf-8-sig", newline="") as file,
+    ):
+        writer = csv.writer(file)
+        for row in ([*table.column_names], *table_rows(table)):
+            writer.writerow([spreadsheet_text(value_to_text(value)) for value in row])

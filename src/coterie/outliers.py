@@ -1,0 +1,296 @@
+"""Texts that fit no cluster: how lonely each text is, and which ones to mark.
+
+The score compares the mean distance of a text to its ten nearest texts with what is usual in the
+corpus. With ``d`` that mean and ``m`` its median over all texts, ``rho = (d / m) ** 8`` says how
+many times emptier the surroundings are than usual, and the score is ``rho / (1 + rho)``: 0.5 for
+the middle text, 0.9 where it is nine times emptier.
+
+Density falls with the distance to the power of the dimension. Vectors of short texts behave as if
+they had a dozen dimensions or so; eight is a cautious choice that still tells far texts apart from
+very far ones. It changes no ranking.
+
+Why not one minus the confidence: that says which texts lie *between* clusters, while an odd text
+may lie clearly nearest to one of them. Why not the distances usual in the text's own cluster: odd
+texts gather in one loose cluster, where being lonely is usual. Both were tried on planted texts,
+see ``docs/howto/hand-over.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import floor, isfinite
+from typing import Any
+
+import numpy as np
+import torch
+
+from coterie._errors import UsageError
+from coterie._random import numpy_generator
+from coterie._types import Bools, Floats, Ints
+from coterie.blocks.assign import squared_distances
+
+NEIGHBORS = 10  # few enough that a theme of a dozen texts is no outlier
+POWER = 8
+TEXTS = 5_000  # that new ones are compared with; all texts, if there are fewer
+NUMBERS = 1 << 24  # in their vectors, which are saved with the model
+PER_CLUSTER = 50  # texts of a small cluster that are among them, whatever its share
+CHUNK = 1 << 23  # distances held at a time
+USUAL = 0.5  # score of the middle text; what is no lonelier is never marked
+MOST = 0.5  # share of texts that may be asked to be outliers
+ROOM = 1e-4  # above a text's own score, for the last digits of its vector
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The texts that others are compared with, and how far apart they usually are.
+
+    Attributes
+    ----------
+    vectors : ndarray of shape (m, d)
+        Each different.
+    counts : ndarray of shape (m,)
+        How often each text occurs: copies are neighbours, too.
+    typical : float
+        Median of the mean distances of these texts to their nearest ones.
+    n_neighbors : int
+    """
+
+    vectors: Floats
+    counts: Ints
+    typical: float = 0.0
+    n_neighbors: int = NEIGHBORS
+
+    def distances(self, vectors: Floats) -> Floats:
+        """Mean distance of each vector to the nearest texts; a text is not its own neighbour."""
+        columns = min(self.n_neighbors + 1, len(self.vectors))
+        center = self.vectors.mean(axis=0)
+        same = 1e-5 * float(np.square(self.vectors - center).sum(axis=1).mean())
+        norms = np.linalg.norm(self.vectors, axis=1)
+        unit = bool(norms.any() and np.allclose(norms[norms > 0], 1, atol=1e-3))
+        size = max(1, CHUNK // len(self.vectors))
+        parts = []
+        for start in range(0, len(vectors), size):
+            block = vectors[start : start + size]
+            squared = squared_distances(block, self.vectors)
+            if unit:  # a text without a known word points nowhere: it is like no other
+                squared[~block.any(axis=1)] = 2.0
+                squared[:, norms == 0] = 2.0
+            nearest, which = torch.from_numpy(squared).topk(columns, dim=1, largest=False)
+            parts.append(self._mean(nearest.numpy(), self.counts[which.numpy()], same))
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def scores(self, vectors: Floats) -> Floats:
+        """Outlier score of each vector, from 0 to 1."""
+        emptier = (self.distances(vectors) / self.typical) ** POWER
+        return np.asarray(1 - 1 / (1 + emptier))
+
+    def _mean(self, squared: Floats, counts: Ints, same: float) -> Floats:
+        itself = squared[:, 0] <= same
+        counts[:, 0] -= itself
+        distances = np.sqrt(np.where(squared <= same, 0.0, squared))
+        taken = np.clip(self.n_neighbors - (counts.cumsum(axis=1) - counts), 0, counts)
+        total = (taken * distances).sum(axis=1)
+        return np.asarray(total / np.maximum(taken.sum(axis=1), 1))
+
+
+@dataclass(frozen=True)
+class OutlierLimit:
+    """Scores above which a text belongs to none of the clusters.
+
+    Attributes
+    ----------
+    limit : float
+    kept : dict of int to float
+        Higher limits of clusters that would have lost all their texts, and keep them.
+    """
+
+    limit: float
+    kept: dict[int, float] = field(default_factory=dict)
+
+    def marks(self, scores: Floats, labels: Ints) -> Bools:
+        """Which texts are outliers; those without a cluster or score are not."""
+        limits = np.full(len(scores), self.limit)
+        for cluster, limit in self.kept.items():
+            limits[labels == cluster] = limit
+        return np.asarray((labels >= 0) & (scores > limits))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"limit": self.limit, "kept": {str(c): v for c, v in self.kept.items()}}
+
+    @classmethod
+    def from_dict(cls, saved: dict[str, Any]) -> OutlierLimit:
+        """What :meth:`to_dict` gave."""
+        return cls(float(saved["limit"]), {int(c): float(v) for c, v in saved["kept"].items()})
+
+
+def learn_surroundings(
+    vectors: Floats, counts: Ints | None = None, labels: Ints | None = None, seed: int = 0
+) -> Surroundings:
+    """What outlier scores of a corpus are measured by.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n, d)
+        Of different texts.
+    counts : ndarray of shape (n,), optional
+        How often each text occurs; default: once.
+    labels : ndarray of shape (n,), optional
+        Clusters; of more than 5,000 texts a random choice is kept that forgets no cluster.
+    seed : int, default=0
+    """
+    x = np.ascontiguousarray(vectors, dtype=np.float32)
+    times = np.ones(len(x), dtype=np.int64) if counts is None else np.asarray(counts, np.int64)
+    if not len(x):
+        raise UsageError("outliers: there is no text to measure by; give at least one vector.")
+    most = max(1000, min(TEXTS, NUMBERS // max(x.shape[1], 1)))
+    rows = _choose(len(x), labels, most, seed)
+    x, times = x[rows], times[rows]
+    found = Surroundings(x, times, n_neighbors=max(1, min(NEIGHBORS, int(times.sum()) - 1)))
+    distances = found.distances(x)
+    # Where most texts are many copies of each other the median is zero.
+    typical = float(np.median(distances)) or float(distances.mean()) or 1.0
+    return Surroundings(x, times, typical, found.n_neighbors)
+
+
+def outlier_scores(vectors: Floats, labels: Ints | None = None) -> Floats:
+    """How lonely each text is among the others, from 0 to 1.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n, d)
+    labels : ndarray of shape (n,), optional
+        Clusters; texts of cluster -1 (without a word) are nobody's neighbours and get no score.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        0.5 for the middle text; not a number where there is no cluster. Equal vectors have equal
+        scores.
+
+    Examples
+    --------
+    >>> x = np.append(np.linspace(0, 1, 30), 3.0)[:, None]
+    >>> scores = outlier_scores(x)
+    >>> int(scores.argmax()), bool(scores[30] > 0.99), round(float(np.median(scores)), 2)
+    (30, True, 0.5)
+    """
+    x = np.ascontiguousarray(vectors, dtype=np.float32)
+    codes = np.zeros(len(x), dtype=np.int64) if labels is None else np.asarray(labels, np.int64)
+    if x.ndim != 2 or len(codes) != len(x):
+        raise UsageError(
+            f"outlier_scores: vectors of shape {x.shape} and {len(codes)} labels; give one row "
+            "and one label for each text."
+        )
+    placed = codes >= 0
+    out = np.full(len(x), np.nan)
+    if placed.any():
+        distinct, first, back, counts = np.unique(
+            x[placed], axis=0, return_index=True, return_inverse=True, return_counts=True
+        )
+        surroundings = learn_surroundings(distinct, counts, codes[placed][first])
+        out[placed] = surroundings.scores(distinct)[back.ravel()]
+    return out
+
+
+def mark_outliers(
+    scores: Floats, max_outliers: float | str, labels: Ints | None = None
+) -> tuple[Bools, OutlierLimit]:
+    """Mark the texts with the highest scores, at most as many as allowed.
+
+    Equal scores are never split: texts that would cross the limit together all stay in. A cluster
+    that would lose all its texts keeps them.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        From :func:`outlier_scores`; what is not a number is never marked.
+    max_outliers : float, int or str
+        A share, such as 0.05 or "5%", or a whole number of rows.
+    labels : ndarray of shape (n,), optional
+
+    Returns
+    -------
+    outliers : ndarray of shape (n,)
+    limit : OutlierLimit
+        Marks the same texts again, and new ones like them.
+
+    Examples
+    --------
+    >>> marked, limit = mark_outliers(np.array([0.9, 0.6, 0.8, 0.8, 0.4]), 2)
+    >>> marked.tolist()
+    [True, False, False, False, False]
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    scored = np.isfinite(values)
+    codes = np.zeros(len(values), np.int64) if labels is None else np.asarray(labels, np.int64)
+    codes = np.where(scored, codes, -1)
+    allowed = allowed_rows(max_outliers, int((codes >= 0).sum()))
+    kept: dict[int, float] = {}
+    while True:
+        free = (codes >= 0) & ~np.isin(codes, list(kept))
+        limit = OutlierLimit(_cut(values[free], allowed), kept)
+        marked = limit.marks(values, codes)
+        emptied = np.setdiff1d(codes[marked], codes[(codes >= 0) & ~marked])
+        if not len(emptied):
+            return marked, limit
+        highest = {int(c): float(values[codes == c].max()) for c in emptied}
+        kept = kept | {c: min(1.0, top + ROOM) for c, top in highest.items()}
+
+
+def allowed_rows(max_outliers: float | str, n: int, name: str = "max_outliers") -> int:
+    """How many of ``n`` rows a share (0.05, "5%") or a whole number of rows allows.
+
+    Examples
+    --------
+    >>> allowed_rows("5%", 50), allowed_rows(0.05, 50), allowed_rows("7", 50)
+    (2, 2, 7)
+    """
+    said = str(max_outliers).strip()
+    try:
+        percent = said.endswith("%")
+        number = float(said.removesuffix("%"))
+        share = number / 100 if percent else number
+        rows = not percent and said.lstrip("+").isdigit()
+        if isinstance(max_outliers, bool) or not isfinite(number) or number < 0:
+            raise ValueError(said)
+    except ValueError as error:
+        raise UsageError(
+            f"{name} should be a share such as 5% or 0.05, or a whole number of rows; "
+            f"got {max_outliers!r}."
+        ) from error
+    count = int(number) if rows else floor(share * n + 1e-9)
+    if (not rows and share > MOST) or (n and count > MOST * n):
+        raise UsageError(
+            f"{name}: {max_outliers} would allow more than half of the {n:,} texts to be outliers; "
+            "ask for 50% at most."
+        )
+    return count
+
+
+def _cut(scores: Floats, allowed: int) -> float:
+    """The limit above which there are at most ``allowed`` scores, half-way to the next one."""
+    falling = np.sort(scores)[::-1]
+    falling = falling[falling > USUAL]
+    if not len(falling) or allowed == 0:
+        return 1.0
+    if len(falling) <= allowed:
+        return float((falling[-1] + USUAL) / 2)
+    above = falling[falling > falling[allowed]]
+    if not len(above):
+        return 1.0  # the highest score occurs more often than allowed
+    return float((above[-1] + falling[allowed]) / 2)
+
+
+def _choose(n: int, labels: Ints | None, most: int, seed: int) -> Ints:
+    """Rows of a random choice in which small clusters are whole."""
+    if n <= most:
+        return np.arange(n)
+    shuffled = numpy_generator(seed, "outliers").permutation(n)
+    if labels is not None:
+        codes = labels[shuffled]
+        order = np.argsort(codes, kind="stable")
+        rank = np.empty(n, dtype=np.int64)  # of a row in its cluster
+        rank[order] = np.arange(n) - np.searchsorted(codes[order], codes[order])
+        shuffled = shuffled[np.argsort(np.minimum(rank, PER_CLUSTER), kind="stable")]
+    return np.sort(shuffled[:most])
