@@ -1,0 +1,135 @@
+"""The names in the files of a finished run: which are coterie's own, and putting others in."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from coterie._files import atomic_path, read_json, write_json
+from coterie.cli.name import check_run
+from coterie.cli.run_folder import write_page
+from coterie.description import Cluster
+from coterie.exports import export_run
+from coterie.naming import Naming, make_unique, renamed
+from coterie.report import own_columns, read_columns
+
+COPIES = ("xlsx", "parquet", "jsonl", "tsv")  # of the table, where they were asked for
+
+Names = dict[int, str]
+
+
+class RunNames:
+    """The clusters of a run folder, with the names they had before and what they were given.
+
+    A name that is neither is the user's and is never touched, nor is that of a locked cluster.
+    """
+
+    def __init__(self, path: Path) -> None:
+        check_run(path)
+        self.path = path
+        self.manifest: dict[str, Any] = read_json(path / "manifest.json")
+        saved = read_json(path / "clusters.json")
+        self.clusters = [Cluster.from_dict(cluster) for cluster in saved]
+        known = self.manifest.get("names", {}).get("clusters", {})
+        self.own = _names(self.clusters)
+        edited = self.manifest.get("editing", {})
+        self.kept = {*edited.get("locked", []), *edited.get("named", [])} & self.own.keys()
+        for cluster in self.clusters:
+            before = known.get(str(cluster.id))
+            if before is not None and cluster.id not in self.kept:
+                if cluster.name in (before["own"], before["given"]):
+                    self.own[cluster.id] = before["own"]
+                else:
+                    self.kept.add(cluster.id)
+
+    def to_name(self) -> list[Cluster]:
+        """The clusters as they were before any naming, so that the same questions are asked."""
+        return [c for c in renamed(self.clusters, self.own) if c.id not in self.kept]
+
+    def take(self, naming: Naming, url: str) -> None:
+        """Write the new names into all files of the run."""
+        names = {i: self.own[i] for i in self.kept}
+        for cluster in naming.clusters:
+            words = [word for word, _ in cluster.words]
+            names[cluster.id] = make_unique(cluster.name, names.values(), words)
+        self._write(names, f"{naming.named} of {naming.total} by {naming.model} at {url}")
+
+    def restore(self) -> None:
+        """Write the own names back."""
+        self._write(self.own, None)
+
+    def _write(self, names: Names, by: str | None) -> None:
+        before = _names(self.clusters)
+        self.clusters = renamed(self.clusters, {**self.own, **names})
+        final = _names(self.clusters)
+        write_table(self.path, final, write_levels(self.path, before, final))
+        write_json(self.path / "clusters.json", [cluster.to_dict() for cluster in self.clusters])
+        if by is None:
+            self.manifest.pop("names", None)
+        else:
+            given = {i: {"own": self.own[i], "given": final[i]} for i in final.keys() - self.kept}
+            pairs = {str(i): given[i] for i in sorted(given)}
+            self.manifest["names"] = {"by": by, "clusters": pairs}
+        write_page(self.path, self.manifest, self.clusters)
+        if (self.path / "report-no-texts.html").exists():
+            write_page(self.path, self.manifest, self.clusters, texts=False)
+        write_json(self.path / "manifest.json", self.manifest)
+        for texts in (True, False):
+            ending = "" if texts else "-no-texts"
+            there = [f for f in COPIES if (self.path / f"assignments{ending}.{f}").exists()]
+            if there:
+                export_run(self.path, there, texts=texts)
+
+
+def write_levels(path: Path, before: Names, after: Names) -> list[Names]:
+    """Change names in ``levels.json``; returns those that changed on each coarser level.
+
+    A group that holds one cluster alone is called as that is; others keep their words.
+    """
+    file = path / "levels.json"
+    if not file.exists():
+        return []
+    saved = read_json(file)
+    changed: list[Names] = []
+    for level in saved["levels"]:
+        inside: dict[int, list[int]] = {}
+        for cluster, place in level["of_cluster"].items():
+            inside.setdefault(int(place), []).append(int(cluster))
+        new: Names = {}
+        for group in level["clusters"]:
+            only = inside.get(group["id"], [])
+            if len(only) == 1 and group["name"] == before.get(only[0]):
+                group["name"] = new[group["id"]] = after[only[0]]
+        changed.append(new)
+    write_json(file, saved)
+    return changed
+
+
+def write_table(path: Path, names: Names, above: list[Names]) -> None:
+    """``assignments.csv`` with other names; nothing else in it changes."""
+    table = path / "assignments.csv"
+    if not table.exists():
+        return
+    columns = read_columns(table)
+    own = own_columns(columns)
+    _rename(columns, own["cluster"], own["name"], names)
+    for number, new in enumerate([*above, names] if above else [], 1):
+        _rename(columns, own[f"level_{number}"], own[f"level_{number}_name"], new)
+    with (
+        atomic_path(table) as temporary,
+        temporary.open("w", encoding="utf-8", newline="") as file,
+    ):
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+
+
+def _rename(columns: dict[str, list[str]], ids: str, name: str, new: Mapping[int, str]) -> None:
+    pairs = zip(columns[ids], columns[name], strict=True)
+    columns[name] = [new.get(int(i), before) for i, before in pairs]
+
+
+def _names(clusters: list[Cluster]) -> Names:
+    return {cluster.id: cluster.name for cluster in clusters}

@@ -1,0 +1,225 @@
+r"""Personal data out of texts, before a text leaves the machine.
+
+Each rule finds candidates by a pattern and may look at them twice (Luhn's sum of a card, the check
+digits of an IBAN). Where a rule cannot know, it masks: a masked order number costs a name nothing,
+a telephone number that slips through is gone for good. What rules cannot see stays: a name in the
+middle of a sentence, an address of a street.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+LONGEST = 20_000  # characters of a text that are looked at; the rest is cut off, never passed on
+
+GREETING = (
+    r"dear|hi|hello|hey|good (?:morning|afternoon|evening|day)|hallo|liebe[rs]?"
+    r"|guten (?:tag|morgen)"
+    r"|sehr geehrte[rs]?|bonjour|salut|ch(?:er|ère)|hola|estimad[oa]|buen(?:os d[ií]as|as tardes)"
+    r"|ciao|gentile|ol[áa]|prezad[oa]|beste|hej|mr|mrs|ms|mx|dr|prof|herr|frau|señora?|madame"
+    r"|monsieur|my name is|name is|i am called|mein name ist|ich heiße|je m'appelle|me llamo"
+)
+CLOSING = (
+    r"(?:kind|best|warm|many)?\s*regards|best(?: wishes)?|(?:yours )?(?:sincerely|faithfully|truly)"
+    r"|many thanks|thanks|thank you|cheers|greetings|signed|love"
+    r"|mit freundlichen gr(?:ü|ue)(?:ß|ss)en"
+    r"|(?:viele|beste|liebe) gr(?:ü|ue)(?:ß|ss)e|mfg|lg|vg|danke|cordialement|bien à vous|merci"
+    r"|saludos|atentamente|gracias|cordiali saluti|grazie|atenciosamente|obrigad[oa]|groeten"
+)
+TITLE = r"(?:mr|mrs|ms|mx|dr|prof|herrn?|frau|señora?|madame|monsieur|sir|lady)\.?"
+# Words that may follow a greeting and name no person by themselves.
+NOBODY = frozenset(
+    "all both customer customers client service services support team teams sir madam sirs madams "
+    "everyone everybody there folks guys colleague colleagues friend friends again hotline help "
+    "helpdesk desk staff shop store where what when why how who damen herren "
+    "und and or to the a this my our your zusammen "
+    "kundenservice kundendienst kunde tous toutes todos todas equipo équipe i it we you can could "
+    "is are please any for from in on of mr mrs ms mx dr prof herr herrn frau lady señor señora "
+    "madame monsieur".split()
+)
+CAPITAL = r"[^\W\d_a-zß-öø-ÿ][\w'’-]*"  # a word that does not begin with a small Latin letter
+NAMES = rf"{CAPITAL}(?:[ \t]+(?:(?:van|von|de|der|da|di|la)[ \t]+){{0,2}}{CAPITAL}){{0,2}}"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A kind of personal data, where it may be, and what to put in its place (None: leave it)."""
+
+    kind: str
+    pattern: re.Pattern[str]
+    judge: Callable[[re.Match[str]], str | None]
+
+
+def mask(text: str) -> str:
+    """The text with personal data replaced by words in brackets.
+
+    Examples
+    --------
+    >>> mask("Dear Anna, write to anna.b@example.org or call +49 30 1234567.")
+    'Dear [name], write to [email] or call [phone].'
+    """
+    return mask_counted(text)[0]
+
+
+def mask_counted(text: str) -> tuple[str, Counter[str]]:
+    """The masked text, and how often each kind of data was found in it."""
+    found: Counter[str] = Counter()
+    text = text[:LONGEST]
+    for rule in RULES:
+
+        def put(match: re.Match[str], rule: Rule = rule) -> str:
+            new = rule.judge(match)
+            if new is None:
+                return match[0]
+            found[rule.kind] += 1
+            return new
+
+        text = rule.pattern.sub(put, text)
+    return text, found
+
+
+def passes_luhn(digits: str) -> bool:
+    """Whether the last digit fits the others, as on payment cards.
+
+    From the right, every second digit is doubled, nine is taken from what exceeds nine, and the sum
+    ends in zero.
+
+    Examples
+    --------
+    >>> passes_luhn("4111111111111111"), passes_luhn("4111111111111112")
+    (True, False)
+    """
+    total = 0
+    for place, digit in enumerate(reversed(digits)):
+        value = int(digit) * (2 if place % 2 else 1)
+        total += value - 9 if value > 9 else value
+    return total % 10 == 0
+
+
+def passes_mod97(iban: str) -> bool:
+    """Whether the two check digits of an IBAN fit the rest (ISO 13616: 1 modulo 97).
+
+    Examples
+    --------
+    >>> passes_mod97("DE89370400440532013000"), passes_mod97("DE88370400440532013000")
+    (True, False)
+    """
+    turned = iban[4:] + iban[:4]
+    return int("".join(str(int(sign, 36)) for sign in turned)) % 97 == 1
+
+
+def _always(word: str) -> Callable[[re.Match[str]], str | None]:
+    return lambda match: word
+
+
+def _link(match: re.Match[str]) -> str | None:
+    """Addresses with a password, a query or a token; a plain one names a page, not a person."""
+    inside = match[0].partition("://")[2] or match[0]
+    secret = any(sign in inside for sign in "?#@&=") or re.search(r"[^/]{25,}", _path(inside))
+    return "[link]" if secret else None
+
+
+def _path(address: str) -> str:
+    return address.partition("/")[2]
+
+
+def _iban(match: re.Match[str]) -> str | None:
+    # The pattern may have taken the words behind as well: the longest run of groups that fits.
+    groups = list(re.finditer(r"[^\s-]+", match[0]))
+    for group in reversed(groups):
+        signs = re.sub(r"[\s-]", "", match[0][: group.end()]).upper()
+        if 15 <= len(signs) <= 34 and passes_mod97(signs):
+            return "[iban]" + match[0][group.end() :]
+    return None
+
+
+def _card(match: re.Match[str]) -> str | None:
+    return "[card]" if passes_luhn(re.sub(r"\D", "", match[0])) else None
+
+
+def _address(match: re.Match[str]) -> str | None:
+    try:
+        ipaddress.ip_address(match[0])
+    except ValueError:
+        return None
+    return "[ip]"
+
+
+def _phone(match: re.Match[str]) -> str | None:
+    """Seven digits and more, in groups; not dates, years or amounts of money."""
+    text = match[0]
+    digits = re.sub(r"\D", "", text)
+    if len(digits) < 7 or DATE.fullmatch(text) or YEARS.fullmatch(text):
+        return None
+    if len(digits) < 9 and THOUSANDS.fullmatch(text):
+        return None
+    return "[phone]"
+
+
+def _person(match: re.Match[str]) -> str | None:
+    """The words after a greeting, unless they name a team; titles before them stay."""
+    words = match["names"].split()
+    if words[0].casefold().strip("'’-") in NOBODY:
+        return None
+    return match["before"] + "[name]"
+
+
+DATE = re.compile(r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(?: \d{1,2})?")
+YEARS = re.compile(r"(?:19|20)\d\d ?[-/] ?(?:19|20)\d\d")
+THOUSANDS = re.compile(r"\d{1,3}(?:([ .])\d{3})(?:\1\d{3})*")
+FREE = r"(?<![\w.])"  # no digit, letter or point before
+END = r"(?![\w])"
+
+RULES = (
+    Rule("link", re.compile(r"\b(?:[a-z][a-z+.-]{1,20}://|www\.)[^\s<>\"']+", re.I), _link),
+    Rule(
+        "email",
+        re.compile(
+            r"[\w.%+'-]{1,64}(?:@|\s?[\[(](?:at|@)[\])]\s?)[\w-]{1,63}"
+            r"(?:(?:\.|\s?[\[(](?:dot|\.)[\])]\s?)[\w-]{1,63}){1,8}",
+            re.I,
+        ),
+        _always("[email]"),
+    ),
+    Rule("iban", re.compile(r"\b[a-z]{2}\d{2}(?:[ -]?[a-z0-9]){11,34}\b", re.I), _iban),
+    Rule("card", re.compile(r"(?<!\d)\d(?:[ -]?\d){12,18}(?!\d)"), _card),
+    Rule("ip", re.compile(r"(?<![\w.:])(?:\d{1,3}\.){3}\d{1,3}(?![\w:]|\.\d)"), _address),
+    Rule("ip", re.compile(r"(?<![\w:])[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?![\w:])", re.I),
+         _address),
+    Rule("code", re.compile(r"(?<![\w:])[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}(?![\w:])", re.I),
+         _always("[code]")),
+    Rule("code", re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.I),
+         _always("[code]")),
+    Rule(
+        "code",
+        re.compile(r"(?<![\w-])(?=[\w-]{0,200}\d)(?=[\w-]{0,200}[a-z])[\w-]{20,}", re.I),
+        _always("[code]"),
+    ),
+    Rule(
+        "phone",
+        re.compile(rf"{FREE}(?:\+|\(\+?)?\d(?:[ ()/.–-]{{0,3}}\d){{6,16}}{END}"),
+        lambda match: _phone(match) if re.search(r"[^\d]", match[0]) else None,
+    ),
+    Rule("number", re.compile(r"\d{6,}"), _always("[number]")),
+    Rule(
+        "name",
+        re.compile(
+            rf"(?P<before>\b(?i:{GREETING})\.?[ \t]+(?:(?i:{TITLE})[ \t]+){{0,2}})"
+            rf"(?P<names>{NAMES})"
+        ),
+        _person,
+    ),
+    Rule(
+        "name",
+        re.compile(
+            rf"(?P<before>\b(?i:{CLOSING})[ \t]*[,!–-]?\s{{1,4}}(?:(?i:{TITLE})[ \t]+)?)"
+            rf"(?P<names>{NAMES})(?=[ \t]*[.!]?[ \t]*$)",
+            re.M,
+        ),
+        _person,
+    ),
+)  # fmt: skip

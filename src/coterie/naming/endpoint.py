@@ -1,0 +1,278 @@
+"""One chat endpoint over HTTP: asked politely, given up in time, shown no key of another.
+
+Any server with the paths ``/chat/completions`` and ``/models`` of OpenAI will do, such as Ollama,
+llama.cpp, vLLM or LM Studio on the same machine. Redirects are not followed: they would carry texts
+and key to an address that nobody named.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import json
+import logging
+import os
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from coterie._errors import CoterieError, UsageError
+
+log = logging.getLogger(__name__)
+
+KEYS = ("COTERIE_API_KEY", "OPENAI_API_KEY")
+OPENAI = "api.openai.com"
+AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})  # statuses that may pass
+LARGEST = 1 << 20  # bytes of an answer
+BLOCK = 1 << 14
+PATIENCE = 60.0  # longest wait that an endpoint may ask for, in seconds
+
+
+class EndpointError(CoterieError):
+    """The endpoint cannot be used; the message says why and what to do."""
+
+
+class UnusableError(CoterieError):
+    """One answer was not what was asked for; the next may be."""
+
+
+@dataclass
+class Endpoint:
+    """A chat endpoint.
+
+    Attributes
+    ----------
+    url : str
+        Address up to and with the version, such as ``http://localhost:11434/v1``.
+    timeout : float
+        Seconds for one answer, from the first byte sent to the last received.
+    tries : int
+        How often a request is sent when the endpoint is busy or cannot be reached.
+    pause : float
+        Seconds before the second try; doubled before each further one.
+    """
+
+    url: str
+    timeout: float = 120.0
+    tries: int = 4
+    pause: float = 1.0
+    _key: str | None = field(default=None, repr=False)
+    _plain: bool = False  # temperature was refused
+
+    def __post_init__(self) -> None:
+        self.url = check_url(self.url)
+        self._key = find_key(self.host, os.environ)
+        insecure = self.url.startswith("http:") and not self.local
+        if insecure:
+            log.warning("%s is not encrypted: texts%s can be read on the way", self.url,
+                        " and key" if self._key else "")  # fmt: skip
+
+    @property
+    def host(self) -> str:
+        """Name of the machine."""
+        return urllib.parse.urlsplit(self.url).hostname or ""
+
+    @property
+    def local(self) -> bool:
+        """Whether the endpoint runs on this machine."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    def only_model(self) -> str:
+        """The model of an endpoint that has one; an error that lists them where there are more."""
+        found = self._send("models", None)
+        listed = found.get("data") if isinstance(found, dict) else None
+        entries = listed if isinstance(listed, list) else []
+        names = [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
+        if len(names) != 1:
+            some = ", ".join(printable(name)[:60] for name in names[:12]) or "none that it names"
+            raise UsageError(f"say which model of {self.url} to use; it has: {some}.")
+        return names[0]
+
+    def ask(self, body: Mapping[str, Any]) -> str:
+        """What the model answers to a chat request."""
+        try:
+            found = self._send("chat/completions", self._body(body))
+        except RefusedError as error:
+            if self._plain or "temperature" not in str(error):
+                raise
+            self._plain = True  # some models have one temperature; not sent from now on
+            found = self._send("chat/completions", self._body(body))
+        try:
+            content = found["choices"][0]["message"]["content"]
+        except (KeyError, IndexError, TypeError) as error:
+            raise UnusableError(f"the answer of {self.url} holds no message.") from error
+        if not isinstance(content, str):
+            raise UnusableError(f"the answer of {self.url} holds no text.")
+        return self._without_key(content)
+
+    def _body(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        return {k: v for k, v in body.items() if not (self._plain and k == "temperature")}
+
+    def _send(self, path: str, body: Mapping[str, Any] | None) -> Any:
+        """Send, and send again where that may help."""
+        wait = self.pause
+        for left in reversed(range(self.tries)):
+            try:
+                return self._once(path, body)
+            except BusyError as busy:
+                asked = busy.wait if busy.wait is not None else wait
+                if left == 0 or asked > PATIENCE:
+                    more = f" and asks to wait {asked:.0f} s" if asked > PATIENCE else ""
+                    raise EndpointError(f"{self.url} {busy}{more}.") from None
+                log.info("%s %s; trying again in %.1f s", self.url, busy, asked)
+                time.sleep(asked)
+                wait *= 2
+        raise AssertionError("tries is at least one")
+
+    def _once(self, path: str, body: Mapping[str, Any] | None) -> Any:
+        headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        headers["User-Agent"] = "coterie"
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        data = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8")
+        request = urllib.request.Request(f"{self.url}/{path}", data, headers)
+        end = time.monotonic() + self.timeout
+        try:
+            with self._opener().open(request, timeout=self.timeout) as response:
+                raw = _read(response, end)
+        except urllib.error.HTTPError as error:
+            self._judge(error)
+        except TimeoutError:
+            raise BusyError(f"gave no answer in {self.timeout:g} s") from None
+        except urllib.error.URLError as error:
+            if isinstance(error.reason, TimeoutError):
+                raise BusyError(f"gave no answer in {self.timeout:g} s") from None
+            raise BusyError(f"cannot be reached ({printable(str(error.reason))[:200]})") from None
+        except (http.client.HTTPException, OSError) as error:
+            raise BusyError(f"broke off ({type(error).__name__})") from None
+        try:
+            return json.loads(raw)
+        except (ValueError, RecursionError) as error:
+            raise UnusableError(f"the answer of {self.url} is not JSON.") from error
+
+    def _judge(self, error: urllib.error.HTTPError) -> None:
+        """Turn a status into an error that says what to do."""
+        try:
+            said = error.read(2000).decode("utf-8", "replace")
+        except (OSError, http.client.HTTPException):
+            said = ""
+        told = self._without_key(printable(said))[:300]
+        if error.code in AGAIN:
+            raise BusyError(f"answers {error.code}", _retry_after(error.headers.get("Retry-After")))
+        if 300 <= error.code < 400:
+            where = printable(str(error.headers.get("Location")))[:200]
+            raise EndpointError(f"{self.url} redirects to {where}; name that address instead.")
+        remedy = {
+            401: f"; set {KEYS[0]} to its key",
+            403: f"; set {KEYS[0]} to a key that may use it",
+            404: "; is the address right up to /v1, and the model there?",
+        }.get(error.code, "")
+        kind = RefusedError if error.code in (400, 422) else EndpointError
+        raise kind(f"{self.url} answers {error.code} ({told}){remedy}")
+
+    def _opener(self) -> urllib.request.OpenerDirector:
+        handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
+        if self.local:  # never through a proxy, whatever the environment says
+            handlers.append(urllib.request.ProxyHandler({}))
+        return urllib.request.build_opener(*handlers)
+
+    def _without_key(self, text: str) -> str:
+        return text.replace(self._key, "[key]") if self._key else text
+
+
+class RefusedError(EndpointError):
+    """The endpoint did not like the request itself."""
+
+
+class BusyError(Exception):
+    """The endpoint may answer later; ``wait`` seconds if it said so."""
+
+    def __init__(self, message: str, wait: float | None = None) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args: Any) -> None:
+        return None
+
+
+def check_url(url: str) -> str:
+    """An address with http or https, a host, and neither password nor query."""
+    parts = urllib.parse.urlsplit(url.strip())
+    try:
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good or any(ord(sign) < 33 for sign in url.strip()):
+        raise UsageError(
+            "the endpoint should be an address like http://localhost:11434/v1, got "
+            f"{printable(url)!r}."
+        )
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise UsageError(
+            f"the endpoint's address may hold no key, password or query; set {KEYS[0]} instead."
+        )
+    return urllib.parse.urlunsplit(parts).rstrip("/").removesuffix("/chat/completions")
+
+
+def find_key(host: str, environment: Mapping[str, str]) -> str | None:
+    """The key for a host. That of OpenAI goes to OpenAI, or where OPENAI_BASE_URL leads."""
+    own, openai = (environment.get(name, "").strip() for name in KEYS)
+    base = urllib.parse.urlsplit(environment.get("OPENAI_BASE_URL", "")).hostname
+    key = own or (openai if host in {OPENAI, base} else "")
+    if not key:
+        return None
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        name = KEYS[0] if own else KEYS[1]
+        raise UsageError(f"{name} holds characters that no key has; set it anew.")
+    return key
+
+
+def printable(text: str) -> str:
+    """A text on one line, without signs that steer a terminal."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+
+
+def _read(response: Any, end: float) -> bytes:
+    """The body, within the time left: a server that drips gets no more of it than a silent one."""
+    told = str(response.headers.get("Content-Length"))
+    whole = int(told) if told.isdigit() else None
+    parts, size = [], 0
+    while whole is None or size < whole:
+        block = response.read1(BLOCK)
+        if not block:
+            if whole is not None:
+                raise http.client.IncompleteRead(b"", whole - size)
+            break
+        parts.append(block)
+        size += len(block)
+        if size > LARGEST:
+            raise UnusableError("the answer is longer than a name can be.")
+        if time.monotonic() > end:
+            raise TimeoutError
+    return b"".join(parts)
+
+
+def _retry_after(value: str | None) -> float | None:
+    """Seconds of a Retry-After header, which holds a number or a date."""
+    if value is None:
+        return None
+    try:
+        return max(float(value), 0.0) if float(value) < 1e9 else None
+    except ValueError:
+        pass
+    try:
+        return max(parsedate_to_datetime(value).timestamp() - time.time(), 0.0)
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,238 @@
+"""``coterie name`` and ``coterie cluster --name-with``: files, messages, exit codes."""
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from coterie.cli import app
+
+
+def run(*arguments: str):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, topics) -> Path:
+    """A finished run with own names, and its input beside it."""
+    folder = tmp_path_factory.mktemp("names")
+    with (folder / "in.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "text", "name"])  # a column that the result has, too
+        writer.writerows([i, text, "mine"] for i, text in enumerate(topics[0]))
+        writer.writerow([90, "", "mine"])
+    options = ["-k", "3", "--encoder", "tfidf", "-q", "--out", folder / "run"]
+    assert run("cluster", folder / "in.csv", *options).exit_code == 0
+    return folder
+
+
+@pytest.fixture
+def done(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made / "run", tmp_path / "run"))
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    with (folder / "assignments.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def cluster_names(folder: Path) -> list[str]:
+    return [cluster["name"] for cluster in json.loads((folder / "clusters.json").read_text())]
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
+
+
+HOSTILE = ["Early <script>alert(1)</script>", "=cmd()\x1b[2J two", "Three"]
+
+
+def test_a_finished_run_gets_names_everywhere(server, done: Path) -> None:
+    server.plan = [server.say(name) for name in HOSTILE]
+    before = rows(done)
+    result = run("name", done, "--with", server.url)
+    assert result.exit_code == 0, result.output
+    names = cluster_names(done)
+    assert names == [HOSTILE[0], "cmd() two", "Three"]
+    after = rows(done)
+    for old, new in zip(before, after, strict=True):
+        expected = names[int(new["cluster"])] if new["cluster"] != "-1" else "(no text)"
+        assert new["coterie_name"] == expected and new["name"] == "mine"
+        assert {**old, "coterie_name": ""} == {**new, "coterie_name": ""}
+    page = (done / "report.html").read_text()
+    assert "&lt;script&gt;alert(1)" in page and "<script>alert(1)" not in page
+    assert "3 of 3 by tiny at" in page
+    assert len((done / "names.jsonl").read_text().splitlines()) == 3
+    predicted = run("predict", done, done.parent / "run" / "assignments.csv", "-t", "text")
+    assert "cmd() two" in predicted.output
+
+
+def test_show_request_sends_nothing_and_shows_all(server, done: Path) -> None:
+    before = files(done)
+    command = ["name", str(done), "--with", server.url, "--model", "m"]
+    shown = run(*command, "--show-request")
+    assert shown.exit_code == 0 and server.seen == [] and files(done) == before
+    bodies = [json.loads(line) for line in shown.stdout.splitlines()]
+    assert run(*command).exit_code == 0
+    assert server.seen == bodies
+
+
+def test_own_names_come_back(server, done: Path) -> None:
+    before = files(done)
+    run("name", done, "--with", server.url)
+    assert cluster_names(done)[0] == "A good name"
+    result = run("name", done, "--own-names")
+    assert result.exit_code == 0, result.output
+    after = files(done)
+    assert after.pop("names.jsonl")  # what was sent is not forgotten
+    assert after == before
+
+
+def test_a_failing_endpoint_and_going_on(server, done: Path) -> None:
+    own = cluster_names(done)
+    server.plan = [server.say("One"), server.fail(401)]
+    result = run("name", done, "--with", server.url)
+    assert result.exit_code == 1 and "COTERIE_API_KEY" in result.output
+    assert cluster_names(done) == ["One", *own[1:]]
+    server.plan = [server.say("Two"), server.say("Two"), server.say("Two"), server.say("Three")]
+    assert run("name", done, "--with", server.url).exit_code == 0
+    assert cluster_names(done) == ["One", "Two", "Three"] and len(server.seen) == 4
+
+
+def test_a_name_of_the_user_stays(server, done: Path) -> None:
+    server.plan = [server.say(f"Given {i}") for i in range(3)]
+    run("name", done, "--with", server.url)
+    saved = json.loads((done / "clusters.json").read_text())
+    saved[1]["name"] = "Mine"
+    (done / "clusters.json").write_text(json.dumps(saved))
+    server.plan = [server.say("mine")]
+    assert run("name", done, "--with", server.url, "--model", "other").exit_code == 0
+    names = cluster_names(done)
+    assert names[1] == "Mine" and len({name.casefold() for name in names}) == 3
+    assert len(server.seen) == 5
+    run("name", done, "--own-names")
+    assert cluster_names(done)[1] == "Mine"
+
+
+def test_locked_and_named_clusters_keep_their_names(server, done: Path) -> None:
+    own = cluster_names(done)
+    manifest = json.loads((done / "manifest.json").read_text())
+    manifest["editing"] = {"edits": 2, "locked": [0], "named": [2, 77], "next_id": 78}
+    (done / "manifest.json").write_text(json.dumps(manifest))
+    server.plan = [server.say(own[0])]
+    assert run("name", done, "--with", server.url).exit_code == 0
+    names = cluster_names(done)
+    assert [names[0], names[2]] == [own[0], own[2]] and names[1].startswith(f"{own[0]} (")
+    assert len(server.seen) == 1
+
+
+def test_levels_outliers_and_copies_follow(server, made: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = ["cluster", made / "in.csv", "--encoder", "tfidf", "--out", out, "--levels", "2,3"]
+    assert run(*command, "--max-outliers", "5", "--write", "parquet,jsonl", "-q").exit_code == 0
+    before = files(out)
+    old = rows(out)
+    own, given = cluster_names(out), ["Given 0", "Given 1", "Given 2"]
+    server.plan = [server.say(name) for name in given]
+    assert run("name", out, "--with", server.url).exit_code == 0
+    for was, row in zip(old, rows(out), strict=True):
+        shown = given[int(row["cluster"])] if row["cluster"] != "-1" else was["coterie_name"]
+        assert row["coterie_name"] == row["level_2_name"] == shown
+        alone = was["level_1_name"] in own and row["cluster"] != "-1"
+        assert row["level_1_name"] == (shown if alone else was["level_1_name"])
+        assert {k: v for k, v in row.items() if "name" not in k} == {
+            k: v for k, v in was.items() if "name" not in k
+        }
+    assert sum(row["outlier"] == "yes" for row in old) > 0
+    levels = json.loads((out / "levels.json").read_text())["levels"][0]["clusters"]
+    assert sum(group["name"] in given for group in levels) == 1  # the one that is alone
+    copy = [json.loads(line) for line in (out / "assignments.jsonl").read_text().splitlines()]
+    assert [row["coterie_name"] for row in copy] == [row["coterie_name"] for row in rows(out)]
+    assert run("name", out, "--own-names").exit_code == 0
+    after = files(out)
+    same = before.keys() - {"assignments.parquet", "assignments.jsonl"}  # written by another way
+    assert {name: after[name] for name in same} == {name: before[name] for name in same}
+
+
+def test_cluster_with_names(server, made: Path, tmp_path: Path) -> None:
+    server.plan = [server.say(f"Given {i}") for i in range(3)]
+    out = tmp_path / "out"
+    command = ["cluster", made / "in.csv", "-k", "3", "--encoder", "tfidf", "--out", out]
+    result = run(*command, "--name-with", server.url, "--json")
+    assert result.exit_code == 0, result.output
+    assert [c["name"] for c in json.loads(result.stdout)] == ["Given 0", "Given 1", "Given 2"]
+    assert cluster_names(out) == ["Given 0", "Given 1", "Given 2"]
+    again = run(*command, "--name-with", server.url, "--resume")
+    assert again.exit_code == 0 and len(server.seen) == 3
+
+
+def test_cluster_with_a_dead_endpoint_still_clusters(server, made: Path, tmp_path: Path) -> None:
+    server.plan = [server.fail(404)]
+    command = ["cluster", made / "in.csv", "-k", "3", "--encoder", "tfidf", "--out", tmp_path / "o"]
+    result = run(*command, "--name-with", server.url, "--name-model", "m")
+    assert result.exit_code == 0 and "keep their own names" in result.output
+    assert cluster_names(tmp_path / "o") == cluster_names(made / "run")
+    assert json.loads((tmp_path / "o" / "manifest.json").read_text())["status"] == "done"
+
+
+def test_cluster_can_show_what_it_would_send(server, made: Path, tmp_path: Path) -> None:
+    command = ["cluster", made / "in.csv", "-k", "3", "--encoder", "tfidf", "--out", tmp_path / "o"]
+    result = run(*command, "--name-with", server.url, "--show-request")
+    assert result.exit_code == 0 and server.seen == []
+    shown = [line for line in result.stdout.splitlines() if line.startswith("{")]
+    assert len(shown) == 3 and all(json.loads(line)["model"] is None for line in shown)
+
+
+def test_without_the_option_nobody_is_asked(made: Path) -> None:
+    assert not (made / "run" / "names.jsonl").exists()
+    assert "names" not in json.loads((made / "run" / "manifest.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--with", "nonsense"], "http://localhost:11434/v1"),
+        (["--with", "http://u:p@x/v1"], "COTERIE_API_KEY"),
+        ([], "--own-names"),
+        (["--with", "http://localhost:1/v1", "--own-names"], "either"),
+    ],
+)
+def test_bad_usage(done: Path, arguments: list[str], says: str) -> None:
+    result = run("name", done, *arguments)
+    assert result.exit_code == 2 and says in result.output
+
+
+def test_bad_addresses_are_told_before_the_work(made: Path, tmp_path: Path) -> None:
+    for options in (["--name-with", "ftp://x"], ["--name-model", "m"], ["--show-request"]):
+        result = run("cluster", made / "in.csv", "-k", "3", "--out", tmp_path / "o", *options)
+        assert result.exit_code == 2 and not (tmp_path / "o").exists()
+
+
+def test_what_is_no_finished_run(tmp_path: Path, done: Path) -> None:
+    assert run("name", tmp_path, "--with", "http://localhost:1/v1").exit_code == 3
+    manifest = json.loads((done / "manifest.json").read_text())
+    (done / "manifest.json").write_text(json.dumps({**manifest, "status": "interrupted"}))
+    assert run("name", done, "--with", "http://localhost:1/v1").exit_code == 3
+
+
+def test_ctrl_c_and_the_same_command_again(server, done: Path) -> None:
+    server.plan = [server.say("One"), server.slow(100.0)]
+    command = [sys.executable, "-m", "coterie", "name", str(done), "--with", server.url]
+    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
+    end = time.monotonic() + 120
+    while len(server.seen) < 2 and time.monotonic() < end:
+        time.sleep(0.05)
+    child.send_signal(signal.SIGINT)
+    _, talk = child.communicate(timeout=60)
+    assert child.returncode == 130 and f"coterie name {done}" in talk
+    server.plan = [server.say(name) for name in ("-", "-", "Two", "Three")]
+    assert run("name", done, "--with", server.url).exit_code == 0
+    assert cluster_names(done) == ["One", "Two", "Three"] and len(server.seen) == 4

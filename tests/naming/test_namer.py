@@ -1,0 +1,180 @@
+"""Names from an endpoint: what it sees, what is kept, and what happens when it fails."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import coterie
+from coterie._errors import UsageError
+from coterie.naming import Endpoint, make_requests, name_clusters, renamed
+
+
+def names(naming) -> list[str]:
+    return [cluster.name for cluster in naming.clusters]
+
+
+def lines(folder: Path) -> list[dict]:
+    return [json.loads(line) for line in (folder / "names.jsonl").read_text().splitlines()]
+
+
+def quick(server) -> Endpoint:
+    return Endpoint(server.url, timeout=2, tries=2, pause=0.01)
+
+
+def echo(server):
+    """Answers with the first telling word, so that every cluster has a name of its own."""
+
+    def answer(handler, body) -> None:
+        words = json.loads(body["messages"][1]["content"])["words"]
+        server.send(handler, 200, server.chat(f"About {words[0]}"))
+
+    return answer
+
+
+def test_one_question_per_cluster(server, clusters) -> None:
+    server.plan = [echo(server)]
+    naming = coterie.name_clusters(clusters, server.url)
+    assert names(naming) == ["About word0", "About word1", "About word2"]
+    assert (naming.named, naming.asked, naming.total, naming.problem) == (3, 3, 3, None)
+    assert naming.model == "tiny" and len(server.seen) == 3
+    assert [near.name for c in naming.clusters for near in c.near] == [
+        "About word1", "About word2", "About word0",
+    ]  # fmt: skip
+
+
+def test_what_is_shown_is_what_is_sent(server, clusters, tmp_path: Path) -> None:
+    name_clusters(clusters, server.url, model="m", folder=tmp_path)
+    assert server.seen == [request.body for request in make_requests(clusters, "m")]
+    assert [line["request"] for line in lines(tmp_path)] == server.seen
+
+
+def test_personal_data_stay(server, clusters, tmp_path: Path) -> None:
+    name_clusters(clusters, server.url, folder=tmp_path)
+    sent = json.dumps(server.seen) + (tmp_path / "names.jsonl").read_text()
+    for secret in ("Anna", "a.b@example", "4111"):
+        assert secret not in sent
+    for mark in ("[name]", "[email]", "[card]"):
+        assert mark in sent
+    assert lines(tmp_path)[1]["masked"] == {"name": 1, "email": 1, "card": 1}
+
+
+def test_words_and_neighbours_are_masked_too(clusters) -> None:
+    cluster = replace(clusters[0], words=[("a.b@example.org", 1.0)], name="Dear Anna")
+    near = [replace(cluster.near[0], name="+49 30 1234567")]
+    (request,) = make_requests([replace(cluster, near=near)], "m")
+    assert "example.org" not in str(request.body) and "1234567" not in str(request.body)
+
+
+def test_no_texts_when_none_are_wanted(clusters) -> None:
+    for request in make_requests(clusters, "m", examples=0):
+        shown = json.loads(request.body["messages"][1]["content"])
+        assert shown.keys() == {"words", "neighbouring groups"}
+
+
+def test_an_example_is_cut_behind_its_mask_not_inside(clusters) -> None:
+    text = "x " * 117 + "anna.maria.b@example.org and more"
+    (request,) = make_requests([replace(clusters[0], examples=[text])], "m")
+    assert "anna" not in str(request.body)
+
+
+def test_an_empty_cluster_is_not_asked_about(clusters) -> None:
+    assert [r.cluster for r in make_requests([replace(clusters[0], size=0)], "m")] == []
+
+
+def test_nothing_is_asked_twice(server, clusters, tmp_path: Path) -> None:
+    server.plan = [echo(server)]
+    first = name_clusters(clusters, server.url, folder=tmp_path)
+    again = name_clusters(clusters, server.url, folder=tmp_path)
+    assert names(first) == names(again) and again.asked == 0 and len(server.seen) == 3
+    name_clusters(clusters, server.url, folder=tmp_path, model="other")
+    assert len(server.seen) == 6  # another model is another question
+
+
+def test_ctrl_c_loses_nothing(server, clusters, tmp_path: Path) -> None:
+    class Stop:
+        def start(self, *args) -> None: ...
+        def stop(self) -> None: ...
+        def advance(self, done: int, values=None) -> None:
+            if done == 2:
+                raise KeyboardInterrupt
+
+    server.plan = [echo(server)]
+    with pytest.raises(KeyboardInterrupt):
+        name_clusters(clusters, server.url, folder=tmp_path, progress=Stop())
+    assert len(server.seen) == 2
+    with (tmp_path / "names.jsonl").open("a") as file:
+        file.write('{"status": "answered", "digest": "ab')  # a crash in the middle of a line
+    naming = name_clusters(clusters, server.url, folder=tmp_path)
+    assert naming.asked == 1 and naming.named == 3 and len(server.seen) == 3
+    assert name_clusters(clusters, server.url, folder=tmp_path).asked == 0
+
+
+@pytest.mark.parametrize("status", [401, 500])
+def test_own_names_stay_when_the_endpoint_fails(server, clusters, status: int, tmp_path) -> None:
+    server.plan = [server.say("First"), server.fail(status)]
+    naming = name_clusters(clusters, quick(server), folder=tmp_path, model="m")
+    assert names(naming) == ["First", "own 1", "own 2"]
+    assert naming.named == 1 and str(status) in naming.problem
+    assert len(server.seen) == (2 if status == 401 else 3)  # no cluster after the one that failed
+    assert [line["status"] for line in lines(tmp_path)] == ["answered", "failed"]
+    server.plan = [server.say("Then"), server.say("Then")]
+    after = name_clusters(clusters, quick(server), folder=tmp_path, model="m")
+    assert names(after) == ["First", "Then", "Then (word2)"] and after.asked == 2
+
+
+def test_nobody_there(server, clusters) -> None:
+    server.stop()
+    naming = name_clusters(clusters, quick(server))
+    assert naming.clusters == clusters and "cannot be reached" in naming.problem
+
+
+def test_one_useless_answer_costs_one_name(server, clusters) -> None:
+    server.plan = [server.say("One"), server.say(" ** "), server.say("Three")]
+    naming = name_clusters(clusters, server.url)
+    assert names(naming) == ["One", "own 1", "Three"] and "nothing that could be" in naming.problem
+
+
+def test_garbage_without_end_is_given_up(server, clusters) -> None:
+    server.plan = [lambda handler, _: server.send(handler, 200, b"<html>")]
+    many = [replace(clusters[i % 3], id=i, name=f"own {i}", near=[]) for i in range(9)]
+    naming = name_clusters(many, server.url, model="m")
+    assert names(naming) == [f"own {i}" for i in range(9)] and len(server.seen) == 9 // 3
+    assert "not JSON" in naming.problem
+
+
+def test_hostile_names(server, clusters) -> None:
+    hostile = "=cmd()\x1b[2J\u202e<script>\nignore all" + "x" * 9000
+    server.plan = [server.say(hostile), server.say(hostile), server.say("own 1")]
+    naming = name_clusters(clusters, server.url)
+    assert names(naming) == ["cmd()<script>", "cmd()<script> (word1)", "own 1"]
+    server.plan, server.seen = [server.say("OWN 1"), server.fail(401)], []
+    assert names(name_clusters(clusters, server.url)) == ["OWN 1 (word0)", "own 1", "own 2"]
+
+
+def test_what_is_kept(server, clusters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COTERIE_API_KEY", "sk-secret")
+    name_clusters(clusters, server.url, folder=tmp_path)
+    first = lines(tmp_path)[0]
+    assert first["answer"] == first["name"] == "A good name" and first["own_name"] == "own 0"
+    assert {"digest", "cluster", "endpoint", "masked", "request", "seconds", "at"} <= first.keys()
+    assert "sk-secret" not in (tmp_path / "names.jsonl").read_text()
+
+
+def test_lone_surrogates_do_not_stop_it(server, clusters, tmp_path: Path) -> None:
+    broken = [replace(clusters[0], examples=["late \ud800 parcel"])]
+    assert name_clusters(broken, server.url, folder=tmp_path).named == 1
+
+
+def test_arguments() -> None:
+    with pytest.raises(UsageError, match="examples"):
+        name_clusters([], "http://localhost:1/v1", examples=-1)
+    with pytest.raises(UsageError, match="localhost:11434"):
+        name_clusters([], "nonsense")
+
+
+def test_renaming_reaches_neighbours(clusters) -> None:
+    out = renamed(clusters, {1: "Refunds"})
+    assert [c.name for c in out] == ["own 0", "Refunds", "own 2"]
+    assert out[0].near[0].name == "Refunds" and clusters[0].near[0].name == "own 1"

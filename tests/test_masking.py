@@ -1,0 +1,112 @@
+"""Personal data do not leave; what is no personal data stays."""
+
+import time
+
+import pytest
+
+from coterie.masking import mask, mask_counted, passes_luhn, passes_mod97
+
+HITS = [
+    ("write to anna.b+x@mail.example.org now", "write to [email] now"),
+    ("anna (at) example (dot) org", "[email]"),
+    ("ANNA@EXAMPLE.ORG", "[email]"),
+    ("jürgen.müller@exämple.de", "[email]"),
+    ("IBAN DE89 3704 0044 0532 0130 00 and more", "IBAN [iban] and more"),
+    ("gb82west12345698765432 is mine", "[iban] is mine"),
+    ("card 4111 1111 1111 1111, 12/28", "card [card], 12/28"),
+    ("4111-1111-1111-1111", "[card]"),
+    ("5500005555555559", "[card]"),
+    ("from 192.168.0.12.", "from [ip]."),
+    ("from 2001:db8::8a2e:370:7334 today", "from [ip] today"),
+    ("https://user:pw@example.org/x", "[link]"),
+    ("see https://example.org/a?token=1&x=2 please", "see [link] please"),
+    ("https://example.org/#access_token=a", "[link]"),
+    ("https://example.org/reset/kJh87sGhs76sGhsgHs7sgHs72", "[link]"),
+    ("call +49 30 1234567 today", "call [phone] today"),
+    ("(030) 123 4567", "[phone]"),
+    ("+1 (415) 555-2671", "[phone]"),
+    ("0171/1234567", "[phone]"),
+    ("555-0123", "[phone]"),
+    ("social security 123-45-6789", "social security [phone]"),
+    ("order 123456 is late", "order [number] is late"),
+    ("#A98765432", "#A[number]"),
+    ("key sk-abcdEFGH1234567890xyz", "key [code]"),
+    ("550e8400-e29b-41d4-a716-446655440000", "[code]"),
+    ("device 00:1A:2B:3C:4D:5E", "device [code]"),
+    ("Dear Anna, where is it?", "Dear [name], where is it?"),
+    ("Hello Mr. John Smith, hi", "Hello Mr. [name], hi"),
+    ("Sehr geehrte Frau Müller, ich", "Sehr geehrte Frau [name], ich"),
+    ("Bonjour Marie, merci", "Bonjour [name], merci"),
+    ("my name is Peter Pan and", "my name is [name] and"),
+    ("It broke.\nThanks,\nJane Doe", "It broke.\nThanks,\n[name]"),
+    ("It broke. Best regards Jane van der Berg", "It broke. Best regards [name]"),
+    ("Defekt. Mit freundlichen Grüßen\nMax Mustermann", "Defekt. Mit freundlichen Grüßen\n[name]"),
+]
+NOT = [
+    "Dear support, where is it? Hi there, Hello Team, Dear Customer Service",
+    "Hi, Where is my parcel",
+    "Hi I want a refund",
+    "Thanks. Great service",
+    "version 1.2.3 on 2026-01-05 at 10:30, between 05.01.2026 and 6/1/26",
+    "12:30:45 and 24/7, 2019-2024 and 2019 - 2024, 9:30-12:45",
+    "cost 1,299.00 or 1 000 000 or 12.500.000 in total",
+    "https://example.org/help and www.example.org",
+    "size 10x20, 12345 people, error 404",
+    "@handle and user@ and @ home",
+    "AB12 CDEF GHIJ KLMN is my product",
+    "300.1.2.3 is no address",
+    "well-known-state-of-the-art-thing",
+    "",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "masked"), HITS)
+def test_hits(text: str, masked: str) -> None:
+    assert mask(text) == masked
+    assert mask(masked) == masked  # a second time changes nothing
+
+
+@pytest.mark.parametrize("text", NOT)
+def test_non_hits(text: str) -> None:
+    assert mask(text) == text
+
+
+def test_a_card_with_a_wrong_digit_is_still_a_long_number() -> None:
+    assert "4111" not in mask("4111 1111 1111 1112") and "1112" not in mask("4111111111111112")
+
+
+def test_kinds_are_counted() -> None:
+    assert mask_counted("a@b.org, c@d.org, 192.168.0.1")[1] == {"email": 2, "ip": 1}
+
+
+def test_luhn_against_the_definition() -> None:
+    """Double every second digit from the right, add the digits of what results, divide by ten."""
+    for number in range(0, 20_000, 7):
+        digits = [int(d) for d in str(number)]
+        total = 0
+        for i, digit in enumerate(digits[::-1]):
+            total += sum(int(d) for d in str(digit * 2 if i % 2 == 1 else digit))
+        assert passes_luhn(str(number)) == (total % 10 == 0)
+    assert passes_luhn("79927398713")  # worked by hand: 67 of the first ten, and 3
+
+
+def test_mod97_by_hand() -> None:
+    # The four first signs go to the end, letters become numbers from A = 10; 1 is left of 97.
+    assert int("3704004405320130001314" + "89") % 97 == 1
+    assert passes_mod97("DE89370400440532013000")
+    for wrong in ("DE98370400440532013000", "DE89370400440532013001", "DE89730400440532013000"):
+        assert not passes_mod97(wrong)
+
+
+@pytest.mark.parametrize(
+    "unit", ["a@", "1", "1 ", "A ", "dear ", ":", "a-", "http://", "a.", "de12", "A'", "(", "1-",
+             "1.1.", "_", "thanks\n", "thanks ", "Dear A ", "[at]"]
+)  # fmt: skip
+def test_no_text_takes_long(unit: str) -> None:
+    begun = time.process_time()
+    mask(unit * (20_000 // len(unit)))
+    assert time.process_time() - begun < 5
+
+
+def test_the_part_that_is_not_looked_at_is_not_passed_on() -> None:
+    assert "a@b.org" not in mask("x " * 10_001 + "a@b.org")
