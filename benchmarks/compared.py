@@ -1,0 +1,41 @@
+"""Put the newest tables of the scripts here into docs/compared.md, between its marks.
+
+python benchmarks/compared.py
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import bertopic
+import lines
+import number_of_clusters
+import size
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS = {
+    "number-of-clusters": number_of_clusters.table,
+    "bertopic": bertopic.table,
+    "size": size.table,
+}
+
+
+def main() -> None:
+    page = ROOT / "docs" / "compared.md"
+    page.write_text(fill(page.read_text("utf-8"), ROOT / "results"), encoding="utf-8")
+
+
+def fill(text: str, results: Path) -> str:
+    """The page with the table NAME between ``<!-- table: NAME -->`` and ``<!-- end -->``."""
+    for name, table in SCRIPTS.items():
+        mark = re.compile(rf"(<!-- table: {name} -->\n).*?(<!-- end -->)", re.S)
+        if not mark.search(text):
+            raise SystemExit(f"the page has no place for the table {name}")
+        new = table(lines.read(results / f"{name}.jsonl"))
+        text = mark.sub(lambda found, new=new: f"{found[1]}\n{new}\n\n{found[2]}", text)
+    return text
+
+
+if __name__ == "__main__":
+    main()
