@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet $(if $(CONSTRAINTS),--constraint $(C
 COTERIE_DATA ?= $(wildcard $(abspath ../shared))
 export COTERIE_DATA
 
-.PHONY: help run test check format bench-startup clean
+.PHONY: help run test check format docs bench-startup clean
 
 help: ## Show what there is.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -30,6 +30,9 @@ format: $(VENV)/.test ## Put the code into shape.
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+docs: $(VENV)/.docs ## Build the documentation site into out/docs; begin with index.html.
+	$(BIN)/python -m sphinx -q -W --keep-going -b html -d out/docs-trees docs out/docs
+
 bench-startup: $(VENV)/.test ## How long the command takes to say anything.
 	$(BIN)/python benchmarks/startup.py
 
@@ -45,4 +48,8 @@ $(VENV)/.run: pyproject.toml $(CONSTRAINTS)
 
 $(VENV)/.test: $(VENV)/.run
 	$(PIP) --editable '.[test]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.run
+	$(PIP) --editable '.[docs]'
 	@touch $@

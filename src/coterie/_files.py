@@ -53,12 +53,18 @@ def replace_folder(folder: Path, fill: Callable[[Path], None]) -> None:
     fresh.mkdir(parents=True)
     try:
         fill(fresh)
-        if folder.exists():
-            folder.replace(stale)
-        fresh.replace(folder)
+        try:
+            if folder.exists():
+                folder.replace(stale)
+            fresh.replace(folder)
+        except BaseException:  # Ctrl-C between the two must not cost the old one
+            if stale.exists() and not folder.exists():
+                stale.replace(folder)
+            raise
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
-        shutil.rmtree(stale, ignore_errors=True)
+        if folder.exists():
+            shutil.rmtree(stale, ignore_errors=True)
 
 
 def save_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -87,7 +87,8 @@ def test_all_columns_and_the_order_come_back(done: Path, tickets: Path) -> None:
     before, after = rows(tickets), rows(done / "assignments.csv")
     assert [{k: r[k] for k in ("id", "text", "topic")} for r in after] == before
     assert list(after[0]) == [
-        "id", "text", "topic", "cluster", "name", "confidence", "runner_up", "margin",
+        "id", "text", "topic", "cluster", "name", "confidence", "runner_up", "margin", "outlier",
+        "outlier_score",
     ]  # fmt: skip
     assert after[-1]["cluster"] == "-1" and after[-1]["name"] == "(no text)"
     for row in after[:-1]:
@@ -352,3 +353,24 @@ def test_without_a_number_one_is_found_and_explained(tickets: Path, tmp_path: Pa
     refused = run("cluster", str(tickets), "--method", "kmeans", "--effort", "quick", "-k", "3",
                   "--out", str(tmp_path / "p"))  # fmt: skip
     assert refused.exit_code == 2 and "--effort" in refused.output
+
+
+def test_a_taken_folder_is_refused_before_any_work(tickets: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("keep me")
+    result = run("cluster", str(tickets.with_name("none.csv")), "--out", str(tmp_path))
+    assert result.exit_code == 2 and "holds no run" in result.output  # the file was not even read
+
+
+def test_a_failed_run_says_so_and_is_replaced_without_asking(tickets: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    command = ("cluster", str(tickets), "--encoder", "tfidf", "--out", str(out))
+    assert run(*command, "-k", "500").exit_code == 3
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["status"] == "failed" and "different texts" in manifest["reason"]
+    (out / "checkpoint").mkdir()  # hours of training may be in there
+    refused = run(*command, "-k", "3")
+    assert refused.exit_code == 2 and "--resume" in refused.output
+    (out / "checkpoint").rmdir()
+    assert run(*command, "-k", "3").exit_code == 0
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["status"] == "done" and "reason" not in manifest

@@ -168,7 +168,8 @@ def test_all_fields_of_a_cluster_are_shown() -> None:
         over_time=[("2026-01", 1), ("2026-02", 3)], by={"channel <s>": [("mail", 3), ("", 1)]},
     )  # fmt: skip
     parent = Cluster(3, "All money", 4, 1.0, [], [])
-    page = render(ReportData("t", [], [full], parents=[parent]))
+    other = Cluster(1, "Post", 1, 0.2, [], [], parent=3)
+    page = render(ReportData("t", [], [full, other], levels=[[parent]]))
     for part in ("far &lt;i&gt;", "close &lt;u&gt;", "Post &lt;b&gt;", "differs by", "2026-01",
                  "channel &lt;s&gt;", "75&nbsp;%", "(empty)", "All money",
                  "2026-02: 3"):  # fmt: skip

@@ -17,8 +17,11 @@ from coterie._errors import UsageError
 from coterie._types import Floats, Ints
 from coterie._validation import check_choice, check_integer, check_number
 from coterie.base import storage
+from coterie.base.edited import correct
 from coterie.base.fitting import Facts, fit
 from coterie.base.inputs import Inputs, read_texts, read_vectors
+from coterie.base.outlying import Outlying, without_outliers
+from coterie.base.shown import Shown
 from coterie.base.start import kmeans_rule
 from coterie.blocks.assign import Rule, probabilities
 from coterie.encoders import DEFAULT, Encoder, Pooling, load_encoder
@@ -28,7 +31,7 @@ Self = TypeVar("Self", bound="TextClusterer")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TextClusterer(ClusterMixin, TransformerMixin, BaseEstimator):
+class TextClusterer(Shown, Outlying, ClusterMixin, TransformerMixin, BaseEstimator):
     """Base of all methods: texts (or vectors) in, one cluster per text out.
 
     A method overrides :meth:`build`, :meth:`stages` and :meth:`finish` if it trains, and
@@ -89,6 +92,8 @@ class TextClusterer(ClusterMixin, TransformerMixin, BaseEstimator):
         What the start guard saw; None if nothing was trained.
     history_ : History
         Loss terms over the training.
+    corrections_ : dict of str to int
+        Clusters that a person gave to single texts, by fingerprint; see :func:`coterie.edit`.
     seed_ : int
     seconds_ : dict of str to float, time spent by phase
     """
@@ -199,21 +204,28 @@ class TextClusterer(ClusterMixin, TransformerMixin, BaseEstimator):
         fit(self, X, views)
         return self
 
-    def predict(self, X: Any) -> Ints:
-        """Cluster of each text; -1 for texts without a word."""
-        inputs, logits = self._logits(X)
-        return np.asarray(_spread(probabilities(logits).argmax(axis=1), inputs, -1))
+    def predict(self, X: Any, *, outliers: bool | float = False) -> Ints:
+        """Cluster of each text; -1 for texts without a word.
+
+        With ``outliers=True`` also for those above the limit of ``mark_outliers``, or above the
+        score that is given instead of True.
+        """
+        if outliers is not False:
+            return without_outliers(self, X, outliers)
+        inputs, vectors = self._encoded(X)
+        labels = inputs.spread(probabilities(self.rule_.logits(vectors)).argmax(axis=1), -1)
+        return np.asarray(correct(self, labels, inputs))
 
     def predict_proba(self, X: Any) -> Floats:
         """Probability of each cluster; rows sum to one, those of empty texts are zero."""
-        inputs, logits = self._logits(X)
-        return np.asarray(_spread(probabilities(logits), inputs, 0.0))
+        inputs, vectors = self._encoded(X)
+        p = inputs.spread(probabilities(self.rule_.logits(vectors)), 0.0)
+        return np.asarray(correct(self, p, inputs))
 
     def transform(self, X: Any) -> Floats:
         """Vector of each text; zero for texts without a word."""
-        check_is_fitted(self, "rule_")
-        inputs = self._inputs(X)
-        return np.asarray(_spread(self.encoder_.encode(inputs.items), inputs, 0.0))
+        inputs, vectors = self._encoded(X)
+        return np.asarray(inputs.spread(vectors, 0.0))
 
     def save(self, folder: str | Path, *, include_encoder: bool = False) -> None:
         """Write the fitted model as a folder of safetensors and JSON.
@@ -259,7 +271,8 @@ class TextClusterer(ClusterMixin, TransformerMixin, BaseEstimator):
     def probabilities_(self) -> Floats:
         """Probabilities of the training texts, shape (n_samples, n_clusters)."""
         check_is_fitted(self, "distinct_vectors_")
-        return self._to_samples(probabilities(self.rule_.logits(self.distinct_vectors_)))
+        p = self._to_samples(probabilities(self.rule_.logits(self.distinct_vectors_)))
+        return np.asarray(correct(self, p))
 
     def _to_samples(self, values: Floats) -> Floats:
         out = values[self.rows_]
@@ -271,11 +284,6 @@ class TextClusterer(ClusterMixin, TransformerMixin, BaseEstimator):
             return read_texts(self.encoder_, X)
         checked = validate_data(self, X, dtype=np.float32, reset=False)
         return read_vectors(self.encoder_, checked)
-
-    def _logits(self, X: Any) -> tuple[Inputs, Floats]:
-        check_is_fitted(self, "rule_")
-        inputs = self._inputs(X)
-        return inputs, self.rule_.logits(self.encoder_.encode(inputs.items))
 
     def _parameters(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}
@@ -289,10 +297,3 @@ class TextClusterer(ClusterMixin, TransformerMixin, BaseEstimator):
         tags.no_validation = texts
         tags.non_deterministic = self.random_state is None
         return tags
-
-
-def _spread(values: Any, inputs: Inputs, empty: float) -> Any:
-    """Values of distinct items back to all rows; rows without a text get ``empty``."""
-    out = np.full((len(inputs.filled), *values.shape[1:]), empty, dtype=values.dtype)
-    out[inputs.filled] = values[inputs.views[0]]
-    return out

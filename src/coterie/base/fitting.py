@@ -78,6 +78,7 @@ class Start:
 
 def fit(model: TextClusterer, X: Any, views: Any) -> None:
     """Fit ``model`` and set its attributes."""
+    model._forget_outliers()
     Fitting(model, X, views).go()
 
 
@@ -248,6 +249,7 @@ class Fitting:
         model.rows_ = _to_rows(np.arange(len(vectors)), self.inputs)
         model.encoder_ = self.encoder
         model.rule_ = ordered
+        model.corrections_, model.corrected_rows_ = {}, {}  # a person's word, see edited.py
         model.net_ = net
         model.guard_ = verdict
         model.history_ = self.history

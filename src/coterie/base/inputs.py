@@ -41,6 +41,12 @@ class Inputs:
         """How many different original texts there are."""
         return int(self.views[0].max()) + 1
 
+    def spread(self, values: Any, empty: float) -> Any:
+        """Values of distinct items back to all rows; rows without a text get ``empty``."""
+        out = np.full((len(self.filled), *values.shape[1:]), empty, dtype=values.dtype)
+        out[self.filled] = values[self.views[0]]
+        return out
+
 
 def read_texts(encoder: Encoder, X: Any, views: Any = None, *, learn: bool = False) -> Inputs:
     """Clean the texts, find or check their views, and prepare all of them at once."""

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import coterie
 from coterie._errors import DataError, UsageError
-from coterie._files import plain, read_json, replace_folder, save_arrays, write_json
+from coterie._files import atomic_path, plain, read_json, replace_folder, save_arrays, write_json
+from coterie.base.edited import restore_rule
 from coterie.base.guard import Signs, Verdict
-from coterie.blocks.assign import make_rule
+from coterie.base.outlying import load_outliers, save_outliers
 from coterie.encoders.load import load_saved, saved_settings
 
 if TYPE_CHECKING:
@@ -33,8 +34,7 @@ def save(model: TextClusterer, folder: Path, *, include_encoder: bool) -> None:
         "method": model.name,
         "parameters": {k: v for k, v in _plain_parameters(model).items()},
         "encoder": encoder,
-        "rule": {"kind": model.rule_.kind, **model.rule_.numbers()},
-        "n_clusters": model.n_clusters_,
+        **_clusters(model),
         "seed": model.seed_,
         "guard": model.guard_.to_dict() if model.guard_ is not None else None,
         "fitted": {name: getattr(model, name) for name in model.keeps},
@@ -43,6 +43,7 @@ def save(model: TextClusterer, folder: Path, *, include_encoder: bool) -> None:
         config["n_features_in"] = model.n_features_in_
 
     def fill(fresh: Path) -> None:
+        config["outliers"] = save_outliers(model, fresh)
         write_json(fresh / "config.json", config)
         save_arrays(fresh / "model.safetensors", model.rule_.arrays())
         if encoder.get("pointer") is None:
@@ -53,6 +54,25 @@ def save(model: TextClusterer, folder: Path, *, include_encoder: bool) -> None:
     if folder.exists() and any(folder.iterdir()) and not (folder / "config.json").exists():
         raise UsageError(f"{folder} is not empty and not a saved model; choose another folder.")
     replace_folder(folder, fill)
+
+
+def save_clusters(model: TextClusterer, folder: Path) -> None:
+    """Write what edits change of a saved model, and leave the rest as it lies."""
+    config = {**read_config(folder), **_clusters(model)}
+    if model.outlier_limit_ is not None:
+        config["outliers"] |= {"limit": model.outlier_limit_.to_dict()}
+    write_json(folder / "config.json", config)
+    with atomic_path(folder / "model.safetensors") as temporary:
+        save_arrays(temporary, model.rule_.arrays())
+
+
+def _clusters(model: TextClusterer) -> dict[str, Any]:
+    """The part of the settings that says what the clusters are."""
+    return {
+        "rule": {"kind": model.rule_.kind, **model.rule_.numbers()},
+        "n_clusters": model.n_clusters_,
+        "corrections": model.corrections_,
+    }
 
 
 def load(cls: type[TextClusterer], folder: Path) -> TextClusterer:
@@ -69,12 +89,14 @@ def load(cls: type[TextClusterer], folder: Path) -> TextClusterer:
     model = cls(**{k: v for k, v in config["parameters"].items() if k in known})
     rule = dict(config["rule"])
     arrays = load_file(folder / "model.safetensors")
-    model.rule_ = make_rule(arrays, rule, cls.rules)
+    model.rule_ = restore_rule(arrays, rule, cls.rules)
+    model.corrections_ = config.get("corrections", {})
     model.encoder_ = load_saved(folder / "encoder", config["encoder"])
     model.encoder_.eval()
     model.n_clusters_ = config["n_clusters"]
     model.seed_ = config["seed"]
     model.guard_ = _verdict(config["guard"])
+    load_outliers(model, folder, config.get("outliers"))
     for name in cls.keeps:
         setattr(model, name, config["fitted"][name])
     if "n_features_in" in config:

@@ -46,11 +46,11 @@ class CenterRule:
     normalize: bool = False
 
     def logits(self, vectors: Floats) -> Floats:
-        return -_squared_distances(self.seen(vectors), self.centers) / self.scale
+        return -squared_distances(self.seen(vectors), self.centers) / self.scale
 
     def calibrated(self, vectors: Floats, confidence: float) -> CenterRule:
         """The same rule, with ``confidence`` as the mean top probability of the vectors."""
-        distances = _squared_distances(self.seen(vectors), self.centers)
+        distances = squared_distances(self.seen(vectors), self.centers)
         return replace(self, scale=scale_for(distances, confidence))
 
     def seen(self, vectors: Floats) -> Floats:
@@ -109,7 +109,7 @@ class NeighborRule:
         same = 1e-5 * float(np.square(members - members.mean(axis=0)).sum(axis=1).mean())
         nearest, itself = [], []
         for rows in _blocks(len(vectors), len(members)):
-            distances = _squared_distances(vectors[rows], members)
+            distances = squared_distances(vectors[rows], members)
             closest = distances.argmin(axis=1)
             every = np.arange(len(closest))
             known = distances[every, closest] <= same
@@ -149,7 +149,7 @@ class StudentTRule:
     alpha: float = 1.0
 
     def logits(self, vectors: Floats) -> Floats:
-        distances = _squared_distances(vectors, self.centers)
+        distances = squared_distances(vectors, self.centers)
         return np.asarray(-(self.alpha + 1) / 2 * np.log1p(distances / self.alpha))
 
     def reordered(self, order: Ints) -> StudentTRule:
@@ -273,7 +273,8 @@ def scale_for(distances: Floats, confidence: float) -> float:
     return middle
 
 
-def _squared_distances(a: Floats, b: Floats) -> Floats:
+def squared_distances(a: Floats, b: Floats) -> Floats:
+    """Of each row of ``a``, shape (n, d), to each of ``b``, shape (m, d)."""
     shift = b.mean(axis=0)  # distances do not change, digits are saved
     a, b = a - shift, b - shift
     squares = np.square(a).sum(axis=1)[:, None] + np.square(b).sum(axis=1)[None, :]

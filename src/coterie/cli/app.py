@@ -11,10 +11,14 @@ import typer
 import coterie
 from coterie.cli.bench import bench
 from coterie.cli.cluster import cluster
+from coterie.cli.compare import compare
 from coterie.cli.datasets import datasets
+from coterie.cli.edit import edit
 from coterie.cli.evaluate import evaluate
+from coterie.cli.export import export
 from coterie.cli.inspect import inspect
 from coterie.cli.methods import methods
+from coterie.cli.name import name
 from coterie.cli.predict import predict
 from coterie.cli.report import report
 from coterie.cli.talk import orderly
@@ -28,7 +32,19 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (cluster, predict, report, evaluate, methods, datasets, bench):
+for verb in (
+    cluster,
+    predict,
+    report,
+    export,
+    name,
+    compare,
+    edit,
+    evaluate,
+    methods,
+    datasets,
+    bench,
+):
     app.command()(orderly(verb))
 app.add_typer(inspect, name="inspect")
 

@@ -11,6 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from coterie._errors import UsageError
+from coterie.cli.handover import Levels, MaxOutliers, Write, read_plan, tree_lines
+from coterie.cli.name import NameModel, NameWith, ShowRequest, make_asker
 from coterie.cli.options import (
     AsJson,
     Device,
@@ -30,9 +32,13 @@ TOPIC_WORDS = 4  # shown of each topic; clusters.json has more
 def cluster(
     file: File,
     clusters: Annotated[
-        str,
-        typer.Option("--clusters", "-k", help="How many clusters, or auto: found from the texts."),
-    ] = "auto",
+        str | None,
+        typer.Option(
+            "--clusters",
+            "-k",
+            help="How many clusters, or auto: found from the texts, which is the default.",
+        ),
+    ] = None,
     method: Annotated[
         str | None,
         typer.Option(
@@ -65,6 +71,9 @@ def cluster(
         str | None,
         typer.Option("--effort", help="quick, standard or best: how many ways 'auto' tries."),
     ] = None,
+    levels: Levels = None,
+    max_outliers: MaxOutliers = None,
+    write: Write = None,
     seed: Annotated[int, typer.Option("--seed", help="Same seed, same clusters.")] = 0,
     device: Device = "auto",
     resume: Annotated[
@@ -76,6 +85,13 @@ def cluster(
     include_encoder: Annotated[
         bool, typer.Option("--include-encoder", help="Copy the encoder into the saved model.")
     ] = False,
+    keep: Annotated[
+        Path | None,
+        typer.Option("--keep", help="An earlier run: matched clusters keep number, name, locks."),
+    ] = None,
+    name_with: NameWith = None,
+    name_model: NameModel = None,
+    show_request: ShowRequest = False,
     format: Format = "auto",
     encoding: Encoding = "utf-8",
     quiet: Quiet = False,
@@ -84,19 +100,25 @@ def cluster(
     """Cluster the texts of a file.
 
     Writes a folder with assignments.csv (all your columns, plus cluster, name, confidence,
-    runner_up and margin), clusters.json, report.html, model/ and manifest.json. The word "sample"
-    in the place of a file stands for a thousand support messages that come with coterie.
+    runner_up, margin, outlier and outlier_score), clusters.json, report.html, model/ and
+    manifest.json. The word "sample" in the place of a file stands for a thousand support messages
+    that come with coterie.
 
     Examples:
 
         coterie cluster sample
         coterie cluster tickets.csv --clusters 15
+        coterie cluster tickets.csv --levels 5,20,80 --max-outliers 5% --write xlsx
         coterie cluster titles.txt -k 20 --method sccl --set steps=500 --device cuda
         cat posts.jsonl | coterie cluster - -k 8 --text-column body --out posts
     """
-    from coterie.cli.run_folder import RunFolder
+    from coterie.cli.run_folder import RunFolder, refuse_taken
     from coterie.corpus import read_corpus
 
+    path = out or _default_out(file)
+    refuse_taken(path, resume=resume, overwrite=overwrite)
+    plan = read_plan(levels, max_outliers, write)
+    asker = make_asker(name_with, name_model, show_request, as_json)
     corpus = read_corpus(
         _bundled(file),
         text_column=text_column,
@@ -111,26 +133,42 @@ def cluster(
     given: dict[str, Any] = {"encoder": encoder, "views": views, "random_state": seed}
     given |= {"device": device, "verbose": 0 if quiet else 1, "effort": effort}
     name = method or "auto"
-    choice = _how_many(clusters, corpus.texts, given, quiet)
+    choice = _how_many(plan.clusters(clusters), corpus.texts, given, quiet)
+    plan.check(choice.n_clusters, corpus.texts)
     model = _make(name, choice.n_clusters, preset, settings or [], given)
-    folder = RunFolder(out or _default_out(file), name, model, corpus)
+    folder = RunFolder(path, name, model, corpus, plan)
     folder.choice = choice.to_dict() if choice.curve else None
+    folder.keep(keep)
     if folder.begin(resume=resume, overwrite=overwrite) == "done":
         say(f"{folder.path} holds this run already, finished.")
+        _named(asker, folder, [], quiet)
         return
-    model.checkpoint = folder.path / "checkpoint"
-    try:
-        model.fit(corpus.texts)
-    except KeyboardInterrupt:
-        folder.interrupted()
-        again = [argument for argument in sys.argv[1:] if argument != "--resume"]
-        say(f"\nStopped. Continue with:\n  coterie {shlex.join([*again, '--resume'])}")
-        raise
-    described = folder.finish(include_encoder=include_encoder)
+    _fit(model, folder)
+    described = _named(asker, folder, folder.finish(include_encoder=include_encoder), quiet)
     if as_json:
         typer.echo(json.dumps([c.to_dict() for c in described], ensure_ascii=False, indent=2))
     else:
         _show(described, folder)
+
+
+def _fit(model: Any, folder: Any) -> None:
+    """Fit the model; Ctrl-C leaves a checkpoint and the way to go on."""
+    model.checkpoint = folder.path / "checkpoint"
+    try:
+        model.fit(folder.corpus.texts)
+    except KeyboardInterrupt:
+        folder.stopped("interrupted", "Ctrl-C")
+        again = [argument for argument in sys.argv[1:] if argument != "--resume"]
+        say(f"\nStopped. Continue with:\n  coterie {shlex.join([*again, '--resume'])}")
+        raise
+    except Exception as error:
+        folder.stopped("failed", str(error))
+        raise
+
+
+def _named(asker: Any, folder: Any, described: list[Any], quiet: bool) -> list[Any]:
+    """The clusters with names from an endpoint, if one was given."""
+    return described if asker is None else asker.after(folder.path, quiet=quiet)
 
 
 def _make(
@@ -200,8 +238,12 @@ def _show(clusters: list[Any], folder: Any) -> None:
         for cluster in clusters:
             topics = " | ".join(" ".join(words[:TOPIC_WORDS]) for words in cluster.topics)
             typer.echo(f"{cluster.id:>3}  {cluster.name}: {topics}")
+    if folder.hierarchy is not None and folder.hierarchy.levels:
+        typer.echo("\nlevels (texts)")
+        for line in tree_lines(folder.hierarchy.levels, clusters):
+            typer.echo(line)
     typer.echo("")
-    for sentence in folder.summary:
+    for sentence in [*folder.summary, *folder.remarks]:
         typer.echo(sentence)
     path = folder.path
     typer.echo(f"\npage   {path / 'report.html'}\ntable  {path / 'assignments.csv'}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,11 +23,21 @@ def predict(
     text_column: TextColumn = None,
     id_column: IdColumn = None,
     format: Format = "auto",
+    outlier_limit: Annotated[
+        float | None,
+        typer.Option(
+            "--outlier-limit",
+            help="Mark texts with a higher outlier score (0 to 1) as none of these. Default: as "
+            "the run was told by --max-outliers.",
+        ),
+    ] = None,
     encoding: Encoding = "utf-8",
 ) -> None:
     """Put new texts into the clusters of an earlier run.
 
-    Every row comes back with cluster, name, confidence, runner_up and margin.
+    Every row comes back with cluster, name, confidence, runner_up, margin, outlier and
+    outlier_score, and with the levels of the run. If the run was told --max-outliers, texts that
+    are lonelier than its limit get cluster -1, "none of these".
 
     Examples:
 
@@ -35,9 +45,11 @@ def predict(
         cat new.jsonl | coterie predict tickets.clusters - --format jsonl | head
     """
     from coterie._files import read_json
+    from coterie.cli.handover import add_columns, mark_new, read_hierarchy
     from coterie.cli.run_folder import assignment_columns
     from coterie.corpus import read_corpus, write_rows
     from coterie.corpus.write import write_stream
+    from coterie.description import Cluster, names_by_number
     from coterie.methods import load
 
     model_folder = folder / "model" if (folder / "model" / "config.json").exists() else folder
@@ -47,16 +59,20 @@ def predict(
         file, text_column=text_column, id_column=id_column, format=format, encoding=encoding
     )
     model = load(model_folder)
-    names = [f"Cluster {i}" for i in range(model.n_clusters_)]
+    seen = model.assess(corpus.texts)
+    probabilities = seen.probabilities
+    names: Any = [f"Cluster {i}" for i in range(probabilities.shape[1])]
     if (folder / "clusters.json").exists():
-        names = [cluster["name"] for cluster in read_json(folder / "clusters.json")]
-    probabilities = model.predict_proba(corpus.texts)
-    labels = probabilities.argmax(axis=1)
-    labels[probabilities.sum(axis=1) == 0] = -1
-    columns = assignment_columns(labels, probabilities, names)
+        saved = [Cluster.from_dict(c) for c in read_json(folder / "clusters.json")]
+        names = names_by_number(saved, probabilities.shape[1])
+    marked, sentence = mark_new(model, seen, outlier_limit)
+    columns = assignment_columns(seen.labels, probabilities, names)
+    columns = add_columns(columns, seen.scores, marked, read_hierarchy(folder))
     if out is None:
         write_stream(sys.stdout, corpus.table, columns, "csv")
         sys.stdout.flush()
     else:
-        write_rows(out, corpus.table, columns)
-        say(f"{len(corpus):,} rows written to {out}")
+        notes = write_rows(out, corpus.table, columns)
+        say("\n".join([f"{len(corpus):,} rows written to {out}", *notes]))
+    if sentence:
+        say(sentence)

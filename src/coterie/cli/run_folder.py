@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,21 @@ import numpy as np
 from coterie._errors import DataError, UsageError
 from coterie._facts import hardware, peak_memory, versions
 from coterie._files import read_json, write_json
-from coterie._types import Floats
+from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_device
 from coterie.base import TextClusterer
+from coterie.cli.handover import Plan, add_columns
 from coterie.corpus import Corpus, write_rows
-from coterie.description import Cluster, describe, guess_columns
+from coterie.description import (
+    Cluster,
+    describe,
+    describe_numbered,
+    guess_columns,
+    names_by_number,
+)
+from coterie.editing.keep import Kept, keep, read_kept
+from coterie.exports import write_clusters
+from coterie.hierarchy import Hierarchy, build_hierarchy
 from coterie.report import read_run, without_texts, write_map, write_report
 
 BORDERLINE = 0.1  # a margin below this is a close call
@@ -26,18 +37,31 @@ NO_CLUSTER = "(no text)"
 class RunFolder:
     """Writes ``manifest.json`` first and last, and everything else in between."""
 
-    def __init__(self, path: Path, method: str, model: TextClusterer, corpus: Corpus) -> None:
+    def __init__(
+        self,
+        path: Path,
+        method: str,
+        model: TextClusterer,
+        corpus: Corpus,
+        plan: Plan | None = None,
+    ) -> None:
         self.path, self.method, self.model, self.corpus = path, method, model, corpus
+        self.plan = plan or Plan()
+        self.hierarchy: Hierarchy | None = None
+        self.remarks: list[str] = []  # about single files, in sentences
         self.summary: list[str] = []
         self.choice: dict[str, Any] | None = None  # of the number of clusters, if it was found
+        self.kept: Kept | None = None  # of an earlier run
         self.manifest: dict[str, Any] = {
             "status": "running",
             "started": _now(),
             "method": method,
             "parameters": _parameters(model),
+            "handover": self.plan.to_dict(),
             "data": {
                 "rows": len(corpus),
                 "text_column": corpus.text_column,
+                "id_column": corpus.id_column,
                 "sha256": corpus.sha256,
                 "notes": [note.message for note in corpus.notes],
             },
@@ -52,40 +76,42 @@ class RunFolder:
             if earlier["status"] == "done":
                 return "done"
             self.manifest["started"] = earlier["started"]
-        elif self.path.exists() and any(self.path.iterdir()):
-            if earlier is None:
-                raise UsageError(
-                    f"--out {self.path} is not empty and holds no run; choose another folder."
-                )
-            if not overwrite:
-                done = earlier["status"] == "done"
-                raise UsageError(
-                    f"--out {self.path} holds a run ({earlier['status']}); "
-                    + ("" if done else "--resume continues it, ")
-                    + "--overwrite replaces it."
-                )
-            shutil.rmtree(self.path)
+        else:
+            refuse_taken(self.path, resume=resume, overwrite=overwrite)
+            shutil.rmtree(self.path, ignore_errors=True)
         self.path.mkdir(parents=True, exist_ok=True)
         self._write_manifest()
         return "new" if earlier is None or not resume else "resumed"
 
-    def interrupted(self) -> None:
-        """Say in the manifest that the run was stopped."""
-        self.manifest["status"] = "interrupted"
+    def keep(self, run: Path | None) -> None:
+        """Take numbers, names and locks from an earlier run, which this one may replace."""
+        if run is not None:
+            self.kept = read_kept(run, self.corpus.texts)
+
+    def stopped(self, status: str, reason: str) -> None:
+        """Say in the manifest how the run came to an early end: "interrupted" or "failed"."""
+        self.manifest |= {"status": status, "reason": reason}
         self._write_manifest()
 
     def finish(self, *, include_encoder: bool) -> list[Cluster]:
         """Write all results and mark the run as done."""
         model, corpus, path = self.model, self.corpus, self.path
-        probabilities = model.probabilities_
-        clusters = self._describe(probabilities)
-        columns = assignment_columns(model.labels_, probabilities, [c.name for c in clusters])
-        self.summary = _sentences(model, probabilities, clusters)
+        if self.kept is not None:
+            keep(model, self.kept, corpus.texts)
+        probabilities, marked = model.probabilities_, self._mark_outliers()
+        labels = np.where(marked, -1, model.labels_) if marked is not None else model.labels_
+        clusters = self._nest(self._describe(labels, probabilities), labels)
+        columns = assignment_columns(model.labels_, probabilities, names_by_number(clusters))
+        columns = add_columns(columns, model.outlier_scores(), marked, self.hierarchy)
+        self.summary = _sentences(model, labels, probabilities, clusters)
         if self.choice is not None:
             self.summary.append(self.choice["reason"])
-        write_rows(path / "assignments.csv", corpus.table, columns)
+        if self.kept is not None:
+            self.summary += self.kept.sentences
+            self.manifest["editing"] = self.kept.to_dict()
         write_json(path / "clusters.json", [cluster.to_dict() for cluster in clusters])
-        write_map(path / "map.json", model.vectors_, model.labels_, model.seed_)
+        self._write_tables(columns, clusters)
+        write_map(path / "map.json", model.vectors_, model.labels_, model.seed_, marked)
         model.save(path / "model", include_encoder=include_encoder)
         device = str(check_device(model.device))
         self.manifest |= {
@@ -104,31 +130,62 @@ class RunFolder:
         shutil.rmtree(path / "checkpoint", ignore_errors=True)
         return clusters
 
-    def _describe(self, probabilities: Floats) -> list[Cluster]:
+    def _mark_outliers(self) -> Bools | None:
+        """Which texts are outliers; None if none were asked for."""
+        if self.plan.max_outliers is None:
+            return None
+        marked = self.model.mark_outliers(self.plan.max_outliers)
+        limit = self.model.outlier_limit_
+        assert limit is not None
+        self.manifest["outliers"] = {"marked": int(marked.sum()), **limit.to_dict()}
+        return marked
+
+    def _nest(self, clusters: list[Cluster], labels: Ints) -> list[Cluster]:
+        """The clusters with their parents, where levels were asked for; writes ``levels.json``."""
+        if not self.plan.levels:
+            return clusters
+        texts, vectors = self.corpus.texts, self.model.vectors_
+        self.hierarchy, nested = build_hierarchy(texts, labels, vectors, clusters, self.plan.levels)
+        write_json(self.path / "levels.json", self.hierarchy.to_dict())
+        return nested
+
+    def _write_tables(self, columns: dict[str, list[Any]], clusters: list[Cluster]) -> None:
+        for form in dict.fromkeys(["csv", *self.plan.formats]):
+            file = self.path / f"assignments.{form}"
+            self.remarks += write_rows(file, self.corpus.table, columns)
+        if "xlsx" in self.plan.formats:
+            levels = self.hierarchy.levels if self.hierarchy else ()
+            self.remarks += write_clusters(self.path / "clusters.xlsx", clusters, levels)
+
+    def _describe(self, labels: Ints, probabilities: Floats) -> list[Cluster]:
         """Clusters with all that the table of the corpus tells about them."""
         model, corpus = self.model, self.corpus
         table = corpus.table
         date, categories = guess_columns(table, corpus.text_column, corpus.id_column)
-        return describe(
-            corpus.texts,
-            model.labels_,
-            model.vectors_,
-            probabilities=probabilities,
-            dates=None if date is None else table.column(date),
-            columns={name: table.column(name) for name in categories},
-            topics=getattr(model, "topics_", None),  # only some methods find any
-        )
+        facts: dict[str, Any] = {
+            "probabilities": probabilities,
+            "dates": None if date is None else table.column(date),
+            "columns": {name: table.column(name) for name in categories},
+        }
+        texts, vectors, kept = corpus.texts, model.vectors_, self.kept
+        if kept is not None:
+            return describe_numbered(
+                texts, labels, vectors, kept.names, topics=kept.topics, **facts
+            )
+        topics = getattr(model, "topics_", None)  # only some methods find any
+        return describe(texts, labels, vectors, topics=topics, **facts)
 
     def _earlier(self) -> dict[str, Any] | None:
         file = self.path / "manifest.json"
         return dict(read_json(file)) if file.exists() else None
 
     def _check_same(self, earlier: dict[str, Any]) -> None:
-        for key in ("method", "parameters"):
-            if earlier[key] != self.manifest[key]:
+        for key in ("method", "parameters", "handover"):
+            before = earlier.get(key, self.manifest[key])
+            if before != self.manifest[key]:
                 raise UsageError(
                     f"--resume: the run in {self.path} has other settings ({key}: "
-                    f"{_difference(earlier[key], self.manifest[key])}); repeat the same command."
+                    f"{_difference(before, self.manifest[key])}); repeat the same command."
                 )
         if earlier["data"]["sha256"] != self.manifest["data"]["sha256"]:
             raise DataError(f"--resume: the texts differ from those of the run in {self.path}.")
@@ -137,10 +194,27 @@ class RunFolder:
         write_json(self.path / "manifest.json", self.manifest)
 
 
+def refuse_taken(path: Path, *, resume: bool, overwrite: bool) -> None:
+    """Refuse a folder that holds something; a failed run without a checkpoint is nothing."""
+    if not path.exists() or not any(path.iterdir()):
+        return
+    file = path / "manifest.json"
+    if not file.exists():
+        raise UsageError(f"--out {path} is not empty and holds no run; choose another folder.")
+    status = read_json(file)["status"]
+    nothing = status == "failed" and not (path / "checkpoint").exists()
+    if not (resume or overwrite or nothing):
+        raise UsageError(
+            f"--out {path} holds a run ({status}); "
+            + ("" if status == "done" else "--resume continues it, ")
+            + "--overwrite replaces it."
+        )
+
+
 def assignment_columns(
-    labels: Any, probabilities: Floats, names: list[str]
+    labels: Any, probabilities: Floats, names: Sequence[str | None]
 ) -> dict[str, list[Any]]:
-    """The columns cluster, name, confidence, runner_up and margin."""
+    """The columns cluster, name, confidence, runner_up and margin; names by number."""
     order = np.argsort(-probabilities, axis=1, kind="stable")
     rows = np.arange(len(labels))
     best = probabilities[rows, order[:, 0]]
@@ -149,9 +223,14 @@ def assignment_columns(
     empty = labels < 0
     return {
         "cluster": [int(label) for label in labels],
-        "name": [names[label] if label >= 0 else NO_CLUSTER for label in labels],
+        "name": [
+            (names[label] or f"Cluster {label}") if label >= 0 else NO_CLUSTER for label in labels
+        ],
         "confidence": [round(float(value), 4) for value in best],
-        "runner_up": [None if gone else int(r) for r, gone in zip(second, empty, strict=True)],
+        "runner_up": [
+            None if gone or names[r] is None else int(r)
+            for r, gone in zip(second, empty, strict=True)
+        ],
         "margin": [round(float(value), 4) for value in margin],
     }
 
@@ -166,17 +245,26 @@ def write_page(
     return file
 
 
-def _sentences(model: TextClusterer, probabilities: Floats, clusters: list[Cluster]) -> list[str]:
-    placed = model.labels_ >= 0
+def _sentences(
+    model: TextClusterer, labels: Ints, probabilities: Floats, clusters: list[Cluster]
+) -> list[str]:
+    placed = labels >= 0
     top = np.sort(probabilities[placed], axis=1)[:, ::-1]
     margin = top[:, 0] - (top[:, 1] if top.shape[1] > 1 else 0.0)
     close = float((margin < BORDERLINE).mean())
     out = [
         f"{int(placed.sum()):,} of {len(placed):,} texts are in {len(clusters)} clusters; the "
-        f"largest holds {100 * clusters[0].share:.0f} %.",
+        f"largest holds {100 * max(c.share for c in clusters):.0f} %.",
         f"Mean confidence is {float(top[:, 0].mean()):.2f}; {100 * close:.0f} % of the texts are "
         "close calls between two clusters.",
     ]
+    if model.outlier_limit_ is not None:
+        odd = int(((model.labels_ >= 0) & ~placed).sum())
+        share = 100 * odd / max(int((model.labels_ >= 0).sum()), 1)
+        out.append(
+            f"{odd:,} texts fit none of the clusters ({share:.1f} %); the column nearest_cluster "
+            "says where they would have been."
+        )
     out += model.remarks()
     if model.kept_start and model.guard_ is not None:
         out.append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -13,24 +13,45 @@ import pyarrow as pa
 from coterie._errors import UsageError
 from coterie._files import atomic_path
 from coterie.corpus.clean import value_to_text
+from coterie.corpus.excel import Sheet, write_workbook
+
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx")
 
 
-def write_rows(path: Path, table: pa.Table, extra: Mapping[str, Sequence[Any]]) -> None:
-    """Write a table with further columns as CSV, TSV, JSON lines or Parquet, by the suffix.
+def write_rows(path: Path, table: pa.Table, extra: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Write a table with further columns as CSV, TSV, JSON lines, Parquet or Excel, by the suffix.
 
-    A new column whose name the input already uses is written as ``coterie_<name>``.
+    A new column whose name the input already uses is written as ``coterie_<name>``. Texts are
+    written to the letter, also those that a spreadsheet would take for formulas: CSV is data for
+    programs. In Excel files they are texts and nothing else.
+
+    Returns
+    -------
+    list of str
+        What an Excel file could not hold, in sentences.
     """
     suffix = path.suffix.lower()
-    if suffix not in {".csv", ".tsv", ".jsonl", ".parquet"}:
-        raise UsageError(f"--out {path}: the suffix should be .csv, .tsv, .jsonl or .parquet.")
+    if suffix not in SUFFIXES:
+        raise UsageError(f"--out {path}: the suffix should be one of {', '.join(SUFFIXES)}.")
+    if suffix == ".xlsx":
+        whole = combine(table, extra)
+        return write_workbook(path, [Sheet("texts", whole.column_names, table_rows(whole))])
     with atomic_path(path) as temporary:
         if suffix == ".parquet":
             import pyarrow.parquet
 
             pyarrow.parquet.write_table(combine(table, extra), temporary)
-            return
+            return []
         with temporary.open("w", encoding="utf-8", newline="") as file:
             write_stream(file, table, extra, suffix[1:])
+    return []
+
+
+def table_rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    """The rows of a table as Python values, a part at a time."""
+    for batch in table.to_batches(max_chunksize=10_000):
+        columns = [batch.column(i).to_pylist() for i in range(batch.num_columns)]
+        yield from zip(*columns, strict=True)
 
 
 def write_stream(

@@ -1,16 +1,35 @@
 """The page that shows a clustering: one HTML file, no network."""
 
-from coterie.report.folder import read_run, write_map
-from coterie.report.html import ReportData, render, without_texts, write_report
-from coterie.report.points import Points
+from coterie.report.folder import own_columns, read_columns, read_run, result_column, write_map
+from coterie.report.html import (
+    Outlier,
+    Outliers,
+    ReportData,
+    render,
+    without_texts,
+    write_report,
+)
+from coterie.report.model import describe_model, report_model
+from coterie.report.points import NONE_OF_THESE, Points
 from coterie.report.quality import Figure
+from coterie.report.tree import Branch, cluster_tree
 
 __all__ = [
+    "NONE_OF_THESE",
+    "Branch",
     "Figure",
+    "Outlier",
+    "Outliers",
     "Points",
     "ReportData",
+    "cluster_tree",
+    "describe_model",
+    "own_columns",
+    "read_columns",
     "read_run",
     "render",
+    "report_model",
+    "result_column",
     "without_texts",
     "write_map",
     "write_report",

@@ -1,14 +1,15 @@
 """From the files of a run folder to the page, and the one file that the page needs for itself.
 
 ``map.json`` holds the coordinates of the texts on the map and the silhouette, both of which need
-the vectors. All else comes from ``manifest.json``, ``clusters.json`` and ``assignments.csv``, so
-the page can be made anew at any time, also without the texts.
+the vectors. All else comes from ``manifest.json``, ``clusters.json``, ``levels.json`` and
+``assignments.csv``, so the page can be made anew at any time, also without the texts.
 """
 
 from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,26 +18,49 @@ from typing import Any
 import numpy as np
 
 from coterie._files import read_json, write_text
-from coterie._types import Floats, Ints
+from coterie._types import Bools, Floats, Ints
 from coterie.description import Cluster
+from coterie.hierarchy import Hierarchy
 from coterie.metrics import silhouette
-from coterie.report.html import ReportData
+from coterie.report.html import Outlier, Outliers, ReportData
 from coterie.report.layout import map_texts, sample_rows
 from coterie.report.points import Points, is_category
 from coterie.report.quality import Figure, figures, guard_sentence, next_steps
 
-ADDED = ("cluster", "name", "confidence", "runner_up", "margin")
+SHOWN = 20  # outliers on the page; the table has all
+LEVEL_NAME = re.compile(r"level_(\d+)_name")
 
 
-def write_map(path: Path, vectors: Floats, labels: Ints, seed: int) -> None:
-    """Lay out the texts and write ``map.json``; rows count from zero."""
+def write_map(
+    path: Path, vectors: Floats, labels: Ints, seed: int, outliers: Bools | None = None
+) -> None:
+    """Lay out the texts and write ``map.json``; see :func:`make_map`."""
+    found = make_map(vectors, labels, seed, outliers)
+    write_text(path, json.dumps(found, separators=(",", ":")) + "\n")
+
+
+def make_map(
+    vectors: Floats, labels: Ints, seed: int, outliers: Bools | None = None
+) -> dict[str, Any]:
+    """Where the texts lie on the map, and the silhouette; rows count from zero.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n, d)
+    labels : ndarray of shape (n,)
+        Of outliers, the nearest cluster: they are on the map, too.
+    seed : int
+    outliers : ndarray of shape (n,), optional
+        Texts that the silhouette leaves out.
+    """
     rows = sample_rows(labels, seed)
     # Equal texts have equal vectors: each place is computed once, and they lie on one another.
     distinct, first, back = np.unique(vectors[rows], axis=0, return_index=True, return_inverse=True)
     coordinates, layout = map_texts(distinct, labels[rows][first], seed)
     placed = labels >= 0
-    value = silhouette(vectors[placed], labels[placed])
-    found = {
+    inside = placed if outliers is None else placed & ~outliers
+    value = silhouette(vectors[inside], labels[inside])
+    return {
         "layout": layout,
         "total": int(placed.sum()),
         "silhouette": round(value, 4) if np.isfinite(value) else None,
@@ -44,7 +68,6 @@ def write_map(path: Path, vectors: Floats, labels: Ints, seed: int) -> None:
         "x": coordinates[back.ravel(), 0].tolist(),
         "y": coordinates[back.ravel(), 1].tolist(),
     }
-    write_text(path, json.dumps(found, separators=(",", ":")) + "\n")
 
 
 def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) -> ReportData:
@@ -53,17 +76,18 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
     table = path / "assignments.csv"
     columns = read_columns(table) if table.exists() else None
     quality: list[Figure] = []
-    points = None
+    points = outliers = None
     if columns is not None:
-        labels = np.array([int(value) for value in columns[_added(columns, "cluster")]])
-        confidence = _numbers(columns[_added(columns, "confidence")])
-        margin = _numbers(columns[_added(columns, "margin")])
+        outliers = _outliers(columns, manifest["data"]["text_column"], clusters)
+        labels = np.array([int(value) for value in columns[result_column(columns, "cluster")]])
+        confidence = _numbers(columns[result_column(columns, "confidence")])
+        margin = _numbers(columns[result_column(columns, "margin")])
         inside = saved["silhouette"] if saved else None
         quality = figures(
             labels, confidence, margin, silhouette=inside, guard=manifest.get("guard")
         )
         if saved:
-            points = _points(saved, columns, manifest["data"]["text_column"])
+            points = make_points(saved, columns, manifest["data"]["text_column"])
     sentence = guard_sentence(manifest.get("guard"))
     return ReportData(
         title=f"{manifest['data']['rows']:,} texts in {len(clusters)} clusters",
@@ -74,6 +98,8 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
         quality=quality,
         next_steps=next_steps(clusters, quality),
         points=points,
+        levels=_levels(path),
+        outliers=outliers,
     )
 
 
@@ -90,16 +116,21 @@ def read_columns(path: Path) -> dict[str, list[str]]:
     return {name: [row[i] for row in body] for i, name in enumerate(header)}
 
 
-def _points(saved: dict[str, Any], columns: dict[str, list[str]], text_column: str) -> Points:
+def make_points(saved: dict[str, Any], columns: dict[str, list[str]], text_column: str) -> Points:
+    """The points of a map, with the columns worth colouring by: categories and coarser levels."""
     rows = saved["rows"]
-    own = {_added(columns, name) for name in ADDED}
+    own = own_columns(columns)
     kept = {
         name: [values[row] for row in rows]
         for name, values in columns.items()
-        if name not in own and name != text_column
+        if name not in own.values() and name != text_column
     }
-    labels = columns[_added(columns, "cluster")]
-    confidence = columns[_added(columns, "confidence")]
+    for name in _coarser(own):
+        kept[name.removesuffix("_name").replace("_", " ")] = [
+            columns[own[name]][row] for row in rows
+        ]
+    labels = columns[result_column(columns, "cluster")]
+    confidence = columns[result_column(columns, "confidence")]
     return Points(
         x=saved["x"],
         y=saved["y"],
@@ -113,9 +144,52 @@ def _points(saved: dict[str, Any], columns: dict[str, list[str]], text_column: s
     )
 
 
-def _added(columns: dict[str, list[str]], name: str) -> str:
+def result_column(columns: dict[str, list[str]], name: str) -> str:
     """The name under which a result column was written: it stands behind the input's columns."""
     return next(column for column in reversed(columns) if _bare(column) == name)
+
+
+def own_columns(columns: dict[str, list[str]]) -> dict[str, str]:
+    """Result columns of a table by what they are: the name under which each was written.
+
+    They begin with that of the cluster; whatever stands before it came with the texts.
+    """
+    names = list(columns)
+    start = names.index(result_column(columns, "cluster"))
+    return {_bare(name): name for name in names[start:]}
+
+
+def _coarser(own: dict[str, str]) -> list[str]:
+    """Columns with names of levels, without the last one, which is the clustering itself."""
+    found = [name for name in own if LEVEL_NAME.fullmatch(name)]
+    return found[:-1]
+
+
+def _levels(path: Path) -> list[list[Cluster]]:
+    file = path / "levels.json"
+    return Hierarchy.from_dict(read_json(file)).levels if file.exists() else []
+
+
+def _outliers(
+    columns: dict[str, list[str]], text_column: str, clusters: Sequence[Cluster]
+) -> Outliers | None:
+    """The texts that fit no cluster, the loneliest first; None where none were asked for."""
+    own = own_columns(columns)
+    if "nearest_cluster" not in own:
+        return None
+    names = {cluster.id: cluster.name for cluster in clusters}
+    placed = sum(bool(value) for value in columns[own["outlier_score"]])
+    found = []
+    for i, marked in enumerate(columns[own["outlier"]]):
+        if marked == "yes":
+            nearest = int(columns[own["nearest_cluster"]][i])
+            score = float(columns[own["outlier_score"]][i])
+            text = columns[text_column][i]
+            found.append(Outlier(text, score, nearest, names.get(nearest, f"Cluster {nearest}")))
+    found.sort(key=lambda outlier: (-outlier.score, outlier.text))
+    distinct = {outlier.text: outlier for outlier in reversed(found)}
+    shown = sorted(distinct.values(), key=lambda outlier: (-outlier.score, outlier.text))
+    return Outliers(len(found), len(found) / max(placed, 1), shown[:SHOWN])
 
 
 def _bare(column: str) -> str:
@@ -131,6 +205,7 @@ def _numbers(values: Sequence[str]) -> Floats:
 def _settings(manifest: dict[str, Any]) -> dict[str, Any]:
     shown = {
         "method": manifest["method"],
+        "names": manifest.get("names", {}).get("by"),  # of a namer, where one was asked
         **manifest["parameters"],
         "texts (sha256)": manifest["data"]["sha256"],
         "seconds": manifest["seconds"],

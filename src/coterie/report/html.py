@@ -20,6 +20,7 @@ from coterie.description import Cluster
 from coterie.report.points import Points, pack, safe_json, visible
 from coterie.report.points import shorten as shorten  # cut texts are cut alike everywhere
 from coterie.report.quality import Figure
+from coterie.report.tree import cluster_tree
 
 # Outlines within a box from -6 to 6. Seven colours times six shapes tell 42 clusters apart, and
 # clusters that follow each other differ in both, so colour never carries the meaning alone.
@@ -31,7 +32,32 @@ SHAPES = (
     "M0 5.4L5.2 -4.2H-5.2Z",
     "M-1.8 -5.4H1.8V-1.8H5.4V1.8H1.8V5.4H-1.8V1.8H-5.4V-1.8H-1.8Z",
 )
+# Of outliers: a thin cross.
+ODD = (
+    "M-4.5 -3.3L-3.3 -4.5L0 -1.2L3.3 -4.5L4.5 -3.3L1.2 0L4.5 3.3L3.3 4.5L0 1.2L-3.3 4.5L-4.5 3.3"
+    "L-1.2 0Z"
+)
+UNFOLDED = 60  # clusters of the second level that the tree shows at once
 COLORS = 7  # custom properties --c0 to --c6 of the style sheet
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """A text that fits no cluster, how lonely it is, and the cluster it is nearest to."""
+
+    text: str
+    score: float
+    nearest: int
+    name: str
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """Texts that fit no cluster: how many, their share of the texts, and the loneliest of them."""
+
+    count: int
+    share: float
+    examples: Sequence[Outlier] = ()
 
 
 @dataclass(frozen=True)
@@ -53,8 +79,10 @@ class ReportData:
         What the reader may do now.
     points : Points, optional
         Texts on the map; without them the page has no script at all.
-    parents : sequence of Cluster
-        Clusters of the level above, where there is a hierarchy.
+    levels : sequence of sequences of Cluster
+        Coarser levels above the clusters, coarse to fine, where there is a hierarchy.
+    outliers : Outliers, optional
+        None where no text may be one.
     """
 
     title: str
@@ -65,14 +93,16 @@ class ReportData:
     quality: Sequence[Figure] = ()
     next_steps: list[str] = field(default_factory=list)
     points: Points | None = None
-    parents: Sequence[Cluster] = ()
+    levels: Sequence[Sequence[Cluster]] = ()
+    outliers: Outliers | None = None
 
 
 def without_texts(data: ReportData) -> ReportData:
     """The same page with words and counts only: no text, no example, no value of a single row."""
     bare = [replace(c, examples=[], diverse=[], borderline=[]) for c in data.clusters]
     points = data.points and replace(data.points, texts=None, columns={})
-    return replace(data, clusters=bare, points=points)
+    outliers = data.outliers and replace(data.outliers, examples=())
+    return replace(data, clusters=bare, points=points, outliers=outliers)
 
 
 def render(data: ReportData) -> str:
@@ -86,7 +116,7 @@ def render(data: ReportData) -> str:
     if data.points is not None:
         script = "\n" + _file("map.js") + _file("page.js")
         packed = pack(data.points, data.clusters)
-        embedded = safe_json({**packed, "shapes": SHAPES, "colors": COLORS})
+        embedded = safe_json({**packed, "shapes": SHAPES, "odd": ODD, "colors": COLORS})
     template = environment.from_string(_file("template.html"))
     return template.render(
         data=data,
@@ -95,7 +125,8 @@ def render(data: ReportData) -> str:
         script_hash=_digest(script),
         embedded=embedded,
         largest=max((cluster.size for cluster in data.clusters), default=1),
-        groups=_groups(data),
+        tree=cluster_tree(data.levels, data.clusters) if data.levels else [],
+        unfold=len([*data.levels, data.clusters][1]) <= UNFOLDED if data.levels else False,
         periods=_periods(data.clusters),
         shapes=SHAPES,
         colors=COLORS,
@@ -130,17 +161,3 @@ def _periods(clusters: Sequence[Cluster]) -> list[tuple[str, int]]:
         for period, count in cluster.over_time:
             total[period] = total.get(period, 0) + count
     return sorted(total.items())
-
-
-def _groups(data: ReportData) -> list[tuple[str, int, list[Cluster]]]:
-    """Name, size and clusters of each parent, the largest first; empty without a hierarchy."""
-    names = {parent.id: parent.name for parent in data.parents}
-    inside: dict[int, list[Cluster]] = {}
-    for cluster in data.clusters:
-        if cluster.parent is not None:
-            inside.setdefault(cluster.parent, []).append(cluster)
-    groups = [
-        (names.get(parent, f"Group {parent}"), sum(c.size for c in members), members)
-        for parent, members in inside.items()
-    ]
-    return sorted(groups, key=lambda group: -group[1])

@@ -32,19 +32,23 @@
   function marker(number) {
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-    svg.setAttribute("class", "mark k" + (number % data.colors));
+    svg.setAttribute("class", "mark k" + colorOf(number));
     svg.setAttribute("viewBox", "-7 -7 14 14");
     svg.setAttribute("aria-hidden", "true");
-    path.setAttribute("d", data.shapes[number % data.shapes.length]);
+    path.setAttribute("d", shapes[shapeOf(number)]);
     svg.append(path);
     return svg;
   }
 
+  // Outliers, whose number is negative, have a shape of their own and the last colour.
+  const shapeOf = (number) => (number < 0 ? data.shapes.length : number % data.shapes.length);
+  const colorOf = (number) => (number < 0 ? data.colors - 1 : number % data.colors);
+  const shapes = [...data.shapes, data.odd];
   const sure = (i) => (data.confidence[i] / 100).toFixed(2);
   const nameOf = (i) => data.names[data.cluster[i]];
   const texts = (number) => number.toLocaleString("en") + (number === 1 ? " text" : " texts");
 
-  const map = makeMap(get("canvas"), data, data.shapes, {
+  const map = makeMap(get("canvas"), data, shapes, {
     hover: showTip,
     pick: (i) => (i < 0 ? setFocus(null) : chooseCluster(data.cluster[i])),
     lasso: (points) => setFocus(points.length ? {
@@ -81,8 +85,8 @@
       : mode === "confidence" ? null : data.columns[mode].codes;
     if (codes === null) colors = ramp();
     for (let i = 0; i < n; i++) {
-      shape[i] = codes ? codes[i] % data.shapes.length : 0;
-      color[i] = codes ? codes[i] % data.colors : Math.round(data.confidence[i] * STEPS / 100);
+      shape[i] = codes ? shapeOf(codes[i]) : 0;
+      color[i] = codes ? colorOf(codes[i]) : Math.round(data.confidence[i] * STEPS / 100);
     }
     map.paint({ shape, color, colors }, { ink: property("--ink"), halo: property("--halo") });
   }
@@ -142,7 +146,7 @@
     const middle = (values) => values.sort((a, b) => a - b)[values.length >> 1];
     const found = [];
     members.forEach((points, c) => {
-      if (!points.length) return;
+      if (!points.length || data.ids[c] < 0) return;
       const name = data.names[c];
       found.push({
         id: c, size: points.length, text: name.length > 30 ? name.slice(0, 29) + "…" : name,

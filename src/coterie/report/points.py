@@ -15,6 +15,7 @@ LONGEST = 300  # characters of a text that the page holds
 KINDS = 40  # values a column may have to colour the map by it
 NAMED = 12  # values that get a colour of their own; the rest is "other"
 OTHER = "(other)"
+NONE_OF_THESE = "(none of these)"  # name of what an outlier belongs to
 EMPTY = "(empty)"
 # Characters that would steer a terminal, turn the writing direction around or break a line in
 # JavaScript. They are shown as pictures of themselves.
@@ -91,6 +92,13 @@ def safe_json(value: Any) -> str:
 def pack(points: Points, clusters: Sequence[Cluster]) -> dict[str, Any]:
     """Plain values for the page's script; clusters of points as places in the list of clusters."""
     place = {cluster.id: i for i, cluster in enumerate(clusters)}
+    ids = [cluster.id for cluster in clusters]
+    names = [visible(shorten(cluster.name)) for cluster in clusters]
+    sizes = [cluster.size for cluster in clusters]
+    alone = sum(cluster < 0 for cluster in points.clusters)
+    if alone:  # outliers are on the map as a last cluster that is none
+        place[-1] = len(ids)
+        ids, names, sizes = [*ids, -1], [*names, NONE_OF_THESE], [*sizes, alone]
     columns = []
     for name, values in points.columns.items():
         kinds, codes = encode_column(values)
@@ -105,9 +113,9 @@ def pack(points: Points, clusters: Sequence[Cluster]) -> dict[str, Any]:
         "text": None if texts is None else [visible(shorten(text)) for text in texts],
         "columns": columns,
         "total": points.total,
-        "ids": [cluster.id for cluster in clusters],
-        "names": [visible(shorten(cluster.name)) for cluster in clusters],
-        "sizes": [cluster.size for cluster in clusters],
+        "ids": ids,
+        "names": names,
+        "sizes": sizes,
     }
 
 

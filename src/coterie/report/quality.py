@@ -52,7 +52,7 @@ def figures(
     placed = labels >= 0
     if not placed.any():
         return []
-    k = int(labels.max()) + 1
+    k = len(set(labels[placed].tolist()))  # numbers may have gaps
     close = float((margin[placed] < BORDERLINE).mean())
     out = [
         Figure("Mean confidence", float(confidence[placed].mean()),

@@ -1,0 +1,114 @@
+"""The scripts in benchmarks/: their formulas, what they keep, and the tables they print."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+RESULTS, DOCS = FOLDER.parent / "results", FOLDER.parent / "docs"
+
+
+def load(name: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(str(FOLDER))  # the scripts share lines.py and children.py
+    spec = importlib.util.spec_from_file_location(f"script_{name}", FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def counting(monkeypatch: pytest.MonkeyPatch):
+    return load("number_of_clusters", monkeypatch)
+
+
+def test_gap_by_hand(counting) -> None:
+    """Two references: the error is the deviation of two values times the root of 3/2."""
+    own = np.array([1.0, 0.5])
+    gaps, errors = counting.gap_values(own, np.array([[1.2, 1.0], [1.4, 1.0]]))
+    np.testing.assert_allclose(gaps, [0.3, 0.5])
+    np.testing.assert_allclose(errors, [0.1 * 1.5**0.5, 0.0])
+
+
+def test_gap_equals_the_loop(counting) -> None:
+    rng = np.random.default_rng(0)
+    own, references = rng.random(6), rng.random((5, 6))
+    gaps, errors = counting.gap_values(own, references)
+    for k in range(6):
+        mean = sum(references[b, k] for b in range(5)) / 5
+        deviation = (sum((references[b, k] - mean) ** 2 for b in range(5)) / 5) ** 0.5
+        assert gaps[k] == pytest.approx(mean - own[k])
+        assert errors[k] == pytest.approx(deviation * (1 + 1 / 5) ** 0.5)
+
+
+@pytest.mark.parametrize(
+    ("gaps", "errors", "place"),
+    [
+        ([0.1, 0.5, 0.4], [0.0, 0.0, 0.0], 1),
+        ([0.1, 0.2, 0.9], [0.0, 0.15, 0.0], 0),  # the next is larger by less than its error
+        ([0.1, 0.2, 0.3], [0.0, 0.0, 0.0], 2),  # none suffices: the last
+    ],
+)
+def test_the_first_number_that_suffices(counting, gaps, errors, place: int) -> None:
+    assert counting.first_that_suffices(np.array(gaps), np.array(errors)) == place
+
+
+def test_planted_clusters_are_counted(counting) -> None:
+    rng = np.random.default_rng(0)
+    centers = 10 * np.eye(6, 8)[:, :8]
+    x = (np.repeat(centers, 30, axis=0) + rng.normal(size=(180, 8))).astype(np.float32)
+    grid = [2, 3, 4, 5, 6, 7, 9]
+    assert counting.silhouette_number(x, grid)[0] == 6
+    assert counting.gap_number(x, grid)[0] == 6
+    noise = rng.uniform(size=(150, 4)).astype(np.float32)
+    assert counting.gap_number(noise, grid)[0] == 1
+
+
+def test_silhouette_of_two_pairs(counting) -> None:
+    """By hand: 1 apart inside a pair, and 10 or 11, or 9 or 10, to the texts of the other pair."""
+    x = np.array([[0.0], [1.0], [10.0], [11.0]], dtype=np.float32)
+    _, curve = counting.silhouette_number(x, [2])
+    outer, inner = 1 - 1 / 10.5, 1 - 1 / 9.5
+    assert curve == [[2, pytest.approx((outer + inner) / 2, abs=1e-5)]]
+
+
+def test_lines_are_written_once(counting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "out.jsonl"
+    sys_argv = ["x", "--datasets", "sample", "--ways", "true number", "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", [*sys_argv, "--cache", str(tmp_path / "cache")])
+    rng = np.random.default_rng(0)
+    monkeypatch.setattr(counting, "_encode", lambda texts, file: rng.random((len(texts), 3)))
+    counting.main()
+    counting.main()
+    (row,) = [json.loads(line) for line in out.read_text().splitlines()]
+    assert row["n_clusters"] == row["n_clusters_true"] == 17
+    assert {"scores", "seconds", "hardware", "versions", "commit", "date"} <= row.keys()
+
+
+def test_texts_are_made_from_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = load("size", monkeypatch)
+    texts = size.make_texts(500)
+    assert texts == size.make_texts(500) != size.make_texts(500, seed=1)
+    assert len(set(texts)) > 490 and all(texts)
+
+
+def test_a_child_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    measure = load("children", monkeypatch).measure
+    code = "import time; x = bytearray(200_000_000); time.sleep(0.3); print('done')"
+    took = measure([sys.executable, "-c", code], tmp_path / "log")
+    assert (tmp_path / "log").read_text() == "done\n"
+    assert took["wall"] >= 0.3 and 2e8 < took["peak_memory"] < 4e8
+    small = measure([sys.executable, "-c", "pass"], tmp_path / "log")
+    assert small["peak_memory"] < 1e8  # its own, not that of the larger child before
+    with pytest.raises(SystemExit, match="ended with 3"):
+        measure([sys.executable, "-c", "raise SystemExit(3)"], tmp_path / "log")
+
+
+def test_the_page_shows_the_newest_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = load("compared", monkeypatch)
+    page = (DOCS / "compared.md").read_text("utf-8")
+    assert page.count("<!-- table:") == page.count("<!-- end -->") == len(compared.SCRIPTS)
+    assert compared.fill(page, RESULTS) == page, "run: python benchmarks/compared.py"

@@ -1,0 +1,153 @@
+"""The page of a fitted model, its tree and outliers in a browser, and what a notebook shows."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coterie import describe, make_method
+from coterie._errors import UsageError
+from coterie.base import TextClusterer
+from coterie.description import Cluster
+from coterie.report import Outlier, Outliers, Points, ReportData, cluster_tree, write_report
+
+NASTY = "</summary><img src=x onerror=window.hacked=1>\x1b[31m"
+
+
+@pytest.fixture(scope="module")
+def model(topics) -> TextClusterer:
+    fitted = make_method("kmeans", 6, encoder="tfidf", random_state=0).fit([*topics[0], ""])
+    fitted.mark_outliers(3)
+    return fitted
+
+
+def test_a_model_writes_its_page(model: TextClusterer, topics, tmp_path: Path) -> None:
+    texts = [*topics[0], ""]
+    assert model.report(tmp_path / "x.html", texts, levels=[2, 4]) == tmp_path / "x.html"
+    page = (tmp_path / "x.html").read_text(encoding="utf-8")
+    marked = model.mark_outliers(3)
+    assert "91 texts in 6 clusters" in page and f"{int(marked.sum())} texts (3.3&nbsp;%)" in page
+    assert 'id="hierarchy"' in page and "2, 4, 6 clusters" in page
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page)
+    assert found is not None
+    data = json.loads(found[1])
+    shown = np.array([data["ids"][c] for c in data["cluster"]])
+    np.testing.assert_array_equal(shown, np.where(marked, -1, model.labels_)[:90])
+    assert data["text"][7] == texts[7]
+    model.report(str(tmp_path / "bare.html"), texts, show_texts=False)
+    bare = (tmp_path / "bare.html").read_text(encoding="utf-8")
+    assert not any(text in bare for text in topics[0])
+
+
+def test_describing_by_the_model_is_describing_its_labels(model: TextClusterer, topics) -> None:
+    texts = [*topics[0], ""]
+    labels = model.predict(texts, outliers=True)
+    expected = describe(texts, labels, model.vectors_, probabilities=model.probabilities_)
+    assert [c.name for c in model.describe(texts)] == [c.name for c in expected]
+    assert [c.size for c in model.describe(texts)] == [c.size for c in expected]
+    assert len(model.describe(texts, n_words=2)[0].words) <= 2
+
+
+def test_models_of_vectors_need_them(topics, tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(90, 4)).astype(np.float32)
+    model = make_method("kmeans", 3, encoder="precomputed", random_state=0).fit(x)
+    with pytest.raises(UsageError, match="pass those of the texts as X"):
+        model.describe(topics[0])
+    with pytest.raises(UsageError, match="90 rows for 5 texts"):
+        model.describe(topics[0][:5], x)
+    assert sum(c.size for c in model.describe(topics[0], x)) == 90
+    with pytest.raises(UsageError, match="more than the 3 clusters"):
+        model.report(tmp_path / "x.html", topics[0], x, levels=[2, 4])
+
+
+def test_a_notebook_shows_a_small_table_once_fitted(model: TextClusterer) -> None:
+    html = model._repr_html_()
+    assert html == model._repr_mimebundle_()["text/html"]
+    assert "TwoStep: 6 clusters of 90 texts" in html and html.count("<tr>") == 7
+    sizes = [int(size) for size in re.findall(r"<tr><td>\d+</td><td>(\d+)</td>", html)]
+    assert sizes == np.bincount(model.labels_[:-1]).tolist()
+    assert "<script" not in html and len(html) < 5_000
+
+
+def test_a_notebook_shows_what_scikit_learn_shows_before(topics) -> None:
+    from sklearn.cluster import KMeans
+
+    before = make_method("kmeans", 3, encoder="</pre><script>alert(1)</script>")
+    assert "sk-top-container" in before._repr_html_()
+    assert "sk-top-container" in KMeans()._repr_html_()  # what that is the mark of
+    fitted = make_method("kmeans", 3, encoder="tfidf", random_state=0).fit(topics[0])
+    fitted.encoder = "</pre><script>alert(1)</script>"
+    assert "<script" not in fitted._repr_html_() and "&lt;script&gt;" in fitted._repr_html_()
+
+
+def test_a_loaded_model_is_shown_too(model: TextClusterer, tmp_path: Path) -> None:
+    model.save(tmp_path / "m")
+    assert "6 clusters" in type(model).load(tmp_path / "m")._repr_html_()
+
+
+def cluster(number: int, size: int, parent: int | None = None, name: str = "") -> Cluster:
+    return Cluster(number, name or f"c{number}", size, size / 10, [("w", 1.0)], ["x"],
+                   parent=parent)  # fmt: skip
+
+
+LEVELS = [
+    [cluster(0, 7, name="Large"), cluster(1, 3, name=NASTY)],
+    [cluster(0, 4, 0, "Half"), cluster(1, 3, 0, "Alone"), cluster(2, 3, 1, "Rest")],
+]
+LEAVES = [cluster(0, 3, 0), cluster(1, 1, 0), cluster(2, 3, 1), cluster(3, 1, 2), cluster(4, 2, 2)]
+
+
+def test_the_tree_is_sorted_and_holds_each_cluster_once() -> None:
+    large, other = cluster_tree(LEVELS, LEAVES)
+    assert (large.cluster.name, other.cluster.name) == ("Large", "Rest")
+    assert [(b.cluster.name, b.leaf) for b in large.children] == [("Half", False), ("c2", True)]
+    assert [b.cluster.id for b in large.children[0].children] == [0, 1]
+    assert [b.cluster.id for b in other.children] == [4, 3]
+    empty = [*LEAVES, cluster(5, 0)]
+    assert cluster_tree(LEVELS, empty) == [large, other]
+
+
+def test_tree_and_outliers_in_a_browser(visit: Callable[..., Any], tmp_path: Path) -> None:
+    hostile = Outlier(NASTY, 0.91, 1, NASTY)
+    points = Points([0, 5_000, 10_000], [0, 5_000, 10_000], [1, 2, 3], [0, 1, -1],
+                    [0.5, 0.5, 0.4], ["a", "b", NASTY], total=3)  # fmt: skip
+    levels = [LEVELS[0], [*LEVELS[1][:2], cluster(2, 1, 1), cluster(3, 2, 1)]]
+    leaves = [*LEAVES[:3], cluster(3, 1, 2), cluster(4, 2, 3)]
+    data = ReportData("t", [], leaves, points=points, levels=levels,
+                      outliers=Outliers(1, 0.1, [hostile]))  # fmt: skip
+    write_report(tmp_path / "p.html", data)
+    for more in ({}, {"width": 400, "height": 850, "phone": True}):
+        page = visit(tmp_path / "p.html", **more)
+        assert page.eval("document.documentElement.scrollWidth <= innerWidth")
+        assert page.eval("typeof window.hacked") == "undefined"
+        assert page.eval("document.querySelectorAll('img').length") == 0
+        parts = "[...document.querySelectorAll('.tree details')]"
+        assert page.eval(f"{parts}.map(d => d.open)") == [True, False, True]
+        page.eval(f"{parts}[1].querySelector('summary').focus()")
+        page.key("Enter")
+        assert page.eval(f"{parts}[1].open")
+        assert page.eval("[...document.querySelectorAll('.tree a')].map(a => a.hash)") == [
+            "#cluster-0", "#cluster-1", "#cluster-2", "#cluster-4", "#cluster-3",
+        ]  # fmt: skip
+        assert "nearest to" in page.text(".outliers")
+        names = page.eval("[...document.querySelectorAll('#legend span')].map(x => x.textContent)")
+        assert names[-1] == "(none of these)"
+        page.eval("[...document.querySelectorAll('#legend button')].pop().click()")
+        assert "1 text in “(none of these)”" in page.text("#focus-title")
+        assert page.troubles() == []
+
+
+def test_closed_parts_are_printed(visit: Callable[..., Any], tmp_path: Path) -> None:
+    data = ReportData("t", [], LEAVES, levels=LEVELS)
+    write_report(tmp_path / "p.html", data)
+    page = visit(tmp_path / "p.html")
+    inner = "document.querySelector('.tree details details li').offsetHeight"
+    height = "document.querySelector('.tree').offsetHeight"
+    before = page.eval(height)
+    page.call("Emulation.setEmulatedMedia", media="print")
+    page.settle()
+    assert page.eval(inner) > 0 and page.eval(height) > before
