@@ -15,6 +15,7 @@ from coterie.bench.run import _commit
 from coterie.bench.tables import markdown
 
 Row = dict[str, Any]
+COMMIT = _commit()  # now, not when a run ends: others may commit meanwhile
 
 
 def read(file: Path) -> list[Row]:
@@ -34,7 +35,7 @@ def append(file: Path, row: Row) -> None:
     facts = {
         "hardware": hardware() | {"nice": os.nice(0)},
         "versions": versions(),
-        "commit": _commit(),
+        "commit": COMMIT,
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
     }
     file.parent.mkdir(parents=True, exist_ok=True)

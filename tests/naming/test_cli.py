@@ -226,7 +226,13 @@ def test_what_is_no_finished_run(tmp_path: Path, done: Path) -> None:
 def test_ctrl_c_and_the_same_command_again(server, done: Path) -> None:
     server.plan = [server.say("One"), server.slow(100.0)]
     command = [sys.executable, "-m", "coterie", "name", str(done), "--with", server.url]
-    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
+    child = subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored in background
+    )
     end = time.monotonic() + 120
     while len(server.seen) < 2 and time.monotonic() < end:
         time.sleep(0.05)

@@ -5,5 +5,14 @@ from coterie.base.fitting import Facts
 from coterie.base.guard import Verdict
 from coterie.base.start import kmeans_rule
 from coterie.base.storage import FORMAT, method_of
+from coterie.base.tuned import TunedClusterer
 
-__all__ = ["FORMAT", "Facts", "TextClusterer", "Verdict", "kmeans_rule", "method_of"]
+__all__ = [
+    "FORMAT",
+    "Facts",
+    "TextClusterer",
+    "TunedClusterer",
+    "Verdict",
+    "kmeans_rule",
+    "method_of",
+]

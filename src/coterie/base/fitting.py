@@ -93,6 +93,7 @@ class Fitting:
         self.seconds: dict[str, float] = {}
         self.history = History(file=_history_file(model))
         self.trained_labels: Ints | None = None
+        self.trained_parameters: dict[str, int] = {}
         with self.phase("prepare"):
             self.encoder, self.inputs = self._read(X, views)
         self._check_enough()
@@ -118,10 +119,11 @@ class Fitting:
         rule, verdict, net = start, None, None
         if stages:
             guard = Guard(vectors, start_labels, model.n_clusters, self.seed, texts)
-            before = copy.deepcopy(self.encoder).cpu()
+            before, tune = copy.deepcopy(self.encoder).cpu(), getattr(model, "tune", "full")
             with torch_seeded(derive_seed(self.seed, "build"), self.device):
-                self.encoder.make_trainable()
+                begin_training(self.encoder, tune)
                 net = model.build(self.encoder, start, facts).to(self.device)
+                put_tune(self.encoder, tune)
             rule, verdict, vectors = self._train(
                 net, stages, data, Start(start, vectors, weights, guard)
             )
@@ -184,8 +186,10 @@ class Fitting:
     ) -> tuple[Rule, Verdict, Floats]:
         model = self.model
         trained, rule = start.vectors, start.rule
+        self.trained_parameters = count_trained(net, stages)
+        log.info("numbers that are trained: %s", self.trained_parameters)
         try:
-            with self.phase("train"):
+            with self.phase("train"), ending(self.encoder):
                 train(net, data, stages, self._run())
             with self.phase("finish"):
                 distinct = np.arange(len(start.vectors))
@@ -258,6 +262,7 @@ class Fitting:
         model.start_labels_ = _to_rows(start_labels, self.inputs)
         model.labels_ = _to_rows(labels_of(ordered, vectors), self.inputs)
         model.trained_labels_ = self.trained_labels
+        model.trained_parameters_ = self.trained_parameters
         model.seconds_ = self.seconds
         model.after_fit(net, order)
 

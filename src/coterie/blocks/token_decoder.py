@@ -200,7 +200,8 @@ class _ChunkedLoss(torch.autograd.Function):
         share = counts / counts.sum().clamp(min=1)
         target = labels.clamp(min=0)[:, None]
         words = table.to(dtype)
-        to_features, to_table, to_bias = map(torch.zeros_like, (features, table, bias))
+        to_features, to_bias = map(torch.zeros_like, (features, bias))
+        to_table = torch.zeros_like(table) if ctx.needs_input_grad[1] else None
         loss = bias.new_zeros(())
         size = max(1, CHUNK // len(table))
         for start in range(0, len(features), size):
@@ -216,11 +217,13 @@ class _ChunkedLoss(torch.autograd.Function):
             to_bias += scores.sum(dim=0)
             small = scores.to(dtype)
             to_features[rows] = small @ words
-            to_table += small.T @ part
+            if to_table is not None:
+                to_table += small.T @ part
         ctx.save_for_backward(to_features, to_table, to_bias)
         return loss
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         to_features, to_table, to_bias = ctx.saved_tensors
-        return grad * to_features, grad * to_table, grad * to_bias, None, None
+        to_words = None if to_table is None else grad * to_table  # none if the words are frozen
+        return grad * to_features, to_words, grad * to_bias, None, None

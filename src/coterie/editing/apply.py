@@ -40,7 +40,8 @@ def _merge(edit: Edit, state: State) -> None:
     state.corrections.update({m: into for m, c in state.corrections.items() if c in others})
     state.steps.append(Merge(edit.clusters, into))
     state.moved = True
-    state.done.append(f"merged {said} into {before}: {state.size(into):,} rows")
+    named = f", now {edit.names[0]}" if edit.names else ""
+    state.done.append(f"merged {said} into {before}{named}: {state.size(into):,} rows")
 
 
 def _split(edit: Edit, state: State) -> None:

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from coterie._types import Features
+from coterie.encoders.tuning import full_weight
 
 OFFSET = {"BertModel": 0, "RobertaModel": 2, "XLMRobertaModel": 2}  # of the first position
 
@@ -92,9 +93,22 @@ def _weights(net: Any, dtype: torch.dtype) -> list[list[Tensor]]:
             own.query, own.key, own.value, out.dense, out.LayerNorm, layer.intermediate.dense,
             layer.output.dense, layer.output.LayerNorm,
         )  # fmt: skip
-        groups.append([weight for part in parts for weight in (part.weight, part.bias)])
-    found = iter(_Cast.apply(dtype, *(w for group in groups for w in group)))  # type: ignore[no-untyped-call]
+        groups.append([weight for part in parts for weight in (full_weight(part), part.bias)])
+    found = iter(_cast(dtype, [w for group in groups for w in group]))
     return [[next(found) for _ in group] for group in groups]
+
+
+def _cast(dtype: torch.dtype, weights: list[Tensor]) -> list[Tensor]:
+    """Weights in ``dtype``; those that are frozen stay out of the gradient's way."""
+    out = list(weights)
+    moving = [i for i, w in enumerate(weights) if w.requires_grad]
+    frozen = [i for i, w in enumerate(weights) if not w.requires_grad]
+    for part in (moving, frozen):
+        if part:
+            cast = _Cast.apply(dtype, *(weights[i] for i in part))  # type: ignore[no-untyped-call]
+            for i, weight in zip(part, cast, strict=True):
+                out[i] = weight
+    return out
 
 
 class _Cast(torch.autograd.Function):

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from coterie._progress import Progress, Silent
 from coterie._random import derive_seed, torch_seeded
 from coterie._validation import check_choice
+from coterie.encoders.tuning import moving
 from coterie.engine.checkpoint import (
     Checkpoint,
     Moments,
@@ -259,12 +260,14 @@ class _StageLoop:
         return self.data.vectors(encoder, self.run.device, Silent())
 
     def _make_optimizer(self) -> torch.optim.Optimizer:
-        """Adam over the children the stage names; all others are frozen."""
+        """Adam over what moves of the children the stage names; all else is frozen."""
         self.net.requires_grad_(False)
         groups = []
         for child, lr in self.stage.lr.items():
-            part = self.net.get_submodule(child).requires_grad_(True)
-            groups.append({"params": list(part.parameters()), "lr": lr})
+            parameters = moving(self.net.get_submodule(child))
+            for parameter in parameters:
+                parameter.requires_grad_(True)
+            groups.append({"params": parameters, "lr": lr})
         on_gpu = self.run.device.type == "cuda"
         fused = "fused-adam" in self.run.shortcuts or not on_gpu
         return torch.optim.Adam(groups, fused=fused, capturable=on_gpu)

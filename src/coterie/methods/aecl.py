@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from coterie._types import Floats, Ints, Terms
 from coterie._validation import check_fields
-from coterie.base import Facts, TextClusterer, kmeans_rule
+from coterie.base import Facts, TunedClusterer, kmeans_rule
 from coterie.blocks import entropy
 from coterie.blocks.assign import Rule
 from coterie.blocks.attention import AttentionHeads, AttentionRule, same_cluster, stray_similarity
@@ -46,7 +46,7 @@ class AECLNet(nn.Module):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class AECL(TextClusterer):
+class AECL(TunedClusterer):
     """Let the texts of a batch attend to each other; similar ones become each other's positives.
 
     Parameters

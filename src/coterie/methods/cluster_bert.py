@@ -22,7 +22,7 @@ from coterie._errors import UsageError
 from coterie._random import derive_seed
 from coterie._types import Floats, Ints, Terms
 from coterie._validation import check_choice, check_integer, check_number
-from coterie.base import Facts, TextClusterer, denoising, kmeans_rule
+from coterie.base import Facts, TunedClusterer, denoising, kmeans_rule
 from coterie.base.looks import Looks
 from coterie.blocks.align import align
 from coterie.blocks.assign import CenterRule, LinearRule, Rule
@@ -71,7 +71,7 @@ def harden(net: ClusterBERTNet, vectors: Tensor) -> None:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ClusterBERT(TextClusterer):
+class ClusterBERT(TunedClusterer):
     """Adapt the encoder to the texts, teach it k-means' clusters, then sharpen them.
 
     Parameters
@@ -145,6 +145,7 @@ class ClusterBERT(TextClusterer):
     """
 
     name: ClassVar[str] = "cluster-bert"
+    kmeans_on_vectors: ClassVar[bool] = True
     citation: ClassVar[str] = (
         "Anonymous (2022). ClusterBERT: Multi-Stage Fine-Tuning of Transformers for Deep Text "
         "Clustering. Under review."

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from coterie._types import Floats, Ints, Terms
 from coterie._validation import check_choice, check_integer, check_number
-from coterie.base import Facts, TextClusterer, kmeans_rule
+from coterie.base import Facts, TunedClusterer, kmeans_rule
 from coterie.blocks.assign import MappedRule, Rule, StudentTRule
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.pca import principal_map
@@ -81,7 +81,7 @@ def topic_terms(net: Any, log_o: Tensor, index: Tensor, assign: str, warmup: int
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class DECCRL(TextClusterer):
+class DECCRL(TunedClusterer):
     """Contrast instances, sharpen clusters, and let the centers explain the words.
 
     Parameters

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from coterie._types import Floats, Terms
 from coterie._validation import check_choice, check_integer, check_number
-from coterie.base import Facts, TextClusterer, kmeans_rule
+from coterie.base import Facts, TunedClusterer, kmeans_rule
 from coterie.blocks.assign import Rule, StudentTRule
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.projection import mlp
@@ -88,7 +88,7 @@ def count_clusters(net: SCCLNet, vectors: Tensor) -> None:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SCCL(TextClusterer):
+class SCCL(TunedClusterer):
     """Contrast instances and sharpen clusters at the same time.
 
     Parameters
@@ -157,6 +157,7 @@ class SCCL(TextClusterer):
     """
 
     name: ClassVar[str] = "sccl"
+    kmeans_on_vectors: ClassVar[bool] = True
     citation: ClassVar[str] = (
         "Zhang, Nan, Wei, Li, Zhu, McKeown, Nallapati, Arnold, Xiang (2021). Supporting "
         "Clustering with Contrastive Learning. NAACL-HLT."
