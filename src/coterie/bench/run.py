@@ -19,6 +19,7 @@ from coterie._files import plain
 from coterie._validation import check_device
 from coterie.base import TextClusterer
 from coterie.bench.entries import Entry, Suite
+from coterie.bench.speed import step_ms
 from coterie.datasets import PAIRS, find_pairs, load_dataset, sample
 from coterie.methods import METHODS, make_method
 from coterie.metrics import external_scores, silhouette
@@ -125,6 +126,7 @@ def run_one(model: TextClusterer, data: Data, options: Options) -> dict[str, Any
         "signs": None if verdict is None else {k: verdict[k] for k in ("start", "final")},
         "guard": None if verdict is None else {k: verdict[k] for k in ("fired", "reason")},
         "seconds": model.seconds_ | {"other": round(total - sum(model.seconds_.values()), 3)},
+        "step_ms": step_ms(model.history_.rows),
         "peak_memory": peak_memory(device),
         "hardware": hardware(device),
         "versions": versions(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from coterie.bench.entries import Entry, Suite
 from coterie.bench.papers import PAPER_SUITES
+from coterie.bench.speed import SPEED
 from coterie.datasets import CARDS
 
 BENCHMARKS = tuple(name for name, card in CARDS.items() if card.group == "benchmark")
@@ -84,5 +85,6 @@ SUITES: dict[str, Suite] = {
             1,
         ),
         *PAPER_SUITES,
+        SPEED,
     )
 }  # fmt: skip

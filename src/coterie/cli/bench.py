@@ -54,6 +54,7 @@ def bench(
     from coterie._validation import check_choice
     from coterie.bench import SUITES, run_suite, summarize
     from coterie.bench.run import Options, read_results
+    from coterie.bench.speed import summarize_speed
     from coterie.bench.tables import markdown as to_markdown
 
     if suite == "list":
@@ -81,11 +82,12 @@ def bench(
         if show
         else run_suite(chosen, file, options, seeds=_seeds(seeds), tell=tell)
     )
-    header, body = summarize(results)
+    speed = suite == "speed"
+    header, body = summarize_speed(results) if speed else summarize(results)
     if markdown:
         typer.echo(to_markdown(header, body))
     else:
-        show_table("ACC / NMI in %", header, body)
+        show_table("" if speed else "ACC / NMI in %", header, body)
 
 
 def _seeds(text: str | None) -> range | None:

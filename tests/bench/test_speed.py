@@ -1,0 +1,51 @@
+"""Speed lines: what is counted, and what a table of them shows."""
+
+from typer.testing import CliRunner
+
+from coterie.bench import SUITES
+from coterie.bench.speed import SPEED, step_ms, summarize_speed
+from coterie.cli import app
+from coterie.engine import SHORTCUTS
+
+
+def reading(stage: str, step: int, seconds: float) -> dict:
+    return {"stage": stage, "step": step, "seconds": seconds, "terms": {"loss": 1.0}}
+
+
+def test_the_first_readings_and_short_stages_do_not_count() -> None:
+    slow = [reading("a", 10 * i, 5.0 * i) for i in (1, 2, 3)]  # while things warm up
+    even = [reading("a", 10 * i, 15 + 0.02 * 10 * (i - 3)) for i in range(4, 9)]
+    other = [{"stage": "a", "step": 80, "changed": 0.1, "seconds": 99.0}]
+    short = [reading("b", 10 * i, i) for i in (1, 2, 3, 4)]
+    assert step_ms(slow + even + other + short) == {"a": 20.0}
+    assert step_ms([]) == {}
+
+
+def test_every_shortcut_is_left_out_once() -> None:
+    assert SUITES["speed"] is SPEED
+    for method in ("sccl", "aecl"):
+        entries = [e for e in SPEED.entries if e.method == method]
+        left = [set(SHORTCUTS) - set(e.parameters.get("shortcuts") or SHORTCUTS) for e in entries]
+        assert [{name} for name in SHORTCUTS] == [part for part in left if len(part) == 1]
+
+
+def test_the_table_shows_steps_and_the_whole() -> None:
+    row = {
+        "label": "SCCL, all shortcuts", "dataset": "stackoverflow", "step_ms": {"joint": 10.87},
+        "seconds": {"train": 3.0, "encode": 1.5}, "scores": {"nmi": 0.7},
+    }  # fmt: skip
+    header, body = summarize_speed([row, {**row, "step_ms": {}}])
+    assert body[0] == ["SCCL, all shortcuts", "stackoverflow", "10.9", "4", "70.0"]
+    assert body[1][2] == "" and len(header) == 5
+
+
+def test_the_command_measures_a_run(tmp_path, monkeypatch) -> None:
+    from coterie.bench import Entry, Suite
+
+    small = Suite("speed", "", (Entry("SCCL", "sccl", {"steps": 60, "encoder": "tfidf"}),),
+                  ("sample",), 1)  # fmt: skip
+    monkeypatch.setitem(SUITES, "speed", small)
+    result = CliRunner().invoke(app, ["bench", "speed", "--out", str(tmp_path), "--device", "cpu"])
+    assert result.exit_code == 0, result.output
+    line = result.output.splitlines()[-1].split()
+    assert line[0] == "SCCL" and float(line[2]) > 0
