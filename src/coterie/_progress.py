@@ -7,6 +7,8 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
+from coterie._ranks import is_first
+
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
@@ -114,6 +116,6 @@ def format_values(values: Mapping[str, float] | None) -> str:
 
 def make_progress(verbose: int) -> Progress:
     """Choose by ``verbose`` and by whether stderr is a terminal."""
-    if verbose <= 0:
+    if verbose <= 0 or not is_first():
         return Silent()
     return Bar() if sys.stderr.isatty() else Lines()

@@ -1,7 +1,7 @@
 """What all methods share: parameters, fitting, the start guard, prediction and saving."""
 
 from coterie.base.clusterer import TextClusterer
-from coterie.base.fitting import Facts
+from coterie.base.facts import Facts
 from coterie.base.guard import Verdict
 from coterie.base.start import kmeans_rule
 from coterie.base.storage import FORMAT, method_of

@@ -18,7 +18,8 @@ from coterie._types import Floats, Ints
 from coterie._validation import check_choice, check_integer, check_number
 from coterie.base import storage
 from coterie.base.edited import correct
-from coterie.base.fitting import Facts, fit
+from coterie.base.facts import Facts
+from coterie.base.fitting import fit
 from coterie.base.inputs import Inputs, read_texts, read_vectors
 from coterie.base.outlying import Outlying, without_outliers
 from coterie.base.shown import Shown

@@ -21,14 +21,27 @@ from coterie._errors import DataError, TrainingError
 from coterie._files import plain
 from coterie._progress import Progress, make_progress
 from coterie._random import derive_seed, resolve_seed, torch_seeded
+from coterie._ranks import is_first
 from coterie._types import Floats, Ints
 from coterie._validation import check_device
 from coterie.base.confidence import calibrate
+from coterie.base.facts import Facts
 from coterie.base.guard import Guard, Verdict
 from coterie.base.inputs import Inputs, read_texts, read_vectors
 from coterie.blocks.assign import Rule, probabilities
-from coterie.encoders import Encoder
-from coterie.engine import Checkpoint, History, Run, TrainingData, chosen_shortcuts, train
+from coterie.encoders import Encoder, SentenceEncoder
+from coterie.encoders.tuning import begin_training, ending, put_tune
+from coterie.engine import (
+    Checkpoint,
+    History,
+    Run,
+    TrainingData,
+    chosen_shortcuts,
+    count_trained,
+    parallel,
+    train,
+)
+from coterie.engine.parallel import encode_all
 
 if TYPE_CHECKING:
     from coterie.base.clusterer import TextClusterer
@@ -36,34 +49,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 UNLIKE = {"device", "verbose", "checkpoint", "checkpoint_every"}  # do not change the result
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What a method may know when it plans its training: never a label.
-
-    Attributes
-    ----------
-    n : int
-        Texts that are not empty.
-    n_views : int
-        1 if there are no augmentations.
-    seed : int
-        For random choices between the steps.
-    sizes : tuple of int
-        Texts in each cluster of the start solution; empty before there is one.
-    texts : list of str, optional
-        The texts, in the order of ``Batch.index``; None if vectors were passed in.
-    rows : ndarray of shape (n,), optional
-        Number of each text among the different ones, which the start solution is about.
-    """
-
-    n: int
-    n_views: int
-    seed: int
-    sizes: tuple[int, ...] = ()
-    texts: list[str] | None = None
-    rows: Ints | None = None
 
 
 @dataclass(frozen=True)
@@ -87,8 +72,8 @@ class Fitting:
 
     def __init__(self, model: TextClusterer, X: Any, views: Any) -> None:
         self.model = model
-        self.seed = resolve_seed(model.random_state)
-        self.device = check_device(model.device)
+        self.device = parallel.join(check_device(model.device))
+        self.seed = parallel.same(resolve_seed(model.random_state))
         self.progress: Progress = make_progress(model.verbose)
         self.seconds: dict[str, float] = {}
         self.history = History(file=_history_file(model))
@@ -96,6 +81,8 @@ class Fitting:
         self.trained_parameters: dict[str, int] = {}
         with self.phase("prepare"):
             self.encoder, self.inputs = self._read(X, views)
+            if parallel.size() > 1:
+                parallel.check_same(self._fingerprint())
         self._check_enough()
 
     def go(self) -> None:
@@ -108,7 +95,7 @@ class Fitting:
         self.encoder.to(self.device)
         self._pretrain(data)
         with self.phase("encode"):
-            vectors = self.encoder.encode(items, distinct, progress=self.progress)
+            vectors = encode_all(self.encoder, items, distinct, progress=self.progress)
         with self.phase("start"):
             texts = self._distinct_texts()
             model.look(texts)
@@ -143,6 +130,8 @@ class Fitting:
     def _read(self, X: Any, views: Any) -> tuple[Encoder, Inputs]:
         model = self.model
         encoder = model.make_encoder(derive_seed(self.seed, "encoder"))
+        if isinstance(encoder, SentenceEncoder) and model.precision == "bfloat16":
+            encoder.encode_precision = "bfloat16"  # asked for by name; "auto" stays exact
         if encoder.kind == "precomputed":
             checked = validate_data(model, X, dtype=np.float32, ensure_min_samples=2)
             return encoder, read_vectors(encoder, checked)
@@ -193,7 +182,7 @@ class Fitting:
                 train(net, data, stages, self._run())
             with self.phase("finish"):
                 distinct = np.arange(len(start.vectors))
-                trained = self.encoder.encode(data.items, distinct, progress=self.progress)
+                trained = encode_all(self.encoder, data.items, distinct, progress=self.progress)
                 rule = model.finish(net, trained, start.weights, derive_seed(self.seed, "finish"))
             labels = labels_of(rule, trained)
             self.trained_labels = _to_rows(labels, self.inputs)
@@ -279,7 +268,7 @@ def _to_rows(labels: Ints, inputs: Inputs) -> Ints:
 
 
 def _history_file(model: TextClusterer) -> Path | None:
-    if model.checkpoint is None:
+    if model.checkpoint is None or not is_first():
         return None
     folder = Path(model.checkpoint)
     folder.parent.mkdir(parents=True, exist_ok=True)

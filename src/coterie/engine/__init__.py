@@ -4,7 +4,7 @@ from coterie.engine.checkpoint import Checkpoint
 from coterie.engine.data import Batch, TrainingData
 from coterie.engine.history import History
 from coterie.engine.loop import SHORTCUTS, Run, chosen_shortcuts, train
-from coterie.engine.stage import Stage, steps_for
+from coterie.engine.stage import Stage, count_trained, steps_for
 
 __all__ = [
     "SHORTCUTS",
@@ -15,6 +15,7 @@ __all__ = [
     "Stage",
     "TrainingData",
     "chosen_shortcuts",
+    "count_trained",
     "steps_for",
     "train",
 ]

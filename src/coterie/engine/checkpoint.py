@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from coterie._errors import DataError
 from coterie._files import read_json, replace_folder, write_json
+from coterie._ranks import is_first
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +60,8 @@ class Checkpoint:
         """Write the state; the former checkpoint is replaced only when the new one is whole."""
         from safetensors.torch import save_file
 
+        if not is_first():
+            return
         tensors = {f"net.{k}": v for k, v in state.net.state_dict().items()}
         if state.optimizer is not None:
             moments = get_moments(state.optimizer, state.net)

@@ -13,6 +13,7 @@ from coterie._random import numpy_generator
 from coterie._types import Features, Ints
 from coterie.encoders import Encoder, Items
 from coterie.encoders.items import to_device
+from coterie.engine import parallel
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +41,14 @@ class Batch:
 
     def encode(self, encoder: Encoder) -> tuple[Tensor, ...]:
         """One tensor of shape (n, d) per view."""
-        if self.one_pass:
-            return encoder(self.features).chunk(self.n_views)  # type: ignore[no-any-return]
+        if self.one_pass or parallel.size() > 1:
+            return self.apply(encoder, self.features).chunk(self.n_views)
         parts = [(name, f.chunk(self.n_views)) for name, f in self.features.items()]
         return tuple(encoder({k: v[i] for k, v in parts}) for i in range(self.n_views))
+
+    def apply(self, encoder: Encoder, features: Features) -> Tensor:
+        """Vectors of features made from those of the batch; several processes share the work."""
+        return parallel.apply(encoder, features, self.index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,9 @@ class TrainingData:
     def vectors(self, encoder: Encoder, device: torch.device, progress: Progress) -> Tensor:
         """Vectors of all original texts, shape (n, d); each distinct one is encoded once."""
         distinct = torch.from_numpy(self.views[0]).unique().numpy()
-        encoded = torch.from_numpy(encoder.encode(self.items, distinct, progress=progress))
+        encoded = torch.from_numpy(
+            parallel.encode_all(encoder, self.items, distinct, progress=progress)
+        )
         place = torch.zeros(int(distinct.max()) + 1, dtype=torch.long)
         place[torch.from_numpy(distinct)] = torch.arange(len(distinct))
         return encoded[place[torch.from_numpy(self.views[0])]].to(device)

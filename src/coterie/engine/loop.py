@@ -16,6 +16,7 @@ from coterie._progress import Progress, Silent
 from coterie._random import derive_seed, torch_seeded
 from coterie._validation import check_choice
 from coterie.encoders.tuning import moving
+from coterie.engine import parallel
 from coterie.engine.checkpoint import (
     Checkpoint,
     Moments,
@@ -98,6 +99,9 @@ def train(net: nn.Module, data: TrainingData, stages: Sequence[Stage], run: Run)
     ``net`` has a child ``encoder``; it is on ``run.device`` and is changed in place.
     """
     saved = run.checkpoint.load() if run.checkpoint is not None else None
+    if parallel.size() > 1:
+        parallel.wait()  # until all have read: the first one will write
+        run = replace(run, shortcuts=tuple(s for s in run.shortcuts if s not in parallel.NOT_YET))
     run.history.restart(saved.rows if saved is not None else [])
     encoder: Any = net.encoder
     encoder.compute_dtype = run.encoder_dtype()
@@ -155,6 +159,7 @@ class _StageLoop:
             state.step, state.labels = saved.step, saved.labels(run.device)
         if state.step == 0 and stage.setup is not None:
             stage.setup(self.net, self._vectors())
+        parallel.align(self.net)
         state.optimizer = optimizer = self._make_optimizer()
         if saved is not None:
             moments = saved.moments()
@@ -184,6 +189,7 @@ class _StageLoop:
         terms = self.stage.loss(self.net, batch)
         loss = torch.stack([terms[name] for name in terms if counts(name)]).sum()
         loss.backward()
+        parallel.average_gradients(self.net)
         if self.stage.clip is not None:
             nn.utils.clip_grad_norm_(self.net.parameters(), self.stage.clip)
         optimizer.step()
@@ -201,6 +207,7 @@ class _StageLoop:
         if stage.after_epoch is not None and self.batches.ends_epoch(self.state.step - 1):
             with torch.no_grad():
                 stage.after_epoch(self.net, self.state.step // self.batches.per_epoch)
+            parallel.align(self.net)
         stopped = self._refresh()
         self._save()
         return stopped
@@ -230,6 +237,7 @@ class _StageLoop:
         if stage.refresh is not None:
             with torch.no_grad():
                 stage.refresh(self.net, vectors)
+            parallel.align(self.net)
         if stage.labels is None:
             return False
         with torch.no_grad():
@@ -237,7 +245,7 @@ class _StageLoop:
         if state.labels is None:
             state.labels = labels
             return False
-        changed = float((labels != state.labels).float().mean())
+        changed = parallel.same(float((labels != state.labels).float().mean()))
         state.labels = labels
         self.run.history.add(self._row(changed=round(changed, 6)))
         if changed >= stage.stop_below:
@@ -249,7 +257,7 @@ class _StageLoop:
         checkpoint, state = self.run.checkpoint, self.state
         if checkpoint is None:
             return
-        asked = self.asked()
+        asked = parallel.anyone(self.asked())
         if asked or (self.batches.ends_epoch(state.step - 1) and checkpoint.due()):
             checkpoint.save(state, self.run.device)
         if asked:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from coterie._types import Terms
+from coterie.encoders.tuning import moving
 from coterie.engine.data import Batch
 
 
@@ -62,6 +63,12 @@ class Stage:
     after_epoch: Callable[[Any, int], None] | None = None
     clip: float | None = None
     continues: bool = False
+
+
+def count_trained(net: nn.Module, stages: Sequence[Stage]) -> dict[str, int]:
+    """How many numbers of each part of the network at least one of the stages trains."""
+    parts = dict.fromkeys(child for stage in stages for child in stage.lr)
+    return {child: sum(p.numel() for p in moving(net.get_submodule(child))) for child in parts}
 
 
 def steps_for(epochs: float, n: int, batch_size: int) -> int:

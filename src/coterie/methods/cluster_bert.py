@@ -257,7 +257,8 @@ class ClusterBERT(TunedClusterer):
         """Eq. (4), with ``weight`` as lambda; one pass of the noisy texts serves both terms."""
 
         def loss(net: ClusterBERTNet, batch: Batch) -> Terms:
-            z = net.encoder(denoising.add_noise(net.encoder, batch.features, self.deletion))
+            noisy = denoising.add_noise(net.encoder, batch.features, self.deletion)
+            z = batch.apply(net.encoder, noisy)
             terms: Terms = {}
             if weight < 1:
                 term = denoising.reconstruction_loss(net.encoder, net.decoder, batch.features, z)

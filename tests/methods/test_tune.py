@@ -1,0 +1,171 @@
+"""Every method that trains a sentence encoder, with every way to tune it."""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import coterie
+from coterie import METHODS
+from coterie._errors import UsageError
+from coterie.base import TunedClusterer, fitting
+from coterie.encoders import load_encoder
+from coterie.engine import Checkpoint, Run
+
+FAST = {
+    "sccl": {"steps": 24, "labels": "head"},
+    "aecl": {"epochs": 9, "contrast_epochs": 6, "label_epochs": 1},
+    "deccrl": {"steps": 24, "word_dim": 20},
+    "cluster-bert": {"labels": "head", "adapt_epochs": 5, "rounds": 1, "harden_epochs": 1},
+}
+TUNES = ("full", "last-1", "lora", "heads")
+
+
+def make(name: str, tune: str, encoder: Path | str, **more) -> TunedClusterer:
+    """The method, small, and without a guard, so that what is trained is kept."""
+    settings = {
+        "encoder": str(encoder), "tune": tune, "random_state": 0, "device": "cpu", "lr": 1e-3,
+        "head_lr": 5e-3, "batch_size": 30, "max_length": 16, "guard": False,
+    }  # fmt: skip
+    return METHODS[name].make(3, **{**settings, **FAST[name], **more})
+
+
+@pytest.fixture(scope="module")
+def fits(tiny_encoder: Path, topics) -> dict[tuple[str, str], TunedClusterer]:
+    return {}
+
+
+@pytest.fixture(params=[(name, tune) for name in FAST for tune in TUNES], ids="-".join)
+def fitted(request: pytest.FixtureRequest, fits, tiny_encoder: Path, topics) -> TunedClusterer:
+    key = request.param
+    if key not in fits:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(fitting, "Run", partial(Run, log_every=1))
+            fits[key] = make(*key, tiny_encoder).fit(topics[0])
+    return fits[key]
+
+
+def test_all_methods_that_train_a_sentence_encoder_are_here() -> None:
+    found = {name for name, recipe in METHODS.items() if issubclass(recipe.cls, TunedClusterer)}
+    assert found == set(FAST)
+    others = [recipe.cls for name, recipe in METHODS.items() if name not in found]
+    assert not any(hasattr(cls, "tune") for cls in others)
+
+
+def test_the_right_parameters_move_and_all_others_are_the_same_bits(
+    fitted: TunedClusterer, tiny_encoder: Path
+) -> None:
+    before = load_encoder(str(tiny_encoder)).state_dict()
+    after = fitted.encoder_.state_dict()
+    assert after.keys() == before.keys()
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    may = {
+        "full": lambda name: "pooler" not in name,
+        "last-1": lambda name: ".layer.1." in name,
+        "lora": lambda name: name.endswith(("self.query.weight", "self.value.weight")),
+        "heads": lambda name: False,
+    }[fitted.tune]
+    expected = {name for name in before if may(name)}
+    # A shift of all keys leaves attention as it is, so rounding decides whether that bias moves.
+    assert changed <= expected
+    assert {n for n in expected - changed if "self.key.bias" not in n and "type" not in n} == set()
+
+
+def test_the_numbers_that_were_trained_are_told(fitted: TunedClusterer, tiny_encoder: Path) -> None:
+    state = load_encoder(str(tiny_encoder)).state_dict()
+    layer = sum(v.numel() for k, v in state.items() if ".layer.1." in k)
+    expected = {
+        "full": sum(v.numel() for v in state.values()),
+        "last-1": layer,
+        "lora": 2 * 2 * 2 * 8 * 32,
+        "heads": 0,
+    }
+    told = dict(fitted.trained_parameters_)
+    assert told.pop("encoder") == expected[fitted.tune]
+    parts = {name: fitted.net_.get_submodule(name) for name in told}
+    assert told == {k: sum(p.numel() for p in part.parameters()) for k, part in parts.items()}
+    assert told
+
+
+def test_the_loss_falls(fitted: TunedClusterer) -> None:
+    stage = {"aecl": "contrast", "cluster-bert": "adapt"}.get(fitted.name, "joint")
+    losses = fitted.history_.losses(stage)
+    assert len(losses) >= 12  # a row for each step
+    assert np.mean(losses[-4:]) < np.mean(losses[:4])
+
+
+def test_save_and_load_predict_the_same(fitted: TunedClusterer, topics, tmp_path: Path) -> None:
+    np.testing.assert_array_equal(fitted.predict(topics[0]), fitted.labels_)
+    fitted.save(tmp_path / "model")
+    again = coterie.load(tmp_path / "model")
+    assert again.tune == fitted.tune
+    np.testing.assert_array_equal(again.predict(topics[0]), fitted.labels_)
+    np.testing.assert_allclose(
+        again.predict_proba(topics[0]), fitted.probabilities_, atol=1e-5, rtol=0
+    )
+    # Weights are in the folder only where they are no longer those of the encoder named.
+    weights = list((tmp_path / "model").rglob("encoder/model.safetensors"))
+    assert bool(weights) == (fitted.tune != "heads")
+
+
+@pytest.mark.parametrize(
+    ("name", "tune"), [*((name, "lora") for name in FAST), ("sccl", "last-1"), ("aecl", "heads")]
+)
+def test_an_interrupted_fit_continues_to_the_same_result(
+    name: str, tune: str, tiny_encoder: Path, topics, tmp_path: Path, monkeypatch
+) -> None:
+    whole = make(name, tune, tiny_encoder).fit(topics[0])
+    halves = make(
+        name, tune, tiny_encoder, checkpoint=tmp_path / "checkpoint", checkpoint_every=0.0
+    )
+    original, count = Checkpoint.save, iter(range(1000))
+
+    def save(self, state, device) -> None:
+        original(self, state, device)
+        if next(count) == 1:  # in the middle of a stage or right behind one
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Checkpoint, "save", save)
+    with pytest.raises(KeyboardInterrupt):
+        halves.fit(topics[0])
+    monkeypatch.setattr(Checkpoint, "save", original)
+    halves.fit(topics[0])
+    np.testing.assert_array_equal(halves.probabilities_, whole.probabilities_)
+    for key, tensor in whole.encoder_.state_dict().items():
+        assert torch.equal(tensor, halves.encoder_.state_dict()[key]), key
+
+
+def test_heads_and_kmeans_on_the_vectors_contradict_each_other(tiny_encoder: Path, topics) -> None:
+    for name in ("sccl", "cluster-bert"):
+        with pytest.raises(UsageError, match=r"tune='heads'.*set labels='head', or tune='lora'"):
+            make(name, "heads", tiny_encoder, labels="kmeans").fit(topics[0])
+
+
+def test_what_does_not_fit_the_encoder_is_refused_before_any_work(tiny_encoder, topics) -> None:
+    for name in FAST:
+        with pytest.raises(UsageError, match="tune='last-3': the encoder has 2 layers"):
+            make(name, "last-3", tiny_encoder).fit(topics[0])
+        with pytest.raises(UsageError, match="tune='lora': a 'bag-of-words' encoder has no layers"):
+            make(name, "lora", "tfidf").fit(topics[0])
+        with pytest.raises(UsageError, match="tune should be"):
+            make(name, "some", tiny_encoder).fit(topics[0])
+
+
+def test_counted_words_may_stay_as_they_are(topics) -> None:
+    model = METHODS["sccl"].make(
+        3, encoder="tfidf", tune="heads", labels="head", steps=5, random_state=0, guard=False
+    )
+    vectors = model.fit(topics[0]).distinct_vectors_
+    start = METHODS["kmeans"].make(3, encoder="tfidf", random_state=0).fit(topics[0])
+    np.testing.assert_array_equal(vectors, start.distinct_vectors_)
+
+
+def test_a_guard_that_steps_in_returns_the_encoder_as_it_was(tiny_encoder, topics) -> None:
+    model = make("sccl", "lora", tiny_encoder, guard=True, lr=10.0, steps=8, labels="kmeans")
+    model.fit(topics[0])
+    assert model.kept_start
+    before = load_encoder(str(tiny_encoder)).state_dict()
+    for name, tensor in model.encoder_.state_dict().items():
+        assert torch.equal(tensor, before[name]), name
