@@ -8,6 +8,8 @@ from pathlib import Path
 if "PYTEST_XDIST_WORKER" in os.environ:  # each worker has a core; more threads would only spin
     os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
 
+os.environ["COTERIE_CACHE"] = "off"  # no test reads what another run left; those of the cache ask
+
 import numpy as np
 import pytest
 import torch

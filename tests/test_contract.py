@@ -7,7 +7,9 @@ import json
 import pickle
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from subprocess import PIPE
 
 import numpy as np
 import pytest
@@ -158,21 +160,37 @@ def test_identical_and_empty_texts(name: str, topics) -> None:
     assert not model.transform(texts)[91].any()
 
 
-def test_save_and_load_in_a_fresh_process(name: str, fitted, topics, tmp_path: Path) -> None:
+READER = """
+import json, sys, coterie
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import PIPE
+for line in sys.stdin:
+    folder = Path(line.strip())
+    model = coterie.load(folder / "model")
+    texts = json.loads((folder / "texts.json").read_text())
+    print(json.dumps([model.predict(texts).tolist(), type(model).__name__]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[subprocess.Popen]:
+    """Another process, which has fitted nothing: it loads what it is told and predicts."""
+    command = [sys.executable, "-c", READER]
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True) as process:
+        yield process
+        process.stdin.close()
+
+
+def test_save_and_load_in_a_fresh_process(
+    name: str, fitted, topics, tmp_path: Path, reader: subprocess.Popen
+) -> None:
     model = fit_once(name, fitted, topics)
     model.save(tmp_path / "model")
     (tmp_path / "texts.json").write_text(json.dumps(topics[0]))
-    code = (
-        "import json, sys, coterie; from pathlib import Path\n"
-        "folder = Path(sys.argv[1])\n"
-        "model = coterie.load(folder / 'model')\n"
-        "texts = json.loads((folder / 'texts.json').read_text())\n"
-        "print(json.dumps([model.predict(texts).tolist(), type(model).__name__]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
-    )
-    labels, kind = json.loads(done.stdout.splitlines()[-1])
+    reader.stdin.write(f"{tmp_path}\n")
+    reader.stdin.flush()
+    labels, kind = json.loads(reader.stdout.readline())
     assert labels == model.labels_.tolist()
     assert kind == type(model).__name__
     files = {p.suffix for p in (tmp_path / "model").rglob("*") if p.is_file()}

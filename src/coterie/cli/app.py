@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 import coterie
 from coterie.cli.bench import bench
+from coterie.cli.cache import cache
 from coterie.cli.cluster import cluster
 from coterie.cli.compare import compare
 from coterie.cli.datasets import datasets
@@ -44,6 +46,7 @@ for verb in (
     methods,
     datasets,
     bench,
+    cache,
 ):
     app.command()(orderly(verb))
 app.add_typer(inspect, name="inspect")
@@ -72,4 +75,7 @@ def start(
 
 def main() -> None:
     """Run the program."""
+    # Threads that wait for each other burn their core by default, and on a machine with other work
+    # they keep from it the very thread they wait for. OpenMP reads this when torch is imported.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     app()

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from coterie._errors import UsageError
+from coterie._ranks import is_first
 from coterie.cli.handover import Levels, MaxOutliers, Write, read_plan, tree_lines
 from coterie.cli.name import NameModel, NameWith, ShowRequest, make_asker
 from coterie.cli.options import (
@@ -20,6 +21,7 @@ from coterie.cli.options import (
     File,
     Format,
     IdColumn,
+    NoCache,
     Quiet,
     TextColumn,
     parse_settings,
@@ -95,6 +97,7 @@ def cluster(
     format: Format = "auto",
     encoding: Encoding = "utf-8",
     quiet: Quiet = False,
+    no_cache: NoCache = False,
     as_json: AsJson = False,
 ) -> None:
     """Cluster the texts of a file.
@@ -116,7 +119,9 @@ def cluster(
     from coterie.corpus import read_corpus
 
     path = out or _default_out(file)
-    refuse_taken(path, resume=resume, overwrite=overwrite)
+    quiet = quiet or not is_first()
+    if is_first():
+        refuse_taken(path, resume=resume, overwrite=overwrite)
     plan = read_plan(levels, max_outliers, write)
     asker = make_asker(name_with, name_model, show_request, as_json)
     corpus = read_corpus(
@@ -126,10 +131,7 @@ def cluster(
         format=format,
         encoding=encoding,
     )
-    if not quiet:
-        say(f"{len(corpus):,} rows, texts in the column {corpus.text_column!r}")
-        for note in corpus.notes:
-            say(f"  {note.message}")
+    _tell(corpus, quiet)
     given: dict[str, Any] = {"encoder": encoder, "views": views, "random_state": seed}
     given |= {"device": device, "verbose": 0 if quiet else 1, "effort": effort}
     name = method or "auto"
@@ -137,6 +139,8 @@ def cluster(
     plan.check(choice.n_clusters, corpus.texts)
     model = _make(name, choice.n_clusters, preset, settings or [], given)
     folder = RunFolder(path, name, model, corpus, plan)
+    if _only_helped(folder, resume=resume):
+        return
     folder.choice = choice.to_dict() if choice.curve else None
     folder.keep(keep)
     if folder.begin(resume=resume, overwrite=overwrite) == "done":
@@ -149,6 +153,20 @@ def cluster(
         typer.echo(json.dumps([c.to_dict() for c in described], ensure_ascii=False, indent=2))
     else:
         _show(described, folder)
+
+
+def _only_helped(folder: Any, *, resume: bool) -> bool:
+    """Whether this is one of several processes, but not the one that writes; if so, it fits."""
+    if not is_first() and not (resume and folder.is_done()):
+        folder.model.set_params(checkpoint=folder.path / "checkpoint").fit(folder.corpus.texts)
+    return not is_first()
+
+
+def _tell(corpus: Any, quiet: bool) -> None:
+    if not quiet:
+        say(f"{len(corpus):,} rows, texts in the column {corpus.text_column!r}")
+        for note in corpus.notes:
+            say(f"  {note.message}")
 
 
 def _fit(model: Any, folder: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from coterie._errors import UsageError
-from coterie.cli.options import AsJson
+from coterie.cli.options import AsJson, NoCache
 from coterie.cli.talk import say
 
 
@@ -24,6 +24,7 @@ def edit(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check the edits and say what they do; write nothing.")
     ] = False,
+    no_cache: NoCache = False,
     as_json: AsJson = False,
 ) -> None:
     """Merge, split, rename, move and lock clusters of a finished run.

@@ -12,6 +12,16 @@ import typer
 
 from coterie._errors import UsageError
 
+
+def _without_cache(context: typer.Context, wanted: bool) -> bool:
+    """Switch the cache off until the verb is done."""
+    if wanted:
+        from coterie.encoders.cache import no_cache
+
+        context.with_resource(no_cache())
+    return wanted
+
+
 File = Annotated[
     str, typer.Argument(help="CSV, TSV, JSONL, Parquet or plain text file; - for standard input.")
 ]
@@ -34,6 +44,14 @@ Data = Annotated[
 ]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]
+NoCache = Annotated[
+    bool,
+    typer.Option(
+        "--no-cache",
+        callback=_without_cache,
+        help="Neither read nor keep vectors on disk; see coterie cache.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 WORDS = {"true": True, "false": False, "none": None}

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from coterie._errors import DataError
-from coterie.cli.options import Encoding, File, Format, IdColumn, TextColumn
+from coterie.cli.options import Encoding, File, Format, IdColumn, NoCache, TextColumn
 from coterie.cli.talk import say
 
 
@@ -32,6 +32,7 @@ def predict(
         ),
     ] = None,
     encoding: Encoding = "utf-8",
+    no_cache: NoCache = False,
 ) -> None:
     """Put new texts into the clusters of an earlier run.
 

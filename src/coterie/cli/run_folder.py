@@ -83,6 +83,10 @@ class RunFolder:
         self._write_manifest()
         return "new" if earlier is None or not resume else "resumed"
 
+    def is_done(self) -> bool:
+        """Whether the folder holds a finished run."""
+        return (self._earlier() or {}).get("status") == "done"
+
     def keep(self, run: Path | None) -> None:
         """Take numbers, names and locks from an earlier run, which this one may replace."""
         if run is not None:

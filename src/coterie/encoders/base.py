@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,9 +14,11 @@ from torch import Tensor, nn
 
 from coterie._progress import Progress, Silent
 from coterie._types import Features, Floats, Ints
-from coterie.encoders.items import Items
+from coterie.encoders.cache import FEW, VectorCache, cache_folder
+from coterie.encoders.items import Items, distinct
 
-TOKENS_PER_BATCH = {"cpu": 4_096, "cuda": 131_072}  # fits the caches of a CPU; fills a GPU
+TOKENS_PER_BATCH = {"cpu": 1_024, "cuda": 131_072}  # fits the caches of a CPU; fills a GPU
+FEWEST = 32  # tokens of a batch on a CPU; smaller products are added up in another order
 
 
 class Encoder(nn.Module):
@@ -30,6 +33,7 @@ class Encoder(nn.Module):
     """
 
     kind: ClassVar[str]
+    tokens_per_batch: ClassVar[int | None] = None  # on a CPU, where the usual number is not best
     dim: int
     compute_dtype: torch.dtype | None = None
 
@@ -51,6 +55,15 @@ class Encoder(nn.Module):
     def make_trainable(self) -> None:
         """Get ready for training; called once before a method trains its parts."""
 
+    def space(self) -> str | None:
+        """Digest of all that decides a vector besides the item; None if vectors are not kept."""
+        return None
+
+    @contextmanager
+    def encoding(self) -> Iterator[None]:
+        """Around the encoding of all items, for encoders that work differently then."""
+        yield
+
     def packs(self, device: torch.device) -> bool:
         """Whether training on ``device`` takes features without padding."""
         return False
@@ -59,35 +72,84 @@ class Encoder(nn.Module):
         """Where the unchanged encoder can be found again, or None if it must be saved whole."""
         return None
 
-    @torch.inference_mode()
     def encode(
-        self, items: Items, index: Ints | None = None, *, progress: Progress | None = None
+        self, items: Any, index: Ints | None = None, *, progress: Progress | None = None
     ) -> Floats:
         """Vectors of all items (or of ``index``) without dropout, in float32.
 
-        Items are worked by length, so that a batch holds little padding; the result comes back in
-        the order asked for.
+        Vectors that an unchanged encoder made before come from the disk (see
+        :mod:`coterie.encoders.cache`), unless there are few to make.
         """
         index = np.arange(len(items)) if index is None else index
+        folder = cache_folder() if len(index) >= FEW else None
+        space = None if folder is None else self.space()
+        if folder is None or space is None:
+            return self._work(items, index, progress)
+        keys = items.digests(index)
+        first, rows = distinct(keys)
+        cache = VectorCache(folder, space, self.dim)
+        vectors, missing = cache.read([keys[i] for i in first])
+        if len(missing):
+            positions = np.asarray(first)[missing]
+            vectors[missing] = self._work(items, index[positions], progress)
+            cache.write([keys[i] for i in positions], vectors[missing])
+        return vectors[rows]
+
+    @torch.inference_mode()
+    def _work(self, items: Items, index: Ints, progress: Progress | None) -> Floats:
+        """Vectors in the order asked for; worked by length, so that there is little padding."""
         progress = progress or Silent()
         device = next((p.device for p in self.parameters()), torch.device("cpu"))
-        budget = TOKENS_PER_BATCH.get(device.type, TOKENS_PER_BATCH["cpu"])
         out = np.empty((len(index), self.dim), dtype=np.float32)
         training, self.compute_dtype, dtype = self.training, None, self.compute_dtype
         self.eval()
         progress.start("encode", len(index))
         try:
             done = 0
-            for part in batches_by_length(items.lengths[index], budget):
-                features = {k: v.to(device) for k, v in items.batch(index[part]).items()}
-                out[part] = self(features).cpu().numpy()
-                done += len(part)
-                progress.advance(done)
+            with self.encoding():
+                for part in self._batches(items.lengths[index], device):
+                    again = _enough(part, items.lengths[index[part[0]]], device)
+                    features = {k: v.to(device) for k, v in items.batch(index[again]).items()}
+                    out[part] = self(features)[: len(part)].cpu().numpy()
+                    done += len(part)
+                    progress.advance(done)
         finally:
             progress.stop()
             self.train(training)
             self.compute_dtype = dtype
         return out
+
+    def _batches(self, lengths: Ints, device: torch.device) -> list[Ints]:
+        """On a CPU items of one length share a batch: no padding, and no influence of company."""
+        usual = TOKENS_PER_BATCH.get(device.type, TOKENS_PER_BATCH["cpu"])
+        if device.type == "cpu":
+            return batches_of_one_length(lengths, self.tokens_per_batch or usual)
+        return batches_by_length(lengths, usual)
+
+
+def _enough(part: Ints, length: int, device: torch.device) -> Ints:
+    """The items of a batch, over again where they are too few for a product of the usual kind."""
+    if device.type != "cpu" or length < 2 or len(part) * length >= FEWEST:
+        return part
+    return np.resize(part, -(-FEWEST // int(length)))
+
+
+def batches_of_one_length(lengths: Ints, budget: int) -> list[Ints]:
+    """Positions in batches of equal length, each of at most ``budget`` units.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in batches_of_one_length(np.array([3, 2, 3, 3, 9]), 6)]
+    [[1], [0, 2], [3], [4]]
+    """
+    order = np.argsort(lengths, kind="stable")
+    parts: list[Ints] = []
+    if not len(order):
+        return parts
+    for run in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1):
+        size = max(1, budget // max(1, int(lengths[run[0]])))
+        parts += [run[first : first + size] for first in range(0, len(run), size)]
+    return parts
 
 
 def batches_by_length(lengths: Ints, budget: int) -> list[Ints]:

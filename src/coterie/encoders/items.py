@@ -6,6 +6,7 @@ numbers) are one item, so they are worked once and always end in the same cluste
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from typing import Any, Protocol
 
@@ -117,6 +118,14 @@ class RaggedTokens:
     def to(self, device: torch.device) -> RaggedTokens:
         words = None if self.words is None else self.words.to(device)
         return RaggedTokens(self.flat.to(device), self.lengths, self.pad, words)
+
+    def digests(self, index: Ints) -> list[bytes]:
+        """What tells each of the items ``index`` from all others: a digest of its tokens."""
+        flat = self.flat.cpu().numpy()
+        bounds = zip(self.starts[index], self.lengths[index], strict=True)
+        return [
+            hashlib.blake2b(flat[a : a + n].tobytes(), digest_size=16).digest() for a, n in bounds
+        ]
 
     def content(self) -> bytes:
         parts = [self.flat] if self.words is None else [self.flat, self.words]

@@ -13,6 +13,7 @@ from coterie.encoders.base import Encoder
 from coterie.encoders.locate import locate, pointer_to
 from coterie.encoders.mixed import MixedEncoder, load_mixed
 from coterie.encoders.sentence import Pooling, SentenceEncoder, without_bars
+from coterie.encoders.static import PREFIX, StaticEncoder, check_static, is_static
 from coterie.encoders.vectors import BagOfWords, VectorEncoder, load_vector_encoder
 from coterie.encoders.words import WordEncoder, load_word_encoder
 
@@ -32,8 +33,9 @@ def load_encoder(
     Parameters
     ----------
     spec : str, Encoder or SentenceTransformer
-        "precomputed", "tfidf", "tfidf-svd", "bow", a folder, a hub name in the local cache, or
-        "hub:NAME" to allow a download. Objects are copied, never changed.
+        "precomputed", "tfidf", "tfidf-svd", "bow", a folder, "static:FOLDER" (model2vec),
+        a hub name in the local cache, or "hub:NAME" to allow a download. Objects are copied,
+        never changed.
     max_length, normalize, pooling
         For sentence encoders, see :class:`SentenceEncoder`.
     seed : int, default=0
@@ -51,7 +53,15 @@ def load_encoder(
             raise UsageError(f"encoder should be a name, a folder or an encoder, got {spec!r}.")
         model, pointer = copy.deepcopy(spec), None
     else:
-        folder = locate(str(spec))
+        folder = locate(str(spec).removeprefix(PREFIX))
+        if str(spec).startswith(PREFIX):
+            check_static(str(spec), folder)
+        if is_static(folder) or str(spec).startswith(PREFIX):
+            _no_pooling(pooling)
+            found = pointer_to(str(folder.absolute()), folder)
+            return StaticEncoder(
+                folder, max_length=max_length, normalize=normalize, pointer=found
+            ).eval()
         model, pointer = _load_model(folder), pointer_to(str(spec), folder)
     encoder = SentenceEncoder(
         model, max_length=max_length, normalize=normalize, pooling=pooling, pointer=pointer
@@ -59,17 +69,37 @@ def load_encoder(
     return encoder.eval()
 
 
+def _no_pooling(pooling: str) -> None:
+    if pooling == "cls":
+        raise UsageError("pooling='cls': a static encoder has no such token; leave it at auto.")
+
+
 def load_saved(folder: Path, settings: dict[str, Any]) -> Encoder:
     """Load the encoder of a saved model: from its folder, or from where its pointer leads."""
     if settings["kind"] == MixedEncoder.kind:
         return load_mixed(folder, load_saved(folder / "meaning", settings["meaning"]))
+    if settings["kind"] == StaticEncoder.kind:
+        return _load_static(folder, settings)
     if settings["kind"] != SentenceEncoder.kind:
         words = read_json(folder / "encoder.json")["kind"] == WordEncoder.kind
         return load_word_encoder(folder) if words else load_vector_encoder(folder)
     options = {key: settings[key] for key in ("max_length", "normalize", "pooling")}
     pointer = settings.get("pointer")
-    if pointer is None:
-        return SentenceEncoder(_load_model(folder), **options)
+    source = folder if pointer is None else _follow(pointer)
+    encoder = SentenceEncoder(_load_model(source), pointer=pointer, **options)
+    encoder.encode_precision = settings.get("encode_precision", "float32")
+    return encoder
+
+
+def _load_static(folder: Path, settings: dict[str, Any]) -> StaticEncoder:
+    pointer = settings.get("pointer")
+    options = {key: settings[key] for key in ("max_length", "normalize")}
+    source = folder if pointer is None else _follow(pointer)
+    return StaticEncoder(source, pointer=pointer, **options)
+
+
+def _follow(pointer: dict[str, Any]) -> Path:
+    """The folder that a pointer names, if it holds the weights the model was made with."""
     source = locate(pointer["name"])
     found = pointer_to(pointer["name"], source)
     if found["weights_sha256"] != pointer["weights_sha256"]:
@@ -77,13 +107,16 @@ def load_saved(folder: Path, settings: dict[str, Any]) -> Encoder:
             f"the encoder {pointer['name']!r} on this machine has other weights than the one the "
             "model was made with; save the model with include_encoder=True where it was made."
         )
-    return SentenceEncoder(_load_model(source), pointer=pointer, **options)
+    return source
 
 
 def saved_settings(encoder: Encoder, pooling: str) -> dict[str, Any]:
     """What :func:`load_saved` has to know besides the folder."""
     if isinstance(encoder, MixedEncoder):
         return {"kind": encoder.kind, "meaning": saved_settings(encoder.meaning, pooling)}
+    if isinstance(encoder, StaticEncoder):
+        static = {"max_length": encoder.max_length, "normalize": encoder.normalize}
+        return {"kind": encoder.kind, **static, "pointer": encoder.pointer()}
     if not isinstance(encoder, SentenceEncoder):
         return {"kind": encoder.kind}
     return {
@@ -91,6 +124,7 @@ def saved_settings(encoder: Encoder, pooling: str) -> dict[str, Any]:
         "max_length": encoder.max_length,
         "normalize": encoder.normalize,
         "pooling": pooling,
+        "encode_precision": encoder.encode_precision,
         "pointer": encoder.pointer(),
     }
 

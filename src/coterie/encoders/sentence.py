@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import hashlib
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +17,7 @@ from torch import Tensor
 from coterie._errors import DataError, UsageError
 from coterie._types import Features, Ints
 from coterie.encoders.base import Encoder
+from coterie.encoders.half import has_bfloat16, weights_digest
 from coterie.encoders.items import RaggedTokens, distinct
 from coterie.encoders.packed import can_pack, pack_forward
 from coterie.encoders.word_numbers import word_numbers
@@ -21,6 +25,7 @@ from coterie.encoders.word_numbers import word_numbers
 Pooling = Literal["auto", "mean", "cls"]
 CHARACTERS = 100  # per token; what lies behind cannot be among the first max_length tokens
 CHUNK = 8192
+FORMAT = 1  # of kept vectors; another number makes all of them anew
 
 
 class SentenceEncoder(Encoder):
@@ -40,6 +45,9 @@ class SentenceEncoder(Encoder):
     """
 
     kind: ClassVar[str] = "sentence"
+    encode_precision: str = "float32"  # bfloat16: faster on CPUs that have it, see has_bfloat16
+    _half: Any = None  # the transformer in bfloat16, while all texts are encoded
+    _space: tuple[Any, str] | None = None
     keep_words: bool = False  # whether prepared texts know which word each token is of
 
     def __init__(
@@ -106,11 +114,39 @@ class SentenceEncoder(Encoder):
         enabled = self.compute_dtype is not None
         with torch.autocast(device, dtype=self.compute_dtype, enabled=enabled):
             state: dict[str, Any] = {k: v for k, v in features.items() if k != "word_ids"}
-            for module in self.model:
-                if type(module).__name__ != "Normalize":
+            for position, module in enumerate(self.model):
+                if position == 0 and self._half is not None:
+                    state = self._half[0](state)
+                    state["token_embeddings"] = state["token_embeddings"].float()
+                elif type(module).__name__ != "Normalize":
                     state = module(state)
         vectors: Tensor = state["sentence_embedding"].float()
         return F.normalize(vectors, dim=1) if self.normalize else vectors
+
+    def space(self) -> str | None:
+        if self._pointer is None:
+            return None  # trained, or of unknown origin
+        # A copy or a change of the weights in place shows here, so that the digest is made anew.
+        state = self.state_dict()
+        seen = tuple((t.data_ptr(), t._version) for t in state.values())
+        if self._space is None or self._space[0] != seen:
+            self._space = seen, weights_digest(self.model, state)
+        settings = [self._space[1], self.max_length, self.normalize, self._in_half()]
+        device = next(iter(state.values())).device.type
+        return hashlib.sha256(json.dumps([FORMAT, device, *settings]).encode()).hexdigest()
+
+    def _in_half(self) -> bool:
+        on_cpu = next(self.parameters()).device.type == "cpu"
+        return self.encode_precision == "bfloat16" and on_cpu and has_bfloat16()
+
+    @contextmanager
+    def encoding(self) -> Iterator[None]:
+        if self._in_half():  # in a tuple, so that it does not become a part of the module
+            self._half = (copy.deepcopy(self.model[0]).to(torch.bfloat16).eval(),)
+        try:
+            yield
+        finally:
+            self._half = None
 
     def make_trainable(self) -> None:
         self._pointer = None  # from now on the weights are our own

@@ -113,7 +113,7 @@ def next_steps(clusters: Sequence[Cluster], quality: Sequence[Figure]) -> list[s
     close = next((figure for figure in quality if figure.name == "Close calls"), None)
     if close is not None and close.number >= MANY:
         out.append(
-            f"{close.value} of the texts are close calls: fewer clusters, or another --method, may "
+            f"{close.value} of the texts are close calls: fewer clusters, or another method, may "
             "separate them better."
         )
     small = [cluster for cluster in clusters if cluster.size < SMALL]

@@ -1,0 +1,248 @@
+"""Vectors on disk: a text that the same unchanged encoder has read before is not read again.
+
+A shard is one safetensors file with the vectors of the items of one call that were new, and their
+digests. It is written once, whole, under a name of its own, and never changed, so that several
+processes can read and write at the same time. What cannot be read is passed over and thrown away.
+Only digests of items are kept, no text; but vectors tell much about the texts they were made of.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+import uuid
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie._errors import UsageError
+from coterie._files import atomic_path, save_arrays
+from coterie._types import Floats, Ints
+
+log = logging.getLogger(__name__)
+
+VARIABLE = "COTERIE_CACHE"
+LIMIT = "COTERIE_CACHE_LIMIT"
+DEFAULT_LIMIT = 2_000_000_000  # bytes
+OFF = {"off", "0", "no", "false", "none"}
+FOLDER = "vectors"  # below the cache folder: clearing must never touch anything else
+DIGEST = 16  # bytes of an item's digest
+FEW = 64  # items that are worked at once without a look at the disk
+ROWS = 100_000  # most vectors in one shard, so that a shard stays far below any limit
+
+_switch: ContextVar[bool] = ContextVar("coterie_cache", default=True)
+
+
+@contextmanager
+def no_cache() -> Iterator[None]:
+    """Neither read nor write vectors on disk inside the block.
+
+    Examples
+    --------
+    >>> with no_cache():
+    ...     cache_folder() is None
+    True
+    """
+    token = _switch.set(False)
+    try:
+        yield
+    finally:
+        _switch.reset(token)
+
+
+def cache_folder() -> Path | None:
+    """Folder of the vectors, or None if they are not to be kept."""
+    return place() if _switch.get() else None
+
+
+def place() -> Path | None:
+    """Folder of the vectors as the environment says; None if it says off."""
+    said = os.environ.get(VARIABLE, "").strip()
+    if said.lower() in OFF:
+        return None
+    if said:
+        return Path(said).expanduser() / FOLDER
+    base = os.environ.get("XDG_CACHE_HOME", "").strip()
+    root = Path(base) if base and Path(base).is_absolute() else _home() / ".cache"
+    return root / "coterie" / FOLDER
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError as error:  # no home: a service account
+        raise UsageError(f"there is no home folder; set {VARIABLE} to a folder or off.") from error
+
+
+def limit() -> int:
+    """Most bytes that the cache may take."""
+    said = os.environ.get(LIMIT, "").strip()
+    if not said:
+        return DEFAULT_LIMIT
+    try:
+        return max(0, int(float(said)))
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"{LIMIT}={said!r} should be a number of bytes, e.g. 2e9.") from error
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What the cache holds."""
+
+    path: Path
+    files: int
+    bytes: int
+    limit: int
+
+
+def usage(folder: Path) -> Usage:
+    """Files and bytes in the cache."""
+    sizes = [size for _, size, _ in _shards(folder)]
+    return Usage(folder, len(sizes), sum(sizes), limit())
+
+
+def clear(folder: Path) -> Usage:
+    """Delete all vectors; returns what there was."""
+    before = usage(folder)
+    for path, _, _ in _shards(folder):
+        path.unlink(missing_ok=True)
+    _drop_empty(folder)
+    return before
+
+
+class VectorCache:
+    """Vectors of one encoder with one group of settings.
+
+    Parameters
+    ----------
+    folder : Path
+    space : str
+        Digest of all that decides a vector besides the item.
+    dim : int
+    """
+
+    def __init__(self, folder: Path, space: str, dim: int) -> None:
+        self.root, self.folder, self.dim = folder, folder / space[:32], dim
+
+    def read(self, keys: list[bytes]) -> tuple[Floats, Ints]:
+        """Vectors of the keys, which differ, and the positions of those that are not here."""
+        out = np.empty((len(keys), self.dim), dtype=np.float32)
+        wanted = {key: position for position, key in enumerate(keys)}
+        for path, _, _ in sorted(_shards(self.folder), key=lambda shard: -shard[2]):
+            if not wanted:
+                break
+            found = self._open(path, wanted)
+            for key, vector in found:
+                out[wanted.pop(key)] = vector
+            if found:
+                with suppress(OSError):
+                    os.utime(path)  # used now: goes last when room is needed
+        return out, np.asarray(sorted(wanted.values()), dtype=np.int64)
+
+    def write(self, keys: list[bytes], vectors: Floats) -> None:
+        """Keep vectors; a disk that is full or read-only costs the cache, not the run."""
+        try:
+            for first in range(0, len(keys), ROWS):
+                part = slice(first, first + ROWS)
+                self._write_shard(keys[part], vectors[part])
+            make_room(self.root, limit())
+        except OSError as error:
+            log.warning("the vectors are not kept in %s: %s", self.root, error)
+
+    def _write_shard(self, keys: list[bytes], vectors: Floats) -> None:
+        private(self.root)
+        digests = np.frombuffer(b"".join(keys), dtype=np.uint8).reshape(-1, DIGEST)
+        checks = np.array(
+            [_check(*row) for row in zip(keys, vectors, strict=True)], dtype=np.uint32
+        )
+        arrays = {"keys": digests, "vectors": vectors, "checks": checks}
+        with atomic_path(self.folder / f"{uuid.uuid4().hex}.safetensors") as temporary:
+            save_arrays(temporary, arrays)
+
+    def _open(self, path: Path, wanted: dict[bytes, int]) -> list[tuple[bytes, Floats]]:
+        """What is wanted of a shard; a file that is not whole is deleted and gives nothing."""
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(path, "numpy") as file:  # reads an array when it is asked for
+                rows = _rows_of(file.get_tensor("keys"), wanted)
+                if not rows:
+                    return []
+                vectors, checks = file.get_tensor("vectors"), file.get_tensor("checks")
+            good = vectors.dtype == np.float32 and vectors.shape == (len(checks), self.dim)
+            if good and all(_check(key, vectors[i]) == checks[i] for key, i in rows):
+                return [(key, vectors[i]) for key, i in rows]
+        except FileNotFoundError:  # another process made room
+            return []
+        except (SafetensorError, KeyError, IndexError, OSError, ValueError, TypeError) as error:
+            log.info("%s cannot be read: %s", path, error)
+        with suppress(OSError):
+            path.unlink()
+        return []
+
+
+def _rows_of(digests: Any, wanted: dict[bytes, int]) -> list[tuple[bytes, int]]:
+    """Keys of a shard that are wanted, with their rows; few of many are found without a loop."""
+    if digests.dtype != np.uint8 or digests.shape[1:] != (DIGEST,):
+        raise ValueError("the digests have another shape")
+    starts = np.frombuffer(b"".join(wanted), dtype="<u8")[::2]
+    hits = np.flatnonzero(np.isin(np.ascontiguousarray(digests).view("<u8")[:, 0], starts))
+    pairs = {digests[i].tobytes(): int(i) for i in hits}
+    return [(key, i) for key, i in pairs.items() if key in wanted]
+
+
+def make_room(folder: Path, most: int) -> None:
+    """Delete the vectors that were not used for longest until at most ``most`` bytes are left."""
+    shards = sorted(_shards(folder), key=lambda shard: shard[2])
+    total = sum(size for _, size, _ in shards)
+    for path, size, _ in shards:
+        if total <= most:
+            break
+        with suppress(OSError):
+            path.unlink()
+        total -= size
+    _drop_stale(folder)
+
+
+def private(folder: Path) -> None:
+    """Make the folder so that only its owner can look inside."""
+    if not folder.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):
+            folder.chmod(0o700)
+
+
+def _check(key: bytes, vector: Floats) -> int:
+    return zlib.crc32(np.ascontiguousarray(vector).tobytes(), zlib.crc32(key))
+
+
+def _shards(folder: Path) -> list[tuple[Path, int, float]]:
+    """Path, size and time of last use of every shard."""
+    out = []
+    for path in folder.rglob("*.safetensors"):
+        with suppress(OSError):  # another process may delete it meanwhile
+            stat = path.stat()
+            out.append((path, stat.st_size, stat.st_mtime))
+    return out
+
+
+def _drop_stale(folder: Path) -> None:
+    """Delete what a killed process left half written a day ago."""
+    for path in folder.rglob(".*.tmp"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > 86_400:
+                path.unlink()
+
+
+def _drop_empty(folder: Path) -> None:
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if path.is_dir():
+            with suppress(OSError):
+                path.rmdir()

@@ -1,0 +1,161 @@
+"""Static encoders: a vector per token looked up in a table, and their mean. No network at all.
+
+The folder is as model2vec writes it: ``config.json``, ``tokenizer.json`` and ``model.safetensors``
+with ``embeddings``, and perhaps ``weights`` of the tokens and a ``mapping`` from tokens to rows.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from coterie._errors import DataError, UsageError
+from coterie._files import read_json
+from coterie._types import Features, Ints
+from coterie.encoders.base import Encoder
+from coterie.encoders.items import RaggedTokens, distinct
+
+PREFIX = "static:"
+FILES = ("config.json", "tokenizer.json", "model.safetensors")
+NOTHING = -1  # stands for a text of which no token is known
+CHARACTERS = 100  # per token; what lies behind cannot be among the first max_length tokens
+
+
+class StaticEncoder(Encoder):
+    """The mean of the vectors of a text's tokens.
+
+    Parameters
+    ----------
+    folder : Path
+        Of a model2vec model.
+    max_length : int, default=128
+        Tokens read of each text.
+    normalize : bool, optional
+        Vectors of unit length. Default: as the folder says.
+    pointer : dict, optional
+        Where the model came from, with a digest of its table.
+    """
+
+    kind: ClassVar[str] = "static"
+    tokens_per_batch: ClassVar[int | None] = 65_536  # nothing but sums
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        max_length: int = 128,
+        normalize: bool | None = None,
+        pointer: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        self.folder, self.max_length, self._pointer = folder, max_length, pointer
+        config = read_json(folder / "config.json")
+        said = bool(config.get("normalize", False))
+        self.normalize = said if normalize is None else normalize
+        table, weights, mapping = _read_table(folder)
+        self.register_buffer("table", torch.from_numpy(table))
+        self.token_weights, self.mapping = weights, mapping
+        self.dim = table.shape[1]
+        self.tokenizer, self.unknown = _read_tokenizer(folder)
+
+    def prepare(self, texts: Sequence[str]) -> tuple[RaggedTokens, Ints]:
+        first, rows = distinct(texts)
+        clipped = [texts[i][: CHARACTERS * self.max_length] for i in first]
+        found = self.tokenizer.encode_batch(clipped, add_special_tokens=False)
+        tokens = [self._known(one.ids) or [NOTHING] for one in found]
+        kept, items = distinct(map(tuple, tokens))
+        return RaggedTokens.build([tokens[i] for i in kept], NOTHING), items[rows]
+
+    def _known(self, ids: list[int]) -> list[int]:
+        return [i for i in ids if i != self.unknown][: self.max_length]
+
+    def forward(self, features: Features) -> Tensor:
+        ids = features["input_ids"]
+        here = (features["attention_mask"] > 0) & (ids != NOTHING)
+        counts = here.sum(dim=1)
+        tokens = ids[here]  # of all texts, end to end
+        starts = counts.cumsum(dim=0) - counts
+        table: Tensor = self.table  # type: ignore[assignment]
+        rows = tokens if self.mapping is None else self._on(self.mapping, tokens)[tokens]
+        weights = self.token_weights
+        scale = None if weights is None else self._on(weights, tokens)[tokens]
+        total = F.embedding_bag(rows, table, starts, mode="sum", per_sample_weights=scale)
+        mean = total / counts[:, None].clamp(min=1)  # by number, not by weight
+        return F.normalize(mean, dim=1) if self.normalize else mean
+
+    @staticmethod
+    def _on(array: Any, like: Tensor) -> Tensor:
+        return torch.from_numpy(array).to(like.device)
+
+    def make_trainable(self) -> None:
+        raise UsageError(
+            "encoder: a static encoder is a table and cannot be trained; take a method that trains "
+            "nothing (auto, kmeans, ward) or a sentence encoder such as all-MiniLM-L6-v2."
+        )
+
+    def pointer(self) -> dict[str, Any] | None:
+        return self._pointer
+
+    def save(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in FILES:
+            shutil.copyfile(self.folder / name, folder / name)
+
+
+def is_static(folder: Path) -> bool:
+    """Whether a folder holds a model2vec model."""
+    if not all((folder / name).is_file() for name in FILES):
+        return False
+    config = read_json(folder / "config.json")
+    return isinstance(config, dict) and config.get("model_type") == "model2vec"
+
+
+def check_static(name: str, folder: Path) -> None:
+    """Refuse a folder that lacks what a static encoder needs."""
+    missing = [file for file in FILES if not (folder / file).is_file()]
+    if missing:
+        raise UsageError(
+            f"encoder={name!r}: the folder lacks {', '.join(missing)}; give the folder of a "
+            "model2vec model."
+        )
+
+
+def _read_table(folder: Path) -> tuple[Any, Any, Any]:
+    """Vectors as float32, weights of tokens and rows of tokens, both of which may be None."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    path = folder / "model.safetensors"
+    try:
+        arrays = load_file(path)
+    except SafetensorError as error:
+        raise DataError(f"{path} cannot be read as safetensors: {error}.") from error
+    if "embeddings" not in arrays or arrays["embeddings"].ndim != 2:
+        raise DataError(f"{path} holds no table called 'embeddings'; is it a model2vec model?")
+    weights, mapping = arrays.get("weights"), arrays.get("mapping")
+    if weights is not None:
+        weights = weights.astype(np.float32)
+    if mapping is not None:
+        mapping = mapping.astype(np.int64)
+    return arrays["embeddings"].astype(np.float32), weights, mapping
+
+
+def _read_tokenizer(folder: Path) -> tuple[Any, int | None]:
+    """The tokenizer without padding and cutting, and the number of its unknown token."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    model = read_json(folder / "tokenizer.json").get("model", {})
+    unknown = model.get("unk_token")
+    if unknown is None and isinstance(model.get("unk_id"), int):
+        return tokenizer, int(model["unk_id"])
+    return tokenizer, None if unknown is None else tokenizer.token_to_id(unknown)

@@ -1,0 +1,188 @@
+"""Vectors on disk: found again, kept apart, bounded, whole, and never of a trained encoder."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from coterie import SCCL, TwoStep
+from coterie._errors import UsageError
+from coterie.encoders import SentenceEncoder, cache, load_encoder, no_cache
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("COTERIE_CACHE", str(tmp_path))
+    return tmp_path / "vectors"
+
+
+@pytest.fixture
+def worked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many items each call really worked on."""
+    seen: list[int] = []
+    real = SentenceEncoder._work
+
+    def count(self, items, index, progress):
+        seen.append(len(index))
+        return real(self, items, index, progress)
+
+    monkeypatch.setattr(SentenceEncoder, "_work", count)
+    return seen
+
+
+def encode(encoder: SentenceEncoder, texts: list[str]) -> np.ndarray:
+    items, rows = encoder.prepare(texts)
+    return encoder.encode(items)[rows]
+
+
+def test_the_second_time_nothing_is_worked(folder, worked, tiny_encoder, topics) -> None:
+    texts = topics[0]
+    first = encode(load_encoder(tiny_encoder), texts)
+    again = encode(load_encoder(tiny_encoder), texts[::-1])
+    assert worked == [len(set(texts))]
+    np.testing.assert_array_equal(again[::-1], first)
+    with no_cache():
+        np.testing.assert_allclose(encode(load_encoder(tiny_encoder), texts), first, atol=1e-6)
+    assert len(worked) == 2
+
+
+def test_only_new_texts_are_worked(folder, worked, tiny_encoder, topics) -> None:
+    texts = topics[0]
+    encode(load_encoder(tiny_encoder), texts[:70])
+    mixed = encode(load_encoder(tiny_encoder), texts)
+    assert worked == [70, 20]
+    with no_cache():
+        np.testing.assert_allclose(mixed, encode(load_encoder(tiny_encoder), texts), atol=1e-6)
+
+
+def test_repeated_positions_are_filled(folder, tiny_encoder, topics) -> None:
+    encoder = load_encoder(tiny_encoder)
+    items, _ = encoder.prepare(topics[0])
+    index = np.concatenate([np.arange(80), np.arange(80)[::-1]])
+    out = encoder.encode(items, index)
+    np.testing.assert_array_equal(out[:80], out[80:][::-1])
+
+
+@pytest.mark.parametrize("other", [{"normalize": True}, {"pooling": "cls"}, {"max_length": 4}])
+def test_other_settings_are_kept_apart(folder, tiny_encoder, topics, other) -> None:
+    encode(load_encoder(tiny_encoder), topics[0])
+    kept = encode(load_encoder(tiny_encoder, **other), topics[0])
+    with no_cache():
+        fresh = encode(load_encoder(tiny_encoder, **other), topics[0])
+    np.testing.assert_allclose(kept, fresh, atol=1e-6)
+
+
+def test_weights_changed_by_hand_are_noticed(folder, tiny_encoder, topics) -> None:
+    encoder = load_encoder(tiny_encoder)
+    before = encode(encoder, topics[0])
+    with torch.no_grad():
+        next(encoder.parameters()).mul_(-1)
+    assert not np.allclose(encode(encoder, topics[0]), before, atol=1e-3)
+
+
+def test_a_trained_encoder_is_never_kept(folder, tiny_encoder, topics) -> None:
+    encoder = load_encoder(tiny_encoder)
+    encoder.make_trainable()
+    assert encoder.space() is None
+    encode(encoder, topics[0])
+    assert not folder.exists()
+    model = SCCL(3, encoder=tiny_encoder, steps=2, batch_size=16, random_state=0, guard=False)
+    model.fit(topics[0])
+    assert len(list(folder.rglob("*.safetensors"))) == 1  # of the start, before training
+    with no_cache():
+        fresh = model.transform(topics[0])
+    np.testing.assert_allclose(model.transform(topics[0]), fresh, atol=1e-6)
+
+
+def test_few_texts_leave_no_file(folder, tiny_encoder, topics) -> None:
+    encode(load_encoder(tiny_encoder), topics[0][: cache.FEW - 1])
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("harm", ["cut", "flip", "empty", "foreign"])
+def test_a_harmed_file_is_thrown_away_and_made_anew(
+    folder, worked, tiny_encoder, topics, harm
+) -> None:
+    first = encode(load_encoder(tiny_encoder), topics[0])
+    (shard,) = folder.rglob("*.safetensors")
+    whole = bytearray(shard.read_bytes())
+    at = whole.index(first[0].tobytes())
+    whole[at + 1] ^= 255
+    new = {"cut": bytes(whole[: len(whole) // 2]), "flip": bytes(whole), "empty": b""}
+    shard.write_bytes(new.get(harm, b"\x80\x04K\x01."))
+    np.testing.assert_array_equal(encode(load_encoder(tiny_encoder), topics[0]), first)
+    assert worked == [90, 90]
+    (fresh,) = folder.rglob("*.safetensors")
+    assert fresh != shard
+
+
+def test_the_longest_unused_goes_first(folder, worked, tiny_encoder, topics, monkeypatch) -> None:
+    texts = [*topics[0], *(f"{t} apple" for t in topics[0]), *(f"{t} car" for t in topics[0])]
+    encoder = load_encoder(tiny_encoder)
+    encode(encoder, texts[:90])
+    (first,) = folder.rglob("*.safetensors")
+    encode(encoder, texts[90:180])
+    (second,) = set(folder.rglob("*.safetensors")) - {first}
+    os.utime(first, (1, 1))
+    os.utime(second, (2, 2))
+    encode(encoder, texts[:90])  # used: now the second is the older one
+    monkeypatch.setenv("COTERIE_CACHE_LIMIT", str(int(2.5 * first.stat().st_size)))
+    encode(encoder, texts[180:])
+    left = set(folder.rglob("*.safetensors"))
+    assert first in left and second not in left and len(left) == 2
+    assert cache.usage(folder).bytes <= cache.limit()
+
+
+def test_a_folder_that_cannot_be_written_costs_no_run(tmp_path, monkeypatch, tiny_encoder, topics):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("COTERIE_CACHE", str(tmp_path / "file"))
+    assert encode(load_encoder(tiny_encoder), topics[0]).shape == (90, 32)
+
+
+def test_two_processes_at_once(folder, worked, tiny_encoder, topics, tmp_path) -> None:
+    code = (
+        "import sys; from coterie.encoders import load_encoder; e = load_encoder(sys.argv[1]);"
+        "i, _ = e.prepare(sys.stdin.read().split(';')); e.encode(i)"
+    )
+    command = [sys.executable, "-c", code, str(tiny_encoder)]
+    both = [subprocess.Popen(command, stdin=subprocess.PIPE, text=True) for _ in range(2)]
+    for process in both:
+        process.communicate(";".join(topics[0]))
+        assert process.returncode == 0
+    with no_cache():
+        fresh = encode(load_encoder(tiny_encoder), topics[0])
+    np.testing.assert_allclose(encode(load_encoder(tiny_encoder), topics[0]), fresh, atol=1e-6)
+    assert worked == [90]
+    assert not list(folder.rglob("*.tmp"))
+
+
+def test_cold_warm_and_off_give_the_same_clusters(folder, tiny_encoder, topics) -> None:
+    def labels() -> list[int]:
+        return TwoStep(3, encoder=tiny_encoder, random_state=0).fit(topics[0]).labels_.tolist()
+
+    cold, warm = labels(), labels()
+    with no_cache():
+        assert cold == warm == labels()
+
+
+def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("COTERIE_CACHE", "off")
+    assert cache.cache_folder() is None
+    monkeypatch.delenv("COTERIE_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache.cache_folder() == tmp_path / "coterie" / "vectors"
+    monkeypatch.setenv("COTERIE_CACHE_LIMIT", "many")
+    with pytest.raises(UsageError, match="COTERIE_CACHE_LIMIT"):
+        cache.limit()
+
+
+def test_clearing_leaves_other_files_alone(folder, tiny_encoder, topics) -> None:
+    encode(load_encoder(tiny_encoder), topics[0])
+    (folder.parent / "mine.safetensors").write_text("")
+    assert cache.clear(folder).files == 1
+    assert cache.usage(folder).files == 0
+    assert (folder.parent / "mine.safetensors").exists()

@@ -1,0 +1,134 @@
+"""Static encoders: the mean of looked-up vectors, against a loop; saved, found again, refused."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+
+from coterie import SCCL, TwoStep, load
+from coterie._errors import DataError, UsageError
+from coterie.encoders import StaticEncoder, load_encoder, load_saved
+from coterie.encoders.load import saved_settings
+
+WORDS = ["[UNK]", "red", "blue", "car", "bus", "song", "tune"]
+
+
+def make(folder: Path, normalize: bool = False, **arrays: np.ndarray) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer = Tokenizer(WordLevel({w: i for i, w in enumerate(WORDS)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    tokenizer.enable_truncation(2)  # as left by whoever saved it: must not count here
+    tokenizer.save(str(folder / "tokenizer.json"))
+    table = np.random.default_rng(0).normal(size=(len(WORDS), 4)).astype(np.float32)
+    save_file({"embeddings": table, **arrays}, folder / "model.safetensors")
+    config = {"model_type": "model2vec", "normalize": normalize}
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def vectors(encoder: StaticEncoder, texts: list[str]) -> np.ndarray:
+    items, rows = encoder.prepare(texts)
+    return encoder.encode(items)[rows]
+
+
+def loop(text: str, table, weights=None, mapping=None) -> np.ndarray:
+    """Mean over known words of weight times row, slow and obvious."""
+    total, n = np.zeros(table.shape[1]), 0
+    for word in text.split():
+        if word in WORDS[1:]:
+            i = WORDS.index(word)
+            total += (1 if weights is None else weights[i]) * table[
+                i if mapping is None else mapping[i]
+            ]
+            n += 1
+    return total / max(n, 1)
+
+
+TEXTS = ["red car", "blue bus song tune", "car", "red what car", "nothing known", "red red blue"]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("mapped", [False, True])
+def test_equals_the_loop(tmp_path: Path, weighted: bool, mapped: bool) -> None:
+    n = len(WORDS)
+    weights = np.linspace(0.1, 2, n) if weighted else None
+    mapping = np.array([0, 2, 2, 1, 6, 5, 3]) if mapped else None
+    arrays = {"weights": weights} if weighted else {}
+    arrays |= {"mapping": mapping} if mapped else {}
+    encoder = load_encoder(make(tmp_path / "m", **arrays))
+    expected = [loop(t, encoder.table.numpy(), weights, mapping) for t in TEXTS]
+    np.testing.assert_allclose(vectors(encoder, TEXTS), expected, atol=1e-6)
+
+
+def test_hand_value_length_and_cut(tmp_path: Path) -> None:
+    table = np.zeros((len(WORDS), 2), dtype=np.float32)
+    table[1], table[2] = (3, 0), (0, 4)
+    folder = make(tmp_path / "m", embeddings=table)
+    assert vectors(load_encoder(folder), ["red blue"]).tolist() == [[1.5, 2.0]]
+    unit = vectors(load_encoder(folder, normalize=True), ["red blue", "unknown"])
+    np.testing.assert_allclose(unit, [[0.6, 0.8], [0, 0]], atol=1e-6)
+    short = load_encoder(folder, max_length=3)
+    np.testing.assert_allclose(vectors(short, ["red red red blue blue"]), [[3, 0]])
+
+
+def test_the_folder_says_whether_vectors_have_unit_length(tmp_path: Path) -> None:
+    norms = np.linalg.norm(vectors(load_encoder(make(tmp_path / "m", True)), TEXTS[:3]), axis=1)
+    np.testing.assert_allclose(norms, 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("include", [False, True])
+def test_a_saved_model_predicts_the_same(tmp_path: Path, include: bool) -> None:
+    folder = make(tmp_path / "m", True)
+    texts = [a + " " + b for a in ("red", "blue") for b in ("car", "bus", "song", "tune")]
+    model = TwoStep(2, encoder=f"static:{folder}", random_state=0).fit(texts)
+    model.save(tmp_path / "saved", include_encoder=include)
+    assert (tmp_path / "saved" / "encoder").exists() == include
+    if include:
+        (folder / "model.safetensors").unlink()  # it is not needed any more
+    np.testing.assert_array_equal(load(tmp_path / "saved").predict(texts), model.labels_)
+
+
+def test_other_vectors_under_the_same_name_are_refused(tmp_path: Path) -> None:
+    folder = make(tmp_path / "m")
+    settings = saved_settings(load_encoder(folder), "auto")
+    make(tmp_path / "m", embeddings=np.ones((len(WORDS), 4), dtype=np.float32))
+    with pytest.raises(DataError, match="other weights"):
+        load_saved(tmp_path, settings)
+
+
+def test_training_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    texts = [f"{a} {b}" for a in WORDS[1:] for b in WORDS[1:]]
+    with pytest.raises(UsageError, match="cannot be trained; take a method that trains nothing"):
+        SCCL(2, encoder=make(tmp_path / "m"), steps=1, random_state=0).fit(texts)
+
+
+def test_folders_that_are_none_are_refused(tmp_path: Path) -> None:
+    folder = make(tmp_path / "m")
+    save_file({"other": np.ones((2, 2), dtype=np.float32)}, folder / "model.safetensors")
+    with pytest.raises(DataError, match="no table called 'embeddings'"):
+        load_encoder(folder)
+    (folder / "model.safetensors").write_bytes(b"\x05")
+    with pytest.raises(DataError, match="cannot be read as safetensors"):
+        load_encoder(folder)
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(UsageError, match=r"lacks tokenizer\.json"):
+        load_encoder(f"static:{folder}")
+    with pytest.raises(UsageError, match="pooling='cls'"):
+        load_encoder(make(tmp_path / "n"), pooling="cls")
+
+
+def test_a_real_one_knows_meaning() -> None:
+    folder = os.environ.get("COTERIE_STATIC")
+    if not folder:
+        pytest.skip("no static encoder is here: set COTERIE_STATIC to its folder")
+    found = vectors(
+        load_encoder(f"static:{folder}"),
+        ["where is my parcel", "the package was delivered late", "how do I bake bread"],
+    )
+    assert found[0] @ found[1] > found[0] @ found[2] + 0.1
