@@ -22,7 +22,11 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 ELSEWHERE = re.compile(r"^\s*(?:[a-z]+:)?//", re.IGNORECASE)
 LARGEST_PICTURE = 200_000  # bytes
-OTHER_PROGRAMS = {"--constraint", "--slow"}  # options of pip and pytest that pages name
+OTHER_PROGRAMS = {
+    "--nproc-per-node",
+    "--constraint",
+    "--slow",
+}  # options of pip and pytest that pages name
 
 
 class Page(HTMLParser):

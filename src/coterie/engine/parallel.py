@@ -27,10 +27,10 @@ from torch import Tensor, nn
 
 from coterie import _ranks
 from coterie._errors import DataError, UsageError
-from coterie._progress import Progress, Silent
+from coterie._progress import Progress
 from coterie._random import derive_seed
 from coterie._types import Features, Floats, Ints
-from coterie.encoders.base import TOKENS_PER_BATCH, Encoder, batches_by_length
+from coterie.encoders.base import Encoder
 from coterie.encoders.items import Items
 
 NOT_YET = ("graphs", "packing")  # shortcuts that know of one process only
@@ -173,25 +173,17 @@ class _Gather(torch.autograd.Function):
 def encode_all(
     encoder: Encoder, items: Items, index: Ints, *, progress: Progress | None = None
 ) -> Floats:
-    """Vectors as :meth:`Encoder.encode` gives them, each process doing its share of the batches.
+    """Vectors as :meth:`Encoder.encode` gives them, each process doing its share of the texts.
 
-    Whole batches are dealt out, so that the numbers are those of one process to the last bit.
+    Texts are dealt out by length, so that all have as much to do. On a CPU, where batches hold
+    texts of one length, the numbers are those of one process to the last bit.
     """
     if size() == 1 or encoder.kind != "sentence":  # counted words take no time
         return encoder.encode(items, index, progress=progress)
-    progress = progress or Silent()
-    device = next(encoder.parameters()).device
-    budget = TOKENS_PER_BATCH.get(device.type, TOKENS_PER_BATCH["cpu"])
-    parts = batches_by_length(items.lengths[index], budget)[rank() :: size()]
+    mine = np.argsort(items.lengths[index], kind="stable")[rank() :: size()]
     out = torch.zeros(len(index), encoder.dim)
-    done = 0
-    progress.start("encode", sum(map(len, parts)))
-    try:
-        for part in parts:
-            out[torch.from_numpy(part)] = torch.from_numpy(encoder.encode(items, index[part]))
-            done += len(part)
-            progress.advance(done)
-    finally:
-        progress.stop()
+    out[torch.from_numpy(mine)] = torch.from_numpy(
+        encoder.encode(items, index[mine], progress=progress)
+    )
     dist.all_reduce(out)  # each row is zero but in one process
     return np.asarray(out.numpy(), dtype=np.float32)
