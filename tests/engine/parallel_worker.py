@@ -13,6 +13,7 @@ import coterie
 from coterie._errors import DataError
 from coterie.base import fitting
 from coterie.encoders import load_encoder
+from coterie.encoders.base import TOKENS_PER_BATCH
 from coterie.engine import Checkpoint, Run, parallel
 
 
@@ -40,12 +41,12 @@ def encode(told: dict[str, Any]) -> dict[str, Any]:
     items, _ = encoder.prepare(told["texts"])
     mine: list[int] = []
     encoder.register_forward_hook(lambda module, inputs, out: mine.append(len(out)))
-    before = parallel.TOKENS_PER_BATCH["cpu"]
-    parallel.TOKENS_PER_BATCH["cpu"] = 40
+    before = TOKENS_PER_BATCH["cpu"]
+    TOKENS_PER_BATCH["cpu"] = 40
     try:
         vectors = parallel.encode_all(encoder, items, np.arange(len(items)))
     finally:
-        parallel.TOKENS_PER_BATCH["cpu"] = before
+        TOKENS_PER_BATCH["cpu"] = before
     return {"vectors": vectors.tolist(), "share": sum(mine)}
 
 
