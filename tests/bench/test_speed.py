@@ -42,8 +42,8 @@ def test_the_table_shows_steps_and_the_whole() -> None:
 def test_the_command_measures_a_run(tmp_path, monkeypatch) -> None:
     from coterie.bench import Entry, Suite
 
-    small = Suite("speed", "", (Entry("SCCL", "sccl", {"steps": 60, "batch_size": 16, "encoder": "tfidf"}),),
-                  ("sample",), 1)  # fmt: skip
+    entry = Entry("SCCL", "sccl", {"steps": 60, "batch_size": 16, "encoder": "tfidf"})
+    small = Suite("speed", "", (entry,), ("sample",), 1)
     monkeypatch.setitem(SUITES, "speed", small)
     result = CliRunner().invoke(app, ["bench", "speed", "--out", str(tmp_path), "--device", "cpu"])
     assert result.exit_code == 0, result.output
