@@ -68,8 +68,8 @@ class Auto(TextClusterer):
     The candidates are those that did well in the papers' tables or in our own: the encoder alone,
     means of 20 neighbours taken twice, the encoder beside an LSA of the words at half or full
     length, average linkage on cosine, UMAP to 5 dimensions; and a consensus of all but linkage,
-    if there are three or more. Each clusters all texts and is judged by their words. Looking at
-    words more is no advantage by itself: at full length they win nowhere in our tables. New texts
+    if there are three or more. Each clusters all texts and is judged by their words. That favours
+    ways that look at words more: where themes share their words it may choose wrongly. New texts
     go to the cluster of the nearest training text. Where the texts have too few frequent words to
     judge by, k-means is taken. Nothing is trained. Deviations: none, there is no paper.
 
