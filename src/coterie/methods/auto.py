@@ -1,9 +1,10 @@
-"""The default: several quick clusterings of the same texts, and the one the words speak for.
+"""The default: several quick clusterings of the same texts, the best of them, and a second look.
 
 No single pipeline wins everywhere: k-means suits even clusters, linkage many clusters of all sizes,
-UMAP news stories, and a view of the words helps where the encoder does not know them. Which one
-fits is decided without labels, by word information (``words/information.py``): how much the
-clusters say about the words of their texts. The encoder has no part in that sign.
+and a view of the words helps where the encoder does not know them. Which one fits is decided
+without labels by two witnesses: how much the clusters say about the words of their texts
+(``words/information.py``), times how often a text and its nearest neighbours are in one cluster.
+A linear classifier then learns the clusters, and is asked about the same texts.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ import torch
 from torch import nn
 
 from coterie._progress import make_progress
+from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
 from coterie._validation import check_device, check_fields
 from coterie.base import TextClusterer, kmeans_rule
-from coterie.blocks.assign import NeighborRule, Rule
-from coterie.blocks.consensus import memberships
+from coterie.base.reclassify import sure, teach
+from coterie.blocks.assign import LinearRule, MappedRule, NeighborRule, Rule
+from coterie.blocks.graph import nearest_rows, spread
 from coterie.blocks.linkage import agglomerate
+from coterie.blocks.pca import principal_map
 from coterie.blocks.reduction import reduce_by_umap
-from coterie.blocks.smooth import neighbor_mean
 from coterie.encoders import BagOfWords, Encoder, MixedEncoder
 from coterie.words import word_information, word_presence
 
@@ -33,45 +36,88 @@ log = logging.getLogger(__name__)
 
 Effort = Literal["quick", "standard", "best"]
 WORD_WEIGHT = 0.5  # length of the words beside the meaning
-LARGEST = {"quick": 0, "standard": 25_000, "best": 60_000}  # texts for linkage and UMAP
-SMOOTH = 50_000  # texts for neighbour means, which compare all with all
-SENTENCES = {
-    "k-means": "k-means on the encoder's vectors",
-    "smooth": "k-means on means of neighbours",
-    "words": "k-means on means of neighbours, by words and meaning",
-    "more words": "k-means on means of neighbours, by words as much as by meaning",
-    "average": "average linkage by words and meaning",
-    "umap": "UMAP and k-means by words and meaning",
-    "consensus": "what several k-means clusterings agree on",
-}
-ALONE = ("average",)  # ways whose clusters are too uneven to vote with the others
+MOST = {"quick": 10_000, "standard": 25_000, "best": 60_000}  # different texts that are clustered
+LINKED = 12_000  # of them by linkage, which takes memory by their square
+WITNESSES = 10  # neighbours asked for their cluster
+DIM = 100  # principal directions that k-means sees of spread vectors
+ROUNDS = 10  # of classification
+
+
+@dataclass(frozen=True)
+class Way:
+    """How to cluster: words beside the meaning, and how far to spread along the graph."""
+
+    words: float = 0.0
+    neighbors: int = 0
+    rounds: int = 0
+    kind: str = "k-means"
+
+    @property
+    def name(self) -> str:
+        """Short and unique.
+
+        Examples
+        --------
+        >>> Way(0.5, 10, 5).name, Way().name
+        ('graph 10x5, words 0.5', 'k-means')
+        """
+        if not self.rounds:
+            return self.kind
+        return f"graph {self.neighbors}x{self.rounds}, words {self.words:g}"
+
+    @property
+    def sentence(self) -> str:
+        """What is done, in words."""
+        seen = "words and meaning" if self.words else "meaning"
+        if self.rounds:
+            return (
+                f"k-means after {self.rounds} steps along the graph of the {self.neighbors} "
+                f"nearest texts by {seen}"
+            )
+        if self.kind == "k-means":
+            return "k-means on the encoder's vectors"
+        return {"average": "average linkage", "umap": "UMAP and k-means"}[self.kind] + f" by {seen}"
+
+
+PLAIN = Way()
+GRAPHS = (
+    Way(0.5, 10, 5), Way(0.5, 10, 8), Way(0.5, 15, 4), Way(0.5, 20, 3),
+    Way(0.75, 10, 5), Way(0.75, 10, 8), Way(0.75, 15, 4),
+    Way(0.0, 10, 5), Way(0.0, 10, 8), Way(0.0, 20, 3),
+)  # fmt: skip
+AVERAGE = Way(0.5, kind="average")
+UMAP = Way(0.5, kind="umap")
+WAYS = {way.name: way for way in (PLAIN, *GRAPHS, AVERAGE, UMAP)}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Auto(TextClusterer):
-    """Try several quick clusterings and keep the one that says most about the words.
+    """Try several quick clusterings, keep the best by two witnesses, and take a second look.
 
     Parameters
     ----------
     effort : {"quick", "standard", "best"}, default="standard"
-        "quick" tries k-means on the vectors and on means of neighbours with words; "standard" adds
-        more or fewer words, average linkage and, where umap-learn is installed, UMAP, up to 25,000
-        different texts; "best" does so up to 60,000.
+        "quick" tries k-means on the vectors and after a walk along the graph of neighbours;
+        "standard" adds graphs of other reach with more or fewer words, and average linkage; "best"
+        adds UMAP where umap-learn is installed. At most 10,000, 25,000 or 60,000 different texts
+        are clustered, drawn at random; the others are put where those say.
 
     Attributes
     ----------
     choice_ : dict
-        ``chosen``, and the word ``information`` of each candidate in nats.
+        ``chosen``; of each candidate the ``information`` about words in nats and the ``agreement``
+        of neighbours, whose product decided; ``moved``, the share of texts that the classifier
+        moved, and ``rounds``, how often it was asked.
 
     Notes
     -----
-    The candidates are those that did well in the papers' tables or in our own: the encoder alone,
-    means of 20 neighbours taken twice, the encoder beside an LSA of the words at half or full
-    length, average linkage on cosine, UMAP to 5 dimensions; and a consensus of all but linkage,
-    if there are three or more. Each clusters all texts and is judged by their words. That favours
-    ways that look at words more: where themes share their words it may choose wrongly. New texts
-    go to the cluster of the nearest training text. Where the texts have too few frequent words to
-    judge by, k-means is taken. Nothing is trained. Deviations: none, there is no paper.
+    The candidates: k-means on the encoder's vectors; k-means after a few steps along the symmetric
+    graph of 10 to 20 nearest texts, by the encoder alone and beside an LSA of the words at half or
+    three quarters of its length; average linkage on cosine. The best is taught to a linear
+    classifier, which is asked about the same texts for as long as its answers say more about the
+    words and leave no cluster empty. New texts go where the classifier says, or if it was not
+    heard, to the cluster of the nearest text. Where the texts have too few frequent words to judge
+    by, k-means is taken. Nothing in the encoder is trained. Deviations: none, there is no paper.
 
     Examples
     --------
@@ -87,7 +133,7 @@ class Auto(TextClusterer):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        check_fields(self, choices={"effort": list(LARGEST)})
+        check_fields(self, choices={"effort": list(MOST)})
 
     def make_encoder(self, seed: int) -> Encoder:
         encoder = super().make_encoder(seed)
@@ -100,90 +146,148 @@ class Auto(TextClusterer):
         self._presence = None if texts is None else word_presence(texts)
 
     def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
-        found = self._all(*self._views(vectors), (weights, seed))
-        rated = self._rate(found, seed)
-        for name in sorted(found, key=lambda name: -rated.get(name, 0.0)):
-            if len(np.unique(found[name])) == self.n_clusters:
-                self.choice_: dict[str, Any] = {"chosen": name, "information": rated}
-                return NeighborRule(vectors, found[name])
-        self.choice_ = {"chosen": "k-means", "information": rated}
-        return kmeans_rule(self, vectors, weights, seed)  # only their words tell the texts apart
+        self.choice_: dict[str, Any] = {"chosen": PLAIN.name, "information": {}, "agreement": {}}
+        if self._presence is None or self.n_clusters == 1:
+            return self._plain(vectors, weights, seed)
+        rows = np.arange(len(vectors))
+        if len(vectors) > max(MOST[self.effort], self.n_clusters):
+            most = max(MOST[self.effort], self.n_clusters)
+            rows = np.sort(numpy_generator(seed, "auto").choice(rows, most, replace=False))
+        part = vectors[rows]
+        self._looked = self._presence[rows]
+        found = self._all(part, weights[rows], seed)
+        if not found:  # only their words tell the texts apart
+            return kmeans_rule(self, vectors, weights, seed)
+        information, agreement = self.choice_["information"], self.choice_["agreement"]
+        chosen = max(found, key=lambda name: information[name] * agreement[name])
+        self.choice_["chosen"] = chosen
+        rule, labels = self._second_look(part, found[chosen], weights[rows], seed)
+        return NeighborRule(part, labels) if rule is None else sure(rule, part, labels, seed)
 
     def after_fit(self, net: nn.Module | None, order: Ints) -> None:
-        del self._encoder, self._presence
+        for name in ("_encoder", "_presence", "_looked"):
+            self.__dict__.pop(name, None)
 
     def remarks(self) -> list[str]:
-        chosen, rated = self.choice_["chosen"], self.choice_["information"]
-        if len(rated) <= 1:
-            return [f"Clustered by {SENTENCES[chosen]}: too few words to compare ways."]
-        return [
-            f"Of {len(rated)} ways to cluster these texts, {SENTENCES[chosen]} says most about "
-            f"their words ({rated[chosen]:.3f} nats; the least {min(rated.values()):.3f})."
+        chosen, told = self.choice_["chosen"], self.choice_["information"]
+        if len(told) <= 1:
+            return [f"Clustered by {WAYS[chosen].sentence}: too few words to compare ways."]
+        remarks = [
+            f"Of {len(told)} ways to cluster these texts, {WAYS[chosen].sentence} was taken: its "
+            f"clusters say most about the words ({told[chosen]:.3f} nats) for how often neighbours "
+            f"are together ({100 * self.choice_['agreement'][chosen]:.0f} %)."
         ]
+        if self.choice_.get("rounds"):
+            remarks.append(
+                f"A classifier that learned the clusters then moved "
+                f"{100 * self.choice_['moved']:.0f} % of the texts."
+            )
+        return remarks
 
-    def _all(self, meaning: Floats, words: Floats, more: tuple[Floats, int]) -> dict[str, Ints]:
-        """Labels of all texts by each way that is worth trying."""
-        names = self._ways(len(meaning)) if self._presence is not None else ["k-means"]
+    def _plain(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
+        """K-means on the encoder's part of the vectors."""
+        meaning = self._beside(vectors, 0.0)
+        rule = kmeans_rule(self, meaning, weights, seed)
+        if meaning.shape == vectors.shape:
+            return rule
+        first = np.eye(meaning.shape[1], vectors.shape[1], dtype=np.float32)
+        return MappedRule(rule, first, np.zeros(len(first), dtype=np.float32))
+
+    def _all(self, x: Floats, weights: Floats, seed: int) -> dict[str, Ints]:
+        """Labels by each way that gave as many clusters as asked for, and how each is judged."""
+        ways = self._ways(self._views(x)[1].shape[1] > 0)
+        witnesses = nearest_rows(self._on_device(x), WITNESSES + 1)[:, 1:]
         progress = make_progress(self.verbose)
         found: dict[str, Ints] = {}
-        progress.start("ways to cluster", len(names))
+        graphs: dict[float, Ints] = {}
+        progress.start("ways to cluster", len(ways))
         try:
-            for name in names:
-                if name == "consensus":
-                    x = memberships([found[voter] for voter in found if voter not in ALONE])
-                    rule = kmeans_rule(self, x, *more)
-                    found[name] = np.asarray(rule.logits(x).argmax(axis=1), dtype=np.int64)
-                else:
-                    found[name] = self._cluster(name, meaning, words, more)
-                progress.advance(len(found))
+            for done, way in enumerate(ways, 1):
+                labels = self._cluster(way, x, weights, seed, graphs)
+                if len(np.unique(labels)) == self.n_clusters:
+                    found[way.name] = labels
+                    told = word_information(self._looked, labels, seed)
+                    together = float((labels[witnesses] == labels[:, None]).mean())
+                    self.choice_["information"][way.name] = round(told, 5)
+                    self.choice_["agreement"][way.name] = round(together, 5)
+                    log.info("%s: %.4f nats, neighbours %.4f", way.sentence, told, together)
+                progress.advance(done)
         finally:
             progress.stop()
         return found
 
-    def _rate(self, found: dict[str, Ints], seed: int) -> dict[str, float]:
-        """Word information of each clustering, in nats; of none if there are too few words."""
-        if self._presence is None:
-            return {}
-        rated = {k: round(word_information(self._presence, v, seed), 5) for k, v in found.items()}
-        for name, value in rated.items():
-            log.info("%s: word information %.4f", SENTENCES[name], value)
-        return rated
+    def _ways(self, words: bool) -> list[Way]:
+        """What is worth trying, with or without a view of the words."""
+        if self.effort == "quick":
+            ways = [PLAIN, GRAPHS[0]]
+        else:
+            umap = self.effort == "best" and importlib.util.find_spec("umap") is not None
+            ways = [PLAIN, *GRAPHS, AVERAGE] + [UMAP] * umap
+        if words:
+            return ways
+        graphs = GRAPHS[-3:-2] if self.effort == "quick" else GRAPHS[-3:]
+        return [PLAIN, *graphs, *(way for way in ways if way.kind != "k-means")]
 
-    def _ways(self, n: int) -> list[str]:
-        """Names of what is worth trying on so many texts."""
-        quick, large = self.effort == "quick", n > LARGEST[self.effort]
-        out = ["k-means"]
-        if n <= SMOOTH:
-            out += ["words"] if quick else ["smooth", "words", "more words"]
-        if not large:
-            out += ["average"] + ["umap"] * (importlib.util.find_spec("umap") is not None)
-        return out + ["consensus"] * (len(set(out) - set(ALONE)) > 2)
+    def _cluster(
+        self, way: Way, x: Floats, weights: Floats, seed: int, graphs: dict[float, Ints]
+    ) -> Ints:
+        """Labels by that way; graphs of neighbours are kept for the next."""
+        seen = self._beside(x, way.words)
+        if way.kind == "average":
+            return self._linked(seen, weights, seed)
+        if way.kind == "umap":
+            seen = reduce_by_umap(seen, seed=seed)
+        elif way.rounds:
+            if way.words not in graphs:
+                reach = max(other.neighbors for other in GRAPHS)
+                graphs[way.words] = nearest_rows(self._on_device(seen), reach)
+            seen = spread(seen, graphs[way.words][:, : way.neighbors], way.rounds)
+            if seen.shape[1] > DIM:
+                weight, bias = principal_map(seen, weights, DIM)
+                seen = seen @ weight.T + bias
+        rule = kmeans_rule(self, np.ascontiguousarray(seen), weights, seed)
+        return np.asarray(rule.logits(seen).argmax(axis=1), dtype=np.int64)
 
-    def _cluster(self, name: str, meaning: Floats, words: Floats, more: tuple[Floats, int]) -> Ints:
-        """Labels by the way of that name."""
-        weights, seed = more
-        if name == "average":
-            return agglomerate(_beside(meaning, 0.5, words), self.n_clusters, "average", weights)
-        x = meaning
-        if name == "umap":
-            x = reduce_by_umap(_beside(meaning, 0.5, words), seed=seed)
-        elif name != "k-means":
-            weight = {"smooth": 0.0, "words": 0.5, "more words": 1.0}[name]
-            x = self._smooth(_beside(meaning, weight, words))
-        rule = kmeans_rule(self, np.ascontiguousarray(x), weights, seed)
-        return np.asarray(rule.logits(x).argmax(axis=1), dtype=np.int64)
+    def _linked(self, x: Floats, weights: Floats, seed: int) -> Ints:
+        """Average linkage of at most 12,000 texts; the others join the nearest of them."""
+        most = max(LINKED, self.n_clusters)
+        if len(x) <= most:
+            return agglomerate(x, self.n_clusters, "average", weights)
+        rows = np.sort(numpy_generator(seed, "linked").choice(len(x), most, replace=False))
+        labels = agglomerate(x[rows], self.n_clusters, "average", weights[rows])
+        nearest = NeighborRule(x[rows], labels)
+        return np.asarray(nearest.logits(x).argmax(axis=1), dtype=np.int64)
+
+    def _second_look(
+        self, x: Floats, labels: Ints, weights: Floats, seed: int
+    ) -> tuple[LinearRule | None, Ints]:
+        """Labels as a classifier sees them, for as long as they say more about the words."""
+        first, told = labels, word_information(self._looked, labels, seed)
+        rule: LinearRule | None = None
+        rounds = 0
+        for _ in range(ROUNDS):
+            taught = teach(x, labels, self.n_clusters, weights)
+            seen = np.asarray(taught.logits(x).argmax(axis=1), dtype=np.int64)
+            more = word_information(self._looked, seen, seed)
+            if more <= told or len(np.unique(seen)) < self.n_clusters:
+                break
+            rule, labels, told, rounds = taught, seen, more, rounds + 1
+        self.choice_ |= {"rounds": rounds, "moved": round(float((labels != first).mean()), 4)}
+        return rule, labels
 
     def _views(self, vectors: Floats) -> tuple[Floats, Floats]:
-        """The encoder's part and that of the words, each of unit length."""
+        """The encoder's part and that of the words, which is of length one half."""
         if not isinstance(self._encoder, MixedEncoder):
             return vectors, np.empty((len(vectors), 0), dtype=np.float32)
         width = self._encoder.meaning.dim
-        return np.ascontiguousarray(vectors[:, :width]), vectors[:, width:] / WORD_WEIGHT
+        return vectors[:, :width], vectors[:, width:]
 
-    def _smooth(self, vectors: Floats) -> Floats:
-        x = torch.from_numpy(np.ascontiguousarray(vectors)).to(check_device(self.device))
-        return neighbor_mean(x).cpu().numpy()
+    def _beside(self, vectors: Floats, weight: float) -> Floats:
+        """The encoder's vectors with the words beside them at that length."""
+        meaning, words = self._views(vectors)
+        if not weight or not words.shape[1]:
+            return np.ascontiguousarray(meaning)
+        return np.hstack([meaning, (weight / WORD_WEIGHT) * words]).astype(np.float32)
 
-
-def _beside(meaning: Floats, weight: float, words: Floats) -> Floats:
-    return np.hstack([meaning, weight * words]).astype(np.float32) if weight else meaning
+    def _on_device(self, x: Floats) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(x)).to(check_device(self.device))
