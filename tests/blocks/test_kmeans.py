@@ -90,7 +90,7 @@ def test_spherical_objective_is_not_worse_than_plain_kmeans_on_unit_vectors() ->
     unit = plain.centers / np.linalg.norm(plain.centers, axis=1, keepdims=True)
     cosine = (x @ unit.T).max(axis=1).sum()
     spherical = KMeans(n_clusters=6, seed=0, spherical=True)(x)
-    assert (x @ spherical.centers.T).max(axis=1).sum() >= 0.995 * cosine
+    assert (x @ spherical.centers.T).max(axis=1).sum() >= 0.99 * cosine
 
 
 def test_nearest_works_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ from coterie.base import TextClusterer, kmeans_rule
 from coterie.base.reclassify import sure, teach
 from coterie.blocks.assign import LinearRule, MappedRule, NeighborRule, Rule
 from coterie.blocks.graph import nearest_rows, spread
+from coterie.blocks.kmeans import KMeans
 from coterie.blocks.linkage import agglomerate
 from coterie.blocks.pca import principal_map
 from coterie.blocks.reduction import reduce_by_umap
@@ -41,6 +42,7 @@ LINKED = 12_000  # of them by linkage, which takes memory by their square
 WITNESSES = 10  # neighbours asked for their cluster
 DIM = 100  # principal directions that k-means sees of spread vectors
 ROUNDS = 10  # of classification
+STARTS = 4  # of k-means in each way; there are many ways
 
 
 @dataclass(frozen=True)
@@ -245,8 +247,9 @@ class Auto(TextClusterer):
             if seen.shape[1] > DIM:
                 weight, bias = principal_map(seen, weights, DIM)
                 seen = seen @ weight.T + bias
-        rule = kmeans_rule(self, np.ascontiguousarray(seen), weights, seed)
-        return np.asarray(rule.logits(seen).argmax(axis=1), dtype=np.int64)
+        starts = min(self.n_init, STARTS)
+        kmeans = KMeans(n_clusters=self.n_clusters, seed=seed, n_init=starts)
+        return kmeans(self._on_device(seen), weights).labels
 
     def _linked(self, x: Floats, weights: Floats, seed: int) -> Ints:
         """Average linkage of at most 12,000 texts; the others join the nearest of them."""
