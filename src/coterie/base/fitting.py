@@ -24,6 +24,7 @@ from coterie._random import derive_seed, resolve_seed, torch_seeded
 from coterie._ranks import is_first
 from coterie._types import Floats, Ints
 from coterie._validation import check_device
+from coterie.augmentation import Asked
 from coterie.base.confidence import calibrate
 from coterie.base.facts import Facts
 from coterie.base.guard import Guard, Verdict
@@ -136,7 +137,9 @@ class Fitting:
             checked = validate_data(model, X, dtype=np.float32, ensure_min_samples=2)
             return encoder, read_vectors(encoder, checked)
         views = getattr(model, "views", None) if views is None else views
-        return encoder, read_texts(encoder, X, views, learn=True)
+        count, seed = getattr(model, "wordings", 2), derive_seed(self.seed, "views")
+        asked = Asked(views, count, seed, model.device, self.progress)
+        return encoder, read_texts(encoder, X, asked, learn=True)
 
     def _check_enough(self) -> None:
         k, distinct, rows = self.model.n_clusters, self.inputs.n_distinct, len(self.inputs.filled)
@@ -233,7 +236,8 @@ class Fitting:
         net: torch.nn.Module | None,
     ) -> None:
         model, rows = self.model, self.inputs.views[0]
-        sizes = np.bincount(labels_of(rule, vectors)[rows], minlength=model.n_clusters)
+        labels = start_labels if net is None else labels_of(rule, vectors)
+        sizes = np.bincount(labels[rows], minlength=model.n_clusters)
         order = np.argsort(-sizes, kind="stable")
         ordered = rule.reordered(order)
         with self.phase("calibrate"):

@@ -20,6 +20,7 @@ from coterie._validation import need
 
 Backend = Literal["auto", "sklearn", "faiss", "torch"]
 CHUNK = 1 << 26  # most entries of a distance matrix held at a time
+SEEDED = 5_000, 60  # starts are sought among so many rows, and at least so many per cluster
 
 
 @dataclass(frozen=True)
@@ -158,8 +159,15 @@ def _finish(x: Tensor, centers: Tensor, weights: Floats | None) -> Clustering:
 
 
 def _plus_plus(x: Tensor, weight: Tensor, k: int, generator: torch.Generator) -> Tensor:
-    """Greedy k-means++: of a few candidates drawn by squared distance keep the best."""
+    """Greedy k-means++: of a few candidates drawn by squared distance keep the best.
+
+    Among many rows it is sought in a random part of them, drawn anew for every start.
+    """
     trials = 2 + int(math.log(k))
+    most = max(SEEDED[0], SEEDED[1] * k)
+    if len(x) > most:
+        part = torch.randperm(len(x), generator=generator, device=x.device)[:most]
+        x, weight = x[part], weight[part]
     chosen = [x[torch.multinomial(weight, 1, generator=generator)]]
     squares = x.square().sum(dim=1)
     closest = _to_point(x, squares, chosen[0])[:, 0]

@@ -26,7 +26,7 @@ from coterie.base import TextClusterer, kmeans_rule
 from coterie.base.reclassify import sure, teach
 from coterie.blocks.assign import LinearRule, MappedRule, NeighborRule, Rule
 from coterie.blocks.graph import nearest_rows, spread
-from coterie.blocks.kmeans import KMeans
+from coterie.blocks.kmeans import KMeans, nearest
 from coterie.blocks.linkage import agglomerate
 from coterie.blocks.pca import principal_map
 from coterie.blocks.reduction import reduce_by_umap
@@ -87,6 +87,7 @@ GRAPHS = (
     Way(0.75, 10, 5), Way(0.75, 10, 8), Way(0.75, 15, 4),
     Way(0.0, 10, 5), Way(0.0, 10, 8), Way(0.0, 20, 3),
 )  # fmt: skip
+REACH = max(way.neighbors for way in GRAPHS)
 AVERAGE = Way(0.5, kind="average")
 UMAP = Way(0.5, kind="umap")
 WAYS = {way.name: way for way in (PLAIN, *GRAPHS, AVERAGE, UMAP)}
@@ -198,10 +199,10 @@ class Auto(TextClusterer):
     def _all(self, x: Floats, weights: Floats, seed: int) -> dict[str, Ints]:
         """Labels by each way that gave as many clusters as asked for, and how each is judged."""
         ways = self._ways(self._views(x)[1].shape[1] > 0)
-        witnesses = nearest_rows(self._on_device(x), WITNESSES + 1)[:, 1:]
+        graphs = {WORD_WEIGHT: nearest_rows(self._on_device(x), REACH)}
+        witnesses = graphs[WORD_WEIGHT][:, 1 : WITNESSES + 1]
         progress = make_progress(self.verbose)
         found: dict[str, Ints] = {}
-        graphs: dict[float, Ints] = {}
         progress.start("ways to cluster", len(ways))
         try:
             for done, way in enumerate(ways, 1):
@@ -240,10 +241,12 @@ class Auto(TextClusterer):
         if way.kind == "umap":
             seen = reduce_by_umap(seen, seed=seed)
         elif way.rounds:
-            if way.words not in graphs:
-                reach = max(other.neighbors for other in GRAPHS)
-                graphs[way.words] = nearest_rows(self._on_device(seen), reach)
-            seen = spread(seen, graphs[way.words][:, : way.neighbors], way.rounds)
+            words = (
+                way.words if self._views(x)[1].shape[1] else WORD_WEIGHT
+            )  # one view is one graph
+            if words not in graphs:
+                graphs[words] = nearest_rows(self._on_device(seen), REACH)
+            seen = spread(seen, graphs[words][:, : way.neighbors], way.rounds)
             if seen.shape[1] > DIM:
                 weight, bias = principal_map(seen, weights, DIM)
                 seen = seen @ weight.T + bias
@@ -258,8 +261,10 @@ class Auto(TextClusterer):
             return agglomerate(x, self.n_clusters, "average", weights)
         rows = np.sort(numpy_generator(seed, "linked").choice(len(x), most, replace=False))
         labels = agglomerate(x[rows], self.n_clusters, "average", weights[rows])
-        nearest = NeighborRule(x[rows], labels)
-        return np.asarray(nearest.logits(x).argmax(axis=1), dtype=np.int64)
+        near = nearest(self._on_device(x), self._on_device(x[rows]))[0].cpu().numpy()
+        out: Ints = labels[near]
+        out[rows] = labels
+        return out
 
     def _second_look(
         self, x: Floats, labels: Ints, weights: Floats, seed: int
