@@ -1,7 +1,5 @@
 """The layout of the map: bounded, repeatable, and neighbours stay neighbours."""
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -26,35 +24,17 @@ def own_share(points: np.ndarray, labels: np.ndarray) -> float:
     return hits / len(points)
 
 
-@pytest.mark.parametrize("umap", [True, False])
-def test_clusters_stay_together_on_the_map(umap: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if umap:
-        pytest.importorskip("umap")
-    else:
-        monkeypatch.setattr(layout, "find_spec", lambda name: None)
+@pytest.mark.parametrize("fewest", [200, 400])
+def test_clusters_stay_together_on_the_map(fewest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "FEWEST", fewest)
     vectors, labels = blobs([120, 80, 60, 40])
     points, kind = map_texts(vectors, labels, seed=3)
-    assert kind == ("umap" if umap else "discs")
+    assert kind == ("neighbors" if fewest == 200 else "discs")
     assert points.shape == (300, 2) and points.dtype == np.int64
     assert points.min(axis=0).tolist() == [0, 0] and points.max(axis=0).tolist() == [SIDE, SIDE]
     assert own_share(points, labels) > 0.95
     again, _ = map_texts(vectors, labels, seed=3)
     assert np.array_equal(points, again)
-
-
-def test_umap_places_some_and_the_rest_joins(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("umap")
-    monkeypatch.setattr(layout, "LAID_OUT", 220)
-    vectors, labels = blobs([150, 150, 150])
-    points, _ = map_texts(vectors, labels, seed=0)
-    assert own_share(points, labels) > 0.95
-
-
-def test_without_umap_nothing_of_it_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "umap", None)  # importing it would fail
-    monkeypatch.setattr(layout, "find_spec", lambda name: None)
-    vectors, labels = blobs([150, 150])
-    assert map_texts(vectors, labels, seed=0)[1] == "discs"
 
 
 def test_discs_do_not_overlap_and_are_as_large_as_their_share() -> None:

@@ -1,26 +1,23 @@
 """Where each text lies on the map: two coordinates from its vector.
 
-UMAP places the texts where it is installed (extra ``umap``) and there are enough of them. Without
-it every cluster becomes a disc: discs are arranged by the principal directions of their centers
-and pushed apart, members lie in their disc by its own principal directions. Labels come before
-the map and never depend on it.
+Where there are enough texts, neighbours pull each other and others push (``place.py``). Of fewer
+every cluster becomes a disc: discs are arranged by the principal directions of their centers and
+pushed apart, members lie in their disc by its own principal directions. Labels come before the map
+and never depend on it.
 """
 
 from __future__ import annotations
 
-import warnings
-from importlib.util import find_spec
-
 import numpy as np
 
 from coterie._random import derive_seed, numpy_generator
-from coterie._threads import kept_threads
 from coterie._types import Floats, Ints
+from coterie.blocks.graph import nearest_rows
+from coterie.report.place import place, tie
 
 POINTS = 20_000  # on the map; more would hide each other and make the page heavy
 PER_CLUSTER = 20  # texts of a small cluster that are on the map whatever its share
-LAID_OUT = 10_000  # texts that UMAP places; the rest joins its neighbours, so time is bounded
-FEWEST = 200  # texts below which UMAP has too little to learn from
+FEWEST = 200  # texts below which neighbours say too little
 DIMENSIONS = 50  # principal directions that the layout looks at
 NEIGHBORS = 15
 SIDE = 10_000  # coordinates are whole numbers from 0 to this
@@ -72,12 +69,11 @@ def map_texts(vectors: Floats, labels: Ints, seed: int) -> tuple[Ints, str]:
     -------
     coordinates : ndarray of shape (n, 2)
         Whole numbers from 0 to ``SIDE``. Both axes are filled; their units mean nothing.
-    layout : {"umap", "discs"}
+    layout : {"neighbors", "discs"}
     """
     varied = len(vectors) >= FEWEST and bool(np.ptp(vectors, axis=0).any())
-    if varied and find_spec("umap") is not None:
-        reduced = _reduce(vectors, DIMENSIONS, seed)
-        return whole_numbers(_umap(reduced, seed)), "umap"
+    if varied:
+        return whole_numbers(by_neighbors(_reduce(vectors, DIMENSIONS, seed), seed)), "neighbors"
     return whole_numbers(discs(vectors, labels, seed)), "discs"
 
 
@@ -98,7 +94,7 @@ def whole_numbers(coordinates: Floats) -> Ints:
 
 
 def discs(vectors: Floats, labels: Ints, seed: int) -> Floats:
-    """The layout without UMAP: one disc per cluster, as large as its share."""
+    """The layout of few texts: one disc per cluster, as large as its share."""
     out = np.zeros((len(vectors), 2))
     if len(vectors) == 0:
         return out
@@ -141,53 +137,15 @@ def _push_apart(centers: Floats, radius: Floats) -> Floats:
     return centers
 
 
-def _umap(vectors: Floats, seed: int) -> Floats:
-    """UMAP of at most ``LAID_OUT`` texts; the others go to the mean of their nearest three."""
-    from sklearn.neighbors import NearestNeighbors
-    from umap import UMAP
-
-    n = len(vectors)
-    chosen = np.arange(n)
-    if n > LAID_OUT:
-        rng = numpy_generator(seed, "layout")
-        chosen = np.sort(rng.choice(n, LAID_OUT, replace=False))
-    start = _plane(vectors[chosen], seed)
-    k = min(NEIGHBORS, len(chosen) - 1)
-    # Exact neighbours of ten thousand texts take a second; UMAP's own search for them would
-    # first be compiled, for half a minute.
-    near = NearestNeighbors(n_neighbors=k, metric="cosine", algorithm="brute").fit(vectors[chosen])
-    distance, index = near.kneighbors(vectors[chosen])
-    umap = UMAP(
-        n_neighbors=k,
-        precomputed_knn=(index, distance.astype(np.float32), None),
-        force_approximation_algorithm=True,  # the neighbours above, also for few texts
-        min_dist=0.15,  # room between points to hover over
-        metric="cosine",
-        init=(10 * start / max(float(np.abs(start).max()), 1e-12)).astype(np.float32),
-        n_epochs=200,
-        random_state=derive_seed(seed, "umap") % 2**31,
-        n_jobs=1,  # a seed makes UMAP use one thread; saying so avoids its warning
-    )
-    # The warning is that it could not place new texts, which nobody asks for.
-    with kept_threads(), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="precomputed_knn")
-        placed = np.asarray(umap.fit_transform(vectors[chosen]), dtype=np.float64)
-    placed = np.clip(placed, *np.quantile(placed, [0.001, 0.999], axis=0))  # no lone far islands
-    out = np.empty((n, 2))
-    out[chosen] = placed
-    rest = np.setdiff1d(np.arange(n), chosen)
-    if len(rest):
-        out[rest] = _join(vectors[rest], vectors[chosen], placed)
-    return out
-
-
-def _join(new: Floats, placed: Floats, coordinates: Floats) -> Floats:
-    """Mean coordinates of the three nearest placed texts."""
-    from sklearn.neighbors import NearestNeighbors
-
-    search = NearestNeighbors(n_neighbors=min(3, len(placed)), algorithm="brute").fit(placed)
-    nearest = search.kneighbors(new, return_distance=False)
-    return np.asarray(coordinates[nearest].mean(axis=1))
+def by_neighbors(vectors: Floats, seed: int) -> Floats:
+    """The layout of many texts: those that are alike lie together."""
+    near = nearest_rows(vectors, NEIGHBORS + 1)[:, 1:]
+    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    distances = np.stack([1 - np.einsum("nd,nd->n", unit, unit[column]) for column in near.T], 1)
+    start = _plane(vectors, seed)
+    start = 10 * start / max(float(np.abs(start).max()), 1e-12)
+    placed = place(start, tie(distances, near), derive_seed(seed, "layout"))
+    return np.clip(placed, *np.quantile(placed, [0.001, 0.999], axis=0))  # no lone far islands
 
 
 def _plane(vectors: Floats, seed: int) -> Floats:

@@ -41,7 +41,7 @@ class Points:
         Category columns to colour by.
     total : int
         Texts with a cluster, on the map or not.
-    layout : {"umap", "discs"}
+    layout : {"neighbors", "discs"}
     """
 
     x: Sequence[int]
@@ -52,7 +52,7 @@ class Points:
     texts: Sequence[str] | None = None
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     total: int = 0
-    layout: str = "umap"
+    layout: str = "neighbors"
 
 
 def shorten(text: str, length: int = LONGEST) -> str:

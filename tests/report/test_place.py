@@ -1,0 +1,93 @@
+"""Ties of a neighbour graph, and what pulls and pushes along them."""
+
+import numpy as np
+import pytest
+
+from coterie.report.place import A, B, _pull, _push, place, tie
+
+
+def graph(n: int = 30, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    """Distances and numbers of the nearest others of random points."""
+    x = np.random.default_rng(0).normal(size=(n, 3))
+    distances = np.linalg.norm(x[:, None] - x[None], axis=2)
+    np.fill_diagonal(distances, np.inf)
+    near = np.argsort(distances, axis=1)[:, :k]
+    return np.take_along_axis(distances, near, axis=1), near
+
+
+def test_strengths_are_those_of_a_loop() -> None:
+    distances, near = graph()
+    seen = {}
+    for i in range(30):
+        beyond = distances[i] - distances[i, 0]
+        low, high = 1e-6, 1e3
+        for _ in range(60):
+            middle = (low * high) ** 0.5
+            if np.exp(-beyond / middle).sum() > np.log2(5):
+                high = middle
+            else:
+                low = middle
+        assert np.exp(-beyond / low).sum() == pytest.approx(np.log2(5), rel=1e-4)
+        seen |= {(i, int(j)): np.exp(-b / low) for j, b in zip(near[i], beyond, strict=True)}
+    one, other, strength = tie(distances, near)
+    pairs = {(min(pair), max(pair)) for pair in seen}
+    assert {*zip(one.tolist(), other.tolist(), strict=True)} == pairs and len(one) == len(pairs)
+    for i, j, found in zip(one, other, strength, strict=True):
+        a, b = seen.get((i, j), 0.0), seen.get((j, i), 0.0)
+        assert found == pytest.approx(a + b - a * b, rel=1e-4)
+
+
+def curve(gap: np.ndarray) -> float:
+    return 1 / (1 + A * np.square(gap).sum() ** B)
+
+
+@pytest.mark.parametrize("gap", [[0.3, -0.4], [1.0, 2.0], [-0.05, 0.02]])
+def test_forces_are_the_slopes_of_the_cross_entropy(gap: list[float]) -> None:
+    x, h = np.array(gap), 1e-6
+    tied, free = [], []
+    for axis in (0, 1):
+        step = h * np.eye(2)[axis]
+        above, below = curve(x + step), curve(x - step)
+        tied.append((np.log(above) - np.log(below)) / (2 * h))
+        free.append((np.log(1 - above) - np.log(1 - below)) / (2 * h))
+    np.testing.assert_allclose(_pull(x), np.clip(tied, -4, 4), rtol=1e-4)
+    distance = np.square(x).sum()
+    softened = np.array(free) * distance / (0.001 + distance)  # no force without end
+    np.testing.assert_allclose(_push(x), np.clip(softened, -4, 4), rtol=1e-4)
+
+
+def test_the_curve_is_that_of_a_least_distance() -> None:
+    """One up to 0.15, then fading exponentially, as near as two numbers allow."""
+    from scipy.optimize import curve_fit
+
+    d = np.linspace(0, 3, 300)
+    wanted = np.where(d < 0.15, 1.0, np.exp(-(d - 0.15)))
+    (a, b), _ = curve_fit(lambda x, a, b: 1 / (1 + a * x ** (2 * b)), d, wanted)
+    assert (a, b) == (pytest.approx(A, rel=0.01), pytest.approx(B, rel=0.01))
+
+
+def test_tied_texts_end_together_and_others_apart() -> None:
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 40)
+    one, other = [], []
+    for group in (0, 1):
+        members = np.flatnonzero(labels == group)
+        for i in members:
+            for j in rng.choice(members, 6):
+                one.append(min(i, j))
+                other.append(max(i, j))
+    ties = np.array(one), np.array(other), np.ones(len(one))
+    start = rng.normal(size=(80, 2))
+    points = place(start, ties, seed=0)
+    middles = [points[labels == g].mean(axis=0) for g in (0, 1)]
+    reach = max(np.linalg.norm(points[labels == g] - middles[g], axis=1).mean() for g in (0, 1))
+    assert np.linalg.norm(middles[0] - middles[1]) > 2 * reach
+    assert np.isfinite(points).all()
+    np.testing.assert_array_equal(points, place(start, ties, seed=0))
+    assert not np.array_equal(points, place(start, ties, seed=1))
+
+
+def test_no_ties_and_points_on_one_spot() -> None:
+    empty = np.empty(0, dtype=np.int64)
+    points = place(np.zeros((3, 2)), (empty, empty, np.empty(0)), seed=0, epochs=3)
+    np.testing.assert_array_equal(points, np.zeros((3, 2)))
