@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from coterie._errors import DataError, UsageError
-from coterie.augment import read_views
+from coterie.augmentation import read_views
 
 TEXTS = ["one fish", "two fish", ""]
 
@@ -48,7 +48,7 @@ def test_files_without_the_columns_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_named() -> None:
-    with pytest.raises(UsageError, match="neither 'virtual' nor a file"):
+    with pytest.raises(UsageError, match="neither 'virtual' nor a kind"):
         read_views("nowhere.csv", TEXTS)
 
 

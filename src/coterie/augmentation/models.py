@@ -1,0 +1,79 @@
+"""Language models for augmentation: found on this machine, loaded without running their code."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from coterie._errors import MissingError, UsageError
+from coterie._files import sha256_file
+from coterie.encoders.locate import ASK
+from coterie.encoders.sentence import without_bars
+
+
+def find_model(name: str) -> Path:
+    """Folder of a transformers model: a folder, a hub name in the local cache, or ``hub:NAME``."""
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").exists():
+            raise UsageError(f"model={name!r}: the folder holds no config.json.")
+        return folder
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    download = name.startswith(ASK)
+    try:
+        return Path(snapshot_download(name.removeprefix(ASK), local_files_only=not download))
+    except HFValidationError as error:
+        raise UsageError(f"model={name!r} is neither a folder nor a hub name.") from error
+    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
+        hint = "it could not be downloaded" if download else f"to download it, write {ASK}{name}"
+        raise MissingError(f"model={name!r} is not on this machine; {hint}.") from error
+
+
+def load_model(loader: Any, folder: Path) -> Any:
+    """A model in float32, from safetensors alone.
+
+    Half precision would make a word depend on the texts it was batched with.
+    """
+    try:
+        with without_bars():
+            model = loader.from_pretrained(
+                folder,
+                dtype="float32",
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=True,
+            )
+    except (OSError, ValueError) as error:
+        raise UsageError(f"model={str(folder)!r} cannot be loaded: {error}") from error
+    return model.eval()
+
+
+def load_tokenizer(folder: Path) -> Any:
+    """The tokenizer of a model."""
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+
+
+def weights_of(folder: Path) -> str:
+    """Digest of all weights in a folder."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("*.safetensors")):
+        digest.update(sha256_file(path).encode())
+    return digest.hexdigest()
+
+
+def batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Numbers of texts of similar length, about ``tokens`` tokens together."""
+    part: list[int] = []
+    for i in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
+        if part and (len(part) + 1) * lengths[part[0]] > tokens:
+            yield part
+            part = []
+        part.append(i)
+    if part:
+        yield part

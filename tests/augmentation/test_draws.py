@@ -1,0 +1,71 @@
+"""Random numbers that belong to a text."""
+
+import numpy as np
+
+from coterie.augmentation.draws import (
+    FACTORS,
+    STEP,
+    below,
+    bits,
+    chosen,
+    how_many,
+    positions,
+    text_keys,
+    uniform,
+)
+
+WORD = (1 << 64) - 1
+
+
+def slow_bits(key: int, stream: int, position: int) -> int:
+    """SplitMix64's output function in Python's own whole numbers."""
+    z = (key + ((stream << 32) + position + 1) * STEP) & WORD
+    for shift, factor in zip((30, 27), FACTORS, strict=True):
+        z = ((z ^ (z >> shift)) * factor) & WORD
+    return z ^ (z >> 31)
+
+
+def test_bits_are_those_of_the_loop_and_of_the_published_generator() -> None:
+    # First outputs of SplitMix64 with seed 0, as its reference implementation prints them.
+    assert [int(b) for b in bits(np.zeros(2, np.uint64), 0, np.arange(2))] == [
+        0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4,
+    ]  # fmt: skip
+    keys = np.array([0, 1, 2**63, 2**64 - 1], dtype=np.uint64)
+    for stream in (0, 7):
+        for position in (0, 1, 2**31):
+            found = [int(b) for b in bits(keys, stream, position)]
+            assert found == [slow_bits(int(k), stream, position) for k in keys]
+
+
+def test_numbers_are_uniform() -> None:
+    drawn = uniform(text_keys([str(i) for i in range(20_000)], {}), 3)
+    assert 0 <= drawn.min() and drawn.max() < 1
+    shares = np.histogram(drawn, bins=10, range=(0, 1))[0] / len(drawn)
+    assert np.abs(shares - 0.1).max() < 0.01  # five deviations of a share of 0.1
+    counted = np.bincount(below(4, text_keys([str(i) for i in range(8_000)], {}), 0)) / 8_000
+    assert np.abs(counted - 0.25).max() < 0.025
+
+
+def test_keys_depend_on_text_and_settings_alone() -> None:
+    together = text_keys(["a", "b", "ß\ud800"], {"seed": 1})
+    assert [int(text_keys([t], {"seed": 1})[0]) for t in ("a", "b", "ß\ud800")] == together.tolist()
+    assert set(together.tolist()).isdisjoint(text_keys(["a", "b"], {"seed": 2}).tolist())
+
+
+def test_the_smallest_scores_of_each_row_are_chosen() -> None:
+    rng = np.random.default_rng(0)
+    rows = np.repeat(np.arange(50), rng.integers(0, 9, 50))
+    scores = rng.integers(0, 2**63, len(rows)).astype(np.uint64)
+    most = rng.integers(0, 5, 50)
+    wanted = np.zeros(len(rows), dtype=bool)
+    for row in range(50):
+        own = np.flatnonzero(rows == row)
+        wanted[sorted(own, key=lambda i: scores[i])[: most[row]]] = True
+    assert (chosen(rows, scores, most) == wanted).all()
+
+
+def test_counts_and_positions() -> None:
+    assert how_many(np.array([1, 9, 10, 29, 100]), 0.1).tolist() == [1, 1, 1, 2, 10]
+    assert how_many(np.array([100]), 0.29).tolist() == [29]  # 0.29 * 100 is a little less
+    assert positions(np.array([2, 2, 2, 5, 7, 7])).tolist() == [0, 1, 2, 0, 0, 1]
+    assert positions(np.empty(0, np.int64)).tolist() == []

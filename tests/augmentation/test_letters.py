@@ -1,0 +1,92 @@
+"""Swapped letters and deleted words against plain loops."""
+
+import numpy as np
+import pytest
+
+from coterie.augmentation.base import PAIR, WORD
+from coterie.augmentation.draws import bits, text_keys
+from coterie.augmentation.letters import LETTER_RATE, CharSwap, Deletion
+
+TEXTS = [
+    "How do I fill a DataSet or a DataTable from a LINQ query resultset?",
+    "aa bb", "x", "Hello", "- not this -", "Grüße aus München, 東京 und 😀 Привет",
+    "😀 𝒜𝒷𝒸 - one",
+    "an unbelievably interdisciplinary counterrevolutionary characterization",
+]  # fmt: skip
+
+
+def draw(text: str, stream: int, position: int) -> int:
+    return int(bits(text_keys([text], {}), stream, position)[0])
+
+
+def slow_charswap(text: str, rate: float) -> str:
+    """The definition, a letter at a time."""
+    words = text.split(" ")
+    starts = [sum(len(word) + 1 for word in words[:n]) for n in range(len(words))]
+
+    def pairs(word: str) -> list[int]:
+        return [
+            i for i in range(len(word) - 1)
+            if word[i].isalpha() and word[i + 1].isalpha()
+            and ord(word[i]) < 65_536 > ord(word[i + 1])
+            and word[i].lower() != word[i + 1].lower()
+        ]  # fmt: skip
+
+    able = [n for n, word in enumerate(words) if pairs(word)]
+    able.sort(key=lambda n: draw(text, WORD, starts[n]))
+    for n in able[: max(1, int(rate * len(words) + 1e-9))]:
+        word, start = words[n], starts[n]
+        ranked = sorted(pairs(word), key=lambda i: draw(text, PAIR, start + i))
+        taken = ranked[: max(1, int(LETTER_RATE * len(word) + 1e-9))]
+        score = {i: draw(text, PAIR, start + i) for i in taken}
+        letters = list(word)
+        for i in taken:
+            if all(score[i] < score[j] for j in (i - 1, i + 1) if j in score):
+                a, b = letters[i], letters[i + 1]
+                letters[i] = b.upper() if a.isupper() else b.lower()
+                letters[i + 1] = a.upper() if b.isupper() else a.lower()
+        words[n] = "".join(letters)
+    return " ".join(words)
+
+
+def slow_deletion(text: str, rate: float) -> str:
+    words = text.split()
+    speaks = [n for n, word in enumerate(words) if any(map(str.isalnum, word))]
+    count = min(max(1, int(rate * len(speaks) + 1e-9)), len(speaks) - 1)
+    places = [sum(len(word) + 1 for word in words[:n]) for n in range(len(words))]
+    gone = sorted(speaks, key=lambda n: draw(text, WORD, places[n]))[:count]
+    return " ".join(word for n, word in enumerate(words) if n not in gone)
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.5, 1.0])
+def test_charswap_is_its_definition(rate: float) -> None:
+    found = CharSwap(rate).apply(TEXTS, text_keys(TEXTS, {}))
+    assert found == [slow_charswap(text, rate) for text in TEXTS]
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.5, 1.0])
+def test_deletion_is_its_definition(rate: float) -> None:
+    found = Deletion(rate).apply(TEXTS, text_keys(TEXTS, {}))
+    assert found == [slow_deletion(text, rate) for text in TEXTS]
+
+
+def test_swapped_letters_by_hand() -> None:
+    # The only pair of different neighbours there is, and the capital stays in front.
+    for text, swapped in {"Ab": "Ba", "aab": "aba", "it 11 !!": "ti 11 !!"}.items():
+        assert CharSwap().apply([text], text_keys([text], {})) == [swapped]
+
+
+def test_charswap_changes_the_share_of_words_it_says() -> None:
+    rng = np.random.default_rng(0)
+    vocabulary = ["parcel", "refund", "account", "delivery", "invoice", "broken"]
+    texts = [" ".join(rng.choice(vocabulary, rng.integers(5, 30))) for _ in range(2_000)]
+    for rate in (0.1, 0.2, 0.3):
+        made = CharSwap(rate).apply(texts, text_keys(texts, {}))
+        changed = total = 0
+        for old, new in zip(texts, made, strict=True):
+            pairs = list(zip(old.split(), new.split(), strict=True))
+            here = sum(a != b for a, b in pairs)
+            assert here == max(1, int(rate * len(pairs) + 1e-9))
+            assert all(sorted(a) == sorted(b) for a, b in pairs)
+            changed, total = changed + here, total + len(pairs)
+        assert rate - 0.05 < changed / total <= rate + 0.02
