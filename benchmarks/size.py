@@ -3,9 +3,8 @@
     python benchmarks/size.py --sizes 1000,5000,20000,100000   # adds what is missing
     python benchmarks/size.py --table                          # prints the table
 
-The texts are made: messages of the bundled sample, drawn at random, with words left out, doubled
-in the wrong place and numbers put in, so that nearly all differ. They say how long the work takes,
-not how good it is.
+The texts are made from the bundled sample, see make_texts.py. They say how long the work takes, not
+how good it is.
 """
 
 from __future__ import annotations
@@ -19,10 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import lines
-import numpy as np
 from children import measure
-
-from coterie import sample
+from make_texts import make_texts
 
 SIZES = (1_000, 5_000, 20_000, 100_000)
 
@@ -35,24 +32,9 @@ def main() -> None:
     for size in [int(part) for part in options.sizes.split(",")]:
         if lines.has(lines.read(options.out), n_texts=size):
             continue
-        row = run(make_texts(size))
+        row = run(list(make_texts(size)))
         lines.append(options.out, row)
         print(f"{size:,} texts: {row['seconds']['wall']:.0f} s", flush=True)
-
-
-def make_texts(size: int, seed: int = 0) -> list[str]:
-    """Texts like those of the sample; the same seed gives the same texts."""
-    rng = np.random.default_rng(seed)
-    source = [text.split() for text in sample().texts if text.strip()]
-    out = []
-    for pick in rng.integers(len(source), size=size):
-        words = [word for word in source[pick] if rng.random() > 0.1] or list(source[pick])
-        other = source[rng.integers(len(source))]
-        words.insert(rng.integers(len(words) + 1), other[rng.integers(len(other))])
-        if rng.random() < 0.3:
-            words.append(str(rng.integers(10, 10_000)))
-        out.append(" ".join(words))
-    return out
 
 
 def run(texts: list[str]) -> dict[str, Any]:

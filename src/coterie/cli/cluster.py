@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,7 @@ import typer
 
 from coterie._errors import UsageError
 from coterie._ranks import is_first
-from coterie.cli.handover import Levels, MaxOutliers, Write, read_plan, tree_lines
+from coterie.cli.handover import Levels, MaxOutliers, Write, read_plan
 from coterie.cli.name import NameModel, NameWith, ShowRequest, make_asker
 from coterie.cli.options import (
     AsJson,
@@ -26,9 +27,8 @@ from coterie.cli.options import (
     TextColumn,
     parse_settings,
 )
-from coterie.cli.talk import say, show_table
-
-TOPIC_WORDS = 4  # shown of each topic; clusters.json has more
+from coterie.cli.overview import show_run
+from coterie.cli.talk import say
 
 
 def cluster(
@@ -60,7 +60,11 @@ def cluster(
     id_column: IdColumn = None,
     views: Annotated[
         str | None,
-        typer.Option("--views", help="CSV with augmented texts: columns text, text1, text2."),
+        typer.Option(
+            "--views",
+            help="CSV with augmented texts (columns text, text1, text2), or a kind as in "
+            "coterie augment: eda, contextual:FOLDER, ...",
+        ),
     ] = None,
     preset: Annotated[
         str | None, typer.Option("--preset", help="A method's named settings, e.g. official-code.")
@@ -76,6 +80,14 @@ def cluster(
     levels: Levels = None,
     max_outliers: MaxOutliers = None,
     write: Write = None,
+    fit_sample: Annotated[
+        int | None,
+        typer.Option(
+            "--fit-sample",
+            help="Fit at most so many different texts, then assign all rows. Default: 25000 if "
+            "there are more than 100000 rows, otherwise all. 0 is all in any case.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Same seed, same clusters.")] = 0,
     device: Device = "auto",
     resume: Annotated[
@@ -115,8 +127,8 @@ def cluster(
         coterie cluster titles.txt -k 20 --method sccl --set steps=500 --device cuda
         cat posts.jsonl | coterie cluster - -k 8 --text-column body --out posts
     """
-    from coterie.cli.run_folder import RunFolder, refuse_taken
-    from coterie.corpus import read_corpus
+    from coterie.cli.large import refuse_whole
+    from coterie.cli.run_folder import refuse_taken
 
     path = out or _default_out(file)
     quiet = quiet or not is_first()
@@ -124,21 +136,18 @@ def cluster(
         refuse_taken(path, resume=resume, overwrite=overwrite)
     plan = read_plan(levels, max_outliers, write)
     asker = make_asker(name_with, name_model, show_request, as_json)
-    corpus = read_corpus(
-        _bundled(file),
-        text_column=text_column,
-        id_column=id_column,
-        format=format,
-        encoding=encoding,
-    )
-    _tell(corpus, quiet)
+    name, wanted = method or "auto", plan.clusters(clusters)
+    reading = {"text_column": text_column, "id_column": id_column}
+    reading |= {"format": format, "encoding": encoding}
+    corpus = _read(file, reading, (fit_sample, wanted, seed), quiet)
+    refuse_whole(corpus, keep=keep, views=views, **{"write xlsx": "xlsx" in plan.formats})
     given: dict[str, Any] = {"encoder": encoder, "views": views, "random_state": seed}
     given |= {"device": device, "verbose": 0 if quiet else 1, "effort": effort}
-    name = method or "auto"
-    choice = _how_many(plan.clusters(clusters), corpus.texts, given, quiet)
+    _tell_cost(corpus, lambda: _make(name, 2, preset, settings or [], given), wanted, quiet)
+    choice = _how_many(wanted, corpus.texts, given, quiet)
     plan.check(choice.n_clusters, corpus.texts)
     model = _make(name, choice.n_clusters, preset, settings or [], given)
-    folder = RunFolder(path, name, model, corpus, plan)
+    folder = _folder(path, name, model, corpus, plan)
     if _only_helped(folder, resume=resume):
         return
     folder.choice = choice.to_dict() if choice.curve else None
@@ -147,12 +156,29 @@ def cluster(
         say(f"{folder.path} holds this run already, finished.")
         _named(asker, folder, [], quiet)
         return
-    _fit(model, folder)
-    described = _named(asker, folder, folder.finish(include_encoder=include_encoder), quiet)
-    if as_json:
-        typer.echo(json.dumps([c.to_dict() for c in described], ensure_ascii=False, indent=2))
-    else:
-        _show(described, folder)
+    with _stoppable(folder):
+        _fit(model, folder)
+        described = folder.finish(include_encoder=include_encoder)
+    show_run(_named(asker, folder, described, quiet), folder, as_json=as_json)
+
+
+def _folder(path: Path, name: str, model: Any, corpus: Any, plan: Any) -> Any:
+    """The folder of the run, for a corpus that is fitted whole or by a sample."""
+    from coterie.cli.large_folder import LargeFolder
+    from coterie.cli.run_folder import RunFolder
+    from coterie.corpus import Corpus
+
+    kind = RunFolder if isinstance(corpus, Corpus) else LargeFolder
+    return kind(path, name, model, corpus, plan)
+
+
+def _tell_cost(corpus: Any, make: Callable[[], Any], clusters: str, quiet: bool) -> None:
+    """What a run on many texts will take, before it takes it."""
+    from coterie.cli.large import expected
+    from coterie.corpus import Corpus
+
+    if not quiet and not isinstance(corpus, Corpus):
+        say(expected(corpus, make(), clusters))
 
 
 def _only_helped(folder: Any, *, resume: bool) -> bool:
@@ -162,18 +188,33 @@ def _only_helped(folder: Any, *, resume: bool) -> bool:
     return not is_first()
 
 
-def _tell(corpus: Any, quiet: bool) -> None:
+def _read(
+    file: str, reading: dict[str, Any], sampling: tuple[int | None, str, int], quiet: bool
+) -> Any:
+    """The corpus, whole or by a sample, and what is odd about it."""
+    from coterie._progress import make_progress
+    from coterie.cli.large import read_any
+
+    corpus = read_any(_bundled(file), reading, sampling, make_progress(0 if quiet else 1))
     if not quiet:
         say(f"{len(corpus):,} rows, texts in the column {corpus.text_column!r}")
         for note in corpus.notes:
             say(f"  {note.message}")
+    return corpus
 
 
 def _fit(model: Any, folder: Any) -> None:
-    """Fit the model; Ctrl-C leaves a checkpoint and the way to go on."""
-    model.checkpoint = folder.path / "checkpoint"
-    try:
+    """Fit the model, unless a run that is continued has done so."""
+    if not folder.fitted:
+        model.checkpoint = folder.path / "checkpoint"
         model.fit(folder.corpus.texts)
+
+
+@contextmanager
+def _stoppable(folder: Any) -> Iterator[None]:
+    """Ctrl-C leaves what is done, and the way to go on."""
+    try:
+        yield
     except KeyboardInterrupt:
         folder.stopped("interrupted", "Ctrl-C")
         again = [argument for argument in sys.argv[1:] if argument != "--resume"]
@@ -240,29 +281,3 @@ def _default_out(file: str) -> Path:
         raise UsageError("--out is needed when the texts come from standard input.")
     path = Path(file)
     return path.with_name(f"{path.stem}.clusters")
-
-
-def _show(clusters: list[Any], folder: Any) -> None:
-    from coterie.report.html import shorten
-
-    rows = []
-    for cluster in clusters:
-        example = shorten(cluster.examples[0], 90) if cluster.examples else ""
-        share = f"{100 * cluster.share:.1f} %"
-        rows.append([str(cluster.id), str(cluster.size), share, cluster.name, example])
-    show_table("", ["#", "texts", "share", "name", "central example"], rows, numbers=(0, 1, 2))
-    if any(cluster.topics for cluster in clusters):
-        typer.echo("\ntopics")
-        for cluster in clusters:
-            topics = " | ".join(" ".join(words[:TOPIC_WORDS]) for words in cluster.topics)
-            typer.echo(f"{cluster.id:>3}  {cluster.name}: {topics}")
-    if folder.hierarchy is not None and folder.hierarchy.levels:
-        typer.echo("\nlevels (texts)")
-        for line in tree_lines(folder.hierarchy.levels, clusters):
-            typer.echo(line)
-    typer.echo("")
-    for sentence in [*folder.summary, *folder.remarks]:
-        typer.echo(sentence)
-    path = folder.path
-    typer.echo(f"\npage   {path / 'report.html'}\ntable  {path / 'assignments.csv'}")
-    typer.echo(f"model  {path / 'model'}   (new texts: coterie predict {path} FILE)")

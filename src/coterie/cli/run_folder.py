@@ -17,6 +17,7 @@ from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_device
 from coterie.base import TextClusterer
 from coterie.cli.handover import Plan, add_columns
+from coterie.cli.summary import summarize
 from coterie.corpus import Corpus, write_rows
 from coterie.description import (
     Cluster,
@@ -30,7 +31,6 @@ from coterie.exports import write_clusters
 from coterie.hierarchy import Hierarchy, build_hierarchy
 from coterie.report import read_run, without_texts, write_map, write_report
 
-BORDERLINE = 0.1  # a margin below this is a close call
 NO_CLUSTER = "(no text)"
 
 
@@ -52,9 +52,10 @@ class RunFolder:
         self.summary: list[str] = []
         self.choice: dict[str, Any] | None = None  # of the number of clusters, if it was found
         self.kept: Kept | None = None  # of an earlier run
+        self.fitted = False  # whether an earlier run got that far
         self.manifest: dict[str, Any] = {
             "status": "running",
-            "started": _now(),
+            "started": now(),
             "method": method,
             "parameters": _parameters(model),
             "handover": self.plan.to_dict(),
@@ -105,9 +106,10 @@ class RunFolder:
         probabilities, marked = model.probabilities_, self._mark_outliers()
         labels = np.where(marked, -1, model.labels_) if marked is not None else model.labels_
         clusters = self._nest(self._describe(labels, probabilities), labels)
-        columns = assignment_columns(model.labels_, probabilities, names_by_number(clusters))
+        names = names_by_number(clusters, probabilities.shape[1])  # some may have no text
+        columns = assignment_columns(model.labels_, probabilities, names)
         columns = add_columns(columns, model.outlier_scores(), marked, self.hierarchy)
-        self.summary = _sentences(model, labels, probabilities, clusters)
+        self.summary = summarize(model, labels, probabilities, clusters)
         if self.choice is not None:
             self.summary.append(self.choice["reason"])
         if self.kept is not None:
@@ -120,7 +122,7 @@ class RunFolder:
         device = str(check_device(model.device))
         self.manifest |= {
             "status": "done",
-            "finished": _now(),
+            "finished": now(),
             "seed": model.seed_,
             "guard": model.guard_.to_dict() if model.guard_ is not None else None,
             "seconds": model.seconds_,
@@ -249,35 +251,6 @@ def write_page(
     return file
 
 
-def _sentences(
-    model: TextClusterer, labels: Ints, probabilities: Floats, clusters: list[Cluster]
-) -> list[str]:
-    placed = labels >= 0
-    top = np.sort(probabilities[placed], axis=1)[:, ::-1]
-    margin = top[:, 0] - (top[:, 1] if top.shape[1] > 1 else 0.0)
-    close = float((margin < BORDERLINE).mean())
-    out = [
-        f"{int(placed.sum()):,} of {len(placed):,} texts are in {len(clusters)} clusters; the "
-        f"largest holds {100 * max(c.share for c in clusters):.0f} %.",
-        f"Mean confidence is {float(top[:, 0].mean()):.2f}; {100 * close:.0f} % of the texts are "
-        "close calls between two clusters.",
-    ]
-    if model.outlier_limit_ is not None:
-        odd = int(((model.labels_ >= 0) & ~placed).sum())
-        share = 100 * odd / max(int((model.labels_ >= 0).sum()), 1)
-        out.append(
-            f"{odd:,} texts fit none of the clusters ({share:.1f} %); the column nearest_cluster "
-            "says where they would have been."
-        )
-    out += model.remarks()
-    if model.kept_start and model.guard_ is not None:
-        out.append(
-            f"The start guard stepped in: {model.guard_.reason}. These are the clusters before "
-            "training."
-        )
-    return out
-
-
 def _parameters(model: TextClusterer) -> dict[str, Any]:
     """Parameters that decide the result, as JSON reads them back."""
     skip = {"verbose", "checkpoint", "checkpoint_every", "device"}
@@ -296,5 +269,6 @@ def _difference(a: Any, b: Any) -> str:
     return ", ".join(f"{key}={a.get(key)} there, {b.get(key)} now" for key in sorted(keys))
 
 
-def _now() -> str:
+def now() -> str:
+    """The time in a manifest."""
     return datetime.now(timezone.utc).isoformat(timespec="seconds")

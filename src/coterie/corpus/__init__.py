@@ -1,20 +1,29 @@
 """Texts in: files and Python objects become a :class:`Corpus`, with nothing silently dropped."""
 
 from coterie.corpus.adapt import make_corpus, texts_from
+from coterie.corpus.chunks import Chunk, TextStream
 from coterie.corpus.clean import clean_text, has_words
 from coterie.corpus.corpus import Corpus, Note
 from coterie.corpus.read import FORMATS, read_corpus, read_table
+from coterie.corpus.source import Source
+from coterie.corpus.survey import Survey, Surveyor, survey
 from coterie.corpus.write import write_rows
 
 __all__ = [
     "FORMATS",
+    "Chunk",
     "Corpus",
     "Note",
+    "Source",
+    "Survey",
+    "Surveyor",
+    "TextStream",
     "clean_text",
     "has_words",
     "make_corpus",
     "read_corpus",
     "read_table",
+    "survey",
     "texts_from",
     "write_rows",
 ]

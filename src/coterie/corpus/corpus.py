@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,6 +19,15 @@ BOILERPLATE = frozenset({
     "not applicable", "nothing", "null", "ok", "okay", "see above", "see attached",
     "see attachment", "see below", "tbd", "test", "testing", "unknown", "x", "xx", "xxx",
 })  # fmt: skip
+LISTED = 3  # rows that a note names
+MESSAGES = {
+    "converted": "not text in the file, read as text",
+    "empty": "no text (empty, missing or only punctuation), left without a cluster",
+    "control": "line breaks or control characters, read as blanks",
+    "long": f"longer than {LONG:,} characters; encoders read only the beginning",
+    "duplicate": "repeats of an earlier text, in the same cluster",
+    "boilerplate": "words that say nothing (such as n/a, none, test)",
+}
 
 
 @dataclass(frozen=True)
@@ -74,37 +84,51 @@ def build(
     values = table.column(text_column).to_pylist()
     if not values:
         raise DataError(f"the column {text_column!r} has no rows: there is nothing to cluster.")
-    raw = [value_to_text(value) for value in values]
-    texts = [clean_text(text) for text in raw]
-    texts = [text if has_words(text) else "" for text in texts]
+    texts = clean_values(values)
     if not any(texts):
-        raise DataError(
-            f"all {len(texts)} rows of the column {text_column!r} are empty or have no letter or "
-            "digit; choose another one with --text-column."
-        )
-    converted = [not isinstance(v, str) and t != "" for v, t in zip(values, texts, strict=True)]
+        raise no_words(len(texts), text_column)
+    flags = row_flags(values, texts) | {"duplicate": _repeats(texts)}
     found = [
-        _note("converted", converted, "not text in the file, read as text"),
-        _note("empty", [text == "" for text in texts],
-              "no text (empty, missing or only punctuation), left without a cluster"),
-        _note("control", [CONTROL.search(t.strip()) is not None for t in raw],
-              "line breaks or control characters, read as blanks"),
-        _note("long", [len(text) > LONG for text in texts],
-              f"longer than {LONG:,} characters; encoders read only the beginning"),
-        _note("duplicate", _repeats(texts), "repeats of an earlier text, in the same cluster"),
-        _note("boilerplate", [text != "" and _says_nothing(text) for text in texts],
-              "words that say nothing (such as n/a, none, test)"),
-    ]  # fmt: skip
+        make_note(kind, sum(flags[kind]), [i for i, flag in enumerate(flags[kind], 1) if flag])
+        for kind in MESSAGES
+    ]
     return Corpus(texts, table, text_column, id_column, (*notes, *(n for n in found if n)))
 
 
-def _note(kind: str, flags: list[bool], message: str) -> Note | None:
-    rows = [i + 1 for i, flag in enumerate(flags) if flag]  # people count rows from one
-    if not rows:
+def clean_values(values: Sequence[Any]) -> list[str]:
+    """Cleaned texts of the cells of a column; the empty text where there is no word."""
+    texts = [clean_text(value_to_text(value)) for value in values]
+    return [text if has_words(text) else "" for text in texts]
+
+
+def row_flags(values: Sequence[Any], texts: Sequence[str]) -> dict[str, list[bool]]:
+    """What is unusual about each row by itself, by the kind of note."""
+    raw = (value_to_text(value).strip() for value in values)
+    pairs = zip(values, texts, strict=True)
+    return {
+        "converted": [not isinstance(value, str) and text != "" for value, text in pairs],
+        "empty": [text == "" for text in texts],
+        "control": [CONTROL.search(text) is not None for text in raw],
+        "long": [len(text) > LONG for text in texts],
+        "boilerplate": [text != "" and _says_nothing(text) for text in texts],
+    }
+
+
+def make_note(kind: str, count: int, rows: Sequence[int]) -> Note | None:
+    """A note about so many rows, counted from one, of which the first are listed."""
+    if not count:
         return None
-    listed = ", ".join(map(str, rows[:3])) + (", ..." if len(rows) > 3 else "")
-    plural = "rows" if len(rows) > 1 else "row"
-    return Note(kind, len(rows), tuple(rows), f"{len(rows)} {plural} ({listed}): {message}")
+    listed = ", ".join(map(str, rows[:LISTED])) + (", ..." if count > LISTED else "")
+    plural = "rows" if count > 1 else "row"
+    return Note(kind, count, tuple(rows), f"{count} {plural} ({listed}): {MESSAGES[kind]}")
+
+
+def no_words(rows: int, column: str) -> DataError:
+    """What to say where there is nothing to cluster."""
+    return DataError(
+        f"all {rows} rows of the column {column!r} are empty or have no letter or digit; choose "
+        "another one with --text-column."
+    )
 
 
 def _says_nothing(text: str) -> bool:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,14 @@ from coterie._errors import DataError, UsageError
 from coterie._validation import check_choice
 from coterie.corpus.columns import check_column, pick_text_column
 from coterie.corpus.corpus import Corpus, Note, build
+from coterie.corpus.source import (
+    STDIN,
+    Source,
+    encoding_of,
+    not_parquet,
+    undecodable,
+    unknown_encoding,
+)
 
 FORMATS = ("auto", "csv", "tsv", "jsonl", "parquet", "txt")
 SUFFIXES = {
@@ -27,7 +34,7 @@ FIELD_LIMIT = 2**31 - 1  # the csv module refuses fields over 128 kB unless told
 
 
 def read_corpus(
-    source: str | Path,
+    source: str | Path | Source,
     *,
     text_column: str | None = None,
     id_column: str | None = None,
@@ -38,7 +45,7 @@ def read_corpus(
 
     Parameters
     ----------
-    source : str or Path
+    source : str, Path or Source
     text_column, id_column : str, optional
         Default for the text: a column with a usual name, else the one with the longest texts.
     format : {"auto", "csv", "tsv", "jsonl", "parquet", "txt"}, default="auto"
@@ -55,13 +62,17 @@ def read_corpus(
 
 
 def read_table(
-    source: str | Path, *, format: str = "auto", encoding: str = "utf-8", named: str | None = None
+    source: str | Path | Source,
+    *,
+    format: str = "auto",
+    encoding: str = "utf-8",
+    named: str | None = None,
 ) -> tuple[pa.Table, list[Note]]:
     """Read all columns of a file; ``named`` is a column the caller expects, a hint for stdin."""
     check_choice("--format", format, FORMATS)
     name, data = _bytes(source)
     if format == "auto":
-        format = _guess_format(name, data, named)
+        format = guess_format(name, data, named)
     if not data.strip():
         raise DataError(f"{name} is empty: there is nothing to read.")
     if format == "parquet":
@@ -74,24 +85,24 @@ def read_table(
     return _delimited(text, name, format)
 
 
-def _bytes(source: str | Path) -> tuple[str, bytes]:
-    if str(source) == "-":
-        return "standard input", sys.stdin.buffer.read()
-    path = Path(source)
-    if not path.exists():
-        raise UsageError(f"there is no file {path}.")
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder; name a file in it.")
-    return str(path), path.read_bytes()
+def _bytes(source: str | Path | Source) -> tuple[str, bytes]:
+    opened = source if isinstance(source, Source) else Source(source)
+    file = opened.open()
+    try:
+        return opened.name, file.read()
+    finally:
+        if not opened.is_pipe:
+            file.close()
 
 
-def _guess_format(name: str, data: bytes, named: str | None) -> str:
+def guess_format(name: str, data: bytes, named: str | None) -> str:
+    """The format that a file name tells, or, of standard input, the first bytes."""
     suffix = Path(name).suffix.lower()
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
     if suffix in {".xlsx", ".xls", ".ods"}:
         raise UsageError(f"{name} is a spreadsheet; save it as CSV (UTF-8) and give that file.")
-    if name != "standard input":
+    if name != STDIN:
         raise UsageError(
             f"{name}: the suffix {suffix!r} tells no format; add --format with one of "
             f"{', '.join(FORMATS[1:])}."
@@ -104,34 +115,27 @@ def _guess_format(name: str, data: bytes, named: str | None) -> str:
 
 
 def _decode(data: bytes, encoding: str, name: str) -> str:
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        encoding = "utf-16"
-    elif data[:3] == b"\xef\xbb\xbf":
-        encoding = "utf-8-sig"
+    encoding = encoding_of(data, encoding)
     try:
         return data.decode(encoding)
     except LookupError as error:
-        raise UsageError(f"--encoding: {encoding!r} is not an encoding Python knows.") from error
+        raise unknown_encoding(encoding) from error
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"{name}, line {line}: the byte 0x{data[error.start]:02x} is not {encoding}. The file "
-            "was probably saved on Windows: try --encoding cp1252, or save it as UTF-8."
-        ) from error
+        raise undecodable(name, line, error, encoding) from error
 
 
 def _delimited(text: str, name: str, format: str) -> tuple[pa.Table, list[Note]]:
-    delimiter = "\t" if format == "tsv" else _delimiter(text)
-    notes = []
-    if format == "csv" and delimiter != ",":
-        notes.append(Note("delimiter", 0, (), f"fields are separated by {delimiter!r}"))
+    delimiter, notes = delimiter_of(text.split("\n", 1)[0], format)
+    lines = io.StringIO(text, newline="")
     try:
-        rows = list(_rows(text, delimiter, csv.QUOTE_MINIMAL))
+        rows = list(csv_rows(lines, delimiter, csv.QUOTE_MINIMAL))
     except csv.Error as error:
         if format != "tsv":
             raise DataError(f"{name}, {error}") from error
-        rows = list(_rows(text, delimiter, csv.QUOTE_NONE))  # most TSV files do not quote
-    header, body = _header(rows[0][1]), rows[1:]
+        lines.seek(0)
+        rows = list(csv_rows(lines, delimiter, csv.QUOTE_NONE))  # most TSV files do not quote
+    header, body = column_names(rows[0][1]), rows[1:]
     while body and not body[-1][1]:
         body.pop()  # blank lines at the end of the file
     filled = [(line, row or [""] * len(header)) for line, row in body]
@@ -148,19 +152,23 @@ def _delimited(text: str, name: str, format: str) -> tuple[pa.Table, list[Note]]
     return pa.table({n: pa.array(v, pa.string()) for n, v in columns.items()}), notes
 
 
-def _delimiter(text: str) -> str:
-    """Comma, unless the header has none and has semicolons or tabs instead."""
-    header = text.split("\n", 1)[0]
-    if "," in header:
-        return ","
-    return next((mark for mark in (";", "\t", "|") if mark in header), ",")
+def delimiter_of(header: str, format: str) -> tuple[str, list[Note]]:
+    """Comma, unless the header has none and has semicolons or tabs instead; then with a note."""
+    if format == "tsv":
+        return "\t", []
+    found = ","
+    if "," not in header:
+        found = next((mark for mark in (";", "\t", "|") if mark in header), ",")
+    if found == ",":
+        return found, []
+    return found, [Note("delimiter", 0, (), f"fields are separated by {found!r}")]
 
 
-def _rows(text: str, delimiter: str, quoting: int) -> Iterator[tuple[int, list[str]]]:
+def csv_rows(lines: Iterable[str], delimiter: str, quoting: int) -> Iterator[tuple[int, list[str]]]:
     """Yield (line number, fields); errors name the line on which the row begins."""
     limit = csv.field_size_limit(FIELD_LIMIT)
     reader = csv.reader(
-        io.StringIO(text, newline=""),
+        lines,
         delimiter=delimiter,
         quoting=quoting,  # type: ignore[arg-type]
         strict=True,
@@ -179,7 +187,7 @@ def _rows(text: str, delimiter: str, quoting: int) -> Iterator[tuple[int, list[s
         csv.field_size_limit(limit)
 
 
-def _header(fields: list[str]) -> list[str]:
+def column_names(fields: list[str]) -> list[str]:
     """Unique, non-empty column names."""
     names = [field.strip() or f"column_{i}" for i, field in enumerate(fields, 1)]
     seen: Counter[str] = Counter()
@@ -191,25 +199,31 @@ def _header(fields: list[str]) -> list[str]:
 
 
 def _jsonl(text: str, name: str) -> pa.Table:
-    records: list[dict[str, Any]] = []
     whole = _try_json(text) if text.lstrip().startswith("[") else None
     if isinstance(whole, list):
-        pairs = list(enumerate(whole, 1))
+        records = [as_record(value, name, i) for i, value in enumerate(whole, 1)]
     else:
-        pairs = []
-        for line, content in enumerate(text.split("\n"), 1):
-            if content.strip():
-                value = _try_json(content)
-                if value is None and content.strip() != "null":
-                    raise DataError(f"{name}, line {line}: this is not JSON: {content[:60]!r}")
-                pairs.append((line, value))
-    for line, value in pairs:
-        record = {"text": value} if isinstance(value, str) else value
-        if not isinstance(record, dict):
-            raise DataError(f"{name}, line {line}: expected an object or a text, got {value!r}.")
-        records.append(record)
+        records = list(json_records(text.split("\n"), name))
     names = list(dict.fromkeys(key for record in records for key in record))
-    return pa.table({n: _column([record.get(n) for record in records]) for n in names})
+    return pa.table({n: json_column([record.get(n) for record in records]) for n in names})
+
+
+def json_records(lines: Iterable[str], name: str) -> Iterator[dict[str, Any]]:
+    """A record for every line that is not blank."""
+    for number, line in enumerate(lines, 1):
+        if content := line.strip():
+            value = _try_json(content)
+            if value is None and content != "null":
+                raise DataError(f"{name}, line {number}: this is not JSON: {content[:60]!r}")
+            yield as_record(value, name, number)
+
+
+def as_record(value: Any, name: str, line: int) -> dict[str, Any]:
+    """An object as it is, a text as the column ``text``."""
+    record = {"text": value} if isinstance(value, str) else value
+    if not isinstance(record, dict):
+        raise DataError(f"{name}, line {line}: expected an object or a text, got {value!r}.")
+    return record
 
 
 def _try_json(text: str) -> Any:
@@ -219,7 +233,7 @@ def _try_json(text: str) -> Any:
         return None
 
 
-def _column(values: list[Any]) -> pa.Array:
+def json_column(values: list[Any]) -> pa.Array:
     """An Arrow array of the values' own type, or of JSON texts when types are mixed."""
     try:
         return pa.array(values)
@@ -245,4 +259,4 @@ def _parquet(data: bytes, name: str) -> pa.Table:
     try:
         return pyarrow.parquet.read_table(io.BytesIO(data))
     except pa.ArrowInvalid as error:
-        raise DataError(f"{name} is not a Parquet file: {error}") from error
+        raise not_parquet(name, error) from error

@@ -30,9 +30,7 @@ def write_rows(path: Path, table: pa.Table, extra: Mapping[str, Sequence[Any]]) 
     list of str
         What an Excel file could not hold, in sentences.
     """
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise UsageError(f"--out {path}: the suffix should be one of {', '.join(SUFFIXES)}.")
+    suffix = check_suffix(path)
     if suffix == ".xlsx":
         whole = combine(table, extra)
         return write_workbook(path, [Sheet("texts", whole.column_names, table_rows(whole))])
@@ -47,6 +45,14 @@ def write_rows(path: Path, table: pa.Table, extra: Mapping[str, Sequence[Any]]) 
     return []
 
 
+def check_suffix(path: Path) -> str:
+    """The suffix of a table to write; refuses those that tell no format."""
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UsageError(f"--out {path}: the suffix should be one of {', '.join(SUFFIXES)}.")
+    return suffix
+
+
 def table_rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     """The rows of a table as Python values, a part at a time."""
     for batch in table.to_batches(max_chunksize=10_000):
@@ -55,7 +61,12 @@ def table_rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
 
 
 def write_stream(
-    file: TextIO, table: pa.Table, extra: Mapping[str, Sequence[Any]], format: str
+    file: TextIO,
+    table: pa.Table,
+    extra: Mapping[str, Sequence[Any]],
+    format: str,
+    *,
+    header: bool = True,
 ) -> None:
     """Write a table with further columns to an open text file, row by row."""
     whole = combine(table, extra)
@@ -66,7 +77,8 @@ def write_stream(
             file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
         return
     writer = csv.writer(file, delimiter="\t" if format == "tsv" else ",", lineterminator="\n")
-    writer.writerow(whole.column_names)
+    if header:
+        writer.writerow(whole.column_names)
     for row in zip(*columns, strict=True):
         writer.writerow([value_to_text(value) for value in row])
 

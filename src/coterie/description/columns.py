@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from coterie._types import Ints
@@ -61,21 +60,33 @@ def count_values(
 
     Values beyond the 20 most frequent ones of the column count as "other", which comes last.
     """
-    texts = [as_text(value) for value in values]
-    common = Counter(text for text, label in zip(texts, labels, strict=True) if label >= 0)
-    ranked = sorted(common, key=lambda text: (-common[text], text))
-    place = {text: i for i, text in enumerate(ranked[:MOST_VALUES])}
-    shown = [*ranked[:MOST_VALUES], REST]
-    rest = place.get(REST, len(place))
-    codes = np.array([place.get(text, rest) for text in texts], dtype=np.int64)
-    placed = labels >= 0
-    flat = labels[placed] * len(shown) + codes[placed]
-    counts = np.bincount(flat, minlength=n_clusters * len(shown)).reshape(n_clusters, len(shown))
-    out = []
-    for row in counts:
-        found = [(text, int(n)) for text, n in zip(shown, row, strict=True) if n]
-        out.append(sorted(found, key=lambda pair: (pair[0] == REST, -pair[1], pair[0])))
-    return out
+    pairs = Counter(
+        (as_text(value), int(label)) for value, label in zip(values, labels, strict=True)
+    )
+    return rank_values(pairs, n_clusters)
+
+
+def rank_values(
+    pairs: Mapping[tuple[str, int], int], n_clusters: int
+) -> list[list[tuple[str, int]]]:
+    """As :func:`count_values`, from how often each value is in each cluster; -1 is left out.
+
+    Examples
+    --------
+    >>> rank_values({("web", 0): 2, ("mail", 0): 3, ("web", 1): 1, ("web", -1): 9}, 2)
+    [[('mail', 3), ('web', 2)], [('web', 1)]]
+    """
+    common: Counter[str] = Counter()
+    for (text, label), count in pairs.items():
+        if label >= 0:
+            common[text] += count
+    shown = set(sorted(common, key=lambda text: (-common[text], text))[:MOST_VALUES])
+    counts: list[Counter[str]] = [Counter() for _ in range(n_clusters)]
+    for (text, label), count in pairs.items():
+        if label >= 0:
+            counts[label][text if text in shown else REST] += count
+    order = [sorted(c.items(), key=lambda p: (p[0] == REST, -p[1], p[0])) for c in counts]
+    return [[(text, n) for text, n in row if n] for row in order]
 
 
 def as_text(value: Any) -> str:

@@ -56,13 +56,15 @@ class Periods:
     unread: int
 
 
-def parse_dates(values: Iterable[Any]) -> tuple[list[date | None], int, int]:
+def parse_dates(
+    values: Iterable[Any], *, month_first: bool | None = None
+) -> tuple[list[date | None], int, int]:
     """Read dates; those without or with an unreadable one become ``None``.
 
     Takes dates, times and texts such as 2026-03-01, 2026-03-01T10:00Z, 2026/3/1, 20260301,
     01.03.2026, 3/1/2026, "1 March 2026", "Mar 1, 2026", 2026年3月1日. In 3/1/2026 the day comes
-    first unless other rows show the contrary (a second number above 12). The date is the one
-    written; time zones do not move it.
+    first unless other rows show the contrary (a second number above 12), or ``month_first`` is
+    given. The date is the one written; time zones do not move it.
 
     Returns
     -------
@@ -80,7 +82,8 @@ def parse_dates(values: Iterable[Any]) -> tuple[list[date | None], int, int]:
     rows = list(values)
     texts = [None if isinstance(v, (date, np.datetime64)) else _plain(v) for v in rows]
     distinct = set(texts) - {None, ""}
-    month_first = _month_first(distinct)
+    if month_first is None:
+        month_first = sum(order_of_parts(distinct)) > 0
     known = {text: parse_text(text, month_first=month_first) for text in distinct if text}
     out: list[date | None] = []
     missing = 0
@@ -189,10 +192,10 @@ def _from_object(value: Any) -> date | None:
     return _date(day.year, day.month, day.day)
 
 
-def _month_first(texts: Iterable[Any]) -> bool:
-    """Whether dates with slashes name the month first: when that reads more of them."""
+def order_of_parts(texts: Iterable[Any]) -> tuple[int, int]:
+    """Dates with slashes that can only name the month first, and, negative, the day first."""
     found = [m for m in (YEAR_LAST.match(text) for text in texts) if m and m[2] == "/"]
-    return sum(int(m[3]) > 12 for m in found) > sum(int(m[1]) > 12 for m in found)
+    return sum(int(m[3]) > 12 for m in found), -sum(int(m[1]) > 12 for m in found)
 
 
 def _month_number(name: str) -> int:

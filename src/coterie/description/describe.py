@@ -86,7 +86,7 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
     work = _Work([texts[i] for i in order], codes[order], k, language)
     work.vectors = None if vectors is None else np.asarray(vectors)[order]
     shown = work.describe(n_words, n_examples, None if p is None else p[order])
-    times = _over_time(dates, codes, k)
+    times = over_time(dates, codes, k)
     by = {str(name): count_values(_list(v), codes, k) for name, v in (columns or {}).items()}
     return [
         Cluster(
@@ -149,7 +149,8 @@ class _Work:
         return weigh(presence, presence.sum(axis=0), len(self.texts))
 
 
-def _over_time(dates: Any, labels: Ints, k: int) -> list[list[tuple[str, int]]]:
+def over_time(dates: Any, labels: Ints, k: int) -> list[list[tuple[str, int]]]:
+    """Texts of each cluster in each period; nothing without dates."""
     if dates is None:
         return [[] for _ in range(k)]
     periods = sort_into_periods(_list(dates))

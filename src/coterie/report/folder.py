@@ -7,11 +7,10 @@ the vectors. All else comes from ``manifest.json``, ``clusters.json``, ``levels.
 
 from __future__ import annotations
 
-import csv
 import json
 import re
-import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from coterie.report.html import Outlier, Outliers, ReportData
 from coterie.report.layout import map_texts, sample_rows
 from coterie.report.points import Points, is_category
 from coterie.report.quality import Figure, figures, guard_sentence, next_steps
+from coterie.report.skim import Skimmed, reading, skim
 
 SHOWN = 20  # outliers on the page; the table has all
 LEVEL_NAME = re.compile(r"level_(\d+)_name")
@@ -74,20 +74,24 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
     """Everything the page shows, from the files of a run folder."""
     saved = read_json(path / "map.json") if (path / "map.json").exists() else None
     table = path / "assignments.csv"
-    columns = read_columns(table) if table.exists() else None
     quality: list[Figure] = []
     points = outliers = None
-    if columns is not None:
-        outliers = _outliers(columns, manifest["data"]["text_column"], clusters)
-        labels = np.array([int(value) for value in columns[result_column(columns, "cluster")]])
-        confidence = _numbers(columns[result_column(columns, "confidence")])
-        margin = _numbers(columns[result_column(columns, "margin")])
+    if table.exists():
+        text_column = manifest["data"]["text_column"]
+        found = skim(table, saved["rows"] if saved else [], own_columns)
+        outliers = _outliers(found, text_column, clusters)
         inside = saved["silhouette"] if saved else None
         quality = figures(
-            labels, confidence, margin, silhouette=inside, guard=manifest.get("guard")
+            found.labels,
+            found.confidence,
+            found.margin,
+            silhouette=inside,
+            guard=manifest.get("guard"),
         )
         if saved:
-            points = make_points(saved, columns, manifest["data"]["text_column"])
+            rows = range(len(saved["rows"]))
+            shown = make_points(saved | {"rows": rows}, found.columns, text_column)
+            points = replace(shown, rows=[row + 1 for row in saved["rows"]])
     sentence = guard_sentence(manifest.get("guard"))
     return ReportData(
         title=f"{manifest['data']['rows']:,} texts in {len(clusters)} clusters",
@@ -105,14 +109,8 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
 
 def read_columns(path: Path) -> dict[str, list[str]]:
     """The columns of a CSV file as texts, whatever their length."""
-    before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = csv.reader(file)
-            header = next(rows)
-            body = list(rows)
-    finally:
-        csv.field_size_limit(before)
+    with reading(path) as (header, rows):
+        body = list(rows)
     return {name: [row[i] for row in body] for i, name in enumerate(header)}
 
 
@@ -144,12 +142,12 @@ def make_points(saved: dict[str, Any], columns: dict[str, list[str]], text_colum
     )
 
 
-def result_column(columns: dict[str, list[str]], name: str) -> str:
+def result_column(columns: Sequence[str] | dict[str, list[str]], name: str) -> str:
     """The name under which a result column was written: it stands behind the input's columns."""
-    return next(column for column in reversed(columns) if _bare(column) == name)
+    return next(column for column in reversed(list(columns)) if _bare(column) == name)
 
 
-def own_columns(columns: dict[str, list[str]]) -> dict[str, str]:
+def own_columns(columns: Sequence[str] | dict[str, list[str]]) -> dict[str, str]:
     """Result columns of a table by what they are: the name under which each was written.
 
     They begin with that of the cluster; whatever stands before it came with the texts.
@@ -170,36 +168,29 @@ def _levels(path: Path) -> list[list[Cluster]]:
     return Hierarchy.from_dict(read_json(file)).levels if file.exists() else []
 
 
-def _outliers(
-    columns: dict[str, list[str]], text_column: str, clusters: Sequence[Cluster]
-) -> Outliers | None:
+def _outliers(found: Skimmed, text_column: str, clusters: Sequence[Cluster]) -> Outliers | None:
     """The texts that fit no cluster, the loneliest first; None where none were asked for."""
+    columns = found.marked
     own = own_columns(columns)
     if "nearest_cluster" not in own:
         return None
     names = {cluster.id: cluster.name for cluster in clusters}
-    placed = sum(bool(value) for value in columns[own["outlier_score"]])
-    found = []
-    for i, marked in enumerate(columns[own["outlier"]]):
-        if marked == "yes":
-            nearest = int(columns[own["nearest_cluster"]][i])
-            score = float(columns[own["outlier_score"]][i])
-            text = columns[text_column][i]
-            found.append(Outlier(text, score, nearest, names.get(nearest, f"Cluster {nearest}")))
-    found.sort(key=lambda outlier: (-outlier.score, outlier.text))
-    distinct = {outlier.text: outlier for outlier in reversed(found)}
+    cells = (columns[column] for column in (own["outlier_score"], own["nearest_cluster"]))
+    odd = []
+    for text, score, near in zip(columns[text_column], *cells, strict=True):
+        nearest = int(near)
+        name = names.get(nearest, f"Cluster {nearest}")
+        odd.append(Outlier(text, float(score), nearest, name))
+    odd.sort(key=lambda outlier: (-outlier.score, outlier.text))
+    distinct = {outlier.text: outlier for outlier in reversed(odd)}
     shown = sorted(distinct.values(), key=lambda outlier: (-outlier.score, outlier.text))
-    return Outliers(len(found), len(found) / max(placed, 1), shown[:SHOWN])
+    return Outliers(len(odd), len(odd) / max(found.scored, 1), shown[:SHOWN])
 
 
 def _bare(column: str) -> str:
     while column.startswith("coterie_"):
         column = column.removeprefix("coterie_")
     return column
-
-
-def _numbers(values: Sequence[str]) -> Floats:
-    return np.array([float(value or 0) for value in values])
 
 
 def _settings(manifest: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,197 @@
+"""What a large run will take, said before it begins: a probe of this machine and known costs.
+
+Seconds are counted in three currencies, each measured for a moment here and now: texts encoded,
+distances computed, rows read. How many of each a run needs is known; the constants below were read
+off runs with 25,000 texts to fit. The result is meant to tell minutes from hours.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coterie._facts import peak_memory
+
+PROBED = 300  # texts
+BLOCK = (1_000, 4_000)  # vectors, whose distances are timed
+LLOYD = 12  # times that k-means looks at all centers, in each start
+CHOOSING = 2_500_000_000  # distances for the number of clusters, which looks at 3,000 texts
+FIXED = 20.0  # seconds: libraries that are loaded or compiled, the page
+SHOWING = 0.002  # seconds for describing and drawing one text of the sample
+COPIES = 8  # of the sample's vectors at the same time, at most
+DISTANCES = 5 << 25  # numbers of four bytes, when a block of texts meets the sample
+OF_ROW = 64  # bytes that are kept of each row
+UNKNOWN_K = 100  # clusters, as long as their number is to be found
+OUTLIERS = 5_000  # texts that outlier scores are measured by
+
+
+@dataclass(frozen=True)
+class Job:
+    """What there is to do.
+
+    Attributes
+    ----------
+    rows, sample : int
+        Rows to label and different texts to fit.
+    clusters : int or None
+        None if their number is to be found.
+    ways : int
+        K-means clusterings of the sample; 0 if the method trains, which is not counted.
+    comparisons : int
+        How often the sample is compared with itself.
+    neighbors : bool
+        Whether rows go to the nearest text, not to the nearest center.
+    n_init : int
+    """
+
+    rows: int
+    sample: int
+    clusters: int | None
+    ways: int
+    comparisons: int
+    neighbors: bool
+    n_init: int = 10
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """What this machine does now.
+
+    Attributes
+    ----------
+    encoding : float
+        Texts a second.
+    comparing : float
+        Distances a second.
+    row : float
+        Seconds to read a row.
+    dim : int
+    resident : int
+        Bytes that the program holds already.
+    """
+
+    encoding: float
+    comparing: float
+    row: float
+    dim: int
+    resident: int
+
+
+def seconds_for(job: Job, speeds: Speeds) -> float:
+    """Time that the job takes, without training.
+
+    Examples
+    --------
+    >>> job = Job(1_000, 100, 10, ways=1, comparisons=0, neighbors=False, n_init=1)
+    >>> seconds_for(job, Speeds(100.0, 1e6, 0.001, 8, 0))  # 11 + 0.11 + 0.012 + 2 + 0.2 + 20
+    33.322
+    """
+    k = job.clusters or UNKNOWN_K
+    encoding = (job.rows + job.sample) / speeds.encoding
+    targets = (job.sample if job.neighbors else k) + min(job.sample, OUTLIERS)
+    assigning = job.rows * targets / speeds.comparing
+    lloyd = job.ways * job.n_init * LLOYD * job.sample * k
+    fitting = (lloyd + job.comparisons * job.sample**2) / speeds.comparing
+    choosing = 0.0 if job.clusters else CHOOSING / speeds.comparing
+    tables = 2 * job.rows * speeds.row  # reading again, and writing
+    showing = SHOWING * job.sample + FIXED
+    return round(encoding + assigning + fitting + choosing + tables + showing, 6)
+
+
+def bytes_for(job: Job, speeds: Speeds) -> int:
+    """Memory that the job takes at its peak.
+
+    Examples
+    --------
+    >>> job = Job(1_000, 100, 10, ways=1, comparisons=0, neighbors=False)
+    >>> bytes_for(job, Speeds(100.0, 1e6, 0.001, 8, 5_000))  # 5,000 + 64,000 + 25,600
+    94600
+    """
+    meeting = 4 * min(DISTANCES, 5 * job.sample**2) if job.neighbors else 0
+    return speeds.resident + OF_ROW * job.rows + 4 * COPIES * job.sample * speeds.dim + meeting
+
+
+def sentence(job: Job, speeds: Speeds, method: str) -> str:
+    """The estimate as it is printed.
+
+    Examples
+    --------
+    >>> job = Job(2_000_000, 100, 10, ways=1, comparisons=0, neighbors=False)
+    >>> sentence(job, Speeds(2_000.0, 1e9, 1e-5, 8, 300_000_000), "kmeans")
+    'about 2,000,000 texts: about 18 minutes and 0.4 GB'
+    """
+    took = in_words(seconds_for(job, speeds))
+    more = "" if job.ways else f", and what {method} takes to train"
+    return f"about {job.rows:,} texts: about {took} and {bytes_for(job, speeds) / 1e9:.1f} GB{more}"
+
+
+def in_words(seconds: float) -> str:
+    """A span of time, as roughly as an estimate is.
+
+    Examples
+    --------
+    >>> in_words(42), in_words(100), in_words(4000), in_words(90_000)
+    ('42 seconds', '2 minutes', '1.1 hours', '25 hours')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} seconds"
+    if seconds < 90 * 60:
+        minutes = max(seconds / 60, 2)
+        return f"{minutes:.0f} minutes" if minutes < 60 else f"{minutes / 60:.1f} hours"
+    return f"{seconds / 3600:.1f} hours" if seconds < 10 * 3600 else f"{seconds / 3600:.0f} hours"
+
+
+def make_job(model: Any, rows: int, sample: int, clusters: str) -> Job:
+    """What the model has to do with so many rows."""
+    from coterie.methods import Auto, TwoStep
+
+    k = int(clusters) if clusters.isdigit() else None
+    ways, comparisons, neighbors = 0, 0, False
+    if isinstance(model, Auto):
+        ways, comparisons, neighbors = (2 if model.effort == "quick" else 6), 24, True
+    elif isinstance(model, TwoStep):
+        centers = model.cluster in ("kmeans", "spherical-kmeans") and model.reduce == "none"
+        neighbors = not centers or model.smooth > 0
+        ways, comparisons = 1, 8 if neighbors else 0
+    return Job(rows, sample, k, ways, comparisons, neighbors, model.n_init)
+
+
+def probe(model: Any, texts: Sequence[str], row: float) -> Speeds:
+    """Time a few texts and distances.
+
+    Parameters
+    ----------
+    model : TextClusterer
+        Not fitted; its encoder is made for the probe.
+    texts : sequence of str
+        Different ones.
+    row : float
+        Seconds that reading a row took.
+    """
+    import torch
+
+    from coterie._validation import check_device
+    from coterie.encoders import no_cache
+
+    encoder = model.make_encoder(0)
+    some = list(texts[:PROBED])
+    encoder.learn(some)
+    encoder.to(check_device(model.device))
+    with no_cache():
+        for part in (some[:20], some):  # the first words cost more than all that follow
+            begun = time.perf_counter()
+            items, _ = encoder.prepare(part)
+            vectors = encoder.encode(items.to(check_device(model.device)))
+            spent = time.perf_counter() - begun
+    a, b = (torch.ones(n, vectors.shape[1]) for n in BLOCK)
+    took = []
+    for _ in range(3):
+        begun = time.perf_counter()
+        (a @ b.T).square_().clamp_(min=0).min(dim=1)
+        took.append(time.perf_counter() - begun)
+    comparing = BLOCK[0] * BLOCK[1] / max(sorted(took)[1], 1e-9)
+    resident = peak_memory().get("resident", 0)
+    encoding = len(some) / max(spent, 1e-9)
+    return Speeds(encoding, comparing, row, int(vectors.shape[1]), resident)

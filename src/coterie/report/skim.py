@@ -1,0 +1,111 @@
+"""Of a table of any length, what the page needs: numbers of all rows, words of a few.
+
+The page shows at most some thousand texts. So only their cells are kept; of the others, cluster,
+confidence and margin, in eight bytes each.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from coterie._types import Floats, Ints
+
+
+@dataclass(frozen=True)
+class Skimmed:
+    """What was kept of a table.
+
+    Attributes
+    ----------
+    columns : dict of str to list of str
+        Cells of the rows that were asked for, in their order.
+    labels, confidence, margin : ndarray of shape (n,)
+        Of all rows.
+    marked : dict of str to list of str
+        Cells of the rows that are outliers.
+    scored : int
+        Rows with an outlier score.
+    """
+
+    columns: dict[str, list[str]]
+    labels: Ints
+    confidence: Floats
+    margin: Floats
+    marked: dict[str, list[str]]
+    scored: int
+
+
+def skim(
+    path: Path, rows: Sequence[int], own: Callable[[Sequence[str]], dict[str, str]]
+) -> Skimmed:
+    """Go through an ``assignments.csv`` once.
+
+    Parameters
+    ----------
+    path : Path
+    rows : sequence of int
+        Ascending numbers of the rows to keep, from zero.
+    own : callable
+        From the names of all columns to those of the results, by what they are.
+    """
+    with reading(path) as (header, body):
+        place = {name: header.index(column) for name, column in own(header).items()}
+        kept = _Kept(place, rows)
+        for number, row in enumerate(body):
+            kept.take(number, row)
+    return Skimmed(
+        columns=_columns(header, kept.shown),
+        labels=np.array(kept.labels, dtype=np.int64),
+        confidence=np.array(kept.confidence),
+        margin=np.array(kept.margin),
+        marked=_columns(header, kept.marked),
+        scored=kept.scored,
+    )
+
+
+@dataclass
+class _Kept:
+    place: dict[str, int]
+    rows: Sequence[int]
+    shown: list[list[str]] = field(default_factory=list)
+    marked: list[list[str]] = field(default_factory=list)
+    labels: array[int] = field(default_factory=lambda: array("q"))
+    confidence: array[float] = field(default_factory=lambda: array("d"))
+    margin: array[float] = field(default_factory=lambda: array("d"))
+    scored: int = 0
+
+    def take(self, number: int, row: list[str]) -> None:
+        place, shown = self.place, len(self.shown)
+        self.labels.append(int(row[place["cluster"]]))
+        self.confidence.append(float(row[place["confidence"]] or 0))
+        self.margin.append(float(row[place["margin"]] or 0))
+        if shown < len(self.rows) and self.rows[shown] == number:
+            self.shown.append(row)
+        if "nearest_cluster" in place:
+            self.scored += bool(row[place["outlier_score"]])
+            if row[place["outlier"]] == "yes":
+                self.marked.append(row)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[tuple[list[str], Iterator[list[str]]]]:
+    """The header and the rows of a CSV file, whatever the length of a field."""
+    before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = csv.reader(file)
+            yield next(rows), rows
+    finally:
+        csv.field_size_limit(before)
+
+
+def _columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, list[str]]:
+    return {name: [row[i] for row in rows] for i, name in enumerate(header)}

@@ -1,0 +1,271 @@
+"""A corpus that is fitted by a sample: all rows labelled, all counted, stopped and continued."""
+
+import csv
+import json
+import random
+import re
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from coterie import load
+from coterie.cli import app
+from coterie.cli.large import LARGE, sample_size
+from coterie.corpus import read_corpus, survey
+from coterie.corpus.chunks import TextStream
+from coterie.corpus.growing import partial_path
+
+OPTIONS = ["-k", "4", "--encoder", "tfidf-svd", "--method", "kmeans", "--fit-sample", "150"]
+
+
+def run(*arguments: str, stdin: str | None = None):
+    return CliRunner().invoke(app, list(arguments), input=stdin)
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def read(path: Path):
+    return json.loads(path.read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """2,600 rows of four themes, with repeats, rows without a text, a date and a category."""
+    draw = random.Random(0)
+    themes = {
+        "fruit": "apple plum pear fig ripe sweet juice".split(),
+        "road": "car bus truck van fast loud fuel".split(),
+        "music": "song drum violin choir tune band chord".split(),
+        "money": "bank loan card rent cash bill fee".split(),
+    }
+    path = tmp_path_factory.mktemp("large") / "texts.csv"
+    with path.open("w", newline="", encoding="utf-8") as opened:
+        writer = csv.writer(opened)
+        writer.writerow(["id", "text", "theme", "sent"])
+        for i in range(2600):
+            theme = draw.choice(list(themes))
+            text = " ".join(draw.sample(themes[theme], 4)) if i % 100 else ""
+            # Only the last third shows that the month comes first.
+            day = f"{draw.randint(1, 6)}/{draw.randint(1, 12) + 12 * (i > 1800)}/2026"
+            writer.writerow([i, text, theme, day])
+    return path
+
+
+@pytest.fixture(scope="module")
+def done(file: Path) -> Path:
+    out = file.parent / "run"
+    extras = ["--levels", "2,4", "--max-outliers", "3%", "--write", "parquet,jsonl"]
+    result = run("cluster", str(file), *OPTIONS, *extras, "--out", str(out))
+    assert result.exit_code == 0, result.output
+    (file.parent / "said.txt").write_text(result.output)
+    return out
+
+
+def test_the_estimate_and_the_progress_are_printed(done: Path, file: Path) -> None:
+    said = (file.parent / "said.txt").read_text()
+    assert re.search(r"about 2,600 texts: about \d+ (seconds|minutes) and \d\.\d GB", said)
+    assert "read 2600/2600" in said and "assign 2600/2600" in said
+    assert said.index("about 2,600 texts") < said.index("\nencode ")
+
+
+def test_all_rows_are_there_in_their_order(done: Path, file: Path) -> None:
+    before, after = rows(file), rows(done / "assignments.csv")
+    names = ["id", "text", "theme", "sent"]
+    assert [{k: row[k] for k in names} for row in after] == before
+    assert all((row["cluster"] == "-1") >= (row["text"] == "") for row in after)
+    assert not partial_path(done / "assignments.csv").exists()
+
+
+def test_labels_are_those_of_the_saved_model(done: Path, file: Path) -> None:
+    model = load(done / "model")
+    texts = read_corpus(file).texts
+    found = [int(row["cluster"]) for row in rows(done / "assignments.csv")]
+    assert found == model.predict(texts, outliers=True).tolist()
+
+
+def test_the_model_saw_the_sample_alone(done: Path, file: Path) -> None:
+    manifest = read(done / "manifest.json")
+    assert manifest["fit_sample"] == 150 and "fitted" not in manifest
+    assert manifest["data"]["rows"] == 2600 and manifest["data"]["texts"] == 2574
+    assert manifest["data"]["sha256"] == read_corpus(file).sha256
+    drawn = set(survey(TextStream(file), 150, 0).texts)
+    examples = {text for cluster in read(done / "clusters.json") for text in cluster["examples"]}
+    assert examples and examples <= drawn
+    points = read(done / "map.json")
+    texts = read_corpus(file).texts
+    assert {texts[row] for row in points["rows"]} == drawn and points["total"] == 2574
+
+
+def test_counts_are_those_of_all_rows(done: Path, file: Path) -> None:
+    table = rows(done / "assignments.csv")
+    placed = [row for row in table if row["cluster"] != "-1"]
+    for cluster in read(done / "clusters.json"):
+        own = [row for row in placed if row["cluster"] == str(cluster["id"])]
+        assert cluster["size"] == len(own)
+        assert cluster["share"] == pytest.approx(len(own) / len(placed), abs=1e-4)
+        assert dict(cluster["by"]["theme"]) == Counter(row["theme"] for row in own)
+        months = Counter(f"2026-{int(row['sent'].split('/')[0]):02}" for row in own)
+        weeks = dict(cluster["over_time"])
+        assert sum(weeks.values()) == len(own)  # every date was read, month first
+        if all(name[4] == "-" and "W" not in name for name in weeks):
+            assert {name: n for name, n in weeks.items() if n} == months
+    coarse = read(done / "levels.json")["levels"][0]
+    for cluster in coarse["clusters"]:
+        assert cluster["size"] == sum(row["level_1"] == str(cluster["id"]) for row in placed)
+
+
+def test_summary_says_how_it_was_done(done: Path) -> None:
+    summary = " ".join(read(done / "manifest.json")["summary"])
+    assert "150 of the" in summary and "all rows put into those clusters" in summary
+    table = rows(done / "assignments.csv")
+    marked = sum(row["outlier"] == "yes" for row in table)
+    assert f"{marked:,} texts fit none of the clusters" in summary
+    placed = [row for row in table if row["cluster"] != "-1"]
+    assert f"{len(placed):,} of 2,600 texts are in 4 clusters" in summary
+    mean = sum(float(row["confidence"]) for row in placed) / len(placed)
+    assert f"Mean confidence is {mean:.2f}" in summary
+    page = (done / "report.html").read_text("utf-8")
+    assert "all rows put into those clusters" in page
+
+
+def test_other_tables_hold_the_same(done: Path) -> None:
+    table = rows(done / "assignments.csv")
+    parquet = pyarrow.parquet.read_table(done / "assignments.parquet")
+    assert parquet.column_names == list(table[0])
+    assert parquet["cluster"].to_pylist() == [int(row["cluster"]) for row in table]
+    assert parquet["level_1"].to_pylist() == [int(row["level_1"]) for row in table]
+    scores = [float(row["outlier_score"]) if row["outlier_score"] else None for row in table]
+    assert parquet["outlier_score"].to_pylist() == scores
+    lines = (done / "assignments.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line)["margin"] for line in lines] == parquet["margin"].to_pylist()
+
+
+def test_predict_repeats_the_run(done: Path, file: Path, tmp_path: Path) -> None:
+    result = run("predict", str(done), str(file), "-o", str(tmp_path / "again.csv"))
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "again.csv").read_bytes() == (done / "assignments.csv").read_bytes()
+
+
+def test_the_page_can_be_made_anew(done: Path) -> None:
+    before = (done / "report.html").read_bytes()
+    assert run("report", str(done)).exit_code == 0
+    assert (done / "report.html").read_bytes() == before
+
+
+SAME = ["assignments.csv", "clusters.json", "map.json"]
+
+
+@pytest.mark.parametrize("stop", [0, 700, 1400])
+def test_a_stopped_run_ends_in_the_same_files(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
+) -> None:
+    from coterie.cli import large_folder
+    from coterie.corpus import chunks
+
+    monkeypatch.setattr(chunks, "FIRST", 350)
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert run("cluster", str(file), *OPTIONS, "--out", str(whole), "-q").exit_code == 0
+    real = large_folder.GrowingTable.write
+
+    def write(self, *part) -> None:
+        if self.rows >= stop:
+            raise KeyboardInterrupt
+        real(self, *part)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(large_folder.GrowingTable, "write", write)
+        result = run("cluster", str(file), *OPTIONS, "--out", str(cut), "-q")
+    assert result.exit_code == 130 and "--resume" in result.output
+    assert read(cut / "manifest.json")["status"] == "interrupted"
+    left = partial_path(cut / "assignments.csv")
+    assert (len(rows(left)) if left.exists() else 0) >= stop
+    result = run("cluster", str(file), *OPTIONS, "--out", str(cut), "--resume")
+    assert result.exit_code == 0, result.output
+    assert "encode" not in result.output  # it was fitted before
+    for name in SAME:
+        assert (cut / name).read_bytes() == (whole / name).read_bytes(), name
+    one, other = (read(path / "manifest.json") for path in (cut, whole))
+    assert one["summary"] == other["summary"] and one["status"] == "done"
+    assert run("cluster", str(file), *OPTIONS, "--out", str(cut), "--resume").exit_code == 0
+
+
+def test_a_stop_behind_the_last_row_is_continued(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from coterie.cli import large_folder
+
+    out = tmp_path / "o"
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(large_folder.LargeFolder, "_recount", stop)
+        assert run("cluster", str(file), *OPTIONS, "--out", str(out), "-q").exit_code == 130
+    assert run("cluster", str(file), *OPTIONS, "--out", str(out), "-q", "--resume").exit_code == 0
+    sizes = Counter(row["cluster"] for row in rows(out / "assignments.csv"))
+    assert all(c["size"] == sizes[str(c["id"])] for c in read(out / "clusters.json"))
+
+
+def test_another_sample_is_not_continued(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "o"
+    assert run("cluster", str(file), *OPTIONS, "--out", str(out), "-q").exit_code == 0
+    other = [*OPTIONS[:-1], "151", "--out", str(out), "--resume"]
+    result = run("cluster", str(file), *other)
+    assert result.exit_code == 2 and "was fitted on 150 texts, not 151" in result.output
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--keep", "RUN"], "--keep needs all texts at once"),
+        (["--write", "xlsx"], "--write xlsx needs all texts at once"),
+        (["--views", "a.csv"], "--views needs all texts at once"),
+        (["--fit-sample", "-1"], "--fit-sample should be"),
+    ],
+)
+def test_what_needs_all_texts_is_refused(
+    done: Path, file: Path, tmp_path: Path, more: list[str], said: str
+) -> None:
+    filled = [str(done) if part == "RUN" else part for part in more]
+    result = run("cluster", str(file), *OPTIONS, *filled, "--out", str(tmp_path / "o"))
+    assert result.exit_code == 2 and said in result.output
+
+
+def test_standard_input_is_sampled_as_a_file_is(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "o"
+    asked = ["--format", "csv", "--text-column", "text", "--out", str(out), "-q"]
+    result = run("cluster", "-", *OPTIONS, *asked, stdin=file.read_text())
+    assert result.exit_code == 0, result.output
+    assert read(out / "manifest.json")["data"]["sha256"] == read_corpus(file).sha256
+    assert len(rows(out / "assignments.csv")) == 2600
+
+
+@pytest.mark.parametrize("sample", [["--fit-sample", "0"], ["--fit-sample", "2600"], []])
+def test_small_files_are_fitted_whole(file: Path, tmp_path: Path, sample: list[str]) -> None:
+    out = tmp_path / "o"
+    result = run("cluster", str(file), *OPTIONS[:-2], *sample, "--out", str(out))
+    assert result.exit_code == 0, result.output
+    assert "fit_sample" not in read(out / "manifest.json")
+    assert "about" not in result.output.split("clusters; the")[0].split("took")[0]
+
+
+def test_lines_inside_texts_do_not_make_a_file_large(tmp_path: Path) -> None:
+    texts = [f'"ripe apple {i}\nand\nmore\nlines"' for i in range(30)]
+    (tmp_path / "a.csv").write_text("\n".join(["text", *texts]))
+    result = run("cluster", str(tmp_path / "a.csv"), "-k", "2", "--encoder", "tfidf", "-q",
+                 "-m", "kmeans", "--fit-sample", "40", "--out", str(tmp_path / "o"))  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "fit_sample" not in read(tmp_path / "o" / "manifest.json")
+
+
+def test_the_sample_grows_with_the_clusters() -> None:
+    assert sample_size(None, "600") == (30_000, LARGE)
+    assert sample_size(None, "1000000") == (100_000, LARGE)
+    assert sample_size(0, "8")[1] is None

@@ -1,0 +1,335 @@
+"""``coterie predict`` over many Parquet files, in one process: parts, counts, stop and continue."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from coterie import TwoStep
+from coterie._errors import DataError
+from coterie.cli import app
+from coterie.cli.labelling import Labeller
+from coterie.cli.parts import (
+    KEY,
+    Job,
+    Part,
+    PartWorker,
+    find_parts,
+    is_parts,
+    label_part,
+    look_at,
+    model_digest,
+    read_facts,
+)
+from coterie.corpus.growing import KINDS, partial_path
+
+WORDS = ["apple plum", "pear fig", "car bus", "truck van"]
+TEXTS = [f"{words} number {i}" for i in range(60) for words in WORDS]
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def write(path: Path, texts: list[str | None], first: int = 0) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ids = pa.array(range(first, first + len(texts)), pa.int64())
+    pyarrow.parquet.write_table(pa.table({"id": ids, "text": pa.array(texts, pa.string())}), path)
+
+
+def read(path: Path) -> list[dict[str, object]]:
+    return pyarrow.parquet.ParquetFile(path).read().to_pylist()
+
+
+def below(folder: Path) -> set[str]:
+    return {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model")
+    TwoStep(4, encoder="tfidf", random_state=0).fit(TEXTS).save(path)
+    return path
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """Four parts, one without rows, one without texts, and files that are none."""
+    folder = tmp_path / "parts"
+    write(folder / "year=2024" / "a.parquet", TEXTS[:100])
+    write(folder / "year=2024" / "b.parquet", [], 100)
+    write(folder / "year=2025" / "a.parquet", [None, "", "?"], 100)
+    write(folder / "year=2025" / "b.parquet", [*TEXTS[100:], None], 103)
+    write(folder / "_temporary" / "c.parquet", TEXTS)
+    write(folder / ".hidden.parquet", TEXTS)
+    (folder / "_SUCCESS").touch()
+    return folder
+
+
+def job_of(model: Path, **more: object) -> Job:
+    return Job(model, model_digest(model), "text", **more)
+
+
+def test_every_row_is_labelled_once_and_as_by_a_single_file(
+    model: Path, corpus: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "labelled"
+    result = run("predict", model, corpus, "--out", out, "--outlier-limit", 0.4)
+    assert result.exit_code == 0, result.output
+    assert "244 rows in 4 parts written to" in result.output
+    names = [f"year={year}/{letter}.parquet" for year in (2024, 2025) for letter in "ab"]
+    assert below(out) == {*names, "manifest.json"}
+    found = [row for name in names for row in read(out / name)]
+    assert [row["id"] for row in found] == list(range(244))
+
+    whole = tmp_path / "whole.parquet"
+    write(whole, [row["text"] for row in found])
+    single = tmp_path / "single.parquet"
+    result = run("predict", model, whole, "--out", single, "--outlier-limit", 0.4)
+    assert read(single) == found
+    placed = sum(row["outlier_score"] is not None for row in found)
+    outliers = sum(row["outlier"] == "yes" for row in found)
+    assert outliers and f"{outliers:,} of {placed:,} texts" in result.output
+
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["status"] == "done"
+    wanted = {"parts": 4, "rows": 244, "placed": placed, "outliers": outliers}
+    assert manifest["counts"] == wanted
+    assert [part["rows"] for part in manifest["parts"]] == [100, 0, 3, 141]
+
+
+def test_parts_without_rows_or_texts_have_the_columns_of_the_others(
+    model: Path, corpus: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "labelled"
+    assert run("predict", model, corpus, "--out", out).exit_code == 0
+    schemas = [pyarrow.parquet.read_schema(path) for path in sorted(out.rglob("*.parquet"))]
+    assert all(schema.equals(schemas[0]) for schema in schemas)
+    assert schemas[0].field("cluster").type == KINDS["cluster"]
+
+
+def test_a_stopped_run_goes_on_with_the_missing_parts(
+    model: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "labelled"
+    assert run("predict", model, corpus, "--out", out).exit_code == 0
+    wanted = {name: read(out / name) for name in below(out) if name.endswith("parquet")}
+    gone = out / "year=2025" / "b.parquet"
+    gone.unlink()
+    litter = gone.with_name(".b.12-ab.unfinished.partial.parquet")
+    litter.write_bytes(b"PAR1 half a file")
+    kept = {name: (out / name).stat().st_mtime_ns for name in wanted if (out / name).exists()}
+
+    refused = run("predict", model, corpus, "--out", out)
+    assert refused.exit_code == 2 and "add --resume" in refused.output
+
+    asked = []
+    label = PartWorker.label
+    monkeypatch.setattr(
+        PartWorker, "label", lambda self, part: asked.append(part.name) or label(self, part)
+    )
+    result = run("predict", model, corpus, "--out", out, "--resume")
+    assert result.exit_code == 0, result.output
+    assert "3 of 4 parts are labelled already" in result.output
+    assert asked == ["year=2025/b.parquet"]
+    assert {name: read(out / name) for name in wanted} == wanted
+    assert {name: (out / name).stat().st_mtime_ns for name in kept} == kept
+    assert not litter.exists()
+    assert json.loads((out / "manifest.json").read_text())["counts"]["rows"] == 244
+
+
+def test_ctrl_c_keeps_whole_parts(
+    model: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "labelled"
+    label = PartWorker.label
+
+    def stopped(self: PartWorker, part: Part) -> dict:
+        facts = label(self, part)
+        if part.name == "year=2025/a.parquet":  # whole, but nobody hears of it any more
+            raise KeyboardInterrupt
+        return facts
+
+    monkeypatch.setattr(PartWorker, "label", stopped)
+    result = run("predict", model, corpus, "--out", out)
+    assert result.exit_code == 130 and "3 of 4 parts are in" in result.output
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["status"] == "interrupted" and manifest["counts"]["rows"] == 103
+    assert len(list(out.rglob("*.parquet"))) == 3
+
+
+@pytest.mark.parametrize("change", ["texts", "model", "limit", "foreign", "rows", "stranger"])
+def test_what_was_made_otherwise_is_not_continued(
+    model: Path, corpus: Path, tmp_path: Path, change: str
+) -> None:
+    out, more = tmp_path / "labelled", []
+    assert run("predict", model, corpus, "--out", out).exit_code == 0
+    part = out / "year=2024" / "a.parquet"
+    if change == "texts":
+        write(corpus / "year=2024" / "a.parquet", TEXTS[1:101])
+    elif change == "model":
+        model = tmp_path / "other"
+        TwoStep(3, encoder="tfidf", random_state=0).fit(TEXTS).save(model)
+    elif change == "limit":
+        more = ["--outlier-limit", 0.5]
+    elif change == "foreign":
+        table = pyarrow.parquet.ParquetFile(part).read()
+        pyarrow.parquet.write_table(table.replace_schema_metadata(None), part)
+    elif change == "rows":  # they went, the stamp stayed
+        pyarrow.parquet.write_table(pyarrow.parquet.ParquetFile(part).read().slice(1), part)
+    else:
+        write(out / "year=2023.parquet", TEXTS[:5])
+    before = part.read_bytes()
+    result = run("predict", model, corpus, "--out", out, "--resume", *more)
+    assert result.exit_code == 3 and "--resume: " in result.output, result.output
+    assert part.read_bytes() == before
+
+
+def test_one_broken_part_does_not_stop_the_others(
+    model: Path, corpus: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "labelled"
+    other = pa.table({"id": [1], "body": ["ripe apple"]})
+    pyarrow.parquet.write_table(other, corpus / "year=2024" / "b.parquet")
+    result = run("predict", model, corpus, "--out", out)
+    assert result.exit_code == 3
+    assert "1 of 4 parts could not be labelled" in result.output
+    assert "year=2024/b.parquet" in result.output and "--resume" in result.output
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["status"] == "failed" and "text" in manifest["parts"][1]["error"]
+    write(corpus / "year=2024" / "b.parquet", TEXTS[:7])
+    assert run("predict", model, corpus, "--out", out, "--resume").exit_code == 0
+    assert len(read(out / "year=2024" / "b.parquet")) == 7
+
+
+class Fails:
+    """A labeller that is lost half way."""
+
+    def __init__(self, labeller: Labeller, target: Path) -> None:
+        self.labeller, self.folder = labeller, target.parent
+        self.marked = self.placed = 0
+        self.seen: list[Path] = []
+
+    def __call__(self, texts: list[str]) -> dict[str, list]:
+        self.seen = list(self.folder.iterdir())
+        if self.seen:
+            raise OSError("no space left")
+        return self.labeller(texts)
+
+
+def test_a_part_is_whole_or_not_there(model: Path, tmp_path: Path) -> None:
+    write(tmp_path / "in" / "a.parquet", TEXTS * 50)
+    (part,) = look_at(find_parts(str(tmp_path / "in"), tmp_path / "out"))
+    fails = Fails(Labeller.read(model), part.target)
+    with pytest.raises(OSError, match="no space left"):
+        label_part(fails, job_of(model), part)
+    (half,) = fails.seen  # the first rows were written
+    assert half.name.startswith(".a.") and half.name.endswith(".unfinished.partial.parquet")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_part_that_changed_meanwhile_is_refused(model: Path, tmp_path: Path) -> None:
+    write(tmp_path / "in" / "a.parquet", TEXTS)
+    (part,) = look_at(find_parts(str(tmp_path / "in"), tmp_path / "out"))
+    write(tmp_path / "in" / "a.parquet", TEXTS[::-1])
+    with pytest.raises(DataError, match="not the file it was"):
+        PartWorker(job_of(model)).label(part)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_footer_tells_of_which_file_and_by_which_model(model: Path, tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet", TEXTS)
+    (part,) = look_at(find_parts(str(tmp_path / "a.parquet"), tmp_path / "out"))
+    job = job_of(model)
+    assert read_facts(part, job) is None
+    facts = PartWorker(job).label(part)
+    footer = json.loads(pyarrow.parquet.read_metadata(part.target).metadata[KEY.encode()])
+    assert footer == {key: facts[key] for key in footer} == read_facts(part, job)
+    assert footer["rows"] == len(TEXTS) == footer["placed"] and footer["model"] == job.model
+    assert not partial_path(part.target).exists()
+
+
+def test_a_worker_with_another_model_refuses(model: Path) -> None:
+    with pytest.raises(DataError, match="same folders under the same path"):
+        PartWorker(replace(job_of(model), model="other")).load()
+    with pytest.raises(DataError, match="same folders under the same path"):
+        PartWorker(Job(model / "nowhere", "x", "text")).load()
+
+
+def test_the_digest_is_of_what_names_and_labels_come_from(tmp_path: Path) -> None:
+    run_folder = tmp_path / "run"
+    (run_folder / "model").mkdir(parents=True)
+    (run_folder / "model" / "config.json").write_text("{}")
+    (run_folder / "report.html").write_text("page")
+    plain = model_digest(run_folder)
+    (run_folder / "report.html").write_text("another page")
+    assert model_digest(run_folder) == plain
+    seen = {plain}
+    for name in ("clusters.json", "levels.json", "model/config.json"):
+        (run_folder / name).write_text('{"name": 1}')
+        seen.add(model_digest(run_folder))
+    assert len(seen) == 4
+
+
+def test_folders_patterns_and_files(corpus: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+
+    def names(said: object) -> list[str]:
+        return [part.name for part in find_parts(str(said), out)]
+
+    assert names(corpus) == [f"year={y}/{n}.parquet" for y in (2024, 2025) for n in "ab"]
+    assert names(corpus / "year=*" / "a.parquet") == ["year=2024/a.parquet", "year=2025/a.parquet"]
+    assert names(corpus / "**" / "b.parquet") == ["year=2024/b.parquet", "year=2025/b.parquet"]
+    assert names(corpus / "year=2024" / "a.parquet") == ["a.parquet"]
+    (corpus / "year=2024" / "a.parquet").rename(corpus / "part-0")
+    assert names(corpus / "part-*") == ["part-0.parquet"]
+    assert is_parts(str(corpus)) and is_parts("x/*.parquet") and not is_parts("x.parquet")
+    literal = tmp_path / "a[1].csv"
+    literal.touch()
+    assert not is_parts(str(literal))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["CORPUS"], "a folder as --out"),
+        (["-", "--engine", "ray", "-o", "OUT"], "a folder as --out"),
+        (["CORPUS", "-o", "OUT", "--format", "csv"], "--format csv"),
+        (["CORPUS", "-o", "OUT", "--workers", "2"], "--workers needs --engine ray"),
+        (["CORPUS", "-o", "OUT", "--engine", "rya"], "--engine should be one of local, ray"),
+        (["CORPUS", "-o", "CORPUS/out"], "is inside"),
+        (["CORPUS", "-o", "FILE"], "is a file"),
+        (["CORPUS/*.csv", "-o", "OUT"], "there is no Parquet file"),
+        (["CORPUS", "-o", "MODEL/out"], "inside the model"),
+    ],
+)
+def test_what_cannot_work_is_said(
+    model: Path, corpus: Path, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    places = {"CORPUS": corpus, "OUT": tmp_path / "out", "MODEL": model, "FILE": tmp_path / "file"}
+    (tmp_path / "file").touch()
+    for name, path in places.items():
+        arguments = [argument.replace(name, str(path)) for argument in arguments]
+    result = run("predict", model, *arguments)
+    assert result.exit_code == 2 and said in result.output, result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_corpus_without_a_word_is_refused(model: Path, tmp_path: Path) -> None:
+    write(tmp_path / "in" / "a.parquet", ["?", None])
+    write(tmp_path / "in" / "b.parquet", ["..."])
+    result = run("predict", model, tmp_path / "in", "-o", tmp_path / "out")
+    assert result.exit_code == 3 and "all 3 rows of the column 'text'" in result.output
+
+
+def test_without_ray_the_extra_is_named(
+    model: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    result = run("predict", model, corpus, "-o", tmp_path / "out", "--engine", "ray")
+    assert result.exit_code == 1 and "pip install 'coterie[ray]'" in result.output

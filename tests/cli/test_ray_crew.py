@@ -1,0 +1,275 @@
+"""Labelling on a Ray cluster: how machines are shared out, and workers and machines that die.
+
+The cluster is of two machines as Ray sees them, both on this one, with a worker each. Its processes
+are real and are really killed. Ray is large, and so is not among what the tests bring along.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from coterie import TwoStep
+from coterie._errors import UsageError
+from coterie.cli import app
+from coterie.cli.ray_crew import Share, _check_address, share_out
+
+WORDS = ["apple plum", "pear fig", "car bus", "truck van"]
+PARTS, ROWS = 10, 30_000  # each part is three chunks, and a second or so of work
+WAIT = 120  # seconds; nothing here takes as long
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "workers", "wanted"),
+    [
+        ([2], None, Share(1, 2)),
+        ([1, 1], None, Share(2, 1)),
+        ([1, 1], 2, Share(2, 1)),
+        ([1, 1], 1, Share(1, 1)),  # no machine has two
+        ([8, 3], None, Share(2, 4)),  # the small one stays out
+        ([8, 3], 3, Share(3, 3)),
+        ([5, 5], 3, Share(3, 2)),  # three of three CPUs would not fit
+        ([0, 4], 4, Share(4, 1)),  # a head without CPUs of its own
+    ],
+)
+def test_machines_are_shared_out(nodes: list[int], workers: int | None, wanted: Share) -> None:
+    share = share_out([{"CPU": float(n)} if n else {} for n in nodes], workers)
+    assert share == wanted
+    assert sum(n // share.cpus for n in nodes) >= share.workers
+
+
+def test_a_worker_has_a_gpu_where_there_are_any() -> None:
+    nodes = [{"CPU": 8.0, "GPU": 2.0}, {"CPU": 64.0}]
+    assert share_out(nodes) == Share(2, 1, 1)
+    with pytest.raises(UsageError, match="has 2 GPUs; ask for 1 to 2"):
+        share_out(nodes, 3)
+    with pytest.raises(UsageError, match="has 3 CPUs; ask for 1 to 3"):
+        share_out([{"CPU": 3.0}], 0)
+    with pytest.raises(UsageError, match="no CPU"):
+        share_out([{}])
+
+
+def test_a_cluster_that_is_not_there_is_named_at_once() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(UsageError, match=f"RAY_ADDRESS={address}: no Ray cluster"):
+            _check_address(address)
+        taken.listen()
+        _check_address(address)
+    for address in ("", "auto", "local", "ray://127.0.0.1:1"):
+        _check_address(address)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[object]:
+    ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
+    from ray.cluster_utils import Cluster
+
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    made = Cluster(
+        initialize_head=True,
+        head_node_args={"num_cpus": 1, "include_dashboard": False},
+    )
+    made.other = made.add_node(num_cpus=1)
+    ray.init(address=made.address, log_to_driver=False)
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model, a corpus in parts, and what plain ``predict`` makes of each part."""
+    folder = tmp_path_factory.mktemp("work")
+    texts = [f"{words} number {i}" for i in range(60) for words in WORDS]
+    TwoStep(4, encoder="tfidf", random_state=0).fit(texts).save(folder / "model")
+    (folder / "parts").mkdir()
+    (folder / "plain").mkdir()
+    for k in range(PARTS):
+        ids = range(k * ROWS, (k + 1) * ROWS)
+        table = pa.table({"id": ids, "text": [texts[i * 7 % len(texts)] for i in ids]})
+        name = f"part-{k:02}.parquet"
+        pyarrow.parquet.write_table(table, folder / "parts" / name)
+        result = run("predict", folder / "model", folder / "parts" / name,
+                     "-o", folder / "plain" / name)  # fmt: skip
+        assert result.exit_code == 0, result.output
+    return folder
+
+
+def unfinished(out: Path) -> set[tuple[str, int]]:
+    """Parts in work, or left by the dead, and the processes that began them."""
+    found = set()
+    for path in out.glob(".part-*.unfinished.*"):
+        _, name, own, *_ = path.name.split(".")
+        found.add((name, int(own.partition("-")[0])))
+    return found
+
+
+def whole(out: Path) -> list[Path]:
+    return sorted(path for path in out.glob("part-*.parquet"))
+
+
+class Killer(threading.Thread):
+    """Waits until some parts are whole and two are half written, and strikes."""
+
+    def __init__(self, out: Path, strike: object) -> None:
+        super().__init__(daemon=True)
+        self.out, self.strike, self.struck = out, strike, ""
+
+    def run(self) -> None:
+        end = time.monotonic() + WAIT
+        while time.monotonic() < end and not self.struck:
+            half = unfinished(self.out) if len(whole(self.out)) >= 3 else set()
+            if len(half) == 2:  # both workers are within a part
+                name, process = min(half)
+                self.strike(process)
+                self.struck = name
+            time.sleep(0.005)
+
+
+def check(work: Path, out: Path) -> dict:
+    """Every row once, in its place, labelled as by plain ``predict``; the manifest."""
+    assert [p.name for p in whole(out)] == [p.name for p in whole(work / "plain")]
+    assert unfinished(out) == set()
+    ids: list[int] = []
+    for path in whole(out):
+        found = pyarrow.parquet.ParquetFile(path).read()
+        plain = pyarrow.parquet.ParquetFile(work / "plain" / path.name).read()
+        assert found.column_names == plain.column_names
+        for name in ("id", "text", "cluster", "name", "runner_up", "outlier"):
+            assert found[name].equals(plain[name]), f"{path.name}: {name}"
+        for name in ("confidence", "margin", "outlier_score"):
+            assert found[name].to_pylist() == pytest.approx(plain[name].to_pylist(), abs=2e-4)
+        ids += found["id"].to_pylist()
+    assert ids == list(range(PARTS * ROWS))
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["status"] == "done"
+    assert manifest["counts"]["rows"] == PARTS * ROWS
+    return manifest
+
+
+@pytest.mark.slow
+def test_a_worker_killed_half_way_costs_no_row(cluster: object, work: Path) -> None:
+    out = work / "killed"
+    killer = Killer(out, lambda process: os.kill(process, signal.SIGKILL))
+    killer.start()
+    result = run("predict", work / "model", work / "parts", "-o", out,
+                 "--engine", "ray", "--workers", 2)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert killer.struck
+    manifest = check(work, out)
+    tries = {Path(part["part"]).stem: part["tries"] for part in manifest["parts"]}
+    assert [name for name, n in tries.items() if n > 1] == [killer.struck]
+
+
+@pytest.mark.slow
+def test_a_stopped_run_is_finished_by_the_cluster(cluster: object, work: Path) -> None:
+    out = work / "stopped"
+    first = run("predict", work / "model", work / "parts" / "part-0[0-6].parquet", "-o", out)
+    assert first.exit_code == 0, first.output
+    before = {path: path.stat().st_mtime_ns for path in whole(out)}
+    again = run("predict", work / "model", work / "parts", "-o", out, "--engine", "ray", "--resume")
+    assert again.exit_code == 0 and "7 of 10 parts are labelled already" in again.output
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    check(work, out)
+
+
+@pytest.mark.slow
+def test_ctrl_c_stops_all_workers_and_keeps_whole_parts(work: Path) -> None:
+    """In a process of its own, which starts a cluster of its own."""
+    pytest.importorskip("ray", reason="the extra 'ray' is not installed")
+    out = work / "interrupted"
+    command = [sys.executable, "-m", "coterie", "predict", work / "model", work / "parts",
+               "-o", out, "--engine", "ray", "--workers", "1"]  # fmt: skip
+    environment = {**os.environ, "RAY_ADDRESS": "local"}
+    child = subprocess.Popen(
+        [str(word) for word in command], stderr=subprocess.PIPE, text=True, env=environment
+    )
+    end = time.monotonic() + WAIT
+    while not (half := unfinished(out)) or len(whole(out)) < 2:
+        assert time.monotonic() < end and child.poll() is None
+        time.sleep(0.01)
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=WAIT)
+    assert child.returncode == 130, said
+    there = len(whole(out))
+    assert 2 <= there < PARTS
+    assert f"{there} of {PARTS} parts are in {out.resolve()}; --resume goes on" in said
+    assert json.loads((out / "manifest.json").read_text())["status"] == "interrupted"
+    ((_, process),) = half
+    while time.monotonic() < end and Path(f"/proc/{process}").exists():
+        time.sleep(0.05)
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+    assert unfinished(out) == set()
+
+
+@pytest.mark.slow
+def test_what_a_worker_refuses_is_said_here(cluster: object, work: Path, tmp_path: Path) -> None:
+    for path in whole(work / "parts")[:2]:
+        (tmp_path / "in").mkdir(exist_ok=True)
+        (tmp_path / "in" / path.name).symlink_to(path)
+    other = pa.table({"body": ["ripe apple"]})
+    pyarrow.parquet.write_table(other, tmp_path / "in" / "part-99.parquet")
+    result = run("predict", work / "model", tmp_path / "in", "-o", tmp_path / "out",
+                 "--engine", "ray")  # fmt: skip
+    assert result.exit_code == 3 and "1 of 3 parts could not be labelled" in result.output
+    assert "part-99.parquet: " in result.output and "text" in result.output
+    assert len(whole(tmp_path / "out")) == 2
+
+
+@pytest.mark.slow
+def test_a_part_that_kills_every_worker_is_given_up(
+    cluster: object, work: Path, tmp_path: Path
+) -> None:
+    """Whoever begins the last part is shot; the others are labelled all the same."""
+    stop = threading.Event()
+    shot: set[int] = set()
+
+    def shoot() -> None:
+        while not stop.wait(0.005):
+            for name, process in unfinished(tmp_path / "out"):
+                if name == "part-09" and process not in shot:
+                    shot.add(process)
+                    os.kill(process, signal.SIGKILL)
+
+    thread = threading.Thread(target=shoot, daemon=True)
+    thread.start()
+    result = run("predict", work / "model", work / "parts" / "part-0[789].parquet",
+                 "-o", tmp_path / "out", "--engine", "ray")  # fmt: skip
+    stop.set()
+    thread.join()
+    assert result.exit_code == 3 and "1 of 3 parts could not be labelled" in result.output
+    assert len(shot) == 3
+    assert [path.name for path in whole(tmp_path / "out")] == ["part-07.parquet", "part-08.parquet"]
+    assert list((tmp_path / "out").glob(".*")) == []
+
+
+@pytest.mark.slow
+def test_a_machine_lost_half_way_costs_no_row(cluster: object, work: Path) -> None:
+    """The last test: its worker has nowhere to begin again, and the other one does the rest."""
+    out = work / "lost"
+    killer = Killer(out, lambda _: cluster.remove_node(cluster.other, allow_graceful=False))
+    killer.start()
+    result = run("predict", work / "model", work / "parts", "-o", out,
+                 "--engine", "ray", "--workers", 2)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert killer.struck
+    manifest = check(work, out)
+    assert max(part["tries"] for part in manifest["parts"]) == 2

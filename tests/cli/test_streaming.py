@@ -1,0 +1,218 @@
+"""``coterie predict`` in a stream: at once, in constant memory, stopped and continued."""
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from coterie import TwoStep, load
+from coterie.cli import app
+from coterie.corpus.growing import partial_path
+
+MEGABYTE = 1 << 20
+PEAK = """
+import resource, sys
+from coterie.cli import app
+app(sys.argv[1:], standalone_mode=False)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
+"""
+
+
+def run(*arguments: str, stdin: str | None = None):
+    return CliRunner().invoke(app, list(arguments), input=stdin)
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def texts() -> list[str]:
+    fruits, cars = ["apple", "plum", "pear", "fig"], ["car", "bus", "truck", "van"]
+    return [f"{a} {b} number {i}" for i in range(40) for a in fruits for b in ("ripe", "sweet")] + [
+        f"{a} {b} number {i}" for i in range(40) for a in cars for b in ("fast", "loud")
+    ]
+
+
+@pytest.fixture(scope="module")
+def folder(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model")
+    TwoStep(4, encoder="tfidf", random_state=0).fit(texts).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def file(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A few thousand rows, some of them without a text, a thousand of these in a row."""
+    path = tmp_path_factory.mktemp("data") / "new.csv"
+    many = [*texts * 5, *[""] * 1200, *texts[::-1] * 5, "?", "last one"]
+    with path.open("w", newline="", encoding="utf-8") as opened:
+        writer = csv.writer(opened)
+        writer.writerow(["id", "text"])
+        writer.writerows([i, text] for i, text in enumerate(many))
+    return path
+
+
+@pytest.fixture(scope="module")
+def labelled(folder: Path, file: Path) -> Path:
+    out = file.parent / "labelled.csv"
+    result = run("predict", str(folder), str(file), "--out", str(out))
+    assert result.exit_code == 0, result.output
+    return out
+
+
+def test_labels_are_those_of_all_texts_at_once(folder: Path, file: Path, labelled: Path) -> None:
+    found = rows(labelled)
+    whole = load(folder).assess([row["text"] for row in rows(file)])
+    assert [int(row["cluster"]) for row in found] == whole.labels.tolist()
+    confidence = whole.probabilities.max(axis=1)
+    assert [float(row["confidence"]) for row in found] == pytest.approx(confidence, abs=1e-4)
+    assert [row["id"] for row in found] == [row["id"] for row in rows(file)]
+
+
+@pytest.mark.parametrize("suffix", ["tsv", "jsonl", "parquet", "xlsx"])
+def test_every_format_holds_the_same(
+    folder: Path, file: Path, labelled: Path, tmp_path: Path, suffix: str
+) -> None:
+    out = tmp_path / f"out.{suffix}"
+    result = run("predict", str(folder), str(file), "-o", str(out))
+    assert result.exit_code == 0
+    assert "7,602 rows written" in result.output
+    wanted = [row["cluster"] for row in rows(labelled)]
+    if suffix == "xlsx":
+        openpyxl = pytest.importorskip("openpyxl")
+        sheet = openpyxl.load_workbook(out, read_only=True).active
+        found = [str(row[2]) for row in sheet.iter_rows(min_row=2, values_only=True)]
+    elif suffix == "parquet":
+        found = [str(c) for c in pyarrow.parquet.read_table(out)["cluster"].to_pylist()]
+    elif suffix == "jsonl":
+        found = [str(json.loads(line)["cluster"]) for line in out.read_text().splitlines()]
+    else:
+        with out.open(newline="") as opened:
+            found = [row["cluster"] for row in csv.DictReader(opened, delimiter="\t")]
+    assert found == wanted
+
+
+def test_a_slow_pipe_is_answered_before_it_ends(folder: Path) -> None:
+    command = [sys.executable, "-m", "coterie", "predict", str(folder), "-", "--format", "txt"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        child.stdin.write(b"ripe apple\nloud bus\n")
+        child.stdin.flush()
+        first = [child.stdout.readline() for _ in range(3)]  # would wait for ever
+        child.stdin.write(b"sweet plum\n")
+        child.stdin.flush()
+        second = child.stdout.readline()
+        child.stdin.close()
+        assert child.wait(60) == 0
+    assert first[0].startswith(b"text,cluster,name") and first[2].startswith(b"loud bus,")
+    assert second.startswith(b"sweet plum,")
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_file(folder: Path, texts: list[str], tmp_path: Path) -> None:
+    """30,000 more rows of 1,000 bytes are 30 MB in the file, and several times that in memory."""
+    peaks = []
+    for n in (15_000, 45_000):
+        source = tmp_path / f"{n}.csv"
+        with source.open("w", newline="") as opened:
+            writer = csv.writer(opened)
+            writer.writerow(["text", "more"])
+            writer.writerows([texts[i % len(texts)], f"{i} " * 160] for i in range(n))
+        command = [sys.executable, "-c", PEAK, "predict", str(folder), str(source)]
+        done = subprocess.run(
+            [*command, "-o", str(tmp_path / f"{n}.out.csv")],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        peaks.append(int(done.stderr.splitlines()[-1]) * (1 if sys.platform == "darwin" else 1024))
+    assert peaks[1] - peaks[0] < 20 * MEGABYTE, [peak / MEGABYTE for peak in peaks]
+
+
+def test_ctrl_c_leaves_a_partial_file_that_can_be_continued(folder: Path, tmp_path: Path) -> None:
+    source, out = tmp_path / "big.txt", tmp_path / "out.csv"
+    source.write_text("".join(f"ripe apple {i}\n" for i in range(400_000)))
+    command = [sys.executable, "-m", "coterie", "predict", str(folder), str(source), "-o", str(out)]
+    child = subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored in background
+    )
+    partial = partial_path(out)
+    for _ in range(600):
+        if partial.exists() and partial.stat().st_size > 100_000:
+            break
+        time.sleep(0.1)
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=60)
+    assert child.returncode == 130, said
+    assert f"rows are in {partial}; --resume goes on behind them." in said
+    assert not out.exists()
+    before = rows(partial)  # valid, and says by its name what it is
+    assert f"{len(before):,} rows are in" in said and 0 < len(before) < 400_000
+    assert all(row["outlier_score"] for row in before)
+
+
+def stop_after(partial: Path, labelled: Path, n: int) -> None:
+    """What a run would have left that was stopped after ``n`` rows and a half."""
+    lines = labelled.read_text().splitlines(keepends=True)
+    partial.write_text("".join(lines[: n + 1]) + lines[n + 1][:9])
+
+
+@pytest.mark.parametrize("n", [0, 1, 1000, 2900, 4999])
+def test_a_continued_run_ends_in_the_same_file(
+    folder: Path, file: Path, labelled: Path, tmp_path: Path, n: int
+) -> None:
+    out = tmp_path / "out.csv"
+    stop_after(partial_path(out), labelled, n)
+    result = run("predict", str(folder), str(file), "-o", str(out), "--resume")
+    assert result.exit_code == 0, result.output
+    assert out.read_bytes() == labelled.read_bytes()
+    assert not partial_path(out).exists()
+
+
+def test_other_texts_are_not_continued(
+    folder: Path, file: Path, labelled: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.csv"
+    stop_after(partial_path(out), labelled, 100)
+    other = tmp_path / "other.csv"
+    other.write_text(file.read_text().replace("number", "count"))
+    result = run("predict", str(folder), str(other), "-o", str(out), "--resume")
+    assert result.exit_code == 3 and "other texts or by another model" in result.output
+    other.write_text("id,text\n1,ripe apple\n")
+    result = run("predict", str(folder), str(other), "-o", str(out), "--resume")
+    assert result.exit_code == 3 and "only 1 can be read" in result.output
+    assert len(rows(partial_path(out))) == 100  # as it was
+
+
+@pytest.mark.parametrize("arguments", [["-"], ["FILE"], ["FILE", "-o", "out.xlsx"]])
+def test_resume_needs_files(folder: Path, file: Path, arguments: list[str]) -> None:
+    filled = [str(file) if argument == "FILE" else argument for argument in arguments]
+    result = run("predict", str(folder), *filled, "--resume", stdin="a\n")
+    assert result.exit_code == 2 and "--resume needs a file" in result.output
+
+
+def test_a_file_without_a_word_is_refused(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text\n?\n...\n")
+    out = tmp_path / "out.csv"
+    result = run("predict", str(folder), str(tmp_path / "a.csv"), "-o", str(out))
+    assert result.exit_code == 3 and "all 2 rows" in result.output
+    assert not out.exists() and not partial_path(out).exists()
+
+
+def test_outliers_are_counted_over_all_parts(folder: Path, file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    arguments = ["predict", str(folder), str(file), "-o", str(out), "--outlier-limit", "0.7"]
+    result = run(*arguments)
+    marked = sum(row["outlier"] == "yes" for row in rows(out))
+    placed = sum(row["outlier_score"] != "" for row in rows(out))
+    assert marked > 0
+    assert f"{marked:,} of {placed:,} texts" in result.output

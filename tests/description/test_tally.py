@@ -1,0 +1,108 @@
+"""Counting while a table goes by: what describe finds with all rows at hand."""
+
+import random
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from coterie.description import describe, guess_columns
+from coterie.description.columns import count_values
+from coterie.description.tally import ColumnLook, Kinds, Tally
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    draw = random.Random(1)
+    n = 600
+    return pa.table({
+        "text": [f"text {draw.randint(0, 50)} about {draw.choice('abc')}" for _ in range(n)],
+        "key": [f"T-{i}" for i in range(n)],
+        "channel": [draw.choice(["web", "mail", "", None, "other"]) for _ in range(n)],
+        "many": [draw.randint(0, 24) for _ in range(n)],
+        "more": [draw.randint(0, 200) for _ in range(n)],
+        "sent": [f"{draw.randint(1, 12)}/{draw.randint(1, 28)}/2026" for _ in range(n)],
+    })  # fmt: skip
+
+
+def parts(table: pa.Table, size: int = 70) -> list[pa.Table]:
+    return [table.slice(first, size) for first in range(0, table.num_rows, size)]
+
+
+def columns(labels: np.ndarray) -> dict[str, list]:
+    n = len(labels)
+    return {
+        "cluster": labels.tolist(),
+        "confidence": [0.5 if label >= 0 else 0.0 for label in labels],
+        "margin": [0.05 if i % 3 else 0.4 for i in range(n)],
+        "outlier": ["no"] * n,
+    }
+
+
+def test_columns_are_chosen_as_with_all_rows(table: pa.Table) -> None:
+    look = ColumnLook("text", "key")
+    for part in parts(table):
+        look.add(part)
+    found = look.done()
+    assert (found.date, found.categories) == guess_columns(table, "text", "key")
+    assert found.date == "sent" and found.categories == ["channel", "many"]
+    assert found.month_first
+
+
+def test_counts_are_those_of_describe(table: pa.Table) -> None:
+    labels = np.array([i % 4 - 1 for i in range(table.num_rows)])
+    texts = table["text"].to_pylist()
+    whole = describe(
+        texts, labels, dates=table["sent"],
+        columns={name: table[name] for name in ("channel", "many")},
+    )  # fmt: skip
+    tally = Tally(Kinds("sent", ["channel", "many"], True), close=0.1)
+    first = 0
+    for part in parts(table):
+        tally.add(part, columns(labels[first : first + part.num_rows]))
+        first += part.num_rows
+    few = describe(texts[:40], labels[:40])  # a sample: its own sizes do not count
+    for counted, wanted in zip(tally.apply(few), whole, strict=True):
+        for name in ("size", "share", "by", "over_time"):
+            assert getattr(counted, name) == getattr(wanted, name), name
+    placed = int((labels >= 0).sum())
+    assert (tally.rows, tally.placed) == (600, placed)
+    assert tally.confidence == pytest.approx(0.5 * placed)
+
+
+def test_close_calls_are_those_of_placed_rows() -> None:
+    tally = Tally(Kinds(None, [], False), close=0.1)
+    rows = {"cluster": [0, 0, -1, 1], "confidence": [0.9, 0.5, 0.0, 0.7],
+            "margin": [0.8, 0.05, 0.0, 0.1], "outlier": ["no", "no", "yes", "no"]}  # fmt: skip
+    tally.add(pa.table({"text": list("abcd")}), rows)
+    assert (tally.close_calls, tally.outliers, tally.placed) == (1, 1, 3)
+    assert tally.confidence == pytest.approx(2.1)
+
+
+def test_levels_get_the_sizes_of_their_clusters() -> None:
+    tally = Tally(Kinds(None, [], False), close=0.1)
+    labels = np.array([0, 0, 0, 1, 2, 2, -1])
+    tally.add(pa.table({"text": ["x"] * 7}), columns(labels))
+    level = describe(["a", "b"], [0, 1])
+    nested = tally.nested(level, {0: 1, 1: 0, 2: 1})
+    assert [cluster.size for cluster in nested] == [1, 5]
+    assert [cluster.share for cluster in nested] == [0.1667, 0.8333]
+
+
+def test_values_beyond_the_frequent_ones_are_other() -> None:
+    """Against a slow loop: the 20 most frequent values by name, all else under "other"."""
+    draw = random.Random(0)
+    values = [f"v{min(draw.randint(0, 30), draw.randint(0, 30))}" for _ in range(2000)] + ["other"]
+    labels = np.array([draw.randint(-1, 2) for _ in values])
+    total = Counter(v for v, label in zip(values, labels, strict=True) if label >= 0)
+    top = sorted(total, key=lambda v: (-total[v], v))[:20]
+    for cluster, found in enumerate(count_values(values, labels, 3)):
+        wanted: Counter[str] = Counter()
+        for value, label in zip(values, labels, strict=True):
+            if label == cluster:
+                wanted[value if value in top else "other"] += 1
+        assert dict(found) == wanted
+        assert found[-1][0] == "other"
+        numbers = [n for value, n in found if value != "other"]
+        assert numbers == sorted(numbers, reverse=True)
