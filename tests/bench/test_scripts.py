@@ -4,9 +4,12 @@ import importlib.util
 import json
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+
+from coterie.corpus import read_corpus
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 RESULTS, DOCS = FOLDER.parent / "results", FOLDER.parent / "docs"
@@ -88,11 +91,14 @@ def test_lines_are_written_once(counting, tmp_path: Path, monkeypatch: pytest.Mo
     assert {"scores", "seconds", "hardware", "versions", "commit", "date"} <= row.keys()
 
 
-def test_texts_are_made_from_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    size = load("size", monkeypatch)
-    texts = size.make_texts(500)
-    assert texts == size.make_texts(500) != size.make_texts(500, seed=1)
+def test_texts_are_made_from_the_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = load("make_texts", monkeypatch)
+    texts = list(made.make_texts(500))
+    assert texts == list(made.make_texts(500)) != list(made.make_texts(500, seed=1))
     assert len(set(texts)) > 490 and all(texts)
+    for suffix in ("csv", "jsonl", "txt"):
+        made.write_texts(texts, tmp_path / f"a.{suffix}")
+        assert read_corpus(tmp_path / f"a.{suffix}").texts == texts
 
 
 def test_a_child_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -112,3 +118,52 @@ def test_the_page_shows_the_newest_tables(monkeypatch: pytest.MonkeyPatch) -> No
     page = (DOCS / "compared.md").read_text("utf-8")
     assert page.count("<!-- table:") == page.count("<!-- end -->") == len(compared.SCRIPTS)
     assert compared.fill(page, RESULTS) == page, "run: python benchmarks/compared.py"
+
+
+@pytest.fixture
+def curve(monkeypatch: pytest.MonkeyPatch):
+    return load("curve", monkeypatch)
+
+
+@pytest.mark.slow
+def test_a_cost_is_measured_once_and_drawn(
+    curve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, picture = tmp_path / "curve.jsonl", tmp_path / "cost.svg"
+    asked = ["--methods", "tfidf-kmeans", "--sizes", "150", "--clusters", "10"]
+    files = ["--out", str(out), "--picture", str(picture)]
+    monkeypatch.setattr(sys, "argv", ["curve", *asked, *files])
+    curve.main()
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(row["n_texts"], row["n_clusters"]) for row in rows] == [(150, 10), (150, 50)]
+    assert all(row["seconds"]["wall"] > 0 and row["peak_memory"] > 5e7 for row in rows)
+    curve.main()
+    assert len(out.read_text().splitlines()) == 2  # nothing was run again
+    drawn = ElementTree.parse(picture).getroot()
+    assert len(drawn.findall(".//{*}circle")) == 2 * (1 + 2)
+    assert "tfidf-kmeans" in picture.read_text()
+
+
+def test_points_lie_where_their_numbers_say(curve) -> None:
+    """On an axis from 1 to 100, 10 lies in the middle."""
+    from drawing import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Panel, draw
+
+    svg = draw([Panel("p", "x", {"a": [(1, 1), (10, 10), (100, 100)]})], "t", columns=1)
+    circles = ElementTree.fromstring(svg).findall(".//{*}circle")
+    xs, ys = ([float(c.get(name)) for c in circles] for name in ("cx", "cy"))
+    assert xs == pytest.approx([LEFT, (LEFT + WIDTH - RIGHT) / 2, WIDTH - RIGHT])
+    assert ys == pytest.approx([HEIGHT - BOTTOM, (HEIGHT - BOTTOM + TOP) / 2, TOP])
+
+
+def test_what_took_too_long_is_not_tried_larger(curve) -> None:
+    row = {"method": "ward", "encoder": "e", "n_texts": 5000, "n_clusters": 50}
+    stopped = [row | {"stopped": 60}]
+    assert curve.too_long(stopped, row | {"n_texts": 100_000})
+    assert not curve.too_long(stopped, row | {"n_texts": 1000})
+    assert not curve.too_long(stopped, row | {"n_texts": 1_000_000})  # fits a sample
+    assert not curve.too_long(stopped, row | {"method": "auto", "n_texts": 100_000})
+
+
+def test_a_run_that_takes_too_long_is_stopped(curve) -> None:
+    row = {"method": "tfidf-kmeans", "encoder": "tfidf", "n_texts": 300, "n_clusters": 5}
+    assert curve.run(row, 1) == {"stopped": 1}

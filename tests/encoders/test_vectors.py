@@ -100,3 +100,13 @@ def test_dropout_makes_two_views_in_training() -> None:
     torch.manual_seed(0)
     a, b = encoder(items.batch(np.array([0, 0])))
     assert not torch.equal(a, b)
+
+
+def test_log_max_equals_its_loop() -> None:
+    encoder = BagOfWords("log-max")
+    encoder.learn(TEXTS)
+    counts = CountVectorizer().fit_transform(TEXTS).toarray()
+    for found, row in zip(encoded(encoder, TEXTS), counts, strict=True):
+        largest = max(np.log(1 + n) for n in row)
+        wanted = [np.log(1 + n) / largest if largest else 0.0 for n in row]
+        np.testing.assert_allclose(found, wanted, atol=1e-6)

@@ -442,3 +442,18 @@ def test_gpu_trains_in_half_precision(tiny_encoder: Path, topics) -> None:
     model.fit(topics[0])
     assert np.isfinite(model.history_.losses()).all()
     np.testing.assert_array_equal(model.predict(topics[0]), model.labels_)
+
+
+def test_tsdae_is_the_first_stage_alone(tiny_encoder: Path, topics) -> None:
+    from coterie import make_method
+
+    model = make_method(
+        "tsdae", 3, encoder=str(tiny_encoder), batch_size=30, lr=1e-3, head_lr=1e-3,
+        adapt_epochs=8, random_state=0, guard=False,
+    ).fit(topics[0])  # fmt: skip
+    assert {row["stage"] for row in model.history_.rows} == {"adapt"}
+    losses = model.history_.losses("adapt")
+    assert losses[-1] < losses[0]
+    preset = make_method("tsdae", 3, preset="tsdae")
+    assert preset.pooling == "cls" and preset.rounds == preset.harden_epochs == 0
+    assert make_method("tsdae", 3).lr == preset.lr == 3e-5

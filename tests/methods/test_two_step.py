@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
-from sklearn.cluster import KMeans
+from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
 
 from coterie import TwoStep
 from coterie._errors import MissingError, UsageError
+from coterie.blocks.density import dense_groups
+from coterie.blocks.mixture import mixture_labels
 
 
 def cloud(n: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -56,6 +59,7 @@ def test_spherical_kmeans_ignores_length() -> None:
     np.testing.assert_array_equal(a.predict(3 * x), a.labels_)
 
 
+@pytest.mark.slow
 def test_umap_reduces_before_kmeans() -> None:
     pytest.importorskip("umap")
     x, truth = cloud()
@@ -72,7 +76,17 @@ def test_missing_umap_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
         TwoStep(2, reduce="umap", encoder="precomputed").fit(cloud()[0])
 
 
-@pytest.mark.parametrize("wrong", [{"cluster": "meanshift"}, {"reduce": "pca"}, {"n_init": 0}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"cluster": "meanshift"},
+        {"reduce": "pca"},
+        {"n_init": 0},
+        {"covariance": "round"},
+        {"min_cluster_size": 1},
+        {"reduced_dim": 0},
+    ],
+)
 def test_wrong_parameters_are_refused(wrong: dict) -> None:
     with pytest.raises(UsageError, match=next(iter(wrong))):
         TwoStep(2, encoder="tfidf", **wrong).fit(["a cat", "the dog"])
@@ -81,3 +95,96 @@ def test_wrong_parameters_are_refused(wrong: dict) -> None:
 def test_vectors_for_a_text_encoder_are_refused_with_the_remedy() -> None:
     with pytest.raises(UsageError, match="precomputed"):
         TwoStep(2, encoder="tfidf").fit(np.zeros((4, 3)))
+
+
+@pytest.mark.parametrize("covariance", ["diag", "full", "spherical", "tied"])
+def test_mixture_equals_scikit_learn(covariance: str) -> None:
+    x, _ = cloud()
+    reference = GaussianMixture(4, covariance_type=covariance, n_init=10, random_state=1)
+    expected = reference.fit_predict(x.astype(np.float64))
+    model = TwoStep(4, cluster="gmm", covariance=covariance, encoder="precomputed", random_state=0)
+    assert adjusted_rand_score(expected, model.fit(x).labels_) == 1
+
+
+def test_a_mixture_sees_widths_that_kmeans_does_not() -> None:
+    rng = np.random.default_rng(0)
+    wide, narrow = rng.normal(scale=6, size=(300, 2)), rng.normal([8, 0], 0.3, size=(300, 2))
+    x = np.vstack([wide, narrow]).astype(np.float32)
+    scores = {}
+    for cluster in ("gmm", "kmeans"):
+        model = TwoStep(2, cluster=cluster, encoder="precomputed", random_state=0).fit(x)
+        scores[cluster] = adjusted_rand_score(np.repeat([0, 1], 300), model.labels_)
+    assert scores["gmm"] > 0.95 > 0.7 > scores["kmeans"]
+
+
+def test_a_row_that_occurs_twice_counts_twice_in_a_mixture() -> None:
+    x, _ = cloud(60)
+    weights = np.repeat([2.0, 1.0], 30)
+    again = np.repeat(x, weights.astype(int), axis=0)
+    reference = GaussianMixture(3, covariance_type="diag", random_state=0).fit(again.astype(float))
+    np.testing.assert_array_equal(
+        mixture_labels(x, 3, weights, seed=0), reference.predict(x.astype(float))
+    )
+
+
+def test_hdbscan_equals_scikit_learn_where_it_has_an_opinion() -> None:
+    x, _ = cloud(200)
+    expected = HDBSCAN(min_cluster_size=10, min_samples=5, copy=True).fit_predict(x)
+    assert expected.max() == 3 and (expected < 0).any()
+    model = TwoStep(4, cluster="hdbscan", min_cluster_size=10, encoder="precomputed").fit(x)
+    sure = expected >= 0
+    assert adjusted_rand_score(expected[sure], model.labels_[sure]) == 1
+    known, labels = x[sure], model.labels_[sure]
+    for i in np.flatnonzero(~sure):  # the nearest text that is somewhere decides
+        assert model.labels_[i] == labels[np.square(known - x[i]).sum(axis=1).argmin()]
+
+
+@pytest.mark.parametrize("n_clusters", [2, 4, 9])
+def test_hdbscan_honours_the_number_of_clusters(n_clusters: int) -> None:
+    x, truth = cloud(200)
+    model = TwoStep(n_clusters, cluster="hdbscan", encoder="precomputed", random_state=0).fit(x)
+    assert sorted(set(model.labels_)) == list(range(n_clusters))
+    if n_clusters == 4:
+        assert adjusted_rand_score(truth, model.labels_) > 0.95
+
+
+def test_the_least_size_of_a_dense_place_is_looked_for() -> None:
+    rng = np.random.default_rng(0)
+    far = np.repeat([[0, 0], [20, 0], [0, 20], [20, 20]], 36, axis=0)
+    close = np.tile(np.repeat([[0, 0], [2, 0], [0, 2]], 12, axis=0), (4, 1))
+    x = far + close + rng.normal(scale=0.15, size=(144, 2))  # four groups of three groups of twelve
+
+    def groups(size: int) -> np.ndarray:
+        return HDBSCAN(min_cluster_size=size, min_samples=5, copy=True).fit_predict(x)
+
+    counts = {size: groups(size).max() + 1 for size in range(2, 37)}
+    largest = max(size for size, number in counts.items() if number >= 4)
+    found = dense_groups(x, 4, np.ones(144))
+    np.testing.assert_array_equal(found, groups(largest))
+    assert counts[2] > counts[largest] == 4
+
+
+def test_idec_is_a_second_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coterie.base.coded.HIDDEN", (30,))
+    monkeypatch.setattr("coterie.base.coded.FEWEST", 250)
+    monkeypatch.setattr("coterie.base.coded.MOST", 250)
+    x, truth = cloud(80)
+    model = TwoStep(4, cluster="idec", encoder="precomputed", random_state=0)
+    labels = model.fit(x).labels_
+    assert adjusted_rand_score(truth, labels) > 0.95
+    assert model.rule_.kind == "neighbors"
+    np.testing.assert_array_equal(model.predict(x), labels)
+
+
+def test_umap_reduces_to_one_more_than_the_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def reduced(vectors, dim, n_neighbors, seed):
+        seen.append((dim, n_neighbors))
+        return vectors
+
+    monkeypatch.setattr("coterie.methods.two_step.reduce_by_umap", reduced)
+    x, _ = cloud()
+    for dim in (None, 7):
+        TwoStep(4, reduce="umap", reduced_dim=dim, encoder="precomputed").fit(x)
+    assert seen == [(5, 15), (7, 15)]

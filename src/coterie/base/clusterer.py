@@ -44,8 +44,8 @@ class TextClusterer(Shown, Outlying, ClusterMixin, TransformerMixin, BaseEstimat
     n_clusters : int, default=8
         Honoured exactly.
     encoder : str, Path, Encoder or SentenceTransformer, default="all-MiniLM-L6-v2"
-        A name, a folder, "tfidf", "tfidf-svd", "bow", or "precomputed" if X is an array of
-        vectors. "hub:NAME" allows a download; nothing else does.
+        A name, a folder, "tfidf", "tfidf-svd", "bow", "sif", "lda", or "precomputed" if X is an
+        array of vectors. "hub:NAME" allows a download; nothing else does.
     max_length : int, default=128
         Tokens read of each text.
     pooling : {"auto", "mean", "cls"}, default="auto"

@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie._errors import DataError
 from coterie._types import Bools, Ints
-from coterie.augment import read_views
+from coterie.augmentation import read_views
 from coterie.corpus import texts_from
 from coterie.encoders import Encoder, Items
 

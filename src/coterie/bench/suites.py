@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coterie.bench.baselines import BASELINES, SECOND_STEPS
 from coterie.bench.entries import Entry, Suite
 from coterie.bench.papers import PAPER_SUITES
 from coterie.bench.speed import SPEED
@@ -20,7 +21,7 @@ SUITES: dict[str, Suite] = {
             3,
         ),
         Suite(
-            "baselines",
+            "two-step",
             "everything that trains nothing, on the eight benchmarks",
             (
                 Entry("BoW + k-means", "bow-kmeans"),
@@ -84,6 +85,8 @@ SUITES: dict[str, Suite] = {
             ("sample",),
             1,
         ),
+        BASELINES,
+        SECOND_STEPS,
         *PAPER_SUITES,
         SPEED,
     )

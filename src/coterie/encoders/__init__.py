@@ -2,11 +2,14 @@
 
 from coterie.encoders.base import Encoder
 from coterie.encoders.cache import no_cache
+from coterie.encoders.code import CodeEncoder, make_code_encoder
 from coterie.encoders.items import Items, RaggedTokens, Rows
 from coterie.encoders.load import load_encoder, load_saved
 from coterie.encoders.locate import DEFAULT
 from coterie.encoders.mixed import MixedEncoder
 from coterie.encoders.sentence import Pooling, SentenceEncoder
+from coterie.encoders.shares import TopicShares
+from coterie.encoders.sif import SIFEncoder
 from coterie.encoders.static import StaticEncoder
 from coterie.encoders.vectors import BagOfWords, VectorEncoder
 from coterie.encoders.words import OneWordEncoder, WordEncoder
@@ -14,6 +17,7 @@ from coterie.encoders.words import OneWordEncoder, WordEncoder
 __all__ = [
     "DEFAULT",
     "BagOfWords",
+    "CodeEncoder",
     "Encoder",
     "Items",
     "MixedEncoder",
@@ -21,11 +25,14 @@ __all__ = [
     "Pooling",
     "RaggedTokens",
     "Rows",
+    "SIFEncoder",
     "SentenceEncoder",
     "StaticEncoder",
+    "TopicShares",
     "VectorEncoder",
     "WordEncoder",
     "load_encoder",
     "load_saved",
+    "make_code_encoder",
     "no_cache",
 ]

@@ -10,12 +10,18 @@ from typing import Any
 from coterie._errors import DataError, UsageError
 from coterie._files import read_json
 from coterie.encoders.base import Encoder
+from coterie.encoders.code import CodeEncoder, load_code
+from coterie.encoders.dynamic import DynamicEncoder, load_dynamic
 from coterie.encoders.locate import locate, pointer_to
 from coterie.encoders.mixed import MixedEncoder, load_mixed
 from coterie.encoders.sentence import Pooling, SentenceEncoder, without_bars
+from coterie.encoders.shares import TopicShares
+from coterie.encoders.sif import PREFIX as SIF_PREFIX
+from coterie.encoders.sif import SIFEncoder
 from coterie.encoders.static import PREFIX, StaticEncoder, check_static, is_static
 from coterie.encoders.vectors import BagOfWords, VectorEncoder, load_vector_encoder
 from coterie.encoders.words import WordEncoder, load_word_encoder
+from coterie.words import width_of
 
 log = logging.getLogger(__name__)
 
@@ -33,21 +39,19 @@ def load_encoder(
     Parameters
     ----------
     spec : str, Encoder or SentenceTransformer
-        "precomputed", "tfidf", "tfidf-svd", "bow", a folder, "static:FOLDER" (model2vec),
-        a hub name in the local cache, or "hub:NAME" to allow a download. Objects are copied,
-        never changed.
+        "precomputed", "tfidf", "tfidf-svd", "bow", "sif" (weighted means of word vectors, learned
+        from the texts or from a file: "sif:FILE"), "lda" (shares of 50 topics), a folder,
+        "static:FOLDER" (model2vec), a hub name in the local cache, or "hub:NAME" to allow a
+        download. Objects are copied, never changed.
     max_length, normalize, pooling
         For sentence encoders, see :class:`SentenceEncoder`.
     seed : int, default=0
-        For the SVD.
+        For the SVD, word vectors and topics.
     """
     if isinstance(spec, Encoder):
         return copy.deepcopy(spec)
-    if spec == "precomputed":
-        return VectorEncoder()
-    if spec in {"tfidf", "tfidf-svd", "bow"}:
-        weighting = "counts" if spec == "bow" else "tfidf"
-        return BagOfWords(weighting, svd=100 if spec == "tfidf-svd" else None, seed=seed)
+    if (made := _without_model(spec, seed)) is not None:
+        return made
     if not isinstance(spec, (str, Path)):
         if type(spec).__name__ != "SentenceTransformer":
             raise UsageError(f"encoder should be a name, a folder or an encoder, got {spec!r}.")
@@ -69,6 +73,22 @@ def load_encoder(
     return encoder.eval()
 
 
+def _without_model(spec: Any, seed: int) -> Encoder | None:
+    """Encoders that are made from the texts alone, or from nothing."""
+    if spec == "precomputed":
+        return VectorEncoder()
+    if spec in ("tfidf", "tfidf-svd", "bow"):
+        weighting = "counts" if spec == "bow" else "tfidf"
+        return BagOfWords(weighting, svd=100 if spec == "tfidf-svd" else None, seed=seed)
+    if spec == "lda":
+        return TopicShares(seed=seed)
+    if spec == "sif" or str(spec).startswith(SIF_PREFIX):
+        source = str(spec).removeprefix("sif").removeprefix(":") or "auto"
+        width_of(source, 1)  # refuses what is no file
+        return SIFEncoder(source, seed=seed)
+    return None
+
+
 def _no_pooling(pooling: str) -> None:
     if pooling == "cls":
         raise UsageError("pooling='cls': a static encoder has no such token; leave it at auto.")
@@ -76,13 +96,19 @@ def _no_pooling(pooling: str) -> None:
 
 def load_saved(folder: Path, settings: dict[str, Any]) -> Encoder:
     """Load the encoder of a saved model: from its folder, or from where its pointer leads."""
-    if settings["kind"] == MixedEncoder.kind:
-        return load_mixed(folder, load_saved(folder / "meaning", settings["meaning"]))
+    if "meaning" in settings:
+        below = load_saved(folder / "meaning", settings["meaning"])
+        mixed = settings["kind"] == MixedEncoder.kind
+        return load_mixed(folder, below) if mixed else load_code(folder, below)
     if settings["kind"] == StaticEncoder.kind:
         return _load_static(folder, settings)
     if settings["kind"] != SentenceEncoder.kind:
-        words = read_json(folder / "encoder.json")["kind"] == WordEncoder.kind
-        return load_word_encoder(folder) if words else load_vector_encoder(folder)
+        kind = read_json(folder / "encoder.json")["kind"]
+        if kind == DynamicEncoder.kind:
+            return load_dynamic(folder)
+        if kind == WordEncoder.kind:
+            return load_word_encoder(folder)
+        return load_vector_encoder(folder, SIFEncoder, TopicShares)
     options = {key: settings[key] for key in ("max_length", "normalize", "pooling")}
     pointer = settings.get("pointer")
     source = folder if pointer is None else _follow(pointer)
@@ -112,7 +138,7 @@ def _follow(pointer: dict[str, Any]) -> Path:
 
 def saved_settings(encoder: Encoder, pooling: str) -> dict[str, Any]:
     """What :func:`load_saved` has to know besides the folder."""
-    if isinstance(encoder, MixedEncoder):
+    if isinstance(encoder, (MixedEncoder, CodeEncoder)):
         return {"kind": encoder.kind, "meaning": saved_settings(encoder.meaning, pooling)}
     if isinstance(encoder, StaticEncoder):
         static = {"max_length": encoder.max_length, "normalize": encoder.normalize}

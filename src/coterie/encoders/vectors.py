@@ -79,8 +79,9 @@ class BagOfWords(VectorEncoder):
 
     Parameters
     ----------
-    weighting : {"tfidf", "counts"}, default="tfidf"
-        TF-IDF rows have unit length; counts are plain, as in the papers' BoW rows.
+    weighting : {"tfidf", "counts", "log-max"}, default="tfidf"
+        TF-IDF rows have unit length; counts are plain, as in the papers' BoW rows; "log-max" is
+        ``log(1 + n)`` over the largest of its row, as in KATE.
     max_features : int, default=1500
         The most frequent words are kept (1,500 in SCCL and DECCRL).
     svd : int, optional
@@ -141,7 +142,12 @@ class BagOfWords(VectorEncoder):
         )
         first, rows = distinct(keys)
         chosen = matrix[first]
-        return Rows(chosen if self.components is None else chosen @ self.components.T), rows
+        return Rows(chosen if self.components is None else self.reduced(chosen)), rows
+
+    def reduced(self, weighted: Any) -> Floats:
+        """Weighted counts in fewer dimensions."""
+        assert self.components is not None
+        return np.asarray(weighted @ self.components.T)
 
     def _counts(self, texts: Sequence[str]) -> Any:
         from sklearn.feature_extraction.text import CountVectorizer
@@ -155,6 +161,8 @@ class BagOfWords(VectorEncoder):
         counts = self._counts(texts)
         if self.weighting == "counts":
             return counts
+        if self.weighting == "log-max":
+            return normalize(counts.log1p(), norm="max")
         return normalize(counts.multiply(self.idf).tocsr().astype(np.float32))
 
     def settings(self) -> dict[str, Any]:
@@ -173,11 +181,12 @@ class BagOfWords(VectorEncoder):
         super().restore(saved, arrays)
 
 
-def load_vector_encoder(folder: Path) -> VectorEncoder:
-    """Read back what :meth:`VectorEncoder.save` wrote."""
+def load_vector_encoder(folder: Path, *more: type[VectorEncoder]) -> VectorEncoder:
+    """Read back what :meth:`VectorEncoder.save` wrote; ``more`` are kinds of other files."""
     from safetensors.numpy import load_file
 
     saved = read_json(folder / "encoder.json")
-    encoder = BagOfWords() if saved["kind"] == BagOfWords.kind else VectorEncoder()
+    classes: list[type[VectorEncoder]] = [VectorEncoder, BagOfWords, *more]
+    encoder = {cls.kind: cls for cls in classes}[saved["kind"]]()
     encoder.restore(saved, load_file(folder / "encoder.safetensors"))
     return encoder

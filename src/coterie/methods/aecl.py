@@ -98,8 +98,8 @@ class AECL(TunedClusterer):
         Of the contrast between texts.
     threshold : float, default=0.95
         Least probability of a pseudo-label in the third stage.
-    views : "virtual", file or sequence of lists, default="virtual"
-        One augmentation of each text (column ``text1`` of a file), or another dropout mask.
+    views : "virtual", kind, file or sequence of lists, default="virtual"
+        One augmentation of each text ("eda", or column ``text1``), or another dropout mask.
 
     Notes
     -----
@@ -111,9 +111,8 @@ class AECL(TunedClusterer):
     terms are those of the code; as printed they would collapse the clusters.
     Deviations: labels come from attention to fixed sets of training texts instead of the batch
     mates (:meth:`predict_in_batches` has the paper's way); k-means has ten starts and looks at
-    directions, as the default encoder is meant to be used; it also names the first positives,
-    since a random head names arbitrary ones (the presets have the paper's way); and the second
-    stage has at least two steps per cluster: fewer leave a new head far from its labels.
+    directions, as the default encoder is meant to be used; it names the first positives, as those
+    of a random head are arbitrary (presets: the paper's way); stage 2 has two steps per cluster.
 
     References
     ----------
@@ -146,6 +145,7 @@ class AECL(TunedClusterer):
     }
     rules: ClassVar[dict[str, type[Any]]] = {AttentionRule.kind: AttentionRule}
     keeps: ClassVar[tuple[str, ...]] = ("balance_",)
+    wordings: ClassVar[int] = 1  # views that are made of each text where a kind is named
 
     attention: Literal["layer", "matrices"] = "layer"
     balance_weight: float | None = None

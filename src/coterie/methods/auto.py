@@ -153,13 +153,13 @@ class Auto(TextClusterer):
         if self._presence is None or self.n_clusters == 1:
             return self._plain(vectors, weights, seed)
         rows = np.arange(len(vectors))
-        if len(vectors) > max(MOST[self.effort], self.n_clusters):
-            most = max(MOST[self.effort], self.n_clusters)
+        most = max(MOST[self.effort], self.n_clusters)
+        if len(vectors) > most:
             rows = np.sort(numpy_generator(seed, "auto").choice(rows, most, replace=False))
         part = vectors[rows]
         self._looked = self._presence[rows]
         found = self._all(part, weights[rows], seed)
-        if not found:  # only their words tell the texts apart
+        if not found:  # only the words tell the texts apart
             return kmeans_rule(self, vectors, weights, seed)
         information, agreement = self.choice_["information"], self.choice_["agreement"]
         chosen = max(found, key=lambda name: information[name] * agreement[name])
@@ -270,9 +270,8 @@ class Auto(TextClusterer):
         self, x: Floats, labels: Ints, weights: Floats, seed: int
     ) -> tuple[LinearRule | None, Ints]:
         """Labels as a classifier sees them, for as long as they say more about the words."""
-        first, told = labels, word_information(self._looked, labels, seed)
+        first, told, rounds = labels, word_information(self._looked, labels, seed), 0
         rule: LinearRule | None = None
-        rounds = 0
         for _ in range(ROUNDS):
             taught = teach(x, labels, self.n_clusters, weights)
             seen = np.asarray(taught.logits(x).argmax(axis=1), dtype=np.int64)
@@ -284,7 +283,7 @@ class Auto(TextClusterer):
         return rule, labels
 
     def _views(self, vectors: Floats) -> tuple[Floats, Floats]:
-        """The encoder's part and that of the words, which is of length one half."""
+        """The encoder's part, and that of the words, of length one half."""
         if not isinstance(self._encoder, MixedEncoder):
             return vectors, np.empty((len(vectors), 0), dtype=np.float32)
         width = self._encoder.meaning.dim

@@ -120,8 +120,8 @@ class DECCRL(TunedClusterer):
     temperature : float, default=0.5
     topic_weight : float, default=1e-3
         Weight of the reconstruction.
-    views : "virtual", file or sequence of two lists, default="virtual"
-        The pair to contrast: two dropout masks, or two augmentations (``text1``, ``text2``).
+    views : "virtual", kind, file or sequence of two lists, default="virtual"
+        The pair to contrast: dropout masks, or augmentations ("eda"; ``text1``, ``text2``).
     warmup_steps : int, default=200
         Steps, at most a tenth of all, before the centers feel the reconstruction.
     word_dim : int, default=300

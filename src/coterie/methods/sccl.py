@@ -127,9 +127,10 @@ class SCCL(TunedClusterer):
     temperature : float, default=0.5
     tol : float, default=0.0
         Stop when a smaller share of the head's labels changed since the last look; 0 is never.
-    views : "virtual", file or sequence of two lists, default="virtual"
-        The pair to contrast: the text under two dropout masks, or two augmentations of each text
-        (columns ``text1`` and ``text2`` of a file).
+    views : "virtual", kind, file or sequence of two lists, default="virtual"
+        The pair to contrast: the text under two dropout masks, or two augmentations of each text,
+        made here ("eda", "contextual:FOLDER", see :func:`coterie.augment`) or read from a file
+        (columns ``text1`` and ``text2``).
 
     Notes
     -----

@@ -8,23 +8,29 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
+import numpy as np
 import torch
 
 from coterie._types import Floats, Ints
-from coterie._validation import check_choice, check_device, check_integer, check_number
+from coterie._validation import check_device, check_fields, check_integer
 from coterie.base import TextClusterer, kmeans_rule
-from coterie.blocks.assign import NeighborRule, Rule
+from coterie.base.exact import exactly
+from coterie.blocks.assign import CenterRule, NeighborRule, Rule
+from coterie.blocks.density import dense_groups
 from coterie.blocks.linkage import agglomerate, memory_needed
+from coterie.blocks.mixture import Covariance, mixture_labels
 from coterie.blocks.reduction import reduce_by_umap
 from coterie.blocks.smooth import neighbor_mean
 from coterie.encoders import Encoder, MixedEncoder
+from coterie.engine import steps_for
 
 log = logging.getLogger(__name__)
 
 Reduce = Literal["none", "umap"]
-Cluster = Literal["kmeans", "spherical-kmeans", "average", "ward"]
+Cluster = Literal["kmeans", "spherical-kmeans", "average", "ward", "gmm", "hdbscan", "idec"]
+IDEC_EPOCHS, IDEC_BATCH = 150, 256  # epochs of ClusterBERT's Table 3, batches of IDEC
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -33,12 +39,19 @@ class TwoStep(TextClusterer):
 
     Parameters
     ----------
-    cluster : {"kmeans", "spherical-kmeans", "average", "ward"}, default="kmeans"
-        Average linkage is on cosine distance, Ward's on Euclidean; both in bounded memory.
+    cluster : str, default="kmeans"
+        "kmeans"; "spherical-kmeans", by direction; "average", linkage on cosine distance, or
+        "ward" on Euclidean, both in bounded memory; "gmm", a mixture of Gaussians; "hdbscan",
+        dense places; "idec", an autoencoder over the vectors with clusters that sharpen.
+    covariance : {"diag", "full", "spherical", "tied"}, default="diag"
+        Shape of the Gaussians of "gmm"; "full" is for few dimensions, such as UMAP's.
+    min_cluster_size : int, optional
+        Texts that a dense place of "hdbscan" must have. Default: as many as leave at least
+        ``n_clusters`` places.
     reduce : {"none", "umap"}, default="none"
         Reduce the vectors before clustering.
-    reduced_dim : int, default=5
-        Dimensions that UMAP reduces to.
+    reduced_dim : int or None, default=5
+        Dimensions that UMAP reduces to; None is one more than there are clusters.
     n_neighbors : int, default=15
         Neighbours that UMAP looks at.
     smooth : int, default=0
@@ -50,9 +63,12 @@ class TwoStep(TextClusterer):
     Notes
     -----
     Defaults: ten starts as in the code of SCCL; UMAP with 15 neighbours as in ClusterBERT, to 5
-    dimensions as is usual for clustering (ClusterBERT takes ``n_clusters + 1``). New texts go to
-    the nearest center, or, where the clustering has no centers in the encoder's space (linkage,
-    UMAP), to the cluster of the nearest training text. Deviations: none.
+    dimensions as is usual for clustering (ClusterBERT takes ``n_clusters + 1``); IDEC with 150
+    epochs as there. New texts go to the nearest center, or, where the clustering has no centers in
+    the encoder's space (all but k-means, and everything after UMAP), to the cluster of the nearest
+    training text. Deviations: HDBSCAN knows neither a number of clusters nor a place for every
+    text; here texts between the dense places join the nearest one, and places are joined by Ward's
+    criterion, or cut in two, until there are ``n_clusters``; so is a mixture with an empty part.
 
     See Also
     --------
@@ -68,20 +84,28 @@ class TwoStep(TextClusterer):
     name: ClassVar[str] = "two-step"
 
     cluster: Cluster = "kmeans"
+    covariance: Covariance = "diag"
+    min_cluster_size: int | None = None
     reduce: Reduce = "none"
-    reduced_dim: int = 5
+    reduced_dim: int | None = 5
     n_neighbors: int = 15
     smooth: int = 0
     word_weight: float = 0.0
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        check_choice("cluster", self.cluster, ["kmeans", "spherical-kmeans", "average", "ward"])
-        check_choice("reduce", self.reduce, ["none", "umap"])
-        check_integer("reduced_dim", self.reduced_dim)
-        check_integer("n_neighbors", self.n_neighbors, 2)
-        check_integer("smooth", self.smooth, 0)
-        check_number("word_weight", self.word_weight)
+        check_fields(
+            self,
+            choices={
+                "cluster": get_args(Cluster),
+                "covariance": get_args(Covariance),
+                "reduce": get_args(Reduce),
+            },
+            integers={"min_cluster_size": 2, "n_neighbors": 2, "smooth": 0},
+            least=["word_weight"],
+        )
+        if self.reduced_dim is not None:
+            check_integer("reduced_dim", self.reduced_dim)
 
     def make_encoder(self, seed: int) -> Encoder:
         meaning = super().make_encoder(seed)
@@ -90,25 +114,60 @@ class TwoStep(TextClusterer):
         return MixedEncoder(meaning, self.word_weight, seed)
 
     def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
-        spherical = self.cluster == "spherical-kmeans"
-        linkage = self.cluster in ("average", "ward")
-        if self.reduce == "none" and not linkage and not self.smooth:
-            return kmeans_rule(self, vectors, weights, seed, spherical=spherical)
-        reduced = vectors
+        plain = self.cluster in ("kmeans", "spherical-kmeans")
+        if plain and self.reduce == "none" and not self.smooth:
+            return self._kmeans(vectors, weights, seed)
+        seen = vectors
         if self.smooth:
             x = torch.from_numpy(vectors).to(check_device(self.device))
-            reduced = neighbor_mean(x, rounds=self.smooth).cpu().numpy()
+            seen = neighbor_mean(x, rounds=self.smooth).cpu().numpy()
         if self.reduce == "umap":
-            reduced = reduce_by_umap(reduced, self.reduced_dim, self.n_neighbors, seed)
-        if linkage:
-            labels = self._linkage(reduced, weights)
+            dim = self.n_clusters + 1 if self.reduced_dim is None else self.reduced_dim
+            seen = reduce_by_umap(seen, dim, self.n_neighbors, seed)
+        if plain:
+            labels = self._kmeans(seen, weights, seed).logits(seen).argmax(axis=1)
         else:
-            rule = kmeans_rule(self, reduced, weights, seed, spherical=spherical)
-            labels = rule.logits(reduced).argmax(axis=1)
+            labels = self._cluster(seen, weights, seed)
         return NeighborRule(vectors, labels)
 
-    def _linkage(self, vectors: Floats, weights: Floats) -> Ints:
-        n, d = vectors.shape
-        log.info("linkage of %d texts takes about %d MB", n, memory_needed(n, d) >> 20)
-        average = self.cluster == "average"
-        return agglomerate(vectors, self.n_clusters, "average" if average else "ward", weights)
+    def _kmeans(self, vectors: Floats, weights: Floats, seed: int) -> CenterRule:
+        spherical = self.cluster == "spherical-kmeans"
+        return kmeans_rule(self, vectors, weights, seed, spherical=spherical)
+
+    def _cluster(self, x: Floats, weights: Floats, seed: int) -> Ints:
+        """Labels by a clustering that has no centers."""
+        k = self.n_clusters
+        if self.cluster == "average" or self.cluster == "ward":
+            needed = memory_needed(*x.shape) >> 20
+            log.info("linkage of %d texts takes about %d MB", len(x), needed)
+            return agglomerate(x, k, self.cluster, weights)
+        if self.cluster == "idec":
+            return self._idec(x, weights, seed)
+        if self.cluster == "gmm":
+            found = mixture_labels(
+                x, k, weights, covariance=self.covariance, n_init=self.n_init, seed=seed
+            )
+        else:
+            found = dense_groups(x, k, weights, self.min_cluster_size)
+            log.info("%d dense places, %d texts between", found.max() + 1, (found < 0).sum())
+        return exactly(x, found, k, weights, seed)
+
+    def _idec(self, x: Floats, weights: Floats, seed: int) -> Ints:
+        from coterie.methods import make_method
+
+        rows = np.repeat(np.arange(len(x)), weights.astype(np.int64))
+        steps = steps_for(IDEC_EPOCHS, len(rows), IDEC_BATCH)
+        model = make_method(
+            "idec",
+            self.n_clusters,
+            encoder="precomputed",
+            batch_size=IDEC_BATCH,
+            steps=steps,
+            n_init=self.n_init,
+            device=self.device,
+            guard=self.guard,
+            verbose=self.verbose,
+            random_state=seed,
+        ).fit(x[rows])
+        first = np.cumsum(weights.astype(np.int64)) - weights.astype(np.int64)
+        return np.asarray(model.labels_[first])

@@ -1,0 +1,188 @@
+"""A frozen encoder with a network above it: vectors of texts become codes.
+
+Autoencoders and what grows out of them (DEC, IDEC, Self-Train, KATE) never change the encoder
+below, so its vectors are made once, when they are first asked for, and training starts from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from coterie._files import read_json, save_arrays, write_json
+from coterie._types import Features, Ints
+from coterie.blocks.autoencoder import make_half
+from coterie.encoders.base import Encoder
+from coterie.encoders.items import Items, Rows
+
+Scaling = Literal["rms", "minmax", "none"]
+
+
+class CodeItems:
+    """Items of the encoder below, which turn into rows of numbers when first asked for."""
+
+    def __init__(self, owner: CodeEncoder, inner: Items, made: dict[str, Any]) -> None:
+        self.owner, self.inner, self.made = owner, inner, made  # what is made, all copies share
+        self.lengths = np.ones(len(inner), dtype=np.int64)
+        self.device: torch.device | None = None
+        self.rows: Rows | None = None
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def batch(self, index: Ints, step: int = 1) -> Features:
+        if self.rows is None:
+            if "matrix" not in self.made:
+                self.made["matrix"] = self._make()
+            rows = Rows(self.made["matrix"])
+            self.rows = rows if self.device is None else rows.to(self.device)
+        return self.rows.batch(index)
+
+    def _make(self) -> Any:
+        if isinstance(self.inner, Rows):  # numbers already, and sparse ones stay sparse
+            matrix = self.inner.matrix
+        else:
+            matrix = self.owner.meaning.encode(self.inner)
+        self.owner.see(matrix)
+        return matrix
+
+    def to(self, device: torch.device) -> CodeItems:
+        moved = CodeItems(self.owner, self.inner.to(device), self.made)
+        moved.device = device
+        return moved
+
+    def content(self) -> bytes:
+        return self.inner.content()
+
+
+class CodeEncoder(Encoder):
+    """Codes of the vectors that another encoder makes.
+
+    Parameters
+    ----------
+    meaning : Encoder
+        The encoder below; it stays as it is.
+    scaling : {"rms", "minmax", "none"}, default="rms"
+        What is done to its vectors: one factor for all, so that their mean square per number is
+        one; each number to the range from 0 to 1; or nothing. Taken from the first rows seen.
+
+    Attributes
+    ----------
+    coder, decoder : nn.Sequential or None
+        The decoder is for training and is not saved.
+    """
+
+    kind: ClassVar[str] = "code"
+
+    factor: Tensor
+    shift: Tensor
+
+    def __init__(self, meaning: Encoder, scaling: Scaling = "rms") -> None:
+        super().__init__()
+        self.meaning = meaning
+        self.scaling = scaling
+        self.scaled = scaling == "none"
+        self.network: dict[str, Any] = {}
+        self.coder: nn.Sequential | None = None
+        self.decoder: nn.Sequential | None = None
+
+    def learn(self, texts: Sequence[str]) -> None:
+        self.meaning.learn(texts)
+
+    def prepare(self, texts: Any) -> tuple[CodeItems, Ints]:
+        items, rows = self.meaning.prepare(texts)
+        return CodeItems(self, items, {}), rows
+
+    def make_coder(
+        self, layers: Sequence[int], activation: str = "relu", *, bounded: bool = False
+    ) -> None:
+        """A fresh network; the last of the widths is the code's, ``bounded`` puts a tanh there."""
+        width = self.meaning.dim
+        self.network = {"layers": list(layers), "activation": activation, "bounded": bounded}
+        self.coder = make_half([width, *layers], activation)
+        if bounded:
+            self.coder.append(nn.Tanh())
+        self.decoder = make_half([*reversed(layers), width], activation)
+        self.dim = layers[-1]
+        self.register_buffer("factor", torch.ones(width))
+        self.register_buffer("shift", torch.zeros(width))
+
+    def see(self, matrix: Any) -> None:
+        """Take the scale of the input from the first rows, dense or sparse."""
+        if self.scaled:
+            return
+        self.scaled = True
+        if self.scaling == "rms":
+            squares = matrix.multiply(matrix) if hasattr(matrix, "multiply") else matrix * matrix
+            size = float(squares.mean()) ** 0.5
+            self.factor.fill_(1 / size if size > 0 else 1.0)
+            return
+        low, high = (_edge(matrix, name).to(self.factor.device) for name in ("min", "max"))
+        span = torch.where(high > low, high - low, torch.ones_like(high))
+        self.factor.copy_(1 / span)
+        self.shift.copy_(-low / span)
+
+    def rows(self, features: Features) -> Tensor:
+        """The scaled vectors of the encoder below."""
+        return features["vectors"] * self.factor + self.shift
+
+    def forward(self, features: Features) -> Tensor:
+        assert self.coder is not None
+        code: Tensor = self.coder(self.rows(features))
+        return code.float()
+
+    def save(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        settings = {"kind": self.kind, "scaling": self.scaling, **self.network}
+        write_json(folder / "encoder.json", settings)
+        weights = {
+            name: tensor.cpu().numpy()
+            for name, tensor in self.state_dict().items()
+            if not name.startswith(("meaning.", "decoder."))
+        }
+        save_arrays(folder / "encoder.safetensors", weights)
+        if self.meaning.pointer() is None:
+            self.meaning.save(folder / "meaning")
+
+
+class CodedRows(CodeEncoder):
+    """The same for rows of numbers that the user brings."""
+
+    kind: ClassVar[str] = "precomputed"
+
+
+def make_code_encoder(meaning: Encoder, scaling: Scaling) -> CodeEncoder:
+    """A code encoder over texts, or over numbers if the encoder below takes numbers."""
+    kind = CodedRows if meaning.kind == CodedRows.kind else CodeEncoder
+    return kind(meaning, scaling)
+
+
+def load_code(folder: Path, meaning: Encoder) -> CodeEncoder:
+    """Read back what :meth:`CodeEncoder.save` wrote, around an encoder that was found."""
+    from safetensors.torch import load_file
+
+    saved = read_json(folder / "encoder.json")
+    encoder = make_code_encoder(meaning, saved["scaling"])
+    encoder.make_coder(saved["layers"], saved["activation"], bounded=saved["bounded"])
+    encoder.decoder, encoder.scaled = None, True
+    weights = load_file(folder / "encoder.safetensors")
+    below = {f"meaning.{name}": tensor for name, tensor in meaning.state_dict().items()}
+    encoder.load_state_dict({**weights, **below})
+    return encoder
+
+
+def _edge(matrix: Any, name: str) -> Tensor:
+    """Smallest or largest value of each column."""
+    found = (
+        getattr(matrix, name)(0) if isinstance(matrix, Tensor) else getattr(matrix, name)(axis=0)
+    )
+    if isinstance(matrix, Tensor):
+        values: Tensor = found.values
+        return values
+    dense = found.toarray() if hasattr(found, "toarray") else found
+    return torch.from_numpy(np.asarray(dense, dtype=np.float32).ravel())

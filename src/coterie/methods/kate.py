@@ -1,0 +1,139 @@
+"""KATE: K-Competitive Autoencoder for Text (Chen and Zaki, KDD 2017).
+
+One layer of neurons that compete for each text, ``blocks/competition.py``; the way back uses the
+same weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from coterie._types import Floats, Terms
+from coterie._validation import check_choice, check_fields
+from coterie.base import Facts, TextClusterer, second_step
+from coterie.blocks.assign import Rule
+from coterie.blocks.competition import compete
+from coterie.encoders import BagOfWords, Encoder, make_code_encoder
+from coterie.engine import Batch, Stage, steps_for
+
+
+class TiedOutput(nn.Module):
+    """The way back: the transposed weights of a layer, with a bias of its own."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(width))
+
+    def forward(self, z: Tensor, weight: Tensor) -> Tensor:
+        return z @ weight + self.bias
+
+
+class KATENet(nn.Module):
+    """The encoder with its one layer, and the way back."""
+
+    def __init__(self, encoder: Any) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.output = TiedOutput(encoder.meaning.dim)
+
+
+def word_loss(net: Any, batch: Batch, *, winners: int, boost: float) -> Terms:
+    """Cross-entropy of each word, summed over the words: mean over the texts."""
+    rows = net.encoder.rows(batch.features)
+    z = compete(net.encoder.coder(rows), winners, boost)
+    logits = net.output(z, net.encoder.coder[0].weight)
+    error = F.binary_cross_entropy_with_logits(logits, rows, reduction="sum")
+    return {"words": error / len(rows)}
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KATE(TextClusterer):
+    """Codes of counted words from neurons that compete, then a classical clustering.
+
+    Parameters
+    ----------
+    batch_size : int, default=100
+    boost : float, default=6.26
+        How many times over winners get what the losers of their sign lose (alpha).
+    cluster : {"kmeans", "ward"}, default="kmeans"
+        How the codes are clustered.
+    code_dim : int, default=128
+        Neurons.
+    encoder : "log-counts", default="log-counts"
+        Logarithms of word counts over the largest of each text; the method is defined by them.
+    epochs : int, default=50
+    lr : float, default=1e-3
+    max_features : int, default=2000
+        The most frequent words are counted; English words that tell nothing are left out.
+    winners : int, default=32
+        Neurons that win for each text, half of them positive.
+
+    Notes
+    -----
+    From the paper and its code: neurons, boost, batch size, input, activation, tied weights, loss,
+    competition in training only. Deviations: Adam in place of Adadelta; a fixed number of epochs
+    in place of up to a hundred with early stopping on held-out texts. Clusters are made once,
+    after the training, so there is no start to go back to.
+
+    References
+    ----------
+    .. [1] Chen, Zaki (2017). KATE: K-Competitive Autoencoder for Text. KDD.
+
+    Examples
+    --------
+    >>> texts = ["red apple", "green apple", "ripe apple", "fast car", "slow car", "old car"]
+    >>> model = KATE(2, code_dim=8, winners=4, epochs=80, lr=1e-2, random_state=0).fit(texts)
+    >>> model.predict(["a car", "an apple"])[0] != model.predict(["an apple"])[0]
+    np.True_
+    """
+
+    name: ClassVar[str] = "kate"
+    citation: ClassVar[str] = "Chen, Zaki (2017). KATE: K-Competitive Autoencoder for Text. KDD."
+    presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {"epochs": 100}}
+
+    batch_size: int = 100
+    boost: float = 6.26
+    cluster: Literal["kmeans", "ward"] = "kmeans"
+    code_dim: int = 128
+    encoder: Any = "log-counts"
+    epochs: int = 50
+    lr: float = 1e-3
+    max_features: int = 2000
+    winners: int = 32
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        check_choice("encoder", self.encoder, ["log-counts"])
+        check_fields(
+            self,
+            choices={"cluster": ["kmeans", "ward"]},
+            integers={"code_dim": 1, "epochs": 0, "max_features": 1, "winners": 1},
+            least=["boost", "lr"],
+        )
+
+    def make_encoder(self, seed: int) -> Encoder:
+        words = BagOfWords("log-max", max_features=self.max_features, seed=seed, stop_words=True)
+        return make_code_encoder(words, "none")
+
+    def build_pretraining(self, encoder: Any, facts: Facts) -> nn.Module:
+        encoder.make_coder([self.code_dim], bounded=True)
+        encoder.decoder = None  # the way back has the same weights
+        nn.init.xavier_uniform_(encoder.coder[0].weight)
+        nn.init.zeros_(encoder.coder[0].bias)
+        return KATENet(encoder)
+
+    def pretraining(self, facts: Facts) -> list[Stage]:
+        def loss(net: KATENet, batch: Batch) -> Terms:
+            return word_loss(net, batch, winners=self.winners, boost=self.boost)
+
+        steps = steps_for(self.epochs, facts.n, self.batch_size)
+        rates = {"encoder.coder": self.lr, "output": self.lr}
+        return [Stage(name="competition", steps=steps, loss=loss, lr=rates)]
+
+    def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
+        return second_step(self, vectors, weights, seed, self.cluster)
