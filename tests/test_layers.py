@@ -12,14 +12,16 @@ LAYERS = {
     "_errors": 0, "_facts": 0, "_files": 0, "_progress": 0, "_random": 0, "_ranks": 0,
     "_threads": 0, "_types": 0,
     "_validation": 0, "masking": 0, "blocks": 1, "metrics": 1, "corpus": 2, "encoders": 2,
-    "augment": 2, "outliers": 2,
-    "datasets": 2, "words": 2, "engine": 3, "base": 4, "methods": 5, "description": 5,
+    "augmentation": 2, "outliers": 2,
+    "datasets": 2, "words": 2, "engine": 3, "base": 4, "masked_words": 4, "methods": 5,
+    "description": 5,
     "choose": 5, "hierarchy": 5, "report": 6, "naming": 6, "comparison": 6,
     "editing": 6, "analysis": 6, "bench": 6,
     "exports": 6, "cli": 7,
 }  # fmt: skip
 # Between neighbours of one layer these arrows are meant, and no others.
-MEANT = {("augment", "corpus"), ("datasets", "corpus"), ("encoders", "words"),
+MEANT = {("augmentation", "corpus"), ("augmentation", "encoders"), ("augmentation", "words"),
+         ("datasets", "corpus"), ("encoders", "words"),
          ("comparison", "report"), ("editing", "comparison"), ("editing", "report"),
          ("editing", "exports"),
          ("hierarchy", "description"), ("exports", "report")}  # fmt: skip

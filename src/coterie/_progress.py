@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from coterie._ranks import is_first
@@ -112,6 +113,16 @@ class Bar:
 def format_values(values: Mapping[str, float] | None) -> str:
     """``{"contrast": 1.5}`` becomes ``, contrast 1.5``."""
     return "".join(f", {name} {value:.4g}" for name, value in (values or {}).items())
+
+
+@contextmanager
+def working(progress: Progress, name: str, total: int, done: int = 0) -> Iterator[Progress]:
+    """Around a piece of work: started before it and stopped behind it, however it ends."""
+    progress.start(name, total, done)
+    try:
+        yield progress
+    finally:
+        progress.stop()
 
 
 def make_progress(verbose: int) -> Progress:

@@ -23,6 +23,7 @@ DOCS = ROOT / "docs"
 ELSEWHERE = re.compile(r"^\s*(?:[a-z]+:)?//", re.IGNORECASE)
 LARGEST_PICTURE = 200_000  # bytes
 OTHER_PROGRAMS = {
+    "--head",
     "--nproc-per-node",
     "--constraint",
     "--slow",

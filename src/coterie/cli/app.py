@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 import coterie
+from coterie.cli.augment import augment
 from coterie.cli.bench import bench
 from coterie.cli.cache import cache
 from coterie.cli.cluster import cluster
@@ -46,6 +47,7 @@ for verb in (
     methods,
     datasets,
     bench,
+    augment,
     cache,
 ):
     app.command()(orderly(verb))

@@ -1,4 +1,4 @@
-"""``coterie cache``: the vectors that are kept on disk."""
+"""``coterie cache``: the vectors and wordings that are kept on disk."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ def cache(
     action: Annotated[str, typer.Argument(help="path, size or clear.")] = "size",
     as_json: AsJson = False,
 ) -> None:
-    """Where the vectors of encoded texts are kept, how much room they take, and how to drop them.
+    """Where vectors of texts are kept, how much room they take, and how to drop them.
 
-    COTERIE_CACHE names the folder, or is "off"; COTERIE_CACHE_LIMIT is the most bytes (2e9).
+    Beside the vectors lie the wordings that language models made for coterie augment; they are
+    shown and dropped along. COTERIE_CACHE names the folder, or is "off"; COTERIE_CACHE_LIMIT is the
+    most bytes of the vectors (2e9); wordings may take another tenth of it.
 
     Examples:
 
@@ -25,19 +27,23 @@ def cache(
         coterie cache clear
     """
     from coterie._validation import check_choice
+    from coterie.augmentation.store import SHARE, wordings_folder
     from coterie.encoders.cache import clear, place, usage
 
     check_choice("action", action, ["path", "size", "clear"])
-    folder = place()
-    if folder is None:
+    folder, beside = place(), wordings_folder()
+    if folder is None or beside is None:
         typer.echo(json.dumps({"path": None}) if as_json else "off: no vectors are kept")
         return
-    found = clear(folder) if action == "clear" else usage(folder)
+    found, more = (clear(f) if action == "clear" else usage(f) for f in (folder, beside))
     if as_json:
-        typer.echo(json.dumps(asdict(found), default=str))
+        wordings = {"path": more.path, "files": more.files, "bytes": more.bytes}
+        typer.echo(json.dumps({**asdict(found), "wordings": wordings}, default=str))
     elif action == "path":
         typer.echo(str(folder))
     else:
-        what = f"{found.bytes / 1e6:,.1f} MB in {found.files} files"
-        done = "deleted" if action == "clear" else f"of at most {found.limit / 1e6:,.0f} MB"
-        typer.echo(f"{folder}: {what}, {done}")
+        for kept, most in ((found, found.limit), (more, found.limit // SHARE)):
+            if kept is found or kept.files:
+                what = f"{kept.bytes / 1e6:,.1f} MB in {kept.files} files"
+                done = "deleted" if action == "clear" else f"of at most {most / 1e6:,.0f} MB"
+                typer.echo(f"{kept.path}: {what}, {done}")
