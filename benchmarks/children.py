@@ -18,12 +18,16 @@ from typing import Any
 
 
 def measure(command: Sequence[str], log: Path) -> dict[str, Any]:
-    """Run a program to its end; its words go to ``log``. Memory in bytes, of its process alone."""
+    """Run a program to its end; its words go to ``log``. Memory in bytes, of its process alone.
+
+    It finds an empty cache of vectors, so that a second run takes as long as the first.
+    """
     load = os.getloadavg()[0]  # what others did on the machine: above zero, times are too long
     with tempfile.TemporaryDirectory() as folder:
         facts = Path(folder) / "facts.json"
         starter = [sys.executable, "-I", "-S", __file__, str(facts), str(log), *command]
-        subprocess.run(starter, check=True)
+        empty = {**os.environ, "COTERIE_CACHE": str(Path(folder) / "cache")}
+        subprocess.run(starter, check=True, env=empty)
         found = json.loads(facts.read_text("utf-8"))
     if status := found.pop("status"):
         raise SystemExit(f"{command[0]} ended with {status}:\n{log.read_text('utf-8')[-2000:]}")

@@ -37,12 +37,12 @@ def test_seconds_equal_the_loop(clusters: int | None, neighbors: bool, sample: i
 
 
 def test_time_grows_with_the_rows_and_not_faster() -> None:
-    small, large = (Job(n, 25_000, 50, 6, 24, True) for n in (100_000, 1_000_000))
+    small, large = (Job(n, 25_000, 50, 11, 8, True) for n in (100_000, 1_000_000))
     assert 1 < seconds_for(large, SPEEDS) / seconds_for(small, SPEEDS) < 10
 
 
 def test_memory_grows_by_bytes_a_row() -> None:
-    small, large = (Job(n, 25_000, 50, 6, 24, True) for n in (0, 1_000_000))
+    small, large = (Job(n, 25_000, 50, 11, 8, True) for n in (0, 1_000_000))
     grown = bytes_for(large, SPEEDS) - bytes_for(small, SPEEDS)
     assert grown == estimate.OF_ROW * 1_000_000 < 100_000_000
     assert bytes_for(large, SPEEDS) < 4e9
@@ -51,8 +51,8 @@ def test_memory_grows_by_bytes_a_row() -> None:
 @pytest.mark.parametrize(
     ("model", "ways", "comparisons", "neighbors"),
     [
-        (Auto(2), 6, 24, True),
-        (Auto(2, effort="quick"), 2, 24, True),
+        (Auto(2), 11, 8, True),
+        (Auto(2, effort="quick"), 2, 2, True),
         (TwoStep(2), 1, 0, False),
         (TwoStep(2, cluster="ward"), 1, 8, True),
         (TwoStep(2, smooth=2), 1, 8, True),

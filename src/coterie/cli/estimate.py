@@ -150,12 +150,13 @@ def make_job(model: Any, rows: int, sample: int, clusters: str) -> Job:
     k = int(clusters) if clusters.isdigit() else None
     ways, comparisons, neighbors = 0, 0, False
     if isinstance(model, Auto):
-        ways, comparisons, neighbors = (2 if model.effort == "quick" else 6), 24, True
+        ways, comparisons, neighbors = (2, 2, True) if model.effort == "quick" else (11, 8, True)
     elif isinstance(model, TwoStep):
         centers = model.cluster in ("kmeans", "spherical-kmeans") and model.reduce == "none"
         neighbors = not centers or model.smooth > 0
         ways, comparisons = 1, 8 if neighbors else 0
-    return Job(rows, sample, k, ways, comparisons, neighbors, model.n_init)
+    starts = min(model.n_init, 4) if isinstance(model, Auto) else model.n_init
+    return Job(rows, sample, k, ways, comparisons, neighbors, starts)
 
 
 def probe(model: Any, texts: Sequence[str], row: float) -> Speeds:
