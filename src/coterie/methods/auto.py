@@ -176,14 +176,13 @@ class Auto(TextClusterer):
         if len(told) <= 1:
             return [f"Clustered by {WAYS[chosen].sentence}: too few words to compare ways."]
         remarks = [
-            f"Of {len(told)} ways to cluster these texts, {WAYS[chosen].sentence} was taken: its "
-            f"clusters say most about the words ({told[chosen]:.3f} nats) for how often neighbours "
-            f"are together ({100 * self.choice_['agreement'][chosen]:.0f} %)."
+            f"Of {len(told)} ways to cluster these texts, the one was taken whose clusters say most "
+            f"about the words and keep similar texts together: {WAYS[chosen].sentence}."
         ]
         if self.choice_.get("rounds"):
             remarks.append(
-                f"A classifier that learned the clusters then moved "
-                f"{100 * self.choice_['moved']:.0f} % of the texts."
+                f"A second look moved {100 * self.choice_['moved']:.0f} % of the texts to clusters "
+                "that they fit better."
             )
         return remarks
 
