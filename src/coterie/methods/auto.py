@@ -176,8 +176,8 @@ class Auto(TextClusterer):
         if len(told) <= 1:
             return [f"Clustered by {WAYS[chosen].sentence}: too few words to compare ways."]
         remarks = [
-            f"Of {len(told)} ways to cluster these texts, the one was taken whose clusters say most "
-            f"about the words and keep similar texts together: {WAYS[chosen].sentence}."
+            f"Of {len(told)} ways to cluster these texts, the one was taken whose clusters say "
+            f"most about the words and keep similar texts together: {WAYS[chosen].sentence}."
         ]
         if self.choice_.get("rounds"):
             remarks.append(
