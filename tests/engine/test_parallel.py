@@ -115,6 +115,7 @@ def test_different_texts_are_refused(pair) -> None:
     assert all("different texts or settings" in process["error"] for process in pair)
 
 
+@pytest.mark.slow
 def test_the_command_writes_one_folder_and_says_things_once(
     still_encoder: Path, topics, tmp_path: Path
 ) -> None:
