@@ -14,6 +14,9 @@ import numpy as np
 import pytest
 import torch
 
+if not torch.cuda.is_available():  # kernels run on the CPU, slowly; read when they are imported
+    os.environ["TRITON_INTERPRET"] = "1"
+
 TOPICS = {
     "fruit": "apple pear plum cherry grape melon orchard juice ripe sweet".split(),
     "traffic": "car truck engine road wheel brake driver bus motor fuel".split(),
@@ -76,6 +79,14 @@ def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = SentenceTransformer(str(plain), device="cpu")
     model.save(str(folder / "sentence"), create_model_card=False)
     return folder / "sentence"
+
+
+@pytest.fixture(scope="session")
+def kept_vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache for this run of the tests alone: many encode the bundled messages, one has to."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    return shared / "kept-vectors"
 
 
 @pytest.fixture(scope="session")

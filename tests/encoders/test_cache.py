@@ -144,15 +144,16 @@ def test_a_folder_that_cannot_be_written_costs_no_run(tmp_path, monkeypatch, tin
 
 
 def test_two_processes_at_once(folder, worked, tiny_encoder, topics, tmp_path) -> None:
-    code = (
-        "import sys; from coterie.encoders import load_encoder; e = load_encoder(sys.argv[1]);"
-        "i, _ = e.prepare(sys.stdin.read().split(';')); e.encode(i)"
+    code = (  # two from one, so that they begin at the same moment and import once
+        "import os, sys; from coterie.encoders import load_encoder; e = load_encoder(sys.argv[1])\n"
+        "i, _ = e.prepare(sys.stdin.read().split(';')); other = os.fork(); e.encode(i)\n"
+        "sys.exit(os.waitpid(other, 0)[1]) if other else None"
     )
     command = [sys.executable, "-c", code, str(tiny_encoder)]
-    both = [subprocess.Popen(command, stdin=subprocess.PIPE, text=True) for _ in range(2)]
-    for process in both:
-        process.communicate(";".join(topics[0]))
-        assert process.returncode == 0
+    alone = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    done = subprocess.run(command, input=";".join(topics[0]), text=True, env=alone, check=False)
+    assert done.returncode == 0
+    assert len(list(folder.rglob("*.safetensors"))) == 2  # neither saw what the other kept
     with no_cache():
         fresh = encode(load_encoder(tiny_encoder), topics[0])
     np.testing.assert_allclose(encode(load_encoder(tiny_encoder), topics[0]), fresh, atol=1e-6)

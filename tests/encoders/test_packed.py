@@ -88,9 +88,13 @@ def test_in_float32_vectors_and_gradients_are_the_same(tiny_encoder: Path, pooli
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
-def test_in_half_precision_they_are_nearly_the_same(tiny_encoder: Path, pooling: str) -> None:
+def test_in_half_precision_they_are_nearly_the_same(
+    tiny_encoder: Path, pooling: str, fused: bool
+) -> None:
     encoder = load_encoder(str(tiny_encoder), pooling=pooling).to("cuda").eval()
+    encoder.fused = fused
     items, _ = encoder.prepare(TEXTS)
     items = items.to(torch.device("cuda"))
     gradients, outputs = [], []

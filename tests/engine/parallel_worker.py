@@ -1,6 +1,8 @@
-"""What test_parallel.py does alone, and once more in two processes under torchrun."""
+"""What test_parallel.py does alone, and once more in two processes."""
 
 import json
+import os
+import socket
 import sys
 from functools import partial
 from pathlib import Path
@@ -85,5 +87,18 @@ def main(folder: Path) -> None:
     (folder / f"out-{parallel.rank()}.json").write_text(json.dumps(out))
 
 
+def start(folder: Path) -> None:
+    """Become two processes, which find each other as those of torchrun do, and import once."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2"}
+    second = os.fork()
+    os.environ["RANK"] = os.environ["LOCAL_RANK"] = "0" if second else "1"
+    main(folder)
+    if second:
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(second, 0)[1]))
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    start(Path(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""Two processes under torchrun come to the result of one."""
+"""Two processes come to the result of one."""
 
 import csv
 import json
@@ -46,10 +46,14 @@ def still_encoder(tiny_encoder: Path, tmp_path_factory) -> Path:
 
 
 def together(*command: str, cwd: Path | None = None) -> str:
-    """What two processes of the same command write to stdout."""
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    """What two processes of the same command write to stdout, under torchrun."""
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    return python(*launch, *command, cwd=cwd)
+
+
+def python(*command: str, cwd: Path | None = None) -> str:
     done = subprocess.run(
-        [*launch, "--nproc-per-node", "2", *command], capture_output=True, text=True, cwd=cwd,
+        [sys.executable, *command], capture_output=True, text=True, cwd=cwd,
         env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}, timeout=300,
         check=False,
     )  # fmt: skip
@@ -67,7 +71,7 @@ def pair(task: dict, tmp_path_factory) -> list[dict]:
     """What each of two processes found."""
     folder = tmp_path_factory.mktemp("pair")
     (folder / "task.json").write_text(json.dumps(task))
-    together(str(WORKER), str(folder))
+    python(str(WORKER), str(folder))
     return [json.loads((folder / f"out-{i}.json").read_text()) for i in range(2)]
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import coterie
 from coterie._errors import DataError, UsageError
-from coterie._files import atomic_path, plain, read_json, replace_folder, save_arrays, write_json
+from coterie._files import atomic_path, plain, replace_folder, save_arrays, write_json
+from coterie._trust import check_folder, damaged, read_json_file
 from coterie.base.edited import restore_rule
 from coterie.base.guard import Signs, Verdict
 from coterie.base.outlying import load_outliers, save_outliers
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
     from coterie.base.clusterer import TextClusterer
 
 FORMAT = 1
+NOT_SAVED = {"checkpoint", "verbose"}  # of the run, not of the model
+MOST_CLUSTERS = 10_000_000
+KINDS: dict[str, Any] = {
+    "method": str, "parameters": dict, "encoder": dict, "rule": dict, "n_clusters": int,
+    "guard": (dict, type(None)), "fitted": dict,
+}  # fmt: skip
 
 
 def save(model: TextClusterer, folder: Path, *, include_encoder: bool) -> None:
@@ -76,24 +83,30 @@ def _clusters(model: TextClusterer) -> dict[str, Any]:
 
 
 def load(cls: type[TextClusterer], folder: Path) -> TextClusterer:
-    """Make an estimator of ``cls`` from a saved folder."""
+    """Make an estimator of ``cls`` from a saved folder, which may be anybody's."""
+    config = read_config(folder)
+    check_folder(folder)
+    with damaged(folder):
+        return _load(cls, folder, config)
+
+
+def _load(cls: type[TextClusterer], folder: Path, config: dict[str, Any]) -> TextClusterer:
     from safetensors.numpy import load_file
 
-    config = read_config(folder)
     if config["method"] != cls.name:
         raise UsageError(
             f"{folder} holds a model of the method {config['method']!r}, not {cls.name!r}; "
             "coterie.load reads any."
         )
-    known = {f.name for f in fields(cls)}
+    known = {f.name for f in fields(cls)} - NOT_SAVED
     model = cls(**{k: v for k, v in config["parameters"].items() if k in known})
     rule = dict(config["rule"])
     arrays = load_file(folder / "model.safetensors")
     model.rule_ = restore_rule(arrays, rule, cls.rules)
-    model.corrections_ = config.get("corrections", {})
+    model.corrections_ = {str(k): int(v) for k, v in config.get("corrections", {}).items()}
     model.encoder_ = load_saved(folder / "encoder", config["encoder"])
     model.encoder_.eval()
-    model.n_clusters_ = config["n_clusters"]
+    model.n_clusters_ = _fitting(config["n_clusters"], arrays, model.encoder_)
     model.seed_ = config["seed"]
     model.guard_ = _verdict(config["guard"])
     load_outliers(model, folder, config.get("outliers"))
@@ -109,18 +122,29 @@ def read_config(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     if not path.exists():
         raise DataError(f"{folder} is not a saved model: it holds no config.json.")
-    try:
-        config = read_json(path)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path} is not JSON: {error}.") from error
-    if not isinstance(config, dict) or "format" not in config:
+    config = read_json_file(path)
+    if not isinstance(config, dict) or not isinstance(config.get("format"), int):
         raise DataError(f"{path} is not the configuration of a coterie model.")
+    for key, kinds in KINDS.items():
+        if config["format"] <= FORMAT and not isinstance(config.get(key), kinds):
+            raise DataError(f"{path} is not the configuration of a coterie model: {key!r}.")
     if config["format"] > FORMAT:
         raise DataError(
             f"{folder} was written by coterie {config.get('coterie')} in format "
             f"{config['format']}; this version reads up to {FORMAT}: upgrade coterie."
         )
     return config
+
+
+def _fitting(n_clusters: Any, arrays: dict[str, Any], encoder: Any) -> int:
+    """The number of clusters, if the centers are as many and as wide as the rest says."""
+    centers = arrays.get("centers")
+    if not 1 <= n_clusters <= MOST_CLUSTERS:
+        raise DataError(f"n_clusters={n_clusters} in a saved model is out of all proportion.")
+    wide = getattr(encoder, "dim", None)
+    if centers is not None and (centers.ndim != 2 or (wide and centers.shape[1] != wide)):
+        raise DataError(f"centers of shape {centers.shape} do not fit vectors of {wide} numbers.")
+    return int(n_clusters)
 
 
 def method_of(folder: Path) -> str:
@@ -132,7 +156,7 @@ def _plain_parameters(model: TextClusterer) -> dict[str, Any]:
     """Parameters that JSON can hold; an encoder object is left out, its vectors are kept."""
     out = {}
     for name, value in model._parameters().items():
-        if name in {"checkpoint", "verbose"}:
+        if name in NOT_SAVED:
             continue
         if isinstance(value, (str, int, float, bool, type(None), Path)):
             out[name] = value if not isinstance(value, Path) else str(value)

@@ -17,8 +17,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "without any, float32": {"shortcuts": False, "precision": "float32"},
 }
 TRAINED = (  # views as published, batches of 400, length 32: the settings of the authors' loops
-    ("SCCL", "sccl", {"steps": 300}, ("contextual10",)),
-    ("AECL", "aecl", {"epochs": 6, "contrast_epochs": 1, "label_epochs": 1}, ("eda",)),
+    ("SCCL", "sccl", {"steps": 200}, ("contextual10",)),
+    ("AECL", "aecl", {"epochs": 5, "contrast_epochs": 1, "label_epochs": 1}, ("eda",)),
 )
 
 SPEED = Suite(

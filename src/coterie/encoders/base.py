@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from coterie._types import Features, Floats, Ints
 from coterie.encoders.cache import FEW, VectorCache, cache_folder
 from coterie.encoders.items import Items, distinct
 
+log = logging.getLogger(__name__)
+
 TOKENS_PER_BATCH = {"cpu": 1_024, "cuda": 131_072}  # fits the caches of a CPU; fills a GPU
 FEWEST = 32  # tokens of a batch on a CPU; smaller products are added up in another order
 
@@ -30,12 +33,15 @@ class Encoder(nn.Module):
         Width of the vectors.
     compute_dtype : torch.dtype or None
         Precision of the forward pass in training; None is float32. Vectors come out in float32.
+    fused : bool
+        Whether training on packed features may use kernels of our own.
     """
 
     kind: ClassVar[str]
     tokens_per_batch: ClassVar[int | None] = None  # on a CPU, where the usual number is not best
     dim: int
     compute_dtype: torch.dtype | None = None
+    fused: bool = False
 
     @abstractmethod
     def prepare(self, texts: Any) -> tuple[Items, Ints]:
@@ -108,9 +114,7 @@ class Encoder(nn.Module):
             done = 0
             with self.encoding():
                 for part in self._batches(items.lengths[index], device):
-                    again = _enough(part, items.lengths[index[part[0]]], device)
-                    features = {k: v.to(device) for k, v in items.batch(index[again]).items()}
-                    out[part] = self(features)[: len(part)].cpu().numpy()
+                    out[part] = self._pass(items, index, part, device)
                     done += len(part)
                     progress.advance(done)
         finally:
@@ -118,6 +122,21 @@ class Encoder(nn.Module):
             self.train(training)
             self.compute_dtype = dtype
         return out
+
+    def _pass(self, items: Items, index: Ints, part: Ints, device: torch.device) -> Floats:
+        """Vectors of one batch; where memory runs out, of its halves."""
+        try:
+            again = _enough(part, items.lengths[index[part[0]]], device)
+            features = {k: v.to(device) for k, v in items.batch(index[again]).items()}
+            return np.asarray(self(features)[: len(part)].cpu().numpy())
+        except torch.OutOfMemoryError:
+            if len(part) == 1:
+                raise
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+        log.warning("memory ran out with %d texts at a time: encoding goes on by halves", len(part))
+        halves = np.array_split(part, 2)
+        return np.concatenate([self._pass(items, index, half, device) for half in halves])
 
     def _batches(self, lengths: Ints, device: torch.device) -> list[Ints]:
         """On a CPU items of one length share a batch: no padding, and no influence of company."""

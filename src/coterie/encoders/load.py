@@ -9,10 +9,11 @@ from typing import Any
 
 from coterie._errors import DataError, UsageError
 from coterie._files import read_json
+from coterie._trust import check_modules
 from coterie.encoders.base import Encoder
 from coterie.encoders.code import CodeEncoder, load_code
 from coterie.encoders.dynamic import DynamicEncoder, load_dynamic
-from coterie.encoders.locate import locate, pointer_to
+from coterie.encoders.locate import ASK, locate, pointer_to
 from coterie.encoders.mixed import MixedEncoder, load_mixed
 from coterie.encoders.sentence import Pooling, SentenceEncoder, without_bars
 from coterie.encoders.shares import TopicShares
@@ -126,6 +127,8 @@ def _load_static(folder: Path, settings: dict[str, Any]) -> StaticEncoder:
 
 def _follow(pointer: dict[str, Any]) -> Path:
     """The folder that a pointer names, if it holds the weights the model was made with."""
+    if str(pointer["name"]).startswith(ASK):  # only a user may ask for a download
+        raise DataError(f"the model names the encoder {pointer['name']!r}, which is not loaded.")
     source = locate(pointer["name"])
     found = pointer_to(pointer["name"], source)
     if found["weights_sha256"] != pointer["weights_sha256"]:
@@ -159,6 +162,7 @@ def _load_model(folder: Path) -> Any:
     """Load a sentence-transformers folder in float32, quietly and without running its code."""
     from sentence_transformers import SentenceTransformer
 
+    check_modules(folder)
     with without_bars():
         return SentenceTransformer(
             str(folder),

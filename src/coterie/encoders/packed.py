@@ -8,13 +8,14 @@ the same objects and nothing has to be copied back.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from coterie._types import Features
+from coterie.encoders.fused import Settings, can_fuse, draw, fused_layer
 from coterie.encoders.tuning import full_weight
 
 OFFSET = {"BertModel": 0, "RobertaModel": 2, "XLMRobertaModel": 2}  # of the first position
@@ -45,7 +46,7 @@ def can_pack(model: Any, dtype: torch.dtype | None, device: torch.device) -> boo
     )
 
 
-def pack_forward(model: Any, features: Features, dtype: torch.dtype) -> Tensor:
+def pack_forward(model: Any, features: Features, dtype: torch.dtype, fused: bool = False) -> Tensor:
     """Pooled vectors of packed texts.
 
     Parameters
@@ -54,6 +55,8 @@ def pack_forward(model: Any, features: Features, dtype: torch.dtype) -> Tensor:
     features : dict
         As :meth:`RaggedTokens.packed_batch` gives them.
     dtype : torch.dtype
+    fused : bool, default=False
+        Layers in few kernels, where that is possible.
 
     Returns
     -------
@@ -62,19 +65,40 @@ def pack_forward(model: Any, features: Features, dtype: torch.dtype) -> Tensor:
     """
     net = model[0].auto_model
     slots = features["slots"]
+    own, out = net.encoder.layer[0].attention.self, net.encoder.layer[0].output
+    settings = Settings(own.num_attention_heads, own.dropout.p, out.dropout.p, out.LayerNorm.eps)
+    settings = settings if net.training else settings._replace(attention=0.0, hidden=0.0)
+    d = net.config.hidden_size
+    if fused and can_fuse(slots.device, slots.shape[1], d, settings.heads):
+        x = _through_fused(net, features, settings, dtype)
+    else:
+        x = _through(net, features, settings, dtype)
+    if _pooling(model[1]) == "cls":
+        return x.flatten(0, 1).index_select(0, features["begins"]).float()
+    return _means(x, slots).flatten(0, 1).index_select(0, features["picks"])
+
+
+def _through(net: Any, features: Features, settings: Settings, dtype: torch.dtype) -> Tensor:
+    """Vectors of all tokens, shape (rows, width, d)."""
+    slots = features["slots"]
     apart = slots[:, None, :, None] != slots[:, None, None, :]  # (rows, 1, width, width)
     mask = torch.zeros(apart.shape, dtype=dtype, device=slots.device)
     mask = mask.masked_fill(apart, float("-inf"))
     norm, *layers = _weights(net, dtype)
-    x = _embed(net, features, norm, dtype)  # (rows, width, d)
-    own, out = net.encoder.layer[0].attention.self, net.encoder.layer[0].output
-    settings = _Settings(own.num_attention_heads, own.dropout.p, out.dropout.p, out.LayerNorm.eps)
-    settings = settings if net.training else settings._replace(attention=0.0, hidden=0.0)
+    x = _embed(net, features, norm, dtype)
     for weights in layers:
         x = _layer(x, mask, settings, *weights)
-    if _pooling(model[1]) == "cls":
-        return x.flatten(0, 1).index_select(0, features["begins"]).float()
-    return _means(x, slots).flatten(0, 1).index_select(0, features["picks"])
+    return x
+
+
+def _through_fused(net: Any, features: Features, settings: Settings, dtype: torch.dtype) -> Tensor:
+    """The same by :func:`fused_layer`."""
+    slots, layers = features["slots"], _fused_weights(net, dtype)
+    norm = _cast(dtype, [[w] for w in net.embeddings.LayerNorm.parameters()])
+    x = _embed(net, features, norm, dtype)
+    for draws, weights in zip(draw(len(layers), settings, x.device), layers, strict=True):
+        x = fused_layer(x, slots, settings, draws, weights)
+    return x
 
 
 def _means(x: Tensor, slots: Tensor) -> Tensor:
@@ -94,38 +118,73 @@ def _weights(net: Any, dtype: torch.dtype) -> list[list[Tensor]]:
             layer.output.dense, layer.output.LayerNorm,
         )  # fmt: skip
         groups.append([weight for part in parts for weight in (full_weight(part), part.bias)])
-    found = iter(_cast(dtype, [w for group in groups for w in group]))
+    found = iter(_cast(dtype, [[w] for group in groups for w in group]))
     return [[next(found) for _ in group] for group in groups]
 
 
-def _cast(dtype: torch.dtype, weights: list[Tensor]) -> list[Tensor]:
-    """Weights in ``dtype``; those that are frozen stay out of the gradient's way."""
-    out = list(weights)
-    moving = [i for i, w in enumerate(weights) if w.requires_grad]
-    frozen = [i for i, w in enumerate(weights) if not w.requires_grad]
-    for part in (moving, frozen):
+def _fused_weights(net: Any, dtype: torch.dtype) -> list[list[Tensor]]:
+    """Weights as :func:`fused_layer` takes them: matrices in ``dtype``, vectors as they are."""
+    matrices, biases = [], []
+    for layer in net.encoder.layer:
+        own = layer.attention.self
+        first = (own.query, own.key, own.value)
+        others = (layer.attention.output.dense, layer.intermediate.dense, layer.output.dense)
+        matrices += [[full_weight(part) for part in first], *([full_weight(p)] for p in others)]
+        biases.append([part.bias for part in first])
+    cast, joined = iter(_cast(dtype, matrices)), iter(_cast(torch.float32, biases))
+    found = []
+    for layer in net.encoder.layer:
+        behind, one, two = layer.attention.output, layer.intermediate, layer.output
+        norms = [[norm.weight, norm.bias] for norm in (behind.LayerNorm, two.LayerNorm)]
+        found.append([
+            next(cast), next(joined), next(cast), behind.dense.bias, *norms[0],
+            next(cast), one.dense.bias, next(cast), two.dense.bias, *norms[1],
+        ])  # fmt: skip
+    return found
+
+
+def _cast(dtype: torch.dtype, groups: list[list[Tensor]]) -> list[Tensor]:
+    """The weights of each group as one, in ``dtype``; frozen ones stay out of gradients' way."""
+    moves = [any(w.requires_grad for w in group) for group in groups]
+    out: list[Tensor] = [torch.empty(0)] * len(groups)
+    for kind in (True, False):
+        part = [i for i, moving in enumerate(moves) if moving is kind]
         if part:
-            cast = _Cast.apply(dtype, *(weights[i] for i in part))  # type: ignore[no-untyped-call]
+            lengths = [[len(w) for w in groups[i]] for i in part]
+            weights = [w for i in part for w in groups[i]]
+            cast = _Cast.apply(dtype, lengths, *weights)  # type: ignore[no-untyped-call]
             for i, weight in zip(part, cast, strict=True):
                 out[i] = weight
     return out
 
 
 class _Cast(torch.autograd.Function):
-    """Many weights to another precision, and their gradients back, by few kernels."""
+    """Many weights to another precision, and their gradients back, by few kernels.
+
+    Those of a group lie one behind the other, so that one product serves for all of them.
+    """
 
     @staticmethod
-    def forward(ctx: Any, dtype: torch.dtype, *weights: Tensor) -> tuple[Tensor, ...]:
-        ctx.dtypes = [w.dtype for w in weights]
-        out = [torch.empty_like(w, dtype=dtype) for w in weights]
-        torch._foreach_copy_(out, list(weights))
+    def forward(
+        ctx: Any, dtype: torch.dtype, lengths: list[list[int]], *weights: Tensor
+    ) -> tuple[Tensor, ...]:
+        ctx.dtypes, ctx.lengths = [w.dtype for w in weights], lengths
+        out: list[Tensor] = []
+        parts: list[Tensor] = []
+        for group in lengths:
+            like = weights[len(parts)]
+            out.append(like.new_empty((sum(group), *like.shape[1:]), dtype=dtype))
+            parts += out[-1].split(group)
+        torch._foreach_copy_(parts, list(weights))
         return tuple(out)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        full = [torch.empty_like(g, dtype=d) for g, d in zip(grads, ctx.dtypes, strict=True)]
-        torch._foreach_copy_(full, list(grads))
-        return None, *full
+        pairs = zip(grads, ctx.lengths, strict=True)
+        parts = [part for grad, group in pairs for part in grad.split(group)]
+        full = [torch.empty_like(g, dtype=d) for g, d in zip(parts, ctx.dtypes, strict=True)]
+        torch._foreach_copy_(full, parts)
+        return None, None, *full
 
 
 def _embed(net: Any, features: Features, weights: list[Tensor], dtype: torch.dtype) -> Tensor:
@@ -137,16 +196,7 @@ def _embed(net: Any, features: Features, weights: list[Tensor], dtype: torch.dty
     return F.dropout(x, parts.dropout.p, net.training)
 
 
-class _Settings(NamedTuple):
-    """What the layers of an encoder share: heads, both rates of dropout, the norms' epsilon."""
-
-    heads: int
-    attention: float
-    hidden: float
-    eps: float
-
-
-def _layer(x: Tensor, mask: Tensor, settings: _Settings, *weights: Tensor) -> Tensor:
+def _layer(x: Tensor, mask: Tensor, settings: Settings, *weights: Tensor) -> Tensor:
     """One transformer layer; weights as :func:`_weights` lists them."""
     rows, width, d = x.shape
     heads, p = settings.heads, settings.hidden

@@ -108,7 +108,7 @@ class SentenceEncoder(Encoder):
 
     def forward(self, features: Features) -> Tensor:
         if "slots" in features and self.compute_dtype is not None:
-            packed = pack_forward(self.model, features, self.compute_dtype)
+            packed = pack_forward(self.model, features, self.compute_dtype, self.fused)
             return F.normalize(packed, dim=1) if self.normalize else packed
         device = next(iter(features.values())).device.type
         enabled = self.compute_dtype is not None

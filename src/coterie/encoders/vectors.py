@@ -117,25 +117,26 @@ class BagOfWords(VectorEncoder):
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import CountVectorizer
 
-        words = [word for text in texts for word in WORD.findall(text.lower())]
-        if not words:
+        if not any(WORD.search(text) for text in texts):
             raise DataError("no text has a word of two or more letters; use another encoder.")
         stop = [word for word in ENGLISH if WORD.fullmatch(word)] if self.stop_words else None
-        if stop and not set(words).difference(stop):
+        left = (word for text in texts for word in WORD.findall(text.lower()))
+        if stop and not any(word not in stop for word in left):
             stop = None  # nothing would be left
-        counter = CountVectorizer(max_features=self.max_features, stop_words=stop).fit(texts)
+        counter = CountVectorizer(max_features=self.max_features, stop_words=stop, dtype=np.float32)
+        counts = counter.fit_transform(texts)
         self.vocabulary = [str(word) for word in counter.get_feature_names_out()]
-        present = (self._counts(texts) > 0).sum(axis=0)
+        present = (counts > 0).sum(axis=0)
         frequency = np.asarray(present).ravel()
         self.idf = np.log((1 + len(texts)) / (1 + frequency)).astype(np.float32) + 1
         self.dim = len(self.vocabulary)
         if self.svd is not None:
             self.dim = max(1, min(self.svd, len(self.vocabulary) - 1, len(texts) - 1))
-            model = TruncatedSVD(self.dim, random_state=self.seed).fit(self._weighted(texts))
+            model = TruncatedSVD(self.dim, random_state=self.seed).fit(self._weighted(counts))
             self.components = model.components_.astype(np.float32)
 
     def prepare(self, texts: Sequence[str]) -> tuple[Rows, Ints]:
-        matrix = self._weighted(texts)
+        matrix = self._weighted(self._counts(texts))
         keys = (
             matrix.indices[a:b].tobytes() + matrix.data[a:b].tobytes()
             for a, b in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)
@@ -155,10 +156,9 @@ class BagOfWords(VectorEncoder):
         counter = CountVectorizer(vocabulary=self.vocabulary, dtype=np.float32)
         return counter.transform(texts)
 
-    def _weighted(self, texts: Sequence[str]) -> Any:
+    def _weighted(self, counts: Any) -> Any:
         from sklearn.preprocessing import normalize
 
-        counts = self._counts(texts)
         if self.weighting == "counts":
             return counts
         if self.weighting == "log-max":

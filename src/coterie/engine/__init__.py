@@ -3,7 +3,8 @@
 from coterie.engine.checkpoint import Checkpoint
 from coterie.engine.data import Batch, TrainingData
 from coterie.engine.history import History
-from coterie.engine.loop import SHORTCUTS, Run, chosen_shortcuts, train
+from coterie.engine.loop import train
+from coterie.engine.run import SHORTCUTS, Run, chosen_shortcuts
 from coterie.engine.stage import Stage, count_trained, steps_for
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from coterie._errors import DataError
-from coterie._files import read_json, replace_folder, write_json
+from coterie._files import read_json, recover_folder, replace_folder, write_json
 from coterie._ranks import is_first
+from coterie.engine.history import Meter
+from coterie.engine.recovery import Care
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +33,8 @@ class State:
     optimizer: torch.optim.Optimizer | None = None
     labels: Tensor | None = None  # of the last refresh, for the stop rule
     rows: list[dict[str, Any]] = field(default_factory=list)
+    care: Care = field(default_factory=Care)
+    meter: Meter = field(default_factory=Meter)  # loss terms since the last row
 
 
 class Checkpoint:
@@ -62,22 +66,17 @@ class Checkpoint:
 
         if not is_first():
             return
-        tensors = {f"net.{k}": v for k, v in state.net.state_dict().items()}
-        if state.optimizer is not None:
-            moments = get_moments(state.optimizer, state.net)
-            tensors |= {f"optimizer.{i}.{k}": v for i, p in moments.items() for k, v in p.items()}
-        tensors["random.cpu"] = torch.get_rng_state()
-        if device.type == "cuda":
-            tensors["random.cuda"] = torch.cuda.get_rng_state(device)
-        if state.labels is not None:
-            tensors["labels"] = state.labels
+        saved = keep(state, device)
 
         def fill(folder: Path) -> None:
-            # Copies, since safetensors refuses tensors that share memory (tied weights).
-            copies = {k: v.detach().cpu().clone().contiguous() for k, v in tensors.items()}
-            save_file(copies, folder / "state.safetensors")
-            facts = {"fingerprint": self.fingerprint, "stage": state.stage, "step": state.step}
-            write_json(folder / "state.json", facts | {"history": state.rows})
+            save_file(saved.tensors, folder / "state.safetensors")
+            facts = {"fingerprint": self.fingerprint, "stage": saved.stage, "step": saved.step}
+            facts |= {
+                "history": saved.rows,
+                "care": asdict(saved.care),
+                "meter": saved.facts_of_meter,
+            }
+            write_json(folder / "state.json", facts)
 
         replace_folder(self.folder, fill)
         self.last = time.monotonic()
@@ -87,6 +86,8 @@ class Checkpoint:
         """Read the checkpoint, or nothing if there is none."""
         from safetensors.torch import load_file
 
+        if is_first():
+            recover_folder(self.folder)
         if not (self.folder / "state.json").exists():
             return None
         facts = read_json(self.folder / "state.json")
@@ -96,21 +97,53 @@ class Checkpoint:
                 "settings); give the same ones, or another folder."
             )
         tensors = load_file(self.folder / "state.safetensors")
-        return Saved(facts["stage"], facts["step"], facts["history"], tensors)
+        care = Care(**facts.get("care", {}))
+        meter = facts.get("meter", {})
+        return Saved(facts["stage"], facts["step"], facts["history"], tensors, care, meter)
 
     def clear(self) -> None:
         """Remove the checkpoint, when the run is over."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+def keep(state: State, device: torch.device) -> Saved:
+    """A copy of the state in memory, from which the run can go on."""
+    tensors = {f"net.{k}": v for k, v in state.net.state_dict().items()}
+    if state.optimizer is not None:
+        moments = get_moments(state.optimizer, state.net)
+        tensors |= {f"optimizer.{i}.{k}": v for i, p in moments.items() for k, v in p.items()}
+    tensors["random.cpu"] = torch.get_rng_state()
+    if device.type == "cuda":
+        tensors["random.cuda"] = torch.cuda.get_rng_state(device)
+    if state.labels is not None:
+        tensors["labels"] = state.labels
+    meter: dict[str, Any] = {}
+    if state.meter.sums is not None:
+        tensors["meter"] = state.meter.sums
+        meter = {"names": state.meter.names, "steps": state.meter.steps}
+    # Copies, since safetensors refuses tensors that share memory (tied weights).
+    copies = {k: v.detach().cpu().clone().contiguous() for k, v in tensors.items()}
+    return Saved(state.stage, state.step, list(state.rows), copies, state.care, meter)
+
+
 @dataclass
 class Saved:
-    """A checkpoint as read from disk."""
+    """The state of a run at one moment: a checkpoint, or a copy in memory."""
 
     stage: int
     step: int
     rows: list[dict[str, Any]]
     tensors: dict[str, Tensor]
+    care: Care = field(default_factory=Care)
+    facts_of_meter: dict[str, Any] = field(default_factory=dict)
+
+    def restore_meter(self, device: torch.device) -> Meter:
+        """The loss terms since the last row, as they stood."""
+        meter = Meter()
+        if self.facts_of_meter and "meter" in self.tensors:
+            meter.names, meter.steps = self.facts_of_meter["names"], self.facts_of_meter["steps"]
+            meter.sums = self.tensors["meter"].to(device)
+        return meter
 
     def restore_net(self, net: nn.Module) -> None:
         """Put the weights back."""

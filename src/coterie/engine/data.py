@@ -39,6 +39,9 @@ class Batch:
     n_views: int
     one_pass: bool = True
 
+    def __len__(self) -> int:
+        return len(self.index)
+
     def encode(self, encoder: Encoder) -> tuple[Tensor, ...]:
         """One tensor of shape (n, d) per view."""
         if self.one_pass or parallel.size() > 1:

@@ -19,10 +19,12 @@ class History:
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     file: Path | None = None
+    notes: list[str] = field(default_factory=list)  # sentences about what went wrong
 
     def add(self, row: dict[str, Any]) -> None:
         """Append a row, and write it at once where a file is wanted."""
         self.rows.append(row)
+        self._take_notes([row])
         if self.file is not None:
             with self.file.open("a", encoding="utf-8") as stream:
                 stream.write(json.dumps(row) + "\n")
@@ -30,14 +32,22 @@ class History:
     def restart(self, rows: list[dict[str, Any]]) -> None:
         """Begin with the rows of an interrupted run; the file is written anew."""
         self.rows = list(rows)
+        self._take_notes(rows)
         if self.file is not None:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             self.file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+
+    def _take_notes(self, rows: list[dict[str, Any]]) -> None:
+        self.notes += [r["note"] for r in rows if "note" in r and r["note"] not in self.notes]
 
     def losses(self, stage: str | None = None) -> list[float]:
         """Sum of all terms at every logged step, of one stage or of all."""
         chosen = [row for row in self.rows if stage in (None, row["stage"]) and "terms" in row]
         return [sum(v for k, v in row["terms"].items() if counts(k)) for row in chosen]
+
+
+class NotFiniteError(TrainingError):
+    """A loss or a weight is not a number."""
 
 
 def counts(name: str) -> bool:
@@ -69,5 +79,10 @@ class Meter:
         means = dict(zip(self.names, values, strict=True))
         self.sums, self.steps = None, 0
         if not all(map(math.isfinite, values)):
-            raise TrainingError(f"{where}: the loss is not a finite number ({means}).")
+            raise NotFiniteError(f"{where}: the loss is not a finite number ({means}).")
         return means
+
+    def check(self, where: str) -> None:
+        """Refuse what is not a number, and read nothing."""
+        if self.sums is not None and not bool(self.sums.isfinite().all()):
+            raise NotFiniteError(f"{where}: the loss is not a finite number.")

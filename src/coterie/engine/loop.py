@@ -5,92 +5,39 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from coterie._progress import Progress, Silent
+from coterie._progress import Silent
 from coterie._random import derive_seed, torch_seeded
-from coterie._validation import check_choice
-from coterie.encoders.tuning import moving
+from coterie._types import Ints
 from coterie.engine import parallel
 from coterie.engine.checkpoint import (
-    Checkpoint,
     Moments,
     Saved,
     State,
     get_moments,
+    keep,
     put_moments,
 )
 from coterie.engine.data import Batch, Batches, TrainingData
 from coterie.engine.graphs import Recorder
-from coterie.engine.history import History, Meter, counts
+from coterie.engine.history import History, Meter, NotFiniteError, counts
 from coterie.engine.interrupt import asked_to_stop
-from coterie.engine.stage import Stage
+from coterie.engine.recovery import free_memory, go_back, is_finite
+from coterie.engine.run import Run
+from coterie.engine.stage import Stage, make_optimizer
+from coterie.engine.tensor_float import tensor_float
 
 log = logging.getLogger(__name__)
 
-PRECISIONS = {"float32": None, "bfloat16": torch.bfloat16}
 CPU = torch.device("cpu")
-SHORTCUTS = ("graphs", "packing", "one-pass", "fused-adam", "device-tokens")
 WIDTHS = 8  # on a GPU, padded batches come in multiples of this many tokens: few shapes to record
-
-
-def chosen_shortcuts(asked: bool | Sequence[str]) -> tuple[str, ...]:
-    """Names of shortcuts from what a user says: all, none or some of them.
-
-    Examples
-    --------
-    >>> chosen_shortcuts(False), chosen_shortcuts("graphs"), chosen_shortcuts(["packing"])
-    ((), ('graphs',), ('packing',))
-    """
-    if isinstance(asked, bool):
-        return SHORTCUTS if asked else ()
-    return (asked,) if isinstance(asked, str) else tuple(asked)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Run:
-    """The circumstances of a training run, the same for all its stages.
-
-    Parameters
-    ----------
-    batch_size, seed : int
-    device : torch.device
-    precision : {"auto", "float32", "bfloat16"}, default="auto"
-        Of the encoder; heads and losses are always float32. "auto" is bfloat16 on a GPU.
-    log_every : int, default=10
-        Steps between two readings of the loss terms; on a GPU a reading makes the host wait.
-    shortcuts : tuple of str, default=SHORTCUTS
-        Ways to be fast on a GPU that leave the mathematics as it is.
-    progress : Progress
-    checkpoint : Checkpoint, optional
-    history : History
-    """
-
-    batch_size: int
-    seed: int
-    device: torch.device
-    precision: str = "auto"
-    log_every: int = 10
-    shortcuts: tuple[str, ...] = SHORTCUTS
-    progress: Progress = field(default_factory=Silent)
-    checkpoint: Checkpoint | None = None
-    history: History = field(default_factory=History)
-
-    def encoder_dtype(self) -> torch.dtype | None:
-        """Precision of the encoder in training; None is float32."""
-        check_choice("precision", self.precision, ["auto", *PRECISIONS])
-        if self.precision == "auto":
-            return torch.bfloat16 if self.device.type == "cuda" else None
-        return PRECISIONS[self.precision]
-
-    def takes(self, shortcut: str) -> bool:
-        """Whether a shortcut is asked for and this device is one for it."""
-        return self.device.type == "cuda" and shortcut in self.shortcuts
+Work = Callable[..., Tensor]  # of one batch, or of its parts; gives the values of the loss terms
 
 
 def train(net: nn.Module, data: TrainingData, stages: Sequence[Stage], run: Run) -> History:
@@ -104,7 +51,7 @@ def train(net: nn.Module, data: TrainingData, stages: Sequence[Stage], run: Run)
         run = replace(run, shortcuts=tuple(s for s in run.shortcuts if s not in parallel.NOT_YET))
     run.history.restart(saved.rows if saved is not None else [])
     encoder: Any = net.encoder
-    encoder.compute_dtype = run.encoder_dtype()
+    encoder.compute_dtype, encoder.fused = run.encoder_dtype(), run.takes("fused")
     data = replace(
         data,
         items=data.items.to(run.device if "device-tokens" in run.shortcuts else CPU),
@@ -122,6 +69,8 @@ def train(net: nn.Module, data: TrainingData, stages: Sequence[Stage], run: Run)
                 continue
             resumed = saved if saved is not None and number == saved.stage else None
             moments = _StageLoop(net, data, stage, run, number, asked).go(resumed, moments)
+            if run.checkpoint is not None and parallel.anyone(asked()):
+                raise KeyboardInterrupt  # in the last step, or while the stage was being kept
         if saved is not None and saved.stage >= len(stages):  # only the last checkpoint was left
             saved.restore_net(net)
     net.eval()
@@ -143,7 +92,6 @@ class _StageLoop:
         self.net, self.data, self.stage, self.run, self.asked = net, data, stage, run, asked
         self.state = State(net, stage=number, rows=run.history.rows)
         self.batches = Batches(len(data), run.batch_size, run.seed, stage.name)
-        self.meter = Meter()
         self.names: list[str] = []  # of the loss terms
         self.begun = time.monotonic()
 
@@ -154,54 +102,108 @@ class _StageLoop:
         """
         stage, state, run = self.stage, self.state, self.run
         if saved is not None:
-            saved.restore_net(self.net)
-            saved.restore_random(run.device)
-            state.step, state.labels = saved.step, saved.labels(run.device)
+            moments = self._restore(saved)
         if state.step == 0 and stage.setup is not None:
             stage.setup(self.net, self._vectors())
         parallel.align(self.net)
-        state.optimizer = optimizer = self._make_optimizer()
-        if saved is not None:
-            moments = saved.moments()
-        if state.step > 0 or stage.continues:
-            put_moments(optimizer, self.net, moments)
-        self.net.train()
+        self._begin(moments)
+        start = keep(state, run.device)
         run.progress.start(stage.name, stage.steps, state.step)
-        work: Callable[[Batch], Tensor] = partial(self._work, optimizer)
-        if run.takes("graphs"):
-            work = Recorder(work, run.device)
         try:
-            while state.step < stage.steps and not self._step(work):
-                pass
+            while state.step < stage.steps:
+                try:
+                    if self._step():
+                        break
+                except NotFiniteError as error:
+                    known = go_back(error, state.care, start, run.checkpoint)
+                    self._begin(self._restore(known))
+                    run.history.restart(known.rows)
+                    state.rows = run.history.rows
+                    self._note(f"{error} The run went back to step {known.step} of the stage and "
+                               f"on with {known.care.rate:g} of the learning rates.")  # fmt: skip
         finally:
             run.progress.stop()
+        assert state.optimizer is not None
         if run.checkpoint is not None and stage.steps > 0:
-            state.stage, state.step, state.labels = state.stage + 1, 0, None
+            state.stage, state.step, state.labels, state.meter = state.stage + 1, 0, None, Meter()
             run.checkpoint.save(state, run.device)
-        return get_moments(optimizer, self.net)
+        return get_moments(state.optimizer, self.net)
 
-    def _work(self, optimizer: torch.optim.Optimizer, batch: Batch) -> Tensor:
-        """Loss, gradients and update of one batch; returns the values of the loss terms.
+    def _restore(self, saved: Saved) -> Moments:
+        """Go back to a saved state; returns the optimiser's moments."""
+        state, device = self.state, self.run.device
+        saved.restore_net(self.net)
+        saved.restore_random(device)
+        state.step, state.labels, state.care = saved.step, saved.labels(device), saved.care
+        state.meter = saved.restore_meter(device)
+        return saved.moments()
+
+    def _begin(self, moments: Moments) -> None:
+        """Make the optimiser, and what works a batch."""
+        stage, state, run = self.stage, self.state, self.run
+        state.optimizer = make_optimizer(self.net, stage, run.device, run.shortcuts, state.care)
+        if state.step > 0 or stage.continues:
+            put_moments(state.optimizer, self.net, moments)
+        self.net.train()
+        self.work: Work = partial(self._work, state.optimizer)
+        if state.care.parts == 1 and run.takes("graphs"):
+            self.work = Recorder(self.work, run.device)
+
+    def _note(self, said: str) -> None:
+        log.warning(said)
+        self.run.history.add(self._row(note=said))
+
+    def _work(self, optimizer: torch.optim.Optimizer, *batches: Batch) -> Tensor:
+        """Loss, gradients and update of one batch, whole or in parts; returns the loss terms.
 
         On a GPU this may be recorded as a graph: nothing here asks for a value.
         """
         optimizer.zero_grad(set_to_none=True)
-        terms = self.stage.loss(self.net, batch)
-        loss = torch.stack([terms[name] for name in terms if counts(name)]).sum()
-        loss.backward()
+        total, size = torch.zeros((), device=batches[0].index.device), sum(map(len, batches))
+        for batch in batches:
+            share = len(batch) / size
+            terms = self.stage.loss(self.net, batch)
+            loss = torch.stack([terms[name] for name in terms if counts(name)]).sum()
+            (share * loss).backward()
+            total = total + share * torch.stack([term.detach() for term in terms.values()])
         parallel.average_gradients(self.net)
         if self.stage.clip is not None:
             nn.utils.clip_grad_norm_(self.net.parameters(), self.stage.clip)
         optimizer.step()
         self.names = list(terms)
-        return torch.stack([term.detach() for term in terms.values()])
+        return total
 
-    def _step(self, work: Callable[[Batch], Tensor]) -> bool:
+    def _passes(self, rows: Ints) -> Tensor | torch.OutOfMemoryError:
+        """Work the rows of a batch, in one pass or in as many as memory asked for."""
+        run = self.run
+        parts = [
+            self.data.batch(r, self.stage.views, run.device) for r in self.state.care.cut(rows)
+        ]
+        try:
+            with tensor_float(run.takes("tf32") and run.encoder_dtype() is not None):
+                return self.work(*parts)
+        except torch.OutOfMemoryError as error:
+            if parallel.size() > 1:
+                raise  # the others have not failed and would wait for this one
+            return error.with_traceback(None)  # whose frames hold the memory
+
+    def _step(self) -> bool:
         """Train on one batch; return whether the stop rule ends the stage."""
-        stage, run = self.stage, self.run
-        rows = self.batches.rows(self.state.step)
-        values = work(self.data.batch(rows, stage.views, run.device))
-        self.meter.add(self.names, values)
+        stage, state = self.stage, self.state
+        rows = self.batches.rows(state.step)
+        values = self._passes(rows)
+        while isinstance(values, torch.OutOfMemoryError):
+            state.care = state.care.halved(rows, values)
+            assert state.optimizer is not None
+            state.optimizer.zero_grad(set_to_none=True)
+            free_memory()
+            self.work = partial(self._work, state.optimizer)  # a graph would hold memory of its own
+            self._note(
+                f"Memory ran out in stage {stage.name!r}: batches went in "
+                f"{state.care.parts} passes of {len(state.care.cut(rows)[0])} texts."
+            )
+            values = self._passes(rows)
+        state.meter.add(self.names, values)
         self.state.step += 1
         self._log()
         if stage.after_epoch is not None and self.batches.ends_epoch(self.state.step - 1):
@@ -215,7 +217,7 @@ class _StageLoop:
     def _log(self) -> None:
         step, values = self.state.step, None
         if step % self.run.log_every == 0 or step == self.stage.steps:
-            values = self.meter.read(f"stage {self.stage.name!r}, step {step}")
+            values = self.state.meter.read(f"stage {self.stage.name!r}, step {step}")
             self.run.history.add(self._row(terms=values))
         self.run.progress.advance(step, values)
 
@@ -259,6 +261,10 @@ class _StageLoop:
             return
         asked = parallel.anyone(self.asked())
         if asked or (self.batches.ends_epoch(state.step - 1) and checkpoint.due()):
+            where = f"stage {self.stage.name!r}, step {state.step}"
+            state.meter.check(where)
+            if not is_finite(self.net):
+                raise NotFiniteError(f"{where}: weights are no numbers any more.")
             checkpoint.save(state, self.run.device)
         if asked:
             raise KeyboardInterrupt
@@ -266,16 +272,3 @@ class _StageLoop:
     def _vectors(self) -> Tensor:
         encoder: Any = self.net.encoder
         return self.data.vectors(encoder, self.run.device, Silent())
-
-    def _make_optimizer(self) -> torch.optim.Optimizer:
-        """Adam over what moves of the children the stage names; all else is frozen."""
-        self.net.requires_grad_(False)
-        groups = []
-        for child, lr in self.stage.lr.items():
-            parameters = moving(self.net.get_submodule(child))
-            for parameter in parameters:
-                parameter.requires_grad_(True)
-            groups.append({"params": parameters, "lr": lr})
-        on_gpu = self.run.device.type == "cuda"
-        fused = "fused-adam" in self.run.shortcuts or not on_gpu
-        return torch.optim.Adam(groups, fused=fused, capturable=on_gpu)

@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from coterie._types import Terms
 from coterie.encoders.tuning import moving
 from coterie.engine.data import Batch
+from coterie.engine.recovery import Care
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +65,22 @@ class Stage:
     after_epoch: Callable[[Any, int], None] | None = None
     clip: float | None = None
     continues: bool = False
+
+
+def make_optimizer(
+    net: nn.Module, stage: Stage, device: torch.device, shortcuts: Sequence[str], care: Care
+) -> torch.optim.Optimizer:
+    """Adam over what moves of the children the stage names; all else is frozen."""
+    net.requires_grad_(False)
+    groups = []
+    for child, lr in stage.lr.items():
+        parameters = moving(net.get_submodule(child))
+        for parameter in parameters:
+            parameter.requires_grad_(True)
+        groups.append({"params": parameters, "lr": care.rate * lr})
+    on_gpu = device.type == "cuda"
+    fused = "fused-adam" in shortcuts or not on_gpu
+    return torch.optim.Adam(groups, fused=fused, capturable=on_gpu)
 
 
 def count_trained(net: nn.Module, stages: Sequence[Stage]) -> dict[str, int]:

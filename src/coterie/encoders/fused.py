@@ -1,0 +1,291 @@
+"""A transformer layer over packed rows in few kernels, with its gradient written out.
+
+A layer of a small encoder is more additions, norms and reductions than products, each of them a
+pass over memory. Here a bias, dropout, the residual and the norm are one kernel, attention within
+the texts of a row is one, and so are their gradients (:mod:`coterie.encoders.kernels`). Products
+stay with torch; where a gradient has several parts, a product adds to what is there.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+log = logging.getLogger(__name__)
+
+WIDTHS = (16, 32, 64, 128)  # tokens of a row that attention can work at once
+LARGEST = 64, 4096  # numbers of a head and of a token that fit
+OLDEST = 8, 0  # compute capability of GPUs that multiply bfloat16
+TILE = 2048  # numbers that a program of a norm or of the inner map works at once
+GRADIENT_TILE = 512  # the same for gradients, which hold more of each
+COLUMNS = 512  # of the inner map that a program works at once
+PARTS = 1056  # programs of a gradient at most, each with a row of partial sums; 8 for each of 132
+WARPS = {"attention": 4, "attention_gradient": 8}  # the others have four
+
+
+class Settings(NamedTuple):
+    """What the layers of an encoder share: heads, both rates of dropout, the norms' epsilon."""
+
+    heads: int
+    attention: float
+    hidden: float
+    eps: float
+
+
+class Draws(NamedTuple):
+    """Where a layer finds its random numbers: two words for each site, and its first site."""
+
+    words: Tensor
+    site: int
+
+
+def can_fuse(device: torch.device, width: int, d: int, heads: int) -> bool:
+    """Whether :func:`fused_layer` works here, on rows of ``width`` tokens of ``d`` numbers."""
+    if not (width in WIDTHS and d // heads <= LARGEST[0] and d <= LARGEST[1]):
+        return False
+    return _works(device)
+
+
+@cache
+def _works(device: torch.device) -> bool:
+    """Whether kernels run there; on a CPU only interpreted ones do (``TRITON_INTERPRET=1``)."""
+    from coterie.encoders import kernels
+
+    if device.type == "cpu":
+        return type(kernels.norm).__name__ == "InterpretedFunction"
+    if not kernels.AVAILABLE or torch.cuda.get_device_capability(device) < OLDEST:
+        return False
+    try:
+        with torch.cuda.device(device):
+            bias_gelu(torch.zeros(1, 16, device=device), torch.zeros(16, device=device))
+    except Exception as error:  # no C compiler, an unfit driver, ...: as many kinds as reasons
+        log.warning("no kernels of our own, training is slower: %s", str(error).split("\n")[0])
+        return False
+    return True
+
+
+def draw(layers: int, settings: Settings, device: torch.device) -> list[Draws]:
+    """Random words for the dropout of a pass through all layers, three sites in each.
+
+    They come from torch's generator, on the device: a replayed graph draws new ones.
+    """
+    shape = (3 * layers, 2)
+    if settings.attention or settings.hidden:
+        words = torch.randint(-(2**31), 2**31, shape, dtype=torch.int32, device=device)
+    else:
+        words = torch.empty(shape, dtype=torch.int32, device=device)  # never read
+    return [Draws(words, 3 * layer) for layer in range(layers)]
+
+
+def fused_layer(
+    x: Tensor, slots: Tensor, settings: Settings, draws: Draws, weights: list[Tensor]
+) -> Tensor:
+    """One transformer layer.
+
+    Parameters
+    ----------
+    x : Tensor of shape (rows, width, d)
+    slots : Tensor of shape (rows, width)
+        Which text of its row a token belongs to.
+    settings : Settings
+    draws : Draws
+    weights : list of Tensor
+        Matrices in the precision of ``x``, vectors in any: of queries, keys and values together,
+        of the map behind attention, of the first norm, of both inner maps, of the second norm.
+
+    Returns
+    -------
+    Tensor of shape (rows, width, d)
+    """
+    out: Tensor = _Layer.apply(x, slots, settings, draws, *weights)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _Layer(torch.autograd.Function):
+    """:func:`fused_layer`; keeps the products, and computes all else anew in the backward pass."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, slots: Tensor, settings: Settings, draws: Draws, *weights: Tensor
+    ) -> Tensor:
+        wqkv, bqkv, wo, bo, g1, b1, wi, bi, wf, bf, g2, b2 = weights
+        flat = x.reshape(-1, x.shape[2]).contiguous()
+        with torch.cuda.device_of(flat):
+            qkv = flat @ wqkv.t()
+            mixed = attend(qkv, bqkv, slots, settings, draws)
+            h1 = mixed @ wo.t()
+            middle, *stats1 = add_norm(h1, bo, flat, (g1, b1), settings, _next(draws, 1))
+            u = middle @ wi.t()
+            inner = bias_gelu(u, bi)
+            h2 = inner @ wf.t()
+            out, *stats2 = add_norm(h2, bf, middle, (g2, b2), settings, _next(draws, 2))
+        ctx.settings, ctx.site = settings, draws.site
+        ctx.save_for_backward(
+            slots, draws.words, flat, qkv, mixed, h1, *stats1, middle, u, inner, h2, *stats2,
+            *weights,
+        )  # fmt: skip
+        return out.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        slots, words, flat, qkv, mixed, h1, *rest = ctx.saved_tensors
+        mean1, rate1, middle, u, inner, h2, mean2, rate2, *weights = rest
+        wqkv, bqkv, wo, bo, g1, _, wi, bi, wf, bf, g2, _ = weights
+        settings, draws = ctx.settings, Draws(words, ctx.site)
+        needs = ctx.needs_input_grad
+        d = flat.shape[1]
+        sums = torch.empty(_parts(flat), 6 * d + u.shape[1], device=u.device)
+        grad = grads[0].reshape(flat.shape).contiguous()
+        with torch.cuda.device_of(flat):
+            dh, dmiddle = add_norm_gradient(
+                grad, (h2, bf, middle, g2, mean2, rate2), settings, _next(draws, 2), sums
+            )
+            dwf = dh.t() @ inner if needs[12] else None
+            du = bias_gelu_gradient(dh @ wf, u, bi, sums[:, 6 * d :])
+            dwi = du.t() @ middle if needs[10] else None
+            dmiddle = dmiddle.addmm_(du, wi)
+            dh, dx = add_norm_gradient(
+                dmiddle, (h1, bo, flat, g1, mean1, rate1), settings, _next(draws, 1),
+                sums[:, 3 * d :],
+            )  # fmt: skip
+            dwo = dh.t() @ mixed if needs[6] else None
+            dqkv, dbqkv = attend_gradient(dh @ wo, (qkv, bqkv), slots, settings, draws)
+            dwqkv = dqkv.t() @ flat if needs[4] else None
+            dx = dx.addmm_(dqkv, wqkv) if needs[0] else dx
+        vectors = sums.sum(dim=0)
+        dbf, dg2, db2, dbo, dg1, db1 = vectors[: 6 * d].chunk(6)
+        found = (dwqkv, dbqkv, dwo, dbo, dg1, db1, dwi, vectors[6 * d :], dwf, dbf, dg2, db2)
+        cast = (f if f is None else f.to(w.dtype) for f, w in zip(found, weights, strict=True))
+        return (dx.view_as(grads[0]) if needs[0] else None), None, None, None, *cast
+
+
+def _next(draws: Draws, more: int) -> Draws:
+    return draws._replace(site=draws.site + more)
+
+
+def _parts(x: Tensor) -> int:
+    """Programs of a gradient: no more than there are blocks of rows."""
+    return min(PARTS, -(-len(x) // max(1, GRADIENT_TILE // _power(x.shape[1]))))
+
+
+def _power(n: int) -> int:
+    """The smallest power of two that is not below ``n``.
+
+    Examples
+    --------
+    >>> [_power(n) for n in (1, 33, 384, 512)]
+    [1, 64, 512, 512]
+    """
+    return 1 << (n - 1).bit_length()
+
+
+def add_norm(
+    h: Tensor,
+    bias: Tensor,
+    x: Tensor,
+    scales: tuple[Tensor, Tensor],
+    settings: Settings,
+    draws: Draws,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``layer_norm(x + dropout(h + bias))`` of rows, their means and reciprocal deviations."""
+    from coterie.encoders import kernels
+
+    n, d = h.shape
+    out = torch.empty_like(x)
+    mean, rate = torch.empty(2, n, device=h.device)
+    block = _power(d)
+    rows = max(1, TILE // block)
+    kernels.norm[(-(-n // rows),)](
+        out, mean, rate, h, bias, x, *scales, draws.words, draws.site, settings.hidden,
+        settings.eps, n, d=d, BLOCK=block, ROWS=rows, DROP=settings.hidden > 0,
+    )  # fmt: skip
+    return out, mean, rate
+
+
+def add_norm_gradient(
+    grad: Tensor, kept: tuple[Tensor, ...], settings: Settings, draws: Draws, sums: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Gradients of ``h`` and ``x`` of :func:`add_norm`.
+
+    ``kept`` is ``h, bias, x, gamma, mean, rate``. Partial sums of the gradients of bias, gamma
+    and beta go to the first columns of ``sums``; it has a row for each program.
+    """
+    from coterie.encoders import kernels
+
+    h, bias, x, gamma, mean, rate = kept
+    n, d = h.shape
+    dh, dx = torch.empty_like(h), torch.empty_like(x)
+    block = _power(d)
+    kernels.norm_gradient[(len(sums),)](
+        dh, dx, sums, sums.stride(0), grad, mean, rate, h, bias, x, gamma, draws.words, draws.site,
+        settings.hidden, n, len(sums), d=d, BLOCK=block, ROWS=max(1, GRADIENT_TILE // block),
+        DROP=settings.hidden > 0,
+    )  # fmt: skip
+    return dh, dx
+
+
+def bias_gelu(u: Tensor, bias: Tensor) -> Tensor:
+    """``gelu(u + bias)`` of rows."""
+    from coterie.encoders import kernels
+
+    n, d = u.shape
+    out, block = torch.empty_like(u), min(COLUMNS, _power(d))
+    rows = TILE // block
+    kernels.gelu[(-(-n // rows), -(-d // block))](out, u, bias, n, d, BLOCK=block, ROWS=rows)
+    return out
+
+
+def bias_gelu_gradient(grad: Tensor, u: Tensor, bias: Tensor, sums: Tensor) -> Tensor:
+    """Gradient of :func:`bias_gelu`, in the place of ``grad``; partial sums go to ``sums``."""
+    from coterie.encoders import kernels
+
+    n, d = u.shape
+    block = min(COLUMNS, _power(d))
+    kernels.gelu_gradient[(len(sums), -(-d // block))](
+        grad, sums, sums.stride(0), u, bias, n, d, len(sums),
+        BLOCK=block, ROWS=GRADIENT_TILE // block,
+    )  # fmt: skip
+    return grad
+
+
+def attend(qkv: Tensor, bias: Tensor, slots: Tensor, settings: Settings, draws: Draws) -> Tensor:
+    """Attention within texts; ``qkv`` of shape (tokens, 3 d) is without its bias."""
+    from coterie.encoders import kernels
+
+    out = qkv.new_empty(len(qkv), qkv.shape[1] // 3)
+    grid, sizes = _heads(out, slots, settings)
+    kernels.attention[grid](
+        out, qkv, bias, slots, draws.words, draws.site, settings.attention, sizes["size"] ** -0.5,
+        **sizes, num_warps=WARPS["attention"],
+    )  # fmt: skip
+    return out
+
+
+def attend_gradient(
+    grad: Tensor, kept: tuple[Tensor, Tensor], slots: Tensor, settings: Settings, draws: Draws
+) -> tuple[Tensor, Tensor]:
+    """Gradients of ``qkv`` and of its bias; ``kept`` is both of them."""
+    from coterie.encoders import kernels
+
+    qkv, bias = kept
+    found, sums = torch.empty_like(qkv), torch.empty(len(slots), len(bias), device=qkv.device)
+    grid, sizes = _heads(grad, slots, settings)
+    kernels.attention_gradient[grid](
+        found, sums, grad, qkv, bias, slots, draws.words, draws.site, settings.attention,
+        sizes["size"] ** -0.5, **sizes, num_warps=WARPS["attention_gradient"],
+    )  # fmt: skip
+    return found, sums.sum(dim=0)
+
+
+def _heads(out: Tensor, slots: Tensor, settings: Settings) -> tuple[tuple[int, int], Any]:
+    """Programs of attention, and the sizes they are compiled for."""
+    size = out.shape[1] // settings.heads
+    sizes = {
+        "heads": settings.heads, "size": size, "WIDTH": slots.shape[1],
+        "BLOCK": max(16, _power(size)), "DROP": settings.attention > 0,
+    }  # fmt: skip
+    return (settings.heads, len(slots)), sizes

@@ -1,0 +1,261 @@
+"""Kernels in Triton for the layers of an encoder; :mod:`coterie.encoders.fused` calls them.
+
+They need Triton, which comes with torch for NVIDIA GPUs; without it this module can be imported,
+not used. With ``TRITON_INTERPRET=1`` they run on the CPU, slowly, for tests.
+
+Tensors are contiguous. Sums are taken in float32. Gradients of biases and of the scales of norms
+come as partial sums, one row for each program, which the caller adds up. Arguments have no types:
+Triton would take them for variables of the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+try:
+    import triton
+    import triton.language as tl
+except ImportError:  # macOS, Windows, builds of torch for the CPU
+    triton, tl = None, None
+
+AVAILABLE = triton is not None
+
+
+def _kernel(function: Callable[..., Any]) -> Any:
+    """``triton.jit``; the number of a site differs from layer to layer and is no new kernel."""
+    if not AVAILABLE:
+        return function
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    return triton.jit(function, do_not_specialize=[n for n in names if n == "site"])
+
+
+@_kernel
+def _factor(words, site, index, p):
+    """Dropout as a factor: 0 with probability ``p``, else 1 / (1 - p); a hash of index and site.
+
+    ``words`` has two random words for each site. They lie in memory since a recorded step would
+    freeze an argument. A hash of some eight instructions takes the place of Philox, which would
+    take longer than the rest of attention. Its multipliers are those of Wellons' lowbias32.
+    """
+    low = tl.load(words + 2 * site).to(tl.uint32, bitcast=True)
+    high = tl.load(words + 2 * site + 1).to(tl.uint32, bitcast=True)
+    x = index.to(tl.uint32) + low
+    x = (x ^ (x >> 16)) * 0x7FEB352D + high
+    x = (x ^ (x >> 15)) * 0x846CA68B
+    bound = tl.full((1, 1), p * 4294967296.0, tl.float32).to(tl.uint32)  # p of all 2 ** 32
+    return tl.where(x >= bound, 1.0 / (1.0 - p), 0.0)
+
+
+@_kernel
+def norm(
+    out, means, rates, h, bias, x, gamma, beta,
+    words, site, p, eps, n,
+    d: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr, DROP: tl.constexpr,
+):  # fmt: skip
+    """``out = layer_norm(x + dropout(h + bias))``; keeps means and reciprocal deviations."""
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    columns = tl.arange(0, BLOCK)
+    known = columns < d
+    inside = (rows < n)[:, None] & known[None, :]
+    index = rows[:, None] * d + columns[None, :]
+    y = tl.load(h + index, mask=inside, other=0.0).to(tl.float32)
+    y += tl.load(bias + columns, mask=known, other=0.0).to(tl.float32)[None, :]
+    if DROP:
+        y *= _factor(words, site, index, p)
+    y += tl.load(x + index, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.sum(y, axis=1) / d
+    centred = tl.where(inside, y - mean[:, None], 0.0)
+    rate = 1.0 / tl.sqrt(tl.sum(centred * centred, axis=1) / d + eps)
+    scale = tl.load(gamma + columns, mask=known, other=0.0).to(tl.float32)
+    shift = tl.load(beta + columns, mask=known, other=0.0).to(tl.float32)
+    found = centred * rate[:, None] * scale[None, :] + shift[None, :]
+    tl.store(out + index, found.to(out.dtype.element_ty), mask=inside)
+    tl.store(means + rows, mean, mask=rows < n)
+    tl.store(rates + rows, rate, mask=rows < n)
+
+
+@_kernel
+def norm_gradient(
+    dh, dx, partial, stride, g, means, rates,
+    h, bias, x, gamma, words, site, p, n, parts,
+    d: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr, DROP: tl.constexpr,
+):  # fmt: skip
+    """Gradients of :func:`norm`: of ``h`` and ``x``, and sums for ``bias``, ``gamma``, ``beta``.
+
+    Program ``i`` of ``parts`` takes every ``parts``-th block of rows; the sums of its rows go to
+    row ``i`` of ``partial``, three times ``d`` of them.
+    """
+    columns = tl.arange(0, BLOCK)
+    known = columns < d
+    scale = tl.load(gamma + columns, mask=known, other=0.0).to(tl.float32)[None, :]
+    added = tl.load(bias + columns, mask=known, other=0.0).to(tl.float32)[None, :]
+    of_bias = tl.zeros((ROWS, BLOCK), tl.float32)
+    of_gamma = tl.zeros((ROWS, BLOCK), tl.float32)
+    of_beta = tl.zeros((ROWS, BLOCK), tl.float32)
+    for first in range(tl.program_id(0) * ROWS, n, parts * ROWS):
+        rows = first + tl.arange(0, ROWS)
+        inside = (rows < n)[:, None] & known[None, :]
+        index = rows[:, None] * d + columns[None, :]
+        y = tl.load(h + index, mask=inside, other=0.0).to(tl.float32) + added
+        if DROP:
+            y *= _factor(words, site, index, p)
+        y += tl.load(x + index, mask=inside, other=0.0).to(tl.float32)
+        mean = tl.load(means + rows, mask=rows < n, other=0.0)[:, None]
+        rate = tl.load(rates + rows, mask=rows < n, other=0.0)[:, None]
+        y = tl.where(inside, (y - mean) * rate, 0.0)
+        grad = tl.load(g + index, mask=inside, other=0.0).to(tl.float32)
+        of_gamma += grad * y
+        of_beta += grad
+        grad *= scale
+        along = tl.sum(grad * y, axis=1)[:, None] / d
+        grad = (grad - y * along - tl.sum(grad, axis=1)[:, None] / d) * rate
+        tl.store(dx + index, grad.to(dx.dtype.element_ty), mask=inside)
+        if DROP:
+            grad *= _factor(words, site, index, p)
+        tl.store(dh + index, grad.to(dh.dtype.element_ty), mask=inside)
+        of_bias += tl.where(inside, grad, 0.0)
+    place = partial + tl.program_id(0) * stride + columns
+    tl.store(place, tl.sum(of_bias, axis=0), mask=known)
+    tl.store(place + d, tl.sum(of_gamma, axis=0), mask=known)
+    tl.store(place + 2 * d, tl.sum(of_beta, axis=0), mask=known)
+
+
+@_kernel
+def _normal(v):
+    """Distribution function of the normal distribution, and ``exp(-v * v / 2)``.
+
+    Formula 7.1.26 of Abramowitz and Stegun for erf, off by at most 1.5e-7.
+    """
+    peak = tl.exp(-0.5 * v * v)
+    t = 1.0 / (1.0 + 0.231641887 * tl.abs(v))  # 0.3275911 / sqrt(2)
+    tail = 1.061405429 * t - 1.453152027
+    tail = ((tail * t + 1.421413741) * t - 0.284496736) * t + 0.254829592
+    tail = 0.5 * tail * t * peak
+    return tl.where(v < 0, tail, 1.0 - tail), peak
+
+
+@_kernel
+def gelu(out, u, bias, n, d, BLOCK: tl.constexpr, ROWS: tl.constexpr):
+    """``out = gelu(u + bias)``, the exact one."""
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = (rows < n)[:, None] & (columns < d)[None, :]
+    index = rows[:, None] * d + columns[None, :]
+    v = tl.load(u + index, mask=inside, other=0.0).to(tl.float32)
+    v += tl.load(bias + columns, mask=columns < d, other=0.0).to(tl.float32)[None, :]
+    below, _ = _normal(v)
+    tl.store(out + index, (v * below).to(out.dtype.element_ty), mask=inside)
+
+
+@_kernel
+def gelu_gradient(
+    g, partial, stride, u, bias, n, d, parts,
+    BLOCK: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """Gradient of :func:`gelu` in the place of ``g``, and partial sums of it for ``bias``."""
+    columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    known = columns < d
+    added = tl.load(bias + columns, mask=known, other=0.0).to(tl.float32)[None, :]
+    total = tl.zeros((ROWS, BLOCK), tl.float32)
+    for first in range(tl.program_id(0) * ROWS, n, parts * ROWS):
+        rows = first + tl.arange(0, ROWS)
+        inside = (rows < n)[:, None] & known[None, :]
+        index = rows[:, None] * d + columns[None, :]
+        v = tl.load(u + index, mask=inside, other=0.0).to(tl.float32) + added
+        grad = tl.load(g + index, mask=inside, other=0.0).to(tl.float32)
+        below, peak = _normal(v)
+        grad *= below + v * peak * 0.3989422804014327  # 1 / sqrt(2 pi)
+        tl.store(g + index, grad.to(g.dtype.element_ty), mask=inside)
+        total += grad
+    place = partial + tl.program_id(0) * stride + columns
+    tl.store(place, tl.sum(total, axis=0), mask=known)
+
+
+@_kernel
+def _part(qkv, bias, place, first, dims, size: tl.constexpr):
+    """Queries, keys or values of one head of one row of texts."""
+    known = dims < size
+    found = tl.load(qkv + place + first, mask=known[None, :], other=0.0)
+    added = tl.load(bias + first + dims, mask=known, other=0.0).to(tl.float32)
+    return (found.to(tl.float32) + added[None, :]).to(qkv.dtype.element_ty)
+
+
+@_kernel
+def _shares(q, k, slots, row, scale, WIDTH: tl.constexpr):
+    """Softmax of the scores between tokens of the same text, float32."""
+    own = tl.load(slots + row * WIDTH + tl.arange(0, WIDTH))
+    scores = tl.dot(q, tl.trans(k)) * scale
+    scores = tl.where(own[:, None] == own[None, :], scores, float("-inf"))
+    shares = tl.exp(scores - tl.max(scores, axis=1)[:, None])
+    return shares * (1.0 / tl.sum(shares, axis=1))[:, None]
+
+
+@_kernel
+def attention(
+    out, qkv, bias, slots, words, site, p, scale,
+    heads: tl.constexpr, size: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
+    DROP: tl.constexpr,
+):  # fmt: skip
+    """Attention within the texts of a row that is short enough to be worked at once.
+
+    ``qkv`` has shape (rows * WIDTH, 3 * heads * size), without ``bias``; a program takes one head
+    of one row. Positions behind the last text see each other, so no sum is empty.
+    """
+    head, row = tl.program_id(0), tl.program_id(1)
+    tokens, dims = tl.arange(0, WIDTH), tl.arange(0, BLOCK)
+    place = (row * WIDTH + tokens)[:, None] * (3 * heads * size) + dims[None, :]
+    q = _part(qkv, bias, place, head * size, dims, size)
+    k = _part(qkv, bias, place, (heads + head) * size, dims, size)
+    v = _part(qkv, bias, place, (2 * heads + head) * size, dims, size)
+    shares = _shares(q, k, slots, row, scale, WIDTH)
+    if DROP:
+        index = (row * heads + head) * WIDTH * WIDTH + tokens[:, None] * WIDTH + tokens[None, :]
+        shares *= _factor(words, site, index, p)
+    mixed = tl.dot(shares.to(v.dtype), v)
+    place = (row * WIDTH + tokens)[:, None] * (heads * size) + head * size + dims[None, :]
+    tl.store(out + place, mixed.to(out.dtype.element_ty), mask=(dims < size)[None, :])
+
+
+@_kernel
+def _give(
+    dqkv, partial, row, grad, place, first, dims,
+    heads: tl.constexpr, size: tl.constexpr,
+):  # fmt: skip
+    """Store a gradient of :func:`_part`, and its sum over the row for the bias."""
+    known = dims < size
+    tl.store(dqkv + place + first, grad.to(dqkv.dtype.element_ty), mask=known[None, :])
+    tl.store(partial + row * 3 * heads * size + first + dims, tl.sum(grad, axis=0), mask=known)
+
+
+@_kernel
+def attention_gradient(
+    dqkv, partial, g, qkv, bias, slots,
+    words, site, p, scale,
+    heads: tl.constexpr, size: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
+    DROP: tl.constexpr,
+):  # fmt: skip
+    """Gradient of :func:`attention` with respect to ``qkv``, and its sums for each row of texts."""
+    head, row = tl.program_id(0), tl.program_id(1)
+    tokens, dims = tl.arange(0, WIDTH), tl.arange(0, BLOCK)
+    of_q, of_k, of_v = head * size, (heads + head) * size, (2 * heads + head) * size
+    place = (row * WIDTH + tokens)[:, None] * (heads * size) + head * size + dims[None, :]
+    grad = tl.load(g + place, mask=(dims < size)[None, :], other=0.0)
+    place = (row * WIDTH + tokens)[:, None] * (3 * heads * size) + dims[None, :]
+    q = _part(qkv, bias, place, of_q, dims, size)
+    k = _part(qkv, bias, place, of_k, dims, size)
+    v = _part(qkv, bias, place, of_v, dims, size)
+    shares = _shares(q, k, slots, row, scale, WIDTH)
+    back = tl.dot(grad, tl.trans(v))
+    if DROP:
+        index = (row * heads + head) * WIDTH * WIDTH + tokens[:, None] * WIDTH + tokens[None, :]
+        factor = _factor(words, site, index, p)
+        back *= factor
+        dv = tl.dot(tl.trans((shares * factor).to(grad.dtype)), grad)
+    else:
+        dv = tl.dot(tl.trans(shares.to(grad.dtype)), grad)
+    _give(dqkv, partial, row, dv, place, of_v, dims, heads, size)
+    back = shares * (back - tl.sum(shares * back, axis=1)[:, None]) * scale
+    back = back.to(q.dtype)
+    _give(dqkv, partial, row, tl.dot(back, k), place, of_q, dims, heads, size)
+    _give(dqkv, partial, row, tl.dot(tl.trans(back), q), place, of_k, dims, heads, size)

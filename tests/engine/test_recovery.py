@@ -1,0 +1,227 @@
+"""A step that fails: memory that runs out, a loss that is no number."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from coterie import SCCL
+from coterie._errors import TrainingError
+from coterie.encoders import VectorEncoder
+from coterie.engine import Batch, Checkpoint, Run, Stage, TrainingData, train
+from coterie.engine.recovery import SMALLER, Care
+
+CPU = torch.device("cpu")
+
+
+class Net(nn.Module):
+    def __init__(self, encoder: VectorEncoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head = nn.Linear(3, 2)
+
+
+def square(net: Net, batch: Batch) -> dict[str, Tensor]:
+    (e,) = batch.encode(net.encoder)
+    return {"square": net.head(e).square().mean()}
+
+
+def make(n: int = 20) -> tuple[Net, TrainingData]:
+    encoder = VectorEncoder()
+    items, rows = encoder.prepare(np.random.default_rng(0).normal(size=(n, 3)))
+    encoder.make_trainable()
+    torch.manual_seed(0)
+    return Net(encoder), TrainingData(items, rows[None])
+
+
+def run(**more) -> Run:
+    return Run(**{"batch_size": 8, "seed": 1, "device": CPU, "log_every": 1, **more})
+
+
+def stage(loss, **more) -> Stage:
+    lr = {"encoder": 1e-2, "head": 1e-2}
+    return Stage(**{"name": "first", "steps": 12, "loss": loss, "lr": lr, **more})
+
+
+def too_large_above(limit: int):
+    """A loss that has memory for few texts; tells what it was given."""
+    seen: list[int] = []
+
+    def loss(net: Net, batch: Batch) -> dict[str, Tensor]:
+        seen.append(len(batch))
+        if len(batch) > limit:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return square(net, batch)
+
+    loss.seen = seen
+    return loss
+
+
+def test_without_memory_the_batch_is_halved_and_it_is_said(caplog) -> None:
+    net, data = make()
+    small = too_large_above(4)
+    history = train(net, data, [stage(small)], run())
+    assert small.seen[:3] == [8, 4, 4] and max(small.seen[1:]) == 4
+    (note,) = history.notes
+    assert "Memory ran out in stage 'first'" in note and "2 passes of 4 texts" in note
+    assert note in caplog.text
+
+
+def test_a_mean_over_the_batch_has_the_same_gradient_in_parts() -> None:
+    whole, data = make()
+    train(whole, data, [stage(square)], run())
+    cut, data = make()
+    train(cut, data, [stage(too_large_above(3))], run())  # of 8 texts: 2 + 2 + 2 + 2
+    for name, tensor in whole.state_dict().items():
+        torch.testing.assert_close(cut.state_dict()[name], tensor, rtol=1e-5, atol=1e-6)
+
+
+def test_when_two_texts_are_too_many_the_remedy_is_named() -> None:
+    net, data = make()
+    with pytest.raises(TrainingError, match=r"with 2 texts at a time.*max_length.*lora.*device"):
+        train(net, data, [stage(too_large_above(1))], run())
+
+
+def test_a_continued_run_stays_with_small_batches(tmp_path: Path) -> None:
+    whole, data = make()
+    train(whole, data, [stage(too_large_above(4))], run())
+
+    def killed(net: Net, batch: Batch) -> dict[str, Tensor]:
+        if len(killed.limited.seen) > 9:
+            raise KeyboardInterrupt
+        return killed.limited(net, batch)
+
+    killed.limited = too_large_above(4)
+    net, data = make()
+    with pytest.raises(KeyboardInterrupt):
+        train(net, data, [stage(killed)], run(checkpoint=Checkpoint(tmp_path / "c", "r", every=0)))
+    net, data = make()
+    again = too_large_above(4)
+    history = train(net, data, [stage(again)], run(checkpoint=Checkpoint(tmp_path / "c", "r")))
+    assert max(again.seen) == 4 and len(history.notes) == 1
+    for name, tensor in whole.state_dict().items():
+        assert torch.equal(net.state_dict()[name], tensor)
+
+
+def broken_while_fast(after: int):
+    """A loss that is no number after some steps, unless the rate is small."""
+    steps = iter(range(1000))
+
+    def loss(net: Net, batch: Batch) -> dict[str, Tensor]:
+        bad = next(steps) == after
+        return {"square": square(net, batch)["square"] * (float("nan") if bad else 1.0)}
+
+    return loss
+
+
+def test_a_loss_that_is_no_number_goes_back_with_a_tenth_of_the_rates() -> None:
+    net, data = make()
+    history = train(net, data, [stage(broken_while_fast(5))], run())
+    slow, data = make()
+    train(slow, data, [stage(square, lr={"encoder": 1e-3, "head": 1e-3})], run())
+    for name, tensor in slow.state_dict().items():  # as if it had begun with the smaller rates
+        assert torch.equal(net.state_dict()[name], tensor)
+    (note,) = history.notes
+    assert "step 6: the loss is not a finite number" in note
+    assert "back to step 0" in note and f"{SMALLER:g} of the learning rates" in note
+    assert [r["step"] for r in history.rows if "terms" in r] == list(range(1, 13))
+
+
+def test_it_goes_back_to_the_newest_checkpoint(tmp_path: Path) -> None:
+    net, data = make()
+    kept = Checkpoint(tmp_path / "c", "r", every=0)  # at the end of each epoch, three steps
+    history = train(net, data, [stage(broken_while_fast(7))], run(checkpoint=kept))
+    assert "back to step 6" in history.notes[0]
+    assert all(torch.isfinite(p).all() for p in net.parameters())
+
+
+def test_no_checkpoint_is_made_of_what_is_no_number(tmp_path: Path) -> None:
+    net, data = make()
+
+    def poison(net: Net, batch: Batch) -> dict[str, Tensor]:
+        poison.steps += 1
+        if poison.steps == 6:  # the last of an epoch: a checkpoint is due right after it
+            net.head.bias.data[:] = float("inf")
+            return {"square": 0 * net.head.weight.sum()}
+        return square(net, batch)
+
+    poison.steps = 0
+    seen = []
+    original = Checkpoint.save
+
+    class Watching(Checkpoint):
+        def save(self, state, device) -> None:
+            seen.append(all(bool(torch.isfinite(p).all()) for p in state.net.parameters()))
+            original(self, state, device)
+
+    history = train(net, data, [stage(poison)], run(checkpoint=Watching(tmp_path / "c", "r", 0)))
+    assert seen and all(seen) and len(history.notes) == 1
+
+
+def test_the_second_time_it_stops_with_the_reason() -> None:
+    net, data = make()
+
+    def broken(net: Net, batch: Batch) -> dict[str, Tensor]:
+        return {"broken": square(net, batch)["square"] * float("nan")}
+
+    with pytest.raises(TrainingError, match=r"not a finite number.*A tenth of the learning rates"):
+        train(net, data, [stage(broken)], run())
+
+
+def test_the_result_of_a_method_states_it(topics, monkeypatch) -> None:
+    from coterie.cli.summary import about_model
+    from coterie.methods import sccl
+
+    original, calls = sccl.SCCL.stages, []
+
+    def stages(self, facts):
+        from dataclasses import replace
+
+        (first,) = original(self, facts)
+
+        def loss(net, batch):
+            calls.append(len(batch))
+            if len(calls) == 1:
+                raise torch.OutOfMemoryError("once")
+            return first.loss(net, batch)
+
+        return [replace(first, loss=loss)]
+
+    monkeypatch.setattr(sccl.SCCL, "stages", stages)
+    model = SCCL(3, encoder="tfidf", steps=4, batch_size=30, random_state=0).fit(topics[0])
+    assert calls[:3] == [30, 15, 15]
+    assert "2 passes of 15 texts" in about_model(model)[0]
+
+
+def test_care_is_kept_in_a_checkpoint(tmp_path: Path) -> None:
+    net, data = make()
+    checkpoint = Checkpoint(tmp_path / "c", "r", every=0)
+    train(net, data, [stage(too_large_above(2))], run(checkpoint=checkpoint))
+    assert checkpoint.load().care == Care(parts=4)
+    facts = json.loads((tmp_path / "c" / "state.json").read_text())
+    del facts["care"], facts["meter"]  # as an earlier version wrote it
+    (tmp_path / "c" / "state.json").write_text(json.dumps(facts))
+    assert checkpoint.load().care == Care()
+
+
+def test_encoding_goes_on_by_halves(topics, tiny_encoder, monkeypatch, caplog) -> None:
+    from coterie.encoders import SentenceEncoder, load_encoder
+
+    encoder = load_encoder(tiny_encoder)
+    items, _ = encoder.prepare(topics[0])
+    expected = encoder.encode(items)
+    original = SentenceEncoder.forward
+
+    def small(self, features):
+        if len(features["input_ids"]) > 30:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return original(self, features)
+
+    monkeypatch.setattr(SentenceEncoder, "forward", small)
+    np.testing.assert_allclose(encoder.encode(items), expected, atol=1e-6)
+    assert "encoding goes on by halves" in caplog.text

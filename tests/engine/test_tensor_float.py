@@ -1,0 +1,100 @@
+"""Rounder products inside of training steps, and nowhere else."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from coterie.encoders import VectorEncoder
+from coterie.engine import Batch, Run, Stage, TrainingData, train
+from coterie.engine.tensor_float import tensor_float
+
+
+@pytest.fixture(autouse=True)
+def settings_stay() -> None:
+    before = state()
+    yield
+    assert state() == before
+
+
+def state() -> tuple[str, ...]:
+    new = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
+    return torch.get_float32_matmul_precision(), *(part.fp32_precision for part in new)
+
+
+def test_it_ends_with_the_block_also_on_errors_and_says_nothing() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ZeroDivisionError), tensor_float(True):
+            assert state()[:2] == ("high", "tf32")
+            raise ZeroDivisionError
+        before = state()
+        with tensor_float(False):
+            assert state() == before
+
+
+def test_settings_of_the_user_stay() -> None:
+    matmul = torch.backends.cuda.matmul
+    before = matmul.fp32_precision
+    matmul.fp32_precision = "tf32"  # alone: the older switch cannot tell, and raises
+    try:
+        with tensor_float(True):
+            assert matmul.fp32_precision == "tf32"
+        assert matmul.fp32_precision == "tf32"
+    finally:
+        matmul.fp32_precision = before
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = VectorEncoder()
+        self.head = nn.Linear(3, 2)
+
+
+@pytest.mark.parametrize(
+    ("precision", "taken", "inside"),
+    [("bfloat16", True, "high"), ("float32", True, "highest"), ("bfloat16", False, "highest")],
+)
+def test_steps_run_under_it_and_nothing_else_does(
+    monkeypatch: pytest.MonkeyPatch, precision: str, taken: bool, inside: str
+) -> None:
+    seen: dict[str, set[str]] = {}
+
+    def note(where: str) -> None:
+        seen.setdefault(where, set()).add(torch.get_float32_matmul_precision())
+
+    def loss(net: Net, batch: Batch) -> dict[str, Tensor]:
+        note("loss")
+        return {"square": net.head(batch.encode(net.encoder)[0]).square().mean()}
+
+    def labels(net: Net, vectors: Tensor) -> Tensor:
+        note("between")
+        return vectors.argmax(dim=1)
+
+    monkeypatch.setattr(Run, "takes", lambda run, shortcut: taken and shortcut == "tf32")
+    net = Net()
+    items, rows = net.encoder.prepare(np.random.default_rng(0).normal(size=(16, 3)))
+    net.encoder.make_trainable()
+    stage = Stage(
+        name="only", steps=4, loss=loss, lr={"head": 1e-3}, refresh_every=1, labels=labels,
+        setup=lambda net, vectors: note("between"), after_epoch=lambda net, n: note("between"),
+    )  # fmt: skip
+    run = Run(batch_size=8, seed=0, device=torch.device("cpu"), precision=precision)
+    train(net, TrainingData(items, rows[None]), [stage], run)
+    assert seen == {"loss": {inside}, "between": {"highest"}}
+
+
+@pytest.mark.gpu
+def test_products_on_a_gpu_are_rounder_inside() -> None:
+    a = torch.randn(256, 256, device="cuda", generator=torch.Generator("cuda").manual_seed(0))
+    exact = a.double() @ a.double()
+    plain = (a @ a - exact).abs().max()
+    with tensor_float(True):
+        inside = (a @ a - exact).abs().max()
+    assert inside > 10 * plain
+    assert (a @ a - exact).abs().max() == plain
