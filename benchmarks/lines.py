@@ -11,11 +11,11 @@ from typing import Any
 
 from coterie._facts import hardware, versions
 from coterie._files import plain
-from coterie.bench.run import _commit
+from coterie.bench.score import commit
 from coterie.bench.tables import markdown
 
 Row = dict[str, Any]
-COMMIT = _commit()  # now, not when a run ends: others may commit meanwhile
+COMMIT = commit()  # now, not when a run ends: others may commit meanwhile
 
 
 def read(file: Path) -> list[Row]:

@@ -6,12 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from coterie._errors import MissingError
 from coterie.bench import SUITES, Entry, Suite, run_suite, summarize
 from coterie.bench import run as module
 from coterie.bench.run import Options, load_data
 from coterie.bench.tables import cell, markdown
+from coterie.cli import app
+from coterie.methods import METHODS
 
 TINY = Suite("tiny", "", (Entry("TF-IDF", "tfidf-kmeans"),
                           Entry("SCCL", "sccl", {"encoder": "tfidf", "steps": 2,
@@ -88,7 +91,6 @@ def test_tables_hold_mean_and_sample_deviation(rows: list[dict]) -> None:
 
 def test_suites_name_known_things() -> None:
     from coterie.datasets import CARDS
-    from coterie.methods import METHODS
 
     for suite in SUITES.values():
         assert set(suite.datasets) <= {*CARDS, "sample", "bbc-sentences"}
@@ -99,3 +101,64 @@ def test_suites_name_known_things() -> None:
 def test_missing_data_say_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(MissingError, match="coterie datasets get"):
         run_suite(SUITES["encoder"], tmp_path / "r.jsonl", Options(data=tmp_path))
+
+
+@pytest.mark.parametrize("words", [["bench"], ["bench", "list"], ["bench", "run", "list"]])
+def test_suites_are_listed(words: list[str]) -> None:
+    shown = CliRunner().invoke(app, words).output
+    assert all(name in shown for name in SUITES)
+
+
+def test_a_suite_needs_no_verb_and_options_may_come_first(tmp_path: Path, rows: list[dict]) -> None:
+    (tmp_path / "smoke.jsonl").write_text(json.dumps({**rows[0], "label": "TF-IDF + k-means"}))
+    for words in (["smoke", "--show"], ["--show", "smoke"], ["run", "smoke", "--show"]):
+        done = CliRunner().invoke(app, ["bench", *words, "--out", str(tmp_path)])
+        assert done.exit_code == 0 and "TF-IDF + k-means" in done.output, done.output
+    for words in (["bench", "--help"], ["bench", "tables", "--help"], ["bench", "run", "--help"]):
+        assert CliRunner().invoke(app, words).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["smok"], "Did you mean 'smoke'"),
+        (["smoke", "--only", "BERT"], "no entry has that in its label"),
+        (["smoke", "--seeds", "few"], "--seeds few: expected a number"),
+        (["smoke", "--protocol", "halves"], "protocol should be one of all, split"),
+        (["encoder", "--show", "--out", "nowhere"], "--show: there is no"),
+    ],
+)
+def test_bad_wishes_are_refused(words: list[str], message: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(
+        app, ["bench", *words, *([] if "--out" in words else ["--out", str(tmp_path)])]
+    )
+    assert done.exit_code == 2 and message in done.output.replace("\n", " "), done.output
+
+
+def test_the_papers_suite_has_settings_and_views_for_all_benchmarks() -> None:
+    """Every system on all eight sets; settings as the papers and their code give them."""
+    papers = SUITES["papers"]
+    assert len(papers.datasets) == 8 and papers.seeds == 5
+    methods = {entry.method for entry in papers.entries}
+    assert methods >= {"sccl", "aecl", "deccrl", "cluster-bert", "rstc", "adsl", "auto", "kmeans"}
+    by = {entry.label: entry for entry in papers.entries}
+    assert by["SCCL, default"].by_dataset["biomedical"] == {"alpha": 10.0}
+    aecl = by["AECL, settings of the paper"].by_dataset
+    assert aecl.keys() == set(papers.datasets)
+    assert aecl["tweet"] == {"contrast_epochs": 20, "label_epochs": 10, "balance_weight": 0.09}
+    rstc = by["RSTC, paper preset"].by_dataset
+    assert rstc["googlenews-s"] == {
+        "balance_weight": 0.1 / 100, "refreshes": 82, "contrast_steps": 600
+    }  # fmt: skip
+    for entry in papers.entries:
+        assert (entry.own_views == "eda") == bool(entry.views)
+        for own in entry.by_dataset.values():
+            METHODS[entry.method].make(3, entry.preset, **{**entry.parameters, **own})
+
+
+def test_ablations_keep_to_their_sets() -> None:
+    from coterie.bench.entries import plan
+
+    parts = [SUITES[name] for name in SUITES["ablations"].parts]
+    jobs = {(j.dataset, j.entry.label, j.entry.method) for j in plan(SUITES["ablations"])}
+    assert jobs == {(j.dataset, j.entry.label, j.entry.method) for p in parts for j in plan(p)}

@@ -120,6 +120,35 @@ def test_the_page_shows_the_newest_tables(monkeypatch: pytest.MonkeyPatch) -> No
     assert compared.fill(page, RESULTS) == page, "run: python benchmarks/compared.py"
 
 
+def test_the_pages_on_speed_show_the_newest_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    speed = load("speed", monkeypatch)
+    for name, scripts in speed.PAGES.items():
+        page = (DOCS / name).read_text("utf-8")
+        assert page.count("<!-- table:") == len(scripts)
+        filled = speed.compared.fill(page, RESULTS, scripts)
+        assert filled == page, "run: python benchmarks/speed.py"
+
+
+def test_an_estimate_comes_near_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory within half as much again, time within twice, of every run that is written down."""
+    calibrate = load("calibrate", monkeypatch)
+    rows = calibrate.lines.read(RESULTS / "calibrate.jsonl")
+    assert {row["method"] for row in rows} >= {"kmeans", "auto"}
+    for row in rows:
+        seconds, memory = calibrate.estimates(row)
+        assert 1 / 2 < seconds / row["seconds"]["processor"] < 2, row["method"]
+        assert 1 / 1.5 < memory / row["peak_memory"] < 1.5, row["method"]
+
+
+def test_commands_are_shown_beside_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = load("command", monkeypatch)
+    row = {"n_texts": 2000, "setting": "auto", "encoding": {"processor": 10.0}, "ratio": 1.25}
+    row |= {"seconds": {"processor": 12.5}, "peak_memory": 9e8}
+    older = row | {"seconds": {"processor": 99.0}}
+    shown = command.table([older, row]).splitlines()
+    assert shown[2:] == ["| 2,000 | `auto` | 10.0 | 12.5 | 1.25 | 0.9 GB |"]
+
+
 @pytest.fixture
 def curve(monkeypatch: pytest.MonkeyPatch):
     return load("curve", monkeypatch)
@@ -166,4 +195,4 @@ def test_what_took_too_long_is_not_tried_larger(curve) -> None:
 
 def test_a_run_that_takes_too_long_is_stopped(curve) -> None:
     row = {"method": "tfidf-kmeans", "encoder": "tfidf", "n_texts": 300, "n_clusters": 5}
-    assert curve.run(row, 1) == {"stopped": 1}
+    assert curve.run(row, "tfidf", 1) == {"stopped": 1}

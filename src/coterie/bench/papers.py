@@ -7,6 +7,45 @@ from coterie.bench.entries import Entry, Suite
 EDA = ("eda",)
 PAIRS = ("contextual10", "eda")  # contextual substitution where it was published
 
+SCCL_SETS = {"biomedical": {"alpha": 10.0}}
+STEPS = {"steps": 1000}
+SCCL = Suite(
+    "sccl",
+    "SCCL with the published contextual pairs (10 %), 1,000 steps; wants a GPU",
+    (
+        Entry("SCCL, official-code preset", "sccl", STEPS, "official-code", ("contextual10",)),
+        Entry("SCCL, default", "sccl", STEPS, None, ("contextual10",)),
+    ),
+    ("stackoverflow", "agnews", "googlenews-t", "tweet"),
+    5,
+)
+STRENGTHS = ("contextual10", "contextual20", "contextual30")
+SCCL_ABLATIONS = Suite(
+    "sccl-ablations",
+    "SCCL's Figures 3 and 5: one term or both, and how strong the pairs are; wants a GPU",
+    (
+        *(
+            Entry(label, "sccl", {**STEPS, "objective": objective}, None, ("contextual10",),
+                  SCCL_SETS, "eda")
+            for label, objective in (
+                ("SCCL", "joint"),
+                ("instances only", "instance"),
+                ("clusters only", "clustering"),
+                ("instances, then clusters", "sequential"),
+            )
+        ),
+        *(
+            Entry(f"pairs: {kind}", "sccl", STEPS, None, (kind,), datasets=(
+                "stackoverflow", "agnews", "googlenews-t", "tweet"))
+            for kind in STRENGTHS
+        ),
+        Entry("pairs: charswap20", "sccl", STEPS, None, ("charswap20",),
+              datasets=("stackoverflow",)),
+    ),
+    ("agnews", "searchsnippets", "stackoverflow", "biomedical", "googlenews-ts", "googlenews-t",
+     "googlenews-s", "tweet"),
+    3,
+)  # fmt: skip
 AECL = Suite(
     "aecl",
     "AECL with the published EDA variants, 70 epochs; wants a GPU",
@@ -85,6 +124,8 @@ ADSL = Suite(
 )
 
 PAPER_SUITES = (
+    SCCL,
+    SCCL_ABLATIONS,
     AECL,
     AECL_ABLATIONS,
     DECCRL,

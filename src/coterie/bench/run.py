@@ -2,65 +2,82 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, MutableSequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from coterie._facts import hardware, peak_memory, versions
-from coterie._files import plain
-from coterie._validation import check_device
+from coterie._errors import CoterieError
+from coterie._validation import check_choice, check_integer
 from coterie.base import TextClusterer
-from coterie.bench.entries import Entry, Suite
-from coterie.bench.speed import step_ms
-from coterie.datasets import PAIRS, find_pairs, load_dataset, sample
+from coterie.bench.data import Data, load_data, split
+from coterie.bench.entries import PROTOCOLS, Entry, Job, Suite, plan
+from coterie.bench.keys import Row, head, key_of
+from coterie.bench.ledger import Ledger, read_results
+from coterie.bench.outlook import Outlook
+from coterie.bench.score import fitted_texts, score_fit
+from coterie.choose import Choice, choose_n_clusters
+from coterie.datasets import PAIRS, find_pairs
+from coterie.encoders import DEFAULT
 from coterie.methods import METHODS, make_method
-from coterie.metrics import external_scores, silhouette
 
 log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True)
-class Data:
-    """Texts and labels of one data set; rows with no theme are left out of the scores."""
-
-    name: str
-    sha256: str
-    texts: list[str]
-    labels: list[str]
-    n_clusters: int
-    scored: Any
+Report = Callable[[Row], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What the user may set from outside for all runs of a suite."""
+    """What the user may set from outside for all runs of a suite.
+
+    Attributes
+    ----------
+    data : Path, optional
+        Folder of the benchmarks.
+    encoder : str, optional
+    device : str
+    parameters : dict, optional
+        For all entries; they have the last word.
+    verbose : int
+    protocol : {"all", "split"}
+        Fit and score all texts, or fit on one part and score the other.
+    find_k : bool
+        Also run each entry with a number of clusters found without labels.
+    """
 
     data: Path | None = None
     encoder: str | None = None
     device: str = "auto"
     parameters: dict[str, Any] | None = None
     verbose: int = 0
+    protocol: str = "all"
+    find_k: bool = False
 
 
-def load_data(name: str, folder: Path | None) -> Data:
-    """A benchmark, or the bundled sample."""
-    if name == "sample":
-        corpus = sample()
-        labels = [str(label) for label in corpus.table.column("theme").to_pylist()]
-        scored = np.array([label != "none" for label in labels])
-        return Data(name, corpus.sha256, corpus.texts, labels, 17, scored)
-    dataset = load_dataset(name, folder)
-    everything = np.ones(len(dataset.texts), dtype=bool)
-    return Data(name, dataset.card.sha256, dataset.texts, dataset.labels,
-                dataset.card.classes, everything)  # fmt: skip
+@dataclass(frozen=True)
+class Task:
+    """All that a process needs to take part in a suite."""
+
+    suite: Suite
+    seeds: tuple[int, ...] | None
+    options: Options
+    file: Path
+    also: tuple[Path, ...] = ()
+
+    def jobs(self) -> list[Job]:
+        """The runs in their order."""
+        return plan(self.suite, self.seeds, find_k=self.options.find_k)
+
+    def prepare(self, job: Job) -> tuple[Row, TextClusterer, Data]:
+        """The head of a run's line, its estimator and its data."""
+        data = load_data(job.dataset, self.options.data, self.suite.files)
+        if self.options.protocol == "split":
+            data = split(data, job.seed)
+        model = make(job.entry, data, job.seed, self.options)
+        return head(job, model, data), model, data
 
 
 def run_suite(
@@ -70,23 +87,108 @@ def run_suite(
     *,
     seeds: Iterable[int] | None = None,
     tell: Callable[[str], None] = log.info,
-) -> list[dict[str, Any]]:
-    """Run what ``file`` does not hold yet and append a line per run; return all its lines."""
-    done = {_key(row) for row in read_results([file])} if file.exists() else set()
-    file.parent.mkdir(parents=True, exist_ok=True)
-    for name, entry, seed in _plan(suite, seeds):
-        data = load_data(name, options.data)
-        model = make(entry, data, seed, options)
-        row = _head(entry, model, data, seed)
-        if _key(row) in done:
-            continue
-        row |= run_one(model, data, options)
-        with file.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(row, default=plain) + "\n")
-        scores = row["scores"]
-        tell(f"{entry.label} on {name}, seed {seed}: ACC {100 * scores['acc']:.1f}, "
-             f"NMI {100 * scores['nmi']:.1f}, {sum(row['seconds'].values()):.0f} s")  # fmt: skip
-    return read_results([file])
+    jobs: int = 1,
+) -> list[Row]:
+    """Run what ``file`` does not hold yet and append a line per run.
+
+    Parameters
+    ----------
+    suite : Suite
+    file : Path
+        Several commands may work on it at once: what one of them runs the others leave to it.
+    options : Options
+    seeds : iterable of int, optional
+    tell : callable
+        Gets a line for each run that ends.
+    jobs : int, default=1
+        Processes at a time.
+
+    Returns
+    -------
+    list of dict
+        All lines of ``file``, and those of the suite that the files of its parts hold.
+    """
+    check_choice("protocol", options.protocol, PROTOCOLS)
+    check_integer("jobs", jobs)
+    also = tuple(file.with_name(f"{part}.jsonl") for part in suite.parts)
+    chosen = None if seeds is None else tuple(seeds)
+    task = Task(suite, chosen, options, file, also)
+    wanted = [key_of(task.prepare(job)[0]) for job in task.jobs()]  # also: are all data there?
+    outlook = Outlook(task.jobs(), wanted, Ledger(file, also), jobs)
+    failures: list[str] = []
+
+    def report(event: Row) -> None:
+        if "error" in event:
+            failures.append(event["error"])
+            tell(f"failed: {event['error']}")
+        else:
+            tell(outlook.line(event))
+
+    try:
+        if jobs == 1:
+            work(task, report)
+        else:
+            from coterie.bench.jobs import run_jobs
+
+            run_jobs(task, min(jobs, len(wanted)), report)
+    finally:
+        Ledger(file).tidy()
+    if failures:
+        raise CoterieError(f"{len(failures)} of {len(wanted)} runs failed, first {failures[0]}")
+    keys = set(wanted)
+    own = read_results([file]) if file.exists() else []
+    return own + [row for row in read_results(f for f in also if f.exists()) if key_of(row) in keys]
+
+
+def work(task: Task, report: Report, broken: MutableSequence[int] | None = None) -> None:
+    """Do the runs that nobody has done or is doing, until none is left.
+
+    A run that breaks down is reported and the others go on. ``broken`` has a number for each run,
+    not zero if it broke down; processes that share it do not try such a run again.
+    """
+    ledger = Ledger(task.file, task.also)
+    broken = bytearray(len(task.jobs())) if broken is None else broken
+    again = True
+    while again:  # what another process gave up is free again
+        again = False
+        for number, job in enumerate(task.jobs()):
+            row, model, data = task.prepare(job)
+            key = key_of(row)
+            if broken[number] or key in ledger.done():
+                continue
+            with ledger.claim(key) as ours:
+                if not ours or broken[number]:
+                    continue
+                again = True
+                try:
+                    ledger.append(_run(row, model, data, task.options))
+                    report(row)
+                except Exception as error:  # whatever it is, the other runs may be well
+                    log.debug("a run broke down", exc_info=True)
+                    broken[number] = 1
+                    report({"error": f"{name_of(job)}: {type(error).__name__}: {error}"})
+
+
+def name_of(job: Job) -> str:
+    """A run in words."""
+    found = ", K found" if job.k == "found" else ""
+    return f"{job.entry.label} on {job.dataset}, seed {job.seed}{found}"
+
+
+def _run(row: Row, model: TextClusterer, data: Data, options: Options) -> Row:
+    if row["k"] == "found":
+        begun = time.perf_counter()
+        found = _find_k(data.name, tuple(fitted_texts(data)), options.encoder, row["seed"])
+        took = round(time.perf_counter() - begun, 3)
+        model.n_clusters = row["parameters"]["n_clusters"] = found.n_clusters
+        row["found"] = {"low": found.low, "high": found.high, "seconds": took}
+    row |= run_one(model, data, options)
+    return row
+
+
+@lru_cache(maxsize=32)  # the same for all entries
+def _find_k(name: str, texts: tuple[str, ...], encoder: str | None, seed: int) -> Choice:
+    return choose_n_clusters(list(texts), encoder=encoder or DEFAULT, random_state=seed)
 
 
 def make(entry: Entry, data: Data, seed: int, options: Options) -> TextClusterer:
@@ -96,6 +198,8 @@ def make(entry: Entry, data: Data, seed: int, options: Options) -> TextClusterer
     kind = next((kind for kind in entry.views if (data.name, kind) in PAIRS), None)
     if kind is not None:
         parameters["views"] = str(find_pairs(data.name, kind, options.data))
+    elif entry.own_views is not None:
+        parameters["views"] = entry.own_views
     if options.encoder is not None and "encoder" not in parameters:
         if "encoder" not in METHODS[entry.method].parameters:
             parameters["encoder"] = options.encoder
@@ -104,84 +208,6 @@ def make(entry: Entry, data: Data, seed: int, options: Options) -> TextClusterer
     return model
 
 
-def run_one(model: TextClusterer, data: Data, options: Options) -> dict[str, Any]:
+def run_one(model: TextClusterer, data: Data, options: Options) -> Row:
     """Fit on the texts alone, then score."""
-    begun = time.perf_counter()
-    model.fit(data.texts)
-    total = time.perf_counter() - begun
-    device = str(check_device(options.device))
-    truth = np.asarray(data.labels)[data.scored]
-    final, start = model.labels_[data.scored], model.start_labels_[data.scored]
-    trained = model.trained_labels_
-    scores = external_scores(truth, final)
-    scores["silhouette"] = silhouette(model.vectors_[data.scored], final)
-    verdict = model.guard_.to_dict() if model.guard_ is not None else None
-    return {
-        "scores": {k: round(v, 5) for k, v in scores.items()}
-        | {"n_clusters_used": len(np.unique(final))},
-        "start_scores": {k: round(v, 5) for k, v in external_scores(truth, start).items()},
-        "trained_scores": None
-        if trained is None
-        else {k: round(v, 5) for k, v in external_scores(truth, trained[data.scored]).items()},
-        "signs": None if verdict is None else {k: verdict[k] for k in ("start", "final")},
-        "guard": None if verdict is None else {k: verdict[k] for k in ("fired", "reason")},
-        "seconds": model.seconds_ | {"other": round(total - sum(model.seconds_.values()), 3)},
-        "step_ms": step_ms(model.history_.rows),
-        "peak_memory": peak_memory(device),
-        "hardware": hardware(device),
-        "versions": versions(),
-        "commit": _commit(),
-        "date": time.strftime("%Y-%m-%d", time.gmtime()),
-    }
-
-
-def read_results(files: Iterable[Path]) -> list[dict[str, Any]]:
-    """All lines of result files."""
-    lines = (line for file in files for line in file.read_text("utf-8").splitlines())
-    return [json.loads(line) for line in lines if line.strip()]
-
-
-def _plan(suite: Suite, seeds: Iterable[int] | None) -> Iterator[tuple[str, Entry, int]]:
-    chosen = list(seeds) if seeds is not None else list(range(suite.seeds))
-    for name in suite.datasets:
-        for entry in suite.entries:
-            for seed in chosen:
-                yield name, entry, seed
-
-
-def _head(entry: Entry, model: TextClusterer, data: Data, seed: int) -> dict[str, Any]:
-    skip = {"device", "verbose", "checkpoint", "checkpoint_every", "random_state"}
-    parameters = {k: v for k, v in model.get_params(deep=False).items() if k not in skip}
-    # A path says where a file lay on one machine; its name is what matters.
-    for key in ("encoder", "views"):
-        if key in parameters and isinstance(parameters[key], str):
-            parameters[key] = Path(parameters[key]).name
-    return {
-        "label": entry.label,
-        "method": entry.method,
-        "preset": entry.preset,
-        "parameters": parameters,
-        "dataset": data.name,
-        "dataset_sha256": data.sha256,
-        "seed": seed,
-    }
-
-
-def _key(row: dict[str, Any]) -> str:
-    keys = ("label", "method", "preset", "parameters", "dataset", "dataset_sha256", "seed")
-    return json.dumps({key: row[key] for key in keys}, sort_keys=True, default=plain)
-
-
-def _commit() -> str | None:
-    """Commit of the checkout the code runs from; a copy without one is told by COTERIE_COMMIT."""
-    if told := os.environ.get("COTERIE_COMMIT"):
-        return told
-    here = Path(__file__).parent
-    try:
-        found = subprocess.run(
-            ["git", "rev-parse", "--short=12", "HEAD"],
-            cwd=here, capture_output=True, text=True, check=True, timeout=10,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return found.stdout.strip()
+    return score_fit(model, data, options.device)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from coterie.bench.baselines import BASELINES, SECOND_STEPS
 from coterie.bench.entries import Entry, Suite
 from coterie.bench.papers import PAPER_SUITES
+from coterie.bench.sensitivity import SENSITIVITY
 from coterie.bench.speed import SPEED
-from coterie.datasets import CARDS
-
-BENCHMARKS = tuple(name for name, card in CARDS.items() if card.group == "benchmark")
+from coterie.bench.whole import ABLATIONS, BENCHMARKS, PAPERS
 
 SUITES: dict[str, Suite] = {
     suite.name: suite
@@ -46,17 +45,6 @@ SUITES: dict[str, Suite] = {
             3,
         ),
         Suite(
-            "sccl",
-            "SCCL with the published contextual pairs (10 %), 1,000 steps; wants a GPU",
-            (
-                Entry("SCCL, official-code preset", "sccl", {"steps": 1000}, "official-code",
-                      ("contextual10",)),
-                Entry("SCCL, default", "sccl", {"steps": 1000}, None, ("contextual10",)),
-            ),
-            ("stackoverflow", "agnews", "googlenews-t", "tweet"),
-            5,
-        ),
-        Suite(
             "sample",
             "the bundled messages by every method, SCCL on dropout pairs; wants a GPU",
             (
@@ -88,6 +76,9 @@ SUITES: dict[str, Suite] = {
         BASELINES,
         SECOND_STEPS,
         *PAPER_SUITES,
+        PAPERS,
+        ABLATIONS,
+        SENSITIVITY,
         SPEED,
     )
 }  # fmt: skip

@@ -28,15 +28,21 @@ def cell(rows: Sequence[dict[str, Any]], score: str, part: str = "scores") -> Ce
     return Cell(float(values.mean()), spread, len(values))
 
 
+def shown(row: dict[str, Any]) -> str:
+    """The label of a line, with what sets the run apart from the usual ones."""
+    split = ", fitted on a part" if row.get("protocol", "all") == "split" else ""
+    return str(row["label"]) + split + (", K found" if row.get("k", "given") == "found" else "")
+
+
 def summarize(
     rows: Sequence[dict[str, Any]], scores: Sequence[str] = ("acc", "nmi")
 ) -> tuple[list[str], list[list[str]]]:
     """Header and lines of a table of methods and data sets; the fewer of the two are columns."""
     datasets = list(dict.fromkeys(row["dataset"] for row in rows))
-    labels = list(dict.fromkeys(row["label"] for row in rows))
+    labels = list(dict.fromkeys(shown(row) for row in rows))
 
     def entry(label: str, dataset: str) -> str:
-        chosen = [r for r in rows if r["label"] == label and r["dataset"] == dataset]
+        chosen = [r for r in rows if shown(r) == label and r["dataset"] == dataset]
         return " / ".join(str(cell(chosen, s)) for s in scores) if chosen else ""
 
     if len(labels) < len(datasets):

@@ -46,11 +46,11 @@ for verb in (
     evaluate,
     methods,
     datasets,
-    bench,
     augment,
     cache,
 ):
     app.command()(orderly(verb))
+app.add_typer(bench, name="bench")
 app.add_typer(inspect, name="inspect")
 
 

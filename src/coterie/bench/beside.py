@@ -1,0 +1,237 @@
+"""Our numbers beside those that the papers print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from coterie.bench.collect import METRICS, Measured, about, measured, order_of, ranks
+from coterie.bench.formats import Table
+from coterie.bench.keys import Row
+from coterie.bench.reported import Reported, load_reported
+from coterie.bench.sensitivity import SENSITIVITY
+from coterie.bench.tables import Cell
+from coterie.bench.whole import ABLATIONS
+from coterie.datasets import CARDS
+
+BETTER, WORSE = "▲", "▼"
+FULL = {"SCCL", "AECL", "DECCRL", "ClusterBERT", "NN+ADSL"}  # the whole systems among ablations
+PARTIAL = {e.label for suite in (ABLATIONS, SENSITIVITY) for e in suite.entries} - FULL
+VARIANTS = {r.variant for r in load_reported()} - {""}
+HOW = (
+    "ACC and NMI in %, ours as mean ± sample deviation over seeds. Difference: ours less the first "
+    f"printed number; {BETTER} and {WORSE}: by more than one deviation. Most papers use another "
+    "encoder. ? marks a printed number that is in doubt, * one from another sample of the source, "
+    "† one chosen with labels."
+)
+MARKS = {"suspect": "?", "other data": "*", "chosen with labels": "†"}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One score of ours, or none, beside one printed number, or none."""
+
+    dataset: str
+    metric: str
+    label: str
+    ours: Measured | None
+    theirs: Reported | None
+    rank: int | None = None
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less theirs, in points."""
+        if self.ours is None or self.theirs is None:
+            return None
+        return self.ours.score(self.metric).mean - self.theirs.value
+
+    @property
+    def mark(self) -> str:
+        """Better or worse by more than one deviation; nothing for a single seed."""
+        if self.ours is None or self.difference is None:
+            return ""
+        return mark(self.difference, self.ours.score(self.metric))
+
+
+def mark(difference: float, ours: Cell) -> str:
+    """Sign of a difference that is larger than one deviation.
+
+    Examples
+    --------
+    >>> mark(2.0, Cell(80.0, 1.0, 5)), mark(-2.0, Cell(80.0, 1.0, 5)), mark(2.0, Cell(80.0, 0.0, 1))
+    ('▲', '▼', '')
+    """
+    if ours.seeds < 2 or abs(difference) <= ours.deviation:
+        return ""
+    return BETTER if difference > 0 else WORSE
+
+
+def counterpart(ours: Measured, metric: str) -> list[Reported]:
+    """What the papers print for the same thing; numbers of its own paper come first."""
+    if ours.label in VARIANTS:
+        fits = [r for r in load_reported() if r.variant == ours.label]
+    elif ours.label in PARTIAL:
+        return []
+    else:
+        fits = [r for r in load_reported() if r.method == ours.method and not r.variant]
+    here = [r for r in fits if (r.dataset, r.metric) == (ours.dataset, metric)]
+    return sorted(here, key=lambda r: (not _of_itself(r), r.source != "own"))
+
+
+def _of_itself(r: Reported) -> bool:
+    """Whether a paper speaks of its own system."""
+    return r.paper.replace("-", "").lower() in r.printed.replace("-", "").lower()
+
+
+def pairs(rows: Iterable[Row]) -> list[Pair]:
+    """Every number of ours and every printed one, those of the same thing together."""
+    found = measured(rows)
+    names = dict.fromkeys([m.dataset for m in found] + [r.dataset for r in load_reported()])
+    out = []
+    for name in sorted(names, key=order_of):
+        here = [m for m in found if m.dataset == name]
+        for metric in METRICS:
+            out += _pairs(name, metric, here)
+    return out
+
+
+def _pairs(name: str, metric: str, here: Sequence[Measured]) -> list[Pair]:
+    places = ranks(here, metric)
+    best = sorted(here, key=lambda m: (places.get(m.shown, len(here) + 1), m.shown))
+    out: list[Pair] = []
+    met: set[Reported | None] = set()
+    for ours in best:
+        theirs: list[Reported | None] = [*counterpart(ours, metric)]
+        met |= set(theirs)
+        for one in theirs or [None]:
+            out.append(Pair(name, metric, ours.shown, ours, one, places.get(ours.shown)))
+    rest = [r for r in load_reported() if (r.dataset, r.metric) == (name, metric) and r not in met]
+    return out + [Pair(name, metric, r.printed, None, r) for r in rest]
+
+
+def overview(rows: Sequence[Row], metric: str) -> Table:
+    """All methods of ours on all benchmarks, with places, and the best printed numbers."""
+    found = [m for m in measured(rows) if m.usual and m.dataset in CARDS]
+    found = [m for m in found if CARDS[m.dataset].group == "benchmark" and m.label not in PARTIAL]
+    names = list(dict.fromkeys(m.dataset for m in found))
+    labels = list(dict.fromkeys(m.label for m in found))
+    places = {n: ranks([m for m in found if m.dataset == n], metric) for n in names}
+    by = {(m.label, m.dataset): m for m in found}
+    body, means = [], {}
+    for label in labels:
+        got = [places[n][label] for n in names if (label, n) in by]
+        means[label] = sum(got) / len(got)
+        cells = [
+            f"{by[label, n].score(metric)} ({places[n][label]})" if (label, n) in by else ""
+            for n in names
+        ]
+        body.append([label, *cells, f"{means[label]:.1f} of {len(got)}"])
+    body.sort(key=lambda line: (line.count(""), means[line[0]]))
+    body.append(["best printed", *(_best(n, metric) for n in names), ""])
+    title = f"{metric.upper()} on the benchmarks"
+    used = [row for m in found for row in m.rows]
+    how = f"{metric.upper()} in %, place among ours in brackets; the last column is the mean place."
+    return Table(title, f"{how} {about(used)}", ["", *names, "mean place"], body)
+
+
+def _best(dataset: str, metric: str) -> str:
+    """The best printed number that is not in doubt, and where it is from."""
+    here = [r for r in load_reported() if (r.dataset, r.metric) == (dataset, metric)]
+    sound = [r for r in here if "suspect" not in r.doubts and "other data" not in r.doubts]
+    best = max(sound, key=lambda r: r.value)
+    return f"{said(best)} ({best.printed})"
+
+
+def said(r: Reported) -> str:
+    """A printed number with the marks of its doubts."""
+    return r.text + "".join(MARKS[doubt] for doubt in r.doubts)
+
+
+def details(rows: Sequence[Row]) -> list[Table]:
+    """A table for each data set: ours in the order of NMI, then what only the papers have."""
+    everything = pairs(rows)
+    out = []
+    for name in dict.fromkeys(p.dataset for p in everything if p.ours is not None):
+        here = [p for p in everything if p.dataset == name]
+        used = {id(r): r for p in here if p.ours is not None for r in p.ours.rows}
+        header = ["place", "method", "seeds"]
+        for metric in METRICS:
+            header += [metric.upper(), f"{metric.upper()} in papers", "difference"]
+        lines = [_line(label, ours, here) for label, ours in _methods(here)]
+        found = {m.label: m for p in here if (m := p.ours) and m.found}
+        if found:  # a column of its own
+            header.append("with K found")
+            lines = [[*line, _found(found.get(line[1]) if line[2] else None)] for line in lines]
+        out.append(Table(name, f"{HOW} {about(list(used.values()))}", header, lines))
+    return out
+
+
+def _methods(here: Sequence[Pair]) -> list[tuple[str, bool]]:
+    """Rows of a table: label, and whether it is ours; ours by their place in NMI."""
+    ours = [p for p in here if p.ours is not None and not p.ours.found]
+    ours.sort(key=lambda p: (p.metric != "nmi", p.rank or len(here)))
+    theirs = [p.label for p in here if p.ours is None]
+    return [(label, True) for label in dict.fromkeys(p.label for p in ours)] + [
+        (label, False) for label in dict.fromkeys(theirs)
+    ]
+
+
+def _line(label: str, ours: bool, here: Sequence[Pair]) -> list[str]:
+    chosen = [p for p in here if p.label == label and (p.ours is not None) == ours]
+    own = chosen[0].ours
+    places = [next((p.rank for p in chosen if p.metric == m), None) for m in METRICS]
+    ranked = " / ".join(map(str, places)) if all(places) else ""
+    line = [ranked, label, "" if own is None else str(len(own.rows))]
+    for metric in METRICS:
+        some = [p for p in chosen if p.metric == metric]
+        printed = _printed([p.theirs for p in some if p.theirs])
+        first = some[0] if some else None
+        gap = "" if first is None or first.difference is None else f"{first.difference:+.1f}"
+        value = "" if own is None else str(own.score(metric))
+        line += [value, printed, f"{gap} {first.mark}".strip() if first and gap else ""]
+    return line
+
+
+def _found(ours: Measured | None) -> str:
+    if ours is None:
+        return ""
+    numbers = sorted({row["parameters"]["n_clusters"] for row in ours.rows})
+    which = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+    return f"{' / '.join(str(ours.score(m)) for m in METRICS)} (K = {which})"
+
+
+def _printed(numbers: Sequence[Reported]) -> str:
+    """Numbers with their papers; one that others repeat is there once."""
+    papers: dict[str, list[str]] = {}
+    first: dict[str, Reported] = {}
+    for r in numbers:
+        first.setdefault(r.text, r)
+        if r.paper not in papers.setdefault(r.text, []):
+            papers[r.text].append(r.paper)
+    return "; ".join(f"{said(r)} ({', '.join(papers[text])})" for text, r in first.items())
+
+
+def long_form(rows: Sequence[Row]) -> Table:
+    """One line for each number of ours and printed number: for spreadsheets and programs."""
+    header = [
+        "dataset", "metric", "label", "method", "seeds", "mean", "deviation", "place", "paper",
+        "table", "printed", "value", "source", "doubt", "note", "difference", "verdict",
+    ]  # fmt: skip
+    verdicts = {BETTER: "better", WORSE: "worse", "": ""}
+    body = []
+    for p in pairs(rows):
+        line = [p.dataset, p.metric, p.label]
+        if p.ours is None:
+            line += [""] * 5
+        else:
+            score = p.ours.score(p.metric)
+            spread = f"{score.deviation:.3f}" if score.seeds > 1 else ""
+            place = "" if p.rank is None else str(p.rank)
+            line += [p.ours.method, str(score.seeds), f"{score.mean:.3f}", spread, place]
+        r = p.theirs
+        line += [""] * 7 if r is None else [
+            r.paper, r.table, r.printed, r.text, r.source, "; ".join(r.doubts), r.note,
+        ]  # fmt: skip
+        gap = p.difference
+        body.append([*line, "" if gap is None else f"{gap:.3f}", verdicts[p.mark]])
+    return Table("results", about(list(rows)), header, body)

@@ -1,0 +1,151 @@
+"""Short runs for figures: a part of a data set, and what was seen while a method trained."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from coterie._random import numpy_generator
+from coterie._types import Ints
+from coterie._validation import check_device
+from coterie.base import TextClusterer
+from coterie.bench.data import Data
+from coterie.datasets import PAIRS, find_pairs
+from coterie.engine import Stage
+from coterie.methods import METHODS, make_method
+
+Look = Callable[[Any, torch.Tensor], dict[str, float]]
+LOOKS = 20  # at most so many in a training
+
+
+@dataclass(frozen=True, kw_only=True)
+class Short:
+    """What the runs of figures share.
+
+    Attributes
+    ----------
+    data : Data
+        Labels are for what is drawn, no run sees them.
+    parameters : dict
+        For every method that has a parameter of the name.
+    folder : Path, optional
+        Of the benchmarks, for published augmentations.
+    seed : int
+    device : str
+    """
+
+    data: Data
+    parameters: dict[str, Any] = field(default_factory=dict)
+    folder: Any = None
+    seed: int = 0
+    device: str = "auto"
+
+    @property
+    def truth(self) -> Ints:
+        """True labels as numbers."""
+        codes = np.unique(np.asarray(self.data.labels), return_inverse=True)[1]
+        return np.asarray(codes.ravel(), dtype=np.int64)
+
+    def make(self, method: str, preset: str | None = None, **own: Any) -> TextClusterer:
+        """The method, without its guard: a figure shows what training did, good or bad."""
+        known = {f.name for f in dataclasses.fields(METHODS[method].cls)}
+        given = {k: v for k, v in self.parameters.items() if k in known}
+        if "encoder" in METHODS[method].parameters:
+            given.pop("encoder", None)
+        views = {}
+        if "views" in known:
+            kinds = ("eda",) if method == "aecl" else ("contextual10", "eda")
+            kind = next((k for k in kinds if (self.data.name, k) in PAIRS), None)
+            if kind is not None:
+                views["views"] = str(find_pairs(self.data.name, kind, self.folder))
+        settings = {**views, **given, **own, "guard": False}
+        settings |= {"random_state": self.seed, "device": self.device}
+        model: TextClusterer = make_method(method, self.data.n_clusters, preset, **settings)
+        return model
+
+    def trace(self, model: TextClusterer, look: Look) -> list[dict[str, Any]]:
+        """Fit ``model`` and return what ``look`` saw: ``stage``, ``step`` (of all), its values.
+
+        It is called before the first step, about twenty times on the way, and at the end, with the
+        network in evaluation mode and the vectors of all texts. Where a stage looks at the whole
+        corpus by itself, its own rhythm is kept, and nothing of the training changes.
+        """
+        watch = _Watch(look)
+        plain = model.stages
+        # The instance's own attribute goes before the method of its class.
+        model.__dict__["stages"] = lambda facts: watch.around(plain(facts))
+        try:
+            model.fit(self.data.texts)
+        finally:
+            del model.__dict__["stages"]
+        if watch.seen and watch.seen[-1]["step"] < watch.total:
+            vectors = torch.from_numpy(model.vectors_).to(check_device(self.device))
+            watch.see(model.net_, vectors, watch.seen[-1]["stage"], watch.total)
+        return watch.seen
+
+
+class _Watch:
+    """Stages that call a look before, on the way and at their end."""
+
+    def __init__(self, look: Look) -> None:
+        self.look = look
+        self.seen: list[dict[str, Any]] = []
+        self.total = 0
+
+    def around(self, stages: Sequence[Stage]) -> list[Stage]:
+        self.seen.clear()
+        self.total = sum(stage.steps for stage in stages)
+        out, before = [], 0
+        for stage in stages:
+            out.append(self._watched(stage, before))
+            before += stage.steps
+        return out
+
+    def _watched(self, stage: Stage, before: int) -> Stage:
+        every = stage.refresh_every or max(1, self.total // LOOKS)
+        done = [before]
+
+        def setup(net: Any, vectors: torch.Tensor) -> None:
+            if stage.setup is not None:
+                stage.setup(net, vectors)
+            if before == 0:
+                self.see(net, vectors, stage.name, 0)
+
+        def refresh(net: Any, vectors: torch.Tensor) -> None:
+            if stage.refresh is not None and stage.refresh_every:  # 0 is never
+                stage.refresh(net, vectors)
+            done[0] += every
+            self.see(net, vectors, stage.name, done[0])
+
+        labels = stage.labels if stage.refresh_every else None  # they could end the stage
+        return replace(stage, setup=setup, refresh=refresh, refresh_every=every, labels=labels)
+
+    def see(self, net: Any, vectors: torch.Tensor, stage: str, step: int) -> None:
+        training = net.training
+        net.eval()
+        with torch.no_grad():
+            self.seen.append({"stage": stage, "step": step, **self.look(net, vectors)})
+        net.train(training)
+
+
+def cut(data: Data, limit: int | None, seed: int = 0) -> Data:
+    """At most ``limit`` of the scored texts that have words, drawn at random."""
+    rows = np.flatnonzero(data.scored)
+    rows = rows[[bool(data.texts[i].strip()) for i in rows]]
+    if limit is not None and limit < len(rows):
+        rows = np.sort(numpy_generator(seed, "figures").permutation(rows)[:limit])
+    labels = [data.labels[i] for i in rows]
+    k = min(data.n_clusters, len(set(labels)))
+    everything = np.ones(len(rows), dtype=bool)
+    texts = [data.texts[i] for i in rows]
+    return replace(data, texts=texts, labels=labels, n_clusters=k, scored=everything)
+
+
+def columns(seen: Sequence[dict[str, Any]], name: str) -> list[tuple[float, float]]:
+    """Pairs of step and value, for a line."""
+    return [(row["step"], row[name]) for row in seen]

@@ -1,0 +1,190 @@
+"""A file of result lines that several processes may write at once.
+
+The operating system keeps all locks, so those of a process that died are gone with it. A line is
+appended whole while the file is locked. A run is claimed by a locked file beside the results,
+and after a claim the results are read again: no run is done twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from coterie._errors import DataError
+from coterie._files import plain
+from coterie.bench.keys import Row, key_of
+
+log = logging.getLogger(__name__)
+
+
+def read_results(files: Iterable[Path]) -> list[Row]:
+    """All lines of result files; a last line that was cut off is no result."""
+    return [row for file in files for row in _read(file)]
+
+
+def _read(file: Path) -> Iterator[Row]:
+    text = file.read_text("utf-8")
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            yield json.loads(line)
+        except json.JSONDecodeError as error:
+            if number == len(lines):  # no line end: a write that did not come to its end
+                log.warning("%s: the last line is incomplete and does not count", file)
+                return
+            raise DataError(f"{file}, line {number} is not JSON: {error}.") from error
+
+
+class Ledger:
+    """The result file of a suite, and the claims on runs that are under way.
+
+    Parameters
+    ----------
+    file : Path
+        Lines are read from it and appended to it.
+    also : iterable of Path
+        Further files whose lines count as done.
+    """
+
+    def __init__(self, file: Path, also: Iterable[Path] = ()) -> None:
+        self.file, self.also = file, tuple(also)
+        self.claims = file.with_name(f".{file.name}.claims")
+        self._seen: tuple[Any, ...] = ()
+        self._keys: set[str] = set()
+
+    def files(self) -> list[Path]:
+        """Those of the files that exist, without repeats."""
+        return [f for f in dict.fromkeys((self.file, *self.also)) if f.exists()]
+
+    def done(self) -> set[str]:
+        """Keys of all lines; the files are read again when they have changed."""
+        stamps = tuple((f, s.st_mtime_ns, s.st_size) for f in self.files() for s in [f.stat()])
+        if stamps != self._seen:
+            rows = read_results(self.files())
+            self._keys = {key_of(row) for row in rows if "label" in row and "parameters" in row}
+            self._seen = stamps
+        return self._keys
+
+    def append(self, row: Row) -> None:
+        """Add a line, whole, whoever else is writing."""
+        line = (json.dumps(row, default=plain) + "\n").encode()
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        with self.file.open("a+b") as stream, _locked(stream.fileno()):
+            tail = _unfinished(stream)
+            if tail and not _is_json(tail):  # of a write that was cut off
+                stream.truncate(stream.seek(0, os.SEEK_END) - len(tail))
+            elif tail:
+                line = b"\n" + line
+            stream.write(line)
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    @contextmanager
+    def claim(self, key: str) -> Iterator[bool]:
+        """Whether the run is ours alone and not done; it stays ours until the block ends."""
+        path = self.claims / hashlib.sha256(key.encode()).hexdigest()[:24]
+        number = _open(path)
+        mine = _try_lock(number) and _is_at(number, path)
+        try:
+            yield mine and key not in self.done()
+        finally:
+            with contextlib.suppress(OSError):
+                if mine:
+                    path.unlink()  # still locked: who opened it meanwhile sees that it is gone
+            os.close(number)
+            with contextlib.suppress(OSError):  # others have claims in it
+                self.claims.rmdir()
+
+    def tidy(self) -> None:
+        """Take away what processes that were killed have left behind."""
+        for path in self.claims.glob("*") if self.claims.exists() else ():
+            number = os.open(path, os.O_RDWR | os.O_CREAT)
+            with contextlib.suppress(OSError):
+                if _try_lock(number):
+                    path.unlink()
+            os.close(number)
+        with contextlib.suppress(OSError):
+            self.claims.rmdir()
+
+
+def _open(path: Path) -> int:
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):  # another took the empty folder away
+            return os.open(path, os.O_RDWR | os.O_CREAT)
+
+
+def _unfinished(stream: Any) -> bytes:
+    """What stands behind the last line end."""
+    size, tail = stream.seek(0, os.SEEK_END), b""
+    while size and b"\n" not in tail:
+        step = min(size, 1 << 16)
+        size -= step
+        stream.seek(size)
+        tail = stream.read(step) + tail
+    return bytes(tail.rpartition(b"\n")[2])
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_at(number: int, path: Path) -> bool:
+    """Whether the open file is the one that the path leads to."""
+    try:
+        return os.path.samestat(os.fstat(number), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    @contextmanager
+    def _locked(number: int) -> Iterator[None]:
+        os.lseek(number, 0, os.SEEK_SET)
+        msvcrt.locking(number, msvcrt.LK_LOCK, 1)
+        try:
+            yield
+        finally:
+            os.lseek(number, 0, os.SEEK_SET)
+            msvcrt.locking(number, msvcrt.LK_UNLCK, 1)
+
+    def _try_lock(number: int) -> bool:
+        try:
+            msvcrt.locking(number, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    @contextmanager
+    def _locked(number: int) -> Iterator[None]:
+        with contextlib.suppress(OSError):  # a file system without locks has to do without
+            fcntl.flock(number, fcntl.LOCK_EX)
+        yield  # closing the file ends it
+
+    def _try_lock(number: int) -> bool:
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            log.info("no locks here, so a run may be done twice: %s", error)
+        return True

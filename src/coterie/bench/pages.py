@@ -1,0 +1,150 @@
+"""The measured part of a method's page, made from result lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coterie.bench.beside import PARTIAL, counterpart, said
+from coterie.bench.collect import METRICS, Measured, about, entries_of, measured, order_of
+from coterie.bench.entries import Suite
+from coterie.bench.keys import Row
+from coterie.bench.reported import Reported, load_reported
+from coterie.bench.tables import Cell, cell, markdown
+
+
+def method_part(rows: Sequence[Row], methods: Sequence[str], suite: str) -> str:
+    """Table of the data sets and entries of a method, with what its start and its papers have.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        All result lines.
+    methods : sequence of str
+        Registry names.
+    suite : str
+        What makes more lines.
+    """
+    found = [m for m in measured(rows) if m.method in methods and m.usual]
+    found = [m for m in found if m.label not in PARTIAL]
+    if not found:
+        return f"There are no result lines yet: `coterie bench {suite} --data DIR` makes them.\n"
+    labels = list(dict.fromkeys(m.label for m in found))
+    datasets = sorted({m.dataset for m in found}, key=order_of)
+    by = {(m.dataset, m.label): m for m in found}
+    starts = {d: _start([by[d, n] for n in labels if (d, n) in by]) for d in datasets}
+    trains = any(starts.values())
+    header = ["data set", *["start"] * trains, *labels, "in papers, ACC / NMI"]
+    body = [
+        _line(d, [by.get((d, label)) for label in labels], starts[d] if trains else None, trains)
+        for d in datasets
+    ]
+    if len(methods) > 1 or not any(line[-1] for line in body):  # whose would the number be?
+        header, body = header[:-1], [line[:-1] for line in body]
+    used = [row for m in found for row in m.rows]
+    return f"{markdown(header, body)}\n{_notes(found)}{about(used)}\n"
+
+
+def _line(
+    dataset: str, entries: Sequence[Measured | None], start: tuple[Cell, ...] | None, trains: bool
+) -> list[str]:
+    known = [e for e in entries if e is not None]
+    scores = [tuple(e.score(m) for m in METRICS) for e in known] + ([start] if start else [])
+    best = [max(s[i].mean for s in scores) for i in range(len(METRICS))]
+    alone = len(scores) < 2
+
+    def show(cells: tuple[Cell, ...], seeds: bool) -> str:
+        texts = [
+            str(c) if alone or c.mean < top else f"**{c}**"
+            for c, top in zip(cells, best, strict=True)
+        ]
+        return " / ".join(texts) + (f" ({cells[0].seeds})" if seeds else "")
+
+    line = [dataset] + ([show(start, False) if start else ""] if trains else [])
+    for e in entries:
+        line.append("" if e is None else show(tuple(e.score(m) for m in METRICS), True))
+    printed = [_printed([r for e in known[:1] for r in counterpart(e, m)]) for m in METRICS]
+    return [*line, " / ".join(printed) if all(printed) else ""]
+
+
+def _printed(numbers: Sequence[Reported]) -> str:
+    """The first: of the method's own paper, where there is one."""
+    return said(numbers[0]) if numbers else ""
+
+
+def _start(entries: Sequence[Measured]) -> tuple[Cell, ...] | None:
+    """Mean scores of the clusters before training, of the first entry that trains."""
+    for entry in entries:
+        rows = [r for r in entry.rows if r["guard"] is not None and r["start_scores"] is not None]
+        if rows:
+            means = [cell(rows, m, "start_scores") for m in METRICS]
+            return tuple(Cell(c.mean, 0.0, 1) for c in means)
+    return None
+
+
+def _notes(found: Sequence[Measured]) -> str:
+    """What the reader should know about the runs, as sentences."""
+    out = ["ACC / NMI in %, mean ± sample deviation over the seeds in brackets, K given."]
+    told = []
+    for m in found:
+        fired = sum(bool(row["guard"] and row["guard"]["fired"]) for row in m.rows)
+        told += [f"{m.label} on {m.dataset} {fired} of {len(m.rows)}"] * bool(fired)
+    if told:
+        out.append(f"The guard fired: {'; '.join(told)}.")
+    own = sorted({m.dataset for m in found if m.rows[0].get("views_source") == "own"})
+    if own:
+        out.append(f"Augmented texts are our own on {', '.join(own)}.")
+    doubts = {d for m in found for s in METRICS for r in counterpart(m, s)[:1] for d in r.doubts}
+    meanings = {
+        "suspect": "? is in doubt: a slip, or another score under that name.",
+        "other data": "* is from another sample of the source.",
+        "chosen with labels": "† was chosen with labels.",
+    }
+    out += [meanings[d] for d in meanings if d in doubts]
+    return " ".join(out) + " "
+
+
+def ablation_part(rows: Sequence[Row], suite: Suite) -> str:
+    """Table of a suite's entries on its data sets, each beside what the paper prints for it.
+
+    What training made is shown, not what the guard put in its place: a part that is missed shows.
+    """
+    labels = [entry.label for entry in suite.entries]
+    methods = {entry.method for entry in suite.entries}
+    found = entries_of(rows, methods, labels)
+    if not {m.label for m in found} & PARTIAL:
+        return (
+            f"There are no result lines yet: `coterie bench {suite.name} --data DIR` makes them.\n"
+        )
+    datasets = sorted({m.dataset for m in found}, key=order_of)
+    by = {(m.label, m.dataset): m for m in found}
+    header = ["", *(h for d in datasets for h in (d, "in the paper"))]
+    body = []
+    for label in labels:
+        line = [label]
+        for d in datasets:
+            m = by.get((label, d))
+            ours = "" if m is None else f"{m.trained('acc')} / {m.trained('nmi')} ({len(m.rows)})"
+            line += [ours, _paper(label, suite, d)]
+        if any(line[1:]):
+            body.append(line)
+    kept = [i for i in range(len(header)) if i == 0 or any(line[i] for line in body)]
+    body = [[line[i] for i in kept] for line in body]
+    used = [row for m in found for row in m.rows]
+    how = (
+        "ACC / NMI in % as training left it, before the guard; mean ± sample deviation over the "
+        "seeds in brackets. "
+    )
+    return f"{markdown([header[i] for i in kept], body)}\n{how}{about(used)}\n"
+
+
+def _paper(label: str, suite: Suite, dataset: str) -> str:
+    method = next(e.method for e in suite.entries if e.label == label)
+    fits = [r for r in load_reported() if r.dataset == dataset and r.source == "own"]
+    if label in PARTIAL:
+        fits = [r for r in fits if r.variant == label]
+    else:
+        own = method.replace("-", "")
+        fits = [r for r in fits if r.method == method and not r.variant]
+        fits = [r for r in fits if r.paper.lower().replace("-", "") == own]
+    numbers = [next((said(r) for r in fits if r.metric == m), "") for m in METRICS]
+    return " / ".join(numbers) if all(numbers) else ""

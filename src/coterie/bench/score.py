@@ -1,0 +1,103 @@
+"""One run: fit on texts alone, then score; and what the line says about machine and software."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie._facts import hardware, peak_memory, versions
+from coterie._validation import check_device
+from coterie.base import TextClusterer
+from coterie.bench.data import Data
+from coterie.bench.keys import Row
+from coterie.bench.speed import step_ms
+from coterie.metrics import external_scores, silhouette
+
+
+def fitted_texts(data: Data) -> list[str]:
+    """The texts that a method may see."""
+    if data.train is None:
+        return data.texts
+    return [text for text, fits in zip(data.texts, data.train, strict=True) if fits]
+
+
+def score_fit(model: TextClusterer, data: Data, device: str) -> Row:
+    """Fit on the texts alone, then score."""
+    device = str(check_device(device))
+    _forget_peak(device)
+    begun = time.perf_counter()
+    model.fit(fitted_texts(data))
+    total = time.perf_counter() - begun
+    verdict = model.guard_.to_dict() if model.guard_ is not None else None
+    return {
+        **(_score_all(model, data) if data.train is None else _score_rest(model, data)),
+        "signs": None if verdict is None else {k: verdict[k] for k in ("start", "final")},
+        "guard": None if verdict is None else {k: verdict[k] for k in ("fired", "reason")},
+        "seconds": model.seconds_ | {"other": round(total - sum(model.seconds_.values()), 3)},
+        "step_ms": step_ms(model.history_.rows),
+        "peak_memory": peak_memory(device),
+        "hardware": hardware(device),
+        "versions": versions(),
+        "commit": commit(),
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+    }
+
+
+def _score_all(model: TextClusterer, data: Data) -> Row:
+    truth = np.asarray(data.labels)[data.scored]
+    trained = model.trained_labels_
+    final, start = model.labels_[data.scored], model.start_labels_[data.scored]
+    return {
+        "scores": _scores(truth, final, model.vectors_[data.scored]),
+        "start_scores": _rounded(external_scores(truth, start)),
+        "trained_scores": None
+        if trained is None
+        else _rounded(external_scores(truth, trained[data.scored])),
+    }
+
+
+def _score_rest(model: TextClusterer, data: Data) -> Row:
+    """Scores of predictions for the texts that were not fitted; the start predicts nothing."""
+    rest = data.scored & ~data.train
+    texts = [data.texts[i] for i in np.flatnonzero(rest)]
+    scores = _scores(np.asarray(data.labels)[rest], model.predict(texts), model.transform(texts))
+    sizes = {"n_train": int(data.train.sum()), "n_test": len(texts)}
+    return {"scores": scores, "start_scores": None, "trained_scores": None, **sizes}
+
+
+def _scores(truth: Any, labels: Any, vectors: Any) -> Row:
+    found = _rounded(external_scores(truth, labels) | {"silhouette": silhouette(vectors, labels)})
+    return found | {"n_clusters_used": len(np.unique(labels))}
+
+
+def _rounded(scores: dict[str, float]) -> Row:
+    return {k: round(v, 5) if math.isfinite(v) else None for k, v in scores.items()}
+
+
+def _forget_peak(device: str) -> None:
+    """The GPU's peak is then that of one run; that of the process cannot be taken back."""
+    if device.startswith("cuda"):
+        import torch
+
+        torch.cuda.reset_peak_memory_stats(device)
+
+
+def commit() -> str | None:
+    """Commit of the checkout the code runs from; a copy without one is told by COTERIE_COMMIT."""
+    if told := os.environ.get("COTERIE_COMMIT"):
+        return told
+    here = Path(__file__).parent
+    try:
+        found = subprocess.run(
+            ["git", "rev-parse", "--short=12", "HEAD"],
+            cwd=here, capture_output=True, text=True, check=True, timeout=10,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found.stdout.strip()

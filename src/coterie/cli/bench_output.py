@@ -1,0 +1,121 @@
+"""``coterie bench tables`` and ``coterie bench figures``: what can be made of result lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from coterie._errors import UsageError
+from coterie.cli.options import Data, Device, Quiet, parse_value
+from coterie.cli.talk import say, show_table
+
+Results = Annotated[
+    Path, typer.Option("--results", "-r", help="Folder with the lines of suites, *.jsonl.")
+]
+FORMATS = ("markdown", "csv", "latex")
+
+
+def tables(
+    results: Results = Path("results"),
+    format: Annotated[
+        str, typer.Option("--format", "-f", help="markdown, csv (one line per number) or latex.")
+    ] = "markdown",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File to write; standard output otherwise.")
+    ] = None,
+) -> None:
+    """Our results beside every number that the papers print.
+
+    Mean and deviation over seeds, the place of each method, differences, and marks where ours is
+    better or worse by more than one deviation.
+
+    Examples:
+
+        coterie bench tables
+        coterie bench tables --results results --format latex --out tables.tex
+    """
+    from coterie._files import write_text
+    from coterie._validation import check_choice
+
+    check_choice("--format", format, FORMATS)
+    text = _tables(results, format)
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        write_text(out, text)
+        say(f"wrote {out}")
+
+
+def _tables(folder: Path, format: str) -> str:
+    from coterie.bench.beside import details, long_form, overview
+    from coterie.bench.collect import METRICS, read_folder
+
+    rows = read_folder(folder) if folder.is_dir() else []
+    if not rows:
+        raise UsageError(f"--results {folder}: no result lines there; run: coterie bench papers")
+    if format == "csv":
+        return long_form(rows).to_csv()
+    found = [*(overview(rows, metric) for metric in METRICS), *details(rows)]
+    return "\n".join(t.to_markdown() if format == "markdown" else t.to_latex() for t in found)
+
+
+def figures(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the pictures.")] = Path(
+        "figures"
+    ),
+    results: Results = Path("results"),
+    only: Annotated[
+        str | None, typer.Option("--only", help="Names of figures, separated by commas.")
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option("--dataset", help="Make the runs that some figures need on this data set."),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=10, help="At most so many texts of it.")
+    ] = None,
+    data: Data = None,
+    encoder: Annotated[str | None, typer.Option("--encoder", help="Another encoder.")] = None,
+    device: Device = "auto",
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the runs.")] = 0,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="KEY=VALUE for all methods that have such a parameter."),
+    ] = None,
+    names: Annotated[bool, typer.Option("--list", help="Show which figures there are.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Draw the papers' figures, as SVG and PNG.
+
+    Bars and sweeps come from result lines. Maps, and what changes over training, need a run on a
+    data set: sample, or a benchmark. Labels color and score; no run sees them.
+
+    Examples:
+
+        coterie bench figures --results results --out figures
+        coterie bench figures --dataset sample --limit 300 --set steps=40 --set epochs=3
+        coterie bench figures --dataset stackoverflow --limit 5000 --only sccl-distances
+    """
+    from coterie.bench.collect import read_folder
+    from coterie.bench.data import load_data
+    from coterie.bench.figures import FIGURES, Short, cut, draw_all
+
+    if names:
+        rows = [[name, d.about, d.suite or "a run"] for name, d in FIGURES.items()]
+        show_table("", ["figure", "of", "from"], rows)
+        return
+    short = None
+    if dataset is not None:
+        folder = Path(data) if data is not None else None
+        given = {k: parse_value(v) for k, _, v in (s.partition("=") for s in settings or [])}
+        if encoder is not None:
+            given["encoder"] = encoder
+        part = cut(load_data(dataset, folder), limit, seed)
+        short = Short(data=part, parameters=given, folder=folder, seed=seed, device=device)
+    tell = (lambda message: None) if quiet else say
+    lines = read_folder(results) if results.is_dir() else []
+    chosen = None if only is None else only.split(",")
+    made = draw_all(out, lines, short, only=chosen, tell=tell)
+    say(f"wrote {len(made)} files to {out}" if made else "there was nothing to draw")

@@ -1,0 +1,102 @@
+"""Tables in the documentation are those of the lines in results/."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from coterie.bench import SUITES
+from coterie.bench.collect import read_folder
+from coterie.bench.pages import ablation_part, method_part
+from coterie.methods import METHODS
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    spec = importlib.util.spec_from_file_location("script_fill", FOLDER / "fill.py")
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "script_fill", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_page_shows_the_newest_tables(script) -> None:
+    rows = read_folder(script.RESULTS)
+    pages = script.pages()
+    assert len(pages) > 15
+    for page in pages:
+        text = page.read_text("utf-8")
+        assert script.fill(text, rows) == text, f"{page.name} is out of date: run make tables"
+
+
+def test_every_mark_can_be_filled(script) -> None:
+    for page in script.pages():
+        text = page.read_text("utf-8")
+        assert text.count("<!-- end -->") == len(script.PLACE.findall(text))
+        for _, kind, words, _ in script.PLACE.findall(text):
+            first, *rest = (words or " ").split() or [""]
+            assert kind in ("overview", "details") or first in SUITES
+            assert set(rest) <= METHODS.keys()
+
+
+def test_every_method_page_has_a_measured_part(script) -> None:
+    shown = {m for page in script.pages() for _, kind, words, _ in
+             script.PLACE.findall(page.read_text("utf-8")) if kind == "measured"
+             for m in words.split()[1:]}  # fmt: skip
+    assert {"sccl", "aecl", "deccrl", "cluster-bert", "adsl", "rstc", "auto", "kmeans"} <= shown
+
+
+def row(label: str, seed: int, acc: float, start: float, **more) -> dict:
+    return {
+        "label": label, "method": "aecl", "preset": None, "parameters": {}, "dataset": "tweet",
+        "dataset_sha256": "0", "seed": seed, "scores": {"acc": acc, "nmi": acc},
+        "start_scores": {"acc": start, "nmi": start}, "date": "2026-11-15", "commit": "abc",
+        "guard": {"fired": seed == 1, "reason": ""}, "hardware": {"cores": 2}, **more,
+    }  # fmt: skip
+
+
+def test_a_methods_table_by_hand(script) -> None:
+    rows = [row("AECL, default", 0, 0.7, 0.6), row("AECL, default", 1, 0.8, 0.7)]
+    lines = method_part(rows, ["aecl"], "aecl").splitlines()
+    assert lines[0] == "| data set | start | AECL, default | in papers, ACC / NMI |"
+    assert (
+        lines[2] == "| tweet | 65.0 / 65.0 | **75.0 ± 7.1** / **75.0 ± 7.1** (2) | 80.46 / 87.60 |"
+    )
+    assert "The guard fired: AECL, default on tweet 1 of 2." in lines[-1]
+    worse = [{**r, "scores": {"acc": 0.1, "nmi": 0.9}} for r in rows]
+    assert "| **65.0** / 65.0 | 10.0 ± 0.0 / **90.0 ± 0.0** (2) |" in method_part(
+        worse, ["aecl"], "aecl"
+    )
+    own = [row("AECL, default", 0, 0.7, 0.6, views_source="own")]
+    assert "Augmented texts are our own on tweet." in method_part(own, ["aecl"], "aecl")
+    assert method_part([], ["aecl"], "aecl") == (
+        "There are no result lines yet: `coterie bench aecl --data DIR` makes them.\n"
+    )
+
+
+def test_ablations_stand_beside_those_of_the_paper(script) -> None:
+    rows = [row(label, 0, 0.5, 0.4, dataset="stackoverflow") for label in ("AECL", "no stage 1")]
+    lines = ablation_part(rows, SUITES["aecl-ablations"]).splitlines()
+    assert lines[0] == "|  | stackoverflow | in the paper |"
+    assert "| AECL | 50.0 / 50.0 (1) | 83.22 / 73.12 |" in lines
+    assert "| no stage 1 | 50.0 / 50.0 (1) | 79.59 / 71.62 |" in lines
+    usual = [row("AECL, default", 0, 0.3, 0.4, dataset="stackoverflow"), rows[1]]
+    same = ablation_part(usual, SUITES["aecl-ablations"])  # the same settings, run by another suite
+    assert "| AECL | 30.0 / 30.0 (1) | 83.22 / 73.12 |" in same
+    assert "no result lines yet" in ablation_part(rows[:1], SUITES["aecl-ablations"])
+
+
+def test_whole_systems_have_the_same_settings_in_both_suites() -> None:
+    """Lines of one suite stand in for those of another only where nothing differs."""
+    from coterie.bench.collect import SAME
+
+    entries = {e.label: e for suite in SUITES.values() for e in suite.entries}
+    for label, usual in SAME.items():
+        whole, own = entries[label], entries[usual]
+        made = [METHODS[e.method].make(3, e.preset, **e.parameters) for e in (whole, own)]
+        assert made[0].get_params() == made[1].get_params()
+        assert whole.views[:1] == own.views[:1]
