@@ -1,10 +1,11 @@
-"""Put tables of the newest result lines into the pages of docs/, between their marks.
+"""Put tables of the newest result lines into the README and the pages of docs/.
 
 python benchmarks/fill.py, or: make tables
 
-A page has ``<!-- measured: SUITE METHOD ... -->``, ``<!-- ablations: SUITE -->``,
-``<!-- overview: acc -->`` or ``<!-- details -->``, and behind it ``<!-- end -->``. The tables of
-the scripts here are those of ``compared.py`` and ``speed.py``.
+They go between marks: ``<!-- measured: SUITE METHOD ... -->``, ``<!-- ablations: SUITE -->``,
+``<!-- overview: acc -->``, ``<!-- short -->`` or ``<!-- details -->``, and ``<!-- end -->``.
+``<!-- views -->`` and ``<!-- masked-head -->`` are the tables of ``views.py`` and
+``masked_head.py``. Those of ``compared.py`` and ``speed.py`` have pages of their own.
 """
 
 from __future__ import annotations
@@ -14,24 +15,28 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import compared
+import masked_head
 import speed
+import views
 
 from coterie.bench import SUITES
 from coterie.bench.beside import details, overview
 from coterie.bench.collect import read_folder
 from coterie.bench.keys import Row
-from coterie.bench.pages import ablation_part, method_part
+from coterie.bench.pages import ablation_part, method_part, short_part
 
 ROOT = Path(__file__).parents[1]
 DOCS, RESULTS = ROOT / "docs", ROOT / "results"
-PLACE = re.compile(
-    r"(<!-- (measured|ablations|overview|details)(?:: ([^\n]*))? -->\n).*?(<!-- end -->)", re.S
-)
+KINDS = "measured|ablations|overview|details|short|views|masked-head"
+PLACE = re.compile(rf"(<!-- ({KINDS})(?:: ([^\n]*))? -->\n).*?(<!-- end -->)", re.S)
 PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "measured": lambda rows, words: method_part(rows, words[1:], words[0]),
     "ablations": lambda rows, words: ablation_part(rows, SUITES[words[0]]),
     "overview": lambda rows, words: overview(rows, words[0]).to_markdown(3),
     "details": lambda rows, words: "\n".join(t.to_markdown(2) for t in details(rows)),
+    "short": lambda rows, words: short_part(rows),
+    "views": lambda rows, words: views.made(RESULTS),
+    "masked-head": lambda rows, words: masked_head.table(RESULTS / "masked-head.jsonl"),
 }
 
 
@@ -44,7 +49,8 @@ def fill(text: str, rows: Sequence[Row]) -> str:
 
 def pages() -> list[Path]:
     """Pages with places to fill."""
-    return [page for page in sorted(DOCS.rglob("*.md")) if PLACE.search(page.read_text("utf-8"))]
+    everything = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+    return [page for page in everything if PLACE.search(page.read_text("utf-8"))]
 
 
 def main() -> None:

@@ -61,7 +61,7 @@ def table(file: Path) -> str:
     header = ["texts", "steps", "time", "hidden tokens", "first guess right, %",
               "one of five, %", "most frequent tokens instead, %"]  # fmt: skip
     shown = "\n".join(f"{before}\n  -> {after}" for before, after in rows[-1]["shown"])
-    return f"{lines.table(header, body)}\n\n{shown}"
+    return f"{lines.table(header, body)}\n\n```text\n{shown}\n```"
 
 
 def _options() -> argparse.Namespace:

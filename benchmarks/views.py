@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from coterie import load_dataset
 from coterie._errors import UsageError
 from coterie.augmentation import augment, read_views
 from coterie.bench import run_suite
+from coterie.bench.collect import about
 from coterie.bench.entries import Entry, Suite
 from coterie.bench.run import Options
 from coterie.bench.tables import cell
@@ -124,7 +126,9 @@ def cosine(options: argparse.Namespace) -> None:
             model = TwoStep(2, encoder=options.encoder or DEFAULT, n_init=1, random_state=0)
             model.set_params(device=options.device)
             vectors = model.fit(chosen + few[0] + few[1]).vectors_.reshape(3, len(rows), -1)
-            vectors = vectors / np.linalg.norm(vectors, axis=2, keepdims=True)
+            length = np.linalg.norm(vectors, axis=2)
+            filled = length.all(axis=0)  # some published wordings are empty
+            vectors = vectors[:, filled] / length[:, filled, None]
             values = np.concatenate([(vectors[0] * vectors[i]).sum(1) for i in (1, 2)])
             kept = [share(t, w) for view in few for t, w in zip(chosen, view, strict=True)]
             counts, _ = np.histogram(values, bins=np.linspace(-0.2, 1.0, 25))
@@ -134,6 +138,7 @@ def cosine(options: argparse.Namespace) -> None:
                 "cosine": {"mean": float(values.mean()), "deviation": float(values.std()),
                            "histogram": counts.tolist()},
                 "words_kept": float(np.mean(kept)),
+                "empty": float(1 - filled.mean()),
                 "unchanged": float(np.mean([k == 1.0 for k in kept])),
             }  # fmt: skip
             lines.append(file, row)
@@ -147,21 +152,39 @@ def share(text: str, wording: str) -> float:
 
 
 def table(options: argparse.Namespace) -> None:
-    """ACC / NMI of each kind of wordings, and how far it moves a text."""
-    rows = lines.read(options.out / "sccl-views.jsonl")
-    moved = lines.read(options.out / "view-cosines.jsonl")
-    sets = options.sets.split(",")
+    """Print the table."""
+    print(made(options.out, options.sets.split(",")))
+
+
+def made(folder: Path, sets: Sequence[str] = SETS) -> str:
+    """ACC / NMI as training left it, for each kind of wordings, and how far it moves a text."""
+    rows = lines.read(folder / "sccl-views.jsonl")
+    moved = lines.read(folder / "view-cosines.jsonl")
     body = []
     for label in LABELS.values():
         line = [label]
         for name in sets:
             own = [r for r in rows if r["dataset"] == name and r["label"] == f"SCCL, {label}"]
-            line.append(f"{cell(own, 'acc')} / {cell(own, 'nmi')} ({len(own)})" if own else "")
+            trained = [{"scores": row["trained_scores"] or row["scores"]} for row in own]
+            fired = sum(row["guard"]["fired"] for row in own)
+            mark = "*" if fired else ""
+            line.append(f"{cell(trained, 'acc')} / {cell(trained, 'nmi')}{mark}" if own else "")
             far = [r for r in moved if r["dataset"] == name and r["label"] == label]
-            line.append(f"{far[0]['cosine']['mean']:.2f}" if far else "")
-        body.append(line)
-    header = ["views", *(part for name in sets for part in (f"{name} (seeds)", "cosine"))]
-    print(lines.table(header, body))
+            line.append(f"{far[-1]['cosine']['mean']:.2f}" if far else "")
+        if any(line[1:]):
+            body.append(line)
+    start = ["start (k-means)"]
+    for name in sets:
+        own = [{"scores": r["start_scores"]} for r in rows if r["dataset"] == name]
+        start += [f"{cell(own, 'acc').mean:.1f} / {cell(own, 'nmi').mean:.1f}" if own else "", ""]
+    header = ["views", *(part for name in sets for part in (name, "cosine"))]
+    seeds = len({row["seed"] for row in rows})
+    told = (
+        f"ACC / NMI in % as training left it ({STEPS:,} steps, {seeds} seed{'s' * (seeds > 1)}); "
+        "* the guard returned the start instead. Cosine: mean over 2,000 texts between a text and "
+        f"its wordings, by the encoder before training. {about(rows)}"
+    )
+    return f"{lines.table(header, [start, *body])}\n\n{told}"
 
 
 def _options() -> argparse.Namespace:

@@ -134,11 +134,15 @@ def overview(rows: Sequence[Row], metric: str) -> Table:
     return Table(title, f"{how} {about(used)}", ["", *names, "mean place"], body)
 
 
-def _best(dataset: str, metric: str) -> str:
-    """The best printed number that is not in doubt, and where it is from."""
+def best_printed(dataset: str, metric: str) -> Reported:
+    """The best printed number that is not in doubt."""
     here = [r for r in load_reported() if (r.dataset, r.metric) == (dataset, metric)]
     sound = [r for r in here if "suspect" not in r.doubts and "other data" not in r.doubts]
-    best = max(sound, key=lambda r: r.value)
+    return max(sound, key=lambda r: r.value)
+
+
+def _best(dataset: str, metric: str) -> str:
+    best = best_printed(dataset, metric)
     return f"{said(best)} ({best.printed})"
 
 

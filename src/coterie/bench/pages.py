@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coterie.bench.beside import PARTIAL, counterpart, said
+from coterie.bench.beside import PARTIAL, best_printed, counterpart, said
 from coterie.bench.collect import METRICS, Measured, about, entries_of, measured, order_of
 from coterie.bench.entries import Suite
 from coterie.bench.keys import Row
 from coterie.bench.reported import Reported, load_reported
 from coterie.bench.tables import Cell, cell, markdown
+from coterie.bench.whole import BENCHMARKS
 
 
 def method_part(rows: Sequence[Row], methods: Sequence[str], suite: str) -> str:
@@ -148,3 +149,41 @@ def _paper(label: str, suite: Suite, dataset: str) -> str:
         fits = [r for r in fits if r.paper.lower().replace("-", "") == own]
     numbers = [next((said(r) for r in fits if r.metric == m), "") for m in METRICS]
     return " / ".join(numbers) if all(numbers) else ""
+
+
+SHORT = {
+    "encoder + k-means": "encoder + k-means",
+    "SCCL, official-code preset": "SCCL",
+    "AECL, default": "AECL",
+    "DECCRL, default": "DECCRL",
+    "ClusterBERT, fast preset": "ClusterBERT",
+    "RSTC, default": "RSTC",
+    "auto": "`auto`, no training",
+}
+
+
+def short_part(rows: Sequence[Row]) -> str:
+    """Table of the main systems on the benchmarks; bold is above every printed number."""
+    found = [m for m in measured(rows) if m.usual and m.label in SHORT and m.dataset in BENCHMARKS]
+    by = {(m.dataset, m.label): m for m in found}
+    labels = [label for label in SHORT if any(m.label == label for m in found)]
+    body = []
+    for name in BENCHMARKS:
+        line = [name]
+        tops = [best_printed(name, metric) for metric in METRICS]
+        for label in labels:
+            m = by.get((name, label))
+            cells = [] if m is None else [m.score(metric) for metric in METRICS]
+            texts = [
+                f"**{c}**" if c.mean > top.value else str(c)
+                for c, top in zip(cells, tops[: len(cells)], strict=True)
+            ]
+            line.append(" / ".join(texts) + (f" ({len(m.rows)})" if m is not None else ""))
+        body.append([*line, " / ".join(f"{said(top)} ({top.printed})" for top in tops)])
+    header = ["", *(SHORT[label] for label in labels), "best printed"]
+    used = [row for m in found for row in m.rows]
+    how = (
+        "ACC / NMI in %, K given, mean ± sample deviation over the seeds in brackets; bold: above "
+        "everything that the five papers print without doubt. † was chosen with labels. "
+    )
+    return f"{markdown(header, body)}\n{how}{about(used)}\n"
