@@ -41,11 +41,11 @@ def main() -> None:
     if not options.draw:
         for method in options.methods.split(","):
             for size, clusters in points(_numbers(options.sizes), _numbers(options.clusters)):
-                row = {"label": "cost", "method": method, "encoder": options.encoder}
+                row = {"label": "cost", "method": method, "encoder": plain_name(options.encoder)}
                 row |= {"n_texts": size, "n_clusters": clusters}
                 done = lines.read(options.out)
                 if not lines.has(done, **row) and not too_long(done, row):
-                    lines.append(options.out, row | run(row, options.limit))
+                    lines.append(options.out, row | run(row, options.encoder, options.limit))
     options.picture.parent.mkdir(parents=True, exist_ok=True)
     options.picture.write_text(picture(lines.read(options.out)), encoding="utf-8")
 
@@ -75,7 +75,19 @@ def too_long(done: list[lines.Row], row: lines.Row) -> bool:
     )
 
 
-def run(row: lines.Row, limit: int) -> lines.Row:
+def plain_name(encoder: str) -> str:
+    """What is written down of an encoder: its name, not where it lies on this machine.
+
+    Examples
+    --------
+    >>> plain_name("static:/home/me/models/potion-base-8M"), plain_name("all-MiniLM-L6-v2")
+    ('static:potion-base-8M', 'all-MiniLM-L6-v2')
+    """
+    kind, colon, where = encoder.rpartition(":")
+    return f"{kind}{colon}{Path(where).name}"
+
+
+def run(row: lines.Row, encoder: str, limit: int) -> lines.Row:
     """One run of the command."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -84,7 +96,7 @@ def run(row: lines.Row, limit: int) -> lines.Row:
         command = ["timeout", str(limit), sys.executable, "-m", "coterie", "cluster", str(source)]
         command += ["--no-cache", "-k", str(row["n_clusters"]), "--method", row["method"]]
         if not row["method"].startswith("tfidf"):
-            command += ["--encoder", row["encoder"]]
+            command += ["--encoder", encoder]
         try:
             took = measure([*command, "--out", str(out)], folder / "log.txt")
         except SystemExit as error:
@@ -114,14 +126,30 @@ def picture(rows: list[lines.Row]) -> str:
         (f"{USUAL_CLUSTERS} clusters", over_texts, "texts"),
         (f"{fixed:,} texts", over_clusters, "clusters"),
     ):
-        panels.append(Panel(f"seconds, {name}", axis, curves(chosen, f"n_{axis}", seconds)))
+        title = f"processor seconds, {name}"
+        panels.append(Panel(title, axis, curves(chosen, f"n_{axis}", seconds)))
         panels.append(Panel(f"memory in MB, {name}", axis, curves(chosen, f"n_{axis}", megabytes)))
     return draw(panels, "Time and memory of each method over the number of texts and of clusters")
 
 
+def table(rows: list[lines.Row]) -> str:
+    """A line per run that ended; of several of the same, the newest."""
+    key = ("method", "encoder", "n_clusters", "n_texts")
+    last = {tuple(row[name] for name in key): row for row in rows if "seconds" in row}
+    body = [
+        [
+            f"`{method}`", encoder, f"{texts:,}", str(clusters), f"{row['fit_sample'] or texts:,}",
+            f"{seconds(row):.0f}", f"{row['peak_memory'] / 1e9:.1f} GB",
+        ]
+        for (method, encoder, clusters, texts), row in sorted(last.items())
+    ]  # fmt: skip
+    header = ["method", "encoder", "texts", "clusters", "fitted", "processor seconds", "memory"]
+    return lines.table(header, body)
+
+
 def seconds(row: lines.Row) -> float:
-    """Wall time of a run."""
-    return float(row["seconds"]["wall"])
+    """Processor time of a run, which other programs on the machine disturb less than the clock."""
+    return float(row["seconds"]["processor"])
 
 
 def megabytes(row: lines.Row) -> float:

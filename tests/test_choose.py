@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from coterie import choose_n_clusters
+from coterie import choose, choose_n_clusters
 from coterie._errors import DataError, UsageError
 from coterie.choose import confirmed, decide, numbers_to_try
 
@@ -89,3 +89,24 @@ def test_confirmed_is_the_adjusted_mutual_information(k: int) -> None:
     for share in (0.0, 0.3, 1.0):
         b = np.where(rng.random(1500) < share, rng.integers(k, size=1500), a)
         assert confirmed(a, b, 0) == pytest.approx(ami(a, b), abs=0.03)
+
+
+def test_numbers_far_behind_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is near the best has the means of all splits, as if every number had been split so."""
+    texts = planted(8)
+    asked: list[tuple[int, int]] = []
+    plain = choose.Looks.add
+
+    def counted(self, vectors, neighbors, presence, draw):
+        asked.append((draw[0], draw[2]))
+        plain(self, vectors, neighbors, presence, draw)
+
+    monkeypatch.setattr(choose.Looks, "add", counted)
+    found = choose_n_clusters(texts, encoder="tfidf-svd", random_state=0)
+    times = {k: len([1 for other, _ in asked if other == k]) for k, _ in asked}
+    assert times[found.n_clusters] == choose.SPLITS and times[2] == 1
+    monkeypatch.setattr(choose, "WORTH", -1.0)
+    whole = choose_n_clusters(texts, encoder="tfidf-svd", random_state=0)
+    assert whole.n_clusters == found.n_clusters
+    for one, other in zip(found.curve, whole.curve, strict=True):
+        assert one == other or times[one["n_clusters"]] < choose.SPLITS

@@ -38,6 +38,7 @@ SPLITS = 3  # pairs of halves
 LARGEST = 250  # clusters
 FEWEST = 5  # texts per cluster
 NEARLY = 0.97  # of the best score
+WORTH = 0.7  # of the best score in one split, for the others to be taken
 WORD_WEIGHT = 0.5
 NEIGHBORS, ROUNDS, DIM = 10, 5, 100  # of the graph that vectors are spread along, see ``auto``
 
@@ -55,7 +56,8 @@ class Choice:
         Of every number tried: ``n_clusters``; ``stability``, the share of texts in matching
         clusters of both halves; ``agreement`` of the halves adjusted for chance; ``together``, the
         share of nearest neighbours in one cluster; ``information`` about words in nats, None where
-        there are too few; and the ``score`` that decides.
+        there are too few; and the ``score`` that decides. They are means of three pairs of halves,
+        or of one where that left the score far behind.
     reason : str
         One sentence.
     """
@@ -111,15 +113,22 @@ def choose_n_clusters(
         return Choice(1, 1, 1, [], f"There are only {n} different texts: one cluster.")
     presence = None if texts is None else word_presence(texts)
     progress = progress or Silent()
-    curve = []
     neighbors = nearest_rows(vectors, min(NEIGHBORS, max(2, n // FEWEST)) + 1)
     seen = vectors if presence is None else _spread(vectors, neighbors)
     grid = numbers_to_try(largest)
     progress.start("number of clusters", len(grid))
     try:
-        for done, k in enumerate(grid, 1):
-            curve.append(_look(seen, neighbors[:, 1:], presence, k, seed))
-            progress.advance(done)
+        looks = {k: Looks() for k in grid}
+        best = 0.0
+        for split in range(SPLITS):
+            for done, k in enumerate(grid, 1):
+                # A number that was far behind in the first split is not looked at again.
+                if not split or looks[k].row(k)["score"] >= WORTH * best:
+                    looks[k].add(seen, neighbors[:, 1:], presence, (k, seed, split))
+                if not split:
+                    progress.advance(done)
+            best = max(best, *(looks[k].row(k)["score"] for k in grid))
+        curve = [looks[k].row(k) for k in grid]
     finally:
         progress.stop()
     return decide(curve)
@@ -213,32 +222,45 @@ def _spread(vectors: Floats, neighbors: Ints) -> Floats:
     return np.ascontiguousarray(seen, dtype=np.float32)
 
 
-def _look(vectors: Floats, neighbors: Ints, presence: Any, k: int, seed: int) -> dict[str, Any]:
-    """What speaks for ``k`` clusters."""
-    x = torch.from_numpy(vectors)
-    shares, agreements, together, told = [], [], [], []
-    for split in range(SPLITS):
+class Looks:
+    """What speaks for a number of clusters, one pair of halves after the other."""
+
+    def __init__(self) -> None:
+        self.shares: list[float] = []
+        self.agreements: list[float] = []
+        self.together: list[float] = []
+        self.told: list[float] = []
+
+    def add(
+        self, vectors: Floats, neighbors: Ints, presence: Any, draw: tuple[int, int, int]
+    ) -> None:
+        """Cluster the two halves of a split; ``draw`` is the number, the seed and the split."""
+        k, seed, split = draw
+        x = torch.from_numpy(vectors)
         shuffled = numpy_generator(seed, "choose", k, split).permutation(len(vectors))
         labels: list[Ints] = []
         for half in (shuffled[::2], shuffled[1::2]):
             start = derive_seed(seed, "choose", k, split, len(labels))
             found = KMeans(n_clusters=k, seed=start, n_init=1)(x[torch.from_numpy(half)])
             labels.append(nearest(x, torch.from_numpy(found.centers))[0].numpy())
-        shares.append(accuracy(labels[0], labels[1]))
-        agreements.append(confirmed(labels[0], labels[1], seed))
+        self.shares.append(accuracy(labels[0], labels[1]))
+        self.agreements.append(confirmed(labels[0], labels[1], seed))
         for part in labels:
-            together.append(float((part[neighbors] == part[:, None]).mean()))
+            self.together.append(float((part[neighbors] == part[:, None]).mean()))
             if presence is not None:
-                told.append(word_information(presence, part, seed))
-    information = float(np.mean(told)) if told else None
-    score = np.mean(agreements)
-    if information is not None:
-        score = np.mean(shares) * np.mean(together) * information
-    return {
-        "n_clusters": k,
-        "stability": round(float(np.mean(shares)), 4),
-        "agreement": round(float(np.mean(agreements)), 4),
-        "together": round(float(np.mean(together)), 4),
-        "information": None if information is None else round(information, 5),
-        "score": round(float(score), 5),
-    }
+                self.told.append(word_information(presence, part, seed))
+
+    def row(self, k: int) -> dict[str, Any]:
+        """Means over the splits, and the score that decides."""
+        information = float(np.mean(self.told)) if self.told else None
+        score = np.mean(self.agreements)
+        if information is not None:
+            score = np.mean(self.shares) * np.mean(self.together) * information
+        return {
+            "n_clusters": k,
+            "stability": round(float(np.mean(self.shares)), 4),
+            "agreement": round(float(np.mean(self.agreements)), 4),
+            "together": round(float(np.mean(self.together)), 4),
+            "information": None if information is None else round(information, 5),
+            "score": round(float(score), 5),
+        }

@@ -3,7 +3,8 @@
 import numpy as np
 from sklearn.linear_model import Ridge
 
-from coterie.base.reclassify import sure, teach
+from coterie.base import reclassify
+from coterie.base.reclassify import Teacher, sure, teach
 from coterie.blocks.assign import probabilities
 
 
@@ -24,6 +25,23 @@ def test_it_is_the_ridge_regression_of_scikit_learn() -> None:
     reference = Ridge(alpha=1.0, fit_intercept=False).fit(rows, np.eye(3)[labels], weights)
     np.testing.assert_allclose(rule.weight, reference.coef_[:, :-1], atol=1e-5)
     np.testing.assert_allclose(rule.bias, reference.coef_[:, -1], atol=1e-5)
+
+
+def test_a_teacher_is_asked_again_and_again(monkeypatch) -> None:
+    """Several labels on one factor, rows in parts: each as if solved on its own."""
+    x, labels, noisy = blobs(noise=0.3)
+    weights = np.random.default_rng(1).integers(1, 5, len(x)).astype(np.float32)
+    whole = Teacher(x, weights)
+    monkeypatch.setattr(reclassify, "ROWS", 37)
+    parts = Teacher(x, weights)
+    rows = np.hstack([x, np.ones((len(x), 1))])
+    for taught in (labels, noisy):
+        square = rows.T @ (weights[:, None] * rows) + np.eye(4)
+        solved = np.linalg.solve(square, rows.T @ (weights[:, None] * np.eye(3)[taught]))
+        for teacher in (whole, parts):
+            found = teacher(taught, 3)
+            np.testing.assert_allclose(found.weight, solved[:-1].T, atol=1e-5)
+            np.testing.assert_allclose(found.bias, solved[-1], atol=1e-5)
 
 
 def test_worked_by_hand() -> None:

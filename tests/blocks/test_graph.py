@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from coterie.blocks import graph
-from coterie.blocks.graph import nearest_rows, spread
+from coterie.blocks.graph import joined, nearest_beside, nearest_rows, principal_part, spread, walk
 
 
 def unit(x: np.ndarray) -> np.ndarray:
@@ -60,3 +60,41 @@ def test_groups_that_share_no_edge_never_meet() -> None:
     y = spread(x, neighbors, 50)
     assert np.ptp(y[:40], axis=0).max() < 0.2 and np.ptp(y[40:], axis=0).max() < 0.2
     assert np.linalg.norm(y[0] - y[40]) > 1
+
+
+@pytest.mark.parametrize("chunk", [1 << 22, 70])
+def test_two_views_are_searched_as_one(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    one, other = rng.normal(size=(30, 6)).astype(np.float32), rng.normal(size=(30, 3))
+    other[:5] = 0  # texts without a word: their length differs from that of the others
+    other = other.astype(np.float32)
+    monkeypatch.setattr(graph, "CHUNK", chunk)
+    found = nearest_beside(torch.from_numpy(one), torch.from_numpy(other), [0, 0.5, 2.0], 6)
+    assert found.keys() == {0, 0.5, 2.0}
+    for length, neighbors in found.items():
+        both = np.hstack([one, length * other]).astype(np.float32)
+        np.testing.assert_array_equal(neighbors, nearest_rows(both, 6))
+    assert not np.array_equal(found[0], found[2.0])
+    alone = nearest_beside(torch.from_numpy(one), torch.empty(30, 0), [0.5], 40)[0.5]
+    np.testing.assert_array_equal(alone, nearest_rows(one, 40))
+
+
+def test_a_walk_goes_on_where_a_shorter_one_ended() -> None:
+    x = unit(np.random.default_rng(4).normal(size=(40, 5))).astype(np.float32)
+    neighbors = nearest_rows(x, 4)
+    paths = joined(neighbors)
+    assert (paths != paths.T).nnz == 0 and paths[0, neighbors[0, 1]] >= 1
+    np.testing.assert_allclose(
+        walk(walk(x, paths, 2), paths, 3), spread(x, neighbors, 5), atol=1e-6
+    )
+
+
+def test_few_directions_keep_the_angles_that_lie_in_them() -> None:
+    rng = np.random.default_rng(5)
+    flat = rng.normal(size=(50, 3)) @ rng.normal(size=(3, 20))  # rows of three directions
+    seen = principal_part(flat, 3)
+    np.testing.assert_allclose(seen @ seen.T, unit(flat) @ unit(flat).T, atol=1e-4)
+    assert principal_part(flat, 25).shape == (50, 20)
+    # By hand: of (3, 0), (3, 0), (0, 1) the first axis holds 18 of 19 parts of the squared length.
+    by_hand = principal_part(np.array([[3.0, 0.0], [3.0, 0.0], [0.0, 1.0]]), 1)
+    np.testing.assert_allclose(np.abs(by_hand.ravel()), [1, 1, 0], atol=1e-6)

@@ -14,11 +14,11 @@ def loop(job: Job, speeds: Speeds) -> float:
     distances = 0
     k = job.clusters or estimate.UNKNOWN_K
     for _ in range(job.ways * job.n_init * estimate.LLOYD):
-        distances += job.sample * k
+        distances += job.tried * k
     for _ in range(job.comparisons):
-        distances += job.sample * job.sample
+        distances += job.tried * job.tried
     for _ in range(job.rows):
-        distances += job.sample if job.neighbors else k
+        distances += job.tried if job.neighbors else k
         distances += min(job.sample, estimate.OUTLIERS)
     if job.clusters is None:
         distances += estimate.CHOOSING
@@ -32,17 +32,17 @@ def loop(job: Job, speeds: Speeds) -> float:
 @pytest.mark.parametrize("neighbors", [True, False])
 @pytest.mark.parametrize("sample", [50, 7000])
 def test_seconds_equal_the_loop(clusters: int | None, neighbors: bool, sample: int) -> None:
-    job = Job(9_000, sample, clusters, 3, 5, neighbors)
+    job = Job(9_000, sample, sample // 2, clusters, 3, 5, neighbors)
     assert seconds_for(job, SPEEDS) == pytest.approx(loop(job, SPEEDS), rel=1e-6)
 
 
 def test_time_grows_with_the_rows_and_not_faster() -> None:
-    small, large = (Job(n, 25_000, 50, 11, 8, True) for n in (100_000, 1_000_000))
+    small, large = (Job(n, 25_000, 12_000, 50, 11, 8, True) for n in (100_000, 1_000_000))
     assert 1 < seconds_for(large, SPEEDS) / seconds_for(small, SPEEDS) < 10
 
 
 def test_memory_grows_by_bytes_a_row() -> None:
-    small, large = (Job(n, 25_000, 50, 11, 8, True) for n in (0, 1_000_000))
+    small, large = (Job(n, 25_000, 12_000, 50, 11, 8, True) for n in (0, 1_000_000))
     grown = bytes_for(large, SPEEDS) - bytes_for(small, SPEEDS)
     assert grown == estimate.OF_ROW * 1_000_000 < 100_000_000
     assert bytes_for(large, SPEEDS) < 4e9
@@ -51,7 +51,7 @@ def test_memory_grows_by_bytes_a_row() -> None:
 @pytest.mark.parametrize(
     ("model", "ways", "comparisons", "neighbors"),
     [
-        (Auto(2), 11, 8, True),
+        (Auto(2), 5, 4, True),
         (Auto(2, effort="quick"), 2, 2, True),
         (TwoStep(2), 1, 0, False),
         (TwoStep(2, cluster="ward"), 1, 8, True),
@@ -63,6 +63,9 @@ def test_jobs_of_methods(model, ways: int, comparisons: int, neighbors: bool) ->
     job = make_job(model, 10, 5, "auto")
     assert (job.ways, job.comparisons, job.neighbors) == (ways, comparisons, neighbors)
     assert job.clusters is None and make_job(model, 10, 5, "7").clusters == 7
+    many = make_job(model, 1_000_000, 25_000, "7")
+    tried = {"standard": 12_000, "quick": 5_000}.get(getattr(model, "effort", ""), 25_000)
+    assert (many.sample, many.tried) == (25_000, tried)
 
 
 def test_training_is_said_to_come_on_top() -> None:

@@ -37,6 +37,25 @@ def test_clusters_stay_together_on_the_map(fewest: int, monkeypatch: pytest.Monk
     assert np.array_equal(points, again)
 
 
+def test_of_many_texts_some_are_placed_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others end among their own, beside the marks that are like them, and not on top."""
+    vectors, labels = blobs([240, 160, 120, 80])
+    monkeypatch.setattr(layout, "MARKS", 200)
+    seen: list[int] = []
+    plain = layout.nearest_rows
+
+    def counted(x, k):
+        seen.append(len(x))
+        return plain(x, k)
+
+    monkeypatch.setattr(layout, "nearest_rows", counted)
+    points, kind = map_texts(vectors, labels, seed=3)
+    assert kind == "neighbors" and seen == [200]
+    assert own_share(points, labels) > 0.95
+    assert len(np.unique(points, axis=0)) > 590
+    assert np.array_equal(points, map_texts(vectors, labels, seed=3)[0])
+
+
 def test_discs_do_not_overlap_and_are_as_large_as_their_share() -> None:
     vectors, labels = blobs([400, 100, 100])
     points = discs(vectors, labels, seed=0)

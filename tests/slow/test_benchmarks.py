@@ -26,24 +26,26 @@ def reference(texts: list[str], k: int, seeds: int) -> list:
     return [KMeans(k, n_init=10, random_state=s).fit(vectors).labels_ for s in range(seeds)]
 
 
-def close_to_the_reference(name: str, folder: Path, seeds: int) -> None:
+def close_to_the_reference(
+    name: str, folder: Path, seeds: int, rows: int | None = None, close: float = 0.015
+) -> None:
     data = load_dataset(name, folder)
-    theirs = reference(data.texts, data.card.classes, seeds)
-    ours = [
-        TwoStep(data.card.classes, random_state=s).fit(data.texts).labels_ for s in range(seeds)
-    ]
-    expected = np.mean([nmi(data.labels, labels) for labels in theirs])
-    found = np.mean([nmi(data.labels, labels) for labels in ours])
-    assert found == pytest.approx(expected, abs=0.015)
+    texts, labels = data.texts[:rows], data.labels[:rows]
+    k = len(set(labels))
+    theirs = reference(texts, k, seeds)
+    ours = [TwoStep(k, random_state=s).fit(texts).labels_ for s in range(seeds)]
+    expected = np.mean([nmi(labels, found) for found in theirs])
+    found = np.mean([nmi(labels, found) for found in ours])
+    assert found == pytest.approx(expected, abs=close)
 
 
-def test_encoder_and_kmeans_on_tweet(benchmarks: Path) -> None:
-    close_to_the_reference("tweet", benchmarks, seeds=2)
+def test_encoder_and_kmeans_on_some_of_tweet(benchmarks: Path) -> None:
+    close_to_the_reference("tweet", benchmarks, seeds=1, rows=300, close=0.03)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [n for n in BENCHMARKS if n != "tweet"])
-def test_encoder_and_kmeans_on_the_other_benchmarks(name: str, benchmarks: Path) -> None:
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_encoder_and_kmeans_on_the_benchmarks(name: str, benchmarks: Path) -> None:
     close_to_the_reference(name, benchmarks, seeds=2)
 
 

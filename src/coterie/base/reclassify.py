@@ -17,10 +17,49 @@ from coterie._types import Floats, Ints
 from coterie.blocks.assign import LinearRule, scale_for
 
 RIDGE = 1.0  # weight of the penalty; a text weighs one
+ROWS = 8_192  # that are weighed at a time
+
+
+class Teacher:
+    """Ridge regression of one column of zeros and ones per cluster; the bias is penalised too.
+
+    The matrix that a regression has to invert does not depend on the labels: it is factorised once,
+    and each question after that costs little.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, d)
+    weights : ndarray of shape (n,), optional
+        Row ``i`` counts ``weights[i]`` times.
+    """
+
+    def __init__(self, x: Floats, weights: Floats | None = None) -> None:
+        self.x: Tensor = torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32))
+        n, d = self.x.shape
+        self.weights = torch.ones(n) if weights is None else torch.from_numpy(weights).float()
+        square = RIDGE * torch.eye(d + 1, dtype=torch.float64)
+        for rows, weight in zip(self.x.split(ROWS), self.weights.split(ROWS), strict=True):
+            weighted = rows * weight[:, None]
+            square[:d, :d] += weighted.T @ rows
+            square[d, :d] += weighted.sum(dim=0)
+        square[:d, d] = square[d, :d]
+        square[d, d] += self.weights.sum()
+        self.factor = torch.linalg.cholesky(square)
+
+    def __call__(self, labels: Ints, n_clusters: int) -> LinearRule:
+        """The rule that learnt these labels."""
+        sums = torch.zeros(n_clusters, self.x.shape[1] + 1)
+        found = torch.from_numpy(np.asarray(labels, dtype=np.int64))
+        parts = (part.split(ROWS) for part in (self.x, self.weights, found))
+        for rows, weight, label in zip(*parts, strict=True):
+            sums[:, :-1].index_add_(0, label, rows * weight[:, None])
+            sums[:, -1].index_add_(0, label, weight)
+        solved = torch.cholesky_solve(sums.T.double(), self.factor).float().numpy()
+        return LinearRule(np.ascontiguousarray(solved[:-1].T), np.ascontiguousarray(solved[-1]))
 
 
 def teach(x: Floats, labels: Ints, n_clusters: int, weights: Floats | None = None) -> LinearRule:
-    """Ridge regression of one column of zeros and ones per cluster; the bias is penalised too.
+    """What a :class:`Teacher` makes of these labels.
 
     Parameters
     ----------
@@ -28,7 +67,6 @@ def teach(x: Floats, labels: Ints, n_clusters: int, weights: Floats | None = Non
     labels : ndarray of shape (n,)
     n_clusters : int
     weights : ndarray of shape (n,), optional
-        Row ``i`` counts ``weights[i]`` times.
 
     Returns
     -------
@@ -41,13 +79,7 @@ def teach(x: Floats, labels: Ints, n_clusters: int, weights: Floats | None = Non
     >>> teach(x, np.array([0, 0, 1, 0]), 2).logits(x).argmax(axis=1)
     array([0, 0, 1, 1])
     """
-    rows: Tensor = torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32))
-    rows = torch.cat([rows, torch.ones(len(rows), 1)], dim=1)
-    target = torch.nn.functional.one_hot(torch.from_numpy(labels), n_clusters).float()
-    weighted = rows if weights is None else rows * torch.from_numpy(weights).float()[:, None]
-    square = (weighted.T @ rows).double() + RIDGE * torch.eye(rows.shape[1], dtype=torch.float64)
-    found = torch.linalg.solve(square, (weighted.T @ target).double()).float().numpy()
-    return LinearRule(np.ascontiguousarray(found[:-1].T), np.ascontiguousarray(found[-1]))
+    return Teacher(x, weights)(labels, n_clusters)
 
 
 def sure(rule: LinearRule, x: Floats, labels: Ints, seed: int) -> LinearRule:

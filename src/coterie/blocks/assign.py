@@ -277,10 +277,11 @@ def squared_distances(a: Floats, b: Floats) -> Floats:
     """Of each row of ``a``, shape (n, d), to each of ``b``, shape (m, d)."""
     shift = b.mean(axis=0)  # distances do not change, digits are saved
     a, b = a - shift, b - shift
-    squares = np.square(a).sum(axis=1)[:, None] + np.square(b).sum(axis=1)[None, :]
-    # torch's matrix product uses all cores; numpy's may not.
-    product: Floats = (torch.from_numpy(a) @ torch.from_numpy(b).T).numpy()
-    return np.asarray(np.maximum(squares - 2 * product, 0))
+    # torch's matrix product uses all cores; numpy's may not. The rest is done in its place.
+    found = torch.from_numpy(a) @ torch.from_numpy(b).T
+    found.mul_(-2).add_(torch.from_numpy(np.square(a).sum(axis=1))[:, None])
+    found.add_(torch.from_numpy(np.square(b).sum(axis=1))).clamp_(min=0)
+    return np.asarray(found.numpy())
 
 
 def _blocks(n: int, width: int) -> list[slice]:

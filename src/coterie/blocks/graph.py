@@ -8,6 +8,9 @@ both ways keeps texts in that nobody has for a neighbour.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -15,7 +18,7 @@ from torch import Tensor
 
 from coterie._types import Floats, Ints
 
-CHUNK = 1 << 25  # most similarities held at a time
+CHUNK = 1 << 22  # similarities held at a time: more than fit into the processor's cache are slower
 
 
 def nearest_rows(x: Floats | Tensor, n_neighbors: int) -> Ints:
@@ -44,6 +47,41 @@ def nearest_rows(x: Floats | Tensor, n_neighbors: int) -> Ints:
     return torch.cat(out).numpy()
 
 
+def nearest_beside(
+    one: Tensor, other: Tensor, lengths: Sequence[float], n_neighbors: int
+) -> dict[float, Ints]:
+    """The nearest rows by two views of the same texts, the second at each of several lengths.
+
+    The same as :func:`nearest_rows` of ``[one, length * other]``, but the products, which take most
+    of the time, are computed once for all lengths.
+
+    Parameters
+    ----------
+    one : Tensor of shape (n, d)
+    other : Tensor of shape (n, e)
+    lengths : sequence of float
+    n_neighbors : int
+
+    Returns
+    -------
+    dict of float to ndarray of shape (n, min(n_neighbors, n))
+    """
+    n, k = len(one), min(n_neighbors, len(one))
+    squares = {c: one.square().sum(1) + c * c * other.square().sum(1) for c in lengths}
+    scales = {c: 1 / square.clamp(min=1e-12).sqrt() for c, square in squares.items()}
+    out: dict[float, list[Tensor]] = {c: [] for c in lengths}
+    rows = max(1, CHUNK // n)
+    for begin in range(0, n, rows):
+        first = one[begin : begin + rows] @ one.T
+        second = other[begin : begin + rows] @ other.T
+        own = torch.arange(len(first), device=one.device)
+        for c in lengths:
+            near = (torch.add(first, second, alpha=c * c) if c else first) * scales[c]
+            near[own, own + begin] = torch.inf
+            out[c].append(near.topk(k, dim=1).indices.cpu())
+    return {c: torch.cat(parts).numpy() for c, parts in out.items()}
+
+
 def spread(x: Floats, neighbors: Ints, rounds: int) -> Floats:
     """Replace each row by the mean of the rows it is joined with, ``rounds`` times.
 
@@ -67,17 +105,43 @@ def spread(x: Floats, neighbors: Ints, rounds: int) -> Floats:
            [1.  , 0.  ],
            [0.45, 0.89]], dtype=float32)
     """
+    return walk(_unit(np.asarray(x, dtype=np.float32)), joined(neighbors), rounds)
+
+
+def joined(neighbors: Ints) -> Any:
+    """The sparse graph in which two rows are joined if either names the other, twice if both do."""
     from scipy.sparse import csr_matrix
 
     n, k = neighbors.shape
     rows = np.repeat(np.arange(n), k)
     ones = np.ones(n * k, dtype=np.float32)
     graph = csr_matrix((ones, (rows, neighbors.ravel())), shape=(n, n))
-    graph = (graph + graph.T).tocsr()
-    out = _unit(np.asarray(x, dtype=np.float32))
+    return (graph + graph.T).tocsr()
+
+
+def walk(x: Floats, graph: Any, rounds: int) -> Floats:
+    """So many rounds of :func:`spread` along a graph of :func:`joined`, from unit rows."""
     for _ in range(rounds):
-        out = _unit(graph @ out)
-    return out
+        x = _unit(graph @ x)
+    return x
+
+
+def principal_part(x: Floats, dim: int) -> Floats:
+    """Unit rows in the ``dim`` directions that keep most of their length, not centered.
+
+    Angles between rows stay about what they were, so what follows costs less and sees the same.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, d)
+    dim : int
+        With ``d`` or more the rows stay where they are.
+    """
+    x = np.asarray(x, dtype=np.float32)
+    if dim < x.shape[1]:
+        directions = np.linalg.eigh((x.T @ x).astype(np.float64))[1][:, ::-1][:, :dim]
+        x = x @ np.ascontiguousarray(directions, dtype=np.float32)
+    return _unit(x)
 
 
 def _unit(x: Floats) -> Floats:

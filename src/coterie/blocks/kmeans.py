@@ -182,8 +182,8 @@ def _plus_plus(x: Tensor, weight: Tensor, k: int, generator: torch.Generator) ->
 
 
 def _to_point(x: Tensor, squares: Tensor, points: Tensor) -> Tensor:
-    distances = squares[:, None] + points.square().sum(dim=1) - 2 * x @ points.T
-    return distances.clamp(min=0)  # (n, trials)
+    lengths = squares[:, None] + points.square().sum(dim=1)
+    return torch.addmm(lengths, x, points.T, alpha=-2).clamp_(min=0)  # (n, trials)
 
 
 def _means(x: Tensor, weight: Tensor, labels: Tensor, distances: Tensor, centers: Tensor) -> Tensor:

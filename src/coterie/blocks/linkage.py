@@ -15,6 +15,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from coterie._types import Floats, Ints
+from coterie._validation import check_memory
 
 Method = Literal["average", "ward"]
 MATRIX_BYTES = 2 << 30  # a full matrix of float32 up to here, that is 23,000 rows
@@ -122,6 +123,11 @@ def agglomerate(
     if method == "average":
         norms = np.linalg.norm(x, axis=1, keepdims=True)
         x = x / np.where(norms > 0, norms, 1)
+    check_memory(
+        memory_needed(*x.shape),
+        f"linkage of {len(x):,} texts",
+        "take method 'kmeans', or fewer texts",
+    )
     counts = np.ones(len(x), dtype=np.float32) if weights is None else weights
     kind = MatrixSpace if 4 * len(x) ** 2 <= MATRIX_BYTES else VectorSpace
     return cut(chain(kind(x, counts, method), len(x)), n_clusters, len(x))

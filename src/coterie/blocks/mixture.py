@@ -39,6 +39,8 @@ def mixture_labels(
     """
     from sklearn.mixture import GaussianMixture
 
+    if len(x) == 1:  # scikit-learn asks for two rows
+        return np.zeros(1, dtype=np.int64)
     repeated = np.repeat(x, weights.astype(np.int64), axis=0).astype(np.float64)
     model = GaussianMixture(
         n_clusters, covariance_type=covariance, n_init=n_init, random_state=seed

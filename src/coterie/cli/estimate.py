@@ -1,15 +1,15 @@
 """What a large run will take, said before it begins: a probe of this machine and known costs.
 
 Seconds are counted in three currencies, each measured for a moment here and now: texts encoded,
-distances computed, rows read. How many of each a run needs is known roughly: the constants below
-are guesses, not fitted to runs, and memory comes out too low (0.8 GB said, 2.7 GB taken, for a
-million texts by k-means). The result is meant to tell minutes from hours.
+distances computed, rows read. How many of each a run needs was fitted to the runs of
+``benchmarks/calibrate.py``; a test holds time within a factor of two of them, and memory of one and
+a half. The result is meant to tell minutes from hours.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +18,11 @@ from coterie._facts import peak_memory
 PROBED = 300  # texts
 BLOCK = (1_000, 4_000)  # vectors, whose distances are timed
 LLOYD = 12  # times that k-means looks at all centers, in each start
-CHOOSING = 2_500_000_000  # distances for the number of clusters, which looks at 3,000 texts
-FIXED = 20.0  # seconds: libraries that are loaded or compiled, the page
-SHOWING = 0.002  # seconds for describing and drawing one text of the sample
+CHOOSING = 1_000_000_000  # distances for the number of clusters, which looks at 3,000 texts
+FIXED = 8.0  # seconds: libraries that are loaded, the page
+SHOWING = 0.0004  # seconds for describing and drawing one text of the sample
 COPIES = 8  # of the sample's vectors at the same time, at most
-DISTANCES = 5 << 25  # numbers of four bytes, when a block of texts meets the sample
+DISTANCES = 1 << 25  # numbers of four bytes, when a block of texts meets the sample
 OF_ROW = 64  # bytes that are kept of each row
 UNKNOWN_K = 100  # clusters, as long as their number is to be found
 OUTLIERS = 5_000  # texts that outlier scores are measured by
@@ -36,6 +36,8 @@ class Job:
     ----------
     rows, sample : int
         Rows to label and different texts to fit.
+    tried : int
+        Texts of the sample that ways are tried on, which may be fewer.
     clusters : int or None
         None if their number is to be found.
     ways : int
@@ -49,6 +51,7 @@ class Job:
 
     rows: int
     sample: int
+    tried: int
     clusters: int | None
     ways: int
     comparisons: int
@@ -85,16 +88,16 @@ def seconds_for(job: Job, speeds: Speeds) -> float:
 
     Examples
     --------
-    >>> job = Job(1_000, 100, 10, ways=1, comparisons=0, neighbors=False, n_init=1)
-    >>> seconds_for(job, Speeds(100.0, 1e6, 0.001, 8, 0))  # 11 + 0.11 + 0.012 + 2 + 0.2 + 20
-    33.322
+    >>> job = Job(1_000, 100, 100, 10, ways=1, comparisons=0, neighbors=False, n_init=1)
+    >>> seconds_for(job, Speeds(100.0, 1e6, 0.001, 8, 0))  # 11 + 0.11 + 0.012 + 2 + 0.04 + 8
+    21.162
     """
     k = job.clusters or UNKNOWN_K
     encoding = (job.rows + job.sample) / speeds.encoding
-    targets = (job.sample if job.neighbors else k) + min(job.sample, OUTLIERS)
+    targets = (job.tried if job.neighbors else k) + min(job.sample, OUTLIERS)
     assigning = job.rows * targets / speeds.comparing
-    lloyd = job.ways * job.n_init * LLOYD * job.sample * k
-    fitting = (lloyd + job.comparisons * job.sample**2) / speeds.comparing
+    lloyd = job.ways * job.n_init * LLOYD * job.tried * k
+    fitting = (lloyd + job.comparisons * job.tried**2) / speeds.comparing
     choosing = 0.0 if job.clusters else CHOOSING / speeds.comparing
     tables = 2 * job.rows * speeds.row  # reading again, and writing
     showing = SHOWING * job.sample + FIXED
@@ -106,11 +109,11 @@ def bytes_for(job: Job, speeds: Speeds) -> int:
 
     Examples
     --------
-    >>> job = Job(1_000, 100, 10, ways=1, comparisons=0, neighbors=False)
+    >>> job = Job(1_000, 100, 100, 10, ways=1, comparisons=0, neighbors=False)
     >>> bytes_for(job, Speeds(100.0, 1e6, 0.001, 8, 5_000))  # 5,000 + 64,000 + 25,600
     94600
     """
-    meeting = 4 * min(DISTANCES, 5 * job.sample**2) if job.neighbors else 0
+    meeting = 4 * min(DISTANCES, job.tried**2) if job.neighbors else 0
     return speeds.resident + OF_ROW * job.rows + 4 * COPIES * job.sample * speeds.dim + meeting
 
 
@@ -119,7 +122,7 @@ def sentence(job: Job, speeds: Speeds, method: str) -> str:
 
     Examples
     --------
-    >>> job = Job(2_000_000, 100, 10, ways=1, comparisons=0, neighbors=False)
+    >>> job = Job(2_000_000, 100, 100, 10, ways=1, comparisons=0, neighbors=False)
     >>> sentence(job, Speeds(2_000.0, 1e9, 1e-5, 8, 300_000_000), "kmeans")
     'about 2,000,000 texts: about 18 minutes and 0.4 GB'
     """
@@ -149,18 +152,25 @@ def make_job(model: Any, rows: int, sample: int, clusters: str) -> Job:
     from coterie.methods import Auto, TwoStep
 
     k = int(clusters) if clusters.isdigit() else None
-    ways, comparisons, neighbors = 0, 0, False
+    ways, comparisons, neighbors, tried = 0, 0, False, sample
     if isinstance(model, Auto):
-        ways, comparisons, neighbors = (2, 2, True) if model.effort == "quick" else (11, 8, True)
+        tried = model.n_tried(sample, k or UNKNOWN_K)
+        neighbors = True  # a classifier would sort rows faster; which of the two is not known yet
+        ways, comparisons = (2, 2) if model.effort == "quick" else (5, 4)
     elif isinstance(model, TwoStep):
         centers = model.cluster in ("kmeans", "spherical-kmeans") and model.reduce == "none"
         neighbors = not centers or model.smooth > 0
         ways, comparisons = 1, 8 if neighbors else 0
     starts = min(model.n_init, 4) if isinstance(model, Auto) else model.n_init
-    return Job(rows, sample, k, ways, comparisons, neighbors, starts)
+    return Job(rows, sample, tried, k, ways, comparisons, neighbors, starts)
 
 
-def probe(model: Any, texts: Sequence[str], row: float) -> Speeds:
+def probe(
+    model: Any,
+    texts: Sequence[str],
+    row: float,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Speeds:
     """Time a few texts and distances.
 
     Parameters
@@ -171,6 +181,8 @@ def probe(model: Any, texts: Sequence[str], row: float) -> Speeds:
         Different ones.
     row : float
         Seconds that reading a row took.
+    clock : callable, default=time.perf_counter
+        ``time.process_time`` leaves out what others do on the machine.
     """
     import torch
 
@@ -183,16 +195,16 @@ def probe(model: Any, texts: Sequence[str], row: float) -> Speeds:
     encoder.to(check_device(model.device))
     with no_cache():
         for part in (some[:20], some):  # the first words cost more than all that follow
-            begun = time.perf_counter()
+            begun = clock()
             items, _ = encoder.prepare(part)
             vectors = encoder.encode(items.to(check_device(model.device)))
-            spent = time.perf_counter() - begun
+            spent = clock() - begun
     a, b = (torch.ones(n, vectors.shape[1]) for n in BLOCK)
     took = []
     for _ in range(3):
-        begun = time.perf_counter()
+        begun = clock()
         (a @ b.T).square_().clamp_(min=0).min(dim=1)
-        took.append(time.perf_counter() - begun)
+        took.append(clock() - begun)
     comparing = BLOCK[0] * BLOCK[1] / max(sorted(took)[1], 1e-9)
     resident = peak_memory().get("resident", 0)
     encoding = len(some) / max(spent, 1e-9)

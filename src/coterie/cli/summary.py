@@ -56,7 +56,7 @@ def about_outliers(odd: int, placed: int) -> str:
 
 def about_model(model: TextClusterer) -> list[str]:
     """What the method itself wants to be known."""
-    out = list(model.remarks())
+    out = [*model.history_.notes, *model.remarks()]
     if model.kept_start and model.guard_ is not None:
         out.append(
             f"The start guard stepped in: {model.guard_.reason}. These are the clusters before "

@@ -2,9 +2,9 @@
 
 No single pipeline wins everywhere: k-means suits even clusters, linkage many clusters of all sizes,
 and a view of the words helps where the encoder does not know them. Which one fits is decided
-without labels by two witnesses: how much the clusters say about the words of their texts
-(``words/information.py``), times how often a text and its nearest neighbours are in one cluster.
-A linear classifier then learns the clusters, and is asked about the same texts.
+without labels by two witnesses (``base/ways.py``): how much the clusters say about the words of
+their texts, times how often a text and its nearest neighbours are in one cluster. A linear
+classifier then learns the best clusterings, and is asked about all texts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import torch
 from torch import nn
 
 from coterie._progress import make_progress
@@ -23,74 +22,49 @@ from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
 from coterie._validation import check_device, check_fields
 from coterie.base import TextClusterer, kmeans_rule
-from coterie.base.reclassify import sure, teach
+from coterie.base.reclassify import Teacher, sure
+from coterie.base.ways import (
+    AVERAGE,
+    GRAPHS,
+    PLAIN,
+    UMAP,
+    WAYS,
+    WORD_WEIGHT,
+    Found,
+    Trial,
+    Way,
+    ranked,
+    try_all,
+)
 from coterie.blocks.assign import LinearRule, MappedRule, NeighborRule, Rule
-from coterie.blocks.graph import nearest_rows, spread
-from coterie.blocks.kmeans import KMeans, nearest
-from coterie.blocks.linkage import agglomerate
-from coterie.blocks.pca import principal_map
-from coterie.blocks.reduction import reduce_by_umap
 from coterie.encoders import BagOfWords, Encoder, MixedEncoder
 from coterie.words import word_information, word_presence
 
 log = logging.getLogger(__name__)
 
 Effort = Literal["quick", "standard", "best"]
-WORD_WEIGHT = 0.5  # length of the words beside the meaning
-MOST = {"quick": 10_000, "standard": 25_000, "best": 60_000}  # different texts that are clustered
-LINKED = 12_000  # of them by linkage, which takes memory by their square
-WITNESSES = 10  # neighbours asked for their cluster
-DIM = 100  # principal directions that k-means sees of spread vectors
+MOST = {
+    "quick": 5_000,
+    "standard": 12_000,
+    "best": 25_000,
+}  # different texts that ways are tried on
+EACH, CEILING = 75, 25_000  # but so many per cluster, up to this
 ROUNDS = 10  # of classification
-STARTS = 4  # of k-means in each way; there are many ways
+STARTS = 4  # of k-means in the best ways; there are many ways
+AGAIN = 4  # ways that get all the starts
+FINALISTS = 3  # clusterings that a classifier learns
+NEARLY = 0.97  # of what the clusters said of words, for it to sort texts that no way was tried on
 
 
 @dataclass(frozen=True)
-class Way:
-    """How to cluster: words beside the meaning, and how far to spread along the graph."""
+class Looked:
+    """A clustering after the second look; ``rule`` is None if the classifier was not heard."""
 
-    words: float = 0.0
-    neighbors: int = 0
-    rounds: int = 0
-    kind: str = "k-means"
-
-    @property
-    def name(self) -> str:
-        """Short and unique.
-
-        Examples
-        --------
-        >>> Way(0.5, 10, 5).name, Way().name
-        ('graph 10x5, words 0.5', 'k-means')
-        """
-        if not self.rounds:
-            return self.kind
-        return f"graph {self.neighbors}x{self.rounds}, words {self.words:g}"
-
-    @property
-    def sentence(self) -> str:
-        """What is done, in words."""
-        seen = "words and meaning" if self.words else "meaning"
-        if self.rounds:
-            return (
-                f"k-means after {self.rounds} steps along the graph of the {self.neighbors} "
-                f"nearest texts by {seen}"
-            )
-        if self.kind == "k-means":
-            return "k-means on the encoder's vectors"
-        return {"average": "average linkage", "umap": "UMAP and k-means"}[self.kind] + f" by {seen}"
-
-
-PLAIN = Way()
-GRAPHS = (
-    Way(0.5, 10, 5), Way(0.5, 10, 8), Way(0.5, 15, 4), Way(0.5, 20, 3),
-    Way(0.75, 10, 5), Way(0.75, 10, 8), Way(0.75, 15, 4),
-    Way(0.0, 10, 5), Way(0.0, 10, 8), Way(0.0, 20, 3),
-)  # fmt: skip
-REACH = max(way.neighbors for way in GRAPHS)
-AVERAGE = Way(0.5, kind="average")
-UMAP = Way(0.5, kind="umap")
-WAYS = {way.name: way for way in (PLAIN, *GRAPHS, AVERAGE, UMAP)}
+    way: Way
+    found: Found
+    rule: LinearRule | None
+    rounds: int
+    moved: float
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -102,25 +76,29 @@ class Auto(TextClusterer):
     effort : {"quick", "standard", "best"}, default="standard"
         "quick" tries k-means on the vectors and after a walk along the graph of neighbours;
         "standard" adds graphs of other reach with more or fewer words, and average linkage; "best"
-        adds UMAP where umap-learn is installed. At most 10,000, 25,000 or 60,000 different texts
-        are clustered, drawn at random; the others are put where those say.
+        adds UMAP where umap-learn is installed. The ways are tried on 5,000, 12,000 or 25,000
+        different texts, drawn at random, or up to 25,000 where that is 75 per cluster; the others
+        are put where the classifier says, which then learns from all.
 
     Attributes
     ----------
     choice_ : dict
         ``chosen``; of each candidate the ``information`` about words in nats and the ``agreement``
-        of neighbours, whose product decided; ``moved``, the share of texts that the classifier
-        moved, and ``rounds``, how often it was asked.
+        of neighbours, whose product says which three the classifier learns, and then which of those
+        is taken; ``moved``, the share of texts that it moved, and ``rounds``, how often it was
+        asked.
 
     Notes
     -----
     The candidates: k-means on the encoder's vectors; k-means after a few steps along the symmetric
     graph of 10 to 20 nearest texts, by the encoder alone and beside an LSA of the words at half or
-    three quarters of its length; average linkage on cosine. The best is taught to a linear
-    classifier, which is asked about the same texts for as long as its answers say more about the
-    words and leave no cluster empty. New texts go where the classifier says, or if it was not
-    heard, to the cluster of the nearest text. Where the texts have too few frequent words to judge
-    by, k-means is taken. Nothing in the encoder is trained. Deviations: none, there is no paper.
+    three quarters of its length; average linkage on cosine. K-means starts once in each way and
+    three times more in the best four; linkage looks at 3,000 texts first, and at up to 12,000 if it
+    comes near the best. The best three are taught to a linear classifier, which is asked about the
+    texts for as long as its answers say more about the words and leave no cluster empty. New texts
+    go where the classifier says, or if it was not heard, to the cluster of the nearest text. Where
+    the texts have too few frequent words to judge by, k-means is taken. Nothing in the encoder is
+    trained. Deviations: none, there is no paper.
 
     Examples
     --------
@@ -152,24 +130,29 @@ class Auto(TextClusterer):
         self.choice_: dict[str, Any] = {"chosen": PLAIN.name, "information": {}, "agreement": {}}
         if self._presence is None or self.n_clusters == 1:
             return self._plain(vectors, weights, seed)
-        rows = np.arange(len(vectors))
-        most = max(MOST[self.effort], self.n_clusters)
-        if len(vectors) > most:
-            rows = np.sort(numpy_generator(seed, "auto").choice(rows, most, replace=False))
-        part = vectors[rows]
-        self._looked = self._presence[rows]
-        found = self._all(part, weights[rows], seed)
+        rows = self._rows(len(vectors), seed)
+        part, presence = vectors[rows], self._presence
+        device = check_device(self.device)
+        trial = Trial(
+            self._views(part), weights[rows], presence[rows], self.n_clusters, seed, device
+        )
+        found = self._all(trial)
         if not found:  # only the words tell the texts apart
             return kmeans_rule(self, vectors, weights, seed)
-        information, agreement = self.choice_["information"], self.choice_["agreement"]
-        chosen = max(found, key=lambda name: information[name] * agreement[name])
-        self.choice_["chosen"] = chosen
-        rule, labels = self._second_look(part, found[chosen], weights[rows], seed)
-        return NeighborRule(part, labels) if rule is None else sure(rule, part, labels, seed)
+        looks = self._second_looks(trial, found, vectors, weights, rows)
+        best = max(looks, key=lambda look: look.found.score)
+        self.choice_ |= {"chosen": best.way.name, "rounds": best.rounds, "moved": best.moved}
+        if best.rule is None:
+            return NeighborRule(part, best.found.labels)
+        return sure(best.rule, part, best.found.labels, seed)
 
     def after_fit(self, net: nn.Module | None, order: Ints) -> None:
-        for name in ("_encoder", "_presence", "_looked"):
+        for name in ("_encoder", "_presence"):
             self.__dict__.pop(name, None)
+
+    def n_tried(self, n: int, n_clusters: int) -> int:
+        """How many of ``n`` different texts the ways are tried on."""
+        return min(n, max(MOST[self.effort], min(EACH * n_clusters, CEILING), n_clusters))
 
     def remarks(self) -> list[str]:
         chosen, told = self.choice_["chosen"], self.choice_["information"]
@@ -188,34 +171,34 @@ class Auto(TextClusterer):
 
     def _plain(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
         """K-means on the encoder's part of the vectors."""
-        meaning = self._beside(vectors, 0.0)
+        meaning = np.ascontiguousarray(self._views(vectors)[0])
         rule = kmeans_rule(self, meaning, weights, seed)
         if meaning.shape == vectors.shape:
             return rule
         first = np.eye(meaning.shape[1], vectors.shape[1], dtype=np.float32)
         return MappedRule(rule, first, np.zeros(len(first), dtype=np.float32))
 
-    def _all(self, x: Floats, weights: Floats, seed: int) -> dict[str, Ints]:
-        """Labels by each way that gave as many clusters as asked for, and how each is judged."""
-        ways = self._ways(self._views(x)[1].shape[1] > 0)
-        graphs = {WORD_WEIGHT: nearest_rows(self._on_device(x), REACH)}
-        witnesses = graphs[WORD_WEIGHT][:, 1 : WITNESSES + 1]
+    def _rows(self, n: int, seed: int) -> Ints:
+        """The rows that ways are tried on: all, or a random choice."""
+        most = self.n_tried(n, self.n_clusters)
+        if n == most:
+            return np.arange(n)
+        return np.sort(numpy_generator(seed, "auto").choice(n, most, replace=False))
+
+    def _all(self, trial: Trial) -> dict[Way, Found]:
+        """What each way that gave as many clusters as asked for found, and how it is judged."""
+        ways = self._ways(trial.words.shape[1] > 0)
         progress = make_progress(self.verbose)
-        found: dict[str, Ints] = {}
         progress.start("ways to cluster", len(ways))
+        again = AGAIN, min(self.n_init, STARTS) - 1
         try:
-            for done, way in enumerate(ways, 1):
-                labels = self._cluster(way, x, weights, seed, graphs)
-                if len(np.unique(labels)) == self.n_clusters:
-                    found[way.name] = labels
-                    told = word_information(self._looked, labels, seed)
-                    together = float((labels[witnesses] == labels[:, None]).mean())
-                    self.choice_["information"][way.name] = round(told, 5)
-                    self.choice_["agreement"][way.name] = round(together, 5)
-                    log.info("%s: %.4f nats, neighbours %.4f", way.sentence, told, together)
-                progress.advance(done)
+            found = try_all(trial, ways, progress.advance, again)
         finally:
             progress.stop()
+        for way, judged in found.items():
+            self.choice_["information"][way.name] = round(judged.information, 5)
+            self.choice_["agreement"][way.name] = round(judged.agreement, 5)
+            log.info("%s: %.4f nats, %.4f", way.sentence, judged.information, judged.agreement)
         return found
 
     def _ways(self, words: bool) -> list[Way]:
@@ -230,56 +213,37 @@ class Auto(TextClusterer):
         graphs = GRAPHS[-3:-2] if self.effort == "quick" else GRAPHS[-3:]
         return [PLAIN, *graphs, *(way for way in ways if way.kind != "k-means")]
 
-    def _cluster(
-        self, way: Way, x: Floats, weights: Floats, seed: int, graphs: dict[float, Ints]
-    ) -> Ints:
-        """Labels by that way; graphs of neighbours are kept for the next."""
-        seen = self._beside(x, way.words)
-        if way.kind == "average":
-            return self._linked(seen, weights, seed)
-        if way.kind == "umap":
-            seen = reduce_by_umap(seen, seed=seed)
-        elif way.rounds:
-            words = (
-                way.words if self._views(x)[1].shape[1] else WORD_WEIGHT
-            )  # one view is one graph
-            if words not in graphs:
-                graphs[words] = nearest_rows(self._on_device(seen), REACH)
-            seen = spread(seen, graphs[words][:, : way.neighbors], way.rounds)
-            if seen.shape[1] > DIM:
-                weight, bias = principal_map(seen, weights, DIM)
-                seen = seen @ weight.T + bias
-        starts = min(self.n_init, STARTS)
-        kmeans = KMeans(n_clusters=self.n_clusters, seed=seed, n_init=starts)
-        return kmeans(self._on_device(seen), weights).labels
-
-    def _linked(self, x: Floats, weights: Floats, seed: int) -> Ints:
-        """Average linkage of at most 12,000 texts; the others join the nearest of them."""
-        most = max(LINKED, self.n_clusters)
-        if len(x) <= most:
-            return agglomerate(x, self.n_clusters, "average", weights)
-        rows = np.sort(numpy_generator(seed, "linked").choice(len(x), most, replace=False))
-        labels = agglomerate(x[rows], self.n_clusters, "average", weights[rows])
-        near = nearest(self._on_device(x), self._on_device(x[rows]))[0].cpu().numpy()
-        out: Ints = labels[near]
-        out[rows] = labels
-        return out
-
-    def _second_look(
-        self, x: Floats, labels: Ints, weights: Floats, seed: int
-    ) -> tuple[LinearRule | None, Ints]:
-        """Labels as a classifier sees them, for as long as they say more about the words."""
-        first, told, rounds = labels, word_information(self._looked, labels, seed), 0
-        rule: LinearRule | None = None
-        for _ in range(ROUNDS):
-            taught = teach(x, labels, self.n_clusters, weights)
-            seen = np.asarray(taught.logits(x).argmax(axis=1), dtype=np.int64)
-            more = word_information(self._looked, seen, seed)
-            if more <= told or len(np.unique(seen)) < self.n_clusters:
-                break
-            rule, labels, told, rounds = taught, seen, more, rounds + 1
-        self.choice_ |= {"rounds": rounds, "moved": round(float((labels != first).mean()), 4)}
-        return rule, labels
+    def _second_looks(
+        self, trial: Trial, found: dict[Way, Found], x: Floats, weights: Floats, rows: Ints
+    ) -> list[Looked]:
+        """The best clusterings as a classifier sees them, all texts and not just those tried on."""
+        everyone = Teacher(x, weights)
+        few = everyone if len(rows) == len(x) else Teacher(x[rows], trial.weights)
+        looks = []
+        for way in ranked(found)[:FINALISTS]:
+            rule, labels, rounds = None, found[way].labels, 0
+            told, presence, seen = found[way].information, trial.presence, few
+            if few is not everyone:
+                told *= NEARLY
+            for _ in range(ROUNDS):
+                taught = seen(labels, self.n_clusters)
+                own = seen.x.numpy()
+                answers = np.asarray(taught.logits(own).argmax(axis=1), dtype=np.int64)
+                more = word_information(presence, answers, trial.seed)
+                if more <= told or len(np.unique(answers)) < self.n_clusters:
+                    break
+                rule, labels, told, rounds = taught, answers, more, rounds + 1
+                if seen is not everyone:  # from here on all texts are taught and asked
+                    seen, presence = everyone, self._presence
+                    labels = np.asarray(rule.logits(x).argmax(axis=1), dtype=np.int64)
+                    told = word_information(presence, labels, trial.seed)
+            ours = labels if len(labels) == len(rows) else labels[rows]
+            judged = trial.judge(ours)
+            if judged is None:  # a cluster that only others are in
+                rule, rounds, ours, judged = None, 0, found[way].labels, found[way]
+            moved = round(float((ours != found[way].labels).mean()), 4)
+            looks.append(Looked(way, judged, rule, rounds, moved))
+        return looks
 
     def _views(self, vectors: Floats) -> tuple[Floats, Floats]:
         """The encoder's part, and that of the words, of length one half."""
@@ -287,13 +251,3 @@ class Auto(TextClusterer):
             return vectors, np.empty((len(vectors), 0), dtype=np.float32)
         width = self._encoder.meaning.dim
         return vectors[:, :width], vectors[:, width:]
-
-    def _beside(self, vectors: Floats, weight: float) -> Floats:
-        """The encoder's vectors with the words beside them at that length."""
-        meaning, words = self._views(vectors)
-        if not weight or not words.shape[1]:
-            return np.ascontiguousarray(meaning)
-        return np.hstack([meaning, (weight / WORD_WEIGHT) * words]).astype(np.float32)
-
-    def _on_device(self, x: Floats) -> torch.Tensor:
-        return torch.from_numpy(np.ascontiguousarray(x)).to(check_device(self.device))

@@ -28,6 +28,7 @@ from coterie.report.quality import Figure, figures, guard_sentence, next_steps
 from coterie.report.skim import Skimmed, reading, skim
 
 SHOWN = 20  # outliers on the page; the table has all
+SILHOUETTE = 2_500  # texts it is taken from
 LEVEL_NAME = re.compile(r"level_(\d+)_name")
 
 
@@ -59,7 +60,7 @@ def make_map(
     coordinates, layout = map_texts(distinct, labels[rows][first], seed)
     placed = labels >= 0
     inside = placed if outliers is None else placed & ~outliers
-    value = silhouette(vectors[inside], labels[inside])
+    value = silhouette(vectors[inside], labels[inside], SILHOUETTE)
     return {
         "layout": layout,
         "total": int(placed.sum()),

@@ -22,6 +22,9 @@ DIMENSIONS = 50  # principal directions that the layout looks at
 NEIGHBORS = 15
 SIDE = 10_000  # coordinates are whole numbers from 0 to this
 ROUNDS = 200
+MARKS = 4_000  # texts that are placed first and thoroughly where there are more
+JOINS = 5  # of them that draw each of the others
+SETTLING = 15, 0.2  # epochs for the others, and how long their first step is
 
 
 def sample_rows(labels: Ints, seed: int, limit: int = POINTS) -> Ints:
@@ -138,14 +141,50 @@ def _push_apart(centers: Floats, radius: Floats) -> Floats:
 
 
 def by_neighbors(vectors: Floats, seed: int) -> Floats:
-    """The layout of many texts: those that are alike lie together."""
-    near = nearest_rows(vectors, NEIGHBORS + 1)[:, 1:]
-    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    distances = np.stack([1 - np.einsum("nd,nd->n", unit, unit[column]) for column in near.T], 1)
-    start = _plane(vectors, seed)
+    """The layout of many texts: those that are alike lie together.
+
+    Of very many some are placed first; the others begin between the nearest of those and settle.
+    """
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = (vectors / np.maximum(norms, 1e-12)).astype(np.float32)
+    marks = np.arange(len(vectors))
+    if len(vectors) > MARKS:
+        drawn = numpy_generator(seed, "marks").choice(len(vectors), MARKS, replace=False)
+        marks = np.sort(drawn)
+    near = nearest_rows(unit[marks], NEIGHBORS + 1)[:, 1:]
+    own = unit[marks]
+    distances = np.stack([1 - np.einsum("nd,nd->n", own, own[column]) for column in near.T], 1)
+    start = _plane(vectors[marks], seed)
     start = 10 * start / max(float(np.abs(start).max()), 1e-12)
     placed = place(start, tie(distances, near), derive_seed(seed, "layout"))
+    if len(marks) < len(unit):
+        placed = _settle(unit, marks, placed, seed)
     return np.clip(placed, *np.quantile(placed, [0.001, 0.999], axis=0))  # no lone far islands
+
+
+def _settle(unit: Floats, marks: Ints, placed: Floats, seed: int) -> Floats:
+    """Places of all texts, given those of some."""
+    others = np.setdiff1d(np.arange(len(unit)), marks)
+    near, distances = [], []
+    for rows in np.array_split(others, max(1, len(others) // 1_000)):
+        far = 1 - unit[rows] @ unit[marks].T
+        best = np.argpartition(far, JOINS - 1, axis=1)[:, :JOINS]
+        best = np.take_along_axis(best, np.take_along_axis(far, best, 1).argsort(axis=1), 1)
+        near.append(best)
+        distances.append(np.take_along_axis(far, best, 1))
+    found, apart = np.concatenate(near), np.concatenate(distances).astype(np.float64)
+    pull = 1 / (apart + 1e-3)
+    pull /= pull.sum(axis=1, keepdims=True)
+    # Between two marks that lie far apart there is nothing: begin at the nearest, lean to the rest.
+    between = (pull[:, :, None] * placed[found]).sum(axis=1)
+    out = np.zeros((len(unit), 2))
+    out[marks] = placed
+    shake = numpy_generator(seed, "settle").normal(scale=0.05, size=(len(others), 2))
+    out[others] = 0.7 * placed[found[:, 0]] + 0.3 * between + shake
+    strength = np.exp(-(apart - apart[:, :1]) / np.maximum(apart.mean(axis=1, keepdims=True), 1e-6))
+    ties = np.repeat(others, JOINS), marks[found.ravel()], strength.ravel()
+    epochs, rate = SETTLING
+    return place(out, ties, derive_seed(seed, "settle"), epochs, rate)
 
 
 def _plane(vectors: Floats, seed: int) -> Floats:

@@ -53,7 +53,11 @@ def tie(distances: Floats, neighbors: Ints) -> tuple[Ints, Ints, Floats]:
 
 
 def place(
-    start: Floats, ties: tuple[Ints, Ints, Floats], seed: int, epochs: int = EPOCHS
+    start: Floats,
+    ties: tuple[Ints, Ints, Floats],
+    seed: int,
+    epochs: int = EPOCHS,
+    rate: float = 1.0,
 ) -> Floats:
     """Let the ties pull and random others push, with ever smaller steps.
 
@@ -65,6 +69,8 @@ def place(
     seed : int
     epochs : int, default=200
         A tie pulls in as many of them as its strength says.
+    rate : float, default=1
+        Length of the first steps; less where the start is nearly right.
 
     Returns
     -------
@@ -72,20 +78,21 @@ def place(
     """
     rng = numpy_generator(seed, "place")
     one, other, strength = ties
-    share = strength / max(float(strength.max(initial=0.0)), 1e-12)
+    share = (strength / max(float(strength.max(initial=0.0)), 1e-12)).astype(np.float32)
     x = np.array(start, dtype=np.float32)
     n = len(x)
     for epoch in range(epochs):
-        rate = np.float32(1 - epoch / epochs)
-        drawn = np.flatnonzero(rng.random(len(share)) < share)
+        step = np.float32(rate * (1 - epoch / epochs))
+        drawn = np.flatnonzero(rng.random(len(share), dtype=np.float32) < share)
         rng.shuffle(drawn)
         parts = max(1, round(2 * len(drawn) / (PART * n)))
         for rows in np.array_split(drawn, parts):
             a, b = one[rows], other[rows]
-            pull = rate * _pull(x[a] - x[b])
-            far = rng.integers(0, n, (PUSHES, len(rows)))
-            near = np.where(rng.random(len(rows)) < 0.5, a, b)  # which end of the tie is pushed
-            push = rate * _push(x[near][None] - x[far]).sum(axis=0)
+            pull = step * _pull(x[a] - x[b])
+            far = rng.integers(0, n, (PUSHES, len(rows)), dtype=np.int32)
+            first = rng.random(len(rows), dtype=np.float32) < 0.5
+            near = np.where(first, a, b)  # which end of the tie is pushed
+            push = step * _push(x[near][None] - x[far]).sum(axis=0)
             index = np.concatenate([a, b, near])
             moves = np.concatenate([pull, -pull, push])
             for axis in (0, 1):

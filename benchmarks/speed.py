@@ -1,0 +1,28 @@
+"""Put the newest tables of time and memory into the pages that show them, between their marks.
+
+python benchmarks/speed.py
+"""
+
+from __future__ import annotations
+
+import calibrate
+import command
+import compared
+import curve
+import encode
+
+PAGES: dict[str, dict[str, compared.Table]] = {
+    "speed.md": {"encode": encode.table, "command": command.table},
+    "howto/million.md": {"curve": curve.table, "calibrate": calibrate.table},
+}
+
+
+def main() -> None:
+    for name, scripts in PAGES.items():
+        page = compared.ROOT / "docs" / name
+        text = compared.fill(page.read_text("utf-8"), compared.ROOT / "results", scripts)
+        page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
