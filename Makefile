@@ -8,8 +8,10 @@ PIP := $(BIN)/python -m pip install --quiet $(if $(CONSTRAINTS),--constraint $(C
 # called "shared" beside the checkout is taken if there is one.
 COTERIE_DATA ?= $(wildcard $(abspath ../shared))
 export COTERIE_DATA
+# Seconds that each target of the fuzzer gets.
+FUZZ ?= 300
 
-.PHONY: help run test check format docs bench-startup clean
+.PHONY: tables help run test check format docs bench-startup torture release clean
 
 help: ## Show what there is.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -33,8 +35,22 @@ format: $(VENV)/.test ## Put the code into shape.
 docs: $(VENV)/.docs ## Build the documentation site into out/docs; begin with index.html.
 	$(BIN)/python -m sphinx -q -W --keep-going -b html -d out/docs-trees docs out/docs
 
+tables: $(VENV)/.test ## Make the tables of the documentation anew from the lines in results/.
+	$(BIN)/python benchmarks/fill.py
+
 bench-startup: $(VENV)/.test ## How long the command takes to say anything.
 	$(BIN)/python benchmarks/startup.py
+
+torture: $(VENV)/.test ## Faults of all kinds, for an hour: kills, full disks, hostile models, fuzzing.
+	$(BIN)/python -m pytest --slow --quiet tests/torture tests/base/test_hostile_models.py
+	$(PIP) atheris
+	$(BIN)/python tests/torture/fuzz.py readers --seconds $(FUZZ)
+	$(BIN)/python tests/torture/fuzz.py model --seconds $(FUZZ)
+
+release: $(VENV)/.test ## The package, and what it is made of, in dist.
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	$(BIN)/python tools/supply_chain.py sbom > dist/coterie.cdx.json
+	$(BIN)/python tools/supply_chain.py licences > docs/licences.md
 
 clean: ## Remove the environment and all outputs.
 	rm -rf $(VENV) out dist .pytest_cache .mypy_cache .ruff_cache

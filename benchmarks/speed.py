@@ -10,9 +10,16 @@ import command
 import compared
 import curve
 import encode
+import gpu
+import tune
 
 PAGES: dict[str, dict[str, compared.Table]] = {
-    "speed.md": {"encode": encode.table, "command": command.table},
+    "speed.md": {
+        "encode": encode.table,
+        "command": command.table,
+        "speed": gpu.table,
+        "tune": tune.table,
+    },
     "howto/million.md": {"curve": curve.table, "calibrate": calibrate.table},
 }
 

@@ -10,7 +10,7 @@ import coterie
 ROOT = Path(coterie.__file__).parent
 LAYERS = {
     "_errors": 0, "_facts": 0, "_files": 0, "_progress": 0, "_random": 0, "_ranks": 0,
-    "_threads": 0, "_types": 0,
+    "_locks": 0, "_threads": 0, "_trust": 0, "_types": 0,
     "_validation": 0, "masking": 0, "blocks": 1, "metrics": 1, "corpus": 2, "encoders": 2,
     "augmentation": 2, "outliers": 2,
     "datasets": 2, "words": 2, "engine": 3, "base": 4, "masked_words": 4, "methods": 5,
@@ -24,7 +24,7 @@ MEANT = {("augmentation", "corpus"), ("augmentation", "encoders"), ("augmentatio
          ("datasets", "corpus"), ("encoders", "words"),
          ("comparison", "report"), ("editing", "comparison"), ("editing", "report"),
          ("editing", "exports"),
-         ("hierarchy", "description"), ("exports", "report")}  # fmt: skip
+         ("bench", "analysis"), ("hierarchy", "description"), ("exports", "report")}  # fmt: skip
 FREE = {"__init__", "__main__"}
 FILES = sorted(ROOT.rglob("*.py"))
 

@@ -1,5 +1,7 @@
 """The bundled messages: too hard for counted words, not for meaning."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
@@ -8,14 +10,20 @@ from coterie.metrics import nmi
 
 
 @pytest.fixture(scope="module")
-def scores() -> dict[str, float]:
+def scores(kept_vectors) -> Iterator[dict[str, float]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COTERIE_CACHE", str(kept_vectors))
+        yield scored()
+
+
+def scored() -> dict[str, float]:
     corpus = sample()
     themes = np.array(corpus.table.column("theme").to_pylist())
-    scored = themes != "none"
+    themed = themes != "none"
     out = {}
     for encoder in ("tfidf", "bow", "all-MiniLM-L6-v2"):
         labels = TwoStep(17, encoder=encoder, random_state=0).fit(corpus.texts).labels_
-        out[encoder] = nmi(themes[scored], labels[scored])
+        out[encoder] = nmi(themes[themed], labels[themed])
     return out
 
 

@@ -79,7 +79,8 @@ def replace_folder(folder: Path, fill: Callable[[Path], None]) -> None:
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
     try:
-        fill(fresh)
+        with written(fresh):
+            fill(fresh)
         for path in fresh.rglob("*"):
             flush(path)
         flush(fresh)
@@ -134,11 +135,26 @@ def is_litter(path: Path) -> bool:
     return path.name.startswith(".") and path.suffix in LITTER
 
 
+@contextmanager
+def written(path: Path) -> Iterator[None]:
+    """Around calls of safetensors, whose own kind of error hides that a disk is full."""
+    try:
+        yield
+    except Exception as error:
+        if type(error).__name__ != "SafetensorError":
+            raise
+        raise OSError(f"{path} cannot be written: {error}") from error
+
+
 def save_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays as safetensors, which takes bytes as they lie: so laid out row by row first."""
     from safetensors.numpy import save_file
 
-    save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path)
+    path.touch()
+    mode = path.stat().st_mode  # as the user has it; safetensors would lock out everybody else
+    with written(path):
+        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path)
+    path.chmod(mode)
 
 
 def sha256_file(path: Path) -> str:

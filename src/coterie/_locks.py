@@ -60,10 +60,9 @@ def _locked(path: Path, folder: Path) -> Iterator[IO[str]]:
         with path.open("a+", encoding="utf-8") as file:
             if not _lock(file):
                 raise UsageError(_refusal(folder, file))
-            with suppress(FileNotFoundError):
-                if os.fstat(file.fileno()).st_ino == path.stat().st_ino:
-                    yield file
-                    return
+            if path.exists() and os.fstat(file.fileno()).st_ino == path.stat().st_ino:
+                yield file
+                return
 
 
 def _lock(file: IO[Any]) -> bool:

@@ -8,10 +8,11 @@ import math
 import numbers
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from coterie._errors import MissingError, UsageError
+from coterie._errors import DataError, MissingError, UsageError
 
 if TYPE_CHECKING:
     import torch
@@ -102,3 +103,31 @@ def need(module: str, extra: str) -> ModuleType:
         raise MissingError(
             f"the package {module!r} is not installed: pip install 'coterie[{extra}]'"
         ) from error
+
+
+def check_memory(needed: int, what: str, remedy: str) -> None:
+    """Refuse what needs more memory than the machine has free, before it is begun."""
+    free = free_memory()
+    if free is not None and needed > free:
+        raise DataError(
+            f"{what} needs about {needed / 1e9:.1f} GB of memory and {free / 1e9:.1f} GB are free; "
+            f"{remedy}."
+        )
+
+
+def free_memory() -> int | None:
+    """Bytes that can still be had, by the system or by the limit of a container; None: unknown."""
+    found = []
+    try:
+        with Path("/proc/meminfo").open(encoding="ascii") as file:
+            lines = dict(line.split(":", 1) for line in file)
+        found.append(int(lines["MemAvailable"].split()[0]) * 1024)
+    except (OSError, KeyError, ValueError):
+        return None
+    try:
+        group = Path("/sys/fs/cgroup")
+        most = int((group / "memory.max").read_text())
+        found.append(most - int((group / "memory.current").read_text()))
+    except (OSError, ValueError):  # no container, or one without a limit
+        pass
+    return max(0, min(found))

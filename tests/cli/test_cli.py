@@ -2,11 +2,8 @@
 
 import csv
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -262,33 +259,6 @@ def test_a_folder_of_something_else_is_left_alone(tickets: Path, tmp_path: Path)
     (tmp_path / "precious.txt").write_text("x")
     result = run("cluster", str(tickets), "-k", "3", "--out", str(tmp_path), "--overwrite")
     assert result.exit_code == 2 and (tmp_path / "precious.txt").exists()
-
-
-def test_ctrl_c_and_resume_give_the_identical_result(tickets: Path, tmp_path: Path) -> None:
-    def command(out: str) -> list[str]:
-        settings = ["steps=60", "batch_size=20", "lr=1e-3", "head_lr=1e-2"]
-        return [sys.executable, "-m", "coterie", "cluster", str(tickets), "-k", "3", "-m", "sccl",
-                "--encoder", "tfidf", "--out", str(tmp_path / out),
-                *[part for s in settings for part in ("--set", s)]]  # fmt: skip
-
-    subprocess.run(command("whole"), check=True, capture_output=True)
-    process = subprocess.Popen(command("cut"), stderr=subprocess.PIPE, text=True)
-    history = tmp_path / "cut" / "history.jsonl"
-    for _ in range(600):
-        if history.exists() and history.read_text().count("\n") >= 1:
-            break
-        time.sleep(0.05)
-    os.kill(process.pid, signal.SIGINT)
-    _, talk = process.communicate(timeout=60)
-    if process.returncode == 0:
-        pytest.skip("the run was over before it could be interrupted")
-    assert process.returncode == 130, talk
-    assert "--resume" in talk
-    assert json.loads((tmp_path / "cut" / "manifest.json").read_text())["status"] == "interrupted"
-    subprocess.run([*command("cut"), "--resume"], check=True, capture_output=True)
-    for name in ("assignments.csv", "clusters.json"):
-        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    assert not (tmp_path / "cut" / "checkpoint").exists()
 
 
 def test_the_guard_is_named_in_manifest_and_summary(tiny_encoder, tickets, tmp_path) -> None:

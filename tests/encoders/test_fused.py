@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +28,7 @@ from coterie.encoders.fused import (
     can_fuse,
     draw,
     fused_layer,
+    try_layer,
 )
 from coterie.encoders.packed import pack_forward
 
@@ -315,23 +315,36 @@ def test_a_machine_that_cannot_compile_goes_on_without(monkeypatch, caplog) -> N
     fused_module._works.cache_clear()
     assert not can_fuse(cuda, 128, 384, 12), "too old a GPU"
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
-    monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
-    monkeypatch.setattr(torch, "zeros", lambda *shape, device: torch.empty(*shape))
 
-    def fail(*tensors: Tensor) -> None:
-        seen.append(len(tensors))
+    def fail(*sizes: object) -> None:
+        seen.append(sizes)
         raise RuntimeError("Failed to find C compiler.\nMore lines.")
 
-    monkeypatch.setattr(fused_module, "bias_gelu", fail)
+    monkeypatch.setattr(fused_module, "try_layer", fail)
     fused_module._works.cache_clear()
     with caplog.at_level("WARNING"):
         assert not can_fuse(cuda, 128, 384, 12)
         assert not can_fuse(cuda, 128, 384, 12)
     fused_module._works.cache_clear()
-    assert seen == [2], "tried once"
+    assert seen == [(cuda, 128, 384, 12)], "tried once"
     assert [r.getMessage() for r in caplog.records] == [
         "no kernels of our own, training is slower: Failed to find C compiler."
     ]
+
+
+@pytest.mark.parametrize("part", ["attend", "attend_gradient", "add_norm_gradient", "bias_gelu"])
+def test_the_trial_runs_every_kernel(part: str, device: torch.device, monkeypatch) -> None:
+    if device.type == "cuda":
+        try_layer(device, 128, 384, 12)
+        return
+    try_layer(device, 16, 32, 2, torch.float32)
+
+    def fail(*tensors: object) -> None:
+        raise RuntimeError("does not fit")
+
+    monkeypatch.setattr(fused_module, part, fail)
+    with pytest.raises(RuntimeError, match="does not fit"):
+        try_layer(device, 16, 32, 2, torch.float32)
 
 
 def test_triton_is_not_imported_before_it_is_needed() -> None:

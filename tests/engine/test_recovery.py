@@ -14,6 +14,7 @@ from coterie import SCCL
 from coterie._errors import TrainingError
 from coterie.encoders import VectorEncoder
 from coterie.engine import Batch, Checkpoint, Run, Stage, TrainingData, train
+from coterie.engine.history import Meter
 from coterie.engine.recovery import SMALLER, Care
 
 CPU = torch.device("cpu")
@@ -225,3 +226,11 @@ def test_encoding_goes_on_by_halves(topics, tiny_encoder, monkeypatch, caplog) -
     monkeypatch.setattr(SentenceEncoder, "forward", small)
     np.testing.assert_allclose(encoder.encode(items), expected, atol=1e-6)
     assert "encoding goes on by halves" in caplog.text
+
+
+def test_terms_that_some_steps_lack_count_zero_there() -> None:
+    meter = Meter()
+    meter.add(["a", "b"], torch.tensor([1.0, 2.0]))
+    meter.add(["a"], torch.tensor([5.0]))
+    meter.add(["b", "c"], torch.tensor([4.0, 9.0]))
+    assert meter.read("here") == {"a": 2.0, "b": 2.0, "c": 3.0}

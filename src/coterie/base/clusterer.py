@@ -60,8 +60,8 @@ class TextClusterer(Shown, Outlying, ClusterMixin, TransformerMixin, BaseEstimat
     precision : {"auto", "float32", "bfloat16"}, default="auto"
         Of the encoder in training; "auto" is bfloat16 on a GPU, float32 elsewhere.
     shortcuts : bool or list of str, default=True
-        Ways to train faster on a GPU: any of "graphs" (a step is launched at once), "packing" (short
-        texts share rows), "fused" (layers in few kernels), "one-pass" (all views together),
+        Ways to train faster on a GPU: any of "graphs" (a step is launched at once), "packing"
+        (short texts share rows), "fused" (layers in few kernels), "one-pass" (all views at once),
         "fused-adam", "device-tokens", "tf32" (rounder products of heads). True is all of them.
     random_state : int, Generator, RandomState or None, default=None
         Drives everything; the global random state is left alone.

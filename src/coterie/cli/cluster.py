@@ -127,12 +127,14 @@ def cluster(
         coterie cluster titles.txt -k 20 --method sccl --set steps=500 --device cuda
         cat posts.jsonl | coterie cluster - -k 8 --text-column body --out posts
     """
+    from coterie._locks import held, refuse_held
+    from coterie.cli.claim import refuse_taken
     from coterie.cli.large import refuse_whole
-    from coterie.cli.run_folder import refuse_taken
 
     path = out or _default_out(file)
     quiet = quiet or not is_first()
     if is_first():
+        refuse_held(path)
         refuse_taken(path, resume=resume, overwrite=overwrite)
     plan = read_plan(levels, max_outliers, write)
     asker = make_asker(name_with, name_model, show_request, as_json)
@@ -152,14 +154,16 @@ def cluster(
         return
     folder.choice = choice.to_dict() if choice.curve else None
     folder.keep(keep)
-    if folder.begin(resume=resume, overwrite=overwrite) == "done":
-        say(f"{folder.path} holds this run already, finished.")
-        _named(asker, folder, [], quiet)
-        return
-    with _stoppable(folder):
-        _fit(model, folder)
-        described = folder.finish(include_encoder=include_encoder)
-    show_run(_named(asker, folder, described, quiet), folder, as_json=as_json)
+    with held(path):
+        if folder.begin(resume=resume, overwrite=overwrite) == "done":
+            say(f"{folder.path} holds this run already, finished.")
+            _named(asker, folder, [], quiet)
+            return
+        with _stoppable(folder):
+            _fit(model, folder)
+            described = folder.finish(include_encoder=include_encoder)
+        described = _named(asker, folder, described, quiet)
+    show_run(described, folder, as_json=as_json)
 
 
 def _folder(path: Path, name: str, model: Any, corpus: Any, plan: Any) -> Any:

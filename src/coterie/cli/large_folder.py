@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -19,6 +18,7 @@ from coterie._files import read_json, write_json, write_text
 from coterie._progress import make_progress, working
 from coterie._types import Floats, Ints
 from coterie._validation import check_device
+from coterie.cli.claim import check_there, drop_checkpoints
 from coterie.cli.handover import read_hierarchy
 from coterie.cli.labelling import Labeller, label
 from coterie.cli.large import LargeCorpus
@@ -57,14 +57,15 @@ class LargeFolder(RunFolder):
         self.manifest["data"] |= {"texts": found.filled, "different_texts": found.distinct}
 
     def begin(self, *, resume: bool, overwrite: bool) -> str:
-        earlier = self._earlier()
+        earlier = self._earlier() or {}
+        if resume and "clearing" not in earlier:  # before the manifest is written anew
+            kept = ("fitted", "number_of_clusters") if "fitted" in earlier else ()
+            self.manifest |= {key: earlier[key] for key in kept}
         state = super().begin(resume=resume, overwrite=overwrite)
-        if state == "resumed" and earlier is not None and "fitted" in earlier:
+        if state == "resumed" and "fitted" in self.manifest:
             verbose = self.model.verbose
             self.model, self.fitted = load(self.path / "model"), True
             self.model.verbose = verbose
-            self.manifest |= {key: earlier[key] for key in ("fitted", "number_of_clusters")}
-            self._write_manifest()
         return state
 
     def finish(self, *, include_encoder: bool) -> list[Cluster]:
@@ -77,19 +78,23 @@ class LargeFolder(RunFolder):
         tally = self._label_all(clusters)
         clusters = self._recount(tally, clusters)
         self._write_other_tables()
-        self.summary = self._sentences(tally, clusters)
+        last = dict(self.manifest)  # the manifest itself stays as it is until all is written
+        fitted = dict(last.pop("fitted"))
+        self.summary = self._sentences(tally, clusters, fitted.pop("remarks"))
         device = str(check_device(self.model.device))
-        self.manifest |= {
+        last |= {
             "status": "done",
             "finished": now(),
-            **self.manifest.pop("fitted"),
+            **fitted,
             "hardware": hardware(device),
             "peak_memory": peak_memory(device),
             "summary": self.summary,
         }
-        write_page(self.path, self.manifest, clusters)
+        write_page(self.path, last, clusters)
+        check_there(self.path)
+        self.manifest = last
         self._write_manifest()
-        shutil.rmtree(self.path / "checkpoint", ignore_errors=True)
+        drop_checkpoints(self.path)
         return clusters
 
     def _describe_sample(self, include_encoder: bool) -> list[Cluster]:
@@ -175,7 +180,9 @@ class LargeFolder(RunFolder):
                     for part in joined(self.corpus.stream, self.path / "assignments.csv"):
                         table.write(*part)
 
-    def _sentences(self, tally: Tally, clusters: Sequence[Cluster]) -> list[str]:
+    def _sentences(
+        self, tally: Tally, clusters: Sequence[Cluster], remarks: list[str]
+    ) -> list[str]:
         found, placed = self.corpus.survey, max(tally.placed, 1)
         out = [
             *about_sizes(tally.placed, tally.rows, clusters),
@@ -183,7 +190,7 @@ class LargeFolder(RunFolder):
         ]
         if self.plan.max_outliers is not None:
             out.append(about_outliers(tally.outliers, tally.placed + tally.outliers))
-        out += self.manifest["fitted"].pop("remarks")
+        out += remarks
         out.append(
             f"{len(found.texts):,} of the {found.distinct:,} different texts were clustered, and "
             "all rows put into those clusters. Counts are of all rows; names, words, examples and "

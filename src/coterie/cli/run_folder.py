@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,6 +15,7 @@ from coterie._files import read_json, write_json
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_device
 from coterie.base import TextClusterer
+from coterie.cli.claim import check_there, clear, drop_checkpoints, refuse_taken, sweep
 from coterie.cli.handover import Plan, add_columns
 from coterie.cli.summary import summarize
 from coterie.corpus import Corpus, write_rows
@@ -75,12 +75,14 @@ class RunFolder:
         if earlier is not None and resume:
             self._check_same(earlier)
             if earlier["status"] == "done":
+                drop_checkpoints(self.path)  # a kill may have come before they were deleted
                 return "done"
             self.manifest["started"] = earlier["started"]
         else:
             refuse_taken(self.path, resume=resume, overwrite=overwrite)
-            shutil.rmtree(self.path, ignore_errors=True)
-        self.path.mkdir(parents=True, exist_ok=True)
+        if earlier is None or not resume or "clearing" in earlier:
+            clear(self.path, self.manifest)
+        sweep(self.path)
         self._write_manifest()
         return "new" if earlier is None or not resume else "resumed"
 
@@ -132,8 +134,9 @@ class RunFolder:
             "number_of_clusters": self.choice,
         }
         write_page(path, self.manifest, clusters)
+        check_there(path)
         self._write_manifest()
-        shutil.rmtree(path / "checkpoint", ignore_errors=True)
+        drop_checkpoints(path)
         return clusters
 
     def _mark_outliers(self) -> Bools | None:
@@ -198,23 +201,6 @@ class RunFolder:
 
     def _write_manifest(self) -> None:
         write_json(self.path / "manifest.json", self.manifest)
-
-
-def refuse_taken(path: Path, *, resume: bool, overwrite: bool) -> None:
-    """Refuse a folder that holds something; a failed run without a checkpoint is nothing."""
-    if not path.exists() or not any(path.iterdir()):
-        return
-    file = path / "manifest.json"
-    if not file.exists():
-        raise UsageError(f"--out {path} is not empty and holds no run; choose another folder.")
-    status = read_json(file)["status"]
-    nothing = status == "failed" and not (path / "checkpoint").exists()
-    if not (resume or overwrite or nothing):
-        raise UsageError(
-            f"--out {path} holds a run ({status}); "
-            + ("" if status == "done" else "--resume continues it, ")
-            + "--overwrite replaces it."
-        )
 
 
 def assignment_columns(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import functools
+import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,10 +15,15 @@ import typer
 
 from coterie._errors import CoterieError
 
+log = logging.getLogger(__name__)
+
+# What would steer a terminal: controls but tab and line feed, and overrides of the direction.
+STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
 
 def say(message: str) -> None:
-    """A line on stderr; stdout is for data."""
-    sys.stderr.write(message + "\n")
+    """A line on stderr; stdout is for data. What came from a file cannot steer the terminal."""
+    sys.stderr.write(STEERING.sub("\ufffd", message) + "\n")
     sys.stderr.flush()
 
 
@@ -36,8 +44,24 @@ def orderly(verb: Callable[..., None]) -> Callable[..., None]:
             # The reader of our output is gone; keep Python from complaining at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from error
+        except (OSError, MemoryError) as error:
+            log.info("where it happened", exc_info=error)  # shown by --verbose
+            say(f"coterie: {_about(error)}")
+            raise typer.Exit(1) from error
 
     return run
+
+
+def _about(error: BaseException) -> str:
+    """What the machine refused, and what helps."""
+    if isinstance(error, MemoryError):
+        return "the machine has not enough memory; fit a sample (--fit-sample), or fewer texts."
+    said = str(error)
+    if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "No space left" in said:
+        return f"the disk is full ({said}). Make room and repeat the command with --resume."
+    if getattr(error, "errno", None) in (errno.EACCES, errno.EROFS, errno.EPERM):
+        return f"not allowed to write there ({said}); choose another folder with --out."
+    return f"{said or type(error).__name__} (--verbose shows where)"
 
 
 def show_table(

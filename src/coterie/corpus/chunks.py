@@ -157,10 +157,10 @@ class TextStream:
         with self.source.open() as opened:
             try:
                 file = pyarrow.parquet.ParquetFile(opened)
-            except pa.ArrowInvalid as error:
+                for batch in file.iter_batches(rows):
+                    yield pa.Table.from_batches([batch])
+            except (pa.ArrowException, OSError) as error:  # a broken footer is an OSError
                 raise not_parquet(self.source.name, error) from error
-            for batch in file.iter_batches(rows):
-                yield pa.Table.from_batches([batch])
 
     def _delimited(self, rows: int) -> Iterator[pa.Table]:
         quoting = csv.QUOTE_MINIMAL

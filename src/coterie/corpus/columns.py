@@ -26,6 +26,8 @@ def pick_text_column(table: pa.Table, wanted: str | None, option: str = "--text-
     for usual in USUAL:
         if usual in by_name:
             return str(by_name[usual])
+    if not names:
+        raise DataError("there is no column in the table, and so no texts.")
     longest = max(names, key=lambda name: _mean_length(table.column(name)))
     if _mean_length(table.column(longest)) == 0:
         raise DataError(

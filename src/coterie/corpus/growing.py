@@ -14,11 +14,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import IO, Any, TextIO
 
 import pyarrow as pa
 
 from coterie._errors import DataError
+from coterie._locks import keep_file
 from coterie.corpus.read import csv_rows
 from coterie.corpus.write import check_suffix, combine, write_stream
 
@@ -74,6 +75,7 @@ class GrowingTable:
         self.facts: dict[str, str] = {}
         self._last: list[list[str]] = []
         self._file: TextIO | None = None
+        self._sink: IO[bytes] | None = None
         self._parquet: Any = None
         self._resume = resume and self.partial.exists()
         if self._resume and self.suffix == ".parquet":
@@ -84,13 +86,18 @@ class GrowingTable:
 
     def __enter__(self) -> GrowingTable:
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self.suffix == ".parquet":
+            self._sink = self.partial.open("ab")
+            keep_file(self._sink, self.partial)
+            self._sink.truncate(0)
+            return self
+        self._file = self.partial.open("a", encoding="utf-8", newline="")
+        keep_file(self._file, self.partial)  # before anything of another process is touched
         if self._resume:
             self.rows, self._last = drop_half_row(self.partial)
-        if self.suffix != ".parquet":
-            if not self._resume:
-                self.partial.unlink(missing_ok=True)
-            self._file = self.partial.open("a", encoding="utf-8", newline="")
-            self._end = self.partial.stat().st_size
+        else:
+            self._file.truncate(0)
+        self._end = self.partial.stat().st_size
         return self
 
     def __exit__(
@@ -106,6 +113,8 @@ class GrowingTable:
         if self._parquet is not None:
             self._parquet.add_key_value_metadata(self.facts)
             self._parquet.close()
+        if self._sink is not None:
+            self._sink.close()
         if kind is None:
             with self.partial.open("rb") as written:
                 os.fsync(written.fileno())
@@ -153,7 +162,7 @@ class GrowingTable:
 
         if self._parquet is None:
             fields = [pa.field(f.name, _settled(f)) for f in whole.schema]
-            self._parquet = pyarrow.parquet.ParquetWriter(self.partial, pa.schema(fields))
+            self._parquet = pyarrow.parquet.ParquetWriter(self._sink, pa.schema(fields))
         try:
             fitting = whole.cast(self._parquet.schema)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:

@@ -229,7 +229,7 @@ def as_record(value: Any, name: str, line: int) -> dict[str, Any]:
 def _try_json(text: str) -> Any:
     try:
         return json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # nested without end, or a number of thousands of digits
         return None
 
 
@@ -237,7 +237,7 @@ def json_column(values: list[Any]) -> pa.Array:
     """An Arrow array of the values' own type, or of JSON texts when types are mixed."""
     try:
         return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
         safe = [v if v is None or isinstance(v, str) else json.dumps(v) for v in values]
         return pa.array([_encodable(v) for v in safe], pa.string())
 
@@ -258,5 +258,5 @@ def _parquet(data: bytes, name: str) -> pa.Table:
 
     try:
         return pyarrow.parquet.read_table(io.BytesIO(data))
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowException, OSError) as error:  # a broken footer is an OSError
         raise not_parquet(name, error) from error

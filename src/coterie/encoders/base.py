@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from coterie._progress import Progress, Silent
 from coterie._types import Features, Floats, Ints
+from coterie._validation import check_memory
 from coterie.encoders.cache import FEW, VectorCache, cache_folder
 from coterie.encoders.items import Items, distinct
 
@@ -106,6 +107,11 @@ class Encoder(nn.Module):
         """Vectors in the order asked for; worked by length, so that there is little padding."""
         progress = progress or Silent()
         device = next((p.device for p in self.parameters()), torch.device("cpu"))
+        check_memory(
+            2 * 4 * len(index) * self.dim,  # the vectors, and what is computed from them
+            f"vectors of {len(index):,} texts with {self.dim:,} numbers each",
+            "fit a sample (--fit-sample 20000), or take an encoder of fewer numbers (tfidf-svd)",
+        )
         out = np.empty((len(index), self.dim), dtype=np.float32)
         training, self.compute_dtype, dtype = self.training, None, self.compute_dtype
         self.eval()

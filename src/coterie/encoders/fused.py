@@ -47,11 +47,11 @@ def can_fuse(device: torch.device, width: int, d: int, heads: int) -> bool:
     """Whether :func:`fused_layer` works here, on rows of ``width`` tokens of ``d`` numbers."""
     if not (width in WIDTHS and d // heads <= LARGEST[0] and d <= LARGEST[1]):
         return False
-    return _works(device)
+    return _works(device, width, d, heads)
 
 
 @cache
-def _works(device: torch.device) -> bool:
+def _works(device: torch.device, width: int, d: int, heads: int) -> bool:
     """Whether kernels run there; on a CPU only interpreted ones do (``TRITON_INTERPRET=1``)."""
     from coterie.encoders import kernels
 
@@ -60,12 +60,26 @@ def _works(device: torch.device) -> bool:
     if not kernels.AVAILABLE or torch.cuda.get_device_capability(device) < OLDEST:
         return False
     try:
-        with torch.cuda.device(device):
-            bias_gelu(torch.zeros(1, 16, device=device), torch.zeros(16, device=device))
+        try_layer(device, width, d, heads)
     except Exception as error:  # no C compiler, an unfit driver, ...: as many kinds as reasons
         log.warning("no kernels of our own, training is slower: %s", str(error).split("\n")[0])
         return False
     return True
+
+
+def try_layer(
+    device: torch.device, width: int, d: int, heads: int, dtype: torch.dtype = torch.bfloat16
+) -> None:
+    """Run every kernel once, there and back; raises what would else come up in training."""
+    whole, line = [(d, d), (d,)], [(d,), (d,)]
+    sizes = [(3 * d, d), (3 * d,), *whole, *line, *whole, *whole, *line]
+    weights = [torch.zeros(size, device=device, dtype=dtype) for size in sizes]
+    x = torch.zeros(1, width, d, device=device, dtype=dtype, requires_grad=True)
+    numbers = torch.zeros(1, width, device=device, dtype=torch.int32)
+    draws = Draws(numbers[0, :6].view(3, 2), 0)
+    with torch.enable_grad():
+        out = fused_layer(x, numbers, Settings(heads, 0.1, 0.1, 1e-12), draws, weights)
+        torch.autograd.grad(out.float().sum(), x)[0].sum().item()  # waits for the device
 
 
 def draw(layers: int, settings: Settings, device: torch.device) -> list[Draws]:
@@ -173,13 +187,7 @@ def _parts(x: Tensor) -> int:
 
 
 def _power(n: int) -> int:
-    """The smallest power of two that is not below ``n``.
-
-    Examples
-    --------
-    >>> [_power(n) for n in (1, 33, 384, 512)]
-    [1, 64, 512, 512]
-    """
+    """The smallest power of two that is not below ``n``."""
     return 1 << (n - 1).bit_length()
 
 

@@ -55,6 +55,13 @@ def counts(name: str) -> bool:
     return not name.startswith("~")
 
 
+def _placed(values: Tensor, names: list[str], all_names: list[str]) -> Tensor:
+    """The values in the places of their names among all names, zero elsewhere."""
+    out = values.new_zeros(len(all_names))
+    out[[all_names.index(name) for name in names]] = values
+    return out
+
+
 class Meter:
     """Means of the loss terms since the last reading, summed on the device.
 
@@ -67,7 +74,14 @@ class Meter:
         self.steps = 0
 
     def add(self, names: list[str], values: Tensor) -> None:
-        """Count the terms of one step, a vector of one value for each name."""
+        """Count the terms of one step, a vector of one value for each name.
+
+        A step may lack terms, such as one that compares texts on a batch of one; they count zero.
+        """
+        if self.sums is not None and names != self.names:
+            union = list(dict.fromkeys([*self.names, *names]))
+            self.sums = _placed(self.sums, self.names, union)
+            values, names = _placed(values, names, union), union
         self.names = names
         self.sums = values.clone() if self.sums is None else self.sums + values
         self.steps += 1

@@ -1,0 +1,108 @@
+"""Commands that are killed at chosen moments."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+KILLS: list[int] = []
+ZYGOTE = Path(__file__).with_name("zygote.py")
+TIMES = re.compile(
+    rb'"(?:started|finished|when)": "[^"]*"|"peak_memory": (?:null|\d+|\{[^}]*\})'
+    rb'|"seconds": (?:[\d.]+|\{[^}]*\})|(?<=<th scope="row">)(?:seconds|finished|peak memory).*'
+)
+
+
+@dataclass
+class Killer:
+    """Runs commands in copies of one process that has imported everything."""
+
+    process: subprocess.Popen
+    place: Path
+    kills: int = 0
+
+    def run(self, folder: Path, *command: str, **told: object) -> int:
+        """Exit code of a command in ``folder``; -9 if it was killed."""
+        folder.mkdir(parents=True, exist_ok=True)
+        asked = {"folder": str(folder), "command": command, "output": str(self.place / "said")}
+        self.process.stdin.write(json.dumps({**asked, **told}) + "\n")
+        self.process.stdin.flush()
+        code = json.loads(self.process.stdout.readline())["code"]
+        self.kills += code == -9
+        return code
+
+    def said(self) -> str:
+        """What the last command wrote, to both streams."""
+        return (self.place / "said").read_text("utf-8", "replace")
+
+    def moments(self) -> list[str]:
+        """What the last command did to files, in order."""
+        return (self.place / "said.moments").read_text("utf-8").splitlines()
+
+
+@pytest.fixture(scope="session")
+def killer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Killer]:
+    if not hasattr(os, "fork"):
+        pytest.skip("needs a system that forks")
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    with subprocess.Popen(
+        [sys.executable, str(ZYGOTE)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env=environment,
+    ) as process:  # fmt: skip
+        made = Killer(process, tmp_path_factory.mktemp("killer"))
+        yield made
+        process.stdin.close()
+        KILLS.append(made.kills)
+
+
+@pytest.fixture
+def fast_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where there is one: a disk that flushes slowly would take most time."""
+    memory = Path("/dev/shm")
+    if not (memory.is_dir() and os.access(memory, os.W_OK)):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="coterie-", dir=memory) as folder:
+        yield Path(folder)
+
+
+def content(path: Path) -> bytes:
+    """What a file holds; of a workbook without its properties, which say when it was made."""
+    if path.suffix != ".xlsx":
+        return path.read_bytes()
+    with zipfile.ZipFile(path) as book:
+        names = sorted(name for name in book.namelist() if not name.startswith("docProps/"))
+        return b"".join(name.encode() + book.read(name) for name in names)
+
+
+@pytest.fixture(scope="session")
+def fingerprints() -> Callable[[Path], dict[str, str]]:
+    """Digest of each file below a folder; times and durations do not count."""
+
+    def read(folder: Path) -> dict[str, str]:
+        found = {}
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                data = TIMES.sub(b"", content(path))
+                name = path.relative_to(folder).as_posix()
+                found[name] = hashlib.sha256(data).hexdigest()
+        return found
+
+    return read
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many commands were killed; docs/reliability.md has the figure of the long run."""
+    if KILLS:
+        terminalreporter.write_line(f"{sum(KILLS)} commands were killed")

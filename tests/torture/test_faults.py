@@ -1,0 +1,140 @@
+"""Disks that are full or read-only, folders that vanish, no network, little memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from coterie import TwoStep, _validation
+from coterie._errors import DataError
+from coterie.blocks.linkage import agglomerate
+
+SETTINGS = ["steps=6", "batch_size=8", "checkpoint_every=0", "lr=1e-3", "head_lr=1e-2"]
+COMMAND = ["cluster", "t.csv", "-k", "3", "-m", "sccl", "--encoder", "tfidf", "--out", "run", "-q"]
+COMMAND += [part for setting in SETTINGS for part in ("--set", setting)]
+
+
+@pytest.fixture(scope="module")
+def table(topics) -> str:
+    return "id,text\n" + "".join(f"{i},{text}\n" for i, text in enumerate(topics[0][:24]))
+
+
+def mount(*command: str) -> bool:
+    return subprocess.run(["mount", *command], capture_output=True, check=False).returncode == 0
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if not shutil.which("mount") or not mount("-t", "tmpfs", "-o", "size=16m", "tmpfs", str(disk)):
+        pytest.skip("mounting a small file system is not permitted here")
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=False)
+
+
+def test_a_full_disk_is_said_and_the_run_can_be_continued(
+    killer, small_disk: Path, tmp_path: Path, table: str, fingerprints, request
+) -> None:
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    (whole / "t.csv").write_text(table)
+    assert killer.run(whole, *COMMAND) == 0, killer.said()
+    expected = fingerprints(whole)
+    used = sum(path.stat().st_size for path in (whole / "run").rglob("*") if path.is_file())
+    sizes = np.linspace(0, used * 0.8, 12 if request.config.getoption("--slow") else 2)
+    failures = 0
+    for free in sizes.astype(int):
+        shutil.rmtree(small_disk / "run", ignore_errors=True)
+        (small_disk / "t.csv").write_text(table)
+        place = os.statvfs(small_disk)
+        with (small_disk / "ballast").open("wb") as file:
+            file.write(bytes(max(0, place.f_bavail * place.f_frsize - int(free))))
+        code = killer.run(small_disk, *COMMAND)
+        assert code in (0, 1) and "Traceback" not in killer.said(), killer.said()
+        if code:
+            failures += 1
+            assert "disk is full" in killer.said(), killer.said()
+            manifest = small_disk / "run" / "manifest.json"
+            assert not manifest.exists() or json.loads(manifest.read_text())["status"] != "done"
+        (small_disk / "ballast").unlink()
+        assert killer.run(small_disk, *COMMAND, "--resume") == 0, killer.said()
+        assert fingerprints(small_disk) == expected
+    assert failures >= 2
+
+
+def test_a_read_only_disk_is_said(killer, small_disk: Path, table: str) -> None:
+    (small_disk / "t.csv").write_text(table)
+    assert mount("-o", "remount,ro", str(small_disk))
+    assert killer.run(small_disk, *COMMAND) == 1
+    assert "not allowed to write there" in killer.said() and "Traceback" not in killer.said()
+
+
+def test_a_run_whose_folder_vanishes_is_not_done(
+    killer, fast_disk: Path, table: str, request
+) -> None:
+    (fast_disk / "t.csv").write_text(table)
+    assert killer.run(fast_disk, *COMMAND) == 0
+    count = len(killer.moments())
+    moments = range(12, count - 6, 3 if request.config.getoption("--slow") else 40)
+    for number in moments:
+        shutil.rmtree(fast_disk / "run", ignore_errors=True)
+        code = killer.run(fast_disk, *COMMAND, vanish_at=number)
+        assert "Traceback" not in killer.said(), killer.said()
+        if code == 0:  # it vanished before anything but the manifest was there
+            names = {path.name for path in (fast_disk / "run").iterdir()}
+            assert {"assignments.csv", "clusters.json", "model", "report.html"} <= names
+
+
+def test_what_does_not_fit_into_memory_is_refused_before_it_begins(topics, monkeypatch) -> None:
+    monkeypatch.setattr(_validation, "free_memory", lambda: 10_000)
+    with pytest.raises(DataError, match=r"vectors of 90 texts.*GB are free.*--fit-sample"):
+        TwoStep(3, encoder="bow").fit(topics[0])
+    with pytest.raises(DataError, match=r"linkage of 100 texts needs about.*kmeans"):
+        agglomerate(np.random.default_rng(0).normal(size=(100, 4)).astype(np.float32), 3, "ward")
+
+
+def test_free_memory_is_known_here() -> None:
+    if Path("/proc/meminfo").exists():
+        assert 1_000_000 < _validation.free_memory() < 1 << 50
+
+
+FLOW = """
+import socket, sys
+from typer.testing import CliRunner
+from coterie.cli import app
+for command in (
+    ["cluster", "sample.csv", "-k", "4", "-m", "kmeans", "--out", "run", "--write", "xlsx"],
+    ["predict", "run", "sample.csv", "--out", "p.csv"], ["report", "run"],
+    ["augment", "sample.csv", "--kind", "charswap"], ["compare", "run", "run"],
+    ["export", "run", "--to", "xlsx"], ["methods"], ["datasets"],
+):
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, (command, done.output)
+try:
+    socket.create_connection(("127.0.0.1", 9), timeout=1)
+except OSError as error:
+    print("no way out:", error.errno)
+"""
+
+
+@pytest.mark.slow
+def test_the_whole_flow_needs_no_network_interface(tmp_path: Path, topics) -> None:
+    cut_off = ["unshare", "-r", "-n"]
+    if not shutil.which("unshare") or subprocess.run([*cut_off, "true"], check=False).returncode:
+        pytest.skip("a namespace without network is not permitted here")
+    (tmp_path / "sample.csv").write_text("text\n" + "\n".join(topics[0][:30]) + "\n")
+    done = subprocess.run(
+        [*cut_off, sys.executable, "-c", FLOW], cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "no way out: 101" in done.stdout  # network is unreachable: there is no interface
