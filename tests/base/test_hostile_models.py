@@ -10,6 +10,7 @@ import resource
 import shutil
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from safetensors.numpy import load_file, save_file
 import coterie
 from coterie import TwoStep
 from coterie._errors import CoterieError, DataError
+from coterie.base.storage import _fitting
 
 GOLDEN = Path(__file__).with_name("golden")
 
@@ -155,6 +157,20 @@ def test_shapes_that_do_not_fit_are_refused(copied: Path) -> None:
     arrays = load_file(copied / "model.safetensors")
     save_file(arrays | {"centers": np.zeros((3, 7), np.float32)}, copied / "model.safetensors")
     refused(copied, "do not fit vectors")
+
+
+@pytest.mark.parametrize(
+    ("mapped", "centers", "fits"),
+    [((4, 9), (3, 4), True), ((4, 8), (3, 4), False), ((4, 9), (3, 9), False)],
+)
+def test_a_map_before_the_centers_has_to_fit_both(mapped, centers, fits) -> None:
+    arrays = {"map_weight": np.zeros(mapped), "centers": np.zeros(centers)}
+    encoder = SimpleNamespace(dim=9)
+    if fits:
+        assert _fitting(3, arrays, encoder) == 3
+    else:
+        with pytest.raises(DataError, match="do not fit vectors"):
+            _fitting(3, arrays, encoder)
 
 
 @pytest.mark.parametrize(

@@ -137,13 +137,17 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def _fitting(n_clusters: Any, arrays: dict[str, Any], encoder: Any) -> int:
-    """The number of clusters, if the centers are as many and as wide as the rest says."""
-    centers = arrays.get("centers")
+    """The number of clusters, if centers, and a map before them, are as wide as the rest says."""
     if not 1 <= n_clusters <= MOST_CLUSTERS:
         raise DataError(f"n_clusters={n_clusters} in a saved model is out of all proportion.")
     wide = getattr(encoder, "dim", None)
-    if centers is not None and (centers.ndim != 2 or (wide and centers.shape[1] != wide)):
-        raise DataError(f"centers of shape {centers.shape} do not fit vectors of {wide} numbers.")
+    for name, says in (("map_weight", 0), ("centers", 1)):  # the axis that the next one has to fit
+        array = arrays.get(name)
+        if array is None:
+            continue
+        if array.ndim != 2 or (wide and array.shape[1] != wide):
+            raise DataError(f"{name} of shape {array.shape} do not fit vectors of {wide} numbers.")
+        wide = array.shape[says]
     return int(n_clusters)
 
 

@@ -124,7 +124,7 @@ def sentence(job: Job, speeds: Speeds, method: str) -> str:
     --------
     >>> job = Job(2_000_000, 100, 100, 10, ways=1, comparisons=0, neighbors=False)
     >>> sentence(job, Speeds(2_000.0, 1e9, 1e-5, 8, 300_000_000), "kmeans")
-    'about 2,000,000 texts: about 18 minutes and 0.4 GB'
+    'about 2,000,000 texts: about 17 minutes and 0.4 GB'
     """
     took = in_words(seconds_for(job, speeds))
     more = "" if job.ways else f", and what {method} takes to train"
