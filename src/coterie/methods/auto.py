@@ -43,11 +43,7 @@ from coterie.words import word_information, word_presence
 log = logging.getLogger(__name__)
 
 Effort = Literal["quick", "standard", "best"]
-MOST = {
-    "quick": 5_000,
-    "standard": 12_000,
-    "best": 25_000,
-}  # different texts that ways are tried on
+MOST = {"quick": 10_000, "standard": 25_000, "best": 60_000}  # texts that ways are tried on
 EACH, CEILING = 75, 25_000  # but so many per cluster, up to this
 ROUNDS = 10  # of classification
 STARTS = 4  # of k-means in the best ways; there are many ways
@@ -76,8 +72,8 @@ class Auto(TextClusterer):
     effort : {"quick", "standard", "best"}, default="standard"
         "quick" tries k-means on the vectors and after a walk along the graph of neighbours;
         "standard" adds graphs of other reach with more or fewer words, and average linkage; "best"
-        adds UMAP where umap-learn is installed. The ways are tried on 5,000, 12,000 or 25,000
-        different texts, drawn at random, or up to 25,000 where that is 75 per cluster; the others
+        adds UMAP where umap-learn is installed. The ways are tried on 10,000, 25,000 or
+        60,000 different texts, drawn at random, "quick" on 75 per cluster up to 25,000; the others
         are put where the classifier says, which then learns from all.
 
     Attributes
