@@ -101,7 +101,8 @@ def test_more_texts_than_are_clustered(corpus, monkeypatch) -> None:
 @pytest.mark.parametrize(
     ("effort", "k", "n", "rows"),
     [("standard", 20, 9_000, 9_000), ("standard", 20, 40_000, 25_000),
-     ("quick", 20, 40_000, 10_000), ("quick", 200, 40_000, 15_000), ("quick", 1_000, 40_000, 25_000),
+     ("quick", 20, 40_000, 10_000), ("quick", 200, 40_000, 15_000),
+     ("quick", 1_000, 40_000, 25_000),
      ("standard", 30_000, 40_000, 30_000)],
 )  # fmt: skip
 def test_texts_that_ways_are_tried_on(effort: str, k: int, n: int, rows: int) -> None:
