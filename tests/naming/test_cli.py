@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from coterie.cli import app
+from coterie.cli import app, run_names
 
 
 def run(*arguments: str):
@@ -73,6 +73,26 @@ def test_a_finished_run_gets_names_everywhere(server, done: Path) -> None:
     assert len((done / "names.jsonl").read_text().splitlines()) == 3
     predicted = run("predict", done, done.parent / "run" / "assignments.csv", "-t", "text")
     assert "cmd() two" in predicted.output
+
+
+def test_a_crash_while_names_are_written_leaves_all_old_ones(
+    server, done: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.plan = [server.say(name) for name in HOSTILE]
+    before = files(done)
+
+    def fail(*arguments: object, **more: object) -> None:
+        raise OSError("the disk is gone")  # the table and clusters.json are written by then
+
+    with monkeypatch.context() as broken:
+        broken.setattr(run_names, "write_page", fail)
+        assert run("name", done, "--with", server.url).exit_code == 1
+    after = files(done)
+    assert len(after.pop("names.jsonl").splitlines()) == 3, "answers are kept"
+    assert after == before
+    assert [p.name for p in done.parent.iterdir()] == ["run"], "and no copy is left"
+    assert run("name", done, "--with", server.url).exit_code == 0
+    assert cluster_names(done)[2] == "Three"
 
 
 def test_show_request_sends_nothing_and_shows_all(server, done: Path) -> None:

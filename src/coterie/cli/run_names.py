@@ -11,6 +11,7 @@ from coterie._files import atomic_path, read_json, write_json
 from coterie.cli.name import check_run
 from coterie.cli.run_folder import write_page
 from coterie.description import Cluster
+from coterie.editing.snapshots import swap_run
 from coterie.exports import export_run
 from coterie.naming import Naming, make_unique, renamed
 from coterie.report import own_columns, read_columns
@@ -64,23 +65,27 @@ class RunNames:
         before = _names(self.clusters)
         self.clusters = renamed(self.clusters, {**self.own, **names})
         final = _names(self.clusters)
-        write_table(self.path, final, write_levels(self.path, before, final))
-        write_json(self.path / "clusters.json", [cluster.to_dict() for cluster in self.clusters])
         if by is None:
             self.manifest.pop("names", None)
         else:
             given = {i: {"own": self.own[i], "given": final[i]} for i in final.keys() - self.kept}
             pairs = {str(i): given[i] for i in sorted(given)}
             self.manifest["names"] = {"by": by, "clusters": pairs}
-        write_page(self.path, self.manifest, self.clusters)
-        if (self.path / "report-no-texts.html").exists():
-            write_page(self.path, self.manifest, self.clusters, texts=False)
-        write_json(self.path / "manifest.json", self.manifest)
+        # On a copy that takes the run's place: a kill leaves all old names or all new ones.
+        swap_run(self.path, lambda fresh: self._fill(fresh, before, final))
+
+    def _fill(self, path: Path, before: Names, final: Names) -> None:
+        write_table(path, final, write_levels(path, before, final))
+        write_json(path / "clusters.json", [cluster.to_dict() for cluster in self.clusters])
+        write_page(path, self.manifest, self.clusters)
+        if (path / "report-no-texts.html").exists():
+            write_page(path, self.manifest, self.clusters, texts=False)
+        write_json(path / "manifest.json", self.manifest)
         for texts in (True, False):
             ending = "" if texts else "-no-texts"
-            there = [f for f in COPIES if (self.path / f"assignments{ending}.{f}").exists()]
+            there = [f for f in COPIES if (path / f"assignments{ending}.{f}").exists()]
             if there:
-                export_run(self.path, there, texts=texts)
+                export_run(path, there, texts=texts)
 
 
 def write_levels(path: Path, before: Names, after: Names) -> list[Names]:

@@ -30,10 +30,20 @@ def change_run(run: Path, change: Callable[[Path], None]) -> None:
     """
     run = run.resolve()
 
+    def keeping(fresh: Path) -> None:
+        change(fresh)
+        _keep_replaced(run, fresh)
+
+    swap_run(run, keeping)
+
+
+def swap_run(run: Path, change: Callable[[Path], None]) -> None:
+    """The same for a change that has its own way back: nothing that it replaces is kept."""
+    run = run.resolve()
+
     def fill(fresh: Path) -> None:
         _link_all(run, fresh)
         change(fresh)
-        _keep_replaced(run, fresh)
 
     replace_folder(run, fill)
 
