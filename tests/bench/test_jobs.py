@@ -66,6 +66,7 @@ def test_jobs_and_a_second_command_share_the_runs(small: Suite, tmp_path: Path) 
     assert all("n_init should be an integer" in error for error in errors)
 
 
+@pytest.mark.slow
 def test_an_interrupted_command_ends_its_processes(small: Suite, tmp_path: Path) -> None:
     path, out = write_suite(small, tmp_path, 400), tmp_path / "out.jsonl"
     command = [sys.executable, "-c", SHELL, str(path), str(out), "2"]

@@ -143,6 +143,7 @@ def test_a_folder_that_cannot_be_written_costs_no_run(tmp_path, monkeypatch, tin
     assert encode(load_encoder(tiny_encoder), topics[0]).shape == (90, 32)
 
 
+@pytest.mark.slow
 def test_two_processes_at_once(folder, worked, tiny_encoder, topics, tmp_path) -> None:
     code = (  # two from one, so that they begin at the same moment and import once
         "import os, sys; from coterie.encoders import load_encoder; e = load_encoder(sys.argv[1])\n"

@@ -253,7 +253,9 @@ def test_without_dropout_nothing_is_drawn(device: torch.device) -> None:
     assert not torch.equal(before[device.type == "cuda"], after)
 
 
-@pytest.mark.parametrize("moves", ["", "query", "word_embeddings"])
+@pytest.mark.parametrize(
+    "moves", ["", pytest.param("query", marks=pytest.mark.slow), "word_embeddings"]
+)
 def test_an_encoder_of_fused_layers_is_the_encoder(tiny_encoder: Path, moves: str) -> None:
     """Vectors and gradients of all that moves, in float32."""
     if torch.cuda.is_available():

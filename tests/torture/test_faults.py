@@ -78,6 +78,7 @@ def test_a_read_only_disk_is_said(killer, small_disk: Path, table: str) -> None:
     assert "not allowed to write there" in killer.said() and "Traceback" not in killer.said()
 
 
+@pytest.mark.slow
 def test_a_run_whose_folder_vanishes_is_not_done(
     killer, fast_disk: Path, table: str, request
 ) -> None:

@@ -62,7 +62,7 @@ def test_a_killed_run_is_continued_to_the_same_files(
     expected, moments = fingerprints(whole), killer.moments()
     assert len(moments) > 30
     seen: set[str] = set()
-    for number in chosen(len(moments), request, 4):
+    for number in chosen(len(moments), request, 3):
         place = rich(fast_disk / f"cut{number}", table)
         assert killer.run(place, *command, kill_at=number) == -9
         left = states(place, fingerprints)
