@@ -12,6 +12,16 @@ RSTC_SETS = {  # the authors' script: eps2 over the scale, and steps of contrast
 }
 TFIDF = {"encoder": "tfidf"}
 
+UNTRAINED = (
+    Entry("BoW + k-means", "bow-kmeans"),
+    Entry("TF-IDF + k-means", "tfidf-kmeans"),
+    Entry("encoder + k-means", "kmeans"),
+    Entry("encoder + spherical k-means", "spherical-kmeans"),
+    Entry("encoder + UMAP + k-means", "umap-kmeans"),
+    Entry("encoder + average linkage", "average"),
+    Entry("encoder + Ward", "ward"),
+)
+
 BASELINES = Suite(
     "baselines",
     "what the papers compare with, on three benchmarks; RSTC, TSDAE and VaSCL want a GPU",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coterie.bench.baselines import BASELINES, SECOND_STEPS
+from coterie.bench.baselines import BASELINES, SECOND_STEPS, UNTRAINED
 from coterie.bench.entries import Entry, Suite
 from coterie.bench.papers import PAPER_SUITES
 from coterie.bench.sensitivity import SENSITIVITY
@@ -22,15 +22,7 @@ SUITES: dict[str, Suite] = {
         Suite(
             "two-step",
             "everything that trains nothing, on the eight benchmarks",
-            (
-                Entry("BoW + k-means", "bow-kmeans"),
-                Entry("TF-IDF + k-means", "tfidf-kmeans"),
-                Entry("encoder + k-means", "kmeans"),
-                Entry("encoder + spherical k-means", "spherical-kmeans"),
-                Entry("encoder + UMAP + k-means", "umap-kmeans"),
-                Entry("encoder + average linkage", "average"),
-                Entry("encoder + Ward", "ward"),
-            ),
+            UNTRAINED,
             BENCHMARKS,
             3,
         ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from coterie.bench.baselines import BASELINES, RSTC_SETS
+from coterie.bench.baselines import BASELINES, RSTC_SETS, UNTRAINED
 from coterie.bench.entries import Entry, Suite, union
 from coterie.bench.papers import (
     ADSL,
@@ -66,13 +66,7 @@ PAPERS = Suite(
     "papers",
     "the papers' systems, the encoder alone and auto on the eight benchmarks; wants a GPU",
     (
-        Entry("BoW + k-means", "bow-kmeans"),
-        Entry("TF-IDF + k-means", "tfidf-kmeans"),
-        Entry("encoder + k-means", "kmeans"),
-        Entry("encoder + spherical k-means", "spherical-kmeans"),
-        Entry("encoder + UMAP + k-means", "umap-kmeans"),
-        Entry("encoder + average linkage", "average"),
-        Entry("encoder + Ward", "ward"),
+        *UNTRAINED,
         Entry("auto", "auto"),
         *(_own(entry, by_dataset=SCCL_SETS) for entry in SCCL.entries),
         *(_own(entry) for entry in AECL.entries),
