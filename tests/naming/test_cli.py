@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from coterie._locks import held
 from coterie.cli import app, run_names
 
 
@@ -214,6 +215,25 @@ def test_cluster_can_show_what_it_would_send(server, made: Path, tmp_path: Path)
 def test_without_the_option_nobody_is_asked(made: Path) -> None:
     assert not (made / "run" / "names.jsonl").exists()
     assert "names" not in json.loads((made / "run" / "manifest.json").read_text())
+
+
+def test_a_run_that_another_process_works_on_is_left_alone(server, done: Path) -> None:
+    edits = done.parent / "edits.yaml"
+    edits.write_text("- rename: {0: Mine}\n")
+    with held(done):
+        before = files(done)
+        for command in (
+            ["name", done, "--with", server.url],
+            ["name", done, "--own-names"],
+            ["edit", done, edits],
+            ["edit", done, "--undo"],
+        ):
+            result = run(*command)
+            assert result.exit_code == 2 and "is working on" in result.output, command
+        assert run("edit", done, edits, "--dry-run").exit_code == 0, "which only looks"
+        assert files(done) == before and server.seen == []
+    assert run("edit", done, edits).exit_code == 0 and cluster_names(done)[0] == "Mine"
+    assert not (done / ".lock").exists()
 
 
 @pytest.mark.parametrize(

@@ -65,19 +65,22 @@ def name(
         coterie name tickets.clusters --with http://localhost:11434/v1 --model llama3.2
         coterie name tickets.clusters --own-names
     """
+    from contextlib import nullcontext
+
+    from coterie._locks import held
     from coterie.cli.run_names import RunNames
     from coterie.naming import EndpointError
 
-    run = RunNames(folder)
     if own_names == (endpoint is not None):
         raise UsageError("give either --with URL or --own-names.")
-    if own_names:
-        run.restore()
-        problem = None
-    else:
-        assert endpoint is not None
-        asker = Asker(endpoint, model, show_request, examples, timeout)
-        problem = asker(folder, quiet=quiet)
+    check_run(folder)
+    asker = None if endpoint is None else Asker(endpoint, model, show_request, examples, timeout)
+    with nullcontext() if show_request else held(folder):
+        run, problem = RunNames(folder), None
+        if asker is None:
+            run.restore()
+        else:
+            problem = asker(folder, quiet=quiet)
     if show_request:
         return
     clusters = RunNames(folder).clusters

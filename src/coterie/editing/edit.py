@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from coterie._errors import UsageError
+from coterie._locks import held
 from coterie.base import TextClusterer
 from coterie.base.edited import edited
 from coterie.corpus import texts_from
@@ -68,7 +70,13 @@ def edit(target: Any, edits: Any, *, texts: Any = None, dry_run: bool = False) -
     wanted = read_edits(edits)
     if isinstance(target, TextClusterer):
         return _edit_model(target, wanted, texts)
-    run = EditableRun(Path(target))
+    EditableRun(Path(target))  # refuse what is no finished run
+    with nullcontext() if dry_run else held(Path(target)):
+        return _edit_run(Path(target), wanted, dry_run)
+
+
+def _edit_run(folder: Path, wanted: Sequence[Any], dry_run: bool) -> Edited:
+    run = EditableRun(folder)
     state = run.state()
     apply_edits(wanted, state)
     if not dry_run:
@@ -78,16 +86,16 @@ def edit(target: Any, edits: Any, *, texts: Any = None, dry_run: bool = False) -
             "done": state.done,
         }
 
-        def change(folder: Path) -> None:
-            write_run(run, state, folder)
-            append_log(folder, entry)
+        def change(fresh: Path) -> None:
+            write_run(run, state, fresh)
+            append_log(fresh, entry)
 
         change_run(run.folder, change)
-        run = EditableRun(Path(target))
+        run = EditableRun(folder)
     names = {c.id: c.name for c in run.clusters} if not dry_run else {
         i: name or "" for i, name in sorted(state.names.items())
     }  # fmt: skip
-    return Edited(Path(target), tuple(state.done), names)
+    return Edited(folder, tuple(state.done), names)
 
 
 def undo(run: str | Path) -> int:
@@ -100,7 +108,8 @@ def undo(run: str | Path) -> int:
     """
     folder = Path(run)
     EditableRun(folder)  # refuse what is no finished run
-    return undo_run(folder, lambda fresh: append_log(fresh, {"undo": last_change(folder)}))
+    with held(folder):
+        return undo_run(folder, lambda fresh: append_log(fresh, {"undo": last_change(folder)}))
 
 
 def _edit_model(model: TextClusterer, wanted: Sequence[Any], texts: Any) -> TextClusterer:
