@@ -11,14 +11,12 @@ import compared
 import curve
 import encode
 import gpu
-import tune
 
 PAGES: dict[str, dict[str, compared.Table]] = {
     "speed.md": {
         "encode": encode.table,
         "command": command.table,
         "speed": gpu.table,
-        "tune": tune.table,
     },
     "howto/million.md": {"curve": curve.table, "calibrate": calibrate.table},
 }
