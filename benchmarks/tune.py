@@ -1,13 +1,14 @@
 """What it brings and costs to train all of the encoder, its last layers, a low-rank part, nothing.
 
-    python benchmarks/tune.py --data DIR                 # adds what is missing
-    python benchmarks/tune.py --table                    # prints the table
+    python benchmarks/tune.py --data DIR --steps 10                            # time, on a CPU
+    python benchmarks/tune.py --data DIR --device cuda --steps 500 --seeds 3   # scores
+    python benchmarks/tune.py --table                                          # prints the table
 
-SCCL on a random sample of StackOverflow, with few steps, on the CPU. All ways begin from the same
-k-means, have the same batches and take their labels from the clustering head, since "heads" leaves
-the vectors as they are. Scores are those of the trained labels, before the guard has its say.
-Labels are used for scoring alone. Seconds are told for each way and should be compared within one
-call: the ways take turns, so that a busy hour hits all of them.
+SCCL on a random sample of StackOverflow. All ways begin from the same k-means, have the same
+batches and take their labels from the clustering head, since "heads" leaves the vectors as they
+are. Scores are those of the trained labels, before the guard has its say. Labels are used for
+scoring alone. What a step costs is read from the lines of a CPU, whose ways should be run in one
+call; scores after many steps hardly depend on the machine and are read from the longest runs.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import lines
 import numpy as np
 
 from coterie import SCCL
-from coterie.bench.run import load_data
+from coterie.bench.data import load_data
+from coterie.encoders import DEFAULT
 from coterie.metrics import external_scores
 
 DATASET = "stackoverflow"
@@ -41,27 +43,31 @@ def main() -> None:
     chosen = np.random.default_rng(SAMPLE).permutation(len(data.texts))[: options.texts]
     texts, truth = ([rows[i] for i in chosen] for rows in (data.texts, data.labels))
     key = {"dataset": DATASET, "n_texts": len(texts), "steps": options.steps}
+    key["on"] = options.device
     for seed in range(options.seeds):
         for tune, times in WAYS:
             row = {**key, "tune": tune, "lr_times": times, "seed": seed}
             if lines.has(lines.read(options.out), **row):
                 continue
-            row |= run(texts, truth, data.n_clusters, row)
+            row |= run(texts, truth, data.n_clusters, row, options.encoder)
             lines.append(options.out, row | {"dataset_sha256": data.sha256})
             print(f"{tune}, rate x {times:g}, seed {seed}: {lines.scores(row)}", flush=True)
 
 
-def run(texts: list[str], truth: list[str], k: int, row: dict[str, Any]) -> dict[str, Any]:
+def run(
+    texts: list[str], truth: list[str], k: int, row: dict[str, Any], encoder: str
+) -> dict[str, Any]:
     """One fit: its scores and the start's, its seconds, and what was trained."""
     load = os.getloadavg()[0]
     model = SCCL(
         k,
+        encoder=encoder,
         tune=row["tune"],
         lr=SCCL.lr * row["lr_times"],
         labels="head",
         steps=row["steps"],
         random_state=row["seed"],
-        device="cpu",
+        device=row["on"],
     ).fit(texts)
     assert model.guard_ is not None
     if model.trained_labels_ is None:
@@ -79,35 +85,41 @@ def run(texts: list[str], truth: list[str], k: int, row: dict[str, Any]) -> dict
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Means over the seeds of the largest setting, "full" first; time as a share of its time."""
+    """Scores of the longest runs, time of a step on a CPU and of a thousand steps."""
     if not rows:
         return "nothing yet"
-    size = max((row["n_texts"], row["steps"]) for row in rows)
-    rows = [row for row in rows if (row["n_texts"], row["steps"]) == size]
-    groups = {way: [r for r in rows if (r["tune"], r["lr_times"]) == way] for way in WAYS}
-    full = np.mean([row["ms_per_step"] for row in groups[WAYS[0]]]) if groups[WAYS[0]] else np.nan
-    body = [["start", "", "", "", _mean(rows, "start_scores"), ""]]
-    for (tune, times), group in groups.items():
-        if group:
-            time = np.mean([row["ms_per_step"] for row in group]) / full
-            trained = f"{group[0]['trained_parameters']['encoder']:,}"
-            cells = [tune, f"{times:g}", trained, f"{time:.2f}", _mean(group, "scores")]
-            body.append([*cells, str(len(group))])
-    header = ["tune", "rate, times", "encoder's numbers", "time of a step", "ACC / NMI", "seeds"]
+    most = max(row["steps"] for row in rows)
+    long = [row for row in rows if row["steps"] == most]
+    timed = [row for row in rows if row["on"] == "cpu"]
+    body = [["frozen", "", "0", "", "", _spread(long, "start_scores"), ""]]
+    for tune, times in WAYS:
+        scored, run = (
+            [row for row in part if (row["tune"], row["lr_times"]) == (tune, times)]
+            for part in (long, timed)
+        )
+        if scored and run:
+            step = float(np.mean([row["ms_per_step"] for row in run])) / 1000
+            trained = f"{scored[0]['trained_parameters']['encoder']:,}"
+            cells = [f"`{tune}`", f"{times:g}", trained, f"{step:.2f}", f"{step * most / 60:.0f}"]
+            body.append([*cells, _spread(scored, "scores"), str(len(scored))])
+    header = ["tune", "rate, times", "encoder's numbers", "seconds a step",
+              f"minutes, {most} steps", "ACC / NMI", "seeds"]  # fmt: skip
     return lines.table(header, body)
 
 
-def _mean(rows: list[dict[str, Any]], key: str) -> str:
-    values = {name: np.mean([row[key][name] for row in rows]) for name in ("acc", "nmi")}
-    return lines.scores({"scores": values})
+def _spread(rows: list[dict[str, Any]], key: str) -> str:
+    found = ([100 * row[key][name] for row in rows] for name in ("acc", "nmi"))
+    return " / ".join(f"{np.mean(values):.1f} ± {np.std(values):.1f}" for values in found)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=os.environ.get("COTERIE_DATA"))
+    parser.add_argument("--encoder", default=DEFAULT)
     parser.add_argument("--out", type=Path, default=Path("results/tune.jsonl"))
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--texts", type=int, default=5000)
-    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--table", action="store_true")
     return parser.parse_args()

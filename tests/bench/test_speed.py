@@ -29,6 +29,15 @@ def test_every_shortcut_is_left_out_once() -> None:
         assert [{name} for name in SHORTCUTS] == [part for part in left if len(part) == 1]
 
 
+def test_the_fast_path_is_compared_with_one_that_has_no_shortcut_at_all() -> None:
+    ways = {entry.label: entry.parameters for entry in SUITES["same-labels"].entries}
+    for method in ("SCCL", "AECL"):
+        assert ways[f"{method}, fast"] == {}
+        plain = ways[f"{method}, plain float32"]
+        assert plain == {"shortcuts": False, "precision": "float32"}
+    assert SUITES["same-labels"].seeds == 5
+
+
 def test_the_table_shows_steps_and_the_whole() -> None:
     row = {
         "label": "SCCL, all shortcuts", "dataset": "stackoverflow", "step_ms": {"joint": 10.87},

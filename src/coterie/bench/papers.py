@@ -25,8 +25,7 @@ SCCL_ABLATIONS = Suite(
     "SCCL's Figures 3 and 5: one term or both, and how strong the pairs are; wants a GPU",
     (
         *(
-            Entry(label, "sccl", {**STEPS, "objective": objective}, None, ("contextual10",),
-                  SCCL_SETS, "eda")
+            Entry(label, "sccl", {**STEPS, "objective": objective}, None, PAIRS, SCCL_SETS, "eda")
             for label, objective in (
                 ("SCCL", "joint"),
                 ("instances only", "instance"),

@@ -13,6 +13,7 @@ WARM = 3  # readings of a stage that do not count: recording, caches, first batc
 VARIANTS: dict[str, dict[str, Any]] = {
     "all shortcuts": {},
     **{f"without {name}": {"shortcuts": [s for s in SHORTCUTS if s != name]} for name in SHORTCUTS},
+    "float32": {"precision": "float32"},
     "without any": {"shortcuts": False},
     "without any, float32": {"shortcuts": False, "precision": "float32"},
 }
@@ -24,13 +25,31 @@ TRAINED = (  # views as published, batches of 400, length 32: the settings of th
 SPEED = Suite(
     "speed",
     "milliseconds of a training step, with and without each shortcut; wants a GPU of its own",
-    tuple(
-        Entry(f"{label}, {variant}", method, {**parameters, **more}, views=views)
-        for label, method, parameters, views in TRAINED
-        for variant, more in VARIANTS.items()
+    (
+        *(
+            Entry(f"{label}, {variant}", method, {**parameters, **more}, views=views)
+            for label, method, parameters, views in TRAINED
+            for variant, more in VARIANTS.items()
+        ),
+        Entry("SCCL, whole run", "sccl", {"steps": 1000}, views=("contextual10",)),
     ),
     ("stackoverflow",),
     1,
+)
+
+SAME = Suite(
+    "same-labels",
+    "the fast path beside the plain one in float32: do they score alike? wants a GPU",
+    tuple(
+        Entry(f"{label}, {path}", method, parameters, views=views)
+        for label, method, _, views in TRAINED
+        for path, parameters in (
+            ("fast", {}),
+            ("plain float32", {"shortcuts": False, "precision": "float32"}),
+        )
+    ),
+    ("tweet",),
+    5,
 )
 
 

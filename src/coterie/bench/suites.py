@@ -6,7 +6,7 @@ from coterie.bench.baselines import BASELINES, SECOND_STEPS, UNTRAINED
 from coterie.bench.entries import Entry, Suite
 from coterie.bench.papers import PAPER_SUITES
 from coterie.bench.sensitivity import SENSITIVITY
-from coterie.bench.speed import SPEED
+from coterie.bench.speed import SAME, SPEED
 from coterie.bench.whole import ABLATIONS, BENCHMARKS, PAPERS
 
 SUITES: dict[str, Suite] = {
@@ -72,5 +72,6 @@ SUITES: dict[str, Suite] = {
         ABLATIONS,
         SENSITIVITY,
         SPEED,
+        SAME,
     )
 }  # fmt: skip
