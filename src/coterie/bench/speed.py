@@ -41,8 +41,11 @@ SAME = Suite(
     "same-labels",
     "the fast path beside the plain one in float32: do they score alike? wants a GPU",
     tuple(
-        Entry(f"{label}, {path}", method, parameters, views=views)
-        for label, method, _, views in TRAINED
+        Entry(f"{label}, {path}", method, {**length, **parameters}, views=views)
+        for label, method, views, length in (
+            ("SCCL", "sccl", ("contextual10",), {"steps": 300}),
+            ("AECL", "aecl", ("eda",), {}),
+        )
         for path, parameters in (
             ("fast", {}),
             ("plain float32", {"shortcuts": False, "precision": "float32"}),
