@@ -8,9 +8,11 @@ those places first. Random numbers continue from replay to replay as they would 
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import torch
@@ -84,8 +86,11 @@ class Recorder:
         )
         graph = torch.cuda.CUDAGraph()
         try:
-            with torch.cuda.graph(
-                graph, pool=self.pool, stream=self.stream, capture_error_mode="thread_local"
+            with (
+                no_collection(),
+                torch.cuda.graph(
+                    graph, pool=self.pool, stream=self.stream, capture_error_mode="thread_local"
+                ),
             ):
                 values = self.work(still)
         except RuntimeError as error:
@@ -96,6 +101,22 @@ class Recorder:
             return None
         found = self.recorded[shapes(batch)] = Recorded(graph, still, values)
         return found
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Keep Python from collecting garbage meanwhile.
+
+    Among the garbage may be the graphs of an earlier fit, and to free one while another is being
+    recorded breaks the recording.
+    """
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
 
 
 def shapes(batch: Batch) -> Shapes:
