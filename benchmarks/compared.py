@@ -29,12 +29,15 @@ def main() -> None:
 
 
 def fill(text: str, results: Path, scripts: Mapping[str, Table] = SCRIPTS) -> str:
-    """The page with the table NAME between ``<!-- table: NAME -->`` and ``<!-- end -->``."""
+    """The page with the table NAME between ``<!-- table: NAME -->`` and ``<!-- end -->``.
+
+    A second table of the same lines is NAME:WHAT.
+    """
     for name, table in scripts.items():
         mark = re.compile(rf"(<!-- table: {name} -->\n).*?(<!-- end -->)", re.S)
         if not mark.search(text):
             raise SystemExit(f"the page has no place for the table {name}")
-        new = table(lines.read(results / f"{name}.jsonl"))
+        new = table(lines.read(results / f"{name.partition(':')[0]}.jsonl"))
         text = mark.sub(lambda found, new=new: f"{found[1]}\n{new}\n\n{found[2]}", text)
     return text
 

@@ -11,12 +11,16 @@ import compared
 import curve
 import encode
 import gpu
+import tune
 
 PAGES: dict[str, dict[str, compared.Table]] = {
     "speed.md": {
         "encode": encode.table,
         "command": command.table,
         "speed": gpu.table,
+        "speed:whole": gpu.phases,
+        "same-labels": gpu.same,
+        "tune": tune.table,
     },
     "howto/million.md": {"curve": curve.table, "calibrate": calibrate.table},
 }

@@ -22,7 +22,8 @@ FAST = {
     "vascl": {"steps": 24},
     "cluster-bert": {"labels": "head", "adapt_epochs": 5, "rounds": 1, "harden_epochs": 1},
 }
-TUNES = ("full", "last-1", "lora", "heads")
+TUNES = ("full", "last-1", "lora", "heads", "frozen")
+STILL = ("heads", "frozen")
 
 
 def make(name: str, tune: str, encoder: Path | str, **more) -> TunedClusterer:
@@ -39,7 +40,14 @@ def fits(tiny_encoder: Path, topics) -> dict[tuple[str, str], TunedClusterer]:
     return {}
 
 
-CASES = [(name, tune) for name in FAST for tune in TUNES if (name, tune) != ("vascl", "heads")]
+REFUSED = {("vascl", "heads"), ("vascl", "frozen"), ("cluster-bert", "frozen")}
+CASES = [(name, tune) for name in FAST for tune in TUNES if (name, tune) not in REFUSED]
+
+
+def views_for(tune: str, texts: list[str]) -> list[list[str]] | None:
+    """Views in other words where a frozen encoder needs them."""
+    cuts = (slice(1, None), slice(None, -1))
+    return [[" ".join(t.split()[c]) for t in texts] for c in cuts] if tune == "frozen" else None
 
 
 @pytest.fixture(params=CASES, ids="-".join)
@@ -48,7 +56,7 @@ def fitted(request: pytest.FixtureRequest, fits, tiny_encoder: Path, topics) -> 
     if key not in fits:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(fitting, "Run", partial(Run, log_every=1))
-            fits[key] = make(*key, tiny_encoder).fit(topics[0])
+            fits[key] = make(*key, tiny_encoder).fit(topics[0], views=views_for(key[1], topics[0]))
     return fits[key]
 
 
@@ -71,6 +79,7 @@ def test_the_right_parameters_move_and_all_others_are_the_same_bits(
         "last-1": lambda name: ".layer.1." in name,
         "lora": lambda name: name.endswith(("self.query.weight", "self.value.weight")),
         "heads": lambda name: False,
+        "frozen": lambda name: False,
     }[fitted.tune]
     expected = {name for name in before if may(name)}
     # A shift of all keys leaves attention as it is, so rounding decides whether that bias moves.
@@ -86,6 +95,7 @@ def test_the_numbers_that_were_trained_are_told(fitted: TunedClusterer, tiny_enc
         "last-1": layer,
         "lora": 2 * 2 * 2 * 8 * 32,
         "heads": 0,
+        "frozen": 0,
     }
     told = dict(fitted.trained_parameters_)
     assert told.pop("encoder") == expected[fitted.tune]
@@ -114,16 +124,18 @@ def test_save_and_load_predict_the_same(fitted: TunedClusterer, topics, tmp_path
     )
     # Weights are in the folder only where they are no longer those of the encoder named.
     weights = list((tmp_path / "model").rglob("encoder/model.safetensors"))
-    assert bool(weights) == (fitted.tune != "heads")
+    assert bool(weights) == (fitted.tune not in STILL)
 
 
 @pytest.mark.parametrize(
-    ("name", "tune"), [*((name, "lora") for name in FAST), ("sccl", "last-1"), ("aecl", "heads")]
+    ("name", "tune"),
+    [*((name, "lora") for name in FAST), ("sccl", "last-1"), ("aecl", "heads"), ("rstc", "frozen")],
 )
 def test_an_interrupted_fit_continues_to_the_same_result(
     name: str, tune: str, tiny_encoder: Path, topics, tmp_path: Path, monkeypatch
 ) -> None:
-    whole = make(name, tune, tiny_encoder).fit(topics[0])
+    views = views_for(tune, topics[0])
+    whole = make(name, tune, tiny_encoder).fit(topics[0], views=views)
     halves = make(
         name, tune, tiny_encoder, checkpoint=tmp_path / "checkpoint", checkpoint_every=0.0
     )
@@ -136,18 +148,50 @@ def test_an_interrupted_fit_continues_to_the_same_result(
 
     monkeypatch.setattr(Checkpoint, "save", save)
     with pytest.raises(KeyboardInterrupt):
-        halves.fit(topics[0])
+        halves.fit(topics[0], views=views)
     monkeypatch.setattr(Checkpoint, "save", original)
-    halves.fit(topics[0])
+    halves.fit(topics[0], views=views)
     np.testing.assert_array_equal(halves.probabilities_, whole.probabilities_)
     for key, tensor in whole.encoder_.state_dict().items():
         assert torch.equal(tensor, halves.encoder_.state_dict()[key]), key
 
 
 def test_heads_and_kmeans_on_the_vectors_contradict_each_other(tiny_encoder: Path, topics) -> None:
-    for name in ("sccl", "cluster-bert"):
-        with pytest.raises(UsageError, match=r"tune='heads'.*set labels='head', or tune='lora'"):
-            make(name, "heads", tiny_encoder, labels="kmeans").fit(topics[0])
+    for name, tune in (("sccl", "heads"), ("sccl", "frozen"), ("cluster-bert", "heads")):
+        with pytest.raises(UsageError, match=rf"tune='{tune}'.*set labels='head', or tune='lora'"):
+            make(name, tune, tiny_encoder, labels="kmeans").fit(topics[0])
+
+
+def test_a_frozen_encoder_runs_once_and_training_sees_its_vectors(
+    tiny_encoder: Path, topics, monkeypatch
+) -> None:
+    from coterie.encoders import SentenceEncoder
+
+    passed, original = [], SentenceEncoder.forward
+
+    def forward(self, features):
+        passed.append(set(features))
+        return original(self, features)
+
+    monkeypatch.setattr(SentenceEncoder, "forward", forward)
+    texts, views = topics[0], views_for("frozen", topics[0])
+    make("sccl", "frozen", tiny_encoder, steps=24).fit(texts, views=views)
+    encoded = [names for names in passed if "vectors" not in names]
+    assert len(passed) - len(encoded) == 24
+    passed.clear()
+    make("sccl", "frozen", tiny_encoder, steps=48).fit(texts, views=views)
+    assert len([names for names in passed if "vectors" not in names]) <= len(encoded)
+
+
+def test_a_frozen_encoder_wants_other_words_and_methods_that_look_at_vectors_alone(
+    tiny_encoder: Path, topics
+) -> None:
+    with pytest.raises(UsageError, match=r"tune='frozen' computes vectors once.*views='eda'"):
+        make("sccl", "frozen", tiny_encoder).fit(topics[0])
+    with pytest.raises(UsageError, match=r"tune='frozen': a step of cluster-bert looks into"):
+        make("cluster-bert", "frozen", tiny_encoder).fit(topics[0])
+    with pytest.raises(UsageError, match=r"tune='frozen' leaves the vectors as they are"):
+        make("vascl", "frozen", tiny_encoder).fit(topics[0])
 
 
 def test_what_does_not_fit_the_encoder_is_refused_before_any_work(tiny_encoder, topics) -> None:
@@ -160,9 +204,10 @@ def test_what_does_not_fit_the_encoder_is_refused_before_any_work(tiny_encoder, 
             make(name, "some", tiny_encoder).fit(topics[0])
 
 
-def test_counted_words_may_stay_as_they_are(topics) -> None:
+@pytest.mark.parametrize("tune", STILL)
+def test_counted_words_may_stay_as_they_are(tune: str, topics) -> None:
     model = METHODS["sccl"].make(
-        3, encoder="tfidf", tune="heads", labels="head", steps=5, random_state=0, guard=False
+        3, encoder="tfidf", tune=tune, labels="head", steps=5, random_state=0, guard=False
     )
     vectors = model.fit(topics[0]).distinct_vectors_
     start = METHODS["kmeans"].make(3, encoder="tfidf", random_state=0).fit(topics[0])

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from sklearn.utils.validation import validate_data
 
-from coterie._errors import DataError, TrainingError
+from coterie._errors import DataError, TrainingError, UsageError
 from coterie._files import plain
 from coterie._progress import Progress, make_progress
 from coterie._random import derive_seed, resolve_seed, torch_seeded
@@ -31,7 +31,8 @@ from coterie.base.guard import Guard, Verdict
 from coterie.base.inputs import Inputs, read_texts, read_vectors
 from coterie.blocks.assign import Rule, probabilities
 from coterie.encoders import Encoder, SentenceEncoder
-from coterie.encoders.tuning import begin_training, ending, put_tune
+from coterie.encoders.items import Rows
+from coterie.encoders.tuning import STILL, begin_training, ending, put_tune
 from coterie.engine import (
     Checkpoint,
     History,
@@ -108,6 +109,8 @@ class Fitting:
         if stages:
             guard = Guard(vectors, start_labels, model.n_clusters, self.seed, texts)
             before, tune = copy.deepcopy(self.encoder).cpu(), getattr(model, "tune", "full")
+            if tune == "frozen" and self.encoder.kind == "sentence":
+                data = self._frozen(data)
             with torch_seeded(derive_seed(self.seed, "build"), self.device):
                 begin_training(self.encoder, tune)
                 net = model.build(self.encoder, start, facts).to(self.device)
@@ -173,6 +176,18 @@ class Fitting:
         with self.phase("pretrain"):
             train(net, data, stages, self._run("pretraining"))
 
+    def _frozen(self, data: TrainingData) -> TrainingData:
+        """Vectors of all views in the place of their tokens: the encoder will not change them."""
+        if len(data.views) < 2:
+            raise UsageError(
+                "tune='frozen' computes vectors once, without dropout, so that two views of a text "
+                "would be alike: give views='eda', or pairs of texts, or use tune='heads'."
+            )
+        with self.phase("encode views"):
+            every = np.arange(len(data.items))
+            vectors = encode_all(self.encoder, data.items, every, progress=self.progress)
+        return TrainingData(Rows(vectors).to(self.device), data.views)
+
     def _train(
         self, net: torch.nn.Module, stages: list[Any], data: TrainingData, start: Start
     ) -> tuple[Rule, Verdict, Floats]:
@@ -184,8 +199,9 @@ class Fitting:
             with self.phase("train"), ending(self.encoder):
                 train(net, data, stages, self._run())
             with self.phase("finish"):
-                distinct = np.arange(len(start.vectors))
-                trained = encode_all(self.encoder, data.items, distinct, progress=self.progress)
+                if getattr(model, "tune", "full") not in STILL:
+                    rows = np.arange(len(start.vectors))
+                    trained = encode_all(self.encoder, data.items, rows, progress=self.progress)
                 rule = model.finish(net, trained, start.weights, derive_seed(self.seed, "finish"))
             labels = labels_of(rule, trained)
             self.trained_labels = _to_rows(labels, self.inputs)

@@ -107,6 +107,8 @@ class SentenceEncoder(Encoder):
         return not self.keep_words and can_pack(self.model, self.compute_dtype, device)
 
     def forward(self, features: Features) -> Tensor:
+        if "vectors" in features:
+            return features["vectors"]  # computed before, by an encoder that stays as it is
         if "slots" in features and self.compute_dtype is not None:
             packed = pack_forward(self.model, features, self.compute_dtype, self.fused)
             return F.normalize(packed, dim=1) if self.normalize else packed

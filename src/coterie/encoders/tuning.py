@@ -1,5 +1,8 @@
 """How much of an encoder training changes: all of it, its last layers, a low-rank part, nothing.
 
+"heads" and "frozen" both leave the encoder alone. "heads" runs it in every step, with dropout;
+"frozen" runs it once over all texts and views, and a step then costs next to nothing.
+
 "lora" is low-rank adaptation (Hu et al., 2022): beside a frozen matrix ``W`` of shape (out, in)
 stands a product of two thin ones, ``W + scale * up @ down``. ``up`` starts at zero, so nothing
 changes until it is trained. At the end the product is added to ``W`` and the two are gone: a
@@ -24,6 +27,7 @@ RANK = 8
 ALPHA = 16.0  # the product counts ALPHA / RANK times
 ADAPTED = {"query", "value", "q_proj", "v_proj", "q_lin", "v_lin", "q", "v"}  # maps that get one
 REMEDY = "use tune='full' or tune='heads'"
+STILL = ("heads", "frozen")  # ways that leave the encoder as it is
 
 
 class Tuning(NamedTuple):
@@ -43,12 +47,12 @@ def read_tune(tune: Any) -> Tuning:
     >>> read_tune("lora").kind
     'lora'
     """
-    if tune in ("full", "heads", "lora"):
+    if tune in ("full", *STILL, "lora"):
         return Tuning(tune)
     found = re.fullmatch(r"last-([1-9]\d*)", tune) if isinstance(tune, str) else None
     if found is None:
         raise UsageError(
-            "tune should be full, heads, lora, or last-N with a number of layers (last-2); "
+            "tune should be full, lora, heads, frozen, or last-N with a number of layers (last-2); "
             f"got {tune!r}."
         )
     return Tuning("last", int(found[1]))
@@ -57,7 +61,7 @@ def read_tune(tune: Any) -> Tuning:
 def check_tune(encoder: Encoder, tune: str) -> None:
     """Refuse a ``tune`` that this encoder has no layers for."""
     kind, wanted = read_tune(tune)
-    if kind in ("full", "heads"):
+    if kind in ("full", *STILL):
         return
     if encoder.kind != "sentence":
         raise UsageError(f"tune={tune!r}: a {encoder.kind!r} encoder has no layers; {REMEDY}.")
@@ -75,7 +79,7 @@ def begin_training(encoder: Encoder, tune: str) -> None:
     """Make the encoder ready to be trained; one that stays as it is keeps its pointer."""
     pointer = encoder.pointer()
     encoder.make_trainable()
-    if tune == "heads" and pointer is not None:
+    if tune in STILL and pointer is not None:
         held: Any = encoder
         held._pointer = pointer
 
@@ -117,7 +121,7 @@ def moving(module: nn.Module) -> list[nn.Parameter]:
     tuning: Tuning | None = getattr(module, "tuning", None)
     if tuning is None or tuning.kind == "full":
         return list(module.parameters())
-    if tuning.kind == "heads":
+    if tuning.kind in STILL:
         return []
     if tuning.kind == "lora":
         return [p for m in module.modules() if isinstance(m, LowRank) for p in (m.down, m.up)]

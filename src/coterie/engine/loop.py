@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from coterie._progress import Silent
 from coterie._random import derive_seed, torch_seeded
 from coterie._types import Ints
+from coterie.encoders.items import RaggedTokens
 from coterie.engine import parallel
 from coterie.engine.checkpoint import (
     Moments,
@@ -52,10 +53,12 @@ def train(net: nn.Module, data: TrainingData, stages: Sequence[Stage], run: Run)
     run.history.restart(saved.rows if saved is not None else [])
     encoder: Any = net.encoder
     encoder.compute_dtype, encoder.fused = run.encoder_dtype(), run.takes("fused")
+    tokens = isinstance(data.items, RaggedTokens)
+    packs = tokens and {"packing", "one-pass"} <= set(run.shortcuts)
     data = replace(
         data,
         items=data.items.to(run.device if "device-tokens" in run.shortcuts else CPU),
-        packed={"packing", "one-pass"} <= set(run.shortcuts) and encoder.packs(run.device),
+        packed=packs and encoder.packs(run.device),
         step=WIDTHS if run.device.type == "cuda" else 1,
         one_pass="one-pass" in run.shortcuts,
     )

@@ -146,6 +146,7 @@ class ClusterBERT(TunedClusterer):
 
     name: ClassVar[str] = "cluster-bert"
     kmeans_on_vectors: ClassVar[bool] = True
+    needs_tokens: ClassVar[bool] = True
     citation: ClassVar[str] = (
         "Anonymous (2022). ClusterBERT: Multi-Stage Fine-Tuning of Transformers for Deep Text "
         "Clustering. Under review."

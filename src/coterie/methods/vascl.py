@@ -18,6 +18,7 @@ from coterie.base import Facts, TunedClusterer
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.virtual import hardest_step, neighborhood, told_apart
 from coterie.encoders import Encoder
+from coterie.encoders.tuning import STILL
 from coterie.engine import Batch, Stage, steps_for
 
 
@@ -116,10 +117,10 @@ class VaSCL(TunedClusterer):
             above=["radius", "temperature"],
             least=["head_lr", "lr", "virtual_weight"],
         )
-        if self.tune == "heads":
+        if self.tune in STILL:
             raise UsageError(
-                "tune='heads' leaves the vectors as they are, and k-means looks at nothing else: "
-                "set tune='lora', 'last-2' or 'full'."
+                f"tune={self.tune!r} leaves the vectors as they are, and k-means looks at nothing "
+                "else: set tune='lora', 'last-2' or 'full'."
             )
 
     def build(self, encoder: Any, start: Any, facts: Facts) -> VaSCLNet:
