@@ -5,7 +5,8 @@ python benchmarks/fill.py, or: make tables
 They go between marks: ``<!-- measured: SUITE METHOD ... -->``, ``<!-- ablations: SUITE -->``,
 ``<!-- overview: acc -->``, ``<!-- short -->`` or ``<!-- details -->``, and ``<!-- end -->``.
 ``<!-- views -->`` and ``<!-- masked-head -->`` are the tables of ``views.py`` and
-``masked_head.py``. Those of ``compared.py`` and ``speed.py`` have pages of their own.
+``masked_head.py``, ``<!-- figure: NAME -->`` is a figure of ``figures.py``. Those of
+``compared.py`` and ``speed.py`` have pages of their own.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import compared
+import figures
 import masked_head
 import speed
 import views
@@ -27,7 +29,7 @@ from coterie.bench.pages import ablation_part, method_part, short_part
 
 ROOT = Path(__file__).parents[1]
 DOCS, RESULTS = ROOT / "docs", ROOT / "results"
-KINDS = "measured|ablations|overview|details|short|views|masked-head"
+KINDS = "measured|ablations|overview|details|short|views|masked-head|figure"
 PLACE = re.compile(rf"(<!-- ({KINDS})(?:: ([^\n]*))? -->\n).*?(<!-- end -->)", re.S)
 PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "measured": lambda rows, words: method_part(rows, words[1:], words[0]),
@@ -37,6 +39,7 @@ PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "short": lambda rows, words: short_part(rows),
     "views": lambda rows, words: views.made(RESULTS),
     "masked-head": lambda rows, words: masked_head.table(RESULTS / "masked-head.jsonl"),
+    "figure": lambda rows, words: figures.block(words[0]),
 }
 
 
@@ -56,6 +59,7 @@ def pages() -> list[Path]:
 def main() -> None:
     compared.main()
     speed.main()
+    figures.make_page()
     rows = read_folder(RESULTS)
     for page in pages():
         old = page.read_text("utf-8")

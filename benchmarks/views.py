@@ -28,6 +28,7 @@ from coterie.augmentation import augment, read_views
 from coterie.bench import run_suite
 from coterie.bench.collect import about
 from coterie.bench.entries import Entry, Suite
+from coterie.bench.figures.sccl import COSINE_EDGES
 from coterie.bench.run import Options
 from coterie.bench.tables import cell
 from coterie.corpus import texts_from
@@ -131,7 +132,7 @@ def cosine(options: argparse.Namespace) -> None:
             vectors = vectors[:, filled] / length[:, filled, None]
             values = np.concatenate([(vectors[0] * vectors[i]).sum(1) for i in (1, 2)])
             kept = [share(t, w) for view in few for t, w in zip(chosen, view, strict=True)]
-            counts, _ = np.histogram(values, bins=np.linspace(-0.2, 1.0, 25))
+            counts, _ = np.histogram(values, bins=COSINE_EDGES)
             row: dict[str, Any] = {
                 "dataset": name,
                 "label": LABELS[kind],

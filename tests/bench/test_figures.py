@@ -1,5 +1,7 @@
 """Figures: what is drawn is what was measured, and watching a training does not change it."""
 
+import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -9,15 +11,24 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from coterie._errors import UsageError
+from coterie._errors import DataError, UsageError
+from coterie.analysis import average_precision, reciprocal_rank
 from coterie.bench.data import Data, load_data
-from coterie.bench.figures import FIGURES, Short, aecl, cut, deccrl, draw_all, sccl
+from coterie.bench.figures import FIGURES, Short, aecl, cut, deccrl, draw_all, redraw, sccl
 from coterie.bench.figures import adsl as adsl_figures
 from coterie.bench.figures import cluster_bert as cluster_bert_figures
-from coterie.bench.figures.draw import draw_bars, new_figure, save
+from coterie.bench.figures.draw import COLORS, OTHERS, draw, mark_of, save
 from coterie.bench.figures.lines import bars_of, curves_of
-from coterie.bench.figures.maps import place
-from coterie.bench.tables import Cell
+from coterie.bench.figures.maps import as_points, draw_maps, place
+from coterie.bench.figures.picture import (
+    Bars,
+    Histogram,
+    Lines,
+    Picture,
+    Points,
+    Table,
+    read_picture,
+)
 from coterie.cli import app
 from coterie.metrics import accuracy, cluster_distances
 
@@ -43,7 +54,7 @@ def line(label: str, method: str, dataset: str, seed: int, acc: float) -> dict:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("method", ["sccl", "aecl", "deccrl", "adsl"])
+@pytest.mark.parametrize("method", ["sccl", "aecl", "deccrl", "adsl", "cluster-bert"])
 def test_watching_changes_no_label_and_sees_start_and_end(short: Short, method: str) -> None:
     sizes: list[tuple[int, ...]] = []
     watched, alone = short.make(method), short.make(method)
@@ -69,6 +80,21 @@ def test_distances_at_the_start_are_those_of_the_encoder(short: Short) -> None:
     assert seen[0]["intra true"] == pytest.approx(expected["intra"], rel=1e-5)
     assert seen[0]["inter true"] == pytest.approx(expected["inter"], rel=1e-5)
     assert seen[-1]["inter predicted"] != pytest.approx(seen[0]["inter predicted"], rel=1e-6)
+
+
+def test_distances_of_all_three_objectives_are_drawn(short: Short) -> None:
+    picture = sccl.distances(short)
+    assert [panel.title for panel in picture.panels] == [
+        f"{who} clusters: {kind}-cluster distance"
+        for who in ("predicted", "true") for kind in ("intra", "inter")
+    ]  # fmt: skip
+    first = [panel.series[name][0] for panel in picture.panels[2:] for name in panel.series]
+    assert len(first) == 6
+    for three in (first[:3], first[3:]):  # all begin with the same vectors
+        assert three[0] == pytest.approx(three[1]) and three[0] == pytest.approx(three[2])
+    ends = {points[-1][1] for points in picture.panels[2].series.values()}
+    assert len(ends) == 3  # and end with others
+    assert picture.title == "SCCL: distances \u2013 topics, 90 texts, seed 0"
 
 
 def test_cosines_inside_classes() -> None:
@@ -117,9 +143,70 @@ def test_stages_of_cluster_bert_are_in_order(short: Short) -> None:
 
 
 def test_topics_have_a_row_for_each_cluster(short: Short) -> None:
-    rows = deccrl.topic_table(short).splitlines()
-    assert len(rows) == 2 + 3 and rows[0].startswith("| cluster | topic 1 |")
-    assert len(rows[2].split("|")[2].split(",")) == deccrl.WORDS
+    (table,) = deccrl.topic_table(short).panels
+    assert table.header[:2] == ["cluster", "topic 1"] and [row[0] for row in table.rows] == list(
+        "012"
+    )
+    assert len(table.rows[0][1].split(",")) == deccrl.WORDS
+
+
+def test_retrieval_asks_for_texts_that_share_words() -> None:
+    """Two classes that share "common": candidates are the 20 nearest by words, not the query."""
+    texts = [f"common left w{i}" for i in range(15)] + [f"common right w{i}" for i in range(15)]
+    labels = ["l"] * 15 + ["r"] * 15
+    questions = cluster_bert_figures.ask(texts, labels)
+    assert sorted(questions.queries) == list(range(30))
+    for query, candidates, right in zip(
+        questions.queries, questions.candidates, questions.right, strict=True
+    ):
+        assert query not in candidates and len(set(candidates)) == 20
+        assert right == [int(labels[i] == labels[query]) for i in candidates]
+        assert sum(right) == 14  # all others with its second word come before those without
+    with pytest.raises(DataError, match="at least 22 texts"):
+        cluster_bert_figures.ask(texts[:21], labels[:21])
+    with pytest.raises(DataError, match="nothing to rank"):
+        cluster_bert_figures.ask(texts, ["one"] * 30)
+
+
+def test_ranking_equals_the_loop_and_a_value_by_hand() -> None:
+    questions = cluster_bert_figures.Questions(["q", "a", "b", "c"], [0], [[1, 2, 3]], [[0, 1, 1]])
+    units = np.array([[1, 0], [0.8, 0.6], [0, 1], [0.6, 0.8]], dtype=np.float64)
+    # cosines 0.8, 0, 0.6: the right ones are at places 3 and 2
+    assert cluster_bert_figures.rank(units, questions) == pytest.approx(
+        {"MAP": 100 * (1 / 2 + 2 / 3) / 2, "MRR": 50}
+    )
+    rng = np.random.default_rng(0)
+    units = rng.normal(size=(12, 4))
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    rows = [[1, 2, 3, 4], [5, 6, 7, 8]]
+    many = cluster_bert_figures.Questions([""] * 12, [0, 9], rows, [[1, 0, 1, 0], [0, 0, 0, 1]])
+    found = []
+    for query, candidates, right in zip(many.queries, rows, many.right, strict=True):
+        cosines = [float(units[i] @ units[query]) for i in candidates]
+        found.append((average_precision(cosines, right), reciprocal_rank(cosines, right)))
+    expected = [100 * sum(pair[i] for pair in found) / 2 for i in (0, 1)]
+    assert list(cluster_bert_figures.rank(units, many).values()) == pytest.approx(expected)
+
+
+def test_retrieval_is_followed_with_and_without_reconstruction(short: Short) -> None:
+    with pytest.raises(UsageError, match="another data set"):
+        cluster_bert_figures.retrieval(short)
+    told: list[str] = []
+    assert draw_all(Path(), Path(), short, only=["cluster-bert-retrieval"], tell=told.append) == []
+    assert told[0].endswith("needs another data set: name it with --other")
+    texts = [" ".join(text.split()[1:]) for text in short.data.texts]  # others, of the same words
+    other = replace(short.data, name="others", texts=texts)
+    quick = replace(short, other=other, parameters={**FAST, "lr": 0.05})
+    picture = cluster_bert_figures.retrieval(quick)
+    assert [panel.y for panel in picture.panels] == ["NMI in %", "ACC in %", "MAP in %", "MRR in %"]
+    assert "queries of others, not trained on" in picture.subtitle
+    for panel in picture.panels:
+        whole, without = panel.series.values()
+        assert whole[0] == pytest.approx(without[0])  # the start is the same
+        assert all(0 <= value <= 100 for _, value in [*whole, *without])
+    ranked = picture.panels[2].series
+    assert ranked["ClusterBERT"][-1] != ranked["ClusterBERT"][0]
+    assert ranked["ClusterBERT"][-1] != ranked["without reconstruction"][-1]
 
 
 def test_equal_vectors_share_a_point() -> None:
@@ -130,32 +217,114 @@ def test_equal_vectors_share_a_point() -> None:
     assert len(np.unique(points, axis=0)) == 29
 
 
+def test_maps_color_the_largest_classes_and_keep_places() -> None:
+    labels = np.array([0, 1, 1, 2, 2, 2])
+    places = np.array([[0, 0], [10, 0], [0, 5], [10, 5], [5, 5], [5, 0]], dtype=np.float32)
+    panel = as_points(places, labels, "here")
+    assert panel.classes == [2, 1, 1, 0, 0, 0]  # 0 is the largest
+    assert panel.x == [0, 1000, 0, 1000, 500, 500] and panel.y == [0, 0, 500, 500, 500, 0]
+    many = Points(x=list(range(9)), y=[0] * 9, classes=list(range(9)))
+    (dots,) = draw(Picture(title="", panels=[many])).axes[0].collections
+    from matplotlib.colors import to_hex
+
+    drawn = {int(x): to_hex(c) for (x, _), c in zip(dots.get_offsets(), dots.get_facecolors(),
+                                                     strict=True)}  # fmt: skip
+    assert [drawn[i] for i in range(9)] == [color.lower() for color in (*COLORS, OTHERS)]
+    assert int(dots.get_offsets()[0][0]) == 8  # grey lies below
+
+
+def test_maps_of_thousands_of_texts_are_small(tmp_path: Path) -> None:
+    """The site takes pictures up to 200,000 bytes."""
+    rng = np.random.default_rng(0)
+    x, y = (1000 * rng.random((2, 3000))).astype(int).tolist()
+    panel = Points(x=x, y=y, classes=rng.integers(0, 20, 3000).tolist())
+    (svg,) = save(Picture(title="", panels=[panel, panel]), tmp_path, "f", ["svg"])
+    assert svg.stat().st_size < 200_000
+
+
+def test_maps_of_stages_are_in_the_order_of_training(short: Short) -> None:
+    picture = draw_maps(short, "cluster-bert", "ClusterBERT", preset="fast", by_stage=True)
+    titles = [panel.title.split(" (")[0] for panel in picture.panels]
+    assert titles == ["before training", "adapt", "cluster-1", "cluster-2", "harden"]
+    assert all(len(panel.x) == len(panel.y) == 90 for panel in picture.panels)
+    assert "true classes (all)" in picture.subtitle
+
+
 def test_bars_are_as_high_as_the_means() -> None:
     rows = [line("SCCL", "sccl", "tweet", 0, 0.8), line("SCCL", "sccl", "tweet", 1, 0.9),
             line("instances only", "sccl", "tweet", 0, 0.6)]  # fmt: skip
-    figure = sccl.objectives(rows)
-    acc, nmi = figure.axes
+    picture = sccl.objectives(rows)
+    acc, nmi = draw(picture).axes
     assert [patch.get_height() for patch in acc.patches] == pytest.approx([85, 60])
     assert [patch.get_height() for patch in nmi.patches] == pytest.approx([42.5, 30])
+    assert picture.panels[0].groups["tweet"]["SCCL"][1] == pytest.approx(10 / math.sqrt(2))
+    assert picture.subtitle.startswith("mean and deviation of 1 to 2 seeds")
+    assert "3 runs of 2026-11-15" in picture.about
     assert bars_of(rows[:2], "sccl", ["SCCL", "instances only"], "") is None  # nothing to compare
     assert sccl.strengths(rows) is None
 
 
+def test_bars_show_what_training_made_not_what_the_guard_returned() -> None:
+    rows = [line("SCCL", "sccl", "tweet", 0, 0.8), line("instances only", "sccl", "tweet", 0, 0.6)]
+    rows[1]["trained_scores"] = {"acc": 0.1, "nmi": 0.2}
+    groups = [panel.groups["tweet"]["instances only"][0] for panel in sccl.objectives(rows).panels]
+    assert groups == pytest.approx([10, 20])
+
+
 def test_bars_that_are_missing_leave_a_gap() -> None:
-    _, (axes,) = new_figure()
-    a, b = Cell(1.0, 0.0, 1), Cell(2.0, 0.0, 1)
-    draw_bars(axes, {"x": {"p": a, "q": b}, "y": {"q": a}}, "", "")
+    panel = Bars(y="", groups={"x": {"p": [1.0, 0.0], "q": [2.0, 0.0]}, "y": {"q": [1.0, 0.0]}})
+    (axes,) = draw(Picture(title="", panels=[panel])).axes
     centers = [patch.get_x() + patch.get_width() / 2 for patch in axes.patches]
     assert centers == pytest.approx([-0.2, 0.2, 1.2])
+
+
+def test_wordings_by_hand() -> None:
+    """Two runs at 10 %, one of them returned by the guard; half the wordings in the last bin."""
+    runs = [
+        {"dataset": "tweet", "label": f"SCCL, {label}", "seed": 0, "scores": {"acc": acc},
+         "trained_scores": trained, "start_scores": {"acc": 0.4}, "date": "2026-11-15",
+         "commit": "abc", "hardware": {"cores": 2}}
+        for label, acc, trained in (("contextual 10 %", 0.5, None),
+                                    ("contextual + CharSwap 10 %", 0.4, {"acc": 0.1}))
+    ]  # fmt: skip
+    counts = [0] * 22 + [3, 3]
+    moved = [{"dataset": "tweet", "label": "contextual 10 %", "cosine": {"histogram": counts}}]
+    assert sccl.views(runs) is None and sccl.views(moved) is None
+    scores, cosines = sccl.views([*runs, *moved]).panels
+    assert scores.series == {
+        "contextual": [[10, pytest.approx(50), 0.0]],
+        "contextual + CharSwap": [[10, pytest.approx(10), 0.0]],
+        "before training (k-means)": [[10, pytest.approx(40), 0.0]],
+    }
+    assert cosines.series == {"contextual": [0.0] * 22 + [50.0, 50.0]}
+    assert len(cosines.edges) == 25 and cosines.edges[0] == -0.2 and cosines.edges[-1] == 1.0
+    assert np.allclose(np.diff(cosines.edges), 0.05)
+
+
+def test_legends_stand_outside_and_say_each_name_once() -> None:
+    points = [[0, 1.0], [1, 2.0]]
+    panels = [Lines(x="", y="", series={"a": points, "b": points}),
+              Histogram(x="", y="", edges=[0.0, 1.0, 2.0], series={"b": [1.0, 2.0]})]  # fmt: skip
+    figure = draw(Picture(title="two", panels=panels))
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["a", "b"]
+    assert all(axes.get_legend() is None for axes in figure.axes)
+    colors = [axes.get_legend_handles_labels()[0][-1] for axes in figure.axes]
+    assert colors[0][0].get_color() == COLORS[1] and colors[1].get_edgecolor() is not None
+    figure.draw_without_rendering()
+    lowest = min(axes.get_tightbbox().y0 for axes in figure.axes)
+    assert legend.get_window_extent().y1 <= lowest  # below all data and labels
+    alone = draw(Picture(title="one", panels=[Lines(x="", y="", series={"a": points})]))
+    assert not alone.legends
 
 
 def test_sweeps_go_through_the_points() -> None:
     rows = [line(f"{t} topics", "deccrl", "stackoverflow", 0, t / 100) for t in (20, 1, 10)]
     rows.append(line("DECCRL", "deccrl", "stackoverflow", 0, 0.05))  # has 5
-    (axes,) = deccrl.topics(rows).axes
-    (curve,) = axes.lines
+    (axes,) = draw(deccrl.topics(rows)).axes
+    curve = axes.lines[0]
     assert list(curve.get_xdata()) == [1, 5, 10, 20] and axes.get_xscale() == "log"
-    np.testing.assert_allclose(curve.get_ydata(), [1, 5, 10, 20])
+    np.testing.assert_allclose(curve.get_ydata().astype(float), [1, 5, 10, 20])
     assert curves_of(rows[:1], "deccrl", {"topics": deccrl.TOPICS}, "") is None
 
 
@@ -164,22 +333,68 @@ def test_the_sensitivity_suite_has_what_its_figures_draw() -> None:
 
     entries = SUITES["sensitivity"].entries
     rows = [line(e.label, e.method, "stackoverflow", 0, 0.5) for e in entries]
-    panels = [a.get_xlabel() for a in aecl.sensitivity(rows).axes]
+    panels = [panel.x for panel in aecl.sensitivity(rows).panels]
     assert panels == ["contrast_weight", "label_weight", "entropy_weight", "balance_weight",
                       "contrast_epochs", "label_epochs"]  # fmt: skip
-    (panel,) = adsl_figures.sharpness(rows).axes
-    assert list(panel.lines[0].get_xdata()) == [1, 2, 5, 10, 20, 50]
+    (panel,) = adsl_figures.sharpness(rows).panels
+    assert [point[0] for point in panel.series["stackoverflow"]] == [1, 2, 5, 10, 20, 50]
+    (axes,) = draw(adsl_figures.sharpness(rows)).axes
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["1", "2", "5", "10", "20", "50"]
+
+
+EVERY = Picture(
+    title="all kinds", subtitle="seed 0", about="by hand", columns=2,
+    panels=[
+        Lines(x="step", y="ACC in %", series={"a": [[0, 1.0], [5, 2.123456789]]}, log=False),
+        Lines(x="stage", y="NMI", series={"a": [[0, 1.0, 0.5]]}, ticks=["start"], title="t"),
+        Bars(y="ACC in %", groups={"tweet": {"a": [1.0, 0.1]}}),
+        Histogram(x="cosine", y="share", edges=[0.0, 0.5, 1.0], series={"a": [30.0, 70.0]}),
+        Points(x=[1, 2], y=[3, 4], classes=[0, 1]),
+    ],
+)  # fmt: skip
 
 
 def test_files_are_the_same_every_time(tmp_path: Path) -> None:
-    written = []
-    for folder in (tmp_path / "a", tmp_path / "b"):
-        figure, (axes,) = new_figure()
-        axes.plot([1, 2], [3, 4])
-        written.append(save(figure, folder, "f"))
+    written = [save(EVERY, folder, "f") for folder in (tmp_path / "a", tmp_path / "b")]
     for first, second in zip(*written, strict=True):
         assert first.read_bytes() == second.read_bytes()
     assert ElementTree.parse(written[0][0]).getroot().tag.endswith("svg")
+    assert mark_of(EVERY) in written[0][0].read_text("utf-8")
+
+
+def test_numbers_go_to_a_file_and_back(tmp_path: Path) -> None:
+    file = tmp_path / "f.json"
+    file.write_text(EVERY.to_json(), "utf-8")
+    back = read_picture(file)
+    assert back.panels[0].series["a"][1] == [5, 2.1235]  # what can be seen
+    assert replace(back, panels=back.panels[1:]) == replace(EVERY, panels=EVERY.panels[1:])
+    assert back.to_json() == EVERY.to_json() and mark_of(back) == mark_of(EVERY)
+    lost = Picture(title="", panels=[Lines(x="", y="", series={"a": [[0, math.nan], [1, 2.0]]})])
+    file.write_text(lost.to_json(), "utf-8")
+    assert json.loads(file.read_text("utf-8"))["panels"][0]["series"]["a"][0] == [0, None]
+    assert list(draw(read_picture(file)).axes[0].lines[0].get_xdata()) == [1]
+    for wrong in ("[]", "{", '{"title": "x", "panels": [{"kind": "pie"}]}', '{"panels": [{}]}'):
+        file.write_text(wrong, "utf-8")
+        with pytest.raises(DataError, match="does not hold the numbers of a figure"):
+            read_picture(file)
+
+
+def test_figures_are_drawn_again_without_runs(tmp_path: Path) -> None:
+    words = Picture(title="", panels=[Table(header=["cluster"], rows=[["0"]])])
+    (tmp_path / "deccrl-words.json").write_text(words.to_json(), "utf-8")
+    (tmp_path / "sccl-map.json").write_text(EVERY.to_json(), "utf-8")
+    made = redraw(tmp_path)
+    assert [file.name for file in made] == ["sccl-map.svg", "sccl-map.png", "deccrl-words.md"]
+    assert (tmp_path / "deccrl-words.md").read_text() == "| cluster |\n| --- |\n| 0 |\n"
+    first = made[0].read_bytes()
+    made[0].unlink()
+    done = CliRunner().invoke(
+        app, ["bench", "figures", "--redraw", "--out", str(tmp_path), "--only", "sccl-map"]
+    )
+    assert done.exit_code == 0, done.output
+    assert made[0].read_bytes() == first
+    with pytest.raises(UsageError, match=r"does not hold aecl-map\.json"):
+        redraw(tmp_path, ["sccl-map", "aecl-map"])
 
 
 def test_a_part_of_the_sample_is_drawn(tmp_path: Path) -> None:
@@ -196,7 +411,7 @@ def test_a_part_of_the_sample_is_drawn(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     drawn = ("sccl-map", "sccl-distances", "deccrl-silhouettes", "aecl-similarity")
     assert {p.name for p in tmp_path.iterdir()} == {
-        f"{n}.{s}" for n in drawn for s in ("svg", "png")
+        f"{n}.{s}" for n in drawn for s in ("json", "svg", "png")
     }
     assert (
         "sccl-objectives (SCCL, Figure 3) has no lines: coterie bench sccl-ablations" in done.output
@@ -207,9 +422,9 @@ def test_a_part_of_the_sample_is_drawn(tmp_path: Path) -> None:
 
 def test_figures_that_need_a_run_say_so(tmp_path: Path) -> None:
     told: list[str] = []
-    assert draw_all(tmp_path, [], only=["aecl-stray"], tell=told.append) == []
+    assert draw_all(tmp_path, tmp_path, only=["aecl-stray"], tell=told.append) == []
     assert told == ["aecl-stray (AECL, Figure 6) needs a run: name a data set with --dataset"]
     with pytest.raises(UsageError, match="Did you mean 'aecl-stray'"):
-        draw_all(tmp_path, [], only=["aecl-stary"])
+        draw_all(tmp_path, tmp_path, only=["aecl-stary"])
     listed = CliRunner().invoke(app, ["bench", "figures", "--list"]).output
     assert all(name in listed for name in FIGURES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -74,7 +74,11 @@ def figures(
         typer.Option("--dataset", help="Make the runs that some figures need on this data set."),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=10, help="At most so many texts of it.")
+        int | None, typer.Option("--limit", min=10, help="At most so many texts of a set.")
+    ] = None,
+    other: Annotated[
+        str | None,
+        typer.Option("--other", help="Data set for retrieval among unseen texts; default: sample."),
     ] = None,
     data: Data = None,
     encoder: Annotated[str | None, typer.Option("--encoder", help="Another encoder.")] = None,
@@ -84,10 +88,13 @@ def figures(
         list[str] | None,
         typer.Option("--set", help="KEY=VALUE for all methods that have such a parameter."),
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--redraw", help="Draw those in --out again, from their NAME.json.")
+    ] = False,
     names: Annotated[bool, typer.Option("--list", help="Show which figures there are.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Draw the papers' figures, as SVG and PNG.
+    """Draw the papers' figures, as SVG and PNG, with their numbers as JSON.
 
     Bars and sweeps come from result lines. Maps, and what changes over training, need a run on a
     data set: sample, or a benchmark. Labels color and score; no run sees them.
@@ -97,25 +104,46 @@ def figures(
         coterie bench figures --results results --out figures
         coterie bench figures --dataset sample --limit 300 --set steps=40 --set epochs=3
         coterie bench figures --dataset stackoverflow --limit 5000 --only sccl-distances
+        coterie bench figures --out figures --redraw
     """
-    from coterie.bench.collect import read_folder
-    from coterie.bench.data import load_data
-    from coterie.bench.figures import FIGURES, Short, cut, draw_all
+    from coterie.bench.figures import FIGURES, Short, draw_all, redraw
 
     if names:
-        rows = [[name, d.about, d.suite or "a run"] for name, d in FIGURES.items()]
+        rows = [[name, d.about, d.lines or "a run"] for name, d in FIGURES.items()]
         show_table("", ["figure", "of", "from"], rows)
         return
-    short = None
-    if dataset is not None:
-        folder = Path(data) if data is not None else None
+    tell = (lambda message: None) if quiet else say
+    chosen = None if only is None else only.split(",")
+    if again:
+        made = redraw(out, chosen, tell)
+    else:
         given = {k: parse_value(v) for k, _, v in (s.partition("=") for s in settings or [])}
         if encoder is not None:
             given["encoder"] = encoder
-        part = cut(load_data(dataset, folder), limit, seed)
-        short = Short(data=part, parameters=given, folder=folder, seed=seed, device=device)
-    tell = (lambda message: None) if quiet else say
-    lines = read_folder(results) if results.is_dir() else []
-    chosen = None if only is None else only.split(",")
-    made = draw_all(out, lines, short, only=chosen, tell=tell)
+        short = None
+        if dataset is not None:
+            folder = Path(data) if data is not None else None
+            short = Short(
+                data=_part(dataset, folder, limit, seed), parameters=given, folder=folder,
+                seed=seed, device=device, other=_other(other, dataset, folder, limit, seed),
+            )  # fmt: skip
+        made = draw_all(out, results, short, only=chosen, tell=tell)
     say(f"wrote {len(made)} files to {out}" if made else "there was nothing to draw")
+
+
+def _part(dataset: str, folder: Path | None, limit: int | None, seed: int) -> Any:
+    from coterie.bench.data import load_data
+    from coterie.bench.figures import cut
+
+    return cut(load_data(dataset, folder), limit, seed)
+
+
+def _other(
+    name: str | None, dataset: str, folder: Path | None, limit: int | None, seed: int
+) -> Any:
+    """The data set for retrieval; the bundled messages, unless they are what is trained on."""
+    if name == dataset:
+        raise UsageError(f"--other {name}: these are the texts trained on; name another data set.")
+    if name is None and dataset == "sample":
+        return None
+    return _part(name or "sample", folder, limit, seed)

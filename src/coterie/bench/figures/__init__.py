@@ -1,22 +1,34 @@
-"""The papers' figures, from result lines and from short runs; matplotlib comes with an extra."""
+"""The papers' figures, from result lines and from short runs; matplotlib comes with an extra.
+
+Each is first a :class:`Picture`, plain numbers, which are written as NAME.json beside NAME.svg and
+NAME.png: :func:`redraw` draws it again without lines or runs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from coterie._errors import UsageError
 from coterie._files import write_text
 from coterie._validation import check_choice, need
+from coterie.bench.collect import read_folder
 from coterie.bench.figures import adsl, aecl, cluster_bert, deccrl, sccl
 from coterie.bench.figures.draw import save
 from coterie.bench.figures.maps import draw_maps
+from coterie.bench.figures.picture import Picture, Table, read_picture
 from coterie.bench.figures.short import Short, cut
 from coterie.bench.keys import Row
+from coterie.bench.ledger import read_results
+from coterie.bench.tables import markdown
 
-__all__ = ["FIGURES", "Drawing", "Short", "cut", "draw_all"]
+__all__ = ["FIGURES", "Drawing", "Picture", "Short", "cut", "draw_all", "read_picture", "redraw"]
+
+Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -27,58 +39,97 @@ class Drawing:
     ----------
     about : str
     make : callable
-        Takes result lines, or a :class:`Short`, and returns a figure, a text, or None where the
+        Takes result lines, or a :class:`Short`, and returns a :class:`Picture`, or None where the
         lines are not there.
-    suite : str, optional
-        Whose lines it needs; None if it needs a run.
+    lines : str, optional
+        What brings the lines it needs; None if it needs a run.
+    files : tuple of str
+        Result files outside the suites, whose lines it takes instead of theirs.
+    other : bool
+        Whether its run needs a second data set.
     """
 
     about: str
-    make: Callable[[Any], Any]
-    suite: str | None = None
+    make: Callable[[Any], Picture | None]
+    lines: str | None = None
+    files: tuple[str, ...] = ()
+    other: bool = False
+
+    def from_lines(self, results: Path) -> Picture | None:
+        """The picture of the lines in a folder."""
+        return self.make(self._read(results))
+
+    def lacks(self, short: Short | None) -> str:
+        """What is missing for a run, and the option that names it; empty if nothing is."""
+        if self.lines is not None:
+            return ""
+        if short is None:
+            return "a run: name a data set with --dataset"
+        lost = self.other and short.other is None
+        return "another data set: name it with --other" if lost else ""
+
+    def _read(self, results: Path) -> list[Row]:
+        if self.files:
+            found = [results / f"{name}.jsonl" for name in self.files]
+            return read_results([file for file in found if file.exists()])
+        return read_folder(results) if results.is_dir() else []
+
+
+def _map(method: str, said: str, **more: Any) -> Callable[[Any], Picture]:
+    return partial(draw_maps, method=method, said=said, **more)
+
+
+def _suite(name: str) -> str:
+    return f"coterie bench {name}"
 
 
 FIGURES: dict[str, Drawing] = {
-    "sccl-map": Drawing("SCCL, Figure 1", partial(draw_maps, method="sccl")),
-    "sccl-objectives": Drawing("SCCL, Figure 3", sccl.objectives, "sccl-ablations"),
+    "sccl-map": Drawing("SCCL, Figure 1", _map("sccl", "SCCL")),
+    "sccl-objectives": Drawing("SCCL, Figure 3", sccl.objectives, _suite("sccl-ablations")),
     "sccl-distances": Drawing("SCCL, Figure 4", sccl.distances),
-    "sccl-strengths": Drawing("SCCL, Figure 5", sccl.strengths, "sccl-ablations"),
-    "deccrl-map": Drawing("DECCRL, Figure 2", partial(draw_maps, method="deccrl")),
+    "sccl-strengths": Drawing("SCCL, Figure 5", sccl.strengths, _suite("sccl-ablations")),
+    "sccl-views": Drawing(
+        "SCCL, Figure 5", sccl.views, "benchmarks/views.py", ("sccl-views", "view-cosines")
+    ),
+    "deccrl-map": Drawing("DECCRL, Figure 2", _map("deccrl", "DECCRL")),
     "deccrl-silhouettes": Drawing("DECCRL, Figure 3", deccrl.silhouettes),
-    "deccrl-topics": Drawing("DECCRL, Figure 4", deccrl.topics, "deccrl-ablations"),
+    "deccrl-topics": Drawing("DECCRL, Figure 4", deccrl.topics, _suite("deccrl-ablations")),
     "deccrl-words": Drawing("DECCRL, Table 4", deccrl.topic_table),
-    "aecl-map": Drawing("AECL, Figure 4", partial(draw_maps, method="aecl")),
+    "aecl-map": Drawing("AECL, Figure 4", _map("aecl", "AECL")),
     "aecl-similarity": Drawing("AECL, Figure 5", aecl.similarity),
     "aecl-stray": Drawing("AECL, Figure 6", aecl.stray),
-    "aecl-sensitivity": Drawing("AECL, Figures 7 to 9", aecl.sensitivity, "sensitivity"),
+    "aecl-sensitivity": Drawing("AECL, Figures 7 to 9", aecl.sensitivity, _suite("sensitivity")),
     "cluster-bert-map": Drawing(
-        "ClusterBERT, Figure 1", partial(draw_maps, method="cluster-bert", preset="fast")
+        "ClusterBERT, Figure 1",
+        _map("cluster-bert", "ClusterBERT", preset="fast", by_stage=True),
     ),
     "cluster-bert-stages": Drawing("ClusterBERT, Figure 3", cluster_bert.stages),
     "cluster-bert-reconstruction": Drawing(
-        "ClusterBERT, Figure 4", cluster_bert.reconstruction, "cluster-bert-ablations"
+        "ClusterBERT, Figure 4", cluster_bert.reconstruction, _suite("cluster-bert-ablations")
     ),
-    "adsl-sharpness": Drawing("ADSL, Figure 4a", adsl.sharpness, "sensitivity"),
+    "cluster-bert-retrieval": Drawing("ClusterBERT, Figure 4", cluster_bert.retrieval, other=True),
+    "adsl-map": Drawing("ADSL, no figure of the paper", _map("adsl", "ADSL")),
+    "adsl-sharpness": Drawing("ADSL, Figure 4a", adsl.sharpness, _suite("sensitivity")),
     "adsl-labels": Drawing("ADSL, Figure 4b", adsl.labels),
 }
 
 
 def draw_all(
     folder: Path,
-    rows: Sequence[Row],
+    results: Path,
     short: Short | None = None,
     *,
     only: Iterable[str] | None = None,
-    tell: Callable[[str], None] = lambda message: None,
+    tell: Tell = lambda message: None,
 ) -> list[Path]:
     """Draw what can be drawn and say what is missing for the rest.
 
     Parameters
     ----------
     folder : Path
-        For NAME.svg and NAME.png, or NAME.md.
-    rows : sequence of dict
-        Result lines.
+        For NAME.json, NAME.svg and NAME.png; a table becomes NAME.md.
+    results : Path
+        Folder with result lines.
     short : Short, optional
         For figures that need a run; without it they are left out.
     only : iterable of str, optional
@@ -92,26 +143,50 @@ def draw_all(
         The files.
     """
     need("matplotlib", "plots")
-    names = list(FIGURES) if only is None else list(only)
-    for name in names:
-        check_choice("figure", name, FIGURES)
     out: list[Path] = []
-    for name in names:
-        drawing = FIGURES[name]
-        if drawing.suite is None and short is None:
-            tell(f"{name} ({drawing.about}) needs a run: name a data set with --dataset")
+    for name in _chosen(only):
+        drawing, begun = FIGURES[name], time.monotonic()
+        lacks = drawing.lacks(short)
+        if lacks:
+            tell(f"{name} ({drawing.about}) needs {lacks}")
             continue
-        made = drawing.make(rows if drawing.suite is not None else short)
+        made = drawing.from_lines(results) if drawing.lines is not None else drawing.make(short)
         if made is None:
-            tell(f"{name} ({drawing.about}) has no lines: coterie bench {drawing.suite}")
+            tell(f"{name} ({drawing.about}) has no lines: {drawing.lines}")
             continue
-        out += _write(made, folder, name)
-        tell(f"{name} ({drawing.about})")
+        write_text(folder / f"{name}.json", made.to_json())
+        out += [folder / f"{name}.json", *_write(made, folder, name)]
+        tell(f"{name} ({drawing.about}), {time.monotonic() - begun:.0f} s")
     return out
 
 
-def _write(made: Any, folder: Path, name: str) -> list[Path]:
-    if isinstance(made, str):
-        write_text(folder / f"{name}.md", made)
+def redraw(
+    folder: Path, only: Iterable[str] | None = None, tell: Tell = lambda _: None
+) -> list[Path]:
+    """Draw the figures of a folder again, from the numbers that lie there as NAME.json."""
+    need("matplotlib", "plots")
+    names = _chosen(only)
+    there = [name for name in names if (folder / f"{name}.json").exists()]
+    if not there or (only is not None and there != names):
+        lost = ", ".join(f"{name}.json" for name in names if name not in there)
+        raise UsageError(f"{folder} does not hold {lost}: draw without --redraw first.")
+    out: list[Path] = []
+    for name in there:
+        out += _write(read_picture(folder / f"{name}.json"), folder, name)
+        tell(f"{name} ({FIGURES[name].about})")
+    return out
+
+
+def _chosen(only: Iterable[str] | None) -> list[str]:
+    names = list(FIGURES) if only is None else list(only)
+    for name in names:
+        check_choice("figure", name, FIGURES)
+    return names
+
+
+def _write(made: Picture, folder: Path, name: str) -> list[Path]:
+    if isinstance(made.panels[0], Table):
+        table = made.panels[0]
+        write_text(folder / f"{name}.md", markdown(table.header, table.rows))
         return [folder / f"{name}.md"]
     return save(made, folder, name)

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 
-from coterie.bench.figures.draw import draw_lines, new_figure
 from coterie.bench.figures.lines import curves_of
-from coterie.bench.figures.short import Short, columns
+from coterie.bench.figures.picture import Lines, Picture
+from coterie.bench.figures.short import Short, columns_of
 from coterie.bench.keys import Row
 from coterie.bench.sensitivity import AECL_SWEEPS, label_of
 from coterie.blocks.attention import stray_similarity
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 FORMS = {"AECL": "shared", "without guided positives": "none"}
 
 
-def similarity(short: Short) -> Figure:
+def similarity(short: Short) -> Picture:
     """Figure 5: mean cosine of texts of one class over training, with and without guidance."""
-    figure, (panel,) = new_figure()
-    series = {label: columns(trace_similarity(short, form), "cosine")
+    series = {label: columns_of(trace_similarity(short, form), "cosine")
               for label, form in FORMS.items()}  # fmt: skip
-    draw_lines(panel, series, f"AECL on {short.data.name}", "step", "cosine inside classes")
-    return figure
+    panel = Lines(x="training step", y="mean cosine inside true classes", series=series)
+    return short.picture("AECL: similarity", [panel])
 
 
 def trace_similarity(short: Short, positives: str) -> list[dict[str, Any]]:
@@ -54,13 +50,13 @@ def cosine_inside(vectors: torch.Tensor, labels: torch.Tensor) -> float:
     return float((sums.square().sum(dim=1) - own).sum() / pairs) if pairs > 0 else float("nan")
 
 
-def stray(short: Short) -> Figure:
+def stray(short: Short) -> Picture:
     """Figure 6: attention to texts of the same class (PS) and of others (NS) over training."""
-    figure, (panel,) = new_figure()
     seen = trace_stray(short)
-    series = {name: columns(seen, name) for name in ("PS", "NS")}
-    draw_lines(panel, series, f"AECL on {short.data.name}", "step", "share of attention")
-    return figure
+    kinds = {"PS": "to the own class (PS)", "NS": "to other classes (NS)"}
+    series = {said: columns_of(seen, name) for name, said in kinds.items()}
+    panel = Lines(x="training step", y="share of attention", series=series)
+    return short.picture("AECL: attention", [panel], "trained by the contrast alone")
 
 
 def trace_stray(short: Short) -> list[dict[str, Any]]:
@@ -80,7 +76,7 @@ def trace_stray(short: Short) -> list[dict[str, Any]]:
     return short.trace(model, look)
 
 
-def sensitivity(rows: Sequence[Row]) -> Figure | None:
+def sensitivity(rows: Sequence[Row]) -> Picture | None:
     """Figures 7 to 9: four weights, and the lengths of the first two stages."""
     sweeps = {n: {label_of(n, v): float(v) for v in values} for n, values in AECL_SWEEPS.items()}
     return curves_of(rows, "aecl", sweeps, "AECL")

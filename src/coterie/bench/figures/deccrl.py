@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from coterie._errors import TrainingError
-from coterie.bench.figures.draw import draw_lines, new_figure
 from coterie.bench.figures.lines import curves_of
-from coterie.bench.figures.short import Short, columns
+from coterie.bench.figures.picture import Lines, Picture, Table
+from coterie.bench.figures.short import Short, columns_of
 from coterie.bench.keys import Row
 from coterie.bench.papers import DECCRL_ABLATIONS
-from coterie.bench.tables import markdown
 from coterie.metrics import silhouette
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 FORMS = {"DECCRL": "topics", "without CRL": "none", "without CRL, with LSR": "latent"}
 TOPICS = {
@@ -28,13 +24,12 @@ TOPICS = {
 WORDS = 4  # of each topic, as the paper shows
 
 
-def silhouettes(short: Short) -> Figure:
+def silhouettes(short: Short) -> Picture:
     """Figure 3: silhouette over training, with and without reconstruction."""
-    figure, (panel,) = new_figure()
-    series = {label: columns(trace_silhouette(short, form), "silhouette")
+    series = {label: columns_of(trace_silhouette(short, form), "silhouette")
               for label, form in FORMS.items()}  # fmt: skip
-    draw_lines(panel, series, f"DECCRL on {short.data.name}", "step", "silhouette")
-    return figure
+    panel = Lines(x="training step", y="silhouette of predicted clusters", series=series)
+    return short.picture("DECCRL: silhouette", [panel])
 
 
 def trace_silhouette(short: Short, reconstruction: str) -> list[dict[str, Any]]:
@@ -48,13 +43,13 @@ def trace_silhouette(short: Short, reconstruction: str) -> list[dict[str, Any]]:
     return short.trace(short.make("deccrl", reconstruction=reconstruction), look)
 
 
-def topics(rows: Sequence[Row]) -> Figure | None:
+def topics(rows: Sequence[Row]) -> Picture | None:
     """Figure 4: the number of topics."""
-    return curves_of(rows, "deccrl", {"topics": TOPICS}, "DECCRL")
+    return curves_of(rows, "deccrl", {"topics of a cluster": TOPICS}, "DECCRL")
 
 
-def topic_table(short: Short) -> str:
-    """Table 4: words of the topics of each cluster, as Markdown."""
+def topic_table(short: Short) -> Picture:
+    """Table 4: words of the topics of each cluster."""
     model: Any = short.make("deccrl").fit(short.data.texts)
     if model.topics_ is None:
         raise TrainingError("the run has no topics: its texts have no words in common.")
@@ -64,4 +59,4 @@ def topic_table(short: Short) -> str:
         [str(k), *(", ".join(words[:WORDS]) for words in cluster)]
         for k, cluster in enumerate(model.topics_)
     ]
-    return markdown(header, body)
+    return short.picture("DECCRL: words of the topics", [Table(header=header, rows=body)])

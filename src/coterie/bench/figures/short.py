@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from coterie._facts import hardware
 from coterie._random import numpy_generator
 from coterie._types import Ints
 from coterie._validation import check_device
 from coterie.base import TextClusterer
 from coterie.bench.data import Data
+from coterie.bench.figures.picture import Panel, Picture
+from coterie.bench.score import commit
 from coterie.datasets import PAIRS, find_pairs
 from coterie.engine import Stage
 from coterie.methods import METHODS, make_method
@@ -37,6 +42,8 @@ class Short:
         Of the benchmarks, for published augmentations.
     seed : int
     device : str
+    other : Data, optional
+        Another data set, for retrieval among texts that no run has seen.
     """
 
     data: Data
@@ -44,6 +51,7 @@ class Short:
     folder: Any = None
     seed: int = 0
     device: str = "auto"
+    other: Data | None = None
 
     @property
     def truth(self) -> Ints:
@@ -68,6 +76,25 @@ class Short:
         model: TextClusterer = make_method(method, self.data.n_clusters, preset, **settings)
         return model
 
+    def picture(
+        self, head: str, panels: list[Panel], told: str = "", *, columns: int = 3
+    ) -> Picture:
+        """A picture that says on what it was made."""
+        data = self.data
+        title = f"{head} \u2013 {data.name}, {len(data.texts):,} texts, seed {self.seed}"
+        return Picture(title=title, subtitle=told, about=self._about(), panels=panels,
+                       columns=columns)  # fmt: skip
+
+    def _about(self) -> str:
+        facts = hardware(str(check_device(self.device)))
+        machine = facts.get("gpu") or f"{facts['cores']} CPU cores"
+        # Folders are of this machine alone: their last part says which encoder it was.
+        given = [f"{k}={Path(v).name if isinstance(v, str) else v}"
+                 for k, v in self.parameters.items()]  # fmt: skip
+        settings = f"; with {', '.join(given)}" if given else ""
+        day = time.strftime("%Y-%m-%d", time.gmtime())
+        return f"Run of {day}; {machine}; commit {commit() or 'unknown'}{settings}."
+
     def trace(self, model: TextClusterer, look: Look) -> list[dict[str, Any]]:
         """Fit ``model`` and return what ``look`` saw: ``stage``, ``step`` (of all), its values.
 
@@ -83,7 +110,7 @@ class Short:
             model.fit(self.data.texts)
         finally:
             del model.__dict__["stages"]
-        if watch.seen and watch.seen[-1]["step"] < watch.total:
+        if watch.seen and watch.seen[-1]["step"] < watch.total and watch.ran_out(model.history_):
             vectors = torch.from_numpy(model.vectors_).to(check_device(self.device))
             watch.see(model.net_, vectors, watch.seen[-1]["stage"], watch.total)
         return watch.seen
@@ -96,15 +123,21 @@ class _Watch:
         self.look = look
         self.seen: list[dict[str, Any]] = []
         self.total = 0
+        self.end = ("", 0)  # of the last stage
 
     def around(self, stages: Sequence[Stage]) -> list[Stage]:
         self.seen.clear()
         self.total = sum(stage.steps for stage in stages)
+        self.end = (stages[-1].name, stages[-1].steps)
         out, before = [], 0
         for stage in stages:
             out.append(self._watched(stage, before))
             before += stage.steps
         return out
+
+    def ran_out(self, history: Any) -> bool:
+        """Whether the last stage made all its steps; one that stops early does so at a look."""
+        return any((row["stage"], row["step"]) == self.end for row in history.rows)
 
     def _watched(self, stage: Stage, before: int) -> Stage:
         every = stage.refresh_every or max(1, self.total // LOOKS)
@@ -146,6 +179,6 @@ def cut(data: Data, limit: int | None, seed: int = 0) -> Data:
     return replace(data, texts=texts, labels=labels, n_clusters=k, scored=everything)
 
 
-def columns(seen: Sequence[dict[str, Any]], name: str) -> list[tuple[float, float]]:
+def columns_of(seen: Sequence[dict[str, Any]], name: str) -> list[list[float]]:
     """Pairs of step and value, for a line."""
-    return [(row["step"], row[name]) for row in seen]
+    return [[row["step"], row[name]] for row in seen]
