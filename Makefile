@@ -1,9 +1,12 @@
 # Everything starts from a bare machine with Python 3.10 or newer and make.
 PYTHON ?= python3
+# Where the lists in locks/ fit, what is installed is checked by digest (tools/install.py);
+# elsewhere, or with LOCK=no, versions are taken from here. Empty: the newest.
 CONSTRAINTS ?= constraints.txt
+export CONSTRAINTS LOCK
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
+INSTALL := $(BIN)/python tools/install.py
 # Tests that need the public benchmark files run when COTERIE_DATA names their folder; a folder
 # called "shared" beside the checkout is taken if there is one.
 COTERIE_DATA ?= $(wildcard $(abspath ../shared))
@@ -11,7 +14,7 @@ export COTERIE_DATA
 # Seconds that each target of the fuzzer gets.
 FUZZ ?= 300
 
-.PHONY: tables help run test check format docs bench-startup torture release clean
+.PHONY: tables help run test check format docs bench-startup torture release lock clean
 
 help: ## Show what there is.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -43,29 +46,32 @@ bench-startup: $(VENV)/.test ## How long the command takes to say anything.
 
 torture: $(VENV)/.test ## Faults of all kinds, for an hour: kills, full disks, hostile models, fuzzing.
 	$(BIN)/python -m pytest --slow --quiet tests/torture tests/base/test_hostile_models.py
-	$(PIP) atheris
+	$(INSTALL) torture
 	$(BIN)/python tests/torture/fuzz.py readers --seconds $(FUZZ)
 	$(BIN)/python tests/torture/fuzz.py model --seconds $(FUZZ)
 
 release: $(VENV)/.test ## The package, and what it is made of, in dist.
-	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	$(BIN)/python tools/supply_chain.py sbom > dist/coterie.cdx.json
 	$(BIN)/python tools/supply_chain.py licences > docs/licences.md
 
 clean: ## Remove the environment and all outputs.
 	rm -rf $(VENV) out dist .pytest_cache .mypy_cache .ruff_cache
 
-# torch comes first and alone, so that its constraint also decides which build is taken.
-$(VENV)/.run: pyproject.toml $(CONSTRAINTS)
+lock: export LOCK := no
+lock: $(VENV)/.test ## Write the lists of digests in locks/ anew, from what is installed.
+	$(INSTALL) torture
+	$(BIN)/python tools/supply_chain.py lock
+
+$(VENV)/.run: pyproject.toml $(CONSTRAINTS) $(wildcard locks/*.txt)
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) torch
-	$(PIP) --editable .
+	$(INSTALL) run
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run
-	$(PIP) --editable '.[test]'
+	$(INSTALL) test
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.run
-	$(PIP) --editable '.[docs]'
+	$(INSTALL) docs
 	@touch $@

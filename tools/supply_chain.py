@@ -1,10 +1,13 @@
-"""What coterie is made of: licences of all that it needs, and a bill of materials.
+"""What coterie is made of: licences of all that it needs, a bill of materials, and locks.
 
     python tools/supply_chain.py licences > docs/licences.md
     python tools/supply_chain.py sbom > dist/coterie.cdx.json
+    python tools/supply_chain.py lock
 
-Everything comes from the metadata of the packages that are installed; nothing is asked of a
-network. The bill is CycloneDX 1.5 in JSON, which scanners of known faults read.
+Licences and bill come from the metadata of the packages that are installed; nothing is asked of a
+network. The bill is CycloneDX 1.5 in JSON, which scanners of known faults read. ``lock`` writes the
+lists in ``locks``: what is installed here and needed, with the digests of all its files, for which
+the sources that pip is told of are asked. Run it where ``make test`` has installed everything.
 """
 
 from __future__ import annotations
@@ -13,11 +16,23 @@ import hashlib
 import json
 import re
 import sys
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
 ROOT = "coterie"
 CLASSIFIER = "License :: OSI Approved :: "
+HOME = Path(__file__).parents[1]
+# What the targets of the Makefile install, each beyond those before it. torch is a list of its
+# own, since which build there is depends on the machine.
+LOCKS = ("torch", "run", "docs", "test", "torture")
+EXTRAS = {"faiss", "umap", "words", "excel", "plots"}  # that users may ask for, and tests bring
+BUILD = ("hatchling", "editables")  # for coterie itself, which is then built without a download
 
 
 def normal(name: str) -> str:
@@ -78,7 +93,8 @@ def licences(extras: set[str]) -> str:
     lines = [
         "# Licences",
         "",
-        "Of all packages that coterie and its extras bring, as their own metadata say. Made by",
+        "Of all packages that coterie and its extras bring, as their own metadata say; the extra",
+        "`ray` is left out, since nothing but `predict --engine ray` needs it. Made by",
         "`python tools/supply_chain.py licences`.",
         "",
         "| package | version | licence |",
@@ -131,15 +147,91 @@ def sbom(extras: set[str]) -> dict[str, Any]:
     }
 
 
+def wanted(extra: str) -> list[Requirement]:
+    """What pyproject.toml asks for, with one extra and those that it names, here."""
+    import tomllib
+    from packaging.requirements import Requirement
+
+    project = tomllib.loads((HOME / "pyproject.toml").read_text("utf-8"))["project"]
+    lines, pending = list(project["dependencies"]), [extra] if extra else []
+    while pending:
+        lines += project["optional-dependencies"][pending.pop()]
+        own = [line for line in lines if Requirement(line).name == ROOT]
+        lines = [line for line in lines if line not in own]
+        pending += [name for line in own for name in Requirement(line).extras]
+    asked = map(Requirement, lines)
+    return [one for one in asked if one.marker is None or one.marker.evaluate({"extra": ""})]
+
+
+def versions(asked: Iterable[Requirement]) -> dict[str, str]:
+    """Installed version of each requirement and of all that it needs in turn."""
+    from packaging.requirements import Requirement
+
+    found: dict[str, str] = {}
+    seen: set[tuple[str, frozenset[str]]] = set()
+    pending = list(asked)
+    while pending:
+        one = pending.pop()
+        name, extras = normal(one.name), frozenset(one.extras)
+        if (name, extras) in seen:
+            continue
+        seen.add((name, extras))
+        package = metadata.distribution(name)
+        found[name] = package.version
+        for line in package.requires or []:
+            need = Requirement(line)
+            marks = [{"extra": extra} for extra in ("", *extras)]
+            if need.marker is None or any(need.marker.evaluate(mark) for mark in marks):
+                pending.append(need)
+    return dict(sorted(found.items()))
+
+
+def lock() -> dict[str, dict[str, str]]:
+    """Names and versions of what each target installs beyond those before it."""
+    from packaging.requirements import Requirement
+
+    run = versions([*wanted(""), *map(Requirement, BUILD)])
+    all_of = {
+        "torch": {"torch": run["torch"]},
+        "run": run,
+        "docs": versions(wanted("docs")),
+        "test": versions(wanted("test")),
+        "torture": versions([Requirement("atheris")]),
+    }
+    before: set[str] = set()
+    for name in LOCKS:
+        all_of[name] = {key: v for key, v in all_of[name].items() if key not in before}
+        before |= all_of[name].keys()
+    return all_of
+
+
+def write_locks(folder: Path) -> None:
+    """Write the lists that ``pip install --require-hashes`` takes."""
+    from index_files import digests
+
+    folder.mkdir(exist_ok=True)
+    for part, pins in lock().items():
+        lines = ["# Made by `python tools/supply_chain.py lock`; tools/install.py takes it."]
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(digests, pins, pins.values()))
+        for (name, version), files in zip(pins.items(), found, strict=True):
+            lines.append(
+                " \\\n    ".join([f"{name}=={version}", *(f"--hash=sha256:{d}" for d in files)])
+            )
+        (folder / f"{part}.txt").write_text("\n".join(lines) + "\n", "utf-8")
+
+
 def main(arguments: list[str]) -> int:
     """Write what is asked for to standard output."""
-    extras = {"faiss", "umap", "words", "excel"}
+    extras = EXTRAS
     if arguments == ["licences"]:
         sys.stdout.write(licences(extras))
     elif arguments == ["sbom"]:
         sys.stdout.write(json.dumps(sbom(extras), indent=2) + "\n")
+    elif arguments == ["lock"]:
+        write_locks(HOME / "locks")
     else:
-        sys.stderr.write("usage: supply_chain.py licences | sbom\n")
+        sys.stderr.write("usage: supply_chain.py licences | sbom | lock\n")
         return 2
     return 0
 

@@ -145,6 +145,19 @@ def test_blank_lines_at_the_end_are_no_rows_but_others_are(write) -> None:
     assert corpus.texts == ["one", "", "two"]
 
 
+@pytest.mark.parametrize(
+    "content", [b"", b" \n", b"\xef\xbb\xbf", b"\xff\xfe", b"\xef\xbb\xbf\r\n"]
+)
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "txt", "parquet"])
+def test_nothing_but_a_byte_order_mark_is_nothing(
+    suffix: str, content: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / f"a.{suffix}").write_bytes(content)
+    broken = suffix == "parquet" and content.strip()
+    with pytest.raises(DataError, match="Parquet" if broken else "is empty"):
+        read_corpus(tmp_path / f"a.{suffix}")
+
+
 def test_double_and_empty_column_names_become_unique(write) -> None:
     corpus = read_corpus(write("a.csv", "text,text,\none,two,three\n"))
     assert corpus.table.column_names == ["text", "text_2", "column_3"]

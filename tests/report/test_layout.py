@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from coterie.report import layout
+from coterie.report.folder import make_map
 from coterie.report.layout import SIDE, discs, map_texts, sample_rows, whole_numbers
 
 
@@ -37,6 +38,29 @@ def test_clusters_stay_together_on_the_map(fewest: int, monkeypatch: pytest.Monk
     assert np.array_equal(points, again)
 
 
+@pytest.mark.parametrize(("marks", "fewest"), [(4000, 200), (200, 200), (4000, 700)])
+@pytest.mark.parametrize("size", [1e-7, 4e-7])
+def test_last_digits_of_the_vectors_do_not_move_the_map(
+    size: float, marks: int, fewest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other batches change the last digits of vectors: by 4e-7 of them, seen with MiniLM."""
+    monkeypatch.setattr(layout, "MARKS", marks)
+    monkeypatch.setattr(layout, "FEWEST", fewest)
+    vectors, labels = blobs([240, 160, 120, 80])
+    vectors[::2, 0] = vectors[1::2, 0]  # which of the two is first is for last digits to say
+    vectors[5] = vectors[300]  # equal texts stay equal
+    noise = 1 + size * np.random.default_rng(1).normal(size=vectors.shape)
+    noise[5] = noise[300]
+    other = (vectors * noise).astype(np.float32)
+    assert 0 < np.abs(other / vectors - 1).max() < 1e-5
+    first, second = make_map(vectors, labels, seed=3), make_map(other, labels, seed=3)
+    assert first["layout"] == ("discs" if fewest == 700 else "neighbors")
+    for axis in ("x", "y"):
+        moved = np.abs(np.subtract(first[axis], second[axis]))
+        assert moved.max() <= (fewest == 700), f"{(moved > 0).sum()} of 600 texts lie elsewhere"
+        assert first[axis][5] == first[axis][300]
+
+
 def test_of_many_texts_some_are_placed_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """The others end among their own, beside the marks that are like them, and not on top."""
     vectors, labels = blobs([240, 160, 120, 80])
@@ -54,6 +78,17 @@ def test_of_many_texts_some_are_placed_first(monkeypatch: pytest.MonkeyPatch) ->
     assert own_share(points, labels) > 0.95
     assert len(np.unique(points, axis=0)) > 590
     assert np.array_equal(points, map_texts(vectors, labels, seed=3)[0])
+
+
+def test_the_nearest_are_those_of_a_loop() -> None:
+    vectors, _ = blobs([60, 40])
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    near, far = layout._neighbors(unit.astype(np.float64))
+    for i in range(100):
+        distance = [1 - float(unit[i].astype(float) @ row.astype(float)) for row in unit]
+        others = sorted(set(range(100)) - {i}, key=distance.__getitem__)[: layout.NEIGHBORS]
+        assert near[i].tolist() == others
+        np.testing.assert_allclose(far[i], [distance[j] for j in others], atol=1e-12)
 
 
 def test_discs_do_not_overlap_and_are_as_large_as_their_share() -> None:

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from coterie.report.place import A, B, _pull, _push, place, tie
+from coterie._random import numpy_generator
+from coterie.report import place as module
+from coterie.report.place import PUSHES, A, B, _pull, _push, place, tie
 
 
 def graph(n: int = 30, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -85,6 +87,50 @@ def test_tied_texts_end_together_and_others_apart() -> None:
     assert np.isfinite(points).all()
     np.testing.assert_array_equal(points, place(start, ties, seed=0))
     assert not np.array_equal(points, place(start, ties, seed=1))
+
+
+def test_the_layout_is_that_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each tie and each push on its own; what is drawn for a pair comes from its two ends."""
+    monkeypatch.setattr(module, "PART", 1.0)
+    n, epochs = 8, 6
+    start = np.random.default_rng(0).normal(size=(n, 2))
+    one, other = np.array([0, 0, 1, 2, 4, 5, 3]), np.array([1, 2, 2, 3, 5, 6, 7])
+    strength = np.array([1.0, 0.53, 0.26, 0.9, 0.62, 0.05, 0.4])  # the last but one: no eighth
+    share = [1.0, 0.5, 0.25, 0.875, 0.625, 0.0, 0.375]
+    parts = round(2 * sum(share) / n)
+    assert parts == 1
+    rng = numpy_generator(7, "place")
+    x, turn = start.astype(np.float32).astype(float), rng.random(n)
+    for epoch in range(epochs):
+        rng.integers(0, 1 << 20, n)  # there is one part only
+        end, far = rng.integers(0, 2, n), rng.integers(0, n, (2, PUSHES, n), dtype=np.int32)
+        moves = np.zeros((n, 2))
+        for a, b, s in zip(one, other, share, strict=True):
+            phase = (turn[a] + turn[b]) % 1
+            if int((epoch + 1) * s + phase) == int(epoch * s + phase):
+                continue
+            pull = _pull(x[a] - x[b])
+            moves[a] += pull
+            moves[b] -= pull
+            pushed = a if (end[a] + end[b]) % 2 else b
+            for p in range(PUSHES):
+                moves[pushed] += _push(x[pushed] - x[(far[0, p, a] + far[1, p, b]) % n])
+        x = x + (1 - epoch / epochs) * moves
+    found = place(start, (one, other, strength), seed=7, epochs=epochs)
+    np.testing.assert_allclose(found, x, rtol=1e-3, atol=1e-3)
+
+
+def test_a_tie_pulls_as_often_as_its_strength_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 40 epochs in all, in a half, in an eighth, in none."""
+    seen = np.zeros(8)
+
+    def count(x, one, other, chance, step):
+        np.add.at(seen, one, 1)
+
+    monkeypatch.setattr(module, "_move", count)
+    ties = np.array([0, 2, 4, 6]), np.array([1, 3, 5, 7]), np.array([1.0, 0.5, 0.14, 0.06])
+    place(np.zeros((8, 2)), ties, seed=0, epochs=40)
+    np.testing.assert_array_equal(seen[::2], [40, 20, 5, 0])
 
 
 def test_no_ties_and_points_on_one_spot() -> None:

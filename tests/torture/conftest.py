@@ -10,13 +10,14 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-KILLS: list[int] = []
+DONE: Counter[str] = Counter()  # docs/reliability.md has the figures of the long run
 ZYGOTE = Path(__file__).with_name("zygote.py")
 TIMES = re.compile(
     rb'"(?:started|finished|when)": "[^"]*"|"peak_memory": (?:null|\d+|\{[^}]*\})'
@@ -30,7 +31,7 @@ class Killer:
 
     process: subprocess.Popen
     place: Path
-    kills: int = 0
+    cut: set[Path] = field(default_factory=set)
 
     def run(self, folder: Path, *command: str, **told: object) -> int:
         """Exit code of a command in ``folder``; -9 if it was killed."""
@@ -39,7 +40,9 @@ class Killer:
         self.process.stdin.write(json.dumps({**asked, **told}) + "\n")
         self.process.stdin.flush()
         code = json.loads(self.process.stdout.readline())["code"]
-        self.kills += code == -9
+        DONE[f"{command[0]} killed"] += code == -9
+        DONE[f"{command[0]} went on after kills"] += code == 0 and folder in self.cut
+        (self.cut.add if code == -9 else self.cut.discard)(folder)
         return code
 
     def said(self) -> str:
@@ -63,7 +66,6 @@ def killer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Killer]:
         made = Killer(process, tmp_path_factory.mktemp("killer"))
         yield made
         process.stdin.close()
-        KILLS.append(made.kills)
 
 
 @pytest.fixture
@@ -102,7 +104,14 @@ def fingerprints() -> Callable[[Path], dict[str, str]]:
     return read
 
 
+@pytest.fixture(scope="session")
+def tried() -> Counter[str]:
+    """Counts what was tried; the end of the run says how much that was."""
+    return DONE
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many commands were killed; docs/reliability.md has the figure of the long run."""
-    if KILLS:
-        terminalreporter.write_line(f"{sum(KILLS)} commands were killed")
+    """Say how often commands were killed and went on, and how much else was tried."""
+    for what, times in sorted(DONE.items()):
+        if times:
+            terminalreporter.write_line(f"{what}: {times}")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -183,34 +185,33 @@ def test_killed_augmentation_leaves_no_half_file(
         assert file.read_bytes() == expected
 
 
-@pytest.mark.slow
 def test_a_killed_edit_or_undo_leaves_the_old_run_or_the_new(
-    killer, fast_disk: Path, table: str, fingerprints
+    killer, fast_disk: Path, table: str, fingerprints, request
 ) -> None:
     whole = rich(fast_disk / "whole", table)
     (whole / "e.json").write_text(json.dumps([{"merge": [0, 1]}, {"rename": {"2": "Two"}}]))
     assert killer.run(whole, *cluster("kmeans")) == 0
-    before = fingerprints(whole / "run")
+
+    def now() -> dict[str, str]:  # a killed process leaves its file of the lock, but no lock
+        return {k: v for k, v in fingerprints(whole / "run").items() if k != ".lock"}
+
+    before = now()
     log = re.compile(r"edits.jsonl|earlier/")
+    stride = 1 if request.config.getoption("--slow") else 50
     for command in (["edit", "run", "e.json"], ["edit", "run", "--undo"]):
-        old, number = fingerprints(whole / "run"), 0
+        old, number = now(), 0
         while killer.run(whole, *command, kill_at=number) == -9:
-            now = fingerprints(whole / "run")
-            if now != old:  # killed behind the swap: the change is whole
+            if now() != old:  # killed behind the swap: the change is whole
                 break
-            number += 1
+            number += stride
         assert number > 20
-        if fingerprints(whole / "run") == old:
+        if now() == old:
             assert killer.run(whole, *command) == 0
-    after = fingerprints(whole / "run")
-    assert {k: v for k, v in after.items() if not log.search(k)} == before
+    assert {k: v for k, v in now().items() if not log.search(k)} == before
 
 
 @pytest.mark.slow
 def test_kills_at_random_times(killer, fast_disk: Path, table: str, fingerprints) -> None:
-    import random
-    import time
-
     draw = random.Random(0)
     command = cluster("sccl")
     whole = rich(fast_disk / "whole", table)
@@ -226,6 +227,63 @@ def test_kills_at_random_times(killer, fast_disk: Path, table: str, fingerprints
         assert killer.run(place, *command, *resume) == 0, killer.said()
         assert fingerprints(place) == expected
     assert kills >= 30
+
+
+WHOLE = {"labels.csv", "big.views.csv"}  # never seen half
+BRIEF = {  # a command, how it goes on, and what it makes
+    "predict": (["predict", "run", "big.csv", "--out", "labels.csv"], ["--resume"], "labels*.csv"),
+    "augment": (["augment", "big.csv", "--kind", "charswap", "-q"], [], "big.views*"),
+    "bench": (
+        ["bench", "encoder", "--datasets", "sample", "--encoder", "bow", "--seeds", "3",
+         "--out", "results", "--set", "n_init=1", "-q"], [], "results/*",
+    ),
+}  # fmt: skip
+
+
+def made(place: Path, pattern: str) -> dict[str, object]:
+    """What a command made; of the lines of a benchmark, seed and scores."""
+    found: dict[str, object] = {}
+    for file in sorted(place.glob(pattern)):
+        found[file.name] = file.read_bytes()
+        if file.suffix == ".jsonl":
+            rows = map(json.loads, file.read_text().rpartition("\n")[0].splitlines())
+            found[file.name] = [(row["seed"], row["scores"]) for row in rows]
+        elif pattern.startswith("results"):
+            found[file.name] = "made from the lines"
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BRIEF)
+def test_brief_commands_killed_at_random_times(
+    name: str, killer, fast_disk: Path, table: str
+) -> None:
+    """At forty moments that no file marks: in the middle of reading, encoding, writing."""
+    draw = random.Random(1)
+    command, resume, pattern = BRIEF[name]
+    place = rich(fast_disk / "place", table)
+    rows = 100 * table.splitlines()[1:]
+    (place / "big.csv").write_text("id,text\n" + "".join(f"{row}\n" for row in rows))
+    assert killer.run(place, *cluster("kmeans")) == 0, killer.said()
+    begun = time.monotonic()
+    assert killer.run(place, *command) == 0, killer.said()
+    took, expected, kills = time.monotonic() - begun, made(place, pattern), 0
+    assert expected
+    for _ in range(200):
+        for old in place.glob(pattern):
+            old.unlink()
+        code, more = -9, []
+        for _ in range(draw.randint(1, 2)):
+            if code:  # else it was quicker than the kill
+                code = killer.run(place, *command, *more, kill_after=draw.random() * took)
+                kills, more = kills + (code == -9), resume
+                left = {k: v for k, v in made(place, pattern).items() if k in WHOLE}
+                assert left.items() <= expected.items()  # there and complete, or not there
+        assert code == 0 or killer.run(place, *command, *more) == 0, killer.said()
+        assert made(place, pattern) == expected
+        if kills >= 40:
+            return
+    pytest.fail(f"only {kills} commands were killed in time")
 
 
 def test_two_processes_on_one_folder_refuse_each_other(killer, fast_disk: Path, table: str) -> None:

@@ -69,28 +69,37 @@ def result_or_error(name: str, texts: list[str], k: int) -> bool:
     return True
 
 
+def asked(texts: list[str], k: int, possible: bool) -> int:
+    """A number of clusters up to that of texts or, if it is to be possible, of different ones."""
+    cleaned = (clean_text(text) for text in texts)
+    different = {text.lower() for text in cleaned if has_words(text)}
+    return min(k, max(1, len(different)) if possible else len(texts))
+
+
 @pytest.mark.parametrize("name", CHEAP)
-def test_cheap_methods_on_any_small_corpus(name: str, request) -> None:
+def test_cheap_methods_on_any_small_corpus(name: str, request, tried) -> None:
     many = request.config.getoption("--slow")
 
     @settings(QUICK, max_examples=400 if many else 8)
-    @given(CORPORA, st.integers(1, 30))
-    def check(texts: list[str], k: int) -> None:
-        result_or_error(name, texts, min(k, len(texts)))
+    @given(CORPORA, st.integers(1, 30), st.booleans())
+    def check(texts: list[str], k: int, possible: bool) -> None:
+        fitted = result_or_error(name, texts, asked(texts, k, possible))
+        tried["small corpora clustered" if fitted else "small corpora refused in words"] += 1
 
     check()
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_trained_methods_on_any_small_corpus(name: str, request) -> None:
+def test_trained_methods_on_any_small_corpus(name: str, request, tried) -> None:
     many = request.config.getoption("--slow")
     if not many and name not in ("sccl", "dec", "aecl", "adsl"):
         pytest.skip("takes minutes: run with --slow")
 
     @settings(QUICK, max_examples=60 if many else 3)
-    @given(CORPORA, st.integers(1, 30))
-    def check(texts: list[str], k: int) -> None:
-        result_or_error(name, texts, min(k, len(texts)))
+    @given(CORPORA, st.integers(1, 30), st.booleans())
+    def check(texts: list[str], k: int, possible: bool) -> None:
+        fitted = result_or_error(name, texts, asked(texts, k, possible))
+        tried["small corpora clustered" if fitted else "small corpora refused in words"] += 1
 
     check()
 
@@ -100,7 +109,7 @@ FIVE = ["red apple", "Red Apple", "fast car", "loud song", "cold water"]
 
 @pytest.mark.parametrize("name", [*CHEAP, *TRAINED])
 @pytest.mark.parametrize(("k", "batch"), [(1, 1), (4, 2), (2, 1), (4, 100)])
-def test_degenerate_training(name: str, k: int, batch: int, request) -> None:
+def test_degenerate_training(name: str, k: int, batch: int, request, tried) -> None:
     """One cluster, as many as texts, batches of one and smaller than the clusters, five texts."""
     if not request.config.getoption("--slow") and name not in ("sccl", "aecl", "rstc", "kmeans"):
         pytest.skip("takes minutes: run with --slow")
@@ -108,6 +117,7 @@ def test_degenerate_training(name: str, k: int, batch: int, request) -> None:
     if hasattr(model, "batch_size"):
         model.set_params(batch_size=batch)
     try:
+        tried["degenerate trainings"] += 1
         model.fit(FIVE)
     except CoterieError as error:
         assert len(str(error)) > 20
@@ -122,7 +132,8 @@ CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x0
 
 @settings(QUICK, max_examples=4 * EXAMPLES)
 @given(rows=st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=12))
-def test_a_table_that_python_writes_is_read_to_the_letter(rows, tmp_path: Path) -> None:
+def test_a_table_that_python_writes_is_read_to_the_letter(rows, tmp_path: Path, tried) -> None:
+    tried["tables read"] += 1
     text = io.StringIO(newline="")
     csv.writer(text).writerows([("id", "text"), *rows])
     (tmp_path / "a.csv").write_text(text.getvalue(), "utf-8", newline="")
@@ -143,7 +154,10 @@ def test_a_table_that_python_writes_is_read_to_the_letter(rows, tmp_path: Path) 
 
 @settings(QUICK, max_examples=4 * EXAMPLES)
 @given(data=st.binary(max_size=300), suffix=st.sampled_from(["csv", "tsv", "jsonl", "txt"]))
-def test_any_bytes_are_read_or_refused_in_words(data: bytes, suffix: str, tmp_path: Path) -> None:
+def test_any_bytes_are_read_or_refused_in_words(
+    data: bytes, suffix: str, tmp_path: Path, tried
+) -> None:
+    tried["tables read"] += 1
     (tmp_path / f"a.{suffix}").write_bytes(data)
     try:
         corpus = read_corpus(tmp_path / f"a.{suffix}")
@@ -158,7 +172,8 @@ LABELS = st.lists(st.integers(0, 5), min_size=1, max_size=30)
 
 @settings(QUICK, max_examples=EXAMPLES)
 @given(labels=LABELS, seed=st.integers(0, 99))
-def test_scores_are_bounded_and_blind_to_names(labels: list[int], seed: int) -> None:
+def test_scores_are_bounded_and_blind_to_names(labels: list[int], seed: int, tried) -> None:
+    tried["clusterings scored"] += 1
     other = list(np.random.default_rng(seed).permutation(labels))
     scores = metrics.external_scores(labels, other)
     renamed = metrics.external_scores(labels, [f"n{9 - int(x)}" for x in other])
@@ -189,7 +204,8 @@ def fitted(topics):
 
 @settings(QUICK, max_examples=2 * EXAMPLES)
 @given(edits=EDITS)
-def test_edits_change_all_or_nothing(fitted, topics, edits: list) -> None:
+def test_edits_change_all_or_nothing(fitted, topics, edits: list, tried) -> None:
+    tried["lists of edits"] += 1
     before = fitted.labels_.copy()
     try:
         edited = coterie.edit(fitted, edits, texts=topics[0])

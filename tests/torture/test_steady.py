@@ -31,7 +31,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="n
 
 
 @needs_proc
-def test_memory_handles_and_threads_do_not_grow_over_fits(topics, tmp_path, request) -> None:
+def test_memory_handles_and_threads_do_not_grow_over_fits(topics, tmp_path, request, tried) -> None:
     fits = 200 if request.config.getoption("--slow") else 8
 
     def once(i: int) -> None:
@@ -49,12 +49,15 @@ def test_memory_handles_and_threads_do_not_grow_over_fits(topics, tmp_path, requ
     for i in range(fits):
         once(i)
     gc.collect()
+    tried["fits in a row"] += fits
     assert resident() - before[0] < 30e6 + 5e4 * fits
     assert handles() <= before[1] and threading.active_count() <= before[2]
 
 
 @needs_proc
-def test_prediction_under_eight_threads(topics, tiny_encoder: Path, tmp_path, request) -> None:
+def test_prediction_under_eight_threads(
+    topics, tiny_encoder: Path, tmp_path, request, tried
+) -> None:
     requests = 10_000 if request.config.getoption("--slow") else 240
     TwoStep(3, encoder=tiny_encoder, random_state=0).fit(topics[0]).save(tmp_path / "model")
     model = coterie.load(tmp_path / "model")
@@ -71,6 +74,7 @@ def test_prediction_under_eight_threads(topics, tiny_encoder: Path, tmp_path, re
         before = resident()
         worst = max(pool.map(ask, asked))
     gc.collect()
+    tried["predictions under eight threads"] += requests
     assert worst < 1e-6
     assert resident() - before < 30e6
 

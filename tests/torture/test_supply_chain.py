@@ -1,10 +1,12 @@
-"""The bill of materials and the list of licences name what is really needed."""
+"""Bill of materials, licences and locks name what is really needed; files come by digest."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,10 @@ SCRIPT = ROOT / "tools" / "supply_chain.py"
 if not SCRIPT.exists():
     pytest.skip("needs the checkout", allow_module_level=True)
 CHAIN = runpy.run_path(str(SCRIPT))
+FILES = runpy.run_path(str(SCRIPT.with_name("index_files.py")))
+INSTALL = runpy.run_path(str(SCRIPT.with_name("install.py")))
+LOCKS = {name: (ROOT / "locks" / f"{name}.txt").read_text("utf-8") for name in CHAIN["LOCKS"]}
+PIN = re.compile(r"^([a-z0-9-]+)==(\S+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", re.MULTILINE)
 
 
 def direct() -> set[str]:
@@ -33,6 +39,16 @@ def test_the_bill_holds_what_is_needed_and_how_it_hangs_together() -> None:
     assert all(re.fullmatch(r"[0-9a-f]{64}", p["hashes"][0]["content"]) for p in bill["components"])
 
 
+def test_the_page_of_licences_lists_what_the_extras_bring() -> None:
+    asked = [one for extra in CHAIN["EXTRAS"] for one in CHAIN["wanted"](extra)]
+    page = (ROOT / "docs" / "licences.md").read_text("utf-8")
+    listed = set(re.findall(r"^\| ([a-z0-9-]+) \| \S+ \| .+ \|$", page, re.MULTILINE)) - {"package"}
+    needed = CHAIN["versions"](asked).keys()
+    if INSTALL["this_machine"]() == INSTALL["MACHINE"]:
+        assert listed == needed
+    assert "matplotlib" in listed and "pytest" not in listed
+
+
 def test_every_licence_is_known_and_listed() -> None:
     rows = re.findall(r"^\| ([\w-]+) \| (\S+) \| (.+) \|$", CHAIN["licences"](set()), re.MULTILINE)
     known = {name: said for name, _, said in rows}
@@ -40,3 +56,184 @@ def test_every_licence_is_known_and_listed() -> None:
     assert not [name for name, said in known.items() if said == "not said"]
     listed = (ROOT / "docs" / "licences.md").read_text("utf-8")
     assert {name for name in known if f"| {name} |" not in listed} == set()
+
+
+def locked() -> dict[str, str]:
+    """Version of each package in the locks."""
+    return {name: version for text in LOCKS.values() for name, version, _ in PIN.findall(text)}
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_every_line_of_a_lock_has_digests(name: str) -> None:
+    comment, _, lines = LOCKS[name].partition("\n")
+    assert comment.startswith("# Made by")
+    assert PIN.sub("", lines).strip() == "" and PIN.search(lines)
+
+
+def test_locks_and_constraints_agree() -> None:
+    text = (ROOT / "constraints.txt").read_text("utf-8")
+    pins = dict(re.findall(r"^([\w.-]+)==([^\s;]+)", text, re.MULTILINE))
+    pins = {CHAIN["normal"](name): version for name, version in pins.items()}
+    found = {name: version.partition("+")[0] for name, version in locked().items()}
+    found.pop("triton")  # a torch for GPUs wants one version, so constraints leave it open
+    assert found == {name: pins[name] for name in found}
+    assert locked()["torch"].endswith("+cpu")
+    assert not [name for name in found if name.startswith(("nvidia", "cuda"))]
+    assert len(found) == sum(len(PIN.findall(text)) for text in LOCKS.values()) - 1  # each once
+
+
+def test_locks_hold_all_that_is_asked_for_and_its_needs() -> None:
+    if INSTALL["this_machine"]() != INSTALL["MACHINE"]:
+        pytest.skip("the locks are for another kind of machine")
+    needed = CHAIN["versions"](CHAIN["wanted"]("test"))
+    assert set(CHAIN["BUILD"]) <= locked().keys()
+    assert needed.keys() - locked().keys() == set()
+    run = {name for name, _, _ in PIN.findall(LOCKS["torch"] + LOCKS["run"])}
+    assert "pytest" not in run and CHAIN["versions"](CHAIN["wanted"]("")).keys() <= run
+
+
+def test_extras_of_the_project_are_followed() -> None:
+    names = {CHAIN["normal"](one.name) for one in CHAIN["wanted"]("test")}
+    assert {"pytest", "faiss-cpu", "sphinx", "torch", "matplotlib"} <= names
+    assert "coterie" not in names and "ray" not in names
+    assert "pytest" not in {one.name for one in CHAIN["wanted"]("docs")}
+
+
+PAGE = """<a href="../../files/Some_Name-1.0-py3-none-any.whl#sha256=aa">x</a>
+<a href="/files/some-name-1.0.tar.gz#sha256=bb" data-yanked="">x</a>
+<a href="some_name-1.0%2Bcpu-py3-none-any.whl#sha256=cc">x</a>
+<a href="some_name-1.1-py3-none-any.whl#sha256=dd">x</a><a href="odd.txt#sha256=ee">x</a>"""
+LISTED = {"Some_Name-1.0-py3-none-any.whl": "aa", "some-name-1.0.tar.gz": "bb",
+          "some_name-1.0+cpu-py3-none-any.whl": "cc", "some_name-1.1-py3-none-any.whl": "dd",
+          "odd.txt": "ee"}  # fmt: skip
+
+
+def test_pages_of_an_index_are_read_in_both_forms() -> None:
+    files = [{"filename": f, "url": "x", "hashes": {"sha256": d}} for f, d in LISTED.items()]
+    files.append({"filename": "old.zip", "url": "x", "hashes": {"md5": "ff"}})
+    assert FILES["listed"](PAGE.encode(), "text/html") == LISTED
+    assert FILES["listed"](json.dumps({"files": files}).encode(), FILES["JSON"]) == LISTED
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An index and a folder on this machine, which pip is told of by its environment."""
+    page = tmp_path / "simple" / "some-name" / "index.html"
+    page.parent.mkdir(parents=True)
+    page.write_text(PAGE)
+    (tmp_path / "wheels").mkdir()
+    (tmp_path / "wheels" / "some_name-1.0-1-py3-none-any.whl").write_bytes(b"built elsewhere")
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_INDEX_URL", (tmp_path / "simple").as_uri())
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", (tmp_path / "none").as_uri())
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
+    FILES["sources"].cache_clear()
+    yield page
+    FILES["sources"].cache_clear()
+
+
+def test_digests_of_all_files_of_a_version_and_of_no_other(index: Path) -> None:
+    built = hashlib.sha256(b"built elsewhere").hexdigest()
+    assert FILES["digests"]("some-name", "1.0") == sorted(["aa", "bb", built])
+    assert FILES["digests"]("Some.Name", "1.0+cpu") == ["cc"]
+    with pytest.raises(SystemExit, match="no source of pip lists a file of some-name 2"):
+        FILES["digests"]("some-name", "2")
+
+
+def test_one_file_with_two_digests_is_refused(index: Path) -> None:
+    (index.parents[2] / "wheels" / "some_name-1.1-py3-none-any.whl").write_bytes(b"other")
+    with pytest.raises(SystemExit, match=r"some_name-1\.1-py3-none-any\.whl has two digests"):
+        FILES["digests"]("some-name", "1.1")
+
+
+def test_without_a_setting_the_index_is_that_of_pip(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    FILES["sources"].cache_clear()
+    indexes, places, _ = FILES["sources"]()
+    FILES["sources"].cache_clear()
+    assert len(indexes) == 1 and re.fullmatch(r"https://[\w.]+/simple/?", indexes[0])
+    assert places == []
+
+
+def test_other_machines_go_by_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, ...]] = []
+    inside = INSTALL["main"].__globals__
+    monkeypatch.setitem(inside, "pip", lambda *arguments: asked.append(arguments) or "")
+    monkeypatch.setenv("CONSTRAINTS", "constraints.txt")
+    monkeypatch.setitem(inside, "MACHINE", "CPython 2.7, Amiga m68k")
+    assert INSTALL["main"](["run"]) == 0 and INSTALL["main"](["test"]) == 0
+    within = ("--constraint", "constraints.txt")
+    assert asked == [
+        (*within, "torch"),
+        (*within, *CHAIN["BUILD"]),
+        (*within, "--no-build-isolation", "--editable", "."),
+        (*within, "--no-build-isolation", "--editable", ".[test]"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["LOCK", "CONSTRAINTS"])
+def test_digests_can_be_declined(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside = INSTALL["main"].__globals__
+    asked: list[tuple[str, ...]] = []
+    monkeypatch.setitem(inside, "pip", lambda *arguments: asked.append(arguments) or "")
+    monkeypatch.setenv(name, "no" if name == "LOCK" else "")
+    assert INSTALL["main"](["torture"]) == 0
+    assert asked[0][-1] == "atheris" and "--require-hashes" not in asked[0]
+
+
+def test_where_the_locks_fit_nothing_comes_without_a_digest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    inside = INSTALL["main"].__globals__
+    answers = {"locks/torch.txt": "", "locks/run.txt": ""}
+    asked: list[tuple[str, ...]] = []
+
+    def pip(*arguments: str) -> str:
+        asked.append(arguments)
+        return answers.get(arguments[-1], "")
+
+    monkeypatch.setitem(inside, "pip", pip)
+    monkeypatch.setitem(inside, "MACHINE", INSTALL["this_machine"]())
+    monkeypatch.setenv("CONSTRAINTS", "constraints.txt")
+    monkeypatch.delenv("LOCK", raising=False)
+    assert INSTALL["main"](["run"]) == 0
+    assert all("--require-hashes" in one for one in asked[:-1]) and len(asked) == 3
+    assert asked[-1] == ("--no-deps", "--no-build-isolation", "--editable", ".")
+    answers["locks/run.txt"] = "THESE PACKAGES DO NOT MATCH THE HASHES"
+    with pytest.raises(SystemExit, match="DO NOT MATCH"):
+        INSTALL["main"](["run"])
+    answers["locks/torch.txt"] = "THESE PACKAGES DO NOT MATCH THE HASHES"
+    with pytest.raises(SystemExit, match="DO NOT MATCH"):
+        INSTALL["main"](["run"])
+    answers["locks/torch.txt"] = "ERROR: No matching distribution found for torch==2.13.0+cpu"
+    asked.clear()
+    assert INSTALL["main"](["run"]) == 0  # another build of torch: by version, and said so
+    assert asked[1] == ("--constraint", "constraints.txt", "torch")
+
+
+def test_pip_itself_refuses_a_file_with_another_digest(tmp_path: Path) -> None:
+    """The real thing, without a network: a wheel in a folder, and a list with a wrong digest."""
+    import subprocess
+    import zipfile
+
+    wheel = tmp_path / "tiny_part-1.0-py3-none-any.whl"
+    about = "tiny_part-1.0.dist-info"
+    with zipfile.ZipFile(wheel, "w") as file:
+        file.writestr("tiny_part.py", "")
+        file.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: tiny-part\nVersion: 1.0\n")
+        tags = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        file.writestr(f"{about}/WHEEL", tags)
+        file.writestr(f"{about}/RECORD", f"{about}/RECORD,,\n")
+    right = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    for digest, code in ((right, 0), (right[::-1], 1)):
+        (tmp_path / "lock.txt").write_text(f"tiny-part==1.0 \\\n    --hash=sha256:{digest}\n")
+        done = subprocess.run(
+            [sys.executable, "-m", "pip", "install", "--no-index", "--find-links", str(tmp_path),
+             "--target", str(tmp_path / f"out{code}"), *INSTALL["locked"]()[:4],
+             "--requirement", str(tmp_path / "lock.txt")],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == code, done.stderr
+        assert ("DO NOT MATCH THE HASHES" in done.stderr) == bool(code)

@@ -73,11 +73,11 @@ def read_table(
     name, data = _bytes(source)
     if format == "auto":
         format = guess_format(name, data, named)
-    if not data.strip():
-        raise DataError(f"{name} is empty: there is nothing to read.")
-    if format == "parquet":
+    if format == "parquet" and data.strip():
         return _parquet(data, name), []
     text = _decode(data, encoding, name)
+    if not text.strip():  # also a mark of the byte order and nothing behind it
+        raise DataError(f"{name} is empty: there is nothing to read.")
     if format == "jsonl":
         return _jsonl(text, name), []
     if format == "txt":

@@ -24,6 +24,7 @@ from coterie.exports import export_run
 from coterie.hierarchy import Hierarchy, build_hierarchy
 from coterie.metrics import silhouette
 from coterie.report import read_run, without_texts, write_map, write_report
+from coterie.report.folder import SILHOUETTE
 
 CLOSE = 0.1  # a margin below this is a close call
 
@@ -107,11 +108,11 @@ def _write_map(run: EditableRun, state: State, labels: Ints, file: Path) -> None
     if not file.exists():
         return
     saved = read_json(file)
-    if saved["layout"] != "umap":
+    if saved["layout"] == "discs":
         write_map(file, run.vectors, state.labels, state.seed, state.outliers)
         return
     inside = labels >= 0
-    value = silhouette(run.vectors[inside], labels[inside])
+    value = silhouette(run.vectors[inside], labels[inside], SILHOUETTE)
     saved["silhouette"] = round(value, 4) if np.isfinite(value) else None
     write_text(file, json.dumps(saved, separators=(",", ":")) + "\n")
 

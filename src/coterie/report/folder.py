@@ -22,7 +22,7 @@ from coterie.description import Cluster
 from coterie.hierarchy import Hierarchy
 from coterie.metrics import silhouette
 from coterie.report.html import Outlier, Outliers, ReportData
-from coterie.report.layout import map_texts, sample_rows
+from coterie.report.layout import first_of_equal, map_texts, sample_rows
 from coterie.report.points import Points, is_category
 from coterie.report.quality import Figure, figures, guard_sentence, next_steps
 from coterie.report.skim import Skimmed, reading, skim
@@ -56,8 +56,8 @@ def make_map(
     """
     rows = sample_rows(labels, seed)
     # Equal texts have equal vectors: each place is computed once, and they lie on one another.
-    distinct, first, back = np.unique(vectors[rows], axis=0, return_index=True, return_inverse=True)
-    coordinates, layout = map_texts(distinct, labels[rows][first], seed)
+    first, back = first_of_equal(vectors[rows])
+    coordinates, layout = map_texts(vectors[rows][first], labels[rows][first], seed)
     placed = labels >= 0
     inside = placed if outliers is None else placed & ~outliers
     value = silhouette(vectors[inside], labels[inside], SILHOUETTE)
@@ -66,8 +66,8 @@ def make_map(
         "total": int(placed.sum()),
         "silhouette": round(value, 4) if np.isfinite(value) else None,
         "rows": rows.tolist(),
-        "x": coordinates[back.ravel(), 0].tolist(),
-        "y": coordinates[back.ravel(), 1].tolist(),
+        "x": coordinates[back, 0].tolist(),
+        "y": coordinates[back, 1].tolist(),
     }
 
 

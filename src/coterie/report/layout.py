@@ -4,6 +4,11 @@ Where there are enough texts, neighbours pull each other and others push (``plac
 every cluster becomes a disc: discs are arranged by the principal directions of their centers and
 pushed apart, members lie in their disc by its own principal directions. Labels come before the map
 and never depend on it.
+
+Vectors of the same texts differ in their last digits, depending on what they were encoded with in
+one batch. The map does not: places to begin with are rounded, as are the strengths in ``place.py``,
+and everything before that is computed with twice the digits. Of some thousand texts one value may
+still lie on the border of two roundings; that is rare, and then the map is another.
 """
 
 from __future__ import annotations
@@ -20,6 +25,8 @@ PER_CLUSTER = 20  # texts of a small cluster that are on the map whatever its sh
 FEWEST = 200  # texts below which neighbours say too little
 DIMENSIONS = 50  # principal directions that the layout looks at
 NEIGHBORS = 15
+SPARE = 5  # more are looked for quickly, of which the nearest are then chosen exactly
+GRID = 0.25  # places to begin with, within -10 and 10, are multiples of it
 SIDE = 10_000  # coordinates are whole numbers from 0 to this
 ROUNDS = 200
 MARKS = 4_000  # texts that are placed first and thoroughly where there are more
@@ -56,6 +63,20 @@ def sample_rows(labels: Ints, seed: int, limit: int = POINTS) -> Ints:
     rank[order] = np.arange(len(rows)) - first[labels[rows][order]]
     front = np.argsort(np.where(rank < PER_CLUSTER, rank, PER_CLUSTER), kind="stable")
     return np.sort(rows[front[:limit]])
+
+
+def first_of_equal(vectors: Floats) -> tuple[Ints, Ints]:
+    """The first row of each kind, in ascending order, and for every row which of these is like it.
+
+    Not in the order of the values, which last digits would change.
+
+    Examples
+    --------
+    >>> first_of_equal(np.array([[2.0], [1.0], [2.0], [0.0]]))
+    (array([0, 1, 3]), array([0, 1, 0, 2]))
+    """
+    _, first, back = np.unique(vectors, axis=0, return_index=True, return_inverse=True)
+    return np.sort(first), np.argsort(np.argsort(first))[back.ravel()]
 
 
 def map_texts(vectors: Floats, labels: Ints, seed: int) -> tuple[Ints, str]:
@@ -146,20 +167,29 @@ def by_neighbors(vectors: Floats, seed: int) -> Floats:
     Of very many some are placed first; the others begin between the nearest of those and settle.
     """
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = (vectors / np.maximum(norms, 1e-12)).astype(np.float32)
+    unit = vectors / np.maximum(norms, 1e-12)
     marks = np.arange(len(vectors))
     if len(vectors) > MARKS:
         drawn = numpy_generator(seed, "marks").choice(len(vectors), MARKS, replace=False)
         marks = np.sort(drawn)
-    near = nearest_rows(unit[marks], NEIGHBORS + 1)[:, 1:]
-    own = unit[marks]
-    distances = np.stack([1 - np.einsum("nd,nd->n", own, own[column]) for column in near.T], 1)
+    near, distances = _neighbors(unit[marks])
     start = _plane(vectors[marks], seed)
     start = 10 * start / max(float(np.abs(start).max()), 1e-12)
+    # Texts on one spot would feel no force between them, hence the shake.
+    shake = numpy_generator(seed, "start").normal(scale=GRID / 4, size=start.shape)
+    start = GRID * np.rint(start / GRID) + shake
     placed = place(start, tie(distances, near), derive_seed(seed, "layout"))
     if len(marks) < len(unit):
         placed = _settle(unit, marks, placed, seed)
     return np.clip(placed, *np.quantile(placed, [0.001, 0.999], axis=0))  # no lone far islands
+
+
+def _neighbors(unit: Floats) -> tuple[Ints, Floats]:
+    """The nearest others of each row and their distances, the nearest first."""
+    near = nearest_rows(unit, NEIGHBORS + 1 + SPARE)[:, 1:]
+    far = np.stack([1 - np.einsum("nd,nd->n", unit, unit[column]) for column in near.T], 1)
+    order = np.argsort(far, axis=1, kind="stable")[:, :NEIGHBORS]
+    return np.take_along_axis(near, order, 1), np.take_along_axis(far, order, 1)
 
 
 def _settle(unit: Floats, marks: Ints, placed: Floats, seed: int) -> Floats:
@@ -172,7 +202,7 @@ def _settle(unit: Floats, marks: Ints, placed: Floats, seed: int) -> Floats:
         best = np.take_along_axis(best, np.take_along_axis(far, best, 1).argsort(axis=1), 1)
         near.append(best)
         distances.append(np.take_along_axis(far, best, 1))
-    found, apart = np.concatenate(near), np.concatenate(distances).astype(np.float64)
+    found, apart = np.concatenate(near), np.concatenate(distances)
     pull = 1 / (apart + 1e-3)
     pull /= pull.sum(axis=1, keepdims=True)
     # Between two marks that lie far apart there is nothing: begin at the nearest, lean to the rest.
@@ -180,7 +210,8 @@ def _settle(unit: Floats, marks: Ints, placed: Floats, seed: int) -> Floats:
     out = np.zeros((len(unit), 2))
     out[marks] = placed
     shake = numpy_generator(seed, "settle").normal(scale=0.05, size=(len(others), 2))
-    out[others] = 0.7 * placed[found[:, 0]] + 0.3 * between + shake
+    begun = 0.7 * placed[found[:, 0]] + 0.3 * between
+    out[others] = GRID / 4 * np.rint(4 * begun / GRID) + shake
     strength = np.exp(-(apart - apart[:, :1]) / np.maximum(apart.mean(axis=1, keepdims=True), 1e-6))
     ties = np.repeat(others, JOINS), marks[found.ravel()], strength.ravel()
     epochs, rate = SETTLING
@@ -199,6 +230,7 @@ def _reduce(vectors: Floats, dim: int, seed: int) -> Floats:
     """Principal coordinates, found by random projections, so that wide vectors cost little."""
     from sklearn.decomposition import PCA
 
+    vectors = np.asarray(vectors, dtype=np.float64)
     dim = min(dim, *vectors.shape)
     if dim == vectors.shape[1] and dim > 2:
         return vectors

@@ -4,9 +4,15 @@ The same graph and the same forces as UMAP (McInnes et al., 2018): each text is 
 ones by weights that fade with distance, tied texts pull each other, and texts drawn at random push
 each other away. Written here because UMAP's own code is compiled when it is first used, which takes
 longer than the layout of ten thousand texts, and is an extra to install.
+
+Small differences grow without bound while texts push each other, so nothing small gets in:
+strengths are rounded, and chance belongs to texts and pairs, not to places in a list. Two graphs
+that differ in the last digits give the same map, to the last digit.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +23,7 @@ A, B = 1.414, 0.949  # of 1 / (1 + a d^2b), fitted to a least distance of 0.15
 EPOCHS = 200
 PUSHES = 5  # texts that push each pulled one
 PART = 2.0  # ties of one text that move at once, in the mean; more would overshoot
+LEVELS = 8  # that the strengths are rounded to
 
 
 def tie(distances: Floats, neighbors: Ints) -> tuple[Ints, Ints, Floats]:
@@ -68,7 +75,7 @@ def place(
         As :func:`tie` gives them.
     seed : int
     epochs : int, default=200
-        A tie pulls in as many of them as its strength says.
+        A tie pulls in as many of them as its strength says, at even distances.
     rate : float, default=1
         Length of the first steps; less where the start is nearly right.
 
@@ -77,27 +84,52 @@ def place(
     ndarray of shape (n, 2)
     """
     rng = numpy_generator(seed, "place")
-    one, other, strength = ties
-    share = (strength / max(float(strength.max(initial=0.0)), 1e-12)).astype(np.float32)
+    strength = ties[2] / max(float(ties[2].max(initial=0.0)), 1e-12)
+    share = np.rint(LEVELS * strength) / LEVELS
+    one, other, share = ties[0][share > 0], ties[1][share > 0], share[share > 0]
     x = np.array(start, dtype=np.float32)
     n = len(x)
+    turn = _of_pairs(rng.random(n), one, other, 1.0)
+    parts = max(1, round(2 * float(share.sum()) / (PART * n)))
+    pulled = np.floor(turn)  # how often by now
     for epoch in range(epochs):
         step = np.float32(rate * (1 - epoch / epochs))
-        drawn = np.flatnonzero(rng.random(len(share), dtype=np.float32) < share)
-        rng.shuffle(drawn)
-        parts = max(1, round(2 * len(drawn) / (PART * n)))
-        for rows in np.array_split(drawn, parts):
-            a, b = one[rows], other[rows]
-            pull = step * _pull(x[a] - x[b])
-            far = rng.integers(0, n, (PUSHES, len(rows)), dtype=np.int32)
-            first = rng.random(len(rows), dtype=np.float32) < 0.5
-            near = np.where(first, a, b)  # which end of the tie is pushed
-            push = step * _push(x[near][None] - x[far]).sum(axis=0)
-            index = np.concatenate([a, b, near])
-            moves = np.concatenate([pull, -pull, push])
-            for axis in (0, 1):
-                x[:, axis] += np.bincount(index, moves[:, axis], minlength=n).astype(np.float32)
+        due = np.floor((epoch + 1) * share + turn)
+        drawn = np.flatnonzero(due > pulled)
+        pulled = due
+        chance = _Chance(rng, n)
+        part = _of_pairs(chance.part, one[drawn], other[drawn], parts)
+        for number in range(parts):
+            rows = drawn[part == number]
+            _move(x, one[rows], other[rows], chance, step)
     return x.astype(np.float64)
+
+
+class _Chance:
+    """What an epoch draws for each text; of a pair it is made from that of both ends."""
+
+    def __init__(self, rng: np.random.Generator, n: int) -> None:
+        self.part = rng.integers(0, 1 << 20, n)
+        self.end = rng.integers(0, 2, n)
+        self.far = rng.integers(0, n, (2, PUSHES, n), dtype=np.int32)
+
+
+def _of_pairs(drawn: Any, one: Ints, other: Ints, limit: float) -> Any:
+    """A number from 0 to below ``limit`` for each pair, given one for each text."""
+    return (drawn[one] + drawn[other]) % limit
+
+
+def _move(x: Floats, one: Ints, other: Ints, chance: _Chance, step: np.float32) -> None:
+    """Pull the ends of some ties together and push one end of each away from others, in place."""
+    n = len(x)
+    pull = step * _pull(x[one] - x[other])
+    far = (chance.far[0][:, one] + chance.far[1][:, other]) % n
+    near = np.where(_of_pairs(chance.end, one, other, 2), one, other)  # which end is pushed
+    push = step * _push(x[near][None] - x[far]).sum(axis=0)
+    index = np.concatenate([one, other, near])
+    moves = np.concatenate([pull, -pull, push])
+    for axis in (0, 1):
+        x[:, axis] += np.bincount(index, moves[:, axis], minlength=n).astype(np.float32)
 
 
 def _pull(gap: Floats) -> Floats:
