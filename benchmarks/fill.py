@@ -3,7 +3,8 @@
 python benchmarks/fill.py, or: make tables
 
 They go between marks: ``<!-- measured: SUITE METHOD ... -->``, ``<!-- ablations: SUITE -->``,
-``<!-- overview: acc -->``, ``<!-- short -->`` or ``<!-- details -->``, and ``<!-- end -->``.
+``<!-- overview: acc -->``, ``<!-- short -->``, ``<!-- gains -->`` or ``<!-- details -->``, and
+``<!-- end -->``.
 ``<!-- views -->`` and ``<!-- masked-head -->`` are the tables of ``views.py`` and
 ``masked_head.py``, ``<!-- figure: NAME -->`` is a figure of ``figures.py``. Those of
 ``compared.py`` and ``speed.py`` have pages of their own.
@@ -25,17 +26,18 @@ from coterie.bench import SUITES
 from coterie.bench.beside import details, overview
 from coterie.bench.collect import read_folder
 from coterie.bench.keys import Row
-from coterie.bench.pages import ablation_part, method_part, short_part
+from coterie.bench.pages import ablation_part, gains_part, method_part, short_part
 
 ROOT = Path(__file__).parents[1]
 DOCS, RESULTS = ROOT / "docs", ROOT / "results"
-KINDS = "measured|ablations|overview|details|short|views|masked-head|figure"
+KINDS = "gains|measured|ablations|overview|details|short|views|masked-head|figure"
 PLACE = re.compile(rf"(<!-- ({KINDS})(?:: ([^\n]*))? -->\n).*?(<!-- end -->)", re.S)
 PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "measured": lambda rows, words: method_part(rows, words[1:], words[0]),
     "ablations": lambda rows, words: ablation_part(rows, SUITES[words[0]]),
     "overview": lambda rows, words: overview(rows, words[0]).to_markdown(3),
     "details": lambda rows, words: "\n".join(t.to_markdown(2) for t in details(rows)),
+    "gains": lambda rows, words: gains_part(rows),
     "short": lambda rows, words: short_part(rows),
     "views": lambda rows, words: views.made(RESULTS),
     "masked-head": lambda rows, words: masked_head.table(RESULTS / "masked-head.jsonl"),

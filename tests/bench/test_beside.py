@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from coterie.bench.beside import counterpart, details, long_form, overview, pairs
 from coterie.bench.collect import about, measured, ranks, read_folder
 from coterie.bench.formats import Table, escape_latex
+from coterie.bench.pages import gains_part
 from coterie.bench.reported import load_reported
 from coterie.cli import app
 
@@ -104,6 +105,23 @@ def test_the_overview_ranks_whole_systems() -> None:
     assert [row[0] for row in table.body] == ["AECL, default", "encoder + k-means", "best printed"]
     assert table.body[0][1] == "91.0 ± 1.4 (1)" and "89.2" in table.body[-1][1]
     assert "HAC-SD" not in overview(ROWS, "acc").body[-1][1]  # its ACC may be purity
+
+
+def test_gains_over_the_bare_encoder_by_hand() -> None:
+    fired = {"guard": {"fired": True}}
+    rows = [
+        line("AECL, default", "aecl", "tweet", 0, 0.8, 0.93, **fired),
+        line("AECL, default", "aecl", "tweet", 1, 0.8, 0.90),
+        line("encoder + k-means", "kmeans", "tweet", 0, 0.60, 0.90),
+        line("SCCL, default", "sccl", "tweet", 0, 0.8, 0.88),
+        line("RSTC, default", "rstc", "agnews", 0, 0.8, 0.88),  # nothing to compare with
+    ]
+    table = [row.split(" | ") for row in gains_part(rows).splitlines() if row.startswith("| ")]
+    place = table[0].index("tweet |")  # the last column
+    assert {row[0]: row[place] for row in table[2:]} == {
+        "| SCCL, default": "-2.0 (1) |", "| AECL, default": "+1.5* (2) |",
+    }  # fmt: skip
+    assert "4 runs" in gains_part(rows)
 
 
 def test_a_caption_says_when_where_and_which() -> None:

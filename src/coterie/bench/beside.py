@@ -125,7 +125,7 @@ def overview(rows: Sequence[Row], metric: str) -> Table:
             f"{by[label, n].score(metric)} ({places[n][label]})" if (label, n) in by else ""
             for n in names
         ]
-        body.append([label, *cells, f"{means[label]:.1f} of {len(got)}"])
+        body.append([label, *cells, f"{means[label]:.1f} ({len(got)} sets)"])
     body.sort(key=lambda line: (line.count(""), means[line[0]]))
     body.append(["best printed", *(_best(n, metric) for n in names), ""])
     title = f"{metric.upper()} on the benchmarks"

@@ -162,6 +162,36 @@ SHORT = {
 }
 
 
+GAINS = ("SCCL, default", "AECL, default", "DECCRL, default", "ClusterBERT, fast preset",
+         "RSTC, default", "NN+ADSL", "auto")  # fmt: skip
+
+
+def gains_part(rows: Sequence[Row], plain: str = "encoder + k-means") -> str:
+    """Points of NMI that the systems have more than the encoder alone, by data set.
+
+    A star marks where the guard returned the start in half of the runs or more.
+    """
+    found = [m for m in measured(rows) if m.usual and m.dataset in BENCHMARKS]
+    by = {(m.label, m.dataset): m for m in found}
+    body, used = [], []
+    for label in GAINS:
+        cells = []
+        for dataset in BENCHMARKS:
+            ours, bare = by.get((label, dataset)), by.get((plain, dataset))
+            if ours is None or bare is None:
+                cells.append("")
+                continue
+            used += [*ours.rows, *bare.rows]
+            fired = [bool((row.get("guard") or {}).get("fired")) for row in ours.rows]
+            star = "*" if 2 * sum(fired) >= len(fired) else ""
+            gain = ours.score("nmi").mean - bare.score("nmi").mean
+            cells.append(f"{gain:+.1f}{star} ({len(ours.rows)})")
+        if any(cells):
+            body.append([label, *cells])
+    once = list({id(row): row for row in used}.values())
+    return f"{markdown(['', *BENCHMARKS], body)}\n{about(once)}\n"
+
+
 def short_part(rows: Sequence[Row]) -> str:
     """Table of the main systems on the benchmarks; bold is above every printed number."""
     found = [m for m in measured(rows) if m.usual and m.label in SHORT and m.dataset in BENCHMARKS]

@@ -184,11 +184,10 @@ class ClusterBERT(TunedClusterer):
         for name in ("adapt_epochs", "harden_epochs", "rounds"):
             check_integer(name, getattr(self, name), 0)
         check_integer("round_epochs", self.round_epochs)
-        for name in ("deletion", "head_lr", "lr", "tol"):
+        for name in ("head_lr", "lr", "tol"):
             check_number(name, getattr(self, name))
-        for name in ("cluster_weight", "harden_weight"):
-            check_number(name, getattr(self, name), above=True)
         for name in ("cluster_weight", "harden_weight", "deletion"):
+            check_number(name, getattr(self, name), above=name != "deletion")
             if getattr(self, name) > 1:
                 raise UsageError(f"{name} should be at most 1, got {getattr(self, name)!r}.")
         if self.rounds == 0 and (self.harden_epochs > 0 or self.labels == "head"):
