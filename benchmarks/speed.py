@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import calibrate
 import command
+import command_parts
 import compared
 import curve
 import encode
@@ -17,6 +18,7 @@ PAGES: dict[str, dict[str, compared.Table]] = {
     "speed.md": {
         "encode": encode.table,
         "command": command.table,
+        "command-parts": command_parts.table,
         "speed": gpu.table,
         "speed:whole": gpu.phases,
         "same-labels": gpu.same,

@@ -27,14 +27,14 @@ import torch
 from coterie._errors import UsageError
 from coterie._random import numpy_generator
 from coterie._types import Bools, Floats, Ints
-from coterie.blocks.assign import squared_distances
+from coterie.blocks.graph import largest
 
 NEIGHBORS = 10  # few enough that a theme of a dozen texts is no outlier
 POWER = 8
 TEXTS = 5_000  # that new ones are compared with; all texts, if there are fewer
 NUMBERS = 1 << 24  # in their vectors, which are saved with the model
 PER_CLUSTER = 50  # texts of a small cluster that are among them, whatever its share
-CHUNK = 1 << 23  # distances held at a time
+CHUNK = 1 << 22  # distances held at a time
 USUAL = 0.5  # score of the middle text; what is no lonelier is never marked
 MOST = 0.5  # share of texts that may be asked to be outliers
 ROOM = 1e-4  # above a text's own score, for the last digits of its vector
@@ -62,21 +62,25 @@ class Surroundings:
 
     def distances(self, vectors: Floats) -> Floats:
         """Mean distance of each vector to the nearest texts; a text is not its own neighbour."""
-        columns = min(self.n_neighbors + 1, len(self.vectors))
         center = self.vectors.mean(axis=0)
-        same = 1e-5 * float(np.square(self.vectors - center).sum(axis=1).mean())
         norms = np.linalg.norm(self.vectors, axis=1)
         unit = bool(norms.any() and np.allclose(norms[norms > 0], 1, atol=1e-3))
-        size = max(1, CHUNK // len(self.vectors))
-        parts = []
+        texts, parts = torch.from_numpy(self.vectors - center), []
+        size = max(1, CHUNK // len(texts))
+        squares = texts.square().sum(dim=1)
+        same = 1e-5 * float(squares.mean())
+        held = torch.empty(min(size, len(vectors)), len(texts))
         for start in range(0, len(vectors), size):
             block = vectors[start : start + size]
-            squared = squared_distances(block, self.vectors)
+            moved = torch.from_numpy(block - center)
+            squared = torch.addmm(squares, moved, texts.T, alpha=-2, out=held[: len(block)])
+            squared += moved.square().sum(dim=1, keepdim=True)
             if unit:  # a text without a known word points nowhere: it is like no other
-                squared[~block.any(axis=1)] = 2.0
-                squared[:, norms == 0] = 2.0
-            nearest, which = torch.from_numpy(squared).topk(columns, dim=1, largest=False)
-            parts.append(self._mean(nearest.numpy(), self.counts[which.numpy()], same))
+                squared[torch.from_numpy(~block.any(axis=1))] = 2.0
+                squared[:, torch.from_numpy(norms == 0)] = 2.0
+            which = largest(squared.neg_(), min(self.n_neighbors + 1, len(texts)))
+            nearest = squared.gather(1, which).neg_().clamp_(min=0).numpy()
+            parts.append(self._mean(nearest, self.counts[which.numpy()], same))
         return np.concatenate(parts) if parts else np.empty(0)
 
     def scores(self, vectors: Floats) -> Floats:

@@ -149,6 +149,22 @@ def test_commands_are_shown_beside_encoding(monkeypatch: pytest.MonkeyPatch) -> 
     assert shown[2:] == ["| 2,000 | `auto` | 10.0 | 12.5 | 1.25 | 0.9 GB |"]
 
 
+def test_parts_of_a_command_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = load("command_parts", monkeypatch)
+    moments = iter([1.0, 3.0, 6.0, 10.0, 15.0])
+    monkeypatch.setattr(parts.time, "process_time", lambda: next(moments))
+    clock = parts.Clock()
+    inner = clock.timed(lambda: "done", "neighbours")
+    outer = clock.timed(inner, "clustering")
+    assert outer() == "done"
+    clock.turn(parts.REST)
+    spent = {part: seconds for part, seconds in clock.spent.items() if seconds}
+    assert spent == {parts.FIRST: 1.0 + 5.0, "clustering": 2.0 + 4.0, "neighbours": 3.0}
+    shown = parts.table([{"setting": "auto", "seconds": spent}]).splitlines()
+    assert "| neighbours | 3.0 |" in shown
+    assert shown[-1] == "| together | 15.0 |"
+
+
 @pytest.fixture
 def curve(monkeypatch: pytest.MonkeyPatch):
     return load("curve", monkeypatch)

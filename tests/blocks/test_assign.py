@@ -130,3 +130,33 @@ def test_neighbor_calibration_is_the_share_of_texts_found_by_others() -> None:
 def test_probabilities_sum_to_one_even_for_huge_logits() -> None:
     p = probabilities(np.array([[1e4, -1e4, 0.0], [0.0, 0.0, 0.0]], dtype=np.float32))
     np.testing.assert_allclose(p.sum(axis=1), 1, rtol=0, atol=1e-15)
+
+
+def test_the_neighbor_rule_measures_the_same_texts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, labels = cloud(1200)
+    rule = NeighborRule(x, labels)
+    alone = NeighborRule(x, labels).calibrated(np.arange(1200))
+    made, measure = [], NeighborRule._distances
+
+    def counted(self: NeighborRule, vectors: np.ndarray) -> object:
+        made.append(len(vectors))
+        return measure(self, vectors)
+
+    monkeypatch.setattr(NeighborRule, "_distances", counted)
+    first = rule.logits(x)
+    turned = rule.reordered(np.array([2, 0, 1])).calibrated(np.arange(1200))
+    last = turned.logits(x.copy())
+    assert made == [1200]
+    assert turned.scale == pytest.approx(alone.scale)
+    np.testing.assert_allclose(last, alone.logits(x)[:, [2, 0, 1]], atol=1e-4)
+    np.testing.assert_array_equal(last.argmax(axis=1), np.array([1, 2, 0])[first.argmax(axis=1)])
+    assert not np.array_equal(turned.logits(x + 1), last)  # other texts are measured anew
+
+
+def test_the_sample_of_a_calibration_is_measured_alone() -> None:
+    x, labels = cloud(1200)
+    rows = np.arange(0, 1200, 3)
+    some = NeighborRule(x, labels).calibrated(rows)
+    whole = NeighborRule(x, labels)
+    whole.logits(x)
+    assert some.scale == pytest.approx(whole.calibrated(rows).scale, rel=1e-4)

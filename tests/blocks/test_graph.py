@@ -5,7 +5,15 @@ import pytest
 import torch
 
 from coterie.blocks import graph
-from coterie.blocks.graph import joined, nearest_beside, nearest_rows, principal_part, spread, walk
+from coterie.blocks.graph import (
+    joined,
+    largest,
+    nearest_beside,
+    nearest_rows,
+    principal_part,
+    spread,
+    walk,
+)
 
 
 def unit(x: np.ndarray) -> np.ndarray:
@@ -98,3 +106,30 @@ def test_few_directions_keep_the_angles_that_lie_in_them() -> None:
     # By hand: of (3, 0), (3, 0), (0, 1) the first axis holds 18 of 19 parts of the squared length.
     by_hand = principal_part(np.array([[3.0, 0.0], [3.0, 0.0], [0.0, 1.0]]), 1)
     np.testing.assert_allclose(np.abs(by_hand.ravel()), [1, 1, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("columns", [5, 320, 333, 640])
+def test_the_largest_are_those_of_a_sort(columns: int) -> None:
+    x = torch.randn(40, columns, generator=torch.Generator().manual_seed(3))
+    for k in (1, 2, 5):
+        expected = x.sort(dim=1, descending=True).indices[:, :k]
+        assert torch.equal(largest(x, k), expected)
+
+
+def test_equal_values_are_all_found() -> None:
+    x = torch.zeros(1, 640)
+    x[0, [3, 23, 43, 63]] = 1.0  # all in one group: columns that differ by a multiple of 20
+    assert sorted(largest(x, 4)[0].tolist()) == [3, 23, 43, 63]
+
+
+def test_neighbours_among_many_rows_are_the_exact_ones() -> None:
+    rng = np.random.default_rng(0)
+    one = torch.from_numpy(rng.normal(size=(1500, 12)).astype(np.float32))
+    other = torch.from_numpy(rng.normal(size=(1500, 5)).astype(np.float32))
+    found = nearest_beside(one, other, [0.0, 0.5], 8)  # wide enough for groups of columns
+    for length, graph_ in found.items():
+        both = np.hstack([one, length * other]).astype(np.float64)
+        both /= np.linalg.norm(both, axis=1, keepdims=True)
+        near = both @ both.T
+        np.fill_diagonal(near, 2)
+        np.testing.assert_array_equal(graph_, np.argsort(-near, axis=1)[:, :8])

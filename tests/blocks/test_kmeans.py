@@ -110,3 +110,26 @@ def test_gpu_agrees_with_cpu() -> None:
     cpu = KMeans(n_clusters=6, seed=0)(x)
     gpu = KMeans(n_clusters=6, seed=0)(x.cuda())
     assert gpu.inertia == pytest.approx(cpu.inertia, rel=1e-3)
+
+
+def test_many_rows_start_on_a_part_and_end_on_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coterie.blocks.kmeans.SEEDED", (300, 10))
+    x, _ = make_blobs(2000, n_features=8, centers=12, cluster_std=2.5, random_state=0)
+    x = x.astype(np.float32)
+    sizes = []
+    fit = Reference.fit
+
+    def counted(self: Reference, rows: np.ndarray, **options: object) -> Reference:
+        sizes.append(len(rows))
+        return fit(self, rows, **options)
+
+    monkeypatch.setattr(Reference, "fit", counted)
+    found = KMeans(n_clusters=12, seed=0, n_init=10)(x)
+    assert sizes == [300] * 10 + [2000] * 3
+    monkeypatch.setattr(Reference, "fit", fit)
+    best = Reference(12, n_init=10, random_state=0).fit(x).inertia_
+    assert found.inertia <= 1.01 * best
+    means = np.stack([x[found.labels == i].mean(axis=0) for i in range(12)])
+    np.testing.assert_allclose(means, found.centers, atol=0.05)  # Lloyd's rounds are at their end
+    again = KMeans(n_clusters=12, seed=0, n_init=10)(x)
+    np.testing.assert_array_equal(found.labels, again.labels)

@@ -171,6 +171,7 @@ class Fitting:
         stages = self.model.pretraining(facts)
         if not stages:
             return
+        self.encoder.complete()
         with torch_seeded(derive_seed(self.seed, "build", "pretraining"), self.device):
             net = self.model.build_pretraining(self.encoder, facts).to(self.device)
         with self.phase("pretrain"):

@@ -7,15 +7,16 @@ numbers, saved as safetensors and JSON.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
 
+from coterie._seen import LastSeen
 from coterie._types import Floats, Ints
 
-CHUNK = 1 << 25
+CHUNK = 1 << 22  # distances held at a time
 
 
 class Rule(Protocol):
@@ -82,12 +83,11 @@ class NeighborRule:
     vectors: Floats
     labels: Ints
     scale: float = 1.0
+    seen: LastSeen = field(default_factory=LastSeen, repr=False, compare=False)
 
     def logits(self, vectors: Floats) -> Floats:
         distances, itself = self.distances(vectors)
-        logits = np.maximum(
-            -distances / self.scale, -1e6
-        )  # a cluster of one, left out: no distance
+        logits = np.maximum(-distances / self.scale, -1e6)  # a cluster of one has no distance
         known = np.flatnonzero(itself >= 0)
         own = self.labels[itself[known]]
         logits[known, own] = np.maximum(logits[known, own], logits[known].max(axis=1) + 1e-3)
@@ -96,26 +96,32 @@ class NeighborRule:
     def distances(self, vectors: Floats) -> tuple[Floats, Ints]:
         """Squared distance to the nearest other text of each cluster; which text each one is.
 
-        Returns
-        -------
-        distances : ndarray of shape (n, k)
-            Infinite for the cluster of a training text that has no other member.
-        itself : ndarray of shape (n,)
-            Number of the training text that the vector is, -1 if it is none.
+        The first, of shape (n, k), is infinite for the cluster of a training text that has no other
+        member; the second, of shape (n,), is -1 for a vector that is none of the training.
         """
+        return self.seen(vectors, lambda: self._distances(vectors))
+
+    def _distances(self, vectors: Floats) -> tuple[Floats, Ints]:
         order = np.argsort(self.labels, kind="stable")
         starts = np.searchsorted(self.labels[order], np.arange(self.labels.max() + 1))
-        members = np.ascontiguousarray(self.vectors[order])
-        same = 1e-5 * float(np.square(members - members.mean(axis=0)).sum(axis=1).mean())
+        shift = self.vectors.mean(axis=0)  # distances do not change, digits are saved
+        members = torch.from_numpy(np.ascontiguousarray(self.vectors[order] - shift))
+        squares = members.square().sum(dim=1)
+        same = 1e-5 * float(squares.mean())
+        blocks = _blocks(len(vectors), len(members))
+        held = torch.empty(min(blocks[0].stop, max(len(vectors), 1)), len(members))
         nearest, itself = [], []
-        for rows in _blocks(len(vectors), len(members)):
-            distances = squared_distances(vectors[rows], members)
-            closest = distances.argmin(axis=1)
-            every = np.arange(len(closest))
-            known = distances[every, closest] <= same
-            distances[every[known], closest[known]] = np.inf
-            nearest.append(np.minimum.reduceat(distances, starts, axis=1))
-            itself.append(np.where(known, order[closest], -1))
+        for rows in blocks:
+            block = torch.from_numpy(np.ascontiguousarray(vectors[rows] - shift))
+            # Without the square of the block, which all members have in common, until the end.
+            found = torch.addmm(squares, block, members.T, alpha=-2, out=held[: len(block)])
+            own = block.square().sum(dim=1)
+            low, closest = (part.numpy() for part in found.min(dim=1))
+            known = np.flatnonzero(low + own.numpy() <= same)
+            found.numpy()[known, closest[known]] = np.inf
+            lowest = np.minimum.reduceat(found.numpy(), starts, axis=1) + own.numpy()[:, None]
+            nearest.append(np.maximum(lowest, 0))
+            itself.append(np.where(np.isin(np.arange(len(block)), known), order[closest], -1))
         return np.concatenate(nearest), np.concatenate(itself)
 
     def calibrated(self, rows: Ints) -> NeighborRule:
@@ -123,15 +129,18 @@ class NeighborRule:
 
         A text that is alone in its cluster has no other to be found by, and is not asked.
         """
-        distances, _ = self.distances(self.vectors[rows])
+        kept = self.seen.of(self.vectors)
+        distances = kept[0][rows] if kept else self._distances(self.vectors[rows])[0]
         asked = np.isfinite(distances).all(axis=1)
         if not asked.any():
             return self
         right = distances[asked].argmin(axis=1) == self.labels[rows][asked]
-        return replace(self, scale=scale_for(distances[asked], float(right.mean())))
+        scale = scale_for(distances[asked], float(right.mean()))
+        return replace(self, scale=scale, seen=self.seen)
 
     def reordered(self, order: Ints) -> NeighborRule:
-        return replace(self, labels=np.argsort(order)[self.labels])
+        seen = self.seen.mapped(lambda kept: (kept[0][:, order], kept[1]))
+        return replace(self, labels=np.argsort(order)[self.labels], seen=seen)
 
     def arrays(self) -> dict[str, Any]:
         return {"vectors": self.vectors, "labels": self.labels}
@@ -278,9 +287,9 @@ def squared_distances(a: Floats, b: Floats) -> Floats:
     shift = b.mean(axis=0)  # distances do not change, digits are saved
     a, b = a - shift, b - shift
     # torch's matrix product uses all cores; numpy's may not. The rest is done in its place.
-    found = torch.from_numpy(a) @ torch.from_numpy(b).T
-    found.mul_(-2).add_(torch.from_numpy(np.square(a).sum(axis=1))[:, None])
-    found.add_(torch.from_numpy(np.square(b).sum(axis=1))).clamp_(min=0)
+    squares = [torch.from_numpy(np.square(part).sum(axis=1)) for part in (a, b)]
+    found = torch.addmm(squares[1], torch.from_numpy(a), torch.from_numpy(b).T, alpha=-2)
+    found.add_(squares[0][:, None]).clamp_(min=0)
     return np.asarray(found.numpy())
 
 

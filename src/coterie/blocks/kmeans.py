@@ -8,6 +8,7 @@ unit length. Clusters that run empty are moved to the points that fit worst.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,6 +22,7 @@ from coterie._validation import need
 Backend = Literal["auto", "sklearn", "faiss", "torch"]
 CHUNK = 1 << 26  # most entries of a distance matrix held at a time
 SEEDED = 5_000, 60  # starts are sought among so many rows, and at least so many per cluster
+FINALISTS = 3  # starts that run on all rows, where the others ran on a part
 
 
 @dataclass(frozen=True)
@@ -80,22 +82,39 @@ class KMeans:
     def _sklearn(self, x: Floats, weights: Floats | None) -> Tensor:
         """Lloyd's rounds by scikit-learn, from starts found here.
 
-        Its own starts take several times longer: they look at single precision in double.
+        Its own starts take several times longer: they look at single precision in double. Among
+        many rows several starts run on a random part of them, and the best on all.
         """
-        from sklearn.cluster import KMeans as Reference
-
         tensor = torch.from_numpy(x)
         weight = torch.ones(len(x)) if weights is None else torch.from_numpy(weights)
         generator = torch.Generator().manual_seed(self.seed)
-        best, lowest = x[: self.n_clusters], math.inf
-        for _ in range(self.n_init):
-            start = _plus_plus(tensor, weight, self.n_clusters, generator).numpy()
+        most = _part_size(self.n_clusters)
+        if self.n_init <= FINALISTS or len(x) <= most:
+            starts = (
+                _plus_plus(tensor, weight, self.n_clusters, generator) for _ in range(self.n_init)
+            )
+            return self._lloyd(x, weights, (start.numpy() for start in starts), 1)[0]
+        rows = torch.randperm(len(x), generator=generator)[:most]
+        few, heavy = tensor[rows], weight[rows]
+        starts = (_plus_plus(few, heavy, self.n_clusters, generator) for _ in range(self.n_init))
+        part = few.numpy(), None if weights is None else heavy.numpy()
+        found = self._lloyd(*part, (start.numpy() for start in starts), FINALISTS)
+        return self._lloyd(x, weights, (centers.numpy() for centers in found), 1)[0]
+
+    def _lloyd(
+        self, x: Floats, weights: Floats | None, starts: Iterable[Floats], best: int
+    ) -> list[Tensor]:
+        """Centers after Lloyd's rounds from each start: those of the least inertia, best first."""
+        from sklearn.cluster import KMeans as Reference
+
+        ends = []
+        for start in starts:
             model = Reference(
                 self.n_clusters, init=start, n_init=1, max_iter=self.max_iter, tol=self.tol
             ).fit(x, sample_weight=weights)
-            if model.inertia_ < lowest:
-                best, lowest = model.cluster_centers_, model.inertia_
-        return self._unit(torch.from_numpy(np.array(best, dtype=np.float32)))
+            ends.append((float(model.inertia_), model.cluster_centers_))
+        ends.sort(key=lambda end: end[0])
+        return [self._unit(torch.from_numpy(np.float32(centers))) for _, centers in ends[:best]]
 
     def _faiss(self, x: Floats, weights: Floats | None) -> Tensor:
         faiss = need("faiss", "faiss")
@@ -158,13 +177,18 @@ def _finish(x: Tensor, centers: Tensor, weights: Floats | None) -> Clustering:
     )
 
 
+def _part_size(k: int) -> int:
+    """Rows that starts are sought among."""
+    return max(SEEDED[0], SEEDED[1] * k)
+
+
 def _plus_plus(x: Tensor, weight: Tensor, k: int, generator: torch.Generator) -> Tensor:
     """Greedy k-means++: of a few candidates drawn by squared distance keep the best.
 
     Among many rows it is sought in a random part of them, drawn anew for every start.
     """
     trials = 2 + int(math.log(k))
-    most = max(SEEDED[0], SEEDED[1] * k)
+    most = _part_size(k)
     if len(x) > most:
         part = torch.randperm(len(x), generator=generator, device=x.device)[:most]
         x, weight = x[part], weight[part]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,10 +26,12 @@ from coterie.description import (
     guess_columns,
     names_by_number,
 )
-from coterie.editing.keep import Kept, keep, read_kept
 from coterie.exports import write_clusters
 from coterie.hierarchy import Hierarchy, build_hierarchy
 from coterie.report import read_run, without_texts, write_map, write_report
+
+if TYPE_CHECKING:
+    from coterie.editing.keep import Kept
 
 NO_CLUSTER = "(no text)"
 
@@ -93,6 +95,8 @@ class RunFolder:
     def keep(self, run: Path | None) -> None:
         """Take numbers, names and locks from an earlier run, which this one may replace."""
         if run is not None:
+            from coterie.editing.keep import read_kept
+
             self.kept = read_kept(run, self.corpus.texts)
 
     def stopped(self, status: str, reason: str) -> None:
@@ -104,6 +108,8 @@ class RunFolder:
         """Write all results and mark the run as done."""
         model, corpus, path = self.model, self.corpus, self.path
         if self.kept is not None:
+            from coterie.editing.keep import keep
+
             keep(model, self.kept, corpus.texts)
         probabilities, marked = model.probabilities_, self._mark_outliers()
         labels = np.where(marked, -1, model.labels_) if marked is not None else model.labels_

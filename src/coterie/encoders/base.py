@@ -62,6 +62,9 @@ class Encoder(nn.Module):
     def make_trainable(self) -> None:
         """Get ready for training; called once before a method trains its parts."""
 
+    def complete(self) -> None:
+        """Load what only training and saving need; called before parameters are handed out."""
+
     def space(self) -> str | None:
         """Digest of all that decides a vector besides the item; None if vectors are not kept."""
         return None

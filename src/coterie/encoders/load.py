@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from coterie._trust import check_modules
 from coterie.encoders.base import Encoder
 from coterie.encoders.code import CodeEncoder, load_code
 from coterie.encoders.dynamic import DynamicEncoder, load_dynamic
+from coterie.encoders.light import read_light
 from coterie.encoders.locate import ASK, locate, pointer_to
 from coterie.encoders.mixed import MixedEncoder, load_mixed
 from coterie.encoders.sentence import Pooling, SentenceEncoder, without_bars
@@ -67,7 +69,7 @@ def load_encoder(
             return StaticEncoder(
                 folder, max_length=max_length, normalize=normalize, pointer=found
             ).eval()
-        model, pointer = _load_model(folder), pointer_to(str(spec), folder)
+        model, pointer = _read_model(folder, max_length), pointer_to(str(spec), folder)
     encoder = SentenceEncoder(
         model, max_length=max_length, normalize=normalize, pooling=pooling, pointer=pointer
     )
@@ -113,9 +115,10 @@ def load_saved(folder: Path, settings: dict[str, Any]) -> Encoder:
     options = {key: settings[key] for key in ("max_length", "normalize", "pooling")}
     pointer = settings.get("pointer")
     source = folder if pointer is None else _follow(pointer)
-    encoder = SentenceEncoder(_load_model(source), pointer=pointer, **options)
+    model = _read_model(source, options["max_length"])
+    encoder = SentenceEncoder(model, pointer=pointer, **options)
     encoder.encode_precision = settings.get("encode_precision", "float32")
-    return encoder
+    return encoder.eval()
 
 
 def _load_static(folder: Path, settings: dict[str, Any]) -> StaticEncoder:
@@ -156,6 +159,12 @@ def saved_settings(encoder: Encoder, pooling: str) -> dict[str, Any]:
         "encode_precision": encoder.encode_precision,
         "pointer": encoder.pointer(),
     }
+
+
+def _read_model(folder: Path, max_length: int) -> Any:
+    """The encoder of a folder: without the libraries where that is possible, or by them."""
+    whole = partial(_load_model, folder)
+    return read_light(folder, max_length, whole) or whole()
 
 
 def _load_model(folder: Path) -> Any:

@@ -19,6 +19,7 @@ from coterie._types import Features, Ints
 from coterie.encoders.base import Encoder
 from coterie.encoders.half import has_bfloat16, weights_digest
 from coterie.encoders.items import RaggedTokens, distinct
+from coterie.encoders.light import LightBert
 from coterie.encoders.packed import can_pack, pack_forward
 from coterie.encoders.word_numbers import word_numbers
 
@@ -33,7 +34,8 @@ class SentenceEncoder(Encoder):
 
     Parameters
     ----------
-    model : sentence_transformers.SentenceTransformer
+    model : sentence_transformers.SentenceTransformer or LightBert
+        The second is for vectors alone; it gives way to the first when more is asked for.
     max_length : int, default=128
         Tokens read of each text, special tokens included.
     normalize : bool, optional
@@ -60,31 +62,57 @@ class SentenceEncoder(Encoder):
         pointer: dict[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        names = [type(module).__name__ for module in model]
-        if names[:1] != ["Transformer"]:
-            raise UsageError(
-                f"the encoder begins with a {names[0] if names else 'nothing'} module; coterie "
-                "trains encoders that begin with a Transformer."
-            )
-        if pooling != "auto":
-            _set_pooling(model, pooling)
-        self.model = model
-        self.normalize = "Normalize" in names if normalize is None else normalize
-        self.dim = _dimension(model)
+        if isinstance(model, LightBert):
+            model.pooling = model.pooling if pooling == "auto" else pooling
+            normalized, self.dim = model.normalized, model.dim
+        else:
+            normalized, self.dim = _check_modules(model, pooling), _dimension(model)
+        self._modules["model"] = model
+        self.normalize = normalized if normalize is None else normalize
         self.max_length = max_length
         self._pointer = pointer
+
+    @property
+    def model(self) -> Any:
+        """The model of sentence-transformers, loaded when it is first asked for."""
+        self.complete()
+        return self._modules["model"]
 
     @property
     def tokenizer(self) -> Any:
         """The tokenizer of the model."""
         return self.model.tokenizer
 
+    @property
+    def light(self) -> LightBert | None:
+        """What makes vectors without the libraries, as long as nothing else was asked for."""
+        found = self._modules["model"]
+        return found if isinstance(found, LightBert) else None
+
+    def complete(self) -> None:
+        light = self.light
+        if light is None:
+            return
+        model = light.whole()
+        if _pooling_mode(model) != light.pooling:
+            _set_pooling(model, light.pooling)
+        light.give_weights(model)
+        like = next(light.parameters())
+        model.requires_grad_(like.requires_grad)
+        self._modules["model"] = model.to(like.device).train(light.training)
+
+    def train(self, mode: bool = True) -> SentenceEncoder:
+        if mode:
+            self.complete()  # only the libraries' model has dropout
+        return super().train(mode)
+
     def prepare(self, texts: Sequence[str]) -> tuple[RaggedTokens, Ints]:
         # Equal texts need one look at the tokenizer; texts with equal tokens are one item.
         first, rows = distinct(texts)
         tokens = list(self._tokenize([texts[i] for i in first]))
         kept, items = distinct(map(tuple, tokens))
-        pad = self.tokenizer.pad_token_id or 0
+        light = self.light
+        pad = (self.tokenizer.pad_token_id or 0) if light is None else light.pad
         words = self._words([texts[first[i]] for i in kept]) if self.keep_words else None
         return RaggedTokens.build([tokens[i] for i in kept], pad, words), items[rows]
 
@@ -95,6 +123,9 @@ class SentenceEncoder(Encoder):
     def _tokenize(self, texts: list[str]) -> Iterable[list[int]]:
         for start in range(0, len(texts), CHUNK):
             clipped = [t[: CHARACTERS * self.max_length] for t in texts[start : start + CHUNK]]
+            if (light := self.light) is not None:
+                yield from light.tokens(clipped, self.max_length)
+                continue
             yield from self.tokenizer(
                 clipped,
                 truncation=True,
@@ -115,15 +146,24 @@ class SentenceEncoder(Encoder):
         device = next(iter(features.values())).device.type
         enabled = self.compute_dtype is not None
         with torch.autocast(device, dtype=self.compute_dtype, enabled=enabled):
-            state: dict[str, Any] = {k: v for k, v in features.items() if k != "word_ids"}
-            for position, module in enumerate(self.model):
-                if position == 0 and self._half is not None:
-                    state = self._half[0](state)
-                    state["token_embeddings"] = state["token_embeddings"].float()
-                elif type(module).__name__ != "Normalize":
-                    state = module(state)
-        vectors: Tensor = state["sentence_embedding"].float()
+            light = self.light
+            if light is not None:
+                tokens = (light if self._half is None else self._half[0])(features)
+                vectors = light.pool(tokens, features["attention_mask"])
+            else:
+                vectors = self._through_modules(features)
         return F.normalize(vectors, dim=1) if self.normalize else vectors
+
+    def _through_modules(self, features: Features) -> Tensor:
+        state: dict[str, Any] = {k: v for k, v in features.items() if k != "word_ids"}
+        for position, module in enumerate(self.model):
+            if position == 0 and self._half is not None:
+                state = self._half[0](state)
+                state["token_embeddings"] = state["token_embeddings"].float()
+            elif type(module).__name__ != "Normalize":
+                state = module(state)
+        vectors: Tensor = state["sentence_embedding"].float()
+        return vectors
 
     def space(self) -> str | None:
         if self._pointer is None:
@@ -132,7 +172,9 @@ class SentenceEncoder(Encoder):
         state = self.state_dict()
         seen = tuple((t.data_ptr(), t._version) for t in state.values())
         if self._space is None or self._space[0] != seen:
-            self._space = seen, weights_digest(self.model, state)
+            light = self.light
+            told = weights_digest(self.model if light is None else [], state)
+            self._space = seen, told if light is None else told + light.settings()
         settings = [self._space[1], self.max_length, self.normalize, self._in_half()]
         device = next(iter(state.values())).device.type
         return hashlib.sha256(json.dumps([FORMAT, device, *settings]).encode()).hexdigest()
@@ -144,13 +186,15 @@ class SentenceEncoder(Encoder):
     @contextmanager
     def encoding(self) -> Iterator[None]:
         if self._in_half():  # in a tuple, so that it does not become a part of the module
-            self._half = (copy.deepcopy(self.model[0]).to(torch.bfloat16).eval(),)
+            first = self.light or self.model[0]
+            self._half = (copy.deepcopy(first).to(torch.bfloat16).eval(),)
         try:
             yield
         finally:
             self._half = None
 
     def make_trainable(self) -> None:
+        self.complete()
         self._pointer = None  # from now on the weights are our own
 
     def pointer(self) -> dict[str, Any] | None:
@@ -180,6 +224,23 @@ def _dimension(model: Any) -> int:
         if hasattr(model, name):  # renamed in sentence-transformers 6
             return int(getattr(model, name)())
     raise UsageError("the encoder does not tell the width of its vectors.")
+
+
+def _check_modules(model: Any, pooling: str) -> bool:
+    """Refuse what begins with no transformer, set the pooling; whether vectors are normalised."""
+    names = [type(module).__name__ for module in model]
+    if names[:1] != ["Transformer"]:
+        raise UsageError(
+            f"the encoder begins with a {names[0] if names else 'nothing'} module; coterie "
+            "trains encoders that begin with a Transformer."
+        )
+    if pooling != "auto":
+        _set_pooling(model, pooling)
+    return "Normalize" in names
+
+
+def _pooling_mode(model: Any) -> Any:
+    return getattr(model[1], "pooling_mode", None)
 
 
 def _set_pooling(model: Any, pooling: str) -> None:
