@@ -56,7 +56,7 @@ def vectors(encoder: SentenceEncoder) -> Tensor:
     "tune", ["last-0", "last", "last-", "half", "", None, 2, "last-2 ", "Full"]
 )
 def test_nonsense_is_refused(tune) -> None:
-    with pytest.raises(UsageError, match="tune should be full, heads, lora, or last-N"):
+    with pytest.raises(UsageError, match="tune should be full, lora, heads, frozen, or last-N"):
         read_tune(tune)
 
 

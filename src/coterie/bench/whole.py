@@ -20,10 +20,8 @@ from coterie.bench.papers import (
     DECCRL,
     DECCRL_ABLATIONS,
     EDA,
-    PAIRS,
     SCCL,
     SCCL_ABLATIONS,
-    SCCL_SETS,
 )
 from coterie.datasets import CARDS
 
@@ -69,7 +67,7 @@ PAPERS = Suite(
     (
         *UNTRAINED,
         Entry("auto", "auto"),
-        *(_own(entry, by_dataset=SCCL_SETS, views=PAIRS) for entry in SCCL.entries),
+        *(_own(entry) for entry in SCCL.entries),
         *(_own(entry) for entry in AECL.entries),
         Entry("AECL, settings of the paper", "aecl", {}, None, EDA, AECL_SETS, "eda"),
         *(_own(entry) for entry in DECCRL.entries),
