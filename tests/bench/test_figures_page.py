@@ -115,6 +115,7 @@ def options(out: Path, **more) -> argparse.Namespace:
     return argparse.Namespace(**usual | more)
 
 
+@pytest.mark.slow
 def test_runs_are_made_and_timed(script, tmp_path: Path, monkeypatch, capsys) -> None:
     pytest.importorskip("matplotlib", reason="figures need: pip install 'coterie[plots]'")
     monkeypatch.setattr(script, "PLANS", {"sccl-map": script.Plan("sample", 40, {"steps": 2})})

@@ -43,9 +43,7 @@ def test_every_mark_can_be_filled(script) -> None:
         assert text.count("<!-- end -->") == len(script.PLACE.findall(text))
         for _, kind, words, _ in script.PLACE.findall(text):
             first, *rest = (words or " ").split() or [""]
-            assert kind in PLAIN or first in (
-                FIGURES if kind == "figure" else SUITES
-            )
+            assert kind in PLAIN or first in (FIGURES if kind == "figure" else SUITES)
             assert set(rest) <= METHODS.keys()
 
 

@@ -254,7 +254,7 @@ def test_without_dropout_nothing_is_drawn(device: torch.device) -> None:
 
 
 @pytest.mark.parametrize(
-    "moves", ["", pytest.param("query", marks=pytest.mark.slow), "word_embeddings"]
+    "moves", ["", *(pytest.param(n, marks=pytest.mark.slow) for n in ("query", "word_embeddings"))]
 )
 def test_an_encoder_of_fused_layers_is_the_encoder(tiny_encoder: Path, moves: str) -> None:
     """Vectors and gradients of all that moves, in float32."""

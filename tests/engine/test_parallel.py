@@ -61,9 +61,14 @@ def python(*command: str, cwd: Path | None = None) -> str:
     return done.stdout
 
 
+QUICK = ("sccl", "aecl")
+
+
 @pytest.fixture(scope="module")
-def task(still_encoder: Path, topics) -> dict:
-    return {"texts": topics[0], "encoder": str(still_encoder), "fits": FITS}
+def task(still_encoder: Path, topics, request) -> dict:
+    slow = request.config.getoption("--slow")
+    fits = {name: fit for name, fit in FITS.items() if slow or name in QUICK}
+    return {"texts": topics[0], "encoder": str(still_encoder), "fits": fits}
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +85,9 @@ def worker() -> dict:
     return runpy.run_path(str(WORKER))
 
 
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n in QUICK else pytest.mark.slow) for n in FITS]
+)
 def test_two_processes_come_to_the_result_of_one(name: str, pair, task, worker) -> None:
     one = worker["fit"](task, FITS[name])
     assert len(one["losses"]) >= 12

@@ -41,7 +41,13 @@ def fits(tiny_encoder: Path, topics) -> dict[tuple[str, str], TunedClusterer]:
 
 
 REFUSED = {("vascl", "heads"), ("vascl", "frozen"), ("cluster-bert", "frozen")}
-CASES = [(name, tune) for name in FAST for tune in TUNES if (name, tune) not in REFUSED]
+QUICK = ("sccl", "full", "lora", "frozen")  # the others are the same code
+CASES = [
+    pytest.param((name, tune), marks=[] if {name, tune} & set(QUICK) else pytest.mark.slow)
+    for name in FAST
+    for tune in TUNES
+    if (name, tune) not in REFUSED
+]
 
 
 def views_for(tune: str, texts: list[str]) -> list[list[str]] | None:
@@ -50,7 +56,7 @@ def views_for(tune: str, texts: list[str]) -> list[list[str]] | None:
     return [[" ".join(t.split()[c]) for t in texts] for c in cuts] if tune == "frozen" else None
 
 
-@pytest.fixture(params=CASES, ids="-".join)
+@pytest.fixture(params=CASES, ids=lambda case: "-".join(case))
 def fitted(request: pytest.FixtureRequest, fits, tiny_encoder: Path, topics) -> TunedClusterer:
     key = request.param
     if key not in fits:

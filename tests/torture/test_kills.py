@@ -81,7 +81,7 @@ def test_a_killed_run_is_continued_to_the_same_files(
     assert len(seen) > 2
 
 
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_ctrl_c_and_resume_give_the_identical_result(
     times: int, killer, fast_disk: Path, table: str, fingerprints
 ) -> None:
