@@ -123,18 +123,25 @@ def _move(x: Floats, one: Ints, other: Ints, chance: _Chance, step: np.float32) 
     """Pull the ends of some ties together and push one end of each away from others, in place."""
     n = len(x)
     pull = step * _pull(x[one] - x[other])
-    far = (chance.far[0][:, one] + chance.far[1][:, other]) % n
+    far = chance.far[0][:, one] + chance.far[1][:, other]
+    far -= n * (far >= n)  # the rest of a division, without dividing
     near = np.where(_of_pairs(chance.end, one, other, 2), one, other)  # which end is pushed
-    push = step * _push(x[near][None] - x[far]).sum(axis=0)
+    pushes = _push(x[near][None] - x[far])
+    push = step * sum(pushes[1:], pushes[0])
     index = np.concatenate([one, other, near])
     moves = np.concatenate([pull, -pull, push])
     for axis in (0, 1):
         x[:, axis] += np.bincount(index, moves[:, axis], minlength=n).astype(np.float32)
 
 
+def _square(gap: Floats) -> Floats:
+    """Squared length in the plane, one number for each gap; a sum over so short an axis is slow."""
+    return np.asarray(np.square(gap[..., :1]) + np.square(gap[..., 1:]))
+
+
 def _pull(gap: Floats) -> Floats:
     """Step of one end of a tie towards the other; the gap points away from it."""
-    square = np.square(gap).sum(axis=-1, keepdims=True)
+    square = _square(gap)
     power = np.power(np.maximum(square, 1e-12), B - 1)
     force = -2 * A * B * power / (1 + A * power * square)
     return np.asarray(np.clip(np.where(square > 0, force, 0) * gap, -4, 4))
@@ -142,6 +149,6 @@ def _pull(gap: Floats) -> Floats:
 
 def _push(gap: Floats) -> Floats:
     """Step away from a text drawn at random."""
-    square = np.square(gap).sum(axis=-1, keepdims=True)
+    square = _square(gap)
     force = 2 * B / ((0.001 + square) * (1 + A * np.power(square, B)))
     return np.asarray(np.clip(force * gap, -4, 4))
