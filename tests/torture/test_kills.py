@@ -218,15 +218,20 @@ def test_kills_at_random_times(killer, fast_disk: Path, table: str, fingerprints
     begun = time.monotonic()
     assert killer.run(whole, *command) == 0
     took, expected, kills = time.monotonic() - begun, fingerprints(whole), 0
-    for number in range(40):
+    for number in range(200):
         place = rich(fast_disk / f"r{number}", table)
         resume: list[str] = []
         for _ in range(draw.randint(1, 3)):  # one to three times in a row
-            kills += killer.run(place, *command, *resume, kill_after=draw.random() * took) == -9
+            code = killer.run(place, *command, *resume, kill_after=draw.random() * took)
+            kills += code == -9
             resume = ["--resume"]
+            took *= 1.0 if code else 0.9  # it was quicker than the first: the machine is less busy
         assert killer.run(place, *command, *resume) == 0, killer.said()
         assert fingerprints(place) == expected
-    assert kills >= 30
+        shutil.rmtree(place)
+        if kills >= 40:
+            return
+    pytest.fail(f"only {kills} commands were killed in time")
 
 
 WHOLE = {"labels.csv", "big.views.csv"}  # never seen half
@@ -243,7 +248,7 @@ BRIEF = {  # a command, how it goes on, and what it makes
 def made(place: Path, pattern: str) -> dict[str, object]:
     """What a command made; of the lines of a benchmark, seed and scores."""
     found: dict[str, object] = {}
-    for file in sorted(place.glob(pattern)):
+    for file in sorted(path for path in place.glob(pattern) if path.is_file()):
         found[file.name] = file.read_bytes()
         if file.suffix == ".jsonl":
             rows = map(json.loads, file.read_text().rpartition("\n")[0].splitlines())
@@ -270,8 +275,8 @@ def test_brief_commands_killed_at_random_times(
     took, expected, kills = time.monotonic() - begun, made(place, pattern), 0
     assert expected
     for _ in range(200):
-        for old in place.glob(pattern):
-            old.unlink()
+        for old in place.glob(pattern):  # claims of runs are a folder
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
         code, more = -9, []
         for _ in range(draw.randint(1, 2)):
             if code:  # else it was quicker than the kill

@@ -153,7 +153,7 @@ def _paper(label: str, suite: Suite, dataset: str) -> str:
 
 SHORT = {
     "encoder + k-means": "encoder + k-means",
-    "SCCL, official-code preset": "SCCL",
+    "SCCL, default": "SCCL",
     "AECL, default": "AECL",
     "DECCRL, default": "DECCRL",
     "ClusterBERT, fast preset": "ClusterBERT",
