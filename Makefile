@@ -20,8 +20,7 @@ help: ## Show what there is.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 run: $(VENV)/.run ## Cluster the bundled support messages and show the result.
-	$(BIN)/coterie cluster sample --clusters 17 --method sccl --out out/sample --overwrite \
-		--preset official-code-virtual --set steps=24 --set batch_size=64 --set max_length=64
+	$(BIN)/coterie cluster sample --clusters 17 --out out/sample --overwrite
 
 test: $(VENV)/.test ## Lint, types and tests, as continuous integration runs them.
 	$(BIN)/ruff format --check .

@@ -46,6 +46,7 @@ SUITES: dict[str, Suite] = {
                 Entry("encoder + UMAP + k-means", "umap-kmeans"),
                 Entry("encoder + average linkage", "average"),
                 Entry("encoder + Ward", "ward"),
+                Entry("auto", "auto"),
                 Entry("SCCL, official-code-virtual preset", "sccl", {"max_length": 64},
                       "official-code-virtual"),
                 Entry("SCCL, default", "sccl", {"max_length": 64}),
