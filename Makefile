@@ -26,7 +26,7 @@ test: $(VENV)/.test ## Lint, types and tests, as continuous integration runs the
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest --numprocesses auto --dist loadscope --quiet
+	$(BIN)/python -m pytest --numprocesses auto --dist loadscope --no-loadscope-reorder --quiet
 
 check: test
 

@@ -24,6 +24,13 @@ TOPICS = {
 }
 
 
+LONG = (
+    "docs/test_examples", "torture/test_kills", "tests/test_contract", "report/test_browser",
+    "docs/test_site", "blocks/test_reduction", "methods/test_tune", "engine/test_parallel",
+    "methods/test_cluster_bert", "encoders/test_fused", "cli/test_cli", "cli/test_streaming",
+)  # fmt: skip
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the tests that take minutes, too")
 
@@ -34,6 +41,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="takes minutes: run with --slow"))
         if item.get_closest_marker("gpu") and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip(reason="needs a CUDA device"))
+    # Two processes share the modules; one that takes long should not be the last to begin.
+    first = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: first.get(f"{item.path.parent.name}/{item.path.stem}", len(LONG)))
 
 
 def make_topics(n: int, seed: int = 0) -> tuple[list[str], list[str]]:

@@ -42,6 +42,7 @@ def test_a_line_says_everything(rows: list[dict]) -> None:
     assert rows[0]["guard"] is None and rows[2]["guard"]["fired"] in (True, False)
 
 
+@pytest.mark.slow
 def test_lines_name_no_place_of_a_machine(rows: list[dict], tmp_path: Path, benchmarks) -> None:
     entry = replace(TINY.entries[1], views=("contextual10",))
     suite = Suite("t", "", (entry,), ("tweet",), 1)

@@ -122,6 +122,7 @@ def test_attention_is_shared_out(short: Short) -> None:
     assert seen[0]["PS"] == pytest.approx(1 / 3, abs=0.1)
 
 
+@pytest.mark.slow
 def test_hard_labels_stay_those_of_the_start(short: Short) -> None:
     """NN+one never refreshes its labels, and looking at them is no reason to."""
     hard = replace(short, parameters={**FAST, "variant": "one"})
@@ -242,6 +243,7 @@ def test_maps_of_thousands_of_texts_are_small(tmp_path: Path) -> None:
     assert svg.stat().st_size < 200_000
 
 
+@pytest.mark.slow
 def test_maps_of_stages_are_in_the_order_of_training(short: Short) -> None:
     picture = draw_maps(short, "cluster-bert", "ClusterBERT", preset="fast", by_stage=True)
     titles = [panel.title.split(" (")[0] for panel in picture.panels]
@@ -397,6 +399,7 @@ def test_figures_are_drawn_again_without_runs(tmp_path: Path) -> None:
         redraw(tmp_path, ["sccl-map", "aecl-map"])
 
 
+@pytest.mark.slow
 def test_a_part_of_the_sample_is_drawn(tmp_path: Path) -> None:
     part = cut(load_data("sample", None), 60, seed=1)
     assert len(part.texts) == 60 and "none" not in part.labels

@@ -135,6 +135,7 @@ def test_memory_does_not_grow_with_the_file(folder: Path, texts: list[str], tmp_
     assert peaks[1] - peaks[0] < 20 * MEGABYTE, [peak / MEGABYTE for peak in peaks]
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_partial_file_that_can_be_continued(folder: Path, tmp_path: Path) -> None:
     source, out = tmp_path / "big.txt", tmp_path / "out.csv"
     source.write_text("".join(f"ripe apple {i}\n" for i in range(400_000)))

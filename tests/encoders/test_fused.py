@@ -283,6 +283,7 @@ def test_an_encoder_of_fused_layers_is_the_encoder(tiny_encoder: Path, moves: st
         torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-4, msg=lambda m, n=name: f"{n}: {m}")
 
 
+@pytest.mark.slow
 def test_training_draws_anew_in_every_pass(tiny_encoder: Path) -> None:
     if torch.cuda.is_available():
         pytest.skip("kernels are compiled here, not interpreted")

@@ -263,6 +263,7 @@ def test_what_is_no_finished_run(tmp_path: Path, done: Path) -> None:
     assert run("name", done, "--with", "http://localhost:1/v1").exit_code == 3
 
 
+@pytest.mark.slow
 def test_ctrl_c_and_the_same_command_again(server, done: Path) -> None:
     server.plan = [server.say("One"), server.slow(100.0)]
     command = [sys.executable, "-m", "coterie", "name", str(done), "--with", server.url]

@@ -41,6 +41,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(disk)], check=False)
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said_and_the_run_can_be_continued(
     killer, small_disk: Path, tmp_path: Path, table: str, fingerprints, request
 ) -> None:
