@@ -111,7 +111,6 @@ class Fitting:
             before, tune = copy.deepcopy(self.encoder).cpu(), getattr(model, "tune", "full")
             if tune == "frozen" and self.encoder.kind == "sentence":
                 data = self._frozen(data)
-            self.encoder.complete()  # draws numbers, which would shift those of the heads
             with torch_seeded(derive_seed(self.seed, "build"), self.device):
                 begin_training(self.encoder, tune)
                 net = model.build(self.encoder, start, facts).to(self.device)
