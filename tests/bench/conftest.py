@@ -1,12 +1,33 @@
-"""A small labelled file as a data set, and a suite on it that takes a second."""
+"""A small labelled file as a data set, a suite on it that takes a second, and the scripts."""
 
 import csv
+import importlib.util
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from coterie.bench import Entry, Suite
 from coterie.bench.entries import DataFile
+
+SCRIPTS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+    """Import a script of benchmarks/ by its name."""
+    monkeypatch.syspath_prepend(str(SCRIPTS))  # they share lines.py and others
+
+    def found(name: str) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(f"script_{name}", SCRIPTS / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, f"script_{name}", module)
+        spec.loader.exec_module(module)
+        return module
+
+    return found
 
 
 @pytest.fixture

@@ -1,9 +1,7 @@
 """The page of the figures shows what the numbers beside it and the lines in results/ say."""
 
 import argparse
-import importlib.util
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,17 +10,12 @@ from coterie.bench.figures import FIGURES, Picture, read_picture
 from coterie.bench.figures.draw import mark_of
 from coterie.bench.figures.picture import Lines, Table
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
 SENTENCE = re.compile(r"[A-Z][^.]{40,}\.", re.S)
 
 
 @pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch):
-    spec = importlib.util.spec_from_file_location("script_figures", FOLDER / "figures.py")
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "script_figures", module)
-    spec.loader.exec_module(module)
-    return module
+def script(load):
+    return load("figures")
 
 
 def test_figures_from_lines_are_the_newest(script) -> None:

@@ -1,9 +1,5 @@
 """Tables in the documentation are those of the lines in results/."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
 
 from coterie.bench import SUITES
@@ -12,17 +8,10 @@ from coterie.bench.figures import FIGURES
 from coterie.bench.pages import ablation_part, method_part, short_part
 from coterie.methods import METHODS
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
-
 
 @pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    spec = importlib.util.spec_from_file_location("script_fill", FOLDER / "fill.py")
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "script_fill", module)
-    spec.loader.exec_module(module)
-    return module
+def script(load):
+    return load("fill")
 
 
 def test_every_page_shows_the_newest_tables(script) -> None:

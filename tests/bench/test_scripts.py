@@ -1,6 +1,5 @@
 """The scripts in benchmarks/: their formulas, what they keep, and the tables they print."""
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -15,17 +14,9 @@ FOLDER = Path(__file__).parents[2] / "benchmarks"
 RESULTS, DOCS = FOLDER.parent / "results", FOLDER.parent / "docs"
 
 
-def load(name: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.syspath_prepend(str(FOLDER))  # the scripts share lines.py and children.py
-    spec = importlib.util.spec_from_file_location(f"script_{name}", FOLDER / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
-def counting(monkeypatch: pytest.MonkeyPatch):
-    return load("number_of_clusters", monkeypatch)
+def counting(load):
+    return load("number_of_clusters")
 
 
 def test_gap_by_hand(counting) -> None:
@@ -91,8 +82,8 @@ def test_lines_are_written_once(counting, tmp_path: Path, monkeypatch: pytest.Mo
     assert {"scores", "seconds", "hardware", "versions", "commit", "date"} <= row.keys()
 
 
-def test_texts_are_made_from_the_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = load("make_texts", monkeypatch)
+def test_texts_are_made_from_the_seed(tmp_path: Path, load) -> None:
+    made = load("make_texts")
     texts = list(made.make_texts(500))
     assert texts == list(made.make_texts(500)) != list(made.make_texts(500, seed=1))
     assert len(set(texts)) > 490 and all(texts)
@@ -101,8 +92,8 @@ def test_texts_are_made_from_the_seed(tmp_path: Path, monkeypatch: pytest.Monkey
         assert read_corpus(tmp_path / f"a.{suffix}").texts == texts
 
 
-def test_a_child_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    measure = load("children", monkeypatch).measure
+def test_a_child_is_measured(load, tmp_path: Path) -> None:
+    measure = load("children").measure
     code = "import time; x = bytearray(200_000_000); time.sleep(0.3); print('done')"
     took = measure([sys.executable, "-c", code], tmp_path / "log")
     assert (tmp_path / "log").read_text() == "done\n"
@@ -113,15 +104,15 @@ def test_a_child_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
         measure([sys.executable, "-c", "raise SystemExit(3)"], tmp_path / "log")
 
 
-def test_the_page_shows_the_newest_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    compared = load("compared", monkeypatch)
+def test_the_page_shows_the_newest_tables(load) -> None:
+    compared = load("compared")
     page = (DOCS / "compared.md").read_text("utf-8")
     assert page.count("<!-- table:") == page.count("<!-- end -->") == len(compared.SCRIPTS)
     assert compared.fill(page, RESULTS) == page, "run: python benchmarks/compared.py"
 
 
-def test_the_pages_on_speed_show_the_newest_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    speed = load("speed", monkeypatch)
+def test_the_pages_on_speed_show_the_newest_tables(load) -> None:
+    speed = load("speed")
     for name, scripts in speed.PAGES.items():
         page = (DOCS / name).read_text("utf-8")
         assert page.count("<!-- table:") == len(scripts)
@@ -129,9 +120,9 @@ def test_the_pages_on_speed_show_the_newest_tables(monkeypatch: pytest.MonkeyPat
         assert filled == page, "run: python benchmarks/speed.py"
 
 
-def test_an_estimate_comes_near_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_estimate_comes_near_what_was_measured(load) -> None:
     """Memory within half as much again, time within twice, of every run that is written down."""
-    calibrate = load("calibrate", monkeypatch)
+    calibrate = load("calibrate")
     rows = calibrate.lines.read(RESULTS / "calibrate.jsonl")
     assert {row["method"] for row in rows} >= {"kmeans", "auto"}
     for row in rows:
@@ -140,8 +131,8 @@ def test_an_estimate_comes_near_what_was_measured(monkeypatch: pytest.MonkeyPatc
         assert 1 / 1.5 < memory / row["peak_memory"] < 1.5, row["method"]
 
 
-def test_commands_are_shown_beside_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
-    command = load("command", monkeypatch)
+def test_commands_are_shown_beside_encoding(load) -> None:
+    command = load("command")
     row = {"n_texts": 2000, "setting": "auto", "encoding": {"processor": 10.0}, "ratio": 1.25}
     row |= {"seconds": {"processor": 12.5}, "peak_memory": 9e8}
     older = row | {"seconds": {"processor": 99.0}}
@@ -149,8 +140,8 @@ def test_commands_are_shown_beside_encoding(monkeypatch: pytest.MonkeyPatch) -> 
     assert shown[2:] == ["| 2,000 | `auto` | 10.0 | 12.5 | 1.25 | 0.9 GB |"]
 
 
-def test_parts_of_a_command_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = load("command_parts", monkeypatch)
+def test_parts_of_a_command_add_up(load, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = load("command_parts")
     moments = iter([1.0, 3.0, 6.0, 10.0, 15.0])
     monkeypatch.setattr(parts.time, "process_time", lambda: next(moments))
     clock = parts.Clock()
@@ -166,8 +157,8 @@ def test_parts_of_a_command_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def curve(monkeypatch: pytest.MonkeyPatch):
-    return load("curve", monkeypatch)
+def curve(load):
+    return load("curve")
 
 
 @pytest.mark.slow
