@@ -2,11 +2,12 @@
 
     python benchmarks/jobs.py --data DIR --device cuda --jobs 1,2,4    # one process up to four
     python benchmarks/jobs.py --data DIR --device cuda --jobs 4 --how MPS
+    python benchmarks/jobs.py --data DIR --device cuda --jobs 4 --suite systems --seeds 1
     python benchmarks/jobs.py --table                                  # prints the table
 
-SCCL on Tweet, some seeds, by `coterie bench`, from the start of the command to its end: what a
-process takes to load torch and to reach the GPU is in it. `--how` is a word of yours on how the
-GPU was shared, written beside the time.
+SCCL on Tweet, some seeds, or a whole suite, by `coterie bench`, from the start of the command to
+its end: what a process takes to load torch and to reach the GPU is in it. `--how` is a word of
+yours on how the GPU was shared, written beside the time.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import lines
 from coterie.bench.collect import about
 from coterie.encoders import DEFAULT
 
-SUITE, DATASET, LABEL = "papers", "tweet", "SCCL, default"
+SMALL = ["--datasets", "tweet", "--only", "SCCL, default"]
 OUT = Path(__file__).parents[1] / "results" / "jobs.jsonl"
 
 
@@ -40,35 +41,40 @@ def run(jobs: int, options: argparse.Namespace) -> lines.Row:
     """Seconds of one command, which finds no results and no vectors of an earlier one."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
-            sys.executable, "-m", "coterie", "bench", SUITE, "--out", folder, "--quiet",
-            "--datasets", DATASET, "--only", LABEL, "--seeds", str(options.seeds),
+            sys.executable, "-m", "coterie", "bench", options.suite or "papers", "--out", folder,
+            *([] if options.suite else SMALL), "--seeds", str(options.seeds), "--quiet",
             "--jobs", str(jobs), "--device", options.device, "--encoder", options.encoder,
             *(["--data", str(options.data)] if options.data else []),
         ]  # fmt: skip
         took = children.measure(command, Path(folder) / "log.txt")
-        made = lines.read(Path(folder) / f"{SUITE}.jsonl")
-    if len(made) != options.seeds:
-        raise SystemExit(f"{len(made)} of {options.seeds} runs were made.")
+        made = [row for file in Path(folder).glob("*.jsonl") for row in lines.read(file)]
     wall = float(took["wall"])
-    print(f"{options.seeds} runs, {jobs} at a time: {wall:.1f} s", flush=True)
-    what = {"label": LABEL, "dataset": DATASET, "dataset_sha256": made[0]["dataset_sha256"]}
-    how = {"runs": options.seeds, "jobs": jobs, "how": options.how, "on": options.device}
-    return what | how | {"wall": wall}
+    print(f"{len(made)} runs, {jobs} at a time: {wall:.1f} s", flush=True)
+    methods = sorted({row["method"] for row in made})
+    data = dict(sorted({row["dataset"]: row["dataset_sha256"] for row in made}.items()))
+    what = {"methods": methods, "datasets": data, "seeds": options.seeds, "runs": len(made)}
+    gpu = made[0]["hardware"].get("gpu")
+    return what | {"jobs": jobs, "how": options.how, "gpu": gpu, "wall": wall}
 
 
 def table(rows: Sequence[lines.Row]) -> str:
     """Seconds of all runs, and of one run on the average, by how many went at a time."""
-    one = {row["runs"]: row["wall"] for row in rows if row["jobs"] == 1}
+    one = {_what(row): row["wall"] for row in rows if row["jobs"] == 1}
     body = []
-    for row in sorted(rows, key=lambda row: (row["jobs"], row["how"])):
-        base = one.get(row["runs"])
-        body.append([
-            str(row["jobs"]), row["how"], f"{row['wall']:.0f}", f"{row['wall'] / row['runs']:.1f}",
-            "" if base is None else f"{base / row['wall']:.2f}",
-        ])  # fmt: skip
-    header = ["runs at a time", "GPU shared by", "all runs, s", "a run, s", "times as fast as one"]
-    made = f"{rows[0]['runs']} runs of {rows[0]['label']} on {rows[0]['dataset']}." if rows else ""
-    return f"{lines.table(header, body)}\n\n{made} {about(list(rows))}"
+    for row in sorted(rows, key=lambda row: (row["runs"], row["jobs"], row["how"])):
+        base = one.get(_what(row))
+        times = "" if base is None else f"{base / row['wall']:.2f}"
+        each = f"{row['wall'] / row['runs']:.1f}"
+        body.append([_what(row), str(row["jobs"]), row["how"], f"{row['wall']:.0f}", each, times])
+    header = ["runs", "at a time", "GPU shared by", "all, s", "a run, s", "times as fast as one"]
+    on = " and ".join(sorted({str(row["gpu"] or "no GPU") for row in rows}))
+    return f"{lines.table(header, body)}\n\n{on}; {about(list(rows))}"
+
+
+def _what(row: lines.Row) -> str:
+    sets = list(row["datasets"])
+    where = sets[0] if len(sets) == 1 else f"{len(sets)} sets"
+    return f"{row['runs']}: {', '.join(row['methods'])} on {where}"
 
 
 def _options() -> argparse.Namespace:
@@ -77,7 +83,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--encoder", default=DEFAULT)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--jobs", default="1,2,4", help="numbers of processes, by commas")
-    parser.add_argument("--seeds", type=int, default=8, help="runs of each command")
+    parser.add_argument("--suite", help="a whole suite in place of SCCL on Tweet")
+    parser.add_argument("--seeds", type=int, default=8, help="seeds of each command")
     parser.add_argument("--how", default="time slices", help="how the GPU is shared, in words")
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--table", action="store_true")

@@ -87,6 +87,34 @@ def test_words_of_one_topic_have_similar_vectors(source: str) -> None:
     assert cosine[np.ix_(color, color)].mean() > cosine[np.ix_(color, ~color)].mean() + 0.1
 
 
+def test_skipgram_is_learned_once_for_the_same_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any seed finds what another left; other texts, another order of words or width do not."""
+    pytest.importorskip("gensim")
+    from coterie.words import vectors as module
+
+    plain, learned = module._learned, []
+    monkeypatch.setattr(module, "_learned", lambda *given: learned.append(1) or plain(*given))
+    texts = topical(40)
+    vocabulary = Vocabulary.build(texts)
+    apart = make_word_vectors("skipgram", texts, vocabulary, 6, seed=0)
+    monkeypatch.setenv("COTERIE_CACHE", str(tmp_path))
+    first, second = (make_word_vectors("skipgram", texts, vocabulary, 6, seed=s) for s in (0, 1))
+    np.testing.assert_array_equal(first, apart)
+    np.testing.assert_array_equal(first, second)
+    assert len(learned) == 2
+    for others, dim in ((texts[1:], 6), ([texts[1], texts[0], *texts[2:]], 6), (texts, 5)):
+        make_word_vectors("skipgram", others, vocabulary, dim, seed=0)
+    assert len(learned) == 5
+    for file in tmp_path.rglob("*.safetensors"):
+        file.write_bytes(file.read_bytes()[:-9])  # what is cut off is learned again
+    np.testing.assert_array_equal(
+        make_word_vectors("skipgram", texts, vocabulary, 6, seed=0), first
+    )
+    assert len(learned) == 6
+
+
 def test_vectors_from_files_with_and_without_a_header(tmp_path: Path) -> None:
     (tmp_path / "glove.txt").write_text("dog 3 4\ncat 0 5\nnew york 1 2\n")
     (tmp_path / "w2v.txt").write_text("2 2\ndog 3 4\ncat 0 5\n")

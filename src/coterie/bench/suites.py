@@ -7,7 +7,7 @@ from coterie.bench.entries import Entry, Suite
 from coterie.bench.papers import PAPER_SUITES
 from coterie.bench.sensitivity import SENSITIVITY
 from coterie.bench.speed import SAME, SPEED
-from coterie.bench.whole import ABLATIONS, BENCHMARKS, PAPERS
+from coterie.bench.whole import ABLATIONS, BENCHMARKS, PAPERS, SYSTEMS
 
 SUITES: dict[str, Suite] = {
     suite.name: suite
@@ -70,6 +70,7 @@ SUITES: dict[str, Suite] = {
         SECOND_STEPS,
         *PAPER_SUITES,
         PAPERS,
+        SYSTEMS,
         ABLATIONS,
         SENSITIVITY,
         SPEED,

@@ -81,6 +81,16 @@ PAPERS = Suite(
            "baselines"),
 )  # fmt: skip
 
+FIVE = ("SCCL, default", "AECL, default", "DECCRL, default", "ClusterBERT, fast preset",
+        "RSTC, default")  # fmt: skip
+SYSTEMS = replace(
+    PAPERS,
+    name="systems",
+    about="five trained systems, one setting each, on the eight benchmarks; wants a GPU",
+    entries=tuple(entry for entry in PAPERS.entries if entry.label in FIVE),
+    parts=("papers", *PAPERS.parts),
+)
+
 ABLATIONS = union(
     "ablations",
     "the ablations of all papers: what each part brings; wants a GPU",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 from collections.abc import Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ def make_word_vectors(
     Parameters
     ----------
     source : {"auto", "skipgram", "ppmi"} or a file
-        "skipgram" learns them from the texts with gensim; "ppmi" takes the singular vectors of
+        "skipgram" learns them from the texts with gensim, once for all seeds, and keeps them
+        beside the vectors of texts (``COTERIE_CACHE``); "ppmi" takes the singular vectors of
         the positive pointwise mutual information of neighbouring words; "auto" is "skipgram"
         where gensim is installed. A file has a word and its numbers on each line.
     texts : sequence of str
@@ -41,6 +43,7 @@ def make_word_vectors(
     dim : int
         Width of the vectors; a file has its own.
     seed : int
+        Of "ppmi", and of words without a vector.
 
     Returns
     -------
@@ -54,7 +57,7 @@ def make_word_vectors(
     if source == "ppmi":
         return _ppmi(texts, vocabulary, dim, seed)
     if source == "skipgram":
-        known = _skipgram(texts, dim, seed)
+        known = _skipgram(texts, dim)
     else:
         known = read_word_vectors(Path(source), set(vocabulary.words))
     return _filled(known, vocabulary, dim, seed)
@@ -106,17 +109,45 @@ def _is_header(parts: list[str]) -> bool:
     return len(parts) == 2 and all(part.isdigit() for part in parts)
 
 
-def _skipgram(texts: Sequence[str], dim: int, seed: int) -> dict[str, Floats]:
+def _skipgram(texts: Sequence[str], dim: int) -> dict[str, Floats]:
+    """Vectors of all words, which are kept on disk for the next run over the same texts."""
+    from coterie.encoders.cache import DIGEST, VectorCache, cache_folder
+
+    sentences = [split_words(text) for text in texts]
+    words = sorted({word for sentence in sentences for word in sentence})
+    folder = cache_folder()
+    if folder is None or not words:
+        return _learned(sentences, dim)
+    cache = VectorCache(folder, _space(sentences, dim), dim)
+    keys = [blake2b(word.encode(), digest_size=DIGEST).digest() for word in words]
+    vectors, missing = cache.read(keys)
+    if len(missing):
+        known = _learned(sentences, dim)
+        vectors = np.stack([known[word] for word in words])
+        cache.write(keys, vectors)
+    return dict(zip(words, vectors, strict=True))
+
+
+def _space(sentences: list[list[str]], dim: int) -> str:
+    """Digest of all that decides the vectors."""
+    settings = ("skipgram", dim, WINDOW, NEGATIVE, EPOCHS, need("gensim", "words").__version__)
+    whole = blake2b(repr(settings).encode())
+    for sentence in sentences:
+        whole.update("\n".join((" ".join(sentence), "")).encode())  # words hold no white space
+    return whole.hexdigest()
+
+
+def _learned(sentences: list[list[str]], dim: int) -> dict[str, Floats]:
     word2vec: Any = need("gensim.models.word2vec", "words")
     model = word2vec.Word2Vec(
-        [split_words(text) for text in texts],
+        sentences,
         vector_size=dim,
         window=WINDOW,
         negative=NEGATIVE,
         sg=1,
         min_count=1,
         epochs=EPOCHS,
-        seed=derive_seed(seed, "skipgram") % 2**31,
+        seed=derive_seed(0, "skipgram") % 2**31,  # of the texts alone: runs with other seeds share
         workers=1,  # more threads would make the vectors depend on their race
     )
     return {word: model.wv[word] for word in model.wv.index_to_key}
