@@ -179,9 +179,8 @@ def made(folder: Path, sets: Sequence[str] = SETS) -> str:
         own = [{"scores": r["start_scores"]} for r in rows if r["dataset"] == name]
         start += [f"{cell(own, 'acc').mean:.1f} / {cell(own, 'nmi').mean:.1f}" if own else "", ""]
     header = ["views", *(part for name in sets for part in (name, "cosine"))]
-    seeds = len({row["seed"] for row in rows})
     told = (
-        f"ACC / NMI in % as training left it ({STEPS:,} steps, {seeds} seed{'s' * (seeds > 1)}); "
+        f"ACC / NMI in % as training left it ({STEPS:,} steps; two seeds where there is a ±); "
         "* the guard returned the start instead. Cosine: mean over 2,000 texts between a text and "
         f"its wordings, by the encoder before training. {about(rows)}"
     )

@@ -99,7 +99,7 @@ def test_parts_of_an_encoder_are_trained_by_graphs_too(
     runs = [
         SCCL(
             3, encoder=str(tiny_encoder), tune=tune, steps=40, device="cuda", random_state=0,
-            batch_size=20, guard=False, shortcuts=shortcuts,
+            batch_size=20, guard=False, shortcuts=shortcuts, labels="head",
         ).fit(topics[0])
         for shortcuts in (True, WITHOUT)
     ]  # fmt: skip

@@ -63,7 +63,8 @@ def _cell(m: Measured, metric: str) -> list[float]:
 def _seeds(found: Sequence[Measured]) -> str:
     counts = sorted({len(m.rows) for m in found})
     many = f"{counts[0]} to {counts[-1]} seeds" if len(counts) > 1 else f"{counts[0]} seeds"
-    return f"mean and deviation of {many.replace('1 seeds', '1 seed')}, all texts, {LEFT}"
+    told = "one seed" if many == "1 seeds" else f"mean and deviation of {many}"
+    return f"{told}, all texts, {LEFT}"
 
 
 def _about(found: Sequence[Measured]) -> str:
