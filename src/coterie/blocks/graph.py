@@ -171,9 +171,24 @@ def principal_part(x: Floats, dim: int) -> Floats:
     """
     x = np.asarray(x, dtype=np.float32)
     if dim < x.shape[1]:
-        directions = np.linalg.eigh((x.T @ x).astype(np.float64))[1][:, ::-1][:, :dim]
-        x = x @ np.ascontiguousarray(directions, dtype=np.float32)
+        x = x @ principal_directions(x, dim).T
     return _unit(x)
+
+
+def principal_directions(x: Floats, dim: int) -> Floats:
+    """Orthonormal directions that keep most of the rows' length, not centered.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, d)
+    dim : int
+
+    Returns
+    -------
+    ndarray of shape (min(dim, d), d)
+    """
+    directions = np.linalg.eigh((x.T @ x).astype(np.float64))[1][:, ::-1][:, :dim]
+    return np.ascontiguousarray(directions.T, dtype=np.float32)
 
 
 def _unit(x: Floats) -> Floats:

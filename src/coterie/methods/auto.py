@@ -25,6 +25,7 @@ from coterie.base import TextClusterer, kmeans_rule
 from coterie.base.reclassify import Teacher, sure
 from coterie.base.ways import (
     AVERAGE,
+    DIM,
     GRAPHS,
     PLAIN,
     UMAP,
@@ -37,6 +38,7 @@ from coterie.base.ways import (
     try_all,
 )
 from coterie.blocks.assign import LinearRule, MappedRule, NeighborRule, Rule
+from coterie.blocks.graph import principal_directions
 from coterie.encoders import BagOfWords, Encoder, MixedEncoder
 from coterie.words import word_information, word_presence
 
@@ -139,7 +141,7 @@ class Auto(TextClusterer):
         best = max(looks, key=lambda look: look.found.score)
         self.choice_ |= {"chosen": best.way.name, "rounds": best.rounds, "moved": best.moved}
         if best.rule is None:
-            return NeighborRule(part, best.found.labels)
+            return _nearest_text(part, best.found.labels)
         return sure(best.rule, part, best.found.labels, seed)
 
     def after_fit(self, net: nn.Module | None, order: Ints) -> None:
@@ -247,3 +249,11 @@ class Auto(TextClusterer):
             return vectors, np.empty((len(vectors), 0), dtype=np.float32)
         width = self._encoder.meaning.dim
         return vectors[:, :width], vectors[:, width:]
+
+
+def _nearest_text(vectors: Floats, labels: Ints) -> Rule:
+    """The cluster of the nearest text, in the directions in which the ways saw it."""
+    if vectors.shape[1] <= DIM:
+        return NeighborRule(vectors, labels)
+    few = principal_directions(vectors, DIM)
+    return MappedRule(NeighborRule(vectors @ few.T, labels), few, np.zeros(DIM, dtype=np.float32))

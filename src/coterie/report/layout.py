@@ -18,12 +18,14 @@ import numpy as np
 from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats, Ints
 from coterie.blocks.graph import nearest_rows
+from coterie.blocks.pca import principal_map
 from coterie.report.place import place, tie
 
 POINTS = 20_000  # on the map; more would hide each other and make the page heavy
 PER_CLUSTER = 20  # texts of a small cluster that are on the map whatever its share
 FEWEST = 200  # texts below which neighbours say too little
 DIMENSIONS = 50  # principal directions that the layout looks at
+WIDE = 1_000  # numbers of a vector up to which they are found exactly
 NEIGHBORS = 15
 SPARE = 5  # more are looked for quickly, of which the nearest are then chosen exactly
 GRID = 0.25  # places to begin with, within -10 and 10, are multiples of it
@@ -227,15 +229,18 @@ def _plane(vectors: Floats, seed: int) -> Floats:
 
 
 def _reduce(vectors: Floats, dim: int, seed: int) -> Floats:
-    """Principal coordinates, found by random projections, so that wide vectors cost little."""
-    from sklearn.decomposition import PCA
-
+    """Principal coordinates, of very wide vectors by random projections, which cost less then."""
     vectors = np.asarray(vectors, dtype=np.float64)
     dim = min(dim, *vectors.shape)
     if dim == vectors.shape[1] and dim > 2:
         return vectors
     if len(vectors) < 2 or not np.ptp(vectors, axis=0).any():
         return np.zeros((len(vectors), dim))
+    if vectors.shape[1] <= WIDE:
+        weight, bias = principal_map(vectors, np.ones(len(vectors)), dim)
+        return np.asarray(vectors @ weight.T + bias, dtype=np.float64)
+    from sklearn.decomposition import PCA
+
     state = derive_seed(seed, "pca") % 2**31
     pca = PCA(dim, svd_solver="randomized", random_state=state)
     return np.asarray(pca.fit_transform(vectors), dtype=np.float64)
