@@ -1,13 +1,15 @@
 """What ``coterie cluster`` costs beside encoding its texts.
 
     python benchmarks/command.py --data DIR                 # adds what is missing
+    python benchmarks/command.py --texts messages --sizes 20000
     python benchmarks/command.py --table                    # prints the table
 
-Titles of StackOverflow, a random choice of each size. Each command runs in a process of its own,
-with an empty cache. Just before it, another process turns the same texts into vectors and does
-nothing else; both are measured in processor seconds (user and system), which other programs on the
-machine disturb less than the clock. The ratio is that of all a command takes, from its start to its
-end, to tokenising and encoding alone.
+Titles of StackOverflow, a random choice of each size, or made messages of some twenty words
+(``make_texts.py``), which take longer to encode and as long for all the rest. Each command runs in
+a process of its own, with an empty cache. Just before it, another process turns the same texts into
+vectors and does nothing else; both are measured in processor seconds (user and system), which other
+programs on the machine disturb less than the clock. The ratio is that of all a command takes, from
+its start to its end, to tokenising and encoding alone.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from typing import Any
 import lines
 import numpy as np
 from children import measure
+from make_texts import make_texts
 
 DATASET = "stackoverflow"
 SIZES = (1_000, 5_000, 20_000)
@@ -45,17 +48,25 @@ def main() -> None:
     if options.table:
         print(table(lines.read(options.out)))
         return
+    for size in [int(part) for part in options.sizes.split(",")]:
+        texts = read(options.texts, size, options.data)
+        for name in SETTINGS:
+            key = {"label": "command", "texts": options.texts, "setting": name}
+            key |= {"n_texts": len(texts)}
+            if not lines.has(lines.read(options.out), **key):
+                row = key | run(name, texts)
+                lines.append(options.out, row)
+                print(f"{size:,} {options.texts}, {name}: {row['ratio']:.2f}", flush=True)
+
+
+def read(kind: str, size: int, data: Path | None) -> list[str]:
+    """So many texts: titles of the data set, or messages that are made here."""
+    if kind == "messages":
+        return list(make_texts(size))
     from coterie.bench.run import load_data
 
-    texts = load_data(DATASET, options.data).texts
-    for size in [int(part) for part in options.sizes.split(",")]:
-        picks = np.random.default_rng(0).permutation(len(texts))[:size]
-        for name in SETTINGS:
-            key = {"label": "command", "setting": name, "n_texts": len(picks)}
-            if not lines.has(lines.read(options.out), **key):
-                row = key | run(name, [texts[i] for i in picks])
-                lines.append(options.out, row)
-                print(f"{size:,} texts, {name}: {row['ratio']:.2f}", flush=True)
+    texts = load_data(DATASET, data).texts
+    return [texts[i] for i in np.random.default_rng(0).permutation(len(texts))[:size]]
 
 
 def run(name: str, texts: list[str]) -> dict[str, Any]:
@@ -98,17 +109,19 @@ def encode(source: Path) -> None:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """A line per size and setting; of several runs the last."""
-    last = {(row["n_texts"], row["setting"]): row for row in rows}
+    last = {(row["texts"], row["n_texts"], row["setting"]): row for row in rows}
     body = [
         [
-            f"{size:,}",
+            f"{size:,} {kind}",
             f"`{name}`",
             f"{row['encoding']['processor']:.1f}",
             f"{row['seconds']['processor']:.1f}",
             f"{row['ratio']:.2f}",
             f"{row['peak_memory'] / 1e9:.1f} GB",
         ]
-        for (size, name), row in sorted(last.items(), key=lambda item: item[0][0])
+        for (kind, size, name), row in sorted(
+            last.items(), key=lambda item: (-len(item[0][0]), item[0][1])
+        )
     ]
     header = ["texts", "setting", "encoding alone", "command", "ratio", "memory"]
     return lines.table(header, body)
@@ -118,6 +131,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, default=os.environ.get("COTERIE_DATA"))
     parser.add_argument("--out", type=Path, default=Path("results/command.jsonl"))
+    parser.add_argument("--texts", choices=["titles", "messages"], default="titles")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
     parser.add_argument("--table", action="store_true", help="print the table and run nothing")
     parser.add_argument("--encode", type=Path, help=argparse.SUPPRESS)

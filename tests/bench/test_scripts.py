@@ -134,10 +134,12 @@ def test_an_estimate_comes_near_what_was_measured(load) -> None:
 def test_commands_are_shown_beside_encoding(load) -> None:
     command = load("command")
     row = {"n_texts": 2000, "setting": "auto", "encoding": {"processor": 10.0}, "ratio": 1.25}
-    row |= {"seconds": {"processor": 12.5}, "peak_memory": 9e8}
+    row |= {"texts": "titles", "seconds": {"processor": 12.5}, "peak_memory": 9e8}
     older = row | {"seconds": {"processor": 99.0}}
-    shown = command.table([older, row]).splitlines()
-    assert shown[2:] == ["| 2,000 | `auto` | 10.0 | 12.5 | 1.25 | 0.9 GB |"]
+    longer = row | {"texts": "messages"}
+    shown = command.table([older, row, longer]).splitlines()
+    assert shown[2] == "| 2,000 messages | `auto` | 10.0 | 12.5 | 1.25 | 0.9 GB |"
+    assert shown[3:] == ["| 2,000 titles | `auto` | 10.0 | 12.5 | 1.25 | 0.9 GB |"]
 
 
 def test_parts_of_a_command_add_up(load, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,6 +87,25 @@ def test_a_classifier_moves_what_a_clustering_got_wrong(corpus, monkeypatch) -> 
     assert 0.5 < model.probabilities_.max(axis=1).mean() < 1
 
 
+@pytest.mark.parametrize("dim", [20, 1_000])
+def test_where_the_classifier_is_not_heard_the_nearest_text_decides(
+    dim: int, corpus, monkeypatch, tmp_path
+) -> None:
+    """In the directions that were looked at, or in all if there are no more than those."""
+    texts, truth = corpus
+    monkeypatch.setattr(auto, "ROUNDS", 0)
+    monkeypatch.setattr(auto, "DIM", dim)
+    known, new = texts[:400], texts[400:]
+    model = Auto(6, encoder="tfidf-svd", random_state=0).fit(known)
+    rule = model.rule_.inner if dim == 20 else model.rule_
+    assert rule.kind == "neighbors" and rule.vectors.shape == (400, min(dim, 100))
+    np.testing.assert_array_equal(model.predict(known), model.labels_)
+    assert adjusted_rand_score(truth[400:], model.predict(new)) > 0.5
+    model.save(tmp_path / "model")
+    again = coterie.load(tmp_path / "model")
+    np.testing.assert_allclose(again.predict_proba(new), model.predict_proba(new), atol=1e-5)
+
+
 def test_more_texts_than_are_clustered(corpus, monkeypatch) -> None:
     texts, truth = corpus
     monkeypatch.setattr(auto, "MOST", {"quick": 200, "standard": 200, "best": 200})

@@ -80,6 +80,20 @@ def test_of_many_texts_some_are_placed_first(monkeypatch: pytest.MonkeyPatch) ->
     assert np.array_equal(points, map_texts(vectors, labels, seed=3)[0])
 
 
+@pytest.mark.parametrize("wide", [10, 1_000])
+def test_principal_coordinates_keep_what_varies_most(
+    wide: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exactly, and by random projections where vectors are very wide: the same but for the sign."""
+    monkeypatch.setattr(layout, "WIDE", wide)
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(300, 40)) * 0.7 ** np.arange(40) + 5
+    found = layout._reduce(vectors, 3, seed=0)
+    u, s, _ = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)
+    signs = np.sign((found * u[:, :3]).sum(axis=0))
+    np.testing.assert_allclose(found, signs * u[:, :3] * s[:3], atol=1e-4)
+
+
 def test_the_nearest_are_those_of_a_loop() -> None:
     vectors, _ = blobs([60, 40])
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
