@@ -1,33 +1,34 @@
-"""What ``coterie cluster`` costs beside encoding its texts.
+"""What ``coterie cluster`` costs beside encoding its texts, and where it spends it.
 
     python benchmarks/command.py --data DIR                 # adds what is missing
-    python benchmarks/command.py --texts messages --sizes 20000
-    python benchmarks/command.py --table                    # prints the table
+    python benchmarks/command.py --table                    # prints the tables
 
-Titles of StackOverflow, a random choice of each size, or made messages of some twenty words
-(``make_texts.py``), which take longer to encode and as long for all the rest. Each command runs in
-a process of its own, with an empty cache. Just before it, another process turns the same texts into
-vectors and does nothing else; both are measured in processor seconds (user and system), which other
-programs on the machine disturb less than the clock. The ratio is that of all a command takes, from
-its start to its end, to tokenising and encoding alone.
+Titles of StackOverflow, a random choice of each size. Each command runs in a process of its own,
+with an empty cache, and the functions of ``PARTS`` are timed in it, in processor seconds, which
+other programs on the machine disturb less than the clock; a function called by another of them
+counts for itself alone. The ratio is that of all a command takes, from its start to its end, to
+tokenising and encoding in the same run: the speed of a machine changes by more than a tenth from
+one minute to the next.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import functools
+import importlib
 import json
 import os
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import lines
 import numpy as np
 from children import measure
-from make_texts import make_texts
 
 DATASET = "stackoverflow"
 SIZES = (1_000, 5_000, 20_000)
@@ -38,105 +39,151 @@ SETTINGS: dict[str, list[str]] = {
     "auto -k 20 --effort quick": ["-k", str(CLUSTERS), "--effort", "quick"],
     "kmeans -k 20": ["-k", str(CLUSTERS), "--method", "kmeans"],
 }
+FIRST, ENCODING, REST = "Python and libraries", "tokens and vectors", "the rest"
+PARTS = {  # what is timed, in the order of a run
+    "coterie.encoders.sentence:SentenceEncoder.prepare": ENCODING,
+    "coterie.encoders.base:Encoder.encode": ENCODING,
+    "coterie.cli.cluster:_read": "reading the file",
+    "coterie.cli.cluster:_how_many": "the number of clusters",
+    "coterie.base.fitting:Fitting._read": "an LSA of the words",
+    "coterie.base.ways:nearest_beside": "neighbours",
+    "coterie.methods.auto:Auto.start": "clustering",
+    "coterie.methods.two_step:TwoStep.start": "clustering",
+    "coterie.base.fitting:labels_of": "labels and confidence",
+    "coterie.base.fitting:calibrate": "labels and confidence",
+    "coterie.base.outlying:Outlying.outlier_scores": "outliers",
+    "coterie.cli.run_folder:RunFolder._describe": "words, names, examples",
+    "coterie.cli.run_folder:write_map": "the map",
+    "coterie.cli.run_folder:RunFolder._write_tables": "tables, model, page",
+    "coterie.base.clusterer:TextClusterer.save": "tables, model, page",
+    "coterie.cli.run_folder:write_page": "tables, model, page",
+}
+
+
+class Clock:
+    """Processor seconds by part; what a part calls of the others is taken off."""
+
+    def __init__(self) -> None:
+        self.spent = dict.fromkeys([FIRST, *PARTS.values(), REST], 0.0)
+        self.now, self.last = FIRST, 0.0
+
+    def turn(self, part: str) -> str:
+        """From here on it is that part; returns which it was."""
+        moment, before = time.process_time(), self.now
+        self.spent[before] += moment - self.last
+        self.now, self.last = part, moment
+        return before
+
+    def timed(self, function: Callable[..., Any], part: str) -> Callable[..., Any]:
+        """The function, counted for that part."""
+
+        @functools.wraps(function)
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            before = self.turn(part)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.turn(before)
+
+        return counted
+
+
+def child(asked: list[str]) -> None:
+    """Run a command with clocks around its parts; the last line written is what they say."""
+    clock = Clock()
+    for place, part in PARTS.items():
+        module, _, name = place.partition(":")
+        *owner, last = name.split(".")
+        holder = functools.reduce(getattr, owner, importlib.import_module(module))
+        setattr(holder, last, clock.timed(getattr(holder, last), part))
+    from coterie.cli.app import app
+
+    clock.turn(REST)
+    app(asked, standalone_mode=False)
+    clock.turn(REST)
+    print(json.dumps({part: round(seconds, 2) for part, seconds in clock.spent.items()}))
 
 
 def main() -> None:
     options = _options()
-    if options.encode is not None:
-        encode(options.encode)
-        return
     if options.table:
-        print(table(lines.read(options.out)))
+        rows = lines.read(options.out)
+        print(table(rows), parts(rows), sep="\n\n")
         return
-    for size in [int(part) for part in options.sizes.split(",")]:
-        texts = read(options.texts, size, options.data)
-        for name in SETTINGS:
-            key = {"label": "command", "texts": options.texts, "setting": name}
-            key |= {"n_texts": len(texts)}
-            if not lines.has(lines.read(options.out), **key):
-                row = key | run(name, texts)
-                lines.append(options.out, row)
-                print(f"{size:,} {options.texts}, {name}: {row['ratio']:.2f}", flush=True)
-
-
-def read(kind: str, size: int, data: Path | None) -> list[str]:
-    """So many texts: titles of the data set, or messages that are made here."""
-    if kind == "messages":
-        return list(make_texts(size))
     from coterie.bench.run import load_data
 
-    texts = load_data(DATASET, data).texts
-    return [texts[i] for i in np.random.default_rng(0).permutation(len(texts))[:size]]
+    texts = load_data(DATASET, options.data).texts
+    for size in [int(part) for part in options.sizes.split(",")]:
+        picks = np.random.default_rng(0).permutation(len(texts))[:size]
+        for name in SETTINGS:
+            key = {"label": "command", "setting": name, "n_texts": len(picks)}
+            if not lines.has(lines.read(options.out), **key):
+                row = key | run(name, [texts[i] for i in picks])
+                lines.append(options.out, row)
+                print(f"{size:,} texts, {name}: {row['ratio']:.2f}", flush=True)
 
 
 def run(name: str, texts: list[str]) -> dict[str, Any]:
-    """Encoding alone, then the command."""
+    """One command, and what its parts took."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         source, out, log = folder / "texts.csv", folder / "out", folder / "log.txt"
         with source.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([["text"], *([text] for text in texts)])
-        measure([sys.executable, __file__, "--encode", str(source)], log)
-        alone = json.loads(log.read_text("utf-8").splitlines()[-1])
-        command = [sys.executable, "-m", "coterie", "cluster", str(source), "--out", str(out)]
-        took = measure([*command, *SETTINGS[name]], log)
-        manifest = json.loads((out / "manifest.json").read_text("utf-8"))
+        asked = ["cluster", str(source), "--quiet", "--out", str(out), *SETTINGS[name]]
+        took = measure([sys.executable, __file__, "--child", json.dumps(asked)], log)
+        found = json.loads(log.read_text("utf-8").splitlines()[-1])
         clusters = json.loads((out / "clusters.json").read_text("utf-8"))
     return {
         "n_clusters": len(clusters),
-        "seconds": {"wall": took["wall"], "processor": took["processor"], **manifest["seconds"]},
-        "encoding": alone,
-        "ratio": round(took["processor"] / alone["processor"], 3),
+        "seconds": {"wall": took["wall"], "processor": took["processor"]},
+        "parts": found,
+        "ratio": round(sum(found.values()) / found[ENCODING], 3),
         "peak_memory": took["peak_memory"],
         "load_before": took["load_before"],
     }
 
 
-def encode(source: Path) -> None:
-    """Turn the texts of a file into vectors and say how long that took, start-up left out."""
-    from coterie.encoders import DEFAULT, load_encoder, no_cache
-
-    with source.open(newline="", encoding="utf-8") as file:
-        texts = [row["text"] for row in csv.DictReader(file)]
-    encoder = load_encoder(DEFAULT)
-    begun, used = time.perf_counter(), time.process_time()
-    with no_cache():
-        items, _ = encoder.prepare(texts)
-        encoder.encode(items)
-    found = {"wall": time.perf_counter() - begun, "processor": time.process_time() - used}
-    print(json.dumps({name: round(value, 2) for name, value in found.items()}))
-
-
 def table(rows: list[dict[str, Any]]) -> str:
     """A line per size and setting; of several runs the last."""
-    last = {(row["texts"], row["n_texts"], row["setting"]): row for row in rows}
+    last = {(row["n_texts"], row["setting"]): row for row in rows}
     body = [
         [
-            f"{size:,} {kind}",
+            f"{size:,}",
             f"`{name}`",
-            f"{row['encoding']['processor']:.1f}",
-            f"{row['seconds']['processor']:.1f}",
+            f"{row['parts'][ENCODING]:.1f}",
+            f"{sum(row['parts'].values()):.1f}",
             f"{row['ratio']:.2f}",
             f"{row['peak_memory'] / 1e9:.1f} GB",
         ]
-        for (kind, size, name), row in sorted(
-            last.items(), key=lambda item: (-len(item[0][0]), item[0][1])
-        )
+        for (size, name), row in sorted(last.items(), key=lambda item: item[0][0])
     ]
-    header = ["texts", "setting", "encoding alone", "command", "ratio", "memory"]
+    header = ["texts", "setting", "encoding", "command", "ratio", "memory"]
     return lines.table(header, body)
+
+
+def parts(rows: list[dict[str, Any]]) -> str:
+    """A line per part, a column per setting, of the largest size; of several runs the last."""
+    most = max((row["n_texts"] for row in rows), default=0)
+    last = {row["setting"]: row["parts"] for row in rows if row["n_texts"] == most}
+    names = [FIRST, *dict.fromkeys(PARTS.values()), REST]
+    body = [[part, *(f"{found.get(part, 0):.1f}" for found in last.values())] for part in names]
+    besides = [sum(found.values()) - found.get(ENCODING, 0) for found in last.values()]
+    body.append(["together, without tokens and vectors", *(f"{value:.1f}" for value in besides)])
+    return lines.table(["part", *(f"`{name}`" for name in last)], body)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, default=os.environ.get("COTERIE_DATA"))
     parser.add_argument("--out", type=Path, default=Path("results/command.jsonl"))
-    parser.add_argument("--texts", choices=["titles", "messages"], default="titles")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
-    parser.add_argument("--table", action="store_true", help="print the table and run nothing")
-    parser.add_argument("--encode", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--table", action="store_true", help="print the tables and run nothing")
     return parser.parse_args()
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--child"]:
+        child(json.loads(sys.argv[2]))
+    else:
+        main()

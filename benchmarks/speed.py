@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import calibrate
 import command
-import command_parts
 import compared
 import curve
 import encode
@@ -18,7 +17,7 @@ PAGES: dict[str, dict[str, compared.Table]] = {
     "speed.md": {
         "encode": encode.table,
         "command": command.table,
-        "command-parts": command_parts.table,
+        "command:parts": command.parts,
         "speed": gpu.table,
         "speed:whole": gpu.phases,
         "same-labels": gpu.same,

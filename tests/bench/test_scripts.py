@@ -133,29 +133,28 @@ def test_an_estimate_comes_near_what_was_measured(load) -> None:
 
 def test_commands_are_shown_beside_encoding(load) -> None:
     command = load("command")
-    row = {"n_texts": 2000, "setting": "auto", "encoding": {"processor": 10.0}, "ratio": 1.25}
-    row |= {"texts": "titles", "seconds": {"processor": 12.5}, "peak_memory": 9e8}
-    older = row | {"seconds": {"processor": 99.0}}
-    longer = row | {"texts": "messages"}
-    shown = command.table([older, row, longer]).splitlines()
-    assert shown[2] == "| 2,000 messages | `auto` | 10.0 | 12.5 | 1.25 | 0.9 GB |"
-    assert shown[3:] == ["| 2,000 titles | `auto` | 10.0 | 12.5 | 1.25 | 0.9 GB |"]
+    row = {"n_texts": 2000, "setting": "auto", "ratio": 1.25, "peak_memory": 9e8}
+    row |= {"parts": {command.ENCODING: 10.0, "clustering": 2.0, command.REST: 0.5}}
+    older = row | {"parts": {command.ENCODING: 99.0}}
+    shown = command.table([older, row]).splitlines()
+    assert shown[2:] == ["| 2,000 | `auto` | 10.0 | 12.5 | 1.25 | 0.9 GB |"]
+    smaller = row | {"n_texts": 100, "parts": {"clustering": 7.0}}
+    shown = command.parts([older, row, smaller]).splitlines()
+    assert "| clustering | 2.0 |" in shown
+    assert shown[-1] == "| together, without tokens and vectors | 2.5 |"
 
 
 def test_parts_of_a_command_add_up(load, monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = load("command_parts")
+    command = load("command")
     moments = iter([1.0, 3.0, 6.0, 10.0, 15.0])
-    monkeypatch.setattr(parts.time, "process_time", lambda: next(moments))
-    clock = parts.Clock()
+    monkeypatch.setattr(command.time, "process_time", lambda: next(moments))
+    clock = command.Clock()
     inner = clock.timed(lambda: "done", "neighbours")
     outer = clock.timed(inner, "clustering")
     assert outer() == "done"
-    clock.turn(parts.REST)
+    clock.turn(command.REST)
     spent = {part: seconds for part, seconds in clock.spent.items() if seconds}
-    assert spent == {parts.FIRST: 1.0 + 5.0, "clustering": 2.0 + 4.0, "neighbours": 3.0}
-    shown = parts.table([{"setting": "auto", "seconds": spent}]).splitlines()
-    assert "| neighbours | 3.0 |" in shown
-    assert shown[-1] == "| together | 15.0 |"
+    assert spent == {command.FIRST: 1.0 + 5.0, "clustering": 2.0 + 4.0, "neighbours": 3.0}
 
 
 @pytest.fixture

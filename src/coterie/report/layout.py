@@ -19,6 +19,7 @@ from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats, Ints
 from coterie.blocks.graph import nearest_rows
 from coterie.blocks.pca import principal_map
+from coterie.encoders.items import distinct
 from coterie.report.place import place, tie
 
 POINTS = 20_000  # on the map; more would hide each other and make the page heavy
@@ -70,15 +71,16 @@ def sample_rows(labels: Ints, seed: int, limit: int = POINTS) -> Ints:
 def first_of_equal(vectors: Floats) -> tuple[Ints, Ints]:
     """The first row of each kind, in ascending order, and for every row which of these is like it.
 
-    Not in the order of the values, which last digits would change.
+    In the order of the rows and not of the values, which last digits would change.
 
     Examples
     --------
     >>> first_of_equal(np.array([[2.0], [1.0], [2.0], [0.0]]))
     (array([0, 1, 3]), array([0, 1, 0, 2]))
     """
-    _, first, back = np.unique(vectors, axis=0, return_index=True, return_inverse=True)
-    return np.sort(first), np.argsort(np.argsort(first))[back.ravel()]
+    plain = np.ascontiguousarray(vectors + 0.0)  # zero has one sign from here on
+    first, back = distinct(row.tobytes() for row in plain)
+    return np.asarray(first, dtype=np.int64), back
 
 
 def map_texts(vectors: Floats, labels: Ints, seed: int) -> tuple[Ints, str]:
