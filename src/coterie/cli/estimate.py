@@ -47,6 +47,8 @@ class Job:
     neighbors : bool
         Whether rows go to the nearest text, not to the nearest center.
     n_init : int
+    directions : int or None
+        In which texts are compared with rows, where not in all of their vectors.
     """
 
     rows: int
@@ -57,6 +59,7 @@ class Job:
     comparisons: int
     neighbors: bool
     n_init: int = 10
+    directions: int | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,8 @@ def seconds_for(job: Job, speeds: Speeds) -> float:
     """
     k = job.clusters or UNKNOWN_K
     encoding = (job.rows + job.sample) / speeds.encoding
-    targets = (job.tried if job.neighbors else k) + min(job.sample, OUTLIERS)
+    share = min(1.0, (job.directions or speeds.dim) / speeds.dim)
+    targets = (share * job.tried if job.neighbors else k) + min(job.sample, OUTLIERS)
     assigning = job.rows * targets / speeds.comparing
     lloyd = job.ways * job.n_init * LLOYD * job.tried * k
     fitting = (lloyd + job.comparisons * job.tried**2) / speeds.comparing
@@ -149,20 +153,22 @@ def in_words(seconds: float) -> str:
 
 def make_job(model: Any, rows: int, sample: int, clusters: str) -> Job:
     """What the model has to do with so many rows."""
+    from coterie.base.ways import DIM
     from coterie.methods import Auto, TwoStep
 
     k = int(clusters) if clusters.isdigit() else None
-    ways, comparisons, neighbors, tried = 0, 0, False, sample
+    ways, comparisons, neighbors, tried, directions = 0, 0, False, sample, None
     if isinstance(model, Auto):
         tried = model.n_tried(sample, k or UNKNOWN_K)
         neighbors = True  # a classifier would sort rows faster; which of the two is not known yet
         ways, comparisons = (2, 2) if model.effort == "quick" else (5, 4)
+        directions = DIM
     elif isinstance(model, TwoStep):
         centers = model.cluster in ("kmeans", "spherical-kmeans") and model.reduce == "none"
         neighbors = not centers or model.smooth > 0
         ways, comparisons = 1, 8 if neighbors else 0
     starts = min(model.n_init, 4) if isinstance(model, Auto) else model.n_init
-    return Job(rows, sample, tried, k, ways, comparisons, neighbors, starts)
+    return Job(rows, sample, tried, k, ways, comparisons, neighbors, starts, directions)
 
 
 def probe(

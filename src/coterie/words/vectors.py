@@ -119,7 +119,7 @@ def _skipgram(texts: Sequence[str], dim: int) -> dict[str, Floats]:
     if folder is None or not words:
         return _learned(sentences, dim)
     cache = VectorCache(folder, _space(sentences, dim), dim)
-    keys = [blake2b(word.encode(), digest_size=DIGEST).digest() for word in words]
+    keys = [blake2b(_bytes(word), digest_size=DIGEST).digest() for word in words]
     vectors, missing = cache.read(keys)
     if len(missing):
         known = _learned(sentences, dim)
@@ -133,8 +133,12 @@ def _space(sentences: list[list[str]], dim: int) -> str:
     settings = ("skipgram", dim, WINDOW, NEGATIVE, EPOCHS, need("gensim", "words").__version__)
     whole = blake2b(repr(settings).encode())
     for sentence in sentences:
-        whole.update("\n".join((" ".join(sentence), "")).encode())  # words hold no white space
+        whole.update(_bytes(f"{' '.join(sentence)}\n"))  # words hold no white space
     return whole.hexdigest()
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _learned(sentences: list[list[str]], dim: int) -> dict[str, Floats]:
