@@ -110,6 +110,7 @@ class Trial:
         self.n_clusters, self.seed, self.device = n_clusters, seed, device
         self.graphs: dict[float, Ints] = {}
         self.seen: dict[Way, Floats] = {}  # the vectors that k-means was given, and can be again
+        self.few: dict[float, Floats] = {}  # vectors in few directions, by the length of the words
 
     def look(self, lengths: Iterable[float], reach: int) -> None:
         """Find neighbours with the words at each of these lengths, and those who are asked."""
@@ -161,11 +162,17 @@ class Trial:
         elif not way.rounds:
             self.seen[way] = self.beside(way.words)
         else:
-            x, done = principal_part(self.beside(way.words), DIM), 0
+            x, done = self._in_few(way.words), 0
             graph = joined(self.graphs[way.words][:, : way.neighbors])
             for step in sorted({w.rounds for w in GRAPHS if _same_walk(w, way)} | {way.rounds}):
                 x, done = walk(x, graph, step - done), step
                 self.seen[Way(way.words, way.neighbors, step)] = x
+
+    def _in_few(self, length: float) -> Floats:
+        """Unit vectors in ``DIM`` directions, with the words at that length."""
+        if length not in self.few:
+            self.few[length] = principal_part(self.beside(length), DIM)
+        return self.few[length]
 
     def _linked(self, x: Floats, most: int) -> Ints:
         """Average linkage of at most so many texts; the others join the nearest of them."""
@@ -174,7 +181,8 @@ class Trial:
             return agglomerate(x, self.n_clusters, "average", self.weights)
         rows = np.sort(numpy_generator(self.seed, "linked").choice(len(x), most, replace=False))
         labels = agglomerate(x[rows], self.n_clusters, "average", self.weights[rows])
-        near = nearest(self._on_device(x), self._on_device(x[rows]))[0].cpu().numpy()
+        few = self._on_device(self._in_few(AVERAGE.words))
+        near = nearest(few, few[torch.from_numpy(rows).to(self.device)])[0].cpu().numpy()
         out: Ints = labels[near]
         out[rows] = labels
         return out
