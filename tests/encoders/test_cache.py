@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from coterie import SCCL, TwoStep
+from coterie import _cache as cache
 from coterie._errors import UsageError
-from coterie.encoders import SentenceEncoder, cache, load_encoder, no_cache
+from coterie.encoders import SentenceEncoder, load_encoder, no_cache
 
 
 @pytest.fixture

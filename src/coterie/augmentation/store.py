@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie._cache import cache_folder, limit, make_room, place, private
 from coterie._files import atomic_path, save_arrays
-from coterie.encoders.cache import cache_folder, limit, make_room, place, private
 
 log = logging.getLogger(__name__)
 

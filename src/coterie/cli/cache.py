@@ -26,9 +26,9 @@ def cache(
         coterie cache
         coterie cache clear
     """
+    from coterie._cache import clear, place, usage
     from coterie._validation import check_choice
     from coterie.augmentation.store import SHARE, wordings_folder
-    from coterie.encoders.cache import clear, place, usage
 
     check_choice("action", action, ["path", "size", "clear"])
     folder, beside = place(), wordings_folder()

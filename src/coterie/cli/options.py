@@ -16,7 +16,7 @@ from coterie._errors import UsageError
 def _without_cache(context: typer.Context, wanted: bool) -> bool:
     """Switch the cache off until the verb is done."""
     if wanted:
-        from coterie.encoders.cache import no_cache
+        from coterie._cache import no_cache
 
         context.with_resource(no_cache())
     return wanted

@@ -126,7 +126,7 @@ class PartWorker:
 
     def label(self, part: Part) -> dict[str, Any]:
         """Write a part; its counts."""
-        from coterie.encoders.cache import no_cache
+        from coterie._cache import no_cache
 
         if self._labeller is None:
             self.load()

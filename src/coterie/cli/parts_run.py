@@ -259,7 +259,7 @@ def _text_column(parts: Sequence[Part], asked: str | None, id_column: str | None
 def _job(
     folder: Path, out: Path, text_column: str, id_column: str | None, outlier_limit: float | None
 ) -> Job:
-    from coterie.encoders.cache import cache_folder
+    from coterie._cache import cache_folder
 
     folder = folder.resolve()
     if not any((folder / name).exists() for name in ("model/config.json", "config.json")):

@@ -1,7 +1,7 @@
 """Encoders: text in, vectors out; each is one torch module that methods can train."""
 
+from coterie._cache import no_cache
 from coterie.encoders.base import Encoder
-from coterie.encoders.cache import no_cache
 from coterie.encoders.code import CodeEncoder, make_code_encoder
 from coterie.encoders.items import Items, RaggedTokens, Rows
 from coterie.encoders.load import load_encoder, load_saved

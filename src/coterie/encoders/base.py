@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from coterie._cache import FEW, VectorCache, cache_folder
 from coterie._progress import Progress, Silent
 from coterie._types import Features, Floats, Ints
 from coterie._validation import check_memory
-from coterie.encoders.cache import FEW, VectorCache, cache_folder
 from coterie.encoders.items import Items, distinct
 
 log = logging.getLogger(__name__)
@@ -87,8 +87,8 @@ class Encoder(nn.Module):
     ) -> Floats:
         """Vectors of all items (or of ``index``) without dropout, in float32.
 
-        Vectors that an unchanged encoder made before come from the disk (see
-        :mod:`coterie.encoders.cache`), unless there are few to make.
+        Vectors that an unchanged encoder made before come from the disk, see :func:`no_cache`,
+        unless there are few to make.
         """
         index = np.arange(len(items)) if index is None else index
         folder = cache_folder() if len(index) >= FEW else None

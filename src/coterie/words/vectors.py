@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie._cache import DIGEST, VectorCache, cache_folder
 from coterie._errors import DataError, UsageError
 from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats
@@ -111,8 +112,6 @@ def _is_header(parts: list[str]) -> bool:
 
 def _skipgram(texts: Sequence[str], dim: int) -> dict[str, Floats]:
     """Vectors of all words, which are kept on disk for the next run over the same texts."""
-    from coterie.encoders.cache import DIGEST, VectorCache, cache_folder
-
     sentences = [split_words(text) for text in texts]
     words = sorted({word for sentence in sentences for word in sentence})
     folder = cache_folder()
