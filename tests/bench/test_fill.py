@@ -110,3 +110,10 @@ def test_an_ablation_shows_what_training_made_not_what_the_guard_returned() -> N
     made = {"acc": 0.2, "nmi": 0.1}
     rows = [row("no stage 1", 1, 0.9, 0.9, trained_scores=made)]
     assert "20.0 / 10.0 (1)" in ablation_part(rows, SUITES["aecl-ablations"])
+
+
+def test_the_pass_is_one_setting_of_each_system() -> None:
+    systems = SUITES["systems"]
+    methods = ["sccl", "aecl", "deccrl", "cluster-bert", "rstc"]
+    assert [entry.method for entry in systems.entries] == methods
+    assert (len(systems.datasets), systems.seeds) == (8, 5)

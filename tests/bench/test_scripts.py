@@ -144,6 +144,16 @@ def test_commands_are_shown_beside_encoding(load) -> None:
     assert shown[-1] == "| together, without tokens and vectors | 2.5 |"
 
 
+def test_several_processes_are_shown_beside_one(load) -> None:
+    jobs = load("jobs")
+    row = {"methods": ["sccl"], "datasets": {"tweet": "x"}, "runs": 6, "jobs": 1, "how": "alone",
+           "gpu": None, "wall": 60.0, "date": "2026-01-01", "commit": "c", "hardware":
+           {"cores": 2}}  # fmt: skip
+    shown = jobs.table([row | {"jobs": 4, "wall": 40.0}, row]).splitlines()
+    assert shown[2] == "| 6: sccl on tweet | 1 | alone | 60 | 10.0 | 1.00 |"
+    assert shown[3] == "| 6: sccl on tweet | 4 | alone | 40 | 6.7 | 1.50 |"
+
+
 def test_parts_of_a_command_add_up(load, monkeypatch: pytest.MonkeyPatch) -> None:
     command = load("command")
     moments = iter([1.0, 3.0, 6.0, 10.0, 15.0])
