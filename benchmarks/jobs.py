@@ -7,7 +7,9 @@
 
 SCCL on Tweet, some seeds, or a whole suite, by `coterie bench`, from the start of the command to
 its end: what a process takes to load torch and to reach the GPU is in it. `--how` is a word of
-yours on how the GPU was shared, written beside the time.
+yours on how the GPU was shared, written beside the time. `--keep DIR` leaves the results in a
+folder, so that a command that was ended is not lost: started again it goes on with what is
+missing, and the line says how many runs it made itself.
 """
 
 from __future__ import annotations
@@ -38,16 +40,18 @@ def main() -> None:
 
 
 def run(jobs: int, options: argparse.Namespace) -> lines.Row:
-    """Seconds of one command, which finds no results and no vectors of an earlier one."""
-    with tempfile.TemporaryDirectory() as folder:
+    """Seconds of one command, which finds no vectors, and no results but those of ``--keep``."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = str(options.keep or temporary)
+        before = len(_made(folder))
         command = [
             sys.executable, "-m", "coterie", "bench", options.suite or "papers", "--out", folder,
             *([] if options.suite else SMALL), "--seeds", str(options.seeds), "--quiet",
             "--jobs", str(jobs), "--device", options.device, "--encoder", options.encoder,
             *(["--data", str(options.data)] if options.data else []),
         ]  # fmt: skip
-        took = children.measure(command, Path(folder) / "log.txt")
-        made = [row for file in Path(folder).glob("*.jsonl") for row in lines.read(file)]
+        took = children.measure(command, Path(temporary) / "log.txt")
+        made = _made(folder)[before:]
     wall = float(took["wall"])
     print(f"{len(made)} runs, {jobs} at a time: {wall:.1f} s", flush=True)
     methods = sorted({row["method"] for row in made})
@@ -55,6 +59,11 @@ def run(jobs: int, options: argparse.Namespace) -> lines.Row:
     what = {"methods": methods, "datasets": data, "seeds": options.seeds, "runs": len(made)}
     gpu = made[0]["hardware"].get("gpu")
     return what | {"jobs": jobs, "how": options.how, "gpu": gpu, "wall": wall}
+
+
+def _made(folder: str) -> list[lines.Row]:
+    """Lines of the results in a folder, in the order in which they were written."""
+    return [row for file in sorted(Path(folder).glob("*.jsonl")) for row in lines.read(file)]
 
 
 def table(rows: Sequence[lines.Row]) -> str:
@@ -86,6 +95,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--suite", help="a whole suite in place of SCCL on Tweet")
     parser.add_argument("--seeds", type=int, default=8, help="seeds of each command")
     parser.add_argument("--how", default="time slices", help="how the GPU is shared, in words")
+    parser.add_argument("--keep", type=Path, help="a folder in which the results stay")
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--table", action="store_true")
     return parser.parse_args()
