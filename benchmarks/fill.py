@@ -5,9 +5,9 @@ python benchmarks/fill.py, or: make tables
 They go between marks: ``<!-- measured: SUITE METHOD ... -->``, ``<!-- ablations: SUITE -->``,
 ``<!-- overview: acc -->``, ``<!-- short -->``, ``<!-- gains -->`` or ``<!-- details -->``, and
 ``<!-- end -->``.
-``<!-- views -->``, ``<!-- jobs -->`` and ``<!-- masked-head -->`` are the tables of ``views.py``,
-``jobs.py`` and ``masked_head.py``, ``<!-- figure: NAME -->`` a figure of ``figures.py``. Those of
-``compared.py`` and ``speed.py`` have pages of their own.
+``<!-- views -->``, ``<!-- jobs -->``, ``<!-- pass -->`` and ``<!-- masked-head -->`` are the
+tables of ``views.py``, ``jobs.py`` and ``masked_head.py``, ``<!-- figure: NAME -->`` a figure of
+``figures.py``. Those of ``compared.py`` and ``speed.py`` have pages of their own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from coterie.bench.pages import ablation_part, gains_part, method_part, short_pa
 
 ROOT = Path(__file__).parents[1]
 DOCS, RESULTS = ROOT / "docs", ROOT / "results"
-KINDS = "gains|measured|ablations|overview|details|short|views|jobs|masked-head|figure"
+KINDS = "gains|measured|ablations|overview|details|short|views|jobs|pass|masked-head|figure"
 PLACE = re.compile(rf"(<!-- ({KINDS})(?:: ([^\n]*))? -->\n).*?(<!-- end -->)", re.S)
 PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "measured": lambda rows, words: method_part(rows, words[1:], words[0]),
@@ -43,6 +43,7 @@ PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "short": lambda rows, words: short_part(rows),
     "views": lambda rows, words: views.made(RESULTS),
     "jobs": lambda rows, words: jobs.table(lines.read(RESULTS / "jobs.jsonl")),
+    "pass": lambda rows, words: jobs.phases(lines.read(RESULTS / "pass.jsonl")),
     "masked-head": lambda rows, words: masked_head.table(RESULTS / "masked-head.jsonl"),
     "figure": lambda rows, words: figures.block(words[0]),
 }

@@ -3,13 +3,14 @@
     python benchmarks/jobs.py --data DIR --device cuda --jobs 1,2,4    # one process up to four
     python benchmarks/jobs.py --data DIR --device cuda --jobs 4 --how MPS
     python benchmarks/jobs.py --data DIR --device cuda --jobs 4 --suite systems --seeds 1
-    python benchmarks/jobs.py --table                                  # prints the table
+    python benchmarks/jobs.py --table                                  # prints the tables
 
 SCCL on Tweet, some seeds, or a whole suite, by `coterie bench`, from the start of the command to
 its end: what a process takes to load torch and to reach the GPU is in it. `--how` is a word of
 yours on how the GPU was shared, written beside the time. `--keep DIR` leaves the results in a
 folder, so that a command that was ended is not lost: started again it goes on with what is
-missing, and the line says how many runs it made itself.
+missing, and the line says how many runs it made itself. `results/pass.jsonl` are the runs of the
+last whole suite, from which the second table takes what the seconds went to.
 """
 
 from __future__ import annotations
@@ -28,12 +29,16 @@ from coterie.encoders import DEFAULT
 
 SMALL = ["--datasets", "tweet", "--only", "SCCL, default"]
 OUT = Path(__file__).parents[1] / "results" / "jobs.jsonl"
+PASS = OUT.with_name("pass.jsonl")
+REST = "encoding, start, labels"
+PHASES = {"train": "training", "prepare": "tokens and pairs", "other": "word vectors, signs, rest"}
 
 
 def main() -> None:
     options = _options()
     if options.table:
         print(table(lines.read(options.out)))
+        print(phases(lines.read(PASS)))
         return
     for jobs in map(int, options.jobs.split(",")):
         lines.append(options.out, run(jobs, options))
@@ -54,7 +59,7 @@ def run(jobs: int, options: argparse.Namespace) -> lines.Row:
         made = _made(folder)[before:]
     wall = float(took["wall"])
     print(f"{len(made)} runs, {jobs} at a time: {wall:.1f} s", flush=True)
-    methods = sorted({row["method"] for row in made})
+    methods = _methods(made)
     data = dict(sorted({row["dataset"]: row["dataset_sha256"] for row in made}.items()))
     what = {"methods": methods, "datasets": data, "seeds": options.seeds, "runs": len(made)}
     gpu = made[0]["hardware"].get("gpu")
@@ -78,6 +83,27 @@ def table(rows: Sequence[lines.Row]) -> str:
     header = ["runs", "at a time", "GPU shared by", "all, s", "a run, s", "times as fast as one"]
     on = " and ".join(sorted({str(row["gpu"] or "no GPU") for row in rows}))
     return f"{lines.table(header, body)}\n\n{on}; {about(list(rows))}"
+
+
+def phases(rows: Sequence[lines.Row]) -> str:
+    """Seconds of all processes by system and by what they went to, and the share of training."""
+    spent = {name: dict.fromkeys([*PHASES.values(), REST], 0.0) for name in _methods(rows)}
+    for row in rows:
+        for phase, seconds in row["seconds"].items():
+            spent[row["method"]][PHASES.get(phase, REST)] += seconds
+    body = []
+    for name, parts in spent.items():
+        runs = sum(row["method"] == name for row in rows)
+        longest = max(sum(row["seconds"].values()) for row in rows if row["method"] == name)
+        body.append([name, str(runs), *(f"{s:.0f}" for s in parts.values()), f"{longest:.0f}"])
+    every = [sum(parts[key] for parts in spent.values()) for key in (*PHASES.values(), REST)]
+    body.append(["all", str(len(rows)), *(f"{s:.0f}" for s in every), ""])
+    header = ["system", "runs", *PHASES.values(), REST, "longest run"]
+    return f"{lines.table(header, body)}\n\nSeconds, summed over processes; {about(list(rows))}"
+
+
+def _methods(rows: Sequence[lines.Row]) -> list[str]:
+    return sorted({row["method"] for row in rows})
 
 
 def _what(row: lines.Row) -> str:

@@ -154,6 +154,39 @@ def test_several_processes_are_shown_beside_one(load) -> None:
     assert shown[3] == "| 6: sccl on tweet | 4 | alone | 40 | 6.7 | 1.50 |"
 
 
+def test_seconds_of_a_pass_are_summed_by_system_and_phase(load) -> None:
+    jobs = load("jobs")
+    row = {"method": "sccl", "date": "2026-01-01", "commit": "c", "hardware": {"cores": 2}}
+    shown = jobs.phases([
+        row | {"seconds": {"train": 10.0, "encode": 2.0, "start": 1.0}},
+        row | {"seconds": {"train": 5.0, "other": 4.0}},
+        row | {"method": "aecl", "seconds": {"train": 7.0, "prepare": 3.0}},
+    ]).splitlines()  # fmt: skip
+    assert shown[2:5] == [
+        "| aecl | 1 | 7 | 3 | 0 | 0 | 10 |",
+        "| sccl | 2 | 15 | 0 | 4 | 3 | 13 |",
+        "| all | 3 | 22 | 3 | 4 | 3 |  |",
+    ]
+
+
+def test_a_pass_that_was_ended_counts_only_what_it_made_itself(load, tmp_path, monkeypatch) -> None:
+    jobs = load("jobs")
+    line = {"method": "sccl", "dataset": "tweet", "dataset_sha256": "x", "hardware": {}}
+    file = tmp_path / "systems.jsonl"
+    file.write_text(json.dumps(line) + "\n", "utf-8")
+
+    def made(command: list[str], log: Path) -> dict[str, float]:
+        assert command[command.index("--out") + 1] == str(tmp_path)
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(line | {"method": "aecl"}) + "\n")
+        return {"wall": 5.0}
+
+    monkeypatch.setattr(jobs.children, "measure", made)
+    monkeypatch.setattr(sys, "argv", ["jobs", "--suite", "systems", "--keep", str(tmp_path)])
+    row = jobs.run(2, jobs._options())
+    assert (row["runs"], row["methods"], row["wall"]) == (1, ["aecl"], 5.0)
+
+
 def test_parts_of_a_command_add_up(load, monkeypatch: pytest.MonkeyPatch) -> None:
     command = load("command")
     moments = iter([1.0, 3.0, 6.0, 10.0, 15.0])

@@ -12,7 +12,7 @@ from coterie.bench.tables import Cell, cell, shown
 from coterie.bench.whole import BENCHMARKS
 
 # Files whose runs are too short or too old to tell how good a method is, or about something else.
-LEFT_OUT = ("speed", "same-labels", "smoke", "guard", "sccl-views")
+LEFT_OUT = ("speed", "same-labels", "smoke", "guard", "sccl-views", "pass")
 METRICS = ("acc", "nmi")
 # Whole systems among ablations, and the entries of the same settings in their own suites.
 SAME = {
