@@ -1,13 +1,26 @@
 """AECL's contrast against loops over its equations, in all its forms."""
 
 import math
+from typing import Any, NamedTuple
 
 import pytest
 import torch
 
-from coterie.blocks.guided_contrast import View, guided_contrast
+from coterie.blocks.guided_contrast import Views, guided_contrast
 
 TAU = 0.5
+
+
+class View(NamedTuple):
+    z: torch.Tensor
+    h: torch.Tensor
+    s: torch.Tensor
+
+
+def contrast(first: View, second: View, *more: Any, **options: Any) -> torch.Tensor:
+    return guided_contrast(
+        Views(*map(torch.stack, zip(first, second, strict=True))), *more, **options
+    )
 
 
 def cosine(a: torch.Tensor, b: torch.Tensor) -> float:
@@ -84,7 +97,7 @@ def test_equals_a_loop_over_the_equations(positives: str, form: str) -> None:
         else:
             logs = [math.log(a / d + r) for a in above for d, r in zip(under, rows, strict=True)]
         total -= sum(logs) / len(logs) / 2
-    found = guided_contrast(first, second, companions, TAU, positives=positives, form=form)
+    found = contrast(first, second, companions, TAU, positives=positives, form=form)
     assert found.item() == pytest.approx(total, rel=1e-9)
 
 
@@ -92,10 +105,10 @@ def test_without_guidance_it_is_the_ratio_of_the_pair_alone() -> None:
     first, second, companions = views()
     pairs = pair_ratios(first, second)
     rows = -sum(math.log(r) for pair in pairs for r in pair) / (2 * len(pairs))
-    found = guided_contrast(first, second, companions, TAU, positives="none")
+    found = contrast(first, second, companions, TAU, positives="none")
     assert found.item() == pytest.approx(rows, rel=1e-9)
     texts = -sum(math.log(sum(pair)) for pair in pairs) / len(pairs)
-    found = guided_contrast(first, second, companions, TAU, positives="none", form="text")
+    found = contrast(first, second, companions, TAU, positives="none", form="text")
     assert found.item() == pytest.approx(texts, rel=1e-9)
 
 
@@ -104,7 +117,7 @@ def test_a_value_worked_by_hand() -> None:
     # pair's ratio is 1/2; alone in its cluster with S_ii = 1/2 a text has the ratio 1/4.
     z = torch.ones(2, 3, dtype=torch.double)
     view = View(z, z, torch.full((2, 2), 0.5, dtype=torch.double))
-    found = guided_contrast(view, view, torch.eye(2, dtype=torch.bool), TAU)
+    found = contrast(view, view, torch.eye(2, dtype=torch.bool), TAU)
     assert found.item() == pytest.approx(-math.log(0.5 + 0.25), abs=1e-4)
 
 
@@ -114,7 +127,7 @@ def test_gradients(form: str) -> None:
     tensors = [t.requires_grad_() for t in (*first, *second)]
 
     def loss(*t: torch.Tensor) -> torch.Tensor:
-        return guided_contrast(View(*t[:3]), View(*t[3:]), companions, TAU, form=form)
+        return contrast(View(*t[:3]), View(*t[3:]), companions, TAU, form=form)
 
     assert torch.autograd.gradcheck(loss, tensors)
 
@@ -122,21 +135,21 @@ def test_gradients(form: str) -> None:
 def test_attention_to_companions_lowers_the_loss_and_to_others_changes_nothing() -> None:
     first, second, companions = views()
     s = first.s.clone().requires_grad_()
-    guided_contrast(first._replace(s=s), second, companions, TAU).backward()
+    contrast(first._replace(s=s), second, companions, TAU).backward()
     assert (s.grad[companions] < 0).all() and (s.grad[~companions] == 0).all()
 
 
 def test_a_single_text_costs_nothing_and_scale_does_not_matter() -> None:
     first, second, companions = views(1)
     z = first.z.clone().requires_grad_()
-    found = guided_contrast(first._replace(z=z), second, companions, TAU)
+    found = contrast(first._replace(z=z), second, companions, TAU)
     found.backward()
     assert found.item() == 0 and torch.equal(z.grad, torch.zeros_like(z))
     first, second, companions = views()
     bigger = first._replace(z=7 * first.z)
     torch.testing.assert_close(
-        guided_contrast(bigger, second, companions, TAU),
-        guided_contrast(first, second, companions, TAU),
+        contrast(bigger, second, companions, TAU),
+        contrast(first, second, companions, TAU),
     )
 
 
@@ -144,6 +157,6 @@ def test_extreme_similarities_stay_finite() -> None:
     first, second, companions = views(5, torch.float32)
     s = torch.eye(5).requires_grad_()  # zeros off the diagonal
     z = first.z.clone().requires_grad_()
-    loss = guided_contrast(View(z, first.h, s), second, companions, 0.01)
+    loss = contrast(View(z, first.h, s), second, companions, 0.01)
     loss.backward()
     assert loss.isfinite() and s.grad.isfinite().all() and z.grad.isfinite().all()

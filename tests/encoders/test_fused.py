@@ -16,19 +16,18 @@ from torch import Tensor
 from coterie.encoders import fused as fused_module
 from coterie.encoders import load_encoder
 from coterie.encoders import packed as packed_module
-from coterie.encoders.fused import (
+from coterie.encoders.fused import can_fuse, draw, fused_layer, try_layer
+from coterie.encoders.fused_embedding import Places, fused_embedding
+from coterie.encoders.fused_parts import (
     Draws,
     Settings,
     add_norm,
     add_norm_gradient,
+    add_up,
     attend,
     attend_gradient,
     bias_gelu,
     bias_gelu_gradient,
-    can_fuse,
-    draw,
-    fused_layer,
-    try_layer,
 )
 from coterie.encoders.packed import pack_forward
 
@@ -102,6 +101,60 @@ def test_norm_of_two_numbers_by_hand(device: torch.device) -> None:
     assert (mean.tolist(), rate.tolist()) == ([5.0], [0.5])
 
 
+def some_places(device: torch.device, rows: int = 3, width: int = 32) -> Places:
+    ids, positions = torch.randint(0, 50, (rows, width)), torch.randint(0, width, (rows, width))
+    return Places(ids.to(device), positions.to(device), offset=2)
+
+
+@pytest.mark.parametrize("d", [33, 96])
+def test_embedding_and_its_gradient(d: int, dtype: torch.dtype, device: torch.device) -> None:
+    places = some_places(device)
+    sizes = [(50, d), (40, d), (d,), (d,), (d,)]
+    weights = [numbers(*size, dtype=torch.float32, device=device) for size in sizes]
+    found, right = ([w.clone().requires_grad_() for w in weights] for _ in range(2))
+    out = fused_embedding(places, 0.0, EPS, sites(1, device), dtype, found)
+    word, table, kind, gamma, beta = right
+    y = word[places.ids] + table[places.positions + 2]
+    expected = plain_norm(y.view(-1, d), kind, torch.zeros(1, device=device), gamma, beta)
+    close(out.detach().view(-1, d), expected.detach(), dtype)
+    g = numbers(*out.shape, dtype=dtype, device=device)
+    grads = torch.autograd.grad(out, found, g)
+    rights = torch.autograd.grad(expected, right, g.float().view(-1, d))
+    for one, other in zip(grads, rights, strict=True):
+        close(one, other, dtype)
+    assert (grads[1][[0, 1, *range(34, 40)]] == 0).all(), "places that no token has"
+
+
+def test_embedding_of_one_token_by_hand(device: torch.device) -> None:
+    """Of 1 + 2 + 0 and 4 + 1 + 2 the mean is 5 and the deviation 2: -1 and 1."""
+    word, table, kind, gamma, beta = torch.tensor(
+        [[1.0, 4.0], [2.0, 1.0], [0.0, 2.0], [3.0, 5.0], [10.0, 20.0]], device=device
+    ).split(1)
+    at = torch.zeros(1, 1, dtype=torch.int64, device=device)
+    weights = [word, table, kind[0], gamma[0], beta[0]]
+    out = fused_embedding(Places(at, at, 0), 0.0, EPS, sites(1, device), torch.float32, weights)
+    assert out.tolist() == [[[7.0, 25.0]]]
+
+
+def test_embedding_goes_back_through_the_mask_it_went_forward(device: torch.device) -> None:
+    d, p, draws = 96, 0.3, sites(1, device)
+    places = some_places(device, rows=8)
+    zero, one = torch.zeros(d, device=device), torch.ones(d, device=device, requires_grad=True)
+    word = numbers(50, d, dtype=torch.float32, device=device)
+    table, shift = torch.zeros(40, d, device=device), one.detach().clone().requires_grad_()
+    weights = [word, table, zero, one, shift]
+    out, whole = (fused_embedding(places, q, EPS, draws, torch.float32, weights) for q in (p, 0.0))
+    factors = (out / whole).detach()
+    kept = factors.abs() > 1e-6
+    torch.testing.assert_close(factors[kept], torch.full_like(factors[kept], 1 / (1 - p)))
+    assert abs(kept.double().mean().item() - (1 - p)) < 4 * math.sqrt(p * (1 - p) / kept.numel())
+    g = numbers(*out.shape, dtype=torch.float32, device=device)
+    found = torch.autograd.grad(out, [one, shift], g)
+    expected = torch.autograd.grad(whole, [one, shift], g * factors)
+    for a, b in zip(found, expected, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-4)
+
+
 @pytest.mark.parametrize(("n", "d"), [(5, 33), (9, 1536)])
 def test_gelu_and_its_gradient(n: int, d: int, dtype: torch.dtype, device: torch.device) -> None:
     u, g = (3 * numbers(n, d, dtype=dtype, device=device) for _ in range(2))
@@ -114,6 +167,13 @@ def test_gelu_and_its_gradient(n: int, d: int, dtype: torch.dtype, device: torch
     right = torch.autograd.grad(expected, inputs, g.float())
     close(found, right[0], dtype)
     close(sums.sum(dim=0), right[1], dtype)
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 5), (255, 33), (600, 70)])
+def test_columns_are_added_up(n: int, d: int, device: torch.device) -> None:
+    sums = numbers(n, d, dtype=torch.float32, device=device)
+    torch.testing.assert_close(add_up(sums), sums.sum(dim=0), atol=1e-4, rtol=1e-4)
+    assert add_up(torch.ones(n, d, device=device)).tolist() == [n] * d
 
 
 def test_gelu_at_known_places(device: torch.device) -> None:
@@ -143,7 +203,8 @@ def plain_attention(qkv: Tensor, slots: Tensor, heads: int, factor: Tensor | Non
 
 
 @pytest.mark.parametrize(
-    ("rows", "width", "heads", "size"), [(2, 128, 2, 32), (3, 16, 3, 11), (1, 64, 1, 64)]
+    ("rows", "width", "heads", "size"),
+    [(2, 128, 2, 32), (4, 32, 2, 32), (3, 16, 3, 11), (1, 64, 1, 64)],
 )
 def test_attention_and_its_gradient(
     rows: int, width: int, heads: int, size: int, dtype: torch.dtype, device: torch.device
@@ -309,7 +370,7 @@ def test_what_does_not_fit_takes_the_plain_way(tiny_encoder: Path, monkeypatch) 
     features = items.packed_batch(INDEX)
     plain, same = (pack_forward(encoder.model, features, torch.float32, f) for f in (False, True))
     assert torch.equal(plain, same)
-    assert called == [(torch.device("cpu"), 128, 32, 2)]
+    assert called == [(torch.device("cpu"), 32, 32, 2)]
 
 
 def test_a_machine_that_cannot_compile_goes_on_without(monkeypatch, caplog) -> None:

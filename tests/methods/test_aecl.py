@@ -13,7 +13,7 @@ from coterie._errors import UsageError
 from coterie.base import Facts
 from coterie.blocks import entropy
 from coterie.blocks.attention import AttentionRule
-from coterie.blocks.guided_contrast import View, guided_contrast
+from coterie.blocks.guided_contrast import Views, guided_contrast
 from coterie.blocks.nt_xent import nt_xent
 from coterie.encoders import VectorEncoder
 from coterie.engine import TrainingData
@@ -95,7 +95,8 @@ def test_every_stage_adds_the_terms_of_the_equations() -> None:
     early = net.labels[:, None] == net.labels[None, :]
     first, second, third = (stage.loss(net, batch) for stage in stages)
     for terms, mask in ((first, early), (second, same), (third, same)):
-        contrast = 10 * guided_contrast(View(z[0], h0, s0), View(z[1], h1, s1), mask, 0.5)
+        views = Views(torch.stack(z), torch.stack([h0, h1]), torch.stack([s0, s1]))
+        contrast = 10 * guided_contrast(views, mask, 0.5)
         torch.testing.assert_close(terms["contrast"], contrast)
         assert 0 <= terms["~stray"] <= 1
     assert first.keys() == {"contrast", "~stray"}

@@ -62,18 +62,19 @@ class SampleAttention(nn.Module):
 
         Parameters
         ----------
-        z : Tensor of shape (n, d)
+        z : Tensor of shape (..., n, d)
+            Batches in front do not see each other.
 
         Returns
         -------
-        h : Tensor of shape (n, d)
-        s : Tensor of shape (n, n)
+        h : Tensor of shape (..., n, d)
+        s : Tensor of shape (..., n, n)
             Rows sum to one.
-        dropped : Tensor of shape (n, n)
+        dropped : Tensor of shape (..., n, n)
             What the outputs were mixed with; equal to ``s`` in evaluation.
         """
-        scores = self.query(z) @ self.key(z).T / math.sqrt(self.dim)  # (n, n)
-        s = scores.softmax(dim=1)
+        scores = self.query(z) @ self.key(z).mT / math.sqrt(self.dim)  # (..., n, n)
+        s = scores.softmax(dim=-1)
         dropped = self.dropout(s)
         return self._finish(z, dropped @ self.value(z)), s, dropped
 
@@ -146,8 +147,8 @@ class AttentionHeads(nn.Module):
         ) if large else nn.Linear(WIDTH, n_clusters)  # fmt: skip
 
     def log_p(self, h: Tensor) -> Tensor:
-        """Log probabilities of the clusters, shape (n, k)."""
-        return self.classify(h).log_softmax(dim=1)  # type: ignore[no-any-return]
+        """Log probabilities of the clusters, shape (..., n, k)."""
+        return self.classify(h).log_softmax(dim=-1)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)

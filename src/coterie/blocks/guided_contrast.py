@@ -18,16 +18,16 @@ Form = Literal["row", "text", "broadcast"]
 LEAST = 1e-5  # added to the attention weights, as in the authors' code
 
 
-class View(NamedTuple):
-    """One view of a batch.
+class Views(NamedTuple):
+    """Both views of a batch, worked at once: the originals and their augmentations.
 
     Attributes
     ----------
-    z : Tensor of shape (n, d)
+    z : Tensor of shape (2, n, d)
         Projections.
-    h : Tensor of shape (n, d)
+    h : Tensor of shape (2, n, d)
         Shared representations.
-    s : Tensor of shape (n, n)
+    s : Tensor of shape (2, n, n)
         Similarities.
     """
 
@@ -37,8 +37,7 @@ class View(NamedTuple):
 
 
 def guided_contrast(
-    first: View,
-    second: View,
+    views: Views,
     companions: Tensor,
     temperature: float = 0.5,
     *,
@@ -49,8 +48,7 @@ def guided_contrast(
 
     Parameters
     ----------
-    first, second : View
-        The originals and their augmentations.
+    views : Views
     companions : Tensor of shape (n, n) of bool
         Which texts are in one predicted cluster; the diagonal is true.
     temperature : float, default=0.5
@@ -66,57 +64,54 @@ def guided_contrast(
     Tensor of shape ()
         Zero for a single text.
     """
-    n = len(first.z)
+    n = views.z.shape[1]
     if n == 1:
-        return 0.0 * first.z.sum()
-    logits = _logits(first.z, second.z, temperature)
+        return 0.0 * views.z[0].sum()
+    logits = _logits(views.z.flatten(0, 1), temperature)
     pair = torch.cat([logits.diagonal(n), logits.diagonal(-n)])  # (2n,)
     below = _log_denominator(logits)
     if positives == "none":
         return -_by_text(pair - below, n).mean() if form == "text" else -(pair - below).mean()
-    losses = [
-        -_joined(pair, below, _guided(view, companions, temperature, positives), form)
-        for view in (first, second)
-    ]
-    return (losses[0] + losses[1]) / 2
+    guided = _guided(views, companions, temperature, positives)
+    return -_joined(pair, below, guided, form)
 
 
 def _joined(pair: Tensor, below: Tensor, guided: Tensor, form: Form) -> Tensor:
-    """Mean log of the two ratios added, given as logs of shape (2n,)."""
+    """Mean log of the two ratios added; logs of shape (2n,), and (2, 2n) for both views."""
     if form == "broadcast":  # every pair over every denominator
-        return torch.logaddexp(pair[:, None] - below[None, :], guided[None, :]).mean()
+        return torch.logaddexp(pair[:, None] - below[None, :], guided[:, None, :]).mean()
     if form == "text":
         n = len(pair) // 2
         return torch.logaddexp(_by_text(pair - below, n), _by_text(guided, n)).mean()
     return torch.logaddexp(pair - below, guided).mean()
 
 
-def _guided(view: View, companions: Tensor, temperature: float, positives: Positives) -> Tensor:
-    """Log ratio of each row of ``[z; h]`` and its companions, shape (2n,)."""
-    z, h, s = view
-    logits = _logits(z, h, temperature)  # (2n, 2n)
-    weights, allowed = s.repeat(2, 2), companions.repeat(2, 2)
+def _guided(views: Views, companions: Tensor, temperature: float, positives: Positives) -> Tensor:
+    """Log ratio of each row of ``[z; h]`` and its companions, shape (2, 2n)."""
+    z, h, s = views
+    n = z.shape[1]
+    logits = _logits(torch.cat([z, h], dim=1), temperature)  # (2, 2n, 2n)
+    weights, allowed = s.repeat(1, 2, 2), companions.repeat(2, 2)
     if positives == "all":
-        weights = weights * (1 - torch.eye(len(weights), device=s.device, dtype=s.dtype))
+        weights = weights * (1 - torch.eye(2 * n, device=s.device, dtype=s.dtype))
     else:
-        side = torch.arange(len(weights), device=s.device) < len(z)
+        side = torch.arange(2 * n, device=s.device) < n
         allowed = allowed & (side[:, None] != side[None, :])
     above = (logits + (weights + LEAST).log()).masked_fill(~allowed, float("-inf"))
-    return above.logsumexp(dim=1) - _log_denominator(logits)
+    return above.logsumexp(dim=-1) - _log_denominator(logits)
 
 
-def _logits(a: Tensor, b: Tensor, temperature: float) -> Tensor:
-    both = torch.cat([a, b])
-    unit = F.normalize(both if both.dtype == torch.double else both.float(), dim=1)
-    return unit @ unit.T / temperature
+def _logits(rows: Tensor, temperature: float) -> Tensor:
+    unit = F.normalize(rows if rows.dtype == torch.double else rows.float(), dim=-1)
+    return unit @ unit.mT / temperature
 
 
 def _log_denominator(logits: Tensor) -> Tensor:
     """Log sum over all other texts, both sides; the text itself is left out on both."""
-    n = len(logits) // 2
+    n = logits.shape[-1] // 2
     itself = torch.eye(n, dtype=torch.bool, device=logits.device).repeat(2, 2)
-    return logits.masked_fill(itself, float("-inf")).logsumexp(dim=1)
+    return logits.masked_fill(itself, float("-inf")).logsumexp(dim=-1)
 
 
 def _by_text(rows: Tensor, n: int) -> Tensor:
-    return torch.logaddexp(rows[:n], rows[n:])
+    return torch.logaddexp(rows[..., :n], rows[..., n:])

@@ -10,42 +10,34 @@ from __future__ import annotations
 
 import logging
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from coterie.encoders.fused_parts import (
+    WARPS,
+    Draws,
+    Settings,
+    add_norm,
+    add_norm_gradient,
+    add_up,
+    attend,
+    attend_gradient,
+    bias_gelu,
+    bias_gelu_gradient,
+    parts_of,
+)
+
 log = logging.getLogger(__name__)
 
-WIDTHS = (16, 32, 64, 128)  # tokens of a row that attention can work at once
 LARGEST = 64, 4096  # numbers of a head and of a token that fit
 OLDEST = 8, 0  # compute capability of GPUs that multiply bfloat16
-TILE = 2048  # numbers that a program of a norm or of the inner map works at once
-GRADIENT_TILE = 512  # the same for gradients, which hold more of each
-COLUMNS = 512  # of the inner map that a program works at once
-PARTS = 1056  # programs of a gradient at most, each with a row of partial sums; 8 for each of 132
-WARPS = {"attention": 4, "attention_gradient": 8}  # the others have four
-
-
-class Settings(NamedTuple):
-    """What the layers of an encoder share: heads, both rates of dropout, the norms' epsilon."""
-
-    heads: int
-    attention: float
-    hidden: float
-    eps: float
-
-
-class Draws(NamedTuple):
-    """Where a layer finds its random numbers: two words for each site, and its first site."""
-
-    words: Tensor
-    site: int
 
 
 def can_fuse(device: torch.device, width: int, d: int, heads: int) -> bool:
     """Whether :func:`fused_layer` works here, on rows of ``width`` tokens of ``d`` numbers."""
-    if not (width in WIDTHS and d // heads <= LARGEST[0] and d <= LARGEST[1]):
+    if not (width in WARPS and d // heads <= LARGEST[0] and d <= LARGEST[1]):
         return False
     return _works(device, width, d, heads)
 
@@ -71,15 +63,18 @@ def try_layer(
     device: torch.device, width: int, d: int, heads: int, dtype: torch.dtype = torch.bfloat16
 ) -> None:
     """Run every kernel once, there and back; raises what would else come up in training."""
-    whole, line = [(d, d), (d,)], [(d,), (d,)]
-    sizes = [(3 * d, d), (3 * d,), *whole, *line, *whole, *whole, *line]
+    from coterie.encoders.fused_embedding import Places, fused_embedding
+
+    whole = [(d, d), (d,)]
+    sizes = [(3 * d, d), (3 * d,), *whole, (d,), (d,), *whole, *whole, (d,), (d,)]
     weights = [torch.zeros(size, device=device, dtype=dtype) for size in sizes]
-    x = torch.zeros(1, width, d, device=device, dtype=dtype, requires_grad=True)
+    tables = torch.zeros(5, width, d, device=device, requires_grad=True)
     numbers = torch.zeros(1, width, device=device, dtype=torch.int32)
-    draws = Draws(numbers[0, :6].view(3, 2), 0)
+    draws, where = Draws(numbers[0, :6].view(3, 2), 0), Places(numbers, numbers, 0)
     with torch.enable_grad():
+        x = fused_embedding(where, 0.1, 1e-12, draws, dtype, [*tables[:2], *tables[2:, 0]])
         out = fused_layer(x, numbers, Settings(heads, 0.1, 0.1, 1e-12), draws, weights)
-        torch.autograd.grad(out.float().sum(), x)[0].sum().item()  # waits for the device
+        torch.autograd.grad(out.float().sum(), tables)[0].sum().item()  # waits for the device
 
 
 def draw(layers: int, settings: Settings, device: torch.device) -> list[Draws]:
@@ -152,7 +147,7 @@ class _Layer(torch.autograd.Function):
         settings, draws = ctx.settings, Draws(words, ctx.site)
         needs = ctx.needs_input_grad
         d = flat.shape[1]
-        sums = torch.empty(_parts(flat), 6 * d + u.shape[1], device=u.device)
+        sums = torch.empty(parts_of(flat), 6 * d + u.shape[1], device=u.device)
         grad = grads[0].reshape(flat.shape).contiguous()
         with torch.cuda.device_of(flat):
             dh, dmiddle = add_norm_gradient(
@@ -170,7 +165,7 @@ class _Layer(torch.autograd.Function):
             dqkv, dbqkv = attend_gradient(dh @ wo, (qkv, bqkv), slots, settings, draws)
             dwqkv = dqkv.t() @ flat if needs[4] else None
             dx = dx.addmm_(dqkv, wqkv) if needs[0] else dx
-        vectors = sums.sum(dim=0)
+            vectors = add_up(sums)
         dbf, dg2, db2, dbo, dg1, db1 = vectors[: 6 * d].chunk(6)
         found = (dwqkv, dbqkv, dwo, dbo, dg1, db1, dwi, vectors[6 * d :], dwf, dbf, dg2, db2)
         cast = (f if f is None else f.to(w.dtype) for f, w in zip(found, weights, strict=True))
@@ -179,121 +174,3 @@ class _Layer(torch.autograd.Function):
 
 def _next(draws: Draws, more: int) -> Draws:
     return draws._replace(site=draws.site + more)
-
-
-def _parts(x: Tensor) -> int:
-    """Programs of a gradient: no more than there are blocks of rows."""
-    return min(PARTS, -(-len(x) // max(1, GRADIENT_TILE // _power(x.shape[1]))))
-
-
-def _power(n: int) -> int:
-    """The smallest power of two that is not below ``n``."""
-    return 1 << (n - 1).bit_length()
-
-
-def add_norm(
-    h: Tensor,
-    bias: Tensor,
-    x: Tensor,
-    scales: tuple[Tensor, Tensor],
-    settings: Settings,
-    draws: Draws,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """``layer_norm(x + dropout(h + bias))`` of rows, their means and reciprocal deviations."""
-    from coterie.encoders import kernels
-
-    n, d = h.shape
-    out = torch.empty_like(x)
-    mean, rate = torch.empty(2, n, device=h.device)
-    block = _power(d)
-    rows = max(1, TILE // block)
-    kernels.norm[(-(-n // rows),)](
-        out, mean, rate, h, bias, x, *scales, draws.words, draws.site, settings.hidden,
-        settings.eps, n, d=d, BLOCK=block, ROWS=rows, DROP=settings.hidden > 0,
-    )  # fmt: skip
-    return out, mean, rate
-
-
-def add_norm_gradient(
-    grad: Tensor, kept: tuple[Tensor, ...], settings: Settings, draws: Draws, sums: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Gradients of ``h`` and ``x`` of :func:`add_norm`.
-
-    ``kept`` is ``h, bias, x, gamma, mean, rate``. Partial sums of the gradients of bias, gamma
-    and beta go to the first columns of ``sums``; it has a row for each program.
-    """
-    from coterie.encoders import kernels
-
-    h, bias, x, gamma, mean, rate = kept
-    n, d = h.shape
-    dh, dx = torch.empty_like(h), torch.empty_like(x)
-    block = _power(d)
-    kernels.norm_gradient[(len(sums),)](
-        dh, dx, sums, sums.stride(0), grad, mean, rate, h, bias, x, gamma, draws.words, draws.site,
-        settings.hidden, n, len(sums), d=d, BLOCK=block, ROWS=max(1, GRADIENT_TILE // block),
-        DROP=settings.hidden > 0,
-    )  # fmt: skip
-    return dh, dx
-
-
-def bias_gelu(u: Tensor, bias: Tensor) -> Tensor:
-    """``gelu(u + bias)`` of rows."""
-    from coterie.encoders import kernels
-
-    n, d = u.shape
-    out, block = torch.empty_like(u), min(COLUMNS, _power(d))
-    rows = TILE // block
-    kernels.gelu[(-(-n // rows), -(-d // block))](out, u, bias, n, d, BLOCK=block, ROWS=rows)
-    return out
-
-
-def bias_gelu_gradient(grad: Tensor, u: Tensor, bias: Tensor, sums: Tensor) -> Tensor:
-    """Gradient of :func:`bias_gelu`, in the place of ``grad``; partial sums go to ``sums``."""
-    from coterie.encoders import kernels
-
-    n, d = u.shape
-    block = min(COLUMNS, _power(d))
-    kernels.gelu_gradient[(len(sums), -(-d // block))](
-        grad, sums, sums.stride(0), u, bias, n, d, len(sums),
-        BLOCK=block, ROWS=GRADIENT_TILE // block,
-    )  # fmt: skip
-    return grad
-
-
-def attend(qkv: Tensor, bias: Tensor, slots: Tensor, settings: Settings, draws: Draws) -> Tensor:
-    """Attention within texts; ``qkv`` of shape (tokens, 3 d) is without its bias."""
-    from coterie.encoders import kernels
-
-    out = qkv.new_empty(len(qkv), qkv.shape[1] // 3)
-    grid, sizes = _heads(out, slots, settings)
-    kernels.attention[grid](
-        out, qkv, bias, slots, draws.words, draws.site, settings.attention, sizes["size"] ** -0.5,
-        **sizes, num_warps=WARPS["attention"],
-    )  # fmt: skip
-    return out
-
-
-def attend_gradient(
-    grad: Tensor, kept: tuple[Tensor, Tensor], slots: Tensor, settings: Settings, draws: Draws
-) -> tuple[Tensor, Tensor]:
-    """Gradients of ``qkv`` and of its bias; ``kept`` is both of them."""
-    from coterie.encoders import kernels
-
-    qkv, bias = kept
-    found, sums = torch.empty_like(qkv), torch.empty(len(slots), len(bias), device=qkv.device)
-    grid, sizes = _heads(grad, slots, settings)
-    kernels.attention_gradient[grid](
-        found, sums, grad, qkv, bias, slots, draws.words, draws.site, settings.attention,
-        sizes["size"] ** -0.5, **sizes, num_warps=WARPS["attention_gradient"],
-    )  # fmt: skip
-    return found, sums.sum(dim=0)
-
-
-def _heads(out: Tensor, slots: Tensor, settings: Settings) -> tuple[tuple[int, int], Any]:
-    """Programs of attention, and the sizes they are compiled for."""
-    size = out.shape[1] // settings.heads
-    sizes = {
-        "heads": settings.heads, "size": size, "WIDTH": slots.shape[1],
-        "BLOCK": max(16, _power(size)), "DROP": settings.attention > 0,
-    }  # fmt: skip
-    return (settings.heads, len(slots)), sizes

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from coterie._types import Features, Floats, Ints
 
-ROW = 128  # tokens in a row of packed texts; a multiple of what attention kernels work on at once
-ROWS = 8  # packed batches have a multiple of this many rows, so that few different shapes occur
+WIDTHS = (32, 64, 128)  # tokens in a row of packed texts: the least that holds the longest
+ROUND = 1024  # packed batches have a multiple of this many places, so that few shapes occur
 
 
 class Items(Protocol):
@@ -90,14 +90,14 @@ class RaggedTokens:
             slots as tokens; ``begins`` (n,), the place of its first token.
         """
         lengths = self.lengths[index]
-        width = max(ROW, -(-int(lengths.max()) // 8) * 8)
-        begins = pack_rows(lengths, width)
+        width = row_width(int(self.lengths.max()))
+        begins, slot = pack_rows(lengths, width)
         ends = np.cumsum(lengths)
         inside = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
         places = np.repeat(begins, lengths) + inside
-        rows = -(-int(begins[-1] + lengths[-1]) // (width * ROWS)) * ROWS
         row = begins // width
-        slot = np.arange(len(index)) - np.searchsorted(row, row)  # rows are filled in order
+        least = max(1, ROUND // width)
+        rows = -(-int(row.max() + 1) // least) * least
         grids = np.zeros((3, rows * width), dtype=np.int64)
         grids[0, places] = np.repeat(self.starts[index], lengths) + inside
         grids[1, places] = inside
@@ -178,21 +178,55 @@ def to_device(array: Any, device: torch.device) -> Tensor:
     return tensor.pin_memory().to(device, non_blocking=True)
 
 
-def pack_rows(lengths: Ints, width: int) -> Ints:
-    """Where each item begins when items are laid into rows in order, none across two rows.
+def row_width(longest: int) -> int:
+    """Tokens in a row of packed texts: short rows, since attention works through whole rows.
 
     Examples
     --------
-    >>> pack_rows(np.array([3, 2, 4, 1]), 5).tolist()
-    [0, 3, 5, 9]
+    >>> row_width(9), row_width(33), row_width(300)
+    (32, 64, 304)
     """
-    begins, place = [], 0
-    for length in lengths.tolist():
-        if place % width + length > width:
-            place += -place % width
-        begins.append(place)
-        place += length
-    return np.asarray(begins, dtype=np.int64)
+    return next((width for width in WIDTHS if longest <= width), -(-longest // 8) * 8)
+
+
+def pack_rows(lengths: Ints, width: int) -> tuple[Ints, Ints]:
+    """Lay items into few rows, none across two: the longest first, each where it fits best.
+
+    Returns
+    -------
+    begins : ndarray of int
+        Place of the first token of each item, counted through all rows.
+    slots : ndarray of int
+        Whether an item is the first, second ... of its row, from 0.
+
+    Examples
+    --------
+    >>> begins, slots = pack_rows(np.array([3, 2, 4, 1]), 5)
+    >>> begins.tolist(), slots.tolist()
+    ([5, 8, 0, 4], [0, 1, 0, 1])
+    """
+    order = np.argsort(-lengths, kind="stable")
+    items: list[int] = []  # of each row, so far
+    free: list[list[int]] = [[] for _ in range(width + 1)]  # rows by the places they have left
+    some = 0  # bit s is set where free[s] is not empty
+    placed = []
+    for length in lengths[order].tolist():
+        fits = some >> length
+        if fits:
+            space = length + (fits & -fits).bit_length() - 1  # the lowest bit that is set
+            row = free[space].pop()
+            if not free[space]:
+                some ^= 1 << space
+        else:
+            space, row = width, len(items)
+            items.append(0)
+        placed.append(((row + 1) * width - space, items[row]))
+        items[row] += 1
+        free[space - length].append(row)
+        some |= 1 << (space - length)
+    found = np.empty((2, len(lengths)), dtype=np.int64)
+    found[:, order] = np.array(placed).T
+    return found[0], found[1]
 
 
 def distinct(keys: Iterable[Any]) -> tuple[list[int], Ints]:

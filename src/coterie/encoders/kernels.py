@@ -22,7 +22,7 @@ except ImportError:  # macOS, Windows, builds of torch for the CPU
 AVAILABLE = triton is not None
 
 
-def _kernel(function: Callable[..., Any]) -> Any:
+def kernel(function: Callable[..., Any]) -> Any:
     """``triton.jit``; the number of a site differs from layer to layer and is no new kernel."""
     if not AVAILABLE:
         return function
@@ -30,8 +30,8 @@ def _kernel(function: Callable[..., Any]) -> Any:
     return triton.jit(function, do_not_specialize=[n for n in names if n == "site"])
 
 
-@_kernel
-def _factor(words, site, index, p):
+@kernel
+def factor(words, site, index, p):
     """Dropout as a factor: 0 with probability ``p``, else 1 / (1 - p); a hash of index and site.
 
     ``words`` has two random words for each site. They lie in memory since a recorded step would
@@ -47,7 +47,7 @@ def _factor(words, site, index, p):
     return tl.where(x >= bound, 1.0 / (1.0 - p), 0.0)
 
 
-@_kernel
+@kernel
 def norm(
     out, means, rates, h, bias, x, gamma, beta,
     words, site, p, eps, n,
@@ -62,7 +62,7 @@ def norm(
     y = tl.load(h + index, mask=inside, other=0.0).to(tl.float32)
     y += tl.load(bias + columns, mask=known, other=0.0).to(tl.float32)[None, :]
     if DROP:
-        y *= _factor(words, site, index, p)
+        y *= factor(words, site, index, p)
     y += tl.load(x + index, mask=inside, other=0.0).to(tl.float32)
     mean = tl.sum(y, axis=1) / d
     centred = tl.where(inside, y - mean[:, None], 0.0)
@@ -75,7 +75,7 @@ def norm(
     tl.store(rates + rows, rate, mask=rows < n)
 
 
-@_kernel
+@kernel
 def norm_gradient(
     dh, dx, partial, stride, g, means, rates,
     h, bias, x, gamma, words, site, p, n, parts,
@@ -99,7 +99,7 @@ def norm_gradient(
         index = rows[:, None] * d + columns[None, :]
         y = tl.load(h + index, mask=inside, other=0.0).to(tl.float32) + added
         if DROP:
-            y *= _factor(words, site, index, p)
+            y *= factor(words, site, index, p)
         y += tl.load(x + index, mask=inside, other=0.0).to(tl.float32)
         mean = tl.load(means + rows, mask=rows < n, other=0.0)[:, None]
         rate = tl.load(rates + rows, mask=rows < n, other=0.0)[:, None]
@@ -112,7 +112,7 @@ def norm_gradient(
         grad = (grad - y * along - tl.sum(grad, axis=1)[:, None] / d) * rate
         tl.store(dx + index, grad.to(dx.dtype.element_ty), mask=inside)
         if DROP:
-            grad *= _factor(words, site, index, p)
+            grad *= factor(words, site, index, p)
         tl.store(dh + index, grad.to(dh.dtype.element_ty), mask=inside)
         of_bias += tl.where(inside, grad, 0.0)
     place = partial + tl.program_id(0) * stride + columns
@@ -121,7 +121,20 @@ def norm_gradient(
     tl.store(place + 2 * d, tl.sum(of_beta, axis=0), mask=known)
 
 
-@_kernel
+@kernel
+def column_sums(out, x, n, d, BLOCK: tl.constexpr, ROWS: tl.constexpr):
+    """Sums of the columns of a tall matrix; many rows at once, since one load waits for another."""
+    columns = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    known = columns < d
+    total = tl.zeros((ROWS, BLOCK), tl.float32)
+    for first in range(0, n, ROWS):
+        rows = first + tl.arange(0, ROWS)
+        inside = (rows < n)[:, None] & known[None, :]
+        total += tl.load(x + rows[:, None] * d + columns[None, :], mask=inside, other=0.0)
+    tl.store(out + columns, tl.sum(total, axis=0), mask=known)
+
+
+@kernel
 def _normal(v):
     """Distribution function of the normal distribution, and ``exp(-v * v / 2)``.
 
@@ -135,7 +148,7 @@ def _normal(v):
     return tl.where(v < 0, tail, 1.0 - tail), peak
 
 
-@_kernel
+@kernel
 def gelu(out, u, bias, n, d, BLOCK: tl.constexpr, ROWS: tl.constexpr):
     """``out = gelu(u + bias)``, the exact one."""
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -148,7 +161,7 @@ def gelu(out, u, bias, n, d, BLOCK: tl.constexpr, ROWS: tl.constexpr):
     tl.store(out + index, (v * below).to(out.dtype.element_ty), mask=inside)
 
 
-@_kernel
+@kernel
 def gelu_gradient(
     g, partial, stride, u, bias, n, d, parts,
     BLOCK: tl.constexpr, ROWS: tl.constexpr,
@@ -172,7 +185,7 @@ def gelu_gradient(
     tl.store(place, tl.sum(total, axis=0), mask=known)
 
 
-@_kernel
+@kernel
 def _part(qkv, bias, place, first, dims, size: tl.constexpr):
     """Queries, keys or values of one head of one row of texts."""
     known = dims < size
@@ -181,7 +194,7 @@ def _part(qkv, bias, place, first, dims, size: tl.constexpr):
     return (found.to(tl.float32) + added[None, :]).to(qkv.dtype.element_ty)
 
 
-@_kernel
+@kernel
 def _shares(q, k, slots, row, scale, WIDTH: tl.constexpr):
     """Softmax of the scores between tokens of the same text, float32."""
     own = tl.load(slots + row * WIDTH + tl.arange(0, WIDTH))
@@ -191,7 +204,7 @@ def _shares(q, k, slots, row, scale, WIDTH: tl.constexpr):
     return shares * (1.0 / tl.sum(shares, axis=1))[:, None]
 
 
-@_kernel
+@kernel
 def attention(
     out, qkv, bias, slots, words, site, p, scale,
     heads: tl.constexpr, size: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
@@ -211,13 +224,13 @@ def attention(
     shares = _shares(q, k, slots, row, scale, WIDTH)
     if DROP:
         index = (row * heads + head) * WIDTH * WIDTH + tokens[:, None] * WIDTH + tokens[None, :]
-        shares *= _factor(words, site, index, p)
+        shares *= factor(words, site, index, p)
     mixed = tl.dot(shares.to(v.dtype), v)
     place = (row * WIDTH + tokens)[:, None] * (heads * size) + head * size + dims[None, :]
     tl.store(out + place, mixed.to(out.dtype.element_ty), mask=(dims < size)[None, :])
 
 
-@_kernel
+@kernel
 def _give(
     dqkv, partial, row, grad, place, first, dims,
     heads: tl.constexpr, size: tl.constexpr,
@@ -228,7 +241,7 @@ def _give(
     tl.store(partial + row * 3 * heads * size + first + dims, tl.sum(grad, axis=0), mask=known)
 
 
-@_kernel
+@kernel
 def attention_gradient(
     dqkv, partial, g, qkv, bias, slots,
     words, site, p, scale,
@@ -249,9 +262,9 @@ def attention_gradient(
     back = tl.dot(grad, tl.trans(v))
     if DROP:
         index = (row * heads + head) * WIDTH * WIDTH + tokens[:, None] * WIDTH + tokens[None, :]
-        factor = _factor(words, site, index, p)
-        back *= factor
-        dv = tl.dot(tl.trans((shares * factor).to(grad.dtype)), grad)
+        kept = factor(words, site, index, p)
+        back *= kept
+        dv = tl.dot(tl.trans((shares * kept).to(grad.dtype)), grad)
     else:
         dv = tl.dot(tl.trans(shares.to(grad.dtype)), grad)
     _give(dqkv, partial, row, dv, place, of_v, dims, heads, size)

@@ -15,7 +15,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from coterie._types import Features
-from coterie.encoders.fused import Settings, can_fuse, draw, fused_layer
+from coterie.encoders.fused import can_fuse, draw, fused_layer
+from coterie.encoders.fused_embedding import Places, fused_embedding
+from coterie.encoders.fused_parts import Settings
 from coterie.encoders.tuning import full_weight
 
 OFFSET = {"BertModel": 0, "RobertaModel": 2, "XLMRobertaModel": 2}  # of the first position
@@ -93,11 +95,15 @@ def _through(net: Any, features: Features, settings: Settings, dtype: torch.dtyp
 
 def _through_fused(net: Any, features: Features, settings: Settings, dtype: torch.dtype) -> Tensor:
     """The same by :func:`fused_layer`."""
-    slots, layers = features["slots"], _fused_weights(net, dtype)
-    norm = _cast(dtype, [[w] for w in net.embeddings.LayerNorm.parameters()])
-    x = _embed(net, features, norm, dtype)
-    for draws, weights in zip(draw(len(layers), settings, x.device), layers, strict=True):
-        x = fused_layer(x, slots, settings, draws, weights)
+    slots, layers, parts = features["slots"], _fused_weights(net, dtype), net.embeddings
+    first, *rest = draw(len(layers) + 1, settings, slots.device)
+    places = Places(features["input_ids"], features["positions"], OFFSET[type(net).__name__])
+    tables = [parts.word_embeddings.weight, parts.position_embeddings.weight]
+    norm = parts.LayerNorm
+    weights = [*tables, parts.token_type_embeddings.weight[0], norm.weight, norm.bias]
+    x = fused_embedding(places, settings.hidden, norm.eps, first, dtype, weights)
+    for draws, own in zip(rest, layers, strict=True):
+        x = fused_layer(x, slots, settings, draws, own)
     return x
 
 

@@ -21,7 +21,7 @@ from coterie.base import Facts, TunedClusterer, kmeans_rule
 from coterie.blocks import entropy
 from coterie.blocks.assign import Rule
 from coterie.blocks.attention import AttentionHeads, AttentionRule, same_cluster, stray_similarity
-from coterie.blocks.guided_contrast import View, guided_contrast
+from coterie.blocks.guided_contrast import Views, guided_contrast
 from coterie.blocks.nt_xent import nt_xent
 from coterie.engine import Batch, Stage, steps_for
 
@@ -280,21 +280,20 @@ class AECL(TunedClusterer):
         self, net: AECLNet, batch: Batch, *, early: bool = False
     ) -> tuple[Terms, Tensor, Tensor]:
         """The guided contrast, and the log probabilities of both views."""
-        z = tuple(net.heads.project(e) for e in batch.encode(net.encoder))  # (n, d) each
-        (h0, s0, dropped0), (h1, s1, dropped1) = (net.heads.attend(part) for part in z)
-        log_p0, log_p1 = net.heads.log_p(h0), net.heads.log_p(h1)
+        z = net.heads.project(torch.stack(batch.encode(net.encoder)))  # (2, n, d), both views
+        h, s, dropped = net.heads.attend(z)
+        log_p0, log_p1 = net.heads.log_p(h)
         official = self.compat == "official"
         companions = same_cluster(log_p0)
         if early and self.early_positives == "kmeans":
             labels = net.labels[batch.index]
             companions = labels[:, None] == labels[None, :]
         term = guided_contrast(
-            View(z[0], h0, dropped0 if official else s0),
-            View(z[1], h1, dropped1 if official else s1),
+            Views(z, h, dropped if official else s),
             companions,
             self.temperature,
             positives="all" if official else self.positives,
             form="broadcast" if official else self.form,
         )
-        stray = stray_similarity(s0.detach(), log_p0.detach().argmax(dim=1))
+        stray = stray_similarity(s[0].detach(), log_p0.detach().argmax(dim=1))
         return {"contrast": self.contrast_weight * term, "~stray": stray}, log_p0, log_p1
