@@ -102,10 +102,11 @@ class _Embedding(torch.autograd.Function):
             vectors = add_up(sums).chunk(3)
         dtable = None
         if of_table:
-            first, width = ctx.places.offset, ctx.places.ids.shape[1]
-            numbers = torch.arange(first, first + width, device=grad.device)
+            first = ctx.places.offset
+            last = min(first + ctx.places.ids.shape[1], len(table))
+            numbers = torch.arange(first, last, device=grad.device)
             member = (positions[None, :] == numbers[:, None]).to(dy.dtype)  # (width, n)
             dtable = torch.zeros_like(table)
-            dtable[first : first + width] = member @ dy
+            dtable[first:last] = member @ dy
         cast = (v.to(w.dtype) for v, w in zip(vectors, (kind, gamma, beta), strict=True))
         return (*[None] * 5, dword.to(word.dtype) if of_word else None, dtable, *cast)
