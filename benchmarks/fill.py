@@ -3,8 +3,8 @@
 python benchmarks/fill.py, or: make tables
 
 They go between marks: ``<!-- measured: SUITE METHOD ... -->``, ``<!-- ablations: SUITE -->``,
-``<!-- overview: acc -->``, ``<!-- short -->``, ``<!-- gains -->`` or ``<!-- details -->``, and
-``<!-- end -->``.
+``<!-- overview: acc -->``, ``<!-- short -->``, ``<!-- gains -->``, ``<!-- found -->`` or
+``<!-- details -->``, and ``<!-- end -->``.
 ``<!-- views -->``, ``<!-- jobs -->``, ``<!-- pass -->`` and ``<!-- masked-head -->`` are the
 tables of ``views.py``, ``jobs.py`` and ``masked_head.py``, ``<!-- figure: NAME -->`` a figure of
 ``figures.py``. Those of ``compared.py`` and ``speed.py`` have pages of their own.
@@ -28,17 +28,18 @@ from coterie.bench import SUITES
 from coterie.bench.beside import details, overview
 from coterie.bench.collect import read_folder
 from coterie.bench.keys import Row
-from coterie.bench.pages import ablation_part, gains_part, method_part, short_part
+from coterie.bench.pages import ablation_part, found_part, gains_part, method_part, short_part
 
 ROOT = Path(__file__).parents[1]
 DOCS, RESULTS = ROOT / "docs", ROOT / "results"
-KINDS = "gains|measured|ablations|overview|details|short|views|jobs|pass|masked-head|figure"
+KINDS = "found|gains|measured|ablations|overview|details|short|views|jobs|pass|masked-head|figure"
 PLACE = re.compile(rf"(<!-- ({KINDS})(?:: ([^\n]*))? -->\n).*?(<!-- end -->)", re.S)
 PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "measured": lambda rows, words: method_part(rows, words[1:], words[0]),
     "ablations": lambda rows, words: ablation_part(rows, SUITES[words[0]]),
     "overview": lambda rows, words: overview(rows, words[0]).to_markdown(3),
     "details": lambda rows, words: "\n".join(t.to_markdown(2) for t in details(rows)),
+    "found": lambda rows, words: found_part(rows),
     "gains": lambda rows, words: gains_part(rows),
     "short": lambda rows, words: short_part(rows),
     "views": lambda rows, words: views.made(RESULTS),

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from coterie.bench.beside import counterpart, details, long_form, overview, pairs
 from coterie.bench.collect import about, measured, ranks, read_folder
 from coterie.bench.formats import Table, escape_latex
-from coterie.bench.pages import gains_part
+from coterie.bench.pages import found_part, gains_part
 from coterie.bench.reported import load_reported
 from coterie.cli import app
 
@@ -187,3 +187,18 @@ def test_bad_wishes_are_refused(tmp_path: Path) -> None:
     ):
         done = CliRunner().invoke(app, ["bench", "tables", *more])
         assert done.exit_code == 2 and message in done.output.replace("\n", " ")
+
+
+def test_a_number_found_stands_beside_the_number_given() -> None:
+    def one(seed: int, acc: float, nmi: float, used: int, k: str) -> dict:
+        row = line("auto", "auto", "tweet", seed, acc, nmi, k=k, protocol="all")
+        row["scores"]["n_clusters_used"] = used
+        row["parameters"] = {"n_clusters": used}
+        return row
+
+    rows = [one(0, 0.90, 0.95, 89, "given"), one(0, 0.80, 0.93, 60, "found"),
+            one(1, 0.84, 0.95, 64, "found")]  # fmt: skip
+    (table,) = [row for row in found_part(rows).splitlines() if row.startswith("| tweet")]
+    auto = ["90.0 / 95.0 (1)", "82.0 ± 2.8 / 94.0 ± 1.4 (2)"]
+    assert table == f"| tweet | 89 | 60 to 64 |  |  | {' | '.join(auto)} |"
+    assert "3 runs" in found_part(rows)

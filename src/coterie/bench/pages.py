@@ -11,6 +11,7 @@ from coterie.bench.keys import Row
 from coterie.bench.reported import Reported, load_reported
 from coterie.bench.tables import Cell, cell, markdown
 from coterie.bench.whole import BENCHMARKS
+from coterie.datasets import CARDS
 
 
 def method_part(rows: Sequence[Row], methods: Sequence[str], suite: str) -> str:
@@ -190,6 +191,31 @@ def gains_part(rows: Sequence[Row], plain: str = "encoder + k-means") -> str:
             body.append([label, *cells])
     once = list({id(row): row for row in used}.values())
     return f"{markdown(['', *BENCHMARKS], body)}\n{about(once)}\n"
+
+
+def found_part(rows: Sequence[Row], labels: Sequence[str] = ("encoder + k-means", "auto")) -> str:
+    """Table of the same entries with the number of classes given and with a number found."""
+    known = [m for m in measured(rows) if m.label in labels and m.dataset in BENCHMARKS]
+    given = {(m.dataset, m.label): m for m in known if m.usual}
+    found = {(m.dataset, m.label): m for m in known if m.found}
+    body, used = [], []
+    for name in BENCHMARKS:
+        line = [name, str(CARDS[name].classes)]
+        numbers = [row["scores"]["n_clusters_used"] for m in found.values() if m.dataset == name
+                   for row in m.rows]  # fmt: skip
+        low, high = min(numbers, default=0), max(numbers, default=0)
+        line.append(f"{low} to {high}" if low < high else str(low or ""))
+        for label in labels:
+            for by in (given, found):
+                m = by.get((name, label))
+                used += [] if m is None else m.rows
+                line.append(
+                    "" if m is None else f"{m.score('acc')} / {m.score('nmi')} ({len(m.rows)})"
+                )
+        body.append(line)
+    header = ["", "classes", "found", *(h for n in labels for h in (n, f"{n}, K found"))]
+    how = "ACC / NMI in %, mean ± sample deviation over the seeds in brackets. "
+    return f"{markdown(header, body)}\n{how}{about(used)}\n"
 
 
 def short_part(rows: Sequence[Row]) -> str:
