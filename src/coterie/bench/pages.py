@@ -198,7 +198,8 @@ def found_part(rows: Sequence[Row], labels: Sequence[str] = ("encoder + k-means"
     known = [m for m in measured(rows) if m.label in labels and m.dataset in BENCHMARKS]
     given = {(m.dataset, m.label): m for m in known if m.usual}
     found = {(m.dataset, m.label): m for m in known if m.found}
-    body, used = [], []
+    body: list[list[str]] = []
+    used: list[Row] = []
     for name in BENCHMARKS:
         line = [name, str(CARDS[name].classes)]
         numbers = [row["scores"]["n_clusters_used"] for m in found.values() if m.dataset == name
