@@ -1,6 +1,6 @@
 """coterie and BERTopic on the same texts with the same encoder, each with its defaults.
 
-    python -m venv /tmp/bt && /tmp/bt/bin/pip install bertopic
+    python -m venv DIR && /tmp/bt/bin/pip install bertopic
     python benchmarks/bertopic.py --data DIR --python /tmp/bt/bin/python   # adds what is missing
     python benchmarks/bertopic.py --table                                  # prints the table
 

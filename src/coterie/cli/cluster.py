@@ -50,7 +50,9 @@ def cluster(
     encoder: Annotated[
         str | None,
         typer.Option(
-            "--encoder", help="A model folder or name, tfidf or bow. hub:NAME allows a download."
+            "--encoder",
+            help="A model folder or name, static:FOLDER, tfidf, tfidf-svd, bow, sif or lda. "
+            "hub:NAME allows a download.",
         ),
     ] = None,
     out: Annotated[

@@ -39,6 +39,8 @@ def evaluate(
 ) -> None:
     """Score a column of clusters against a column of true labels.
 
+    Any table that has both will do, such as the assignments.csv of a run.
+
     Examples:
 
         coterie evaluate tickets.clusters/assignments.csv --labels-column theme

@@ -19,6 +19,8 @@ def methods(
 ) -> None:
     """List the methods, or show one with its parameters, presets and source.
 
+    `coterie cluster FILE --method NAME` takes one of them, `--set NAME=VALUE` sets a parameter.
+
     Examples:
 
         coterie methods

@@ -97,7 +97,7 @@ def _two_step(summary: str, **parameters: Any) -> Recipe:
 
 
 METHODS: dict[str, Recipe] = {
-    "auto": Recipe("Auto", "auto", "several quick ways; the words decide which is kept"),
+    "auto": Recipe("Auto", "auto", "several quick ways; words and neighbours decide which is kept"),
     "aecl": Recipe("AECL", "aecl", "attention between texts, pseudo-labels; trains the encoder"),
     "sccl": Recipe("SCCL", "sccl", "contrast and sharpening at once; trains the encoder"),
     "cluster-bert": Recipe("ClusterBERT", "cluster_bert",
@@ -132,7 +132,7 @@ METHODS: dict[str, Recipe] = {
     "gmm": _two_step("encoder, then a mixture of Gaussians", cluster="gmm"),
     "umap-hdbscan": _two_step("encoder, UMAP, then dense places (HDBSCAN)", reduce="umap",
                               cluster="hdbscan"),
-    "tfidf-kmeans": _two_step("rare words, then k-means", encoder="tfidf"),
+    "tfidf-kmeans": _two_step("counted words, rare ones count more, then k-means", encoder="tfidf"),
     "bow-kmeans": _two_step("word counts, then k-means", encoder="bow"),
     "sif-kmeans": _two_step("weighted means of word vectors, then k-means", encoder="sif"),
 }  # fmt: skip
