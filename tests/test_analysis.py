@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from coterie import ClusterBERT, TwoStep, load
+from coterie import Auto, ClusterBERT, TwoStep, load
 from coterie._errors import DataError, UsageError
 from coterie.analysis import (
     average_precision,
@@ -151,3 +151,11 @@ def test_an_encoder_object_that_was_not_saved_has_to_be_given(
         pair_similarity(again, pairs)
     found = pair_similarity(again, pairs, start=start)
     np.testing.assert_allclose(found["before"], pair_similarity(model, pairs)["before"], atol=1e-6)
+
+
+def test_an_encoder_that_is_never_trained_is_the_same_before_and_after(
+    tiny_encoder: Path, topics
+) -> None:
+    model = Auto(3, encoder=str(tiny_encoder), random_state=0).fit(topics[0])
+    found = pair_similarity(model, [("an apple", "a car"), ("red", "red apple")])
+    assert found["before"] == pytest.approx(found["after"])

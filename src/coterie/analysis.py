@@ -19,6 +19,7 @@ from coterie._types import Floats
 from coterie._validation import check_device
 from coterie.base import TextClusterer
 from coterie.encoders import Encoder, VectorEncoder
+from coterie.encoders.mixed import MixedEncoder
 from coterie.metrics import accuracy, nmi
 
 BOTH = ("before", "after")
@@ -185,6 +186,8 @@ def _start_encoder(model: TextClusterer) -> Encoder:
         encoder = copy.deepcopy(model.encoder_)
         encoder.map = None  # all that training adds to it
         return encoder
+    if isinstance(model.encoder_, MixedEncoder):
+        return model.encoder_  # is never trained
     made = model.make_encoder(derive_seed(model.seed_, "encoder"))
     if made.dim != model.encoder_.dim:  # an encoder object leaves no name in a saved model
         raise UsageError(

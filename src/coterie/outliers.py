@@ -266,7 +266,7 @@ def allowed_rows(max_outliers: float | str, n: int, name: str = "max_outliers") 
     count = int(number) if rows else floor(share * n + 1e-9)
     if (not rows and share > MOST) or (n and count > MOST * n):
         raise UsageError(
-            f"{name}: {max_outliers} would allow more than half of the {n:,} texts to be outliers; "
+            f"{name}: {max_outliers} would allow more than half of the texts to be outliers; "
             "ask for 50% at most."
         )
     return count

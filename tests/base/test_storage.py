@@ -86,3 +86,12 @@ def test_parameters_come_back(topics, tmp_path: Path) -> None:
     model.save(tmp_path / "m")
     again = SCCL.load(tmp_path / "m")
     assert (again.eta, again.steps, again.random_state, again.seed_) == (3.5, 2, 4, 4)
+
+
+def test_numbers_of_numpy_are_kept(tmp_path: Path) -> None:
+    texts = ["red apple", "green apple", "fast car", "slow car"]
+    asked = {"n_init": np.int32(2), "word_weight": np.float32(0.5), "random_state": np.int64(7)}
+    TwoStep(np.int64(2), encoder="tfidf", **asked).fit(texts).save(tmp_path / "m")
+    found = coterie.load(tmp_path / "m").get_params()
+    assert {name: found[name] for name in asked} == asked
+    assert found["n_clusters"] == 2

@@ -160,3 +160,29 @@ def test_the_sample_of_a_calibration_is_measured_alone() -> None:
     whole = NeighborRule(x, labels)
     whole.logits(x)
     assert some.scale == pytest.approx(whole.calibrated(rows).scale, rel=1e-4)
+
+
+def test_training_texts_keep_their_labels_at_any_distance_and_scale() -> None:
+    """A lead of 1e-3 is lost in the digits of a logit of some ten thousands."""
+    rng = np.random.default_rng(0)
+    blobs = rng.normal(0, 0.1, (100, 5)) + (np.arange(100) % 2)[:, None]
+    x = np.vstack([blobs, np.full((1, 5), 300.0)]).astype(np.float32)
+    labels = np.append(np.arange(100) % 2, 2)
+    rule = NeighborRule(x, labels)
+    for scale in (1e-7, 1e-3, 1.0, 1e6):
+        assert (NeighborRule(x, labels, scale).logits(x).argmax(axis=1) == labels).all()
+    calibrated = rule.calibrated(np.arange(len(x)))
+    assert (calibrated.logits(x).argmax(axis=1) == labels).all()
+
+
+def test_ties_do_not_drive_the_scale_to_an_end() -> None:
+    """Texts that share no word are all at the same distance: no scale makes a rule sure of them."""
+    x = np.eye(4, dtype=np.float32)
+    labels = np.array([0, 0, 0, 1])
+    found = NeighborRule(x, labels).calibrated(np.arange(4))
+    assert (found.logits(x).argmax(axis=1) == labels).all()
+    assert probabilities(found.logits(x)).max() < 0.51
+    half = np.array([[0.0, 0.0, 5.0], [0.0, 3.0, 5.0], [0.0, 4.0, 5.0]])  # one of three is tied
+    scale = scale_for(half, 0.99)
+    assert scale > 1e-3
+    assert probabilities(-half / scale).max(axis=1).mean() == pytest.approx(2.5 / 3, abs=0.01)

@@ -63,3 +63,25 @@ def test_zero_rows_and_equal_rows_are_fine() -> None:
 def test_memory_is_bounded() -> None:
     assert memory_needed(20_000, 384) <= 2 << 30
     assert memory_needed(1_000_000, 384) <= 12 * 384 * 1_000_000
+
+
+class Unequal:
+    """Three clusters, each a digit nearer to the next one than the next is to it."""
+
+    def __init__(self) -> None:
+        self.near = np.array([[np.inf, 1.0, 1.1], [1.1, np.inf, 1.0], [1.0, 1.1, np.inf]])
+        self.asked = 0
+
+    def row(self, i: int) -> np.ndarray:
+        self.asked += 1
+        assert self.asked < 100, "the chain goes round in a circle"
+        return self.near[i]
+
+    def join(self, kept: int, gone: int) -> None:
+        self.near[gone], self.near[:, gone] = np.inf, np.inf
+
+
+def test_a_chain_does_not_circle_where_distances_are_not_symmetric_to_the_last_digit() -> None:
+    merges = chain(Unequal(), 3)
+    assert len(merges) == 2 and {gone for _, _, gone in merges} <= {1, 2}
+    assert all(1.0 <= height <= 1.1 for height, _, _ in merges)

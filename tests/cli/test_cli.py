@@ -199,7 +199,7 @@ def test_settings_reach_the_method(tickets: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["cluster", "FILE", "-k", "three"], 2, "whole number or auto"),
+        (["cluster", "FILE", "-k", "three"], 2, "whole number from 1 on, or auto"),
         (["cluster", "FILE", "-k", "0"], 2, "--clusters"),
         (["cluster", "FILE", "-k", "3", "-m", "kmean"], 2, "Did you mean 'kmeans'"),
         (["cluster", "FILE", "-k", "3", "--set", "stepps=3"], 2, "stepps"),
@@ -344,3 +344,31 @@ def test_a_failed_run_says_so_and_is_replaced_without_asking(tickets: Path, tmp_
     assert run(*command, "-k", "3").exit_code == 0
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["status"] == "done" and "reason" not in manifest
+
+
+def test_evaluate_leaves_rows_without_text_out_and_takes_our_column(tmp_path: Path) -> None:
+    table = tmp_path / "a.csv"
+    rows = ["x,0,1,A", "y,0,2,B", "x,1,1,A", "y,1,-1,(no text)"]
+    table.write_text("theme,cluster,coterie_cluster,name\n" + "\n".join(rows) + "\n", "utf-8")
+    found = run("evaluate", str(table), "-l", "theme")
+    assert "column coterie_cluster" in found.output and "3 rows" in found.output
+    assert "nmi" in found.output and "100.00" in found.output
+    table.write_text("theme,cluster\nx,0\ny,-1\n", "utf-8")
+    assert (
+        "1 rows in cluster -1 count as one cluster"
+        in run("evaluate", str(table), "-l", "theme").output
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [("only", "as many ',' as the header"), ("a,b,c", "double quotes around texts that hold ','")],
+)
+def test_rows_with_too_few_and_too_many_fields_have_remedies_of_their_own(
+    tmp_path: Path, row: str, said: str
+) -> None:
+    file = tmp_path / "ragged.csv"
+    file.write_text(f"id,text\n1,one\n{row}\n", "utf-8")
+    found = run("cluster", str(file), "-k", "2")
+    assert found.exit_code == 3 and said in " ".join(found.output.split())
+    assert "more rows" not in found.output

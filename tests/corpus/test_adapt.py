@@ -1,5 +1,7 @@
 """Texts from Python objects."""
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -28,6 +30,8 @@ TEXTS = ["one fish", "two fish", ""]
         pa.array(["one fish", "two fish", None]),
         pa.chunked_array([["one fish"], ["two fish", None]]),
         [" one\tfish ", b"two fish", float("nan")],
+        ["one fish", "two fish", np.float32("nan")],
+        ["one fish", "two fish", Decimal("NaN")],
     ],
     ids=lambda data: type(data).__name__,
 )

@@ -182,3 +182,12 @@ def test_gpu_gives_the_same_vectors(tiny_encoder: Path) -> None:
     cpu = encoder.encode(items)
     gpu = encoder.cuda().encode(items.to(torch.device("cuda")))
     np.testing.assert_allclose(gpu, cpu, atol=1e-4)
+
+
+def test_no_more_tokens_are_read_than_the_model_has_places_for(tiny_encoder: Path) -> None:
+    encoder = load_encoder(str(tiny_encoder), max_length=10_000)
+    places = encoder.model[0].auto_model.config.max_position_embeddings
+    assert encoder.max_length == places
+    items, rows = encoder.prepare(["apple " * 5_000, "car"])
+    assert items.lengths.max() == places
+    assert np.isfinite(encoder.encode(items)[rows]).all()

@@ -110,3 +110,10 @@ def test_log_max_equals_its_loop() -> None:
         largest = max(np.log(1 + n) for n in row)
         wanted = [np.log(1 + n) / largest if largest else 0.0 for n in row]
         np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+def test_one_word_needs_no_reduction() -> None:
+    encoder = BagOfWords("tfidf", svd=100)
+    encoder.learn(["hello", "hello hello"])
+    items, rows = encoder.prepare(["hello", "other"])
+    assert encoder.dim == 1 and encoder.encode(items)[rows].tolist() == [[1.0], [0.0]]

@@ -202,7 +202,15 @@ def test_the_result_of_a_method_states_it(topics, monkeypatch) -> None:
 def test_care_is_kept_in_a_checkpoint(tmp_path: Path) -> None:
     net, data = make()
     checkpoint = Checkpoint(tmp_path / "c", "r", every=0)
-    train(net, data, [stage(too_large_above(2))], run(checkpoint=checkpoint))
+    limited = too_large_above(2)
+
+    def killed(net: Net, batch: Batch) -> dict[str, Tensor]:
+        if len(limited.seen) > 20:
+            raise KeyboardInterrupt
+        return limited(net, batch)
+
+    with pytest.raises(KeyboardInterrupt):
+        train(net, data, [stage(killed)], run(checkpoint=checkpoint))
     assert checkpoint.load().care == Care(parts=4)
     facts = json.loads((tmp_path / "c" / "state.json").read_text())
     del facts["care"], facts["meter"]  # as an earlier version wrote it
@@ -234,3 +242,39 @@ def test_terms_that_some_steps_lack_count_zero_there() -> None:
     meter.add(["a"], torch.tensor([5.0]))
     meter.add(["b", "c"], torch.tensor([4.0, 9.0]))
     assert meter.read("here") == {"a": 2.0, "b": 2.0, "c": 3.0}
+
+
+def test_updates_are_counted_not_passes() -> None:
+    net, data = make()
+    net.register_buffer("step", torch.zeros((), dtype=torch.long))
+    train(net, data, [stage(too_large_above(4), counts=True)], run())
+    assert int(net.step) == 12  # each in two passes, and one that failed
+    train(net, data, [stage(square)], run())
+    assert int(net.step) == 12
+
+
+def test_a_stage_after_one_that_went_wrong_begins_alike_when_continued(tmp_path: Path) -> None:
+    def stages(second) -> list[Stage]:
+        return [stage(broken_while_fast(3)), stage(second, name="second", steps=4)]
+
+    whole, data = make()
+    train(whole, data, stages(square), run(checkpoint=Checkpoint(tmp_path / "w", "r", every=0)))
+
+    def killed(net: Net, batch: Batch) -> dict[str, Tensor]:
+        raise KeyboardInterrupt
+
+    net, data = make()
+    with pytest.raises(KeyboardInterrupt):
+        train(net, data, stages(killed), run(checkpoint=Checkpoint(tmp_path / "c", "r", every=0)))
+    net, data = make()
+    train(net, data, stages(square), run(checkpoint=Checkpoint(tmp_path / "c", "r")))
+    for name, tensor in whole.state_dict().items():
+        assert torch.equal(net.state_dict()[name], tensor), name
+
+
+def test_the_history_of_an_earlier_training_stays() -> None:
+    net, data = make()
+    both = run()
+    train(net, data, [stage(square, name="before", steps=3)], both)
+    train(net, data, [stage(square, name="after", steps=2)], both)
+    assert [row["stage"] for row in both.history.rows] == ["before"] * 3 + ["after"] * 2

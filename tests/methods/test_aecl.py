@@ -8,7 +8,7 @@ import torch
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
-from coterie import AECL
+from coterie import AECL, load
 from coterie._errors import UsageError
 from coterie.base import Facts
 from coterie.blocks import entropy
@@ -260,3 +260,20 @@ def test_gpu_and_cpu_find_the_same_topics(topics) -> None:
         slow |= {"lr": 1e-4, "head_lr": 1e-3, "device": device}
         model = AECL(3, encoder="tfidf", **slow).fit(topics[0])
         assert adjusted_rand_score(topics[1], model.labels_) > 0.85
+
+
+@pytest.mark.parametrize(("epochs", "n"), [(20, 4000), (4, 9), (70, 2000), (70, 20_000)])
+def test_by_default_every_stage_has_its_share_of_the_epochs(epochs: int, n: int) -> None:
+    model = AECL(3, epochs=epochs)
+    first, second = model._lengths(n)
+    assert first + second < epochs and second > 0
+    if epochs == 70:
+        assert first == (20 if n < 5_000 else 2)  # as in the paper
+
+
+def test_loading_draws_no_random_numbers(tmp_path: Path) -> None:
+    texts = ["red apple", "green apple", "ripe apple", "fast car", "slow car"]
+    AECL(2, encoder="tfidf", epochs=6, random_state=0, guard=False).fit(texts).save(tmp_path / "m")
+    before = torch.get_rng_state()
+    load(tmp_path / "m")
+    assert torch.equal(before, torch.get_rng_state())

@@ -188,3 +188,10 @@ def test_umap_reduces_to_one_more_than_the_clusters(monkeypatch: pytest.MonkeyPa
     for dim in (None, 7):
         TwoStep(4, reduce="umap", reduced_dim=dim, encoder="precomputed").fit(x)
     assert seen == [(5, 15), (7, 15)]
+
+
+def test_rows_without_text_alone_get_no_cluster() -> None:
+    model = TwoStep(2, encoder="tfidf", random_state=0).fit(["red apple", "apple", "car", "a car"])
+    assert model.predict(["", None]).tolist() == [-1, -1]
+    assert model.predict_proba([""]).shape == (1, 2)
+    assert (model.predict([""]) == model.predict(["", "car"])[:1]).all()

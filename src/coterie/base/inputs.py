@@ -39,7 +39,7 @@ class Inputs:
     @property
     def n_distinct(self) -> int:
         """How many different original texts there are."""
-        return int(self.views[0].max()) + 1
+        return int(self.views[0].max(initial=-1)) + 1
 
     def spread(self, values: Any, empty: float) -> Any:
         """Values of distinct items back to all rows; rows without a text get ``empty``."""
@@ -54,8 +54,11 @@ def read_texts(encoder: Encoder, X: Any, views: Any = None, *, learn: bool = Fal
     if not texts:
         raise DataError("X is empty (n_samples=0): there is nothing to cluster.")
     filled = np.array([text != "" for text in texts])
-    if not filled.any():
+    if not filled.any() and learn:
         raise DataError(f"all {len(texts)} texts are empty: there is nothing to cluster.")
+    if not filled.any():  # a text that nobody asked for goes the way, and no row gets its result
+        items, rows = encoder.prepare(["-"])
+        return Inputs(items, rows[None, :0], filled, [])
     kept = [text for text in texts if text]
     augmented = [_matching(view, texts, filled) for view in read_views(views, texts)]
     if learn:

@@ -8,6 +8,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import torch
+
 import coterie
 from coterie._errors import DataError, UsageError
 from coterie._files import atomic_path, plain, replace_folder, save_arrays, write_json
@@ -86,7 +89,7 @@ def load(cls: type[TextClusterer], folder: Path) -> TextClusterer:
     """Make an estimator of ``cls`` from a saved folder, which may be anybody's."""
     config = read_config(folder)
     check_folder(folder)
-    with damaged(folder):
+    with damaged(folder), torch.random.fork_rng(devices=[]):  # first weights are overwritten
         return _load(cls, folder, config)
 
 
@@ -162,6 +165,7 @@ def _plain_parameters(model: TextClusterer) -> dict[str, Any]:
     for name, value in model._parameters().items():
         if name in NOT_SAVED:
             continue
+        value = value.item() if isinstance(value, np.generic) else value
         if isinstance(value, (str, int, float, bool, type(None), Path)):
             out[name] = value if not isinstance(value, Path) else str(value)
         elif isinstance(value, (list, tuple, dict)):

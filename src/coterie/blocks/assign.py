@@ -87,7 +87,9 @@ class NeighborRule:
 
     def logits(self, vectors: Floats) -> Floats:
         distances, itself = self.distances(vectors)
-        logits = np.maximum(-distances / self.scale, -1e6)  # a cluster of one has no distance
+        least = distances.min(axis=1, keepdims=True)  # from it: large numbers lose the lead below
+        beyond = distances - np.where(np.isfinite(least), least, 0)
+        logits = np.maximum(-beyond / self.scale, -1e6)  # a cluster of one has no distance
         known = np.flatnonzero(itself >= 0)
         own = self.labels[itself[known]]
         logits[known, own] = np.maximum(logits[known, own], logits[known].max(axis=1) + 1e-3)
@@ -135,8 +137,7 @@ class NeighborRule:
         if not asked.any():
             return self
         right = distances[asked].argmin(axis=1) == self.labels[rows][asked]
-        scale = scale_for(distances[asked], float(right.mean()))
-        return replace(self, scale=scale, seen=self.seen)
+        return replace(self, scale=scale_for(distances[asked], right.mean()), seen=self.seen)
 
     def reordered(self, order: Ints) -> NeighborRule:
         seen = self.seen.mapped(lambda kept: (kept[0][:, order], kept[1]))
@@ -259,7 +260,7 @@ def scale_for(distances: Floats, confidence: float) -> float:
     ----------
     distances : ndarray of shape (n, k)
     confidence : float
-        Between ``1 / k`` and 1; what lies outside is moved inside.
+        Between ``1 / k`` and 1; what lies outside, or no scale reaches for ties, is moved inside.
 
     Returns
     -------
@@ -273,6 +274,7 @@ def scale_for(distances: Floats, confidence: float) -> float:
     if k == 1 or typical <= 0:
         return 1.0
     low, high = typical * 1e-6, typical * 1e6
+    confidence = min(confidence, 0.999 * probabilities(-distances / low).max(axis=1).mean())
     for _ in range(60):
         middle = float(np.sqrt(low * high))
         if probabilities(-distances / middle).max(axis=1).mean() > confidence:

@@ -142,21 +142,26 @@ def memory_needed(n: int, d: int) -> int:
 def chain(space: Space, n: int) -> list[tuple[float, int, int]]:
     """All ``n - 1`` merges as (height, kept, gone), by the nearest-neighbour chain."""
     merges: list[tuple[float, int, int]] = []
-    alive = np.ones(n, dtype=bool)
+    alive, passed = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
     path: list[int] = []
     while len(merges) < n - 1:
         if not path:
             path.append(int(alive.argmax()))
+            passed[path[0]] = True
         row = space.row(path[-1])
         step = int(row.argmin())
-        # On a tie with the cluster we came from, go back: otherwise the chain could circle.
-        if len(path) > 1 and row[path[-2]] <= row[step]:
+        # On a tie with the cluster we came from, go back: otherwise the chain could circle. It
+        # could, too, where i is a digit nearer to j than j to i; all on a circle are as near.
+        if len(path) > 1 and (row[path[-2]] <= row[step] or passed[step]):
+            height = float(row[path[-2]])
             kept, gone = sorted((path.pop(), path.pop()))
-            merges.append((float(row[step]), kept, gone))
+            passed[[kept, gone]] = False
+            merges.append((height, kept, gone))
             space.join(kept, gone)
             alive[gone] = False
         else:
             path.append(step)
+            passed[step] = True
     return merges
 
 

@@ -16,6 +16,7 @@ def neighbor_mean(x: Tensor, n_neighbors: int = 20, rounds: int = 2) -> Tensor:
     ----------
     x : Tensor of shape (n, d)
     n_neighbors : int, default=20
+        At most a fifth of all rows, and two at least: the mean of all would say nothing.
     rounds : int, default=2
         How often; each round looks for neighbours anew.
 
@@ -27,7 +28,7 @@ def neighbor_mean(x: Tensor, n_neighbors: int = 20, rounds: int = 2) -> Tensor:
     for _ in range(rounds):
         unit = F.normalize(x.float(), dim=1)
         size = max(1, CHUNK // len(unit))
-        k = min(n_neighbors, len(unit))
+        k = min(n_neighbors, max(2, len(unit) // 5), len(unit))
         parts = [
             unit[(part @ unit.T).topk(k, dim=1).indices].mean(dim=1) for part in unit.split(size)
         ]

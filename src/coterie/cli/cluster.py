@@ -260,7 +260,9 @@ def _how_many(clusters: str, texts: list[str], given: dict[str, Any], quiet: boo
 
     if clusters != "auto":
         if not clusters.isdigit() or int(clusters) < 1:
-            raise UsageError(f"--clusters should be a whole number or auto, got {clusters!r}.")
+            raise UsageError(
+                f"--clusters should be a whole number from 1 on, or auto; got {clusters!r}."
+            )
         return Choice(int(clusters), int(clusters), int(clusters), [], "As asked.")
     choice = choose_n_clusters(
         texts,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import numbers
 import re
 from typing import Any
 
@@ -39,7 +39,7 @@ def value_to_text(value: Any) -> str:
     """Text of a table cell: missing values become the empty text, nested ones JSON."""
     if isinstance(value, str):
         return value
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if value is None or (isinstance(value, numbers.Number) and value != value):  # not a number
         return ""
     if isinstance(value, bytes):
         return value.decode("utf-8", errors="replace")

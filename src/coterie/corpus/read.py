@@ -143,10 +143,15 @@ def _delimited(text: str, name: str, format: str) -> tuple[pa.Table, list[Note]]
               if len(row) != len(header)]  # fmt: skip
     if ragged:
         row, line, fields = ragged[0]
+        others = f"; {len(ragged) - 1} more rows differ from it" if len(ragged) > 1 else ""
+        remedy = (
+            f"Put double quotes around texts that hold {delimiter!r}"
+            if fields > len(header)
+            else f"Give every row as many {delimiter!r} as the header has"
+        )
         raise DataError(
             f"{name}: row {row} (line {line}) has {fields} fields where the header has "
-            f"{len(header)}; so have {len(ragged) - 1} more rows. Put double quotes around texts "
-            f"that hold {delimiter!r}; for a file of one text a line add --format txt."
+            f"{len(header)}{others}. {remedy}; for a file of one text a line add --format txt."
         )
     columns = {n: [row[i] for _, row in filled] for i, n in enumerate(header)}
     return pa.table({n: pa.array(v, pa.string()) for n, v in columns.items()}), notes

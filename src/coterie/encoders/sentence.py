@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -69,7 +70,7 @@ class SentenceEncoder(Encoder):
             normalized, self.dim = _check_modules(model, pooling), _dimension(model)
         self._modules["model"] = model
         self.normalize = normalized if normalize is None else normalize
-        self.max_length = max_length
+        self.max_length = min(max_length, _places(model))
         self._pointer = pointer
 
     @property
@@ -250,3 +251,14 @@ def _set_pooling(model: Any, pooling: str) -> None:
             model[position] = type(module)(width, pooling_mode=pooling)
             return
     raise DataError(f"pooling={pooling!r}: the encoder has no pooling module to change.")
+
+
+def _places(model: Any) -> int:
+    """How many tokens of a text the model has places for; without a table of them any number."""
+    for name, table in model.named_parameters():
+        parts = name.replace("/", ".").split(".")
+        if parts[-2:] == ["position_embeddings", "weight"]:
+            module = None if isinstance(model, LightBert) else model.get_submodule(name[:-7])
+            padding = getattr(module, "padding_idx", None)  # RoBERTa begins behind it
+            return len(table) - (0 if padding is None else padding + 1)
+    return sys.maxsize

@@ -29,7 +29,7 @@ from coterie.engine.data import Batch, Batches, TrainingData
 from coterie.engine.graphs import Recorder
 from coterie.engine.history import History, Meter, NotFiniteError, counts
 from coterie.engine.interrupt import asked_to_stop
-from coterie.engine.recovery import free_memory, go_back, is_finite
+from coterie.engine.recovery import Care, free_memory, go_back, is_finite
 from coterie.engine.run import Run
 from coterie.engine.stage import Stage, make_optimizer
 from coterie.engine.tensor_float import tensor_float
@@ -50,7 +50,7 @@ def train(net: nn.Module, data: TrainingData, stages: Sequence[Stage], run: Run)
     if parallel.size() > 1:
         parallel.wait()  # until all have read: the first one will write
         run = replace(run, shortcuts=tuple(s for s in run.shortcuts if s not in parallel.NOT_YET))
-    run.history.restart(saved.rows if saved is not None else [])
+    run.history.restart(saved.rows if saved is not None else run.history.rows)
     encoder: Any = net.encoder
     encoder.compute_dtype, encoder.fused = run.encoder_dtype(), run.takes("fused")
     tokens = isinstance(data.items, RaggedTokens)
@@ -129,6 +129,7 @@ class _StageLoop:
         assert state.optimizer is not None
         if run.checkpoint is not None and stage.steps > 0:
             state.stage, state.step, state.labels, state.meter = state.stage + 1, 0, None, Meter()
+            state.care = Care()  # as the next stage begins with where nothing was interrupted
             run.checkpoint.save(state, run.device)
         return get_moments(state.optimizer, self.net)
 
@@ -173,6 +174,9 @@ class _StageLoop:
         if self.stage.clip is not None:
             nn.utils.clip_grad_norm_(self.net.parameters(), self.stage.clip)
         optimizer.step()
+        if self.stage.counts:
+            net: Any = self.net
+            net.step += 1
         self.names = list(terms)
         return total
 
@@ -213,9 +217,10 @@ class _StageLoop:
             with torch.no_grad():
                 stage.after_epoch(self.net, self.state.step // self.batches.per_epoch)
             parallel.align(self.net)
-        stopped = self._refresh()
+        if self._refresh():
+            return True  # a checkpoint of this step would not know that the stage is over
         self._save()
-        return stopped
+        return False
 
     def _log(self) -> None:
         step, values = self.state.step, None

@@ -50,6 +50,9 @@ class Stage:
         Largest norm of the gradient.
     continues : bool, default=False
         Keep the optimiser's moments of the stage before, for the parts that both train.
+    counts : bool, default=False
+        Whether the network has a buffer ``step`` that counts the updates of the stage. A loss
+        cannot count them: it is called several times where a batch goes in several passes.
     """
 
     name: str
@@ -65,6 +68,7 @@ class Stage:
     after_epoch: Callable[[Any, int], None] | None = None
     clip: float | None = None
     continues: bool = False
+    counts: bool = False
 
 
 def make_optimizer(

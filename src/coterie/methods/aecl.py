@@ -64,7 +64,7 @@ class AECL(TunedClusterer):
         and the first stage lasts an epoch longer.
     contrast_epochs : int, optional
         Length of the first stage, 0 to leave it out. Default: 2 from 15,000 texts on, 10 from
-        5,000 on, else 20.
+        5,000 on, else 20; at most a third of all.
     contrast_weight : float, default=10.0
     early_positives : {"head", "kmeans"}, default="kmeans"
         Who says in the first stage which texts share a cluster: k-means at the start, or the
@@ -236,7 +236,7 @@ class AECL(TunedClusterer):
         if not isinstance(self.rule_, AttentionRule):
             return self.predict(X)
         vectors = self.transform(X)
-        filled = vectors.any(axis=1)
+        filled = self.predict(X) >= 0  # a text may have a vector of zeros
         p = self.rule_.in_batches(vectors[filled], self.batch_size, rounds, self.seed_)
         labels = np.full(len(vectors), -1, dtype=np.int64)
         labels[filled] = p.argmax(axis=1)
@@ -246,11 +246,11 @@ class AECL(TunedClusterer):
         """Epochs of the first and the second stage, as in section 4.2 of the paper."""
         first, second = self.contrast_epochs, self.label_epochs
         if first is None:
-            first = 2 if n >= 15_000 else 10 if n >= 5_000 else 20
+            first = min(2 if n >= 15_000 else 10 if n >= 5_000 else 20, self.epochs // 3)
         if second is None:
             second = 1 if self.n_clusters <= 50 else 6 if n >= 5_000 else 10
             enough = -(-2 * self.n_clusters // steps_for(1, n, self.batch_size))
-            second = max(second, min(enough, self.epochs // 2))
+            second = min(max(second, enough), self.epochs // 2)
         more = self.compat == "official" and first > 0
         return first + more, second
 

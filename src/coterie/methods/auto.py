@@ -155,7 +155,8 @@ class Auto(TextClusterer):
     def remarks(self) -> list[str]:
         chosen, told = self.choice_["chosen"], self.choice_["information"]
         if len(told) <= 1:
-            return [f"Clustered by {WAYS[chosen].sentence}: too few words to compare ways."]
+            why = "too few words" if self.n_clusters_ > 1 else "with one cluster there is no need"
+            return [f"Clustered by {WAYS[chosen].sentence}: {why} to compare ways."]
         remarks = [
             f"Of {len(told)} ways to cluster these texts, the one was taken whose clusters say "
             f"most about the words and keep similar texts together: {WAYS[chosen].sentence}."

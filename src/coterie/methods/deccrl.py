@@ -245,7 +245,8 @@ class DECCRL(TunedClusterer):
         rates = {"encoder": self.lr, **dict.fromkeys(sorted(parts), self.head_lr)}
         move = (lambda net, _: net.empty.reseed(net.assign.centers)) if self.reseed else None
         loss = self._loss(steps)
-        return [Stage(name="joint", steps=steps, loss=loss, lr=rates, views=pair, after_epoch=move)]
+        return [Stage(name="joint", steps=steps, loss=loss, lr=rates, views=pair, after_epoch=move,
+                      counts=True)]  # fmt: skip
 
     def finish(self, net: Any, vectors: Floats, weights: Floats, seed: int) -> Rule:
         weight, bias = (p.detach().cpu().numpy() for p in net.reduce.parameters())
@@ -294,7 +295,6 @@ class DECCRL(TunedClusterer):
                 terms["latent"] = self.topic_weight * error
             if self.reseed:
                 net.empty.watch(h[0], log_o)
-            net.step += 1
             return terms
 
         return loss

@@ -264,6 +264,7 @@ class RSTC(TunedClusterer):
             refresh_every=self.refresh_every if last else 0,
             stop_below=self.tol,
             continues=True,
+            counts=last,
         )
 
     def _loss(self, cluster: bool, last: bool) -> Callable[[RSTCNet, Batch], Terms]:
@@ -273,8 +274,6 @@ class RSTC(TunedClusterer):
             terms = {"contrast": self.eta * contrast_term(net, e, groups, self.temperature)}
             if cluster:
                 terms["labels"] = label_term(net, e, net.labels[batch.index])
-            if last:
-                net.step += 1
             return terms
 
         return loss
