@@ -372,3 +372,14 @@ def test_rows_with_too_few_and_too_many_fields_have_remedies_of_their_own(
     found = run("cluster", str(file), "-k", "2")
     assert found.exit_code == 3 and said in " ".join(found.output.split())
     assert "more rows" not in found.output
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--method", "kmens"), ("--effort", "turbo"), ("--device", "tpu"), ("--set", "foo=1")],
+)
+def test_options_are_checked_before_the_texts_are_read(option: str, value: str, tmp_path) -> None:
+    """Which may take long: here they are not even there."""
+    found = run("cluster", str(tmp_path / "nowhere.csv"), option, value)
+    assert found.exit_code == 2 and option.strip("-") in found.output
+    assert "nowhere" not in found.output and not list(tmp_path.iterdir())

@@ -226,7 +226,7 @@ def test_another_sample_is_not_continued(file: Path, tmp_path: Path) -> None:
     [
         (["--keep", "RUN"], "--keep needs all texts at once"),
         (["--write", "xlsx"], "--write xlsx needs all texts at once"),
-        (["--views", "a.csv"], "--views needs all texts at once"),
+        (["--method", "sccl", "--views", "a.csv"], "--views needs all texts at once"),
         (["--fit-sample", "-1"], "--fit-sample should be"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -133,21 +133,21 @@ def cluster(
     from coterie.cli.claim import refuse_taken
     from coterie.cli.large import refuse_whole
 
-    path = out or _default_out(file)
-    quiet = quiet or not is_first()
+    path, quiet = out or _default_out(file), quiet or not is_first()
     if is_first():
         refuse_held(path)
         refuse_taken(path, resume=resume, overwrite=overwrite)
     plan = read_plan(levels, max_outliers, write)
     asker = make_asker(name_with, name_model, show_request, as_json)
     name, wanted = method or "auto", plan.clusters(clusters)
+    given: dict[str, Any] = {"encoder": encoder, "views": views, "random_state": seed}
+    given |= {"device": device, "verbose": 0 if quiet else 1, "effort": effort}
+    tried = _checked(_make(name, 2, preset, settings or [], given))
     reading = {"text_column": text_column, "id_column": id_column}
     reading |= {"format": format, "encoding": encoding}
     corpus = _read(file, reading, (fit_sample, wanted, seed), quiet)
     refuse_whole(corpus, keep=keep, views=views, **{"write xlsx": "xlsx" in plan.formats})
-    given: dict[str, Any] = {"encoder": encoder, "views": views, "random_state": seed}
-    given |= {"device": device, "verbose": 0 if quiet else 1, "effort": effort}
-    _tell_cost(corpus, lambda: _make(name, 2, preset, settings or [], given), wanted, quiet)
+    _tell_cost(corpus, tried, wanted, quiet)
     choice = _how_many(wanted, corpus.texts, given, quiet)
     plan.check(choice.n_clusters, corpus.texts)
     model = _make(name, choice.n_clusters, preset, settings or [], given)
@@ -178,13 +178,22 @@ def _folder(path: Path, name: str, model: Any, corpus: Any, plan: Any) -> Any:
     return kind(path, name, model, corpus, plan)
 
 
-def _tell_cost(corpus: Any, make: Callable[[], Any], clusters: str, quiet: bool) -> None:
+def _checked(model: Any) -> Any:
+    """Refuse options that cannot be before the texts are read, which may take long."""
+    from coterie._validation import check_device
+
+    model.check_parameters()
+    check_device(model.device)
+    return model
+
+
+def _tell_cost(corpus: Any, model: Any, clusters: str, quiet: bool) -> None:
     """What a run on many texts will take, before it takes it."""
     from coterie.cli.large import expected
     from coterie.corpus import Corpus
 
     if not quiet and not isinstance(corpus, Corpus):
-        say(expected(corpus, make(), clusters))
+        say(expected(corpus, model, clusters))
 
 
 def _only_helped(folder: Any, *, resume: bool) -> bool:
