@@ -42,7 +42,7 @@ FAST = {  # small settings per class, so that a fit takes a second
         "contrast_epochs": 1,
         "label_epochs": 10,
         "lr": 1e-3,
-        "head_lr": 5e-3,
+        "head_lr": 1e-2,
         "batch_size": 30,
     },
     "adsl": {"ae_steps": 60, "ae_layers": (60, 20), "ae_lr": 1e-3, "epochs": 16, "batch_size": 30},

@@ -143,6 +143,8 @@ def test_lines_that_are_committed_are_found_done(
     rows = read_results([Path(__file__).parents[2] / "results" / f"{name}.jsonl"])
     assert rows
     for row in rows:
+        if row.get("k", "given") == "found":
+            continue  # its number is not the data set's
         entry, k = entries[row["label"]], row["parameters"]["n_clusters"]
         data = Data(row["dataset"], row["dataset_sha256"], [], [], k, None)
         model = run.make(entry, data, row["seed"], run.Options())

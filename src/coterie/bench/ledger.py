@@ -119,8 +119,10 @@ class Ledger:
 
 def _open(path: Path) -> int:
     while True:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):  # another took the empty folder away
+        # Another may take the empty folder away: before the file is made in it, or while mkdir,
+        # which has found it there, looks whether it is one.
+        with contextlib.suppress(FileNotFoundError, FileExistsError):
+            path.parent.mkdir(parents=True, exist_ok=True)
             return os.open(path, os.O_RDWR | os.O_CREAT)
 
 
