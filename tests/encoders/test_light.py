@@ -111,17 +111,20 @@ def test_what_is_unusual_is_left_to_the_libraries(
 ) -> None:
     folder = tmp_path / "changed"
     shutil.copytree(tiny_encoder, folder)
-    assert read_light(folder, dict) is not None
+    assert read_light(folder, 32, dict) is not None
     found = json.loads((folder / file).read_text("utf-8")) if (folder / file).exists() else {}
     (folder / file).write_text(json.dumps(found | change), "utf-8")
-    assert read_light(folder, dict) is None
+    assert read_light(folder, 32, dict) is None
 
 
-def test_broken_weights_are_left_to_the_libraries(tiny_encoder: Path, tmp_path: Path) -> None:
+def test_more_tokens_than_places_and_broken_weights_are_left_to_the_libraries(
+    tiny_encoder: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "changed"
     shutil.copytree(tiny_encoder, folder)
-    assert read_light(folder, dict) is not None
+    assert read_light(folder, 64, dict) is not None
+    assert read_light(folder, 65, dict) is None
     (folder / "model.safetensors").write_bytes(b"no weights")
-    assert read_light(folder, dict) is None
+    assert read_light(folder, 32, dict) is None
     (folder / "model.safetensors").unlink()
-    assert read_light(folder, dict) is None
+    assert read_light(folder, 32, dict) is None

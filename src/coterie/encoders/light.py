@@ -139,18 +139,20 @@ def _flat(name: str) -> str:
     return name.replace(".", "/")
 
 
-def read_light(folder: Path, whole: Callable[[], Any]) -> LightBert | None:
+def read_light(folder: Path, max_length: int, whole: Callable[[], Any]) -> LightBert | None:
     """The encoder of a folder, or None if the libraries have to read it.
 
     Parameters
     ----------
     folder : Path
+    max_length : int
+        Tokens that will be read of each text.
     whole : callable
         Loads the folder by the libraries.
     """
     check_modules(folder)
     found = _modules(folder)
-    config = _plain_config(folder)
+    config = _plain_config(folder, max_length)
     if found is None or config is None or not _plain_tokenizer(folder):
         return None
     weights = _read_weights(folder / "model.safetensors", config)
@@ -179,7 +181,7 @@ def _modules(folder: Path) -> tuple[str, bool] | None:
     return (str(mode), len(names) == 3) if mode in POOLING.values() and not lowered else None
 
 
-def _plain_config(folder: Path) -> dict[str, Any] | None:
+def _plain_config(folder: Path, max_length: int) -> dict[str, Any] | None:
     """Sizes of a BERT without anything unusual."""
     config = _json(folder / "config.json")
     if not isinstance(config, dict) or config.get("model_type") != "bert":
@@ -189,7 +191,7 @@ def _plain_config(folder: Path) -> dict[str, Any] | None:
         return None
     sizes = {key: config[key] for key in SIZES}
     whole = all(isinstance(v, int) and v >= 0 for k, v in sizes.items() if k != "layer_norm_eps")
-    if not whole or not sizes["num_attention_heads"]:
+    if not whole or not sizes["num_attention_heads"] or max_length > config[SIZES[5]]:
         return None
     return sizes if sizes["hidden_size"] % sizes["num_attention_heads"] == 0 else None
 

@@ -69,7 +69,7 @@ def load_encoder(
             return StaticEncoder(
                 folder, max_length=max_length, normalize=normalize, pointer=found
             ).eval()
-        model, pointer = _read_model(folder), pointer_to(str(spec), folder)
+        model, pointer = _read_model(folder, max_length), pointer_to(str(spec), folder)
     encoder = SentenceEncoder(
         model, max_length=max_length, normalize=normalize, pooling=pooling, pointer=pointer
     )
@@ -115,7 +115,7 @@ def load_saved(folder: Path, settings: dict[str, Any]) -> Encoder:
     options = {key: settings[key] for key in ("max_length", "normalize", "pooling")}
     pointer = settings.get("pointer")
     source = folder if pointer is None else _follow(pointer)
-    model = _read_model(source)
+    model = _read_model(source, options["max_length"])
     encoder = SentenceEncoder(model, pointer=pointer, **options)
     encoder.encode_precision = settings.get("encode_precision", "float32")
     return encoder.eval()
@@ -161,10 +161,10 @@ def saved_settings(encoder: Encoder, pooling: str) -> dict[str, Any]:
     }
 
 
-def _read_model(folder: Path) -> Any:
+def _read_model(folder: Path, max_length: int) -> Any:
     """The encoder of a folder: without the libraries where that is possible, or by them."""
     whole = partial(_load_model, folder)
-    return read_light(folder, whole) or whole()
+    return read_light(folder, max_length, whole) or whole()
 
 
 def _load_model(folder: Path) -> Any:

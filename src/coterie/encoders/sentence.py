@@ -70,7 +70,8 @@ class SentenceEncoder(Encoder):
             normalized, self.dim = _check_modules(model, pooling), _dimension(model)
         self._modules["model"] = model
         self.normalize = normalized if normalize is None else normalize
-        self.max_length = min(max_length, _places(model))
+        self.max_length = max_length
+        self._longest = min(max_length, _places(model))  # tokens that are read
         self._pointer = pointer
 
     @property
@@ -118,19 +119,19 @@ class SentenceEncoder(Encoder):
         return RaggedTokens.build([tokens[i] for i in kept], pad, words), items[rows]
 
     def _words(self, texts: list[str]) -> list[list[int]]:
-        clipped = [t[: CHARACTERS * self.max_length] for t in texts]
-        return list(word_numbers(self.tokenizer, clipped, self.max_length))
+        clipped = [t[: CHARACTERS * self._longest] for t in texts]
+        return list(word_numbers(self.tokenizer, clipped, self._longest))
 
     def _tokenize(self, texts: list[str]) -> Iterable[list[int]]:
         for start in range(0, len(texts), CHUNK):
-            clipped = [t[: CHARACTERS * self.max_length] for t in texts[start : start + CHUNK]]
+            clipped = [t[: CHARACTERS * self._longest] for t in texts[start : start + CHUNK]]
             if (light := self.light) is not None:
-                yield from light.tokens(clipped, self.max_length)
+                yield from light.tokens(clipped, self._longest)
                 continue
             yield from self.tokenizer(
                 clipped,
                 truncation=True,
-                max_length=self.max_length,
+                max_length=self._longest,
                 return_attention_mask=False,
                 return_token_type_ids=False,
             )["input_ids"]
