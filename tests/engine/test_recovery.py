@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -278,3 +279,31 @@ def test_the_history_of_an_earlier_training_stays() -> None:
     train(net, data, [stage(square, name="before", steps=3)], both)
     train(net, data, [stage(square, name="after", steps=2)], both)
     assert [row["stage"] for row in both.history.rows] == ["before"] * 3 + ["after"] * 2
+
+
+def test_an_interrupt_in_the_step_that_ends_a_stage_does_not_lengthen_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled = {
+        "refresh_every": 2, "stop_below": 0.5, "labels": lambda net, vectors: torch.zeros(20)
+    }  # fmt: skip
+    whole, data = make()
+    train(whole, data, [stage(square, **settled)], run())
+    calls = []
+
+    def counted(net: Net, batch: Batch) -> dict[str, Tensor]:
+        calls.append(len(batch))
+        return square(net, batch)
+
+    monkeypatch.setattr(
+        "coterie.engine.loop.asked_to_stop",
+        lambda wanted: contextlib.nullcontext(lambda: len(calls) == 4),  # the second look
+    )
+    for _ in range(2):
+        net, data = make()
+        with contextlib.suppress(KeyboardInterrupt):
+            kept = Checkpoint(tmp_path / "c", "r")
+            train(net, data, [stage(counted, **settled)], run(checkpoint=kept))
+    assert len(calls) == 4
+    for name, tensor in whole.state_dict().items():
+        assert torch.equal(net.state_dict()[name], tensor), name

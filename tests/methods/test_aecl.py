@@ -277,3 +277,10 @@ def test_loading_draws_no_random_numbers(tmp_path: Path) -> None:
     before = torch.get_rng_state()
     load(tmp_path / "m")
     assert torch.equal(before, torch.get_rng_state())
+
+
+def test_a_text_of_unknown_words_is_no_row_without_text() -> None:
+    texts = ["red apple", "green apple", "ripe apple", "fast car", "slow car"]
+    model = AECL(2, encoder="tfidf", epochs=6, random_state=0, guard=False).fit(texts)
+    found = model.predict_in_batches(["zzz qqq", "", "a car"])
+    assert found[1] == -1 and found[0] >= 0 and found[2] >= 0

@@ -235,8 +235,8 @@ class AECL(TunedClusterer):
         """
         if not isinstance(self.rule_, AttentionRule):
             return self.predict(X)
-        vectors = self.transform(X)
-        filled = self.predict(X) >= 0  # a text may have a vector of zeros
+        inputs, distinct = self._encoded(X)
+        vectors, filled = np.asarray(inputs.spread(distinct, 0.0)), inputs.filled
         p = self.rule_.in_batches(vectors[filled], self.batch_size, rounds, self.seed_)
         labels = np.full(len(vectors), -1, dtype=np.int64)
         labels[filled] = p.argmax(axis=1)
