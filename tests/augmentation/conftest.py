@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from coterie.augmentation.wordnet import PARTS, _opened
+from coterie.augmentation.wordnet import PARTS, read_wordnet
 
 # Part of speech and words of each sense; the order is that of frequency.
 SENSES = [
@@ -64,7 +64,7 @@ def small_wordnet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the files, and the variable that leads there."""
     folder = write_wordnet(tmp_path / "dict")
     monkeypatch.setenv("WNSEARCHDIR", str(folder))
-    _opened.cache_clear()
+    read_wordnet.cache_clear()
     return folder
 
 

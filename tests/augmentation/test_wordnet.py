@@ -1,5 +1,6 @@
 """WordNet's files, word forms, and synonyms."""
 
+import runpy
 import zipfile
 from pathlib import Path
 
@@ -9,15 +10,17 @@ from coterie._errors import MissingError
 from coterie.augmentation import augment
 from coterie.augmentation.base import SYNONYM, WORD
 from coterie.augmentation.draws import bits, text_keys, uniform
+from coterie.augmentation.eda import EDA
 from coterie.augmentation.forms import Reading, inflected, readings
 from coterie.augmentation.synonyms import WEIGHTS, Synonyms
-from coterie.augmentation.wordnet import NEEDED, find_wordnet
+from coterie.augmentation.wordnet import BUNDLED, NEEDED, find_wordnet, read_wordnet
 
 REAL = Path("/usr/share/wordnet")
-real = pytest.mark.skipif(
+whole = pytest.mark.skipif(
     not all((REAL / name).exists() for name in NEEDED),
     reason="the files of WordNet are not here: apt-get install wordnet-base",
 )
+TABLE = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "wordnet_table.py"))
 
 
 def test_senses_come_in_their_order(small_wordnet: Path) -> None:
@@ -41,7 +44,7 @@ def test_a_zip_file_of_nltk_is_read(small_wordnet: Path, tmp_path, monkeypatch) 
 def test_what_is_missing_is_named_with_its_package(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("WNSEARCHDIR", str(tmp_path))
     for kind in ("eda", "wordnet"):
-        with pytest.raises(MissingError, match=r"apt-get install wordnet-base.*WNSEARCHDIR"):
+        with pytest.raises(MissingError, match=r"holds no index.noun.*unset WNSEARCHDIR.*apt-get"):
             augment(["a text"], kind)
 
 
@@ -110,12 +113,33 @@ def test_synonyms_are_chosen_by_the_texts_numbers(small_wordnet: Path) -> None:
         assert made == " ".join(own)
 
 
-@real
-def test_the_real_files_are_understood(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WNSEARCHDIR", str(REAL))
+def test_synonyms_travel_with_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WNSEARCHDIR", raising=False)
     wordnet = find_wordnet()
     assert wordnet.synsets("car", "n")[0] == ["car", "auto", "automobile", "machine", "motorcar"]
     assert Reading("child", "n", "plural") in readings("children", wordnet)
     assert "automobiles" in synonyms_of("our cars stop", "cars")
     made = augment(["The courier dropped the parcels."], "wordnet", rate=1.0)
     assert made.unchanged == 0 and made[0].endswith(".") and made[0].startswith("The ")
+    found = {augment(["The courier dropped the parcels."], "eda", seed=s)[0] for s in range(20)}
+    assert len(found) > 5
+    assert "Princeton University" in BUNDLED.with_name("wordnet-licence.txt").read_text("utf-8")
+
+
+@whole
+def test_the_table_of_the_package_is_made_from_the_whole_files() -> None:
+    made = TABLE["table"](read_wordnet(REAL))
+    with zipfile.ZipFile(BUNDLED) as archive:
+        assert {name: archive.read(name).decode() for name in archive.namelist()} == made
+
+
+@whole
+def test_the_table_of_the_package_gives_the_synonyms_of_the_whole_files() -> None:
+    small, large = read_wordnet(BUNDLED), read_wordnet(REAL)
+    words = sorted({word for part in "nvar" for word in large.lemmas(part) if word.isalpha()})
+    words = [word + ending for word in words[::40] for ending in ("", "s", "ed", "ing")]
+    words += [form for part in "nvar" for form in list(large.exceptions[part])[::10]]
+    keys = text_keys(words, {})
+    for kind in (EDA, Synonyms):
+        made = kind(wordnet=small).apply(words, keys)
+        assert made == kind(wordnet=large).apply(words, keys) and made != words

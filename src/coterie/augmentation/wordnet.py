@@ -1,4 +1,7 @@
-"""WordNet's own files, read where they lie: an index in memory, senses when they are asked for.
+"""WordNet's files: an index in memory, senses when they are asked for.
+
+The package brings what augmentation needs of WordNet 3.0 in ``wordnet.zip``, whose licence is in
+``wordnet-licence.txt``. WNSEARCHDIR names other files: a whole WordNet, or another version.
 
 The format is that of the manual page wndb(5WN): ``index.POS`` has a line per lemma with the places
 of its senses in ``data.POS``, the frequent ones first; ``POS.exc`` has irregular forms;
@@ -10,7 +13,7 @@ from __future__ import annotations
 import mmap
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,9 +24,10 @@ PARTS = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
 NEEDED = [f"{kind}.{part}" for part in PARTS.values() for kind in ("index", "data")]
 OPTIONAL = [*(f"{part}.exc" for part in PARTS.values()), "cntlist.rev"]
 NUMBERED = {"1": "n", "2": "v", "3": "a", "4": "r", "5": "a"}  # 5: a satellite adjective
-HELP = (
-    "the files of WordNet are not on this machine. Install them with 'apt-get install "
-    "wordnet-base' or 'python -m nltk.downloader wordnet', or set WNSEARCHDIR to their folder"
+BUNDLED = Path(__file__).with_name("wordnet.zip")  # made by tools/wordnet_table.py
+REMEDY = (
+    "unset WNSEARCHDIR to take the synonyms of coterie itself, or let it name a folder with "
+    "WordNet's files ('apt-get install wordnet-base' brings them to /usr/share/wordnet)"
 )
 
 
@@ -68,6 +72,10 @@ class WordNet:
             words = line[17:].split(b" ", 2 * count)[: 2 * count : 2]
             known = self._read[part, place] = [word.decode().partition("(")[0] for word in words]
         return known
+
+    def lemmas(self, part: str) -> Iterable[str]:
+        """All lemmas of a part of speech."""
+        return self._index[part]
 
     def has(self, lemma: str, part: str) -> bool:
         """Whether there is such a lemma."""
@@ -119,14 +127,18 @@ class WordNet:
 
 
 @lru_cache(maxsize=2)
-def _opened(place: str) -> WordNet:
-    path = Path(place)
+def read_wordnet(place: Path) -> WordNet:
+    """WordNet from its ``dict`` folder or from a zip file of it."""
     names = [*NEEDED, *OPTIONAL]
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path) as archive:
+    if place.suffix == ".zip" and place.is_file():
+        with zipfile.ZipFile(place) as archive:
             inside = {Path(name).name: name for name in archive.namelist()}
-            return WordNet({name: archive.read(inside[name]) for name in names if name in inside})
-    return WordNet({name: _mapped(path / name) for name in names if (path / name).exists()})
+            files = {name: archive.read(inside[name]) for name in names if name in inside}
+    else:
+        files = {name: _mapped(place / name) for name in names if (place / name).is_file()}
+    if missing := [name for name in NEEDED if name not in files]:
+        raise MissingError(f"{place} holds no {missing[0]} of WordNet; {REMEDY}.")
+    return WordNet(files)
 
 
 def _mapped(path: Path) -> Any:
@@ -137,24 +149,6 @@ def _mapped(path: Path) -> Any:
 
 
 def find_wordnet() -> WordNet:
-    """WordNet from the first place that has it: WNSEARCHDIR, the system, NLTK's data."""
-    for place in _places():
-        if place.suffix == ".zip":
-            good = place.is_file()
-        else:
-            good = all((place / name).is_file() for name in NEEDED)
-        if good:
-            return _opened(str(place.absolute()))
-    raise MissingError(f"{HELP}.")
-
-
-def _places() -> list[Path]:
-    said = os.environ.get("WNSEARCHDIR")
-    if said:
-        return [Path(said).expanduser()]
-    homes = [Path(p) for p in os.environ.get("NLTK_DATA", "").split(os.pathsep) if p]
-    homes += [Path("~/nltk_data").expanduser()]
-    homes += [Path(f"/usr{part}/nltk_data") for part in ("/share", "/local/share", "/lib")]
-    system = [Path("/usr/share/wordnet"), Path("/usr/local/WordNet-3.0/dict")]
-    corpora = [h / "corpora" / n for h in homes for n in ("wordnet", "wordnet31", "wordnet2021")]
-    return [*system, *corpora, *(c.with_name(f"{c.name}.zip") for c in corpora)]
+    """WordNet from the folder or zip file that WNSEARCHDIR names, else from the package."""
+    named = os.environ.get("WNSEARCHDIR")
+    return read_wordnet(Path(named).expanduser().absolute() if named else BUNDLED)
