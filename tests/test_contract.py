@@ -24,6 +24,8 @@ import coterie
 from coterie import METHODS, make_method
 from coterie._errors import DataError, UsageError
 from coterie.base import TextClusterer
+from coterie.base.edited import edited
+from coterie.blocks.assign import CenterRule, MappedRule, NeighborRule
 
 
 def documented(cls: type) -> dict[str, str]:
@@ -159,6 +161,32 @@ def test_probabilities_agree_with_labels(name: str, fitted, topics) -> None:
     np.testing.assert_array_equal(probabilities.argmax(axis=1), model.labels_)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
     np.testing.assert_allclose(probabilities, model.probabilities_, atol=1e-6)
+
+
+def test_centers_are_as_wide_as_vectors_or_missing(name: str, fitted, topics) -> None:
+    """Of one space with ``transform``; a model without centers has no such attribute."""
+    model = fit_once(name, fitted, topics)
+    if hasattr(model, "cluster_centers_"):
+        width = model.transform(topics[0][:1]).shape[1]
+        assert model.cluster_centers_.shape == (model.n_clusters_, width)
+    else:
+        with pytest.raises(AttributeError, match=r"cluster_centers_: .* no centers .* labels_"):
+            model.cluster_centers_  # noqa: B018
+    dict(inspect.getmembers(model))  # reads every attribute
+    assert not hasattr(fast(name), "cluster_centers_")
+
+
+@pytest.mark.parametrize("kind", ["nearest text", "another space", "edited"])
+def test_no_centers_where_the_rule_has_none(kind: str, topics) -> None:
+    model = fast("kmeans").fit(topics[0])
+    rule, vectors = model.rule_, model.distinct_vectors_
+    few = np.eye(5, vectors.shape[1], dtype=np.float32)
+    model.rule_ = {
+        "nearest text": NeighborRule(vectors, model.labels_[: len(vectors)]),
+        "another space": MappedRule(CenterRule(rule.centers @ few.T), few, np.zeros(5, np.float32)),
+        "edited": edited(rule, 3),
+    }[kind]
+    assert not hasattr(model, "cluster_centers_")
 
 
 def test_edits_last_in_a_saved_model(one_of_each: str, fitted, topics, tmp_path: Path) -> None:

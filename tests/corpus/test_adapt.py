@@ -76,3 +76,9 @@ def test_make_corpus_of_a_list() -> None:
 
 def test_half_characters_are_replaced() -> None:
     assert texts_from(["broken \ud800 escape"]) == ["broken \ufffd escape"]
+
+
+def test_emoji_are_text_and_lines_of_signs_are_not() -> None:
+    emoji = ["👍", "❤️", "🇩🇪", "👨\u200d👩\u200d👧", "★★★★★", "👍🏽!"]
+    assert texts_from(emoji) == emoji
+    assert texts_from(["─────", "→", "©", "\ufffd", "🏽", "• ?!"]) == [""] * 6

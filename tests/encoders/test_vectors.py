@@ -8,6 +8,7 @@ import torch
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
+from coterie import TwoStep
 from coterie._errors import DataError
 from coterie.encoders import BagOfWords, VectorEncoder, load_encoder, load_saved
 
@@ -117,3 +118,10 @@ def test_one_word_needs_no_reduction() -> None:
     encoder.learn(["hello", "hello hello"])
     items, rows = encoder.prepare(["hello", "other"])
     assert encoder.dim == 1 and encoder.encode(items)[rows].tolist() == [[1.0], [0.0]]
+
+
+def test_emoji_are_words_of_counting_encoders() -> None:
+    texts = ["👍", "👍👍", "😡", "thank you 👍", "very angry 😡"]
+    model = TwoStep(2, encoder="tfidf", random_state=0).fit(texts)
+    good, again, bad, thanks, angry = model.labels_
+    assert good == again == thanks and bad == angry != good

@@ -258,8 +258,19 @@ class TextClusterer(Shown, Outlying, ClusterMixin, TransformerMixin, BaseEstimat
 
     @property
     def cluster_centers_(self) -> Floats:
-        """Centers of the clusters, where the method has any."""
-        centers: Floats = self.rule_.arrays()["centers"]
+        """Centers of the clusters, as wide as ``transform``; not there if the model has none.
+
+        A model that puts texts where a classifier says, where the nearest text is, or by distances
+        in another space than that of ``transform``, has no such centers; nor has an edited one.
+        """
+        check_is_fitted(self, "rule_")
+        centers: Floats | None = getattr(self.rule_, "centers", None)
+        if centers is None:
+            raise AttributeError(
+                f"cluster_centers_: this {type(self).__name__} has no centers in the space of "
+                f"transform (its texts are assigned by the rule {self.rule_.kind!r}); the means of "
+                "vectors_ by labels_ may stand for them."
+            )
         return centers
 
     @property

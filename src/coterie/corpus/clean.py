@@ -7,6 +7,8 @@ import numbers
 import re
 from typing import Any
 
+from coterie._emoji import EMOJI
+
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]+")
 SURROGATE = re.compile(r"[\ud800-\udfff]")  # half a character, as broken JSON escapes leave behind
 
@@ -25,14 +27,14 @@ def clean_text(text: str) -> str:
 
 
 def has_words(text: str) -> bool:
-    """Whether there is a letter or a digit in it, in any script.
+    """Whether there is a letter, a digit or an emoji in it, in any script.
 
     Examples
     --------
-    >>> has_words("n/a"), has_words("- ...?"), has_words("你好")
-    (True, False, True)
+    >>> has_words("n/a"), has_words("- ...?"), has_words("你好"), has_words("👍")
+    (True, False, True, True)
     """
-    return any(character.isalnum() for character in text)
+    return any(character.isalnum() for character in text) or EMOJI.search(text) is not None
 
 
 def value_to_text(value: Any) -> str:

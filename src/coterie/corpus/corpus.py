@@ -126,8 +126,8 @@ def make_note(kind: str, count: int, rows: Sequence[int]) -> Note | None:
 def no_words(rows: int, column: str) -> DataError:
     """What to say where there is nothing to cluster."""
     return DataError(
-        f"all {rows} rows of the column {column!r} are empty or have no letter or digit; choose "
-        "another one with --text-column."
+        f"all {rows} rows of the column {column!r} are empty or have no letter, digit or emoji; "
+        "choose another one with --text-column."
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from coterie._emoji import EMOJI_PATTERN
 from coterie._errors import DataError
 from coterie._files import read_json, save_arrays, write_json
 from coterie._types import Features, Floats, Ints
@@ -18,7 +19,7 @@ from coterie.encoders.base import Encoder
 from coterie.encoders.items import Rows, distinct
 from coterie.words import ENGLISH
 
-WORD = re.compile(r"(?u)\b\w\w+\b")
+WORD = re.compile(rf"\b\w\w+\b|{EMOJI_PATTERN}")
 
 
 class VectorEncoder(Encoder):
@@ -118,12 +119,19 @@ class BagOfWords(VectorEncoder):
         from sklearn.feature_extraction.text import CountVectorizer
 
         if not any(WORD.search(text) for text in texts):
-            raise DataError("no text has a word of two or more letters; use another encoder.")
+            raise DataError(
+                "no text has a word of two or more letters, or an emoji; use another encoder."
+            )
         stop = [word for word in ENGLISH if WORD.fullmatch(word)] if self.stop_words else None
         left = (word for text in texts for word in WORD.findall(text.lower()))
         if stop and not any(word not in stop for word in left):
             stop = None  # nothing would be left
-        counter = CountVectorizer(max_features=self.max_features, stop_words=stop, dtype=np.float32)
+        counter = CountVectorizer(
+            max_features=self.max_features,
+            stop_words=stop,
+            token_pattern=WORD.pattern,
+            dtype=np.float32,
+        )
         counts = counter.fit_transform(texts)
         self.vocabulary = [str(word) for word in counter.get_feature_names_out()]
         present = (counts > 0).sum(axis=0)
@@ -156,7 +164,9 @@ class BagOfWords(VectorEncoder):
     def _counts(self, texts: Sequence[str]) -> Any:
         from sklearn.feature_extraction.text import CountVectorizer
 
-        counter = CountVectorizer(vocabulary=self.vocabulary, dtype=np.float32)
+        counter = CountVectorizer(
+            vocabulary=self.vocabulary, token_pattern=WORD.pattern, dtype=np.float32
+        )
         return counter.transform(texts)
 
     def _weighted(self, counts: Any) -> Any:

@@ -11,21 +11,22 @@ from typing import Any
 
 import numpy as np
 
+from coterie._emoji import EMOJI_PATTERN
 from coterie._types import Ints
 from coterie.words.stems import stem
 from coterie.words.stopwords import ENGLISH
 
 LONGEST = 20_000  # characters read of each text
-WORD = re.compile(r"[^\W_]+(?:['’.+#-]*[^\W_]+)*[+#]*")
+WORD = re.compile(rf"[^\W_]+(?:['’.+#-]*[^\W_]+)*[+#]*|{EMOJI_PATTERN}")
 
 
 def split_words(text: str) -> list[str]:
-    """Lower-case words of a text, in order; "c#", "c++" and "don't" are words.
+    """Lower-case words of a text, in order; "c#", "c++", "don't" and emoji are words.
 
     Examples
     --------
-    >>> split_words("Don't use C++, use .NET 4.5!")
-    ["don't", 'use', 'c++', 'use', 'net', '4.5']
+    >>> split_words("Don't use C++, use .NET 4.5! 👍")
+    ["don't", 'use', 'c++', 'use', 'net', '4.5', '👍']
     """
     return WORD.findall(text[:LONGEST].lower().replace("’", "'"))
 
