@@ -47,6 +47,70 @@ def accuracy(truth: Labels, labels: Labels) -> float:
     return float(table[rows, columns].sum() / table.sum())
 
 
+def correct(truth: Labels, labels: Labels) -> NDArray[np.bool_]:
+    """Which texts are right under the best one-to-one map of clusters to classes.
+
+    Their share is :func:`accuracy`. Texts of a cluster without a partner are wrong.
+
+    Examples
+    --------
+    >>> correct(["a", "a", "b", "b"], [7, 7, 3, 7])
+    array([ True,  True,  True, False])
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    rows, columns = linear_sum_assignment(contingency(truth, labels), maximize=True)
+    partner = np.full(int(_codes(labels).max()) + 1, -1)
+    partner[columns] = rows
+    return np.asarray(partner[_codes(labels)] == _codes(truth))
+
+
+def expected_calibration_error(right: Labels, confidence: Labels, bins: int = 10) -> float:
+    """Mean gap between confidence and the share that is right, over bins of confidence (ECE).
+
+    Bins are of equal width; each counts by its texts, empty ones do not count.
+
+    Parameters
+    ----------
+    right : sequence of bool
+        From :func:`correct`.
+    confidence : sequence of float
+        Between 0 and 1.
+    bins : int, default=10
+
+    Examples
+    --------
+    >>> round(expected_calibration_error([True, True, False, True], [0.9, 0.9, 0.9, 0.5]), 3)
+    0.3
+    """
+    hits, p = _outcomes(right, confidence)
+    number = np.minimum((p * bins).astype(np.int64), bins - 1)
+    gaps = np.bincount(number, weights=p - hits, minlength=bins)
+    return float(np.abs(gaps).sum() / len(p))
+
+
+def confidence_auc(right: Labels, confidence: Labels) -> float:
+    """Area under the ROC curve of confidence against being right (AUC).
+
+    The chance that a text that is right has a higher confidence than one that is wrong; ties count
+    one half. Not a number when all texts are right or all are wrong.
+
+    Examples
+    --------
+    >>> confidence_auc([True, True, False], [0.9, 0.4, 0.6])
+    0.5
+    """
+    from scipy.stats import rankdata
+
+    hits, p = _outcomes(right, confidence)
+    n_right = int(hits.sum())
+    n_wrong = len(hits) - n_right
+    if not n_right or not n_wrong:
+        return float("nan")
+    ranks = rankdata(p)[hits > 0].sum()
+    return float((ranks - n_right * (n_right + 1) / 2) / (n_right * n_wrong))
+
+
 def purity(truth: Labels, labels: Labels) -> float:
     """Share of texts whose class is the most frequent one of their cluster.
 
@@ -190,6 +254,18 @@ def size_entropy(labels: Labels, n_clusters: int | None = None) -> float:
     share = sizes / sizes.sum()
     highest = np.log(n_clusters or len(sizes))
     return float(-(share * np.log(share)).sum() / highest) if highest > 0 else 0.0
+
+
+def _outcomes(right: Labels, confidence: Labels) -> tuple[Floats, Floats]:
+    hits, p = np.asarray(right, dtype=np.float64), np.asarray(confidence, dtype=np.float64)
+    if len(hits) != len(p):
+        raise UsageError(f"{len(hits)} outcomes but {len(p)} values of confidence.")
+    if not len(p):
+        raise UsageError("no texts to score: both lists are empty.")
+    slack = 1e-6  # a softmax in float32 may give a little more than 1
+    if not (np.all(p >= -slack) and np.all(p <= 1 + slack)):
+        raise UsageError("confidence should be between 0 and 1.")
+    return hits, np.clip(p, 0.0, 1.0)
 
 
 def _codes(labels: Labels) -> Ints:

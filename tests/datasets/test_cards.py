@@ -10,7 +10,15 @@ import pytest
 
 from coterie._errors import DataError, MissingError, UsageError
 from coterie.corpus import read_corpus
-from coterie.datasets import CARDS, PAIRS, find_pairs, load_dataset, locate_dataset, sample
+from coterie.datasets import (
+    CARDS,
+    PAIRS,
+    find_pairs,
+    get_dataset,
+    load_dataset,
+    locate_dataset,
+    sample,
+)
 from coterie.datasets.convert import convert
 
 
@@ -18,6 +26,8 @@ def test_the_eight_benchmarks_and_three_longer_sets_have_cards() -> None:
     groups = [card.group for card in CARDS.values()]
     assert groups.count("benchmark") == 8
     assert groups.count("longer") == 3
+    assert groups.count("dev") == 13
+    assert groups.count("lang") == 6
     for card in CARDS.values():
         assert len(card.sha256) == 64
         assert card.address.startswith("https://")
@@ -74,7 +84,9 @@ def as_source(format: str, rows: list[tuple[str, str]], names: dict[str, str]) -
     raise AssertionError(format)
 
 
-@pytest.mark.parametrize("name", [n for n in CARDS if CARDS[n].format != "label-title-text"])
+@pytest.mark.parametrize(
+    "name", [n for n in CARDS if CARDS[n].format not in ("label-title-text", "prepared")]
+)
 def test_converting_the_source_layout_gives_the_known_file(name: str, benchmarks: Path) -> None:
     dataset = load_dataset(name, benchmarks)
     names = {}
@@ -102,6 +114,23 @@ def test_unknown_names_and_missing_files_say_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="contextual10"):
         find_pairs("tweet", "magic", tmp_path)
     assert locate_dataset("tweet", tmp_path) is None
+
+
+def test_prepared_sets_are_found_in_or_beside_the_data_folder(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev" / "insurance.csv").write_text("x")
+    for folder in (tmp_path, tmp_path / "data"):
+        found = locate_dataset("insurance", folder)
+        assert found is not None and found.samefile(tmp_path / "dev" / "insurance.csv")
+    (tmp_path / "robot_questions.csv").write_text("x")  # a file of the user's own
+    assert locate_dataset("robot_questions", tmp_path) is None
+
+
+def test_prepared_sets_say_that_they_cannot_be_downloaded(tmp_path: Path) -> None:
+    for ask in (load_dataset, get_dataset):
+        with pytest.raises(MissingError, match=r"holds dev/insurance\.csv .* cannot be downloaded"):
+            ask("insurance", tmp_path)
 
 
 def test_a_changed_file_is_refused(tmp_path: Path) -> None:

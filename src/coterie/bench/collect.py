@@ -11,8 +11,10 @@ from coterie.bench.ledger import read_results
 from coterie.bench.tables import Cell, cell, shown
 from coterie.bench.whole import BENCHMARKS
 
-# Files whose runs are too short or too old to tell how good a method is, or about something else.
-LEFT_OUT = ("speed", "same-labels", "smoke", "guard", "sccl-views", "pass")
+# Files whose runs are too short or too old to tell how good a method is, or about something else;
+# those of the development sets have a page of their own.
+LEFT_OUT = ("speed", "same-labels", "smoke", "guard", "sccl-views", "pass",
+            "dev", "dev-systems", "lang", "stability")  # fmt: skip
 METRICS = ("acc", "nmi")
 # Whole systems among ablations, and the entries of the same settings in their own suites.
 SAME = {

@@ -64,6 +64,8 @@ class Suite:
         Suites with runs in common; what is in their result files is not run again.
     files : tuple of DataFile
         Data sets of the user's own.
+    draws : int
+        Further runs of the first seed, each on vectors with another draw of noise.
     """
 
     name: str
@@ -73,15 +75,17 @@ class Suite:
     seeds: int
     parts: tuple[str, ...] = ()
     files: tuple[DataFile, ...] = ()
+    draws: int = 0
 
 
 class Job(NamedTuple):
-    """One run of a suite; ``k`` is "given" or "found"."""
+    """One run of a suite; ``k`` is "given" or "found", ``draw`` the number of a draw of noise."""
 
     dataset: str
     entry: Entry
     seed: int
     k: str = "given"
+    draw: int | None = None
 
 
 def plan(suite: Suite, seeds: Iterable[int] | None = None, *, find_k: bool = False) -> list[Job]:
@@ -98,6 +102,8 @@ def _plan(suite: Suite, seeds: list[int], ways: tuple[str, ...]) -> Iterator[Job
             for k in ways:
                 for seed in seeds:
                     yield Job(name, entry, seed, k)
+                for draw in range(suite.draws if seeds else 0):
+                    yield Job(name, entry, seeds[0], k, draw)
 
 
 def union(name: str, about: str, suites: Iterable[Suite], seeds: int) -> Suite:

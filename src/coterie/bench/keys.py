@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from coterie.bench.data import Data
 
 Row = dict[str, Any]
+NOISE = 1e-3  # length of the noise over the length of the vector
 LEFT_OUT = {"device", "verbose", "checkpoint", "checkpoint_every", "random_state"}
 PUBLISHED = {pairs.file for pairs in PAIRS.values()}
 
@@ -42,6 +43,7 @@ def head(job: Job, model: TextClusterer, data: Data) -> Row:
         "dataset": data.name,
         "dataset_sha256": data.sha256,
         "seed": job.seed,
+        **({} if job.draw is None else {"noise": {"size": NOISE, "draw": job.draw}}),
     }
 
 
@@ -74,6 +76,8 @@ def key_of(row: Row) -> str:
     }
     parts = {k: row[k] for k in ("label", "method", "preset", "dataset", "dataset_sha256", "seed")}
     parts |= {"protocol": row.get("protocol", "all"), "k": row.get("k", "given")}
+    if row.get("noise"):
+        parts["noise"] = row["noise"]
     return json.dumps({**parts, "parameters": parameters}, sort_keys=True)
 
 

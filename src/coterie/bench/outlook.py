@@ -38,6 +38,7 @@ class Outlook:
         self.left.pop(key_of(row), None)
         self._note(row)
         scores, found = row["scores"], ", K found" if row["k"] == "found" else ""
+        found += f", noise {row['noise']['draw']}" if row.get("noise") else ""
         said = (
             f"[{self.total - len(self.left)}/{self.total}] {row['label']} on {row['dataset']}, "
             f"seed {row['seed']}{found}: ACC {100 * scores['acc']:.1f}, "

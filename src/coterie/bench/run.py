@@ -17,6 +17,7 @@ from coterie.bench.data import Data, load_data, split
 from coterie.bench.entries import PROTOCOLS, Entry, Job, Suite, plan
 from coterie.bench.keys import Row, head, key_of
 from coterie.bench.ledger import Ledger, read_results
+from coterie.bench.noise import with_noise
 from coterie.bench.outlook import Outlook
 from coterie.bench.score import fitted_texts, score_fit
 from coterie.choose import Choice, choose_n_clusters
@@ -172,23 +173,29 @@ def work(task: Task, report: Report, broken: MutableSequence[int] | None = None)
 def name_of(job: Job) -> str:
     """A run in words."""
     found = ", K found" if job.k == "found" else ""
-    return f"{job.entry.label} on {job.dataset}, seed {job.seed}{found}"
+    noise = "" if job.draw is None else f", noise {job.draw}"
+    return f"{job.entry.label} on {job.dataset}, seed {job.seed}{found}{noise}"
 
 
 def _run(row: Row, model: TextClusterer, data: Data, options: Options) -> Row:
+    encoder: Any = options.encoder or DEFAULT
+    if row.get("noise"):
+        model.encoder = encoder = with_noise(model, row["noise"]["size"], row["noise"]["draw"])
     if row["k"] == "found":
         begun = time.perf_counter()
-        found = _find_k(data.name, tuple(fitted_texts(data)), options.encoder, row["seed"])
+        found = _find_k(data.name, tuple(fitted_texts(data)), encoder, row["seed"])
         took = round(time.perf_counter() - begun, 3)
         model.n_clusters = row["parameters"]["n_clusters"] = found.n_clusters
-        row["found"] = {"low": found.low, "high": found.high, "seconds": took}
+        row["found"] = {
+            "n_clusters": found.n_clusters, "low": found.low, "high": found.high, "seconds": took
+        }  # fmt: skip
     row |= run_one(model, data, options)
     return row
 
 
 @lru_cache(maxsize=32)  # the same for all entries
-def _find_k(name: str, texts: tuple[str, ...], encoder: str | None, seed: int) -> Choice:
-    return choose_n_clusters(list(texts), encoder=encoder or DEFAULT, random_state=seed)
+def _find_k(name: str, texts: tuple[str, ...], encoder: Any, seed: int) -> Choice:
+    return choose_n_clusters(list(texts), encoder=encoder, random_state=seed)
 
 
 def make(entry: Entry, data: Data, seed: int, options: Options) -> TextClusterer:

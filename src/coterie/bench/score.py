@@ -17,7 +17,13 @@ from coterie.base import TextClusterer
 from coterie.bench.data import Data
 from coterie.bench.keys import Row
 from coterie.bench.speed import step_ms
-from coterie.metrics import external_scores, silhouette
+from coterie.metrics import (
+    confidence_auc,
+    correct,
+    expected_calibration_error,
+    external_scores,
+    silhouette,
+)
 
 
 def fitted_texts(data: Data) -> list[str]:
@@ -55,6 +61,7 @@ def _score_all(model: TextClusterer, data: Data) -> Row:
     final, start = model.labels_[data.scored], model.start_labels_[data.scored]
     return {
         "scores": _scores(truth, final, model.vectors_[data.scored]),
+        "confidence": _confidence(truth, final, model.probabilities_[data.scored]),
         "start_scores": _rounded(external_scores(truth, start)),
         "trained_scores": None
         if trained is None
@@ -66,14 +73,36 @@ def _score_rest(model: TextClusterer, data: Data) -> Row:
     """Scores of predictions for the texts that were not fitted; the start predicts nothing."""
     rest = data.scored & ~data.train
     texts = [data.texts[i] for i in np.flatnonzero(rest)]
-    scores = _scores(np.asarray(data.labels)[rest], model.predict(texts), model.transform(texts))
+    truth, labels = np.asarray(data.labels)[rest], model.predict(texts)
+    scores = _scores(truth, labels, model.transform(texts))
+    confidence = _confidence(truth, labels, model.predict_proba(texts))
     sizes = {"n_train": int(data.train.sum()), "n_test": len(texts)}
-    return {"scores": scores, "start_scores": None, "trained_scores": None, **sizes}
+    return {
+        "scores": scores, "confidence": confidence, "start_scores": None, "trained_scores": None,
+        **sizes,
+    }  # fmt: skip
 
 
 def _scores(truth: Any, labels: Any, vectors: Any) -> Row:
     found = _rounded(external_scores(truth, labels) | {"silhouette": silhouette(vectors, labels)})
     return found | {"n_clusters_used": len(np.unique(labels))}
+
+
+def _confidence(truth: Any, labels: Any, probabilities: Any) -> Row | None:
+    """How well the highest probability tells which texts are right; those in no cluster aside."""
+    placed = labels >= 0
+    if not placed.any():
+        return None
+    right = correct(truth[placed], labels[placed])
+    sure = probabilities[placed].max(axis=1)
+    return _rounded(
+        {
+            "ece": expected_calibration_error(right, sure),
+            "auc": confidence_auc(right, sure),
+            "mean": float(sure.mean()),
+            "right": float(right.mean()),
+        }
+    )
 
 
 def _rounded(scores: dict[str, float]) -> Row:

@@ -31,7 +31,8 @@ def cell(rows: Sequence[dict[str, Any]], score: str, part: str = "scores") -> Ce
 def shown(row: dict[str, Any]) -> str:
     """The label of a line, with what sets the run apart from the usual ones."""
     split = ", fitted on a part" if row.get("protocol", "all") == "split" else ""
-    return str(row["label"]) + split + (", K found" if row.get("k", "given") == "found" else "")
+    found = ", K found" if row.get("k", "given") == "found" else ""
+    return f"{row['label']}{split}{found}{', with noise' if row.get('noise') else ''}"
 
 
 def summarize(

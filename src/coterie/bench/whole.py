@@ -26,6 +26,8 @@ from coterie.bench.papers import (
 from coterie.datasets import CARDS
 
 BENCHMARKS = tuple(name for name, card in CARDS.items() if card.group == "benchmark")
+DEV = tuple(name for name, card in CARDS.items() if card.group == "dev")
+LANGUAGES = tuple(name for name, card in CARDS.items() if card.group == "lang")
 NEWS = ("googlenews-ts", "googlenews-t", "googlenews-s")
 
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from coterie.bench import Suite
 
 
+SPREAD = "standard deviation of NMI in %, over seeds / over noise on the vectors"
+
+
 class _SuiteFirst(TyperGroup):
     """Any word that is no command is the name of a suite: ``bench sccl`` is ``bench run sccl``."""
 
@@ -44,6 +47,13 @@ def run(
     ] = Path("results"),
     datasets: Annotated[
         str | None, typer.Option("--datasets", help="Only these, separated by commas.")
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            "--methods",
+            help="Other methods than those of the suite, at their defaults, separated by commas.",
+        ),
     ] = None,
     only: Annotated[
         str | None, typer.Option("--only", help="Only entries whose label holds this text.")
@@ -85,6 +95,8 @@ def run(
     Examples:
 
         coterie bench encoder --data benchmarks
+        coterie bench dev --data benchmarks --methods auto,ward --find-k
+        coterie bench stability --data benchmarks --datasets tweet,insurance
         coterie bench papers --data benchmarks --device cuda --jobs 4
         coterie bench sccl --data benchmarks --device cuda --datasets tweet --seeds 3
         coterie bench sccl --out results --show --markdown
@@ -97,7 +109,7 @@ def run(
     from coterie.bench.ledger import read_results
     from coterie.bench.run import Options
 
-    chosen = _narrow(_suite(suite), datasets, only)
+    chosen = _narrow(_suite(suite), datasets, methods, only)
     options = Options(
         data=Path(data) if data is not None else None,
         encoder=encoder,
@@ -113,7 +125,7 @@ def run(
     else:
         tell = (lambda message: None) if quiet else say
         results = run_suite(chosen, file, options, seeds=_seeds(seeds), tell=tell, jobs=jobs)
-    _show(results, speed=suite == "speed", markdown=markdown)
+    _show(results, suite, markdown=markdown)
 
 
 def _list() -> None:
@@ -135,11 +147,15 @@ def _suite(said: str) -> Suite:
     return SUITES[check_choice("suite", said, SUITES)]
 
 
-def _narrow(suite: Suite, datasets: str | None, only: str | None) -> Suite:
+def _narrow(suite: Suite, datasets: str | None, methods: str | None, only: str | None) -> Suite:
     from dataclasses import replace
+
+    from coterie.bench.suites import entries_for
 
     if datasets is not None:
         suite = replace(suite, datasets=tuple(datasets.split(",")))
+    if methods is not None:
+        suite = replace(suite, entries=entries_for(methods.split(",")))
     if only is not None:
         entries = tuple(e for e in suite.entries if only in e.label)
         if not entries:
@@ -157,16 +173,19 @@ def _there(file: Path, suite: Suite) -> list[Path]:
     return found
 
 
-def _show(results: list[dict[str, Any]], *, speed: bool, markdown: bool) -> None:
+def _show(results: list[dict[str, Any]], suite: str, *, markdown: bool) -> None:
     from coterie.bench import summarize
+    from coterie.bench.noise import summarize_stability
     from coterie.bench.speed import summarize_speed
     from coterie.bench.tables import markdown as to_markdown
 
-    header, body = summarize_speed(results) if speed else summarize(results)
+    kinds = {"speed": ("", summarize_speed), "stability": (SPREAD, summarize_stability)}
+    title, made = kinds.get(suite, ("ACC / NMI in %", summarize))
+    header, body = made(results)
     if markdown:
         typer.echo(to_markdown(header, body))
     else:
-        show_table("" if speed else "ACC / NMI in %", header, body)
+        show_table(title, header, body)
 
 
 def _seeds(text: str | None) -> range | None:

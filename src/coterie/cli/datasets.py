@@ -20,9 +20,11 @@ def datasets(
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the benchmarks, show one, or download one from its public address.
+    """List the data sets, show one, or download one from its public address.
 
-    Nothing is bundled: files are found in the folder given by --data or COTERIE_DATA.
+    Nothing is bundled: files are found in the folder given by --data or COTERIE_DATA. Development
+    sets (group dev) and sets in other languages (group lang) are looked for in its sub-folders dev
+    and lang.
 
     Examples:
 

@@ -1,7 +1,8 @@
 """One card per data set: where it comes from, how large it is, and how to know it again.
 
 The checksum is that of the CSV (columns ``text,label``) that the converter of ``format`` makes
-from the source files, so it also proves the conversion.
+from the source files, so it also proves the conversion. Sets of the groups "dev" and "lang" are
+samples prepared from their sources: they have a checksum and a source, and cannot be downloaded.
 """
 
 from __future__ import annotations
@@ -21,18 +22,20 @@ class Card:
     ----------
     name, title : str
     file : str
-        Name of the CSV in a data folder.
+        Path of the CSV in a data folder.
     repository : str
         ``owner/name@commit`` on GitHub.
     paths : tuple of str
         Files there.
     format : str
-        How they are laid out; see ``convert.py``.
+        How they are laid out; see ``convert.py``. "prepared": the CSV is a sample of the source
+        that only its checksum tells.
     rows, classes : int
     sha256 : str
     paper, text, licence : str
-    group : {"benchmark", "longer", "raw"}
-        The eight benchmarks, three sets of longer texts, and rawer variants of four benchmarks.
+    group : {"benchmark", "longer", "raw", "dev", "lang"}
+        The eight benchmarks, three sets of longer texts, rawer variants of four benchmarks,
+        thirteen development sets, and six sets in other languages than English.
     """
 
     name: str
@@ -58,10 +61,20 @@ class Card:
     @property
     def urls(self) -> tuple[str, ...]:
         """Addresses to download from; a folder comes as the archive of its repository."""
+        if self.format == "prepared":
+            return ()
         owner, commit = self.repository.split("@")
         if self.format == "folders":
             return (f"{GITHUB}/{owner}/archive/{commit}.zip",)
         return tuple(f"{GITHUB}/{owner}/raw/{commit}/{path}" for path in self.paths)
+
+    @property
+    def remedy(self) -> str:
+        """What to do where the file is missing."""
+        where = f"name the folder that holds {self.file} with --data or COTERIE_DATA"
+        if self.format == "prepared":
+            return f"{where}; it was prepared from {self.address} and cannot be downloaded."
+        return f"{where}, or run: coterie datasets get {self.name}"
 
 
 @dataclass(frozen=True)

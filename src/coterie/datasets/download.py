@@ -48,6 +48,8 @@ def get_dataset(
     if target.exists() and _digest(target.read_bytes()) == card.sha256:
         log.info("%s is already there", target)
         return target
+    if not (urls or card.urls):
+        raise MissingError(f"the data set {name!r} is not in {folder}; {card.remedy}")
     parts = [
         fetch(url, folder / f".{card.file}.{number}.part", progress or Silent())
         for number, url in enumerate(urls or card.urls)

@@ -55,8 +55,7 @@ def load_dataset(name: str, folder: str | Path | None = None) -> Dataset:
     path = _search(card.file, Path(folder) if folder is not None else None)
     if path is None:
         raise MissingError(
-            f"the data set {name!r} is not in {folder or default_folder()}; name the folder that "
-            f"holds {card.file} with --data or COTERIE_DATA, or run: coterie datasets get {name}"
+            f"the data set {name!r} is not in {folder or default_folder()}; {card.remedy}"
         )
     _check(path, card.sha256)
     reader = csv.DictReader(io.StringIO(path.read_text("utf-8"), newline=""))
@@ -106,9 +105,14 @@ def sample() -> Corpus:
 
 
 def _search(file: str, folder: Path | None) -> Path | None:
-    """Look in the folder itself, and in ``data`` and ``augmented`` in or beside it."""
+    """Look in the folder itself, in ``data`` and ``augmented`` in it, and beside it.
+
+    Files of the groups "dev" and "lang" have the name of their folder in ``file``.
+    """
     top = folder or default_folder()
     places = [top, top / "data", top / "augmented", top.parent / "augmented"]
+    if "/" in file:
+        places.append(top.parent)
     return next((place / file for place in places if (place / file).exists()), None)
 
 
