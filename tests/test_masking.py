@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from coterie.masking import mask, mask_counted, passes_luhn, passes_mod97
+from coterie.masking import find_personal, mask, mask_counted, passes_luhn, passes_mod97
 
 HITS = [
     ("write to anna.b+x@mail.example.org now", "write to [email] now"),
@@ -41,6 +41,15 @@ HITS = [
     ("It broke.\nThanks,\nJane Doe", "It broke.\nThanks,\n[name]"),
     ("It broke. Best regards Jane van der Berg", "It broke. Best regards [name]"),
     ("Defekt. Mit freundlichen Grüßen\nMax Mustermann", "Defekt. Mit freundlichen Grüßen\n[name]"),
+    ("call 030\u2011123\u20114567 today", "call [phone] today"),  # hyphens that do not break a line
+    ("call 030\u2212123\u22124567 today", "call [phone] today"),  # minus signs
+    ("call \uff10\uff13\uff10\uff0d\uff11\uff12\uff13\uff14\uff15\uff16\uff17", "call [phone]"),
+    ("anna\uff20example.org", "[email]"),  # full-width
+    ("anna\ufe6bexample\u3002org", "[email]"),  # small, and an ideographic full stop
+    ("anna@exa\u200bmple.o\u2060rg", "[email]"),  # nothing to see
+    ("an\u00adna@example.org", "[email]"),
+    ("D\u200bear An\u200dna, hi", "Dear [name], hi"),
+    ("4111\u20091111\u00a01111\u202f1111", "[card]"),  # blanks of other widths
 ]
 NOT = [
     "Dear support, where is it? Hi there, Hello Team, Dear Customer Service",
@@ -56,6 +65,7 @@ NOT = [
     "AB12 CDEF GHIJ KLMN is my product",
     "300.1.2.3 is no address",
     "well-known-state-of-the-art-thing",
+    "ﬁne – a ½ price，नमस्ते می\u200cخواهم 👩\u200d🔧",
     "",
 ]  # fmt: skip
 
@@ -110,3 +120,18 @@ def test_no_text_takes_long(unit: str) -> None:
 
 def test_the_part_that_is_not_looked_at_is_not_passed_on() -> None:
     assert "a@b.org" not in mask("x " * 10_001 + "a@b.org")
+
+
+def test_many_accents_on_one_letter_take_linear_time() -> None:
+    begun = time.process_time()
+    mask("a" + "\u0315\u0300" * 9_999)
+    assert time.process_time() - begun < 2
+
+
+def test_words_that_were_taken_out_are_known() -> None:
+    text = "Dear Ms Łucja Kowalczyk, anna.b@mail.example.org, https://shop.org/refund?id=zq7 now"
+    assert find_personal(text).words == {
+        "zq7": "link", "id": "link", "anna": "email", "mail": "email", "example": "email",
+        "łucja": "name", "kowalczyk": "name",
+    }  # fmt: skip
+    assert find_personal("Hello Team, order 12345 is late").words == {}

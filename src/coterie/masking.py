@@ -4,12 +4,16 @@ Each rule finds candidates by a pattern and may look at them twice (Luhn's sum o
 digits of an IBAN). Where a rule cannot know, it masks: a masked order number costs a name nothing,
 a telephone number that slips through is gone for good. What rules cannot see stays: a name in the
 middle of a sentence, an address of a street.
+
+Look-alikes are replaced first, character by character: full-width signs, dashes of all kinds, and
+characters without a width.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -45,6 +49,10 @@ CAPITAL = r"[^\W\d_a-zß-öø-ÿ][\w'’-]*"  # a word that does not begin with 
 NAMES = rf"{CAPITAL}(?:[ \t]+(?:(?:van|von|de|der|da|di|la)[ \t]+){{0,2}}{CAPITAL}){{0,2}}"
 
 
+WORD = re.compile(r"[^\W_]+")
+ACCENTED = re.compile(r"[^\W\d_][\u0300-\u036f]{1,8}")
+
+
 @dataclass(frozen=True)
 class Rule:
     """A kind of personal data, where it may be, and what to put in its place (None: leave it)."""
@@ -52,6 +60,24 @@ class Rule:
     kind: str
     pattern: re.Pattern[str]
     judge: Callable[[re.Match[str]], str | None]
+
+
+@dataclass(frozen=True)
+class Masked:
+    """A text without its personal data.
+
+    Attributes
+    ----------
+    text : str
+    found : Counter of str
+        How often each kind of data was found.
+    words : dict of str to str
+        The words that were taken out, folded, each with its kind of data.
+    """
+
+    text: str
+    found: Counter[str]
+    words: dict[str, str]
 
 
 def mask(text: str) -> str:
@@ -67,8 +93,22 @@ def mask(text: str) -> str:
 
 def mask_counted(text: str) -> tuple[str, Counter[str]]:
     """The masked text, and how often each kind of data was found in it."""
+    masked = find_personal(text)
+    return masked.text, masked.found
+
+
+def find_personal(text: str) -> Masked:
+    """The masked text, what was found, and the words that must appear nowhere else.
+
+    Examples
+    --------
+    >>> find_personal("Dear Anna, call 030\u20111234567").words
+    {'030': 'phone', '1234567': 'phone', 'anna': 'name'}
+    """
     found: Counter[str] = Counter()
+    words: dict[str, str] = {}
     text = text[:LONGEST]
+    masked = plain(text)
     for rule in RULES:
 
         def put(match: re.Match[str], rule: Rule = rule) -> str:
@@ -76,10 +116,79 @@ def mask_counted(text: str) -> tuple[str, Counter[str]]:
             if new is None:
                 return match[0]
             found[rule.kind] += 1
+            for word in folded_words(_personal_part(rule.kind, match, new)):
+                if len(word) > 1 and word not in NOBODY:
+                    words.setdefault(word, rule.kind)
             return new
 
-        text = rule.pattern.sub(put, text)
-    return text, found
+        masked = rule.pattern.sub(put, masked)
+    return Masked(masked if found else text, found, words)
+
+
+def plain(text: str) -> str:
+    """The text with look-alikes replaced and characters without a width left out.
+
+    Each character is normalised by itself (NFKC), and then letters are composed with the accents
+    behind them, a few at a time: the time is linear in the length.
+
+    Examples
+    --------
+    >>> plain("anna\uff20exa\u200bmple.org, 030\u20111234567")
+    'anna@example.org, 030-1234567'
+    """
+    if text.isascii():
+        return text
+    return ACCENTED.sub(lambda m: unicodedata.normalize("NFC", m[0]), text.translate(_LOOK_ALIKES))
+
+
+def folded_words(text: str) -> list[str]:
+    """Words without case and accents, for comparing.
+
+    Examples
+    --------
+    >>> folded_words("Jürgen O'Neill, 12a")
+    ['jurgen', 'o', 'neill', '12a']
+    """
+    if not text.isascii():
+        apart = (unicodedata.normalize("NFKD", sign) for sign in plain(text))
+        text = "".join(c for part in apart for c in part if not unicodedata.combining(c))
+    return WORD.findall(text.casefold())
+
+
+class _LookAlikes(dict[int, str]):
+    """For ``str.translate``; filled as characters are met."""
+
+    def __missing__(self, code: int) -> str:
+        sign = chr(code)
+        kind = unicodedata.category(sign)
+        if kind == "Cf" or sign in "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0":
+            new = ""
+        elif kind == "Pd" or sign == "\u2212":
+            new = "-"
+        elif sign in "\u2024\u3002\uff61":
+            new = "."
+        else:
+            new = unicodedata.normalize("NFKC", sign)
+            new = "-" if unicodedata.category(new[0]) == "Pd" else new
+        self[code] = new
+        return new
+
+
+_LOOK_ALIKES = _LookAlikes()
+
+
+def _personal_part(kind: str, match: re.Match[str], new: str) -> str:
+    """The part of a match that tells who: all of it, without what any page or address has."""
+    if kind == "name":
+        return match["names"]
+    if kind == "email":
+        return re.sub(r"\W+\w+$|[\[(]\s?(?:at|dot)\s?[\])]", " ", match[0], flags=re.I)
+    if kind == "link":
+        page, _, query = re.sub(r"^[^?#]*://|^www\.", "", match[0]).partition("?")
+        user = page.rpartition("@")[0]
+        codes = [word for word in WORD.findall(page) if len(word) > 24]
+        return " ".join([user, query, *codes])
+    return match[0].removesuffix(new.partition("]")[2])
 
 
 def passes_luhn(digits: str) -> bool:

@@ -67,6 +67,38 @@ def test_words_and_neighbours_are_masked_too(clusters) -> None:
     assert "example.org" not in str(request.body) and "1234567" not in str(request.body)
 
 
+def shown(request) -> dict:
+    return json.loads(request.body["messages"][1]["content"])
+
+
+@pytest.mark.parametrize("examples", [0, 6])
+def test_what_is_masked_in_a_text_is_in_no_other_field(clusters, examples: int) -> None:
+    texts = ["Dear Anna Kowalczyk, a refund please", "where is ANNA kowalczyk today"]
+    words = [("anna kowalczyk", 2.0), ("refund", 1.5), ("kowalczyk", 1.0)]
+    near = [replace(clusters[0].near[0], name="Refund, Kowalczyk")]
+    group = [
+        replace(clusters[0], words=words, near=near),
+        replace(clusters[1], examples=["the door is open"], diverse=texts),  # only here
+    ]
+    first, second = make_requests(group, "m", examples=examples)
+    for request in (first, second):
+        sent = json.dumps(request.body, ensure_ascii=False).casefold()
+        assert "anna" not in sent and "kowalczyk" not in sent
+    assert shown(first)["words"] == ["refund"]
+    assert shown(first)["neighbouring groups"] == ["Refund, [name]"]
+    if examples:
+        assert "where is [name] [name] today" in shown(second)["texts"]
+    assert first.masked["name"] >= 3
+
+
+def test_words_that_most_texts_mask_are_not_sent(clusters) -> None:
+    words = [("kowalczyk", 1.0), ("order", 1.0), ("jürgen", 1.0)]
+    texts = ["Dear Kowalczyk, hi", "Dear Kowalczyk, yes", "I met kowalczyk"]
+    texts += ["my order", "an order", "Hello Order, hi", "Hello Ju\u0308rgen, it broke"]
+    cluster = replace(clusters[0], words=words)
+    assert shown(make_requests([cluster], "m", texts=texts)[0])["words"] == ["order"]
+
+
 def test_no_texts_when_none_are_wanted(clusters) -> None:
     for request in make_requests(clusters, "m", examples=0):
         shown = json.loads(request.body["messages"][1]["content"])

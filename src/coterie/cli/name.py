@@ -127,7 +127,8 @@ class Asker:
 
         run = RunNames(path)
         clusters = run.to_name()
-        requests = make_requests(clusters, self.model, examples=self.examples)
+        texts = run.texts()
+        requests = make_requests(clusters, self.model, examples=self.examples, texts=texts)
         if self.show:
             self._show([request.body for request in requests])
             return None
@@ -137,7 +138,7 @@ class Asker:
         try:
             naming = name_clusters(
                 clusters, self.endpoint, model=self.model, folder=path, examples=self.examples,
-                progress=make_progress(0 if quiet else 1),
+                texts=texts, progress=make_progress(0 if quiet else 1),
             )  # fmt: skip
         except KeyboardInterrupt:
             again = ["coterie", "name", str(path), "--with", self.endpoint.url]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -44,13 +44,14 @@ class Naming:
     problem: str | None = None
 
 
-def name_clusters(
+def name_clusters(  # noqa: PLR0913 - each is a choice of its own
     clusters: Sequence[Cluster],
     endpoint: str | Endpoint,
     *,
     model: str | None = None,
     folder: str | Path | None = None,
     examples: int = EXAMPLES,
+    texts: Iterable[str] = (),
     progress: Progress | None = None,
 ) -> Naming:
     """Names from any OpenAI-compatible chat endpoint, one question per cluster.
@@ -71,6 +72,10 @@ def name_clusters(
         Where names.jsonl keeps questions and answers; what it holds is not asked again.
     examples : int, default=6
         Texts of each cluster to send; 0 sends its words alone.
+    texts : iterable of str, optional
+        All texts of the clusters, never sent: words that are masked in most of them (names of
+        persons among the words of a cluster) are masked, too. Without them, only the examples of
+        the clusters are looked at.
     progress : Progress, optional
 
     Returns
@@ -85,7 +90,7 @@ def name_clusters(
     except (EndpointError, UnusableError) as error:
         total = sum(cluster.size > 0 for cluster in clusters)
         return Naming(list(clusters), "", 0, 0, total, str(error))
-    requests = make_requests(clusters, model, examples=examples)
+    requests = make_requests(clusters, model, examples=examples, texts=texts)
     asked, problem = _ask_all(at, requests, journal, progress or Silent(), _names(clusters))
     answers = {
         request.cluster: name

@@ -1,16 +1,21 @@
-"""What a namer is shown of a cluster: its words and a few masked texts, and nothing else."""
+"""What a namer is shown of a cluster: its words and a few masked texts, and nothing else.
+
+What is masked in one text is masked in every field of every request: words that were taken out of
+a text are sent neither as words of a cluster nor in the name of a neighbour.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from coterie.description import Cluster
-from coterie.masking import mask_counted
+from coterie.masking import WORD, find_personal, folded_words
 
 WORDS = 12
 EXAMPLES = 6
@@ -51,7 +56,11 @@ class Request:
 
 
 def make_requests(
-    clusters: Sequence[Cluster], model: str | None, *, examples: int = EXAMPLES
+    clusters: Sequence[Cluster],
+    model: str | None,
+    *,
+    examples: int = EXAMPLES,
+    texts: Iterable[str] = (),
 ) -> list[Request]:
     """One question per cluster that holds texts.
 
@@ -62,24 +71,60 @@ def make_requests(
         None is shown as null, where the endpoint has not been asked yet for its only model.
     examples : int, default=6
         Texts of each cluster to show; 0 shows words alone.
+    texts : iterable of str, optional
+        More texts of the clusters, never sent: words that are masked in most of them are masked.
     """
-    return [_request(cluster, model, examples) for cluster in clusters if cluster.size]
+    personal = _personal_words(clusters, texts)
+    return [_request(cluster, model, examples, personal) for cluster in clusters if cluster.size]
 
 
-def _request(cluster: Cluster, model: str | None, examples: int) -> Request:
+def _personal_words(clusters: Sequence[Cluster], texts: Iterable[str]) -> dict[str, str]:
+    """Words that are masked in the texts, and the kind of data that each is."""
+    personal: dict[str, str] = {}
+    for cluster in clusters:
+        for text in (*cluster.examples, *cluster.diverse, *cluster.borderline):
+            personal |= find_personal(text).words
+    shown = {word for cluster in clusters for word, _ in cluster.words}
+    shown |= {near.name for cluster in clusters for near in cluster.near}
+    open_ = {word for phrase in shown for word in folded_words(phrase)} - personal.keys()
+    seen: Counter[str] = Counter()  # how often a word stays, less how often it is masked
+    kinds: dict[str, str] = {}
+    for text in texts:
+        masked = find_personal(text)
+        seen.update(open_.intersection(folded_words(masked.text)))
+        for word in open_ & masked.words.keys():
+            seen[word] -= 1
+            kinds[word] = masked.words[word]
+    return personal | {word: kind for word, kind in kinds.items() if seen[word] < 0}
+
+
+def _request(
+    cluster: Cluster, model: str | None, examples: int, personal: dict[str, str]
+) -> Request:
     found: Counter[str] = Counter()
 
     def masked(text: str) -> str:
-        out, kinds = mask_counted(text)
-        found.update(kinds)
-        out = " ".join(out.split())
-        return out if len(out) <= TEXT else out[:TEXT].rsplit(" ", 1)[0] + " …"
+        out = find_personal(text)
+        found.update(out.found)
+        line = " ".join(WORD.sub(known, out.text).split())
+        return line if len(line) <= TEXT else line[:TEXT].rsplit(" ", 1)[0] + " …"
+
+    def known(match: re.Match[str]) -> str:
+        """The mark of a word that was masked elsewhere."""
+        if match.string.startswith(f"[{match[0]}]", max(match.start() - 1, 0)):  # a mark
+            return match[0]
+        kind = next((personal[word] for word in folded_words(match[0]) if word in personal), None)
+        if kind is None:
+            return match[0]
+        found[kind] += 1
+        return f"[{kind}]"
 
     # Central texts say what the cluster is about, spread ones how far it reaches.
     half = (examples + 1) // 2
     texts = list(dict.fromkeys([*cluster.examples[:half], *cluster.diverse, *cluster.examples]))
+    words = [masked(word) for word, _ in cluster.words[:WORDS]]
     shown = {
-        "words": [masked(word) for word, _ in cluster.words[:WORDS]],
+        "words": [word for word in words if "[" not in word],
         "texts": [masked(text) for text in texts[:examples]],
         "neighbouring groups": [masked(near.name) for near in cluster.near[:NEAR]],
     }
