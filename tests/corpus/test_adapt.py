@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import coterie
 from coterie._errors import DataError, UsageError
 from coterie.corpus import make_corpus, texts_from
 
@@ -82,3 +83,82 @@ def test_emoji_are_text_and_lines_of_signs_are_not() -> None:
     emoji = ["👍", "❤️", "🇩🇪", "👨\u200d👩\u200d👧", "★★★★★", "👍🏽!"]
     assert texts_from(emoji) == emoji
     assert texts_from(["─────", "→", "©", "\ufffd", "🏽", "• ?!"]) == [""] * 6
+
+
+class Value:
+    """As a feature of a Hugging Face dataset."""
+
+    def __init__(self, dtype: str) -> None:
+        self.dtype = dtype
+
+
+class Dataset:
+    """What a Hugging Face dataset documents: column names, features, rows as dicts."""
+
+    def __init__(self, columns: dict[str, list], kinds: dict[str, str]) -> None:
+        self.columns = columns
+        self.features = {name: Value(kind) for name, kind in kinds.items()}
+
+    @property
+    def column_names(self) -> list[str]:
+        return list(self.columns)
+
+    def select_columns(self, names: list[str]) -> "Dataset":
+        kinds = {name: self.features[name].dtype for name in names}
+        return Dataset({name: self.columns[name] for name in names}, kinds)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def __getitem__(self, i: int) -> dict:
+        if i >= len(self):
+            raise IndexError(i)
+        return {name: values[i] for name, values in self.columns.items()}
+
+
+def dataset(**columns: list) -> Dataset:
+    return Dataset(columns, {n: "int64" if n in ("n", "label") else "string" for n in columns})
+
+
+def dicts(**columns: list) -> list[dict]:
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+@pytest.mark.parametrize("make", [dataset, dicts])
+def test_datasets_and_dicts_give_their_text_column(make) -> None:
+    other = ["x", "y", "z"]
+    assert texts_from(make(label=[0, 1, 2], headline=["one fish", "two fish", None])) == TEXTS
+    assert texts_from(make(key=other, text=["one fish", "two fish", None])) == TEXTS
+    assert texts_from(make(key=other, body=TEXTS), "key") == other
+    assert make_corpus(make(n=[1, 2, 3], text=TEXTS)).texts == TEXTS
+    with pytest.raises(UsageError, match="columns key, other, n, and it is not clear"):
+        texts_from(make(key=other, other=TEXTS, n=[1, 2, 3]))
+    with pytest.raises(UsageError, match="columns n, label"):
+        texts_from(make(n=[1, 2], label=[0, 0]))
+    with pytest.raises(DataError, match=r"no column 'txt'.*Did you mean 'text'"):
+        texts_from(make(text=TEXTS, n=[1, 2, 3]), "txt")
+
+
+def test_a_dict_among_texts_is_refused() -> None:
+    with pytest.raises(DataError, match=r"X\[1\] is a dict, not a text"):
+        texts_from(["a text", {"text": "another"}])
+
+
+def test_a_list_of_dicts_is_clustered_by_its_texts() -> None:
+    texts = ["red apple pie", "green apple tree", "fast car race", "slow car road"]
+    rows = [{"n": i, "text": text} for i, text in enumerate(texts)]
+    fitted = [
+        coterie.METHODS["kmeans"].make(2, encoder="tfidf", random_state=0).fit(X)
+        for X in (texts, rows)
+    ]
+    np.testing.assert_array_equal(fitted[0].labels_, fitted[1].labels_)
+    np.testing.assert_array_equal(fitted[1].predict(rows), fitted[1].labels_)
+
+
+def test_a_real_dataset() -> None:
+    datasets = pytest.importorskip("datasets")
+    made = datasets.Dataset.from_dict({"label": [0, 1, 2], "text": ["one fish", "two fish", None]})
+    assert texts_from(made) == TEXTS
+    two = datasets.Dataset.from_dict({"a": ["x"], "b": ["y"]})
+    with pytest.raises(UsageError, match="columns a, b"):
+        texts_from(two)
