@@ -6,6 +6,8 @@ import re
 import sys
 import unicodedata
 
+from coterie._emoji import EMOJI, EMOJI_PATTERN
+
 LONGEST = 2_000  # characters read of each text
 BREAK = ""  # stands where a phrase cannot go on: at punctuation and between scripts
 
@@ -23,7 +25,7 @@ _MARKS = "".join(
 _LETTER = rf"[^\W_{_NO_BLANKS}]"
 _INNER = rf"(?:{_LETTER}|[{_MARKS}\u200c\u200d]|['’-](?={_LETTER}))"
 PIECE = re.compile(
-    rf"[{_NO_BLANKS}]+|{_LETTER}{_INNER}*[+#]{{0,2}}|[^\w\s'’#@&/.-]|\.(?=\s|$)|[\n\r]"
+    rf"[{_NO_BLANKS}]+|{EMOJI_PATTERN}|{_LETTER}{_INNER}*[+#]{{0,2}}|[^\w\s'’#@&/.-]|\.(?=\s|$)|[\n\r]"
 )
 ADDRESS = re.compile(r"(?:https?://|www\.)\S+|\S+@\S+\.\w+|&(?:amp|nbsp|quot|lt|gt|#\d+);")
 # French and Italian write a short word before an apostrophe: the word behind it counts.
@@ -37,13 +39,13 @@ ELISION = re.compile(
 def pieces(text: str) -> list[str]:
     """Words of a text as written, with a :data:`BREAK` where a phrase ends.
 
-    Chinese, Japanese, Thai and the like become pairs of neighbouring characters. Addresses of
-    pages and people are left out.
+    Chinese, Japanese, Thai and the like become pairs of neighbouring characters. Each emoji is a
+    word. Addresses of pages and people are left out.
 
     Examples
     --------
-    >>> pieces("No Wi-Fi, again: l'accès")
-    ['No', 'Wi-Fi', '', 'again', '', 'accès']
+    >>> pieces("No Wi-Fi, again: l'accès 😡")
+    ['No', 'Wi-Fi', '', 'again', '', 'accès', '😡']
     """
     text = text[:LONGEST]
     if "@" in text or "&" in text or "://" in text or "www." in text:
@@ -55,6 +57,8 @@ def pieces(text: str) -> list[str]:
         if NO_BLANKS.match(piece):
             grams = [piece[i : i + 2] for i in range(len(piece) - 1)] or [piece]
             out += [BREAK, *grams, BREAK]
+        elif EMOJI.match(piece):
+            out.append(piece)
         elif piece[0].isalnum():
             elided = ELISION.match(piece)
             out.append(piece[elided.end() :] if elided else piece)

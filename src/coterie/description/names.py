@@ -85,7 +85,7 @@ def _written(clusters: ClusterTerms, term: Term) -> str:
     words = []
     for i in term.form:
         word = terms.written[i]
-        small = not terms.telling[i] or word != terms.words[i]
+        small = (len(term.form) > 1 and not terms.telling[i]) or word != terms.words[i]
         words.append(word if small else word[:1].upper() + word[1:])
     return join(words)
 

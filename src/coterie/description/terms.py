@@ -11,8 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from coterie._emoji import EMOJI
 from coterie._types import Bools, Ints
 from coterie.description.cut import BREAK, NO_BLANKS, fold, join, pieces
+from coterie.description.greetings import (
+    CLOSINGS,
+    DEVICES,
+    TIMES,
+    greeting_words,
+    mark_greetings,
+)
 from coterie.description.languages import check_language, detect_languages
 from coterie.words import stem as porter
 from coterie.words.stopwords import STOP_WORDS
@@ -49,7 +57,7 @@ class Terms:
     """Words, pairs and triples of neighbouring words of all texts.
 
     Inflected forms count as one term, shown in its most frequent form. Pairs are of telling words;
-    triples begin and end with one.
+    triples begin and end with one. Greetings, signatures and emoji are counted aside.
 
     Parameters
     ----------
@@ -73,9 +81,9 @@ class Terms:
         self._fold = np.array([place[word] for word in folded], dtype=np.int64)
         self._forms, self._form_counts = list(forms), np.bincount(flat, minlength=len(forms))
         self.word, self.row = self._fold[flat] if len(flat) else flat, row
-        self._count(language)
+        self._count(language, rows)
 
-    def _count(self, language: str | Sequence[str] | None) -> None:
+    def _count(self, language: str | Sequence[str] | None, rows: list[list[int]]) -> None:
         """Find the languages, the telling words and the stems, then count."""
         given = check_language(language)
         if given is None:
@@ -83,24 +91,45 @@ class Terms:
         self.languages = given
         stop = NOISE.union(*(STOP_WORDS[code] for code in given))
         self.telling = np.array([is_telling(word, stop) for word in self.words], dtype=bool)
+        greetings = greeting_words(given) if given else frozenset()
+        emoji = np.array([EMOJI.match(word) is not None for word in self.words], dtype=bool)
+        self.telling &= ~emoji
+        aside = emoji | np.array([word in greetings for word in self.words], dtype=bool)
         often = np.bincount(self.word, minlength=len(self.words)) >= self.least
         # Half of all words occur once and are never shown: no need to know their stems.
         stems = [
             stem(word) if shown else word
-            for word, shown in zip(self.words, self.telling & often, strict=True)
+            for word, shown in zip(self.words, (self.telling | aside) & often, strict=True)
         ]
         names = {name: i for i, name in enumerate(sorted(set(stems)))}
         self.stem = np.array([names[name] for name in stems], dtype=np.int64)
-        breaks = np.array([word == BREAK for word in self.words], dtype=bool)
         use = self.telling[self.word] if len(self.word) else np.zeros(0, dtype=bool)
+        breaks = np.array([word == BREAK for word in self.words], dtype=bool)
+        use = use & ~self._in_greetings(rows, greetings)
         self.single = self._group([self.word], self.row, use)
+        self.aside = self._group([self.word], self.row, aside[self.word] if len(use) else use)
         frequent = np.bincount(
             self.single.parts[:, 0], self.single.presence.sum(axis=0).A1, len(names)
         )
         common = use & (frequent[self.stem[self.word]] >= self.least) if len(use) else use
-        solid = ~breaks[self.word] if len(self.word) else use
+        solid = ~(breaks | emoji)[self.word] if len(self.word) else use
         self.pairs = self._phrases(2, common, solid)
         self.triples = self._phrases(LONGEST_PHRASE, common, solid)
+
+    def _in_greetings(self, rows: list[list[int]], greetings: frozenset[str]) -> Bools:
+        """Which of the words, one after another, belong to a greeting or a signature."""
+        out = np.zeros(len(self.word), dtype=bool)
+        if not greetings:
+            return out
+        start = 0
+        hints = greetings | CLOSINGS | DEVICES | TIMES
+        hint = [fold(form) in hints for form in self._forms]
+        for row in rows:
+            if any(hint[form] for form in row):
+                marked = mark_greetings([self._forms[form] for form in row], greetings)
+                out[[start + i for i in marked]] = True
+            start += len(row)
+        return out
 
     def _phrases(self, length: int, common: Bools, solid: Bools) -> Group:
         """Runs of ``length`` words in one text, whose ends are telling and common."""

@@ -68,19 +68,30 @@ class ClusterTerms:
         ones = np.ones(len(placed), dtype=np.float32)
         shape = (n_clusters, terms.n)
         self._members: Any = csr_matrix((ones, (labels[placed], placed)), shape=shape)
-        self._groups = {"1": terms.single, "2": terms.pairs, "3": terms.triples}
+        self._groups = {
+            "1": terms.single, "2": terms.pairs, "3": terms.triples, "aside": terms.aside
+        }  # fmt: skip
         self._counts = {key: self._members @ g.presence for key, g in self._groups.items()}
         for counts in self._counts.values():
             counts.sort_indices()
         self._best: dict[tuple[int, int], list[Term]] = {}
         self._totals = {key: np.asarray(c.sum(axis=0))[0] for key, c in self._counts.items()}
+        # Clusters in which most texts are greetings, thanks or emoji and nothing else.
+        only = (np.diff(terms.single.presence.indptr) == 0) & (
+            np.diff(terms.aside.presence.indptr) > 0
+        )
+        self._polite = np.bincount(labels[placed], only[placed], n_clusters) > self.sizes / 2
 
     def best(self, cluster: int, length: int = 1) -> list[Term]:
-        """The terms of ``length`` words of a cluster that say most, best first."""
+        """The terms of ``length`` words of a cluster that say most, best first.
+
+        Greetings, thanks and emoji are among them only if most texts of the cluster have no other
+        words.
+        """
         known = self._best.get((cluster, length))
         if known is not None:
             return known
-        key = str(length)
+        key = "aside" if length == 1 and self._polite[cluster] else str(length)
         group, counts = self._groups[key], self._counts[key]
         inside = slice(counts.indptr[cluster], counts.indptr[cluster + 1])
         term, count = counts.indices[inside], counts.data[inside]
@@ -95,8 +106,10 @@ class ClusterTerms:
         return found
 
     def _term(self, group: Group, i: int, count: int, weight: float) -> Term:
-        form, telling = group.forms[i], self.terms.telling[group.forms[i]]
-        parts = tuple(int(part) for part in group.parts[i][telling])
+        form, parts = group.forms[i], group.parts[i]
+        if group is not self.terms.aside:
+            parts = parts[self.terms.telling[form]]
+        parts = tuple(int(part) for part in parts)
         return Term(self.terms.text(form), parts, tuple(map(int, form)), count, weight)
 
     def enough(self, cluster: int) -> int:
