@@ -7,7 +7,9 @@ They go between marks: ``<!-- measured: SUITE METHOD ... -->``, ``<!-- ablations
 ``<!-- details -->``, and ``<!-- end -->``.
 ``<!-- views -->``, ``<!-- jobs -->``, ``<!-- pass -->`` and ``<!-- masked-head -->`` are the
 tables of ``views.py``, ``jobs.py`` and ``masked_head.py``, ``<!-- figure: NAME -->`` a figure of
-``figures.py``. Those of ``compared.py`` and ``speed.py`` have pages of their own.
+``figures.py``. ``<!-- development -->``, ``<!-- reported -->``, ``<!-- numbers -->``,
+``<!-- stability -->`` and ``<!-- guarded -->`` are the tables of docs/generalization.md.
+Those of ``compared.py`` and ``speed.py`` have pages of their own.
 """
 
 from __future__ import annotations
@@ -24,15 +26,19 @@ import masked_head
 import speed
 import views
 
-from coterie.bench import SUITES
+from coterie.bench import SUITES, generalization
 from coterie.bench.beside import details, overview
 from coterie.bench.collect import read_folder
 from coterie.bench.keys import Row
+from coterie.bench.ledger import read_results
 from coterie.bench.pages import ablation_part, found_part, gains_part, method_part, short_part
 
 ROOT = Path(__file__).parents[1]
 DOCS, RESULTS = ROOT / "docs", ROOT / "results"
-KINDS = "found|gains|measured|ablations|overview|details|short|views|jobs|pass|masked-head|figure"
+KINDS = (
+    "found|gains|measured|ablations|overview|details|short|views|jobs|pass|masked-head|figure"
+    "|development|reported|numbers|stability|guarded"
+)
 PLACE = re.compile(rf"(<!-- ({KINDS})(?:: ([^\n]*))? -->\n).*?(<!-- end -->)", re.S)
 PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "measured": lambda rows, words: method_part(rows, words[1:], words[0]),
@@ -47,7 +53,18 @@ PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "pass": lambda rows, words: jobs.phases(lines.read(RESULTS / "pass.jsonl")),
     "masked-head": lambda rows, words: masked_head.table(RESULTS / "masked-head.jsonl"),
     "figure": lambda rows, words: figures.block(words[0]),
+    "development": lambda rows, words: generalization.development_part(suite("dev")),
+    "reported": lambda rows, words: generalization.benchmark_part(rows),
+    "numbers": lambda rows, words: generalization.both_part([*rows, *suite("dev")]),
+    "stability": lambda rows, words: generalization.stability_part(suite("stability")),
+    "guarded": lambda rows, words: generalization.systems_part(suite("dev-systems")),
 }
+
+
+def suite(name: str) -> list[Row]:
+    """Lines of one suite that has a page of its own; none where there is no file."""
+    file = RESULTS / f"{name}.jsonl"
+    return read_results([file]) if file.exists() else []
 
 
 def fill(text: str, rows: Sequence[Row]) -> str:
