@@ -3,7 +3,9 @@ PYTHON ?= python3
 # Where the lists in locks/ fit, what is installed is checked by digest (tools/install.py);
 # elsewhere, or with LOCK=no, versions are taken from here. Empty: the newest.
 CONSTRAINTS ?= constraints.txt
-export CONSTRAINTS LOCK
+# What PyPI does not have (a browser, WordNet's files, Apertium) is installed by apt-get where that
+# is allowed; SYSTEM=no only prints the line (tools/system.py).
+export CONSTRAINTS LOCK SYSTEM
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python tools/install.py
@@ -11,10 +13,12 @@ INSTALL := $(BIN)/python tools/install.py
 # called "shared" beside the checkout is taken if there is one.
 COTERIE_DATA ?= $(wildcard $(abspath ../shared))
 export COTERIE_DATA
+# Tests to run: files, or options of pytest. Empty: all.
+TESTS ?=
 # Seconds that each target of the fuzzer gets.
 FUZZ ?= 300
 
-.PHONY: tables help run test check format docs bench-startup torture release lock clean
+.PHONY: tables help run test bare check format docs bench-startup torture release lock clean
 
 help: ## Show what there is.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -23,12 +27,16 @@ run: $(VENV)/.run ## Cluster the bundled support messages and show the result.
 	$(BIN)/coterie cluster sample --clusters 17 --out out/sample --overwrite
 
 test: $(VENV)/.test ## Lint, types and tests, as continuous integration runs them.
+	$(BIN)/python tools/system.py test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest --numprocesses auto --dist loadscope --no-loadscope-reorder --quiet
+	$(BIN)/python -m pytest --numprocesses auto --dist loadscope --no-loadscope-reorder --quiet $(TESTS)
 
 check: test
+
+bare: ## Both commands as on a bare machine: fresh clone, empty home, nothing installed. Needs root.
+	$(PYTHON) tools/bare.py $(TESTS)
 
 format: $(VENV)/.test ## Put the code into shape.
 	$(BIN)/ruff format .
@@ -63,6 +71,7 @@ lock: $(VENV)/.test ## Write the lists of digests in locks/ anew, from what is i
 	$(BIN)/python tools/supply_chain.py lock
 
 $(VENV)/.run: pyproject.toml $(CONSTRAINTS) $(wildcard locks/*.txt)
+	$(PYTHON) tools/system.py run
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) run
 	@touch $@

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # each worker has a core; more threads would only spin
@@ -31,6 +33,10 @@ LONG = (
 )  # fmt: skip
 
 
+# Reasons that name a part which may be missing on a user's machine, but not with CI=true.
+PARTS_OF_CI = ("Chromium", "WordNet", "benchmark files", "Apertium")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the tests that take minutes, too")
 
@@ -44,6 +50,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     # Two processes share the modules; one that takes long should not be the last to begin.
     first = {name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: first.get(f"{item.path.parent.name}/{item.path.stem}", len(LONG)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Iterator[pytest.TestReport]:
+    """Let a test fail that is left out for want of a part that continuous integration has."""
+    report = yield
+    if report.skipped and os.environ.get("CI") == "true" and not hasattr(report, "wasxfail"):
+        reason = why_skipped(report)
+        if any(part in reason for part in PARTS_OF_CI):
+            report.outcome = "failed"
+            report.longrepr = f"{reason}. With CI=true this may not be left out."
+    return report
+
+
+def why_skipped(report: pytest.TestReport) -> str:
+    """The reason that a test gave."""
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return reason.removeprefix("Skipped: ")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line what was left out and why."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if counts := Counter(map(why_skipped, skipped)):
+        parts = [f"{count} ({reason})" for reason, count in counts.most_common()]
+        terminalreporter.write_line(f"Left out: {'; '.join(parts)}.")
 
 
 def make_topics(n: int, seed: int = 0) -> tuple[list[str], list[str]]:

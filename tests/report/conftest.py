@@ -171,7 +171,7 @@ class Page:
 def browser() -> Iterator[Browser]:
     program = next((found for name in NAMES if (found := shutil.which(name))), None)
     if program is None:
-        pytest.skip("no Chromium or Chrome is installed")
+        pytest.skip("no Chromium or Chrome is installed: apt-get install chromium")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         browser = Browser(program, folder)
         yield browser

@@ -1,0 +1,126 @@
+"""The two commands, what they install, and what continuous integration may not leave out."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HOME = Path(__file__).parents[1]
+if not (HOME / "Makefile").exists():
+    pytest.skip("needs the checkout", allow_module_level=True)
+SYSTEM = runpy.run_path(str(HOME / "tools" / "system.py"))
+
+LEFT_OUT = """
+import pytest
+
+def test_page(): pytest.skip("no Chromium or Chrome is installed: apt-get install chromium")
+
+@pytest.mark.skipif(True, reason="the files of WordNet are not here")
+def test_synonyms(): ...
+
+def test_data(benchmarks): ...
+
+def test_other(): pytest.skip("needs a CUDA device")
+
+def test_good(): ...
+"""
+
+
+def run_suite(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The hooks of these tests over a file of others that lack something."""
+    shutil.copy(HOME / "tests" / "conftest.py", folder)
+    (folder / "test_parts.py").write_text(LEFT_OUT, "utf-8")
+    clean = {k: v for k, v in os.environ.items() if k not in ("CI", "COTERIE_DATA")}
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", str(folder)],
+        cwd=folder, env={**clean, **environment}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_the_suite_says_in_one_line_what_was_left_out(tmp_path: Path) -> None:
+    done = run_suite(tmp_path)
+    assert done.returncode == 0, done.stdout
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("Left out: ")]
+    for reason in (
+        "no Chromium or Chrome is installed: apt-get install chromium",
+        "the files of WordNet are not here",
+        "set COTERIE_DATA to their folder",
+        "needs a CUDA device",
+    ):
+        assert f"{reason})" in line
+    assert "1 passed, 4 skipped" in done.stdout
+
+
+def test_continuous_integration_leaves_no_part_out(tmp_path: Path) -> None:
+    done = run_suite(tmp_path, CI="true")
+    assert done.returncode == 1
+    assert "1 failed, 1 passed, 1 skipped, 2 errors" in done.stdout  # errors: before the test
+    assert "With CI=true this may not be left out" in done.stdout
+    assert "export CI=true" in (HOME / ".ci" / "run").read_text("utf-8")
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The names inside tools/system.py on a machine without the packages."""
+    inside = SYSTEM["main"].__globals__
+    monkeypatch.setitem(inside, "missing", lambda part: list(SYSTEM["ALL"]))
+    monkeypatch.delenv("SYSTEM", raising=False)
+    return inside
+
+
+LINE = "run: sudo apt-get install chromium wordnet-base apertium apertium-eng-spa\n"
+
+
+def test_who_may_not_install_gets_the_line(
+    bare: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(bare, "rights", lambda: None)
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert SYSTEM["main"](["test"]) == 0
+    assert capsys.readouterr().err == f"Not installed (it needs root). To have all of it, {LINE}"
+    monkeypatch.setenv("SYSTEM", "no")
+    assert SYSTEM["main"](["test"]) == 0
+    assert capsys.readouterr().err == f"Not installed (SYSTEM=no). To have all of it, {LINE}"
+
+
+def test_apt_get_is_called_with_what_is_missing(
+    bare: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """An apt-get that writes down its arguments stands before the real one."""
+    program = tmp_path / "apt-get"
+    script = 'echo "$@" >> asked\necho no such package\nexit $(cat code)\n'
+    program.write_text(f"#!/bin/sh\ncd {tmp_path}\n{script}")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setitem(bare, "rights", list)
+    for code, said in (("0", ""), ("100", "no such package")):
+        (tmp_path / "code").write_text(code)
+        assert SYSTEM["main"](["test"]) == 0  # the tests say what that left out
+        error = capsys.readouterr().err
+        assert (LINE in error) == bool(said) and said in error
+    update, install = (tmp_path / "asked").read_text().splitlines()[:2]
+    assert update.endswith(" update")
+    assert (
+        " -y " in install
+        and " install " in install
+        and install.endswith(LINE.split("install ")[1].strip())
+    )
+
+
+def test_nothing_is_installed_that_is_there(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inside = SYSTEM["main"].__globals__
+    monkeypatch.setitem(inside, "missing", lambda part: [])
+    monkeypatch.setitem(inside, "install", lambda packages: pytest.fail("installed something"))
+    assert SYSTEM["main"](["test"]) == 0 and capsys.readouterr().err == ""

@@ -1,0 +1,116 @@
+"""Install what PyPI does not have, where that is allowed; else print the line that does.
+
+    python tools/system.py run       # what an environment needs
+    python tools/system.py test      # what all tests need: a browser, WordNet's files, Apertium
+    python tools/system.py remove    # take these away again, for tools/bare.py
+
+Debian packages are installed by apt-get, as root or by sudo without a password. This never fails:
+what is still missing is left out by the tests, which say so at their end, or fail if CI is "true".
+
+Environment
+-----------
+SYSTEM
+    ``no``: install nothing, only print the line.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+ALL = ("chromium", "wordnet-base", "apertium", "apertium-eng-spa")
+
+
+def missing(part: str) -> list[str]:
+    """Debian packages that bring what is not here."""
+    if part == "run":
+        return [] if importlib.util.find_spec("ensurepip") else ["python3-venv"]
+    packages = []
+    if not any(map(shutil.which, BROWSERS)):
+        packages.append("chromium")
+    if not Path("/usr/share/wordnet/index.noun").exists():
+        packages.append("wordnet-base")
+    modes = Path("/usr/share/apertium/modes/eng-spa.mode")
+    if not modes.exists() or not shutil.which("lt-proc"):
+        packages += ["apertium", "apertium-eng-spa"]
+    return packages
+
+
+def rights() -> list[str] | None:
+    """What has to stand before a command that needs to be root; None: it cannot be."""
+    if os.geteuid() == 0:
+        return []
+    sudo = ["sudo", "-n"]
+    if shutil.which("sudo") and not subprocess.run([*sudo, "true"], capture_output=True).returncode:
+        return sudo
+    return None
+
+
+def apt_get(before: list[str], *arguments: str) -> str:
+    """Call apt-get without questions; what was wrong, or nothing."""
+    quiet = [
+        "env",
+        "DEBIAN_FRONTEND=noninteractive",
+        "apt-get",
+        "-q",
+        "-y",
+        "-o",
+        "Dpkg::Use-Pty=0",
+    ]
+    done = subprocess.run(
+        [*before, *quiet, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    return "" if not done.returncode else "\n".join(done.stdout.splitlines()[-8:])
+
+
+def install(packages: list[str]) -> str:
+    """Install them; what was wrong, or nothing."""
+    if os.environ.get("SYSTEM") == "no":
+        return "SYSTEM=no"
+    if not shutil.which("apt-get"):
+        return "there is no apt-get here"
+    before = rights()
+    if before is None:
+        return "it needs root"
+    sys.stderr.write(f"Installing {' '.join(packages)} with apt-get.\n")
+    apt_get(before, "update")  # an old list may do
+    return apt_get(before, "install", "--no-install-recommends", *packages)
+
+
+def remove() -> int:
+    """Remove all that the tests would install, and check that it is gone."""
+    state = subprocess.run(
+        ["dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Package}\n", *ALL],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    ).stdout  # fmt: skip
+    here = [line.split()[1] for line in state.splitlines() if line.startswith("ii")]
+    if here and (wrong := apt_get([], "purge", "--auto-remove", *here)):
+        sys.stderr.write(f"{wrong}\n")
+        return 1
+    if missing("test") != list(ALL):
+        sys.stderr.write(f"Of {', '.join(ALL)}, only {missing('test')} could be removed.\n")
+        return 1
+    return 0
+
+
+def main(arguments: list[str]) -> int:
+    """Install what one target needs."""
+    if arguments == ["remove"]:
+        return remove()
+    if arguments not in (["run"], ["test"]):
+        sys.stderr.write("usage: system.py run | test | remove\n")
+        return 2
+    packages = missing(arguments[0])
+    if packages and (wrong := install(packages)):
+        line = f"sudo apt-get install {' '.join(packages)}"
+        sys.stderr.write(f"Not installed ({wrong}). To have all of it, run: {line}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
