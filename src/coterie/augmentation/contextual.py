@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie._errors import MissingError, UsageError
 from coterie._types import Ints
-from coterie._validation import check_device
+from coterie._validation import check_device, need
 from coterie.augmentation.base import TOKEN, WORD, Augmenter
 from coterie.augmentation.draws import Keys, bits, chosen, how_many, uniform
 from coterie.augmentation.models import batches, find_model, load_model, load_tokenizer, weights_of
@@ -65,12 +65,11 @@ class Contextual(Augmenter):
     @cached_property
     def _parts(self) -> tuple[Any, Any, Vocabulary]:
         """Model on its device, tokenizer, and the words that may be put in."""
-        from transformers import AutoModelForMaskedLM
-
+        loader = need("transformers", "train").AutoModelForMaskedLM
         tokenizer = load_tokenizer(self.folder)
         if tokenizer.mask_token is None:
             raise UsageError(f"model={str(self.folder)!r} has no mask; give a masked LM.")
-        model = load_model(AutoModelForMaskedLM, self.folder).to(check_device(self.device))
+        model = load_model(loader, self.folder).to(check_device(self.device))
         return model, tokenizer, Vocabulary(tokenizer, model.config.vocab_size)
 
     def apply(self, texts: Sequence[str], keys: Keys) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from coterie._errors import MissingError, UsageError
 from coterie._files import sha256_file
+from coterie._validation import need
 from coterie.encoders.locate import ASK
 from coterie.encoders.sentence import without_bars
 
@@ -54,9 +55,8 @@ def load_model(loader: Any, folder: Path) -> Any:
 
 def load_tokenizer(folder: Path) -> Any:
     """The tokenizer of a model."""
-    from transformers import AutoTokenizer
-
-    return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    tokenizers = need("transformers", "train").AutoTokenizer
+    return tokenizers.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
 
 
 def weights_of(folder: Path) -> str:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from coterie._errors import UsageError
-from coterie._validation import check_device
+from coterie._validation import check_device, need
 from coterie.augmentation.base import TOKEN, Augmenter
 from coterie.augmentation.draws import FACTORS, STEP, Keys, bits
 from coterie.augmentation.models import batches, find_model, load_model, load_tokenizer, weights_of
@@ -63,15 +63,14 @@ class Translation(Augmenter):
     @cached_property
     def _models(self) -> list[tuple[Any, Any]]:
         """Model and tokenizer of both directions."""
-        from transformers import AutoModelForSeq2SeqLM
-
+        loader = need("transformers", "train").AutoModelForSeq2SeqLM
         device = check_device(self.device)
         out: list[tuple[Any, Any]] = []
         for folder in self.folders:
             if out and folder == self.folders[0]:
                 out.append(out[0])
                 continue
-            model = load_model(AutoModelForSeq2SeqLM, folder).to(device)
+            model = load_model(loader, folder).to(device)
             out.append((model, load_tokenizer(folder)))
         return out
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from coterie._errors import MissingError, UsageError
+from coterie._errors import UsageError
 from coterie._validation import check_choice, check_integer
 from coterie.augmentation.kinds import is_kind
 from coterie.bench.entries import DataFile, Entry, Suite
@@ -76,12 +76,8 @@ def _toml(text: str) -> Any:
         import tomllib
 
         return tomllib.loads(text)
-    try:
-        import tomli
-    except ImportError as error:
-        raise MissingError(
-            "Python 3.10 reads no TOML: pip install tomli, or write the suite as JSON."
-        ) from error
+    import tomli
+
     return tomli.loads(text)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from coterie._errors import DataError, UsageError
 from coterie._files import read_json
 from coterie._trust import check_modules
+from coterie._validation import need
 from coterie.encoders.base import Encoder
 from coterie.encoders.code import CodeEncoder, load_code
 from coterie.encoders.dynamic import DynamicEncoder, load_dynamic
@@ -69,7 +70,8 @@ def load_encoder(
             return StaticEncoder(
                 folder, max_length=max_length, normalize=normalize, pointer=found
             ).eval()
-        model, pointer = _read_model(folder, max_length), pointer_to(str(spec), folder)
+        pointer = pointer_to(str(spec), folder)  # checks the weights before they are read
+        model = _read_model(folder, max_length)
     encoder = SentenceEncoder(
         model, max_length=max_length, normalize=normalize, pooling=pooling, pointer=pointer
     )
@@ -169,11 +171,10 @@ def _read_model(folder: Path, max_length: int) -> Any:
 
 def _load_model(folder: Path) -> Any:
     """Load a sentence-transformers folder in float32, quietly and without running its code."""
-    from sentence_transformers import SentenceTransformer
-
+    library = need("sentence_transformers", "train")
     check_modules(folder)
     with without_bars():
-        return SentenceTransformer(
+        return library.SentenceTransformer(
             str(folder),
             device="cpu",
             trust_remote_code=False,

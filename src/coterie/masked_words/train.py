@@ -13,7 +13,7 @@ from coterie._errors import DataError, UsageError
 from coterie._files import replace_folder, write_json
 from coterie._progress import make_progress
 from coterie._random import derive_seed, numpy_generator, torch_seeded
-from coterie._validation import check_device, check_integer, check_number
+from coterie._validation import check_device, check_integer, check_number, need
 from coterie.corpus import texts_from
 from coterie.encoders import DEFAULT, SentenceEncoder, load_encoder
 from coterie.encoders.sentence import without_bars
@@ -162,11 +162,10 @@ def split(texts: list[str], chosen: HeadSettings) -> tuple[list[str], list[str]]
 
 def _shell(encoder: SentenceEncoder) -> Any:
     """A masked language model of the encoder's kind, weights still random."""
-    from transformers import AutoModelForMaskedLM
-
+    loader = need("transformers", "train").AutoModelForMaskedLM
     backbone: Any = encoder.model[0].auto_model
     try:
-        shell = AutoModelForMaskedLM.from_config(backbone.config, trust_remote_code=False)
+        shell = loader.from_config(backbone.config, trust_remote_code=False)
         _head_of(shell)
     except (AttributeError, ValueError, KeyError) as error:
         raise UsageError(
