@@ -72,8 +72,10 @@ def why_skipped(report: pytest.TestReport) -> str:
     return reason.removeprefix("Skipped: ")
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say in one line what was left out and why."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # behind all other summaries
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """Say in one line at the end what was left out and why."""
+    yield
     skipped = terminalreporter.stats.get("skipped", [])
     if counts := Counter(map(why_skipped, skipped)):
         parts = [f"{count} ({reason})" for reason, count in counts.most_common()]

@@ -18,7 +18,7 @@ import re
 import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,14 @@ HOME = Path(__file__).parents[1]
 # What the targets of the Makefile install, each beyond those before it. torch is a list of its
 # own, since which build there is depends on the machine.
 LOCKS = ("torch", "run", "docs", "test", "torture")
-EXTRAS = {"faiss", "umap", "words", "excel", "plots"}  # that users may ask for, and tests bring
+EXTRAS = {
+    "train",
+    "faiss",
+    "umap",
+    "words",
+    "excel",
+    "plots",
+}  # that users may ask for, and tests bring
 BUILD = ("hatchling", "editables")  # for coterie itself, which is then built without a download
 
 
@@ -149,10 +156,10 @@ def sbom(extras: set[str]) -> dict[str, Any]:
 
 def wanted(extra: str) -> list[Requirement]:
     """What pyproject.toml asks for, with one extra and those that it names, here."""
-    import tomllib
     from packaging.requirements import Requirement
 
-    project = tomllib.loads((HOME / "pyproject.toml").read_text("utf-8"))["project"]
+    toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    project = toml.loads((HOME / "pyproject.toml").read_text("utf-8"))["project"]
     lines, pending = list(project["dependencies"]), [extra] if extra else []
     while pending:
         lines += project["optional-dependencies"][pending.pop()]
