@@ -25,6 +25,7 @@ from children import measure
 from curve import plain_name
 from make_texts import make_texts, write_texts
 
+from coterie._validation import whole_number
 from coterie.cli.estimate import Speeds, bytes_for, make_job, probe, seconds_for
 from coterie.cli.large import sample_size
 from coterie.methods import METHODS
@@ -85,7 +86,7 @@ def look(method: str, encoder: str, source: Path) -> None:
 
 def estimates(row: lines.Row) -> tuple[float, float]:
     """Seconds and bytes as the estimate is now, from the speeds that were measured then."""
-    clusters, speeds = str(row["n_clusters"]), Speeds(**row["speeds"])
+    clusters, speeds = whole_number(str(row["n_clusters"])), Speeds(**row["speeds"])
     sample = sample_size(None, clusters)[0]
     job = make_job(METHODS[row["method"]].make(2), row["n_texts"], sample, clusters)
     return seconds_for(job, speeds), float(bytes_for(job, speeds))

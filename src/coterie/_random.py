@@ -6,12 +6,15 @@ consumer never shifts the numbers that another one draws.
 
 from __future__ import annotations
 
+import numbers
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from coterie._errors import UsageError, param
 
 if TYPE_CHECKING:
     import torch
@@ -25,7 +28,20 @@ def resolve_seed(random_state: Any) -> int:
         return int(random_state.integers(2**32))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
+    check_seed(random_state)
     return int(random_state)
+
+
+def check_seed(random_state: Any) -> None:
+    """Refuse what :func:`resolve_seed` cannot take, without drawing from a generator."""
+    if random_state is None or isinstance(
+        random_state, (np.random.Generator, np.random.RandomState, numbers.Integral)
+    ):
+        return
+    raise UsageError(
+        f"{param('random_state')} should be a whole number, None or a generator of numpy; got "
+        f"{random_state!r:.80}."
+    )
 
 
 def derive_seed(seed: int, *path: str | int) -> int:

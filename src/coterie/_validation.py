@@ -12,17 +12,38 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from coterie._errors import DataError, MissingError, UsageError
+from coterie._errors import DataError, MissingError, UsageError, param
 
 if TYPE_CHECKING:
     import torch
 
 
+LINE = 80  # characters of a value that a message quotes
+LARGEST = 10**12  # of whole numbers: beyond, arrays and counters overflow
+
+
 def check_integer(name: str, value: Any, minimum: int = 1) -> int:
     """Refuse anything but an integer of at least ``minimum``."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < minimum:
-        raise UsageError(f"{name} should be an integer of at least {minimum}, got {value!r}.")
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or value < minimum:
+        raise UsageError(
+            f"{_called(name)} should be an integer of at least {minimum}, got {_short(value)}."
+        )
+    if value > LARGEST:
+        raise UsageError(f"{_called(name)} should be at most {LARGEST:,}, got {_short(value)}.")
     return int(value)
+
+
+def whole_number(text: str) -> int | None:
+    """The whole number that ASCII digits write; None for anything else, or more than 18 digits.
+
+    Examples
+    --------
+    >>> whole_number("12"), whole_number("-1"), whole_number("²"), whole_number("9" * 5000)
+    (12, None, None, None)
+    """
+    plain = text.isascii() and text.isdigit() and len(text) <= 18
+    return int(text) if plain else None
 
 
 def check_number(name: str, value: Any, minimum: float = 0.0, *, above: bool = False) -> float:
@@ -30,7 +51,9 @@ def check_number(name: str, value: Any, minimum: float = 0.0, *, above: bool = F
     number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or value < minimum or (above and value == minimum):
         bound = "above" if above else "of at least"
-        raise UsageError(f"{name} should be a number {bound} {minimum:g}, got {value!r}.")
+        raise UsageError(
+            f"{_called(name)} should be a number {bound} {minimum:g}, got {_short(value)}."
+        )
     return float(value)
 
 
@@ -41,7 +64,9 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
         return str(value)
     near = difflib.get_close_matches(str(value), known, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise UsageError(f"{name} should be one of {', '.join(known)}; got {value!r}.{hint}")
+    raise UsageError(
+        f"{_called(name)} should be one of {', '.join(known)}; got {_short(value)}.{hint}"
+    )
 
 
 def check_fields(
@@ -88,10 +113,21 @@ def check_device(device: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         resolved = torch.device(device)
-    except RuntimeError as error:
-        raise UsageError(f"device should be auto, cpu or cuda, got {device!r}.") from error
-    if resolved.type == "cuda" and not torch.cuda.is_available():
-        raise UsageError(f"device={device!r}: torch sees no CUDA device here; use device='cpu'.")
+    except (RuntimeError, TypeError):
+        resolved = None
+    if resolved is None or resolved.type not in ("cpu", "cuda"):
+        raise UsageError(f"{param('device')} should be auto, cpu or cuda, got {_short(device)}.")
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if resolved.type == "cuda" and not count:
+        raise UsageError(
+            f"{param('device', device)}: torch sees no CUDA device here; use "
+            f"{param('device', 'cpu')}."
+        )
+    if resolved.type == "cuda" and (resolved.index or 0) >= count:
+        raise UsageError(
+            f"{param('device', device)}: torch sees {count} CUDA devices here, counted from 0; use "
+            f"{param('device', 'cuda')}."
+        )
     return resolved
 
 
@@ -131,3 +167,17 @@ def free_memory() -> int | None:
     except (OSError, ValueError):  # no container, or one without a limit
         pass
     return max(0, min(found))
+
+
+def _called(name: str) -> str:
+    """A parameter as messages name it; other words, such as an option, stay as they are."""
+    return param(name) if name.isidentifier() else name
+
+
+def _short(value: Any) -> str:
+    """A value as messages quote it, not longer than a line."""
+    try:
+        shown = repr(value)
+    except ValueError:  # a whole number with more digits than Python prints
+        return "a number of thousands of digits"
+    return shown if len(shown) <= LINE else f"{shown[:LINE]}..."

@@ -255,7 +255,7 @@ def allowed_rows(max_outliers: float | str, n: int, name: str = "max_outliers") 
         percent = said.endswith("%")
         number = float(said.removesuffix("%"))
         share = number / 100 if percent else number
-        rows = not percent and said.lstrip("+").isdigit()
+        rows = not percent and said.removeprefix("+").isdigit()
         if isinstance(max_outliers, bool) or not isfinite(number) or number < 0:
             raise ValueError(said)
     except ValueError as error:

@@ -252,7 +252,7 @@ def test_a_finished_run_is_not_overwritten_by_accident(tickets: Path, tmp_path: 
     assert "finished" in run(*command, "--resume").output
     changed = [*command[:3], "4", *command[4:]]
     other = run(*changed, "--resume")
-    assert other.exit_code == 2 and "n_clusters=3 there, 4 now" in other.output
+    assert other.exit_code == 2 and "--clusters: 3 there, 4 now" in other.output
 
 
 def test_a_folder_of_something_else_is_left_alone(tickets: Path, tmp_path: Path) -> None:
@@ -331,12 +331,17 @@ def test_a_taken_folder_is_refused_before_any_work(tickets: Path, tmp_path: Path
     assert result.exit_code == 2 and "holds no run" in result.output  # the file was not even read
 
 
-def test_a_failed_run_says_so_and_is_replaced_without_asking(tickets: Path, tmp_path: Path) -> None:
+def test_a_failed_run_leaves_nothing_and_an_older_one_is_replaced(
+    tickets: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "run"
     command = ("cluster", str(tickets), "--encoder", "tfidf", "--out", str(out))
-    assert run(*command, "-k", "500").exit_code == 3
-    manifest = json.loads((out / "manifest.json").read_text())
-    assert manifest["status"] == "failed" and "different texts" in manifest["reason"]
+    failed = run(*command, "-k", "500")
+    assert failed.exit_code == 3 and "different texts" in failed.output
+    assert not out.exists()
+    out.mkdir()  # as version 0.1 left it
+    manifest = {"status": "failed", "method": "auto", "parameters": {}, "data": {}, "reason": "?"}
+    (out / "manifest.json").write_text(json.dumps(manifest))
     (out / "checkpoint").mkdir()  # hours of training may be in there
     refused = run(*command, "-k", "3")
     assert refused.exit_code == 2 and "--resume" in refused.output

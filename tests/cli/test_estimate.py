@@ -63,16 +63,16 @@ def test_memory_grows_by_bytes_a_row() -> None:
     ],
 )
 def test_jobs_of_methods(model, ways: int, comparisons: int, neighbors: bool) -> None:
-    job = make_job(model, 10, 5, "auto")
+    job = make_job(model, 10, 5, None)
     assert (job.ways, job.comparisons, job.neighbors) == (ways, comparisons, neighbors)
-    assert job.clusters is None and make_job(model, 10, 5, "7").clusters == 7
-    many = make_job(model, 1_000_000, 25_000, "7")
+    assert job.clusters is None and make_job(model, 10, 5, 7).clusters == 7
+    many = make_job(model, 1_000_000, 25_000, 7)
     tried = {"quick": 10_000}.get(getattr(model, "effort", ""), 25_000)
     assert (many.sample, many.tried) == (25_000, tried)
 
 
 def test_training_is_said_to_come_on_top() -> None:
-    job = make_job(SCCL(2), 1000, 100, "8")
+    job = make_job(SCCL(2), 1000, 100, 8)
     assert sentence(job, SPEEDS, "sccl").endswith("GB, and what sccl takes to train")
 
 

@@ -282,4 +282,4 @@ def test_clusters_may_be_finer_than_the_levels(tickets: Path, tmp_path: Path) ->
     assert run(*command).exit_code == 0
     assert {"coterie_level_1", "level_2"} <= rows(out / "assignments.csv")[0].keys()
     other = run(*command[:-3], "3", "--out", str(out), "--resume")
-    assert other.exit_code == 2 and "levels=[2] there, [3] now" in other.output
+    assert other.exit_code == 2 and "--levels: [2] there, [3] now" in other.output

@@ -266,6 +266,6 @@ def test_lines_inside_texts_do_not_make_a_file_large(tmp_path: Path) -> None:
 
 
 def test_the_sample_grows_with_the_clusters() -> None:
-    assert sample_size(None, "600") == (30_000, LARGE)
-    assert sample_size(None, "1000000") == (100_000, LARGE)
-    assert sample_size(0, "8")[1] is None
+    assert sample_size(None, 600) == (30_000, LARGE)
+    assert sample_size(None, 1_000_000) == (100_000, LARGE)
+    assert sample_size(0, 8)[1] is None

@@ -208,3 +208,19 @@ def test_the_only_model_is_taken_and_several_are_listed(server) -> None:
     server.models = []
     with pytest.raises(UsageError, match="none that it names"):
         quick(server).only_model()
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "http://[", "http://host:port/v1", "ftp://host"])
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(UsageError, match="should be an address"):
+        Endpoint(url)
+
+
+def test_a_base_address_of_nonsense_is_no_host() -> None:
+    assert find_key("host", {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "http://["}) is None
+
+
+@pytest.mark.parametrize("timeout", [1e12, float("inf"), float("nan"), 0.0, -1.0])
+def test_a_time_limit_that_no_socket_takes_is_refused(timeout: float) -> None:
+    with pytest.raises(UsageError, match="timeout"):
+        Endpoint("http://localhost:1/v1", timeout=timeout)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from coterie._errors import CoterieError, MissingError, UsageError
+from coterie._errors import CoterieError, MissingError, UsageError, param
 from coterie.augmentation.base import Augmenter
 from coterie.augmentation.draws import Keys
 
@@ -119,14 +119,14 @@ def plain(translated: str) -> str:
 def _mode(direction: str) -> Path:
     """The file that describes the pipeline of a direction."""
     if not PAIR.fullmatch(direction):
-        raise UsageError(f"model={direction!r} is no pair of languages such as 'eng-spa'.")
+        raise UsageError(f"{param('model', direction)} is no pair of languages such as 'eng-spa'.")
     folder = Path(os.environ.get("APERTIUM_DATADIR") or "/usr/share/apertium") / "modes"
     path = folder / f"{direction}.mode"
     if not all(map(shutil.which, ("lt-proc", "apertium-transfer", "stdbuf"))):
         raise MissingError(
             "Apertium is not on this machine. Install it with 'apt-get install apertium "
             f"apertium-{direction}', or give two translation models: "
-            "model='FOLDER_THERE,FOLDER_BACK'."
+            f"{param('model', 'FOLDER_THERE,FOLDER_BACK')}."
         )
     if not path.exists():
         raise MissingError(

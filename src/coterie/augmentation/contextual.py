@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie._errors import MissingError, UsageError
+from coterie._errors import MissingError, UsageError, param
 from coterie._types import Ints
 from coterie._validation import check_device, need
 from coterie.augmentation.base import TOKEN, WORD, Augmenter
@@ -45,7 +45,8 @@ class Contextual(Augmenter):
     ) -> None:
         if model is None:
             raise MissingError(
-                "contextual substitution needs a masked language model: model='FOLDER', a hub "
+                "contextual substitution needs a masked language model: "
+                f"{param('model', 'FOLDER')}, a hub "
                 "name, or 'hub:NAME' to download one. 'coterie augment FILE --train-head --out "
                 "FOLDER' makes one from the default encoder and your texts."
             )
@@ -68,7 +69,7 @@ class Contextual(Augmenter):
         loader = need("transformers", "train").AutoModelForMaskedLM
         tokenizer = load_tokenizer(self.folder)
         if tokenizer.mask_token is None:
-            raise UsageError(f"model={str(self.folder)!r} has no mask; give a masked LM.")
+            raise UsageError(f"{param('model', str(self.folder))} has no mask; give a masked LM.")
         model = load_model(loader, self.folder).to(check_device(self.device))
         return model, tokenizer, Vocabulary(tokenizer, model.config.vocab_size)
 

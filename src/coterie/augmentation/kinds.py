@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from coterie._errors import UsageError
+from coterie._errors import UsageError, param
 from coterie._validation import check_choice
 from coterie.augmentation.base import Augmenter, Chain
 
@@ -51,7 +51,7 @@ def read_steps(said: str) -> list[Step]:
         if found is None:
             name = re.split("[@:+]", part)[0]
             check_choice("kind", name, KINDS)
-            raise UsageError(f"kind={said!r}: write KIND, KIND@RATE or KIND@RATE:MODEL.")
+            raise UsageError(f"{param('kind', said)}: write KIND, KIND@RATE or KIND@RATE:MODEL.")
         kind, rate, percent, model = found.groups()
         steps.append(Step(kind, None if rate is None else _rate(rate, percent), model))
     return steps
@@ -92,8 +92,9 @@ def make_augmenter(
     """
     if kind == VIRTUAL:
         raise UsageError(
-            "kind='virtual' writes no texts: it is the same text under another dropout mask while "
-            "a method trains (views='virtual')."
+            f"{param('kind', 'virtual')} writes no texts: it is the same text under another "
+            "dropout mask while "
+            f"a method trains ({param('views', 'virtual')})."
         )
     parts = []
     for step in read_steps(kind):
@@ -134,7 +135,8 @@ def _translator(model: str, languages: tuple[str, str] | None, device: str) -> A
     there, _, back = model.partition(",")
     if not back and languages is None:
         raise UsageError(
-            f"model={model!r}: back-translation takes an Apertium pair such as 'eng-spa', two "
+            f"{param('model', model)}: back-translation takes an Apertium pair such as "
+            "'eng-spa', two "
             "models, 'THERE,BACK', or one model of many languages together with languages."
         )
     return Translation(there, back or there, languages, device=device)

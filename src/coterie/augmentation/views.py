@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from coterie._errors import DataError, UsageError
+from coterie._errors import DataError, UsageError, param
 from coterie._progress import Progress, Silent
 from coterie.augmentation.base import Augmenter
 from coterie.augmentation.kinds import KINDS, VIRTUAL, is_kind, make_augmenter
@@ -88,7 +88,8 @@ def _made(kinds: Sequence[Any], texts: Sequence[str], asked: Asked) -> list[list
 def _from_file(path: Path, texts: Sequence[str]) -> list[list[str]]:
     if not path.exists():
         raise UsageError(
-            f"views={str(path)!r} is neither {VIRTUAL!r} nor a kind ({', '.join(KINDS)}) nor a "
+            f"{param('views', str(path))} is neither {VIRTUAL!r} nor a kind ({', '.join(KINDS)}) "
+            "nor a "
             "file; a file is a CSV with the columns text, text1 and text2."
         )
     table, _ = read_table(path)

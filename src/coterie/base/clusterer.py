@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
 from coterie._errors import UsageError
+from coterie._random import check_seed
 from coterie._types import Floats, Ints
 from coterie._validation import check_choice, check_integer, check_number
 from coterie.base import storage
@@ -140,6 +141,7 @@ class TextClusterer(Shown, Outlying, ClusterMixin, TransformerMixin, BaseEstimat
         for name in chosen_shortcuts(self.shortcuts):
             check_choice("each of shortcuts", name, SHORTCUTS)
         check_number("checkpoint_every", self.checkpoint_every)
+        check_seed(self.random_state)
 
     def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
         """Cluster the distinct texts before training; row ``i`` counts ``weights[i]`` times."""

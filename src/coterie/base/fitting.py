@@ -7,7 +7,7 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from sklearn.utils.validation import validate_data
 
-from coterie._errors import DataError, TrainingError, UsageError
+from coterie._errors import DataError, TrainingError, UsageError, param
 from coterie._files import plain
 from coterie._progress import Progress, make_progress
 from coterie._random import derive_seed, resolve_seed, torch_seeded
@@ -67,6 +67,12 @@ def fit(model: TextClusterer, X: Any, views: Any) -> None:
     """Fit ``model`` and set its attributes."""
     model._forget_outliers()
     Fitting(model, X, views).go()
+
+
+def count_distinct(model: TextClusterer, texts: Sequence[str]) -> int:
+    """How many of the texts a fit would tell apart; an encoder may ignore capitals, for one."""
+    encoder = model.make_encoder(0)
+    return read_texts(encoder, texts, learn=True).n_distinct
 
 
 class Fitting:
@@ -148,8 +154,8 @@ class Fitting:
         k, distinct, rows = self.model.n_clusters, self.inputs.n_distinct, len(self.inputs.filled)
         if distinct < k:
             raise DataError(
-                f"n_clusters={k} but there are only {distinct} different texts (n_samples={rows}); "
-                f"ask for at most {distinct} clusters."
+                f"{param('n_clusters', k)} but there are only {distinct} different texts "
+                f"in {rows} samples; ask for at most {distinct} clusters."
             )
 
     def _facts(self, sizes: Ints) -> Facts:
@@ -181,8 +187,9 @@ class Fitting:
         """Vectors of all views in the place of their tokens: the encoder will not change them."""
         if len(data.views) < 2:
             raise UsageError(
-                "tune='frozen' computes vectors once, without dropout, so that two views of a text "
-                "would be alike: give views='eda', or pairs of texts, or use tune='heads'."
+                f"{param('tune', 'frozen')} computes vectors once, without dropout, so that two "
+                f"views of a text would be alike: give {param('views', 'eda')}, or pairs of texts, "
+                f"or use {param('tune', 'heads')}."
             )
         with self.phase("encode views"):
             every = np.arange(len(data.items))

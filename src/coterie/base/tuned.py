@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coterie._errors import UsageError
+from coterie._errors import UsageError, param
 from coterie.base.clusterer import TextClusterer
 from coterie.encoders import Encoder
 from coterie.encoders.tuning import STILL, check_tune, read_tune
@@ -48,13 +48,15 @@ class TunedClusterer(TextClusterer):
         if self.tune in STILL and self.kmeans_on_vectors:
             if getattr(self, "labels", "") == "kmeans":
                 raise UsageError(
-                    f"tune={self.tune!r} leaves the vectors as they are, and labels='kmeans' looks "
-                    "at nothing else: set labels='head', or tune='lora'."
+                    f"{param('tune', self.tune)} leaves the vectors as they are, and "
+                    f"{param('labels', 'kmeans')} looks "
+                    f"at nothing else: use {param('labels', 'head')}, or {param('tune', 'lora')}."
                 )
         if self.tune == "frozen" and self.needs_tokens:
             raise UsageError(
-                f"tune='frozen': a step of {self.name} looks into the encoder; use tune='heads' or "
-                "tune='last-1'."
+                f"{param('tune', 'frozen')}: a step of {self.name} looks into the encoder; use "
+                f"{param('tune', 'heads')} or "
+                f"{param('tune', 'last-1')}."
             )
 
     def make_encoder(self, seed: int) -> Encoder:

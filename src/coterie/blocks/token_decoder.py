@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._errors import UsageError
+from coterie._errors import UsageError, param
 
 IGNORED = -100  # label of positions that do not count
 CHUNK = 1 << 24  # most logits held at a time
@@ -55,7 +55,7 @@ def shared_parts(backbone: Any) -> Shared:
         raise UsageError(
             f"encoder: a decoder cannot share the layers of {type(backbone).__name__}; it works "
             "with BERT and RoBERTa and what is built like them (MiniLM, XLM-RoBERTa, CamemBERT), "
-            "and with encoder='tfidf', 'tfidf-svd', 'bow' or 'precomputed'."
+            f"and with {param('encoder', 'tfidf')}, 'tfidf-svd', 'bow' or 'precomputed'."
         )
     return parts
 

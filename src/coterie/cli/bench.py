@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from coterie._errors import UsageError
+from coterie._validation import whole_number
 from coterie.cli.bench_output import figures, tables
 from coterie.cli.options import Data, Device, Quiet, parse_value
 from coterie.cli.talk import orderly, say, show_table
@@ -192,9 +193,10 @@ def _seeds(text: str | None) -> range | None:
     if text is None:
         return None
     first, dash, last = text.partition("-")
-    if not first.isdigit() or (dash and not last.isdigit()):
+    start, end = whole_number(first), whole_number(last) if dash else 0
+    if start is None or end is None:
         raise UsageError(f"--seeds {text}: expected a number such as 3 or a range such as 2-4.")
-    return range(int(first), int(last) + 1) if dash else range(int(first))
+    return range(start, end + 1) if dash else range(start)
 
 
 for verb in (run, tables, figures):

@@ -149,7 +149,7 @@ def cluster(
     refuse_whole(corpus, keep=keep, views=views, **{"write xlsx": "xlsx" in plan.formats})
     _tell_cost(corpus, tried, wanted, quiet)
     choice = _how_many(wanted, corpus.texts, given, quiet)
-    plan.check(choice.n_clusters, corpus.texts)
+    plan.check(choice.n_clusters, corpus.texts, tried)
     model = _make(name, choice.n_clusters, preset, settings or [], given)
     folder = _folder(path, name, model, corpus, plan)
     if _only_helped(folder, resume=resume):
@@ -181,13 +181,16 @@ def _folder(path: Path, name: str, model: Any, corpus: Any, plan: Any) -> Any:
 def _checked(model: Any) -> Any:
     """Refuse options that cannot be before the texts are read, which may take long."""
     from coterie._validation import check_device
+    from coterie.encoders import check_encoder
 
     model.check_parameters()
     check_device(model.device)
+    if model.encoder != type(model).encoder:  # some methods have one of their own
+        check_encoder(model.encoder)
     return model
 
 
-def _tell_cost(corpus: Any, model: Any, clusters: str, quiet: bool) -> None:
+def _tell_cost(corpus: Any, model: Any, clusters: int | None, quiet: bool) -> None:
     """What a run on many texts will take, before it takes it."""
     from coterie.cli.large import expected
     from coterie.corpus import Corpus
@@ -204,7 +207,7 @@ def _only_helped(folder: Any, *, resume: bool) -> bool:
 
 
 def _read(
-    file: str, reading: dict[str, Any], sampling: tuple[int | None, str, int], quiet: bool
+    file: str, reading: dict[str, Any], sampling: tuple[int | None, int | None, int], quiet: bool
 ) -> Any:
     """The corpus, whole or by a sample, and what is odd about it."""
     from coterie._progress import make_progress
@@ -261,18 +264,14 @@ def _make(
     return recipe.make(clusters, preset, **{**chosen, **parse_settings(settings, recipe.cls)})
 
 
-def _how_many(clusters: str, texts: list[str], given: dict[str, Any], quiet: bool) -> Any:
+def _how_many(clusters: int | None, texts: list[str], given: dict[str, Any], quiet: bool) -> Any:
     """The number of clusters, as asked for or as the texts say."""
     from coterie._progress import make_progress
     from coterie.choose import Choice, choose_n_clusters
     from coterie.encoders import DEFAULT
 
-    if clusters != "auto":
-        if not clusters.isdigit() or int(clusters) < 1:
-            raise UsageError(
-                f"--clusters should be a whole number from 1 on, or auto; got {clusters!r}."
-            )
-        return Choice(int(clusters), int(clusters), int(clusters), [], "As asked.")
+    if clusters is not None:
+        return Choice(clusters, clusters, clusters, [], "As asked.")
     choice = choose_n_clusters(
         texts,
         encoder=given["encoder"] or DEFAULT,

@@ -151,12 +151,11 @@ def in_words(seconds: float) -> str:
     return f"{seconds / 3600:.1f} hours" if seconds < 10 * 3600 else f"{seconds / 3600:.0f} hours"
 
 
-def make_job(model: Any, rows: int, sample: int, clusters: str) -> Job:
+def make_job(model: Any, rows: int, sample: int, k: int | None) -> Job:
     """What the model has to do with so many rows."""
     from coterie.base.ways import DIM
     from coterie.methods import Auto, TwoStep
 
-    k = int(clusters) if clusters.isdigit() else None
     ways, comparisons, neighbors, tried, directions = 0, 0, False, sample, None
     if isinstance(model, Auto):
         tried = model.n_tried(sample, k or UNKNOWN_K)

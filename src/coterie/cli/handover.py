@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie._errors import UsageError
+from coterie._errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from coterie.description import Cluster
     from coterie.hierarchy import Hierarchy
 
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "xlsx")
+SPARE = 2  # texts for each cluster that make sure of enough, even if the encoder cannot tell some
 LINES = 40  # of the tree in the terminal; the page has all of it
 
 Levels = Annotated[
@@ -57,27 +58,50 @@ class Plan:
     max_outliers: str | None = None
     formats: tuple[str, ...] = ()
 
-    def clusters(self, asked: str | None) -> str:
-        """The clusters to make: as asked for, else the finest level, else as many as are found."""
-        if asked is not None:
-            return asked
-        return str(self.levels[-1]) if self.levels else "auto"
+    def clusters(self, asked: str | None) -> int | None:
+        """The clusters to make: as asked for, else the finest level, else None: to be found."""
+        from coterie._validation import whole_number
 
-    def check(self, n_clusters: int, texts: Sequence[str]) -> None:
-        """Refuse what cannot be, now that the number of clusters and the texts are known."""
+        if asked is None:
+            return self.levels[-1] if self.levels else None
+        if asked.strip().lower() == "auto":
+            return None
+        number = whole_number(asked.strip())
+        if not number:
+            raise UsageError(
+                f"--clusters should be a whole number from 1 on, or auto; got {asked!r:.80}."
+            )
+        return number
+
+    def check(self, n_clusters: int, texts: Sequence[str], model: Any) -> None:
+        """Refuse what cannot be, now that the number of clusters and the texts are known.
+
+        Parameters
+        ----------
+        n_clusters : int
+        texts : sequence of str
+        model : TextClusterer
+            Not fitted; its encoder decides which texts differ.
+        """
+        from coterie.base.fitting import count_distinct
         from coterie.outliers import allowed_rows
 
         placed = sum(text != "" for text in texts)
         if self.max_outliers is not None:
             allowed_rows(self.max_outliers, placed, "--max-outliers")
+        most, said = max(n_clusters, *self.levels, 0), ",".join(map(str, self.levels))
+        distinct, read = len(set(texts) - {""}), ""
+        if distinct < SPARE * most:
+            told = count_distinct(model, texts)
+            read = " as the encoder reads them" if told < distinct else ""
+            distinct = told
+        few = f"there are only {distinct:,} different texts{read}; ask for at most {distinct}."
+        if self.levels and self.levels[-1] > distinct:
+            raise UsageError(f"--levels {said}: {self.levels[-1]:,} clusters asked for, but {few}")
+        if n_clusters > distinct:
+            raise DataError(f"--clusters {n_clusters}: {few}")
         if not self.levels:
             return
-        said, distinct = ",".join(map(str, self.levels)), len(set(texts) - {""})
-        if self.levels[-1] > distinct:
-            raise UsageError(
-                f"--levels {said}: {self.levels[-1]} clusters asked for, but there are only "
-                f"{distinct:,} different texts; ask for at most {distinct}."
-            )
         if self.levels[-1] > n_clusters:
             raise UsageError(
                 f"--levels {said}: the finest level has {self.levels[-1]} clusters, more than the "
@@ -103,10 +127,11 @@ def read_levels(said: str | None) -> tuple[int, ...]:
     """``"5,20,80"`` as numbers."""
     if said is None:
         return ()
-    parts = [part.strip() for part in said.split(",")]
-    if not all(part.isascii() and part.isdigit() and int(part) > 0 for part in parts):
+    from coterie._validation import whole_number
+
+    levels = tuple(whole_number(part.strip()) or 0 for part in said.split(","))
+    if not all(levels):
         raise UsageError(f"--levels {said}: expected whole numbers from 1 on, such as 5,20,80.")
-    levels = tuple(map(int, parts))
     if any(a >= b for a, b in pairwise(levels)):
         raise UsageError(
             f"--levels {said}: the numbers do not increase; name the levels coarse to fine, such "

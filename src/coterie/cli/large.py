@@ -71,7 +71,7 @@ class LargeCorpus:
 def read_any(
     file: str,
     reading: dict[str, Any],
-    sampling: tuple[int | None, str, int],
+    sampling: tuple[int | None, int | None, int],
     progress: Progress,
 ) -> Corpus | LargeCorpus:
     """The corpus, whole if it is small enough.
@@ -81,7 +81,7 @@ def read_any(
     file : str
     reading : dict
         Options of :func:`read_corpus`.
-    sampling : tuple of int or None, str and int
+    sampling : tuple of int or None, int or None, and int
         ``fit_sample`` and ``clusters`` of :func:`sample_size`, and the seed of the sample.
     progress : Progress
     """
@@ -96,24 +96,23 @@ def read_any(
     return read_corpus(stream.source, **reading | {"format": stream.format})
 
 
-def sample_size(fit_sample: int | None, clusters: str) -> tuple[int, int | None]:
+def sample_size(fit_sample: int | None, clusters: int | None) -> tuple[int, int | None]:
     """How many texts to fit, and from how many rows on; None is never.
 
     Parameters
     ----------
     fit_sample : int or None
         Different texts to fit if there are more rows; 0 fits all; None decides by itself.
-    clusters : str
-        As asked for: a number or "auto".
+    clusters : int or None
+        As asked for; None if their number is to be found.
 
     Examples
     --------
-    >>> sample_size(None, "auto"), sample_size(None, "1000"), sample_size(500, "8")
+    >>> sample_size(None, None), sample_size(None, 1000), sample_size(500, 8)
     ((25000, 100000), (50000, 100000), (500, 500))
     """
     if fit_sample is None:
-        wanted = PER_CLUSTER * int(clusters) if clusters.isdigit() else 0
-        return max(SAMPLE, min(wanted, MOST)), LARGE
+        return max(SAMPLE, min(PER_CLUSTER * (clusters or 0), MOST)), LARGE
     if fit_sample < 0:
         raise UsageError(f"--fit-sample should be a number of texts, or 0 for all; {fit_sample}.")
     return fit_sample, fit_sample or None
@@ -150,7 +149,7 @@ def _look_through(
     return LargeCorpus(stream, found, look.done(), texts, notes, time.perf_counter() - begun)
 
 
-def expected(corpus: LargeCorpus, model: Any, clusters: str) -> str:
+def expected(corpus: LargeCorpus, model: Any, clusters: int | None) -> str:
     """What the run will take, in a sentence."""
     from coterie.cli.estimate import make_job, probe, sentence
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie._errors import DataError, UsageError
+from coterie._errors import DataError, UsageError, param
 from coterie._facts import hardware, peak_memory, versions
 from coterie._files import read_json, write_json
 from coterie._types import Bools, Floats, Ints
@@ -258,7 +258,7 @@ def _difference(a: Any, b: Any) -> str:
     if not isinstance(a, dict) or not isinstance(b, dict):
         return f"{a} there, {b} now"
     keys = [key for key in {*a, *b} if a.get(key) != b.get(key)]
-    return ", ".join(f"{key}={a.get(key)} there, {b.get(key)} now" for key in sorted(keys))
+    return ", ".join(f"{param(key)}: {a.get(key)} there, {b.get(key)} now" for key in sorted(keys))
 
 
 def now() -> str:

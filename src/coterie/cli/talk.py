@@ -7,18 +7,24 @@ import functools
 import logging
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import fields
+from typing import Any, get_type_hints
 
 import typer
 
-from coterie._errors import CoterieError
+from coterie._errors import NOTHING, CoterieError
 
 log = logging.getLogger(__name__)
 
 # What would steer a terminal: controls but tab and line feed, and overrides of the direction.
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+# Parameters of the library that options call otherwise.
+ALIASES = {"n_clusters": "clusters", "random_state": "seed"}
 
 
 def say(message: str) -> None:
@@ -35,7 +41,7 @@ def orderly(verb: Callable[..., None]) -> Callable[..., None]:
         try:
             verb(*args, **kwargs)
         except CoterieError as error:
-            say(f"coterie: {error}")
+            say(f"coterie: {error.shown(_as_option(verb))}")
             raise typer.Exit(error.exit_code) from error
         except KeyboardInterrupt as error:
             say("coterie: interrupted")
@@ -50,6 +56,47 @@ def orderly(verb: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(1) from error
 
     return run
+
+
+def _as_option(verb: Callable[..., None]) -> Callable[[str, Any], str]:
+    """How parameters of the library are written on the command line of a verb."""
+
+    def write(name: str, value: Any) -> str:
+        from coterie.cli.cluster import cluster
+
+        known = _options(cluster) | _options(verb)
+        option = known.get(ALIASES.get(name, name))
+        if option is None and _is_setting(name):
+            return f"--set {name}" if value is NOTHING else f"--set {name}={_word(value)}"
+        if option is None:
+            return name if value is NOTHING else f"{name} {_word(value)}"
+        return option if value is NOTHING or value is True else f"{option} {_word(value)}"
+
+    return write
+
+
+def _options(verb: Callable[..., None]) -> dict[str, str]:
+    """Options of a verb by the names of its parameters."""
+    from typer.models import OptionInfo
+
+    out = {}
+    for name, hint in get_type_hints(verb, include_extras=True).items():
+        for info in getattr(hint, "__metadata__", ()):
+            if isinstance(info, OptionInfo):
+                long = [said for said in info.param_decls or () if said.startswith("--")]
+                out[name] = next(iter(long), f"--{name.replace('_', '-')}")
+    return out
+
+
+def _is_setting(name: str) -> bool:
+    """Whether a method has a parameter of this name."""
+    from coterie.methods import METHODS
+
+    return any(name == f.name for recipe in METHODS.values() for f in fields(recipe.cls))
+
+
+def _word(value: Any) -> str:
+    return shlex.quote(str(value))
 
 
 def _about(error: BaseException) -> str:

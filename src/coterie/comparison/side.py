@@ -12,6 +12,7 @@ import numpy as np
 from coterie._errors import DataError, UsageError
 from coterie._files import read_json
 from coterie._types import Ints
+from coterie._validation import whole_number
 from coterie.corpus import read_table
 from coterie.corpus.clean import clean_text, has_words, value_to_text
 from coterie.corpus.columns import check_column, pick_text_column
@@ -171,5 +172,4 @@ def meaning(text: str) -> str:
 
 
 def _whole(text: str) -> bool:
-    digits = text.removeprefix("-")
-    return digits.isascii() and digits.isdigit()
+    return whole_number(text.removeprefix("-")) is not None

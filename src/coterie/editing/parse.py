@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie._errors import DataError, UsageError
+from coterie._validation import whole_number
 from coterie.corpus.clean import clean_text
 from coterie.editing.yaml_text import read_yaml
 
@@ -218,10 +219,10 @@ def _clusters(where: str, value: Any, kind: str) -> tuple[int, ...]:
 
 
 def _number(where: str, value: Any, what: str) -> int:
-    text = str(value).strip()
-    if isinstance(value, bool) or not (text.isascii() and text.isdigit()):
-        raise DataError(f"{where}: {what} should be a whole number from 0 on, got {value!r}.")
-    return int(text)
+    number = None if isinstance(value, bool) else whole_number(str(value).strip())
+    if number is None:
+        raise DataError(f"{where}: {what} should be a whole number from 0 on, got {value!r:.80}.")
+    return number
 
 
 def _check_keys(given: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from coterie._types import Ints
+from coterie._validation import whole_number
 from coterie.corpus.clean import clean_text
 from coterie.editing.parse import Edit
 from coterie.editing.state import State
@@ -45,9 +46,10 @@ def _find(edit: Edit, state: State, wanted: Any) -> list[int]:
     rows = _FINDERS[key](edit, state, str(wanted[key]))
     if "in" in wanted:
         inside = str(wanted["in"])
-        if not inside.isdigit() or int(inside) not in state.names:
-            raise edit.wrong(f"in: there is no cluster {inside}.")
-        rows = [row for row in rows if state.labels[row] == int(inside)]
+        cluster = whole_number(inside)
+        if cluster not in state.names:
+            raise edit.wrong(f"in: there is no cluster {inside:.80}.")
+        rows = [row for row in rows if state.labels[row] == cluster]
     if not rows:
         where = f" in cluster {wanted['in']}" if "in" in wanted else ""
         said = "contains" if key == "contains" else f"has the {key}"
@@ -56,11 +58,12 @@ def _find(edit: Edit, state: State, wanted: Any) -> list[int]:
 
 
 def _by_row(edit: Edit, state: State, wanted: str) -> list[int]:
-    if not (wanted.isascii() and wanted.isdigit()) or not 1 <= int(wanted) <= len(state.texts):
+    row = whole_number(wanted) or 0
+    if not 1 <= row <= len(state.texts):
         raise edit.wrong(
             f"row {wanted!r} is not there; rows are counted from 1 to {len(state.texts)}."
         )
-    return [int(wanted) - 1]
+    return [row - 1]
 
 
 def _by_id(edit: Edit, state: State, wanted: str) -> list[int]:

@@ -4,7 +4,7 @@ from coterie._cache import no_cache
 from coterie.encoders.base import Encoder
 from coterie.encoders.code import CodeEncoder, make_code_encoder
 from coterie.encoders.items import Items, RaggedTokens, Rows
-from coterie.encoders.load import load_encoder, load_saved
+from coterie.encoders.load import check_encoder, load_encoder, load_saved
 from coterie.encoders.locate import DEFAULT
 from coterie.encoders.mixed import MixedEncoder
 from coterie.encoders.sentence import Pooling, SentenceEncoder
@@ -31,6 +31,7 @@ __all__ = [
     "TopicShares",
     "VectorEncoder",
     "WordEncoder",
+    "check_encoder",
     "load_encoder",
     "load_saved",
     "make_code_encoder",

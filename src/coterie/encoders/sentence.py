@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from coterie._errors import DataError, UsageError
+from coterie._errors import DataError, UsageError, param
 from coterie._types import Features, Ints
 from coterie._validation import need
 from coterie.encoders.base import Encoder
@@ -251,7 +251,7 @@ def _set_pooling(model: Any, pooling: str) -> None:
             width = model[0].auto_model.config.hidden_size
             model[position] = type(module)(width, pooling_mode=pooling)
             return
-    raise DataError(f"pooling={pooling!r}: the encoder has no pooling module to change.")
+    raise DataError(f"{param('pooling', pooling)}: the encoder has no pooling module to change.")
 
 
 def _places(model: Any) -> int:

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from coterie._errors import DataError, UsageError
+from coterie._errors import DataError, UsageError, param
 from coterie._files import read_json
 from coterie._types import Features, Ints
 from coterie.encoders.base import Encoder
@@ -122,7 +122,8 @@ def check_static(name: str, folder: Path) -> None:
     missing = [file for file in FILES if not (folder / file).is_file()]
     if missing:
         raise UsageError(
-            f"encoder={name!r}: the folder lacks {', '.join(missing)}; give the folder of a "
+            f"{param('encoder', name)}: the folder lacks {', '.join(missing)}; give the folder "
+            "of a "
             "model2vec model."
         )
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from coterie._errors import TrainingError
+from coterie._errors import TrainingError, param
 from coterie._types import Ints
 from coterie.engine.history import NotFiniteError
 
@@ -58,8 +58,9 @@ class Care:
         now, more = self.cut(rows), replace(self, parts=2 * self.parts)
         if len(more.cut(rows)) == len(now):
             raise TrainingError(
-                f"out of memory with {len(now[0])} texts at a time; shorten texts (max_length), "
-                "train less of the encoder (tune='lora'), or take another device (device='cpu')."
+                f"out of memory with {len(now[0])} texts at a time; shorten texts "
+                f"({param('max_length')}), train less of the encoder ({param('tune', 'lora')}), or "
+                f"take another device ({param('device', 'cpu')})."
             ) from error
         return more
 

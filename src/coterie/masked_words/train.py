@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from coterie._errors import DataError, UsageError
+from coterie._errors import DataError, UsageError, param
 from coterie._files import replace_folder, write_json
 from coterie._progress import make_progress
 from coterie._random import derive_seed, numpy_generator, torch_seeded
@@ -105,7 +105,7 @@ def train_masked_head(
     begun = time.monotonic()
     model = load_encoder(encoder, max_length=chosen.max_length)
     if not isinstance(model, SentenceEncoder):
-        raise UsageError(f"encoder={encoder!r}: a masked head needs a transformer.")
+        raise UsageError(f"{param('encoder', encoder)}: a masked head needs a transformer.")
     shell = _shell(model)
     learned, tested = split([*texts_from(texts), *(texts_from(more) if len(more) else [])], chosen)
     run = Run(

@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._errors import UsageError
+from coterie._errors import UsageError, param
 from coterie._random import derive_seed
 from coterie._types import Floats, Ints, Terms
 from coterie._validation import check_choice, check_integer, check_number
@@ -192,8 +192,9 @@ class ClusterBERT(TunedClusterer):
                 raise UsageError(f"{name} should be at most 1, got {getattr(self, name)!r}.")
         if self.rounds == 0 and (self.harden_epochs > 0 or self.labels == "head"):
             raise UsageError(
-                "rounds=0 trains no head: set rounds=1 or more, or harden_epochs=0 and "
-                "labels='kmeans'."
+                f"{param('rounds', 0)} trains no head: use {param('rounds', 1)} or more, or "
+                f"{param('harden_epochs', 0)} and "
+                f"{param('labels', 'kmeans')}."
             )
 
     def make_encoder(self, seed: int) -> Encoder:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from coterie._errors import UsageError
+from coterie._errors import UsageError, param
 from coterie._types import Terms
 from coterie._validation import check_fields
 from coterie.base import Facts, TunedClusterer
@@ -119,8 +119,9 @@ class VaSCL(TunedClusterer):
         )
         if self.tune in STILL:
             raise UsageError(
-                f"tune={self.tune!r} leaves the vectors as they are, and k-means looks at nothing "
-                "else: set tune='lora', 'last-2' or 'full'."
+                f"{param('tune', self.tune)} leaves the vectors as they are, and k-means looks "
+                "at nothing "
+                f"else: use {param('tune', 'lora')}, 'last-2' or 'full'."
             )
 
     def build(self, encoder: Any, start: Any, facts: Facts) -> VaSCLNet:

@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from coterie._errors import CoterieError, UsageError
+from coterie._errors import CoterieError, UsageError, param
+from coterie._validation import check_number
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +31,7 @@ OPENAI = "api.openai.com"
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})  # statuses that may pass
 LARGEST = 1 << 20  # bytes of an answer
 BLOCK = 1 << 14
+LONGEST = 86_400  # seconds that one answer may take
 PATIENCE = 60.0  # longest wait that an endpoint may ask for, in seconds
 
 
@@ -66,6 +68,8 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         self.url = check_url(self.url)
+        if check_number("timeout", self.timeout, above=True) > LONGEST:
+            raise UsageError(f"{param('timeout', self.timeout)}: at most {LONGEST:,} s, a day.")
         self._key = find_key(self.host, os.environ)
         insecure = self.url.startswith("http:") and not self.local
         if insecure:
@@ -209,8 +213,8 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 def check_url(url: str) -> str:
     """An address with http or https, a host, and neither password nor query."""
-    parts = urllib.parse.urlsplit(url.strip())
     try:
+        parts = urllib.parse.urlsplit(url.strip())
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         good = False
@@ -229,7 +233,10 @@ def check_url(url: str) -> str:
 def find_key(host: str, environment: Mapping[str, str]) -> str | None:
     """The key for a host. That of OpenAI goes to OpenAI, or where OPENAI_BASE_URL leads."""
     own, openai = (environment.get(name, "").strip() for name in KEYS)
-    base = urllib.parse.urlsplit(environment.get("OPENAI_BASE_URL", "")).hostname
+    try:
+        base = urllib.parse.urlsplit(environment.get("OPENAI_BASE_URL", "")).hostname
+    except ValueError:  # no address
+        base = None
     key = own or (openai if host in {OPENAI, base} else "")
     if not key:
         return None

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from coterie._cache import DIGEST, VectorCache, cache_folder
-from coterie._errors import DataError, UsageError
+from coterie._errors import DataError, UsageError, param
 from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats
 from coterie._validation import need
@@ -70,7 +70,8 @@ def width_of(source: Source, dim: int) -> int:
         return dim
     if not isinstance(source, (str, Path)) or not Path(source).is_file():
         raise UsageError(
-            f"word_vectors={str(source)!r} is neither auto, skipgram or ppmi nor a file with a "
+            f"{param('word_vectors', str(source))} is neither auto, skipgram or ppmi nor a file "
+            "with a "
             "word and its numbers on each line."
         )
     with Path(source).open(encoding="utf-8", errors="replace") as lines:

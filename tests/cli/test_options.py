@@ -1,0 +1,95 @@
+"""Options that cannot work: refused in the words of the command, before anything is written."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from coterie._errors import UsageError, param
+from coterie._validation import check_device
+from coterie.cli import app
+from coterie.methods import TwoStep
+
+HUGE = "9" * 5000
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    """35 texts, of which three come again in capitals."""
+    lines = [f"message number {i} about topic{i % 5}" for i in range(10, 45)]
+    path = tmp_path / "texts.txt"
+    path.write_text("\n".join([*lines, *(line.upper() for line in lines[:3])]))
+    return path
+
+
+def refused(path: Path, *options: str, code: int = 2) -> str:
+    """What ``cluster`` says; it has left nothing behind."""
+    out = path.parent / "run"
+    arguments = ["cluster", str(path), "--out", str(out), "--method", "kmeans", *options]
+    if "--encoder" not in options:
+        arguments += ["--encoder", "tfidf"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == code, result.output
+    assert not isinstance(result.exception, Exception) or isinstance(result.exception, SystemExit)
+    assert not out.exists()
+    return result.output
+
+
+@pytest.mark.parametrize("clusters", ["36", "38", "99999"])
+def test_more_clusters_than_texts(texts: Path, clusters: str) -> None:
+    """Fitting would find 35 texts: capitals are nothing to the encoder."""
+    said = refused(texts, "-k", clusters, code=3)
+    assert f"--clusters {clusters}: there are only 35 different texts" in said
+    assert "at most 35" in said and "n_clusters" not in said
+
+
+@pytest.mark.parametrize("finest", [36, 39])
+def test_levels_count_texts_as_fitting_does(texts: Path, finest: int) -> None:
+    said = refused(texts, "--levels", f"5,{finest}")
+    assert "--levels" in said and "only 35 different texts" in said and "at most 35" in said
+
+
+def test_as_many_clusters_as_texts_is_enough(texts: Path) -> None:
+    out = texts.parent / "run"
+    options = ["-k", "35", "--method", "kmeans", "--encoder", "tfidf", "--out", str(out)]
+    result = CliRunner().invoke(app, ["cluster", str(texts), *options])
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["-k", "²"], "--clusters should be a whole number"),
+        (["-k", "٣"], "--clusters should be a whole number"),
+        (["-k", HUGE], "--clusters should be a whole number"),
+        (["-k", "0"], "--clusters should be a whole number"),
+        (["--levels", f"5,{HUGE}"], "--levels"),
+        (["-k", "3", "--set", "random_state=x"], "--seed should be a whole number"),
+        (["-k", "3", "--set", "random_state=[1]"], "--seed should be a whole number"),
+        (["-k", "3", "--device", "mps"], "--device should be auto, cpu or cuda"),
+        (["-k", "3", "--device", "cuda:99"], "--device cuda:99: torch sees"),
+        (["-k", "3", "--set", "n_init=0"], "--set n_init should be an integer of at least 1"),
+        (["-k", "3", "--set", "max_length=" + "9" * 40], "--set max_length should be at most"),
+        (["-k", "3", "--set", "encoder=3"], "--encoder should be a name"),
+    ],
+)
+def test_messages_speak_of_options(texts: Path, options: list[str], said: str) -> None:
+    found = refused(texts, *options)
+    assert said in re.sub(r"\s+", " ", found)
+    assert not re.search(r"\b(device|n_clusters|random_state|encoder)=", found.split("got")[0])
+
+
+def test_an_encoder_that_is_not_there_leaves_nothing_behind(texts: Path) -> None:
+    said = refused(texts, "-k", "3", "--encoder", "nosuch/encoder", code=1)
+    assert "--encoder nosuch/encoder" in said and "--encoder hub:nosuch/encoder" in said
+
+
+def test_python_names_stay_in_python() -> None:
+    with pytest.raises(UsageError, match="device should be"):
+        check_device("mps")
+    with pytest.raises(UsageError, match="random_state should be a whole number"):
+        TwoStep(2, encoder="tfidf", random_state="x").fit(["a cat", "a dog"])
+    error = UsageError(f"{param('n_clusters', 3)} or {param('device')}.")
+    assert str(error) == "n_clusters=3 or device."
+    assert error.shown(lambda name, value: name.upper()) == "N_CLUSTERS or DEVICE."
