@@ -1,6 +1,8 @@
 """Writing: whole or not at all."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,18 +10,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coterie import _files
-from coterie._errors import UsageError
-from coterie._files import (
-    atomic_path,
-    read_json,
-    recover_folder,
-    replace_folder,
-    save_arrays,
-    sha256_file,
-    write_json,
-)
-from coterie._locks import held, refuse_held
+from coterie import _folders
+from coterie._errors import DataError, UsageError
+from coterie._files import atomic_path, read_json, save_arrays, sha256_file, write_json
+from coterie._folders import held, mend_folder, one_state, refuse_held, replace_folder
+
+
+@pytest.fixture(scope="module")
+def dead() -> int:
+    """The number of a process that is gone."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    return process.pid
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path) -> None:
@@ -67,7 +69,7 @@ def test_digest_of_a_file(tmp_path: Path) -> None:
 
 
 def test_without_an_exchange_the_folder_is_replaced_by_two_renames(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(_files, "exchange", lambda one, other: False)
+    monkeypatch.setattr(_folders, "exchange", lambda one, other: False)
     folder = tmp_path / "model"
     replace_folder(folder, lambda fresh: (fresh / "old").write_text("1"))
     replace_folder(folder, lambda fresh: (fresh / "new").write_text("2"))
@@ -81,27 +83,94 @@ def litter(place: Path, *names: str) -> None:
         (place / name / "file").write_text(name)
 
 
-def test_a_kill_between_two_renames_is_mended(tmp_path: Path) -> None:
-    litter(tmp_path, ".model.7.new", ".model.7.old")
-    recover_folder(tmp_path / "model")
-    assert (tmp_path / "model" / "file").read_text() == ".model.7.new"  # whole before the renames
+def test_a_kill_between_two_renames_is_mended(tmp_path: Path, dead: int) -> None:
+    litter(tmp_path, f".model.{dead}.new", f".model.{dead}.old")
+    mend_folder(tmp_path / "model")
+    assert (tmp_path / "model" / "file").read_text().endswith(".new")  # whole before the renames
     assert [p.name for p in tmp_path.iterdir()] == ["model"]
 
 
-def test_the_old_folder_comes_back_where_there_is_no_new_one(tmp_path: Path) -> None:
-    litter(tmp_path, ".model.7.old")
-    recover_folder(tmp_path / "model")
-    assert (tmp_path / "model" / "file").read_text() == ".model.7.old"
+def test_the_old_folder_comes_back_where_there_is_no_new_one(tmp_path: Path, dead: int) -> None:
+    litter(tmp_path, f".model.{dead}.old")
+    mend_folder(tmp_path / "model")
+    assert (tmp_path / "model" / "file").read_text().endswith(".old")
 
 
-def test_half_a_new_folder_never_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
-    litter(tmp_path, "model", ".model.7.new", ".other.7.new")
-    recover_folder(tmp_path / "model")
+def test_half_a_new_folder_never_takes_the_place_of_the_old_one(tmp_path: Path, dead: int) -> None:
+    litter(tmp_path, "model", f".model.{dead}.new", f".other.{dead}.new")
+    mend_folder(tmp_path / "model")
     assert (tmp_path / "model" / "file").read_text() == "model"
-    assert sorted(p.name for p in tmp_path.iterdir()) == [".other.7.new", "model"]
-    litter(tmp_path, ".fresh.7.new")
-    recover_folder(tmp_path / "fresh")  # the first of its name: nobody knows whether it is whole
-    assert not (tmp_path / "fresh").exists()
+    assert sorted(p.name for p in tmp_path.iterdir()) == [f".other.{dead}.new", "model"]
+    litter(tmp_path, f".fresh.{dead}.new")
+    mend_folder(tmp_path / "fresh")  # the first of its name: nobody knows whether it is whole
+    assert not (tmp_path / "fresh").exists() and not (tmp_path / f".fresh.{dead}.new").exists()
+
+
+def test_a_new_empty_folder_of_the_name_costs_nothing(tmp_path: Path, dead: int) -> None:
+    litter(tmp_path, f".run.{dead}.new", f".run.{dead}.old")
+    (tmp_path / "run").mkdir()  # by somebody who came between the two renames
+    (tmp_path / "run" / ".lock").touch()
+    mend_folder(tmp_path / "run")
+    assert (tmp_path / "run" / "file").read_text().endswith(".new")
+    litter(tmp_path, f".run.{dead}.new", f".run.{dead}.old")
+    mend_folder(tmp_path / "run")  # a folder with files: nobody can say which is the right one
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_what_a_living_process_writes_is_left_alone(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        litter(tmp_path, "run", f".run.{process.pid}.new")
+        mend_folder(tmp_path / "run")
+        assert (tmp_path / f".run.{process.pid}.new").exists()
+        process.stdin.close()
+    mend_folder(tmp_path / "run")
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_lock_says_more_than_the_number_of_a_process(tmp_path: Path) -> None:
+    """The number of a dead process may belong to another one by now."""
+    left = tmp_path / ".run.1.old"  # there is always a process 1
+    litter(tmp_path, left.name)
+    (left / ".lock").touch()
+    with (left / ".lock").open() as file:
+        fcntl = pytest.importorskip("fcntl")
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert not _folders.is_abandoned(left)
+    assert _folders.is_abandoned(left)
+    with held(tmp_path / "run"):  # must not make an empty folder in the place of the lost one
+        assert (tmp_path / "run" / "file").exists()
+
+
+def test_a_folder_is_read_in_one_state(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+
+    def state(value: str) -> None:
+        def fill(fresh: Path) -> None:
+            for name in ("manifest.json", "a", "b"):
+                (fresh / name).write_text(value)
+
+        replace_folder(folder, fill)
+
+    state("0")
+    tries = []
+
+    def read() -> tuple[str, str]:
+        first = (folder / "a").read_text()
+        if len(tries) < 3:
+            tries.append(first)
+            state(str(len(tries)))  # somebody changes the folder between two files
+            if len(tries) == 3:
+                raise DataError("what was read does not fit together")
+        return first, (folder / "b").read_text()
+
+    assert one_state([folder], read) == ("3", "3")
+    assert tries == ["0", "1", "2"]
+
+    def wrong() -> None:
+        raise DataError("really damaged")
+
+    with pytest.raises(DataError, match="really damaged"):
+        one_state([folder], wrong)
 
 
 def test_saved_arrays_may_be_read_by_whom_the_user_lets(tmp_path: Path) -> None:
@@ -124,7 +193,11 @@ def test_a_folder_is_held_by_one(tmp_path: Path) -> None:
     refuse_held(folder)
     with pytest.raises(FileNotFoundError), held(folder):
         raise FileNotFoundError  # what goes wrong inside comes out
-    assert not list(folder.iterdir())
+    assert not folder.exists()  # made by the lock
+    folder.mkdir()
+    with held(folder):
+        pass
+    assert folder.exists()
 
 
 def test_a_table_is_written_by_one(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import time
 import uuid
 import zlib
@@ -35,6 +36,9 @@ OFF = {"off", "0", "no", "false", "none"}
 FOLDER = "vectors"  # below the cache folder: clearing must never touch anything else
 DIGEST = 16  # bytes of an item's digest
 FEW = 64  # items that are worked at once without a look at the disk
+SPACE = re.compile("[0-9a-f]{32}")  # folders and files of our own: nothing else is ever deleted
+SHARD = re.compile(r"[0-9a-f]{32}\.safetensors")
+HALF = re.compile(r"\.[0-9a-f]{32}\.safetensors\.\d+\.tmp")
 ROWS = 100_000  # most vectors in one shard, so that a shard stays far below any limit
 
 _switch: ContextVar[bool] = ContextVar("coterie_cache", default=True)
@@ -224,25 +228,36 @@ def _check(key: bytes, vector: Floats) -> int:
 
 
 def _shards(folder: Path) -> list[tuple[Path, int, float]]:
-    """Path, size and time of last use of every shard."""
+    """Path, size and time of last use of every shard; other files there are not ours."""
     out = []
-    for path in folder.rglob("*.safetensors"):
+    for path in _named(folder, SHARD):
         with suppress(OSError):  # another process may delete it meanwhile
-            stat = path.stat()
+            stat = path.lstat()
             out.append((path, stat.st_size, stat.st_mtime))
     return out
 
 
+def _named(folder: Path, name: re.Pattern[str]) -> list[Path]:
+    """Files of our own naming in the folder of a space, or in all of those below ``folder``."""
+    spaces = [folder] if SPACE.fullmatch(folder.name) else _spaces(folder)
+    found = (path for space in spaces for path in space.glob("*") if name.fullmatch(path.name))
+    return [path for path in found if path.is_file() and not path.is_symlink()]
+
+
+def _spaces(folder: Path) -> list[Path]:
+    found = (path for path in folder.glob("*") if SPACE.fullmatch(path.name))
+    return [path for path in found if path.is_dir() and not path.is_symlink()]
+
+
 def _drop_stale(folder: Path) -> None:
     """Delete what a killed process left half written a day ago."""
-    for path in folder.rglob(".*.tmp"):
+    for path in _named(folder, HALF):
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > 86_400:
                 path.unlink()
 
 
 def _drop_empty(folder: Path) -> None:
-    for path in sorted(folder.rglob("*"), reverse=True):
-        if path.is_dir():
-            with suppress(OSError):
-                path.rmdir()
+    for path in (*_spaces(folder), folder):
+        with suppress(OSError):
+            path.rmdir()

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import json
 import os
-import shutil
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-HERE = -100  # AT_FDCWD: paths are as the process sees them
-EXCHANGE = 2  # RENAME_EXCHANGE
-LITTER = (".tmp", ".new", ".old")  # endings of what a killed process leaves behind
 
 
 @contextmanager
@@ -66,73 +59,6 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> Any:
     """Read a JSON file."""
     return json.loads(path.read_text(encoding="utf-8"))
-
-
-def replace_folder(folder: Path, fill: Callable[[Path], None]) -> None:
-    """Build a folder beside ``folder`` with ``fill`` and swap it in, so readers see old or new.
-
-    Where the system cannot exchange two folders at once, a process that is killed between two
-    renames leaves none of that name; see :func:`recover_folder`.
-    """
-    fresh = folder.with_name(f".{folder.name}.{os.getpid()}.new")
-    stale = folder.with_name(f".{folder.name}.{os.getpid()}.old")
-    shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir(parents=True)
-    try:
-        with written(fresh):
-            fill(fresh)
-        for path in fresh.rglob("*"):
-            flush(path)
-        flush(fresh)
-        try:
-            if folder.exists() and not exchange(fresh, folder):
-                folder.replace(stale)
-            if not folder.exists():
-                fresh.replace(folder)
-        except BaseException:  # Ctrl-C between the two must not cost the old one
-            if stale.exists() and not folder.exists():
-                stale.replace(folder)
-            raise
-        flush(folder.parent)
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-        if folder.exists():
-            shutil.rmtree(stale, ignore_errors=True)
-
-
-def exchange(one: Path, other: Path) -> bool:
-    """Let two folders trade names in one step, where system and file system can; else nothing."""
-    if not sys.platform.startswith("linux"):
-        return False
-    try:
-        rename = ctypes.CDLL(None, use_errno=True).renameat2
-    except (AttributeError, OSError):  # an old C library
-        return False
-    return bool(rename(HERE, os.fsencode(one), HERE, os.fsencode(other), EXCHANGE) == 0)
-
-
-def recover_folder(folder: Path) -> None:
-    """Put back a folder whose replacement was killed between two renames, and clear its remains.
-
-    To be called by the one process that may write ``folder``. A new one was whole before the old
-    one was moved away, so it is taken where both are there.
-    """
-    if not folder.parent.is_dir():
-        return
-    left = {
-        path.suffix: path
-        for path in folder.parent.iterdir()
-        if path.name.startswith(f".{folder.name}.") and path.suffix in (".new", ".old")
-    }
-    if not folder.exists() and ".old" in left:
-        left.get(".new", left[".old"]).replace(folder)
-    for path in left.values():
-        shutil.rmtree(path, ignore_errors=True)
-
-
-def is_litter(path: Path) -> bool:
-    """Whether a file or folder is what a killed process of ours may leave behind."""
-    return path.name.startswith(".") and path.suffix in LITTER
 
 
 @contextmanager

@@ -17,6 +17,8 @@ import pyarrow as pa
 
 from coterie._errors import DataError, UsageError
 from coterie._files import atomic_path, read_json
+from coterie._folders import held, mend_folder, one_state
+from coterie._runs import swap_run
 from coterie._validation import check_choice
 from coterie.corpus import write_rows
 from coterie.corpus.clean import value_to_text
@@ -79,7 +81,22 @@ def export_run(
         check_choice("to", name, [suffix[1:] for suffix in SUFFIXES])
     if not wanted:
         raise UsageError("to: name at least one form, such as xlsx.")
-    target, ending = Path(out or run), "" if texts else "-no-texts"
+    if out is None or Path(out).resolve() == run.resolve():
+        found: list[Exported] = []
+        mend_folder(run)
+        _finished(run)
+        with held(run):
+            swap_run(run, lambda fresh: found.append(write_exports(fresh, wanted, texts=texts)))
+        return Exported([run / path.name for path in found[0].files], found[0].notes)
+    refuse_other_run(Path(out))
+    return one_state([run], lambda: write_exports(run, wanted, texts=texts, out=Path(out)))
+
+
+def write_exports(
+    run: Path, wanted: Sequence[str], *, texts: bool = True, out: Path | None = None
+) -> Exported:
+    """Write the files of :func:`export_run` into a folder that nobody else reads or writes now."""
+    target, ending = out or run, "" if texts else "-no-texts"
     manifest = _finished(run)
     clusters = [Cluster.from_dict(saved) for saved in read_json(run / "clusters.json")]
     table = run_table(run, manifest, texts=texts)
@@ -96,6 +113,12 @@ def export_run(
             files.append(target / f"clusters{ending}.xlsx")
             notes += write_clusters(files[-1], clusters, _levels(run), texts=texts)
     return Exported(files, notes)
+
+
+def refuse_other_run(out: Path) -> None:
+    """Refuse to put the tables of one run into the folder of another."""
+    if (out / "manifest.json").exists():
+        raise UsageError(f"--out {out} holds another run; choose another folder.")
 
 
 def run_table(run: Path, manifest: dict[str, Any], *, texts: bool = True) -> pa.Table:

@@ -246,9 +246,10 @@ def test_a_finished_run_is_not_overwritten_by_accident(tickets: Path, tmp_path: 
     assert run(*command).exit_code == 0
     refused = run(*command)
     assert refused.exit_code == 2 and "--overwrite" in refused.output
-    (out / "stale.txt").write_text("of the earlier run")
+    assert run("export", str(out), "--to", "tsv").exit_code == 0
+    assert (out / "assignments.tsv").exists()
     assert run(*command, "--overwrite").exit_code == 0
-    assert not (out / "stale.txt").exists()
+    assert not (out / "assignments.tsv").exists()  # of the earlier run
     assert "finished" in run(*command, "--resume").output
     changed = [*command[:3], "4", *command[4:]]
     other = run(*changed, "--resume")

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from coterie import TwoStep
 from coterie._errors import DataError
 from coterie.cli import app
-from coterie.cli.labelling import Labeller
+from coterie.cli.labelling import Labeller, model_digest
 from coterie.cli.parts import (
     KEY,
     Job,
@@ -23,7 +23,6 @@ from coterie.cli.parts import (
     is_parts,
     label_part,
     look_at,
-    model_digest,
     read_facts,
 )
 from coterie.corpus.growing import KINDS, partial_path

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from coterie import TwoStep, load
 from coterie.cli import app
-from coterie.corpus.growing import partial_path
+from coterie.corpus.growing import GrowingTable, partial_path
 
 MEGABYTE = 1 << 20
 PEAK = """
@@ -161,37 +161,48 @@ def test_ctrl_c_leaves_a_partial_file_that_can_be_continued(folder: Path, tmp_pa
     assert all(row["outlier_score"] for row in before)
 
 
-def stop_after(partial: Path, labelled: Path, n: int) -> None:
-    """What a run would have left that was stopped after ``n`` rows and a half."""
-    lines = labelled.read_text().splitlines(keepends=True)
-    partial.write_text("".join(lines[: n + 1]) + lines[n + 1][:9])
+def stop_after(parts: int, *arguments: object) -> None:
+    """Run a command that is stopped, as by a kill, within the part behind so many."""
+    real, done = GrowingTable.write, []
+
+    def write(self, *part) -> None:
+        if len(done) == parts:
+            self._file.write(b'half a "row')
+            self._file.flush()
+            raise KeyboardInterrupt
+        done.append(1)
+        real(self, *part)
+
+    with pytest.MonkeyPatch.context() as broken:
+        broken.setattr(GrowingTable, "write", write)
+        assert run(*map(str, arguments)).exit_code == 130
 
 
-@pytest.mark.parametrize("n", [0, 1, 1000, 2900, 4999])
+@pytest.mark.parametrize("parts", [0, 1, 2])
 def test_a_continued_run_ends_in_the_same_file(
-    folder: Path, file: Path, labelled: Path, tmp_path: Path, n: int
+    folder: Path, file: Path, labelled: Path, tmp_path: Path, parts: int
 ) -> None:
     out = tmp_path / "out.csv"
-    stop_after(partial_path(out), labelled, n)
-    result = run("predict", str(folder), str(file), "-o", str(out), "--resume")
+    command = ["predict", str(folder), str(file), "-o", str(out)]
+    stop_after(parts, *command)
+    left = rows(partial_path(out)) if parts else []
+    assert len(left) == [0, 1000, 3000][parts]
+    result = run(*command, "--resume")
     assert result.exit_code == 0, result.output
     assert out.read_bytes() == labelled.read_bytes()
-    assert not partial_path(out).exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
 
 
-def test_other_texts_are_not_continued(
-    folder: Path, file: Path, labelled: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "out.csv"
-    stop_after(partial_path(out), labelled, 100)
-    other = tmp_path / "other.csv"
+def test_other_texts_are_not_continued(folder: Path, file: Path, tmp_path: Path) -> None:
+    out, other = tmp_path / "out.csv", tmp_path / "other.csv"
+    stop_after(1, "predict", folder, file, "-o", out)
     other.write_text(file.read_text().replace("number", "count"))
     result = run("predict", str(folder), str(other), "-o", str(out), "--resume")
-    assert result.exit_code == 3 and "other texts or by another model" in result.output
+    assert result.exit_code == 3 and "was made from other texts" in result.output
     other.write_text("id,text\n1,ripe apple\n")
     result = run("predict", str(folder), str(other), "-o", str(out), "--resume")
     assert result.exit_code == 3 and "only 1 can be read" in result.output
-    assert len(rows(partial_path(out))) == 100  # as it was
+    assert len(rows(partial_path(out))) == 1000  # as it was
 
 
 @pytest.mark.parametrize("arguments", [["-"], ["FILE"], ["FILE", "-o", "out.xlsx"]])

@@ -11,7 +11,7 @@ import pytest
 
 from coterie._errors import DataError, UsageError
 from coterie.corpus import write_rows
-from coterie.corpus.growing import GrowingTable, StreamTable, drop_half_row, partial_path
+from coterie.corpus.growing import GrowingTable, StreamTable, partial_path
 
 
 def part(first: int, n: int = 3) -> tuple[pa.Table, dict[str, list]]:
@@ -28,7 +28,7 @@ def test_parts_make_the_table_that_is_written_at_once(tmp_path: Path, suffix: st
             table.write(*part(first))
             assert not path.exists() and table.rows == first + 3
             if suffix != "parquet":  # all of it can be read now
-                assert drop_half_row(table.partial)[0] == table.rows
+                assert table.partial.read_bytes().endswith(b"\n")
     whole, extra = part(0, 9)
     other = tmp_path / f"b.{suffix}"
     write_rows(other, whole, extra)
@@ -41,23 +41,46 @@ def test_parts_make_the_table_that_is_written_at_once(tmp_path: Path, suffix: st
     assert [p.name for p in tmp_path.iterdir()].count(partial_path(path).name) == 0
 
 
-@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])
-@pytest.mark.parametrize("cut", [0, 1, 5, 20])
-def test_a_stopped_table_is_continued(tmp_path: Path, suffix: str, cut: int) -> None:
-    path = tmp_path / f"a.{suffix}"
-    with pytest.raises(KeyboardInterrupt), GrowingTable(path) as table:
-        table.write(*part(0, 6))
+def settings() -> dict[str, object]:
+    return {"model": "m1", "outlier_limit": None}
+
+
+def stopped(path: Path, *parts: int) -> Path:
+    """A table that was stopped after parts of so many rows."""
+    with pytest.raises(KeyboardInterrupt), GrowingTable(path, settings) as table:
+        for n in parts:
+            table.write(*part(table.rows, n))
         raise KeyboardInterrupt
-    partial = partial_path(path)
+    return partial_path(path)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])
+@pytest.mark.parametrize(("cut", "left"), [(0, 6), (0.01, 4), (0.1, 4), (0.5, 2), (1, 0)])
+def test_a_stopped_table_is_continued(tmp_path: Path, suffix: str, cut: float, left: int) -> None:
+    path = tmp_path / f"a.{suffix}"
+    partial = stopped(path, 2, 2, 2)
     assert partial.exists() and not path.exists()
-    partial.write_bytes(partial.read_bytes()[: -cut or None])  # a crash may cut a row in two
-    with GrowingTable(path, resume=True) as table:
-        assert table.rows == (6 if not cut else 5)
-        first = table.rows - table.to_check
-        table.check(*part(first, table.to_check))
+    whole = partial.read_bytes()
+    partial.write_bytes(whole[: int(len(whole) * (1 - cut))])  # a crash may cut a row in two
+    with GrowingTable(path, settings, resume=True) as table:
+        assert table.rows == left
+        for first in range(0, left, 2):
+            table.skip(part(first, 2)[0])
         table.write(*part(table.rows, 9 - table.rows))
     write_rows(tmp_path / f"b.{suffix}", *part(0, 9))
     assert path.read_bytes() == (tmp_path / f"b.{suffix}").read_bytes()
+    assert sorted(p.name for p in tmp_path.iterdir()) == [f"a.{suffix}", f"b.{suffix}"]
+
+
+def test_bytes_behind_the_record_do_not_count(tmp_path: Path) -> None:
+    partial = stopped(tmp_path / "a.csv", 2)
+    partial.write_bytes(partial.read_bytes() + b"written, but not noted before the kill\n")
+    with GrowingTable(tmp_path / "a.csv", settings, resume=True) as table:
+        assert table.rows == 2
+        table.skip(part(0, 2)[0])
+        table.write(*part(2, 2))
+    write_rows(tmp_path / "b.csv", *part(0, 4))
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
 
 
 def test_an_interrupted_write_leaves_whole_rows(tmp_path: Path) -> None:
@@ -68,42 +91,72 @@ def test_an_interrupted_write_leaves_whole_rows(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt), GrowingTable(tmp_path / "a.csv") as table:
         table.write(*part(0))
-        table._file.write('half a "row')
+        table._file.write(b'half a "row')
         table.write(part(3)[0], Stop())
     with partial_path(tmp_path / "a.csv").open(newline="") as file:
         assert len(list(csv.reader(file, strict=True))) == 4
 
 
-def test_a_header_alone_is_nothing(tmp_path: Path) -> None:
-    partial_path(tmp_path / "a.csv").write_text("text,n,cluster,runner_up\nhalf")
-    with GrowingTable(tmp_path / "a.csv", resume=True) as table:
+def test_every_row_read_so_far_decides(tmp_path: Path) -> None:
+    partial = stopped(tmp_path / "a.csv", 30, 30)
+    before = partial.read_bytes()
+    other = part(0, 60)[0].to_pydict()
+    other["n"][3] = -1  # one cell, far from the last rows
+    with (
+        pytest.raises(DataError, match="first 60 rows of the input are not what they were"),
+        GrowingTable(tmp_path / "a.csv", settings, resume=True) as table,
+    ):
+        table.skip(pa.table(other))
+    with (
+        pytest.raises(DataError, match=r"another outlier limit \(None there, 0.5 now\)"),
+        GrowingTable(
+            tmp_path / "a.csv", lambda: {"model": "m1", "outlier_limit": 0.5}, resume=True
+        ) as table,
+    ):
+        table.skip(part(0, 60)[0])
+    renamed = part(0, 60)[0].rename_columns(["text", "number"])
+    with (
+        pytest.raises(DataError, match="another columns"),
+        GrowingTable(tmp_path / "a.csv", settings, resume=True) as table,
+    ):
+        table.skip(renamed)
+    assert partial.read_bytes() == before
+
+
+def test_a_record_without_a_table_is_nothing(tmp_path: Path) -> None:
+    stopped(tmp_path / "a.csv", 2).unlink()
+    with GrowingTable(tmp_path / "a.csv", settings, resume=True) as table:
         assert table.rows == 0
         table.write(*part(0))
-    write_rows(tmp_path / "b.csv", *part(0))
-    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    assert [p.name for p in tmp_path.iterdir()] == ["a.csv"]
 
 
-def test_other_rows_are_not_continued(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), GrowingTable(tmp_path / "a.csv") as table:
-        table.write(*part(0, 6))
-        raise KeyboardInterrupt
-    rows, extra = part(0, 6)
-    with GrowingTable(tmp_path / "a.csv", resume=True) as table:
-        table.check(rows, extra | {"runner_up": [9] * 6})  # what may differ in last digits
-        with pytest.raises(DataError, match="other texts or by another model"):
-            table.check(rows, extra | {"cluster": [5] * 6})
-        with pytest.raises(DataError, match="other texts"):
-            table.check(part(1, 6)[0], extra)
+def test_a_partial_table_is_never_lost(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    partial_path(path).write_text("somebody's own file\n")
+    for resume in (False, True):
+        with pytest.raises(UsageError, match=r"a\.partial\.csv is in the way"):
+            GrowingTable(path, settings, resume=resume)
+    assert partial_path(path).read_text() == "somebody's own file\n"
+    partial_path(path).unlink()
+    partial = stopped(path, 3)
+    with pytest.raises(UsageError, match="holds 3 rows of a command that was stopped; --resume"):
+        GrowingTable(path, settings)
+    changed = partial.read_text().replace("please", "PLEASE")
+    partial.write_text(changed)
+    with (
+        pytest.raises(DataError, match="was changed since coterie wrote it"),
+        GrowingTable(path, settings, resume=True),
+    ):
+        pass
+    assert partial.read_text() == changed
 
 
 def test_parquet_says_what_it_cannot(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), GrowingTable(tmp_path / "a.parquet") as table:
-        table.write(*part(0))
-        raise KeyboardInterrupt
-    left = partial_path(tmp_path / "a.parquet")
+    left = stopped(tmp_path / "a.parquet", 3)
     assert pyarrow.parquet.read_table(left).num_rows == 3  # valid, as it was closed
     with pytest.raises(DataError, match="cannot be continued"):
-        GrowingTable(tmp_path / "a.parquet", resume=True)
+        GrowingTable(tmp_path / "a.parquet", settings, resume=True)
     with (
         pytest.raises(DataError, match="after 3 rows a column changes its kind"),
         GrowingTable(tmp_path / "a.parquet") as table,

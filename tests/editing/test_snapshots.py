@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from coterie import _files
+from coterie import _folders
 from coterie._errors import DataError
-from coterie._files import write_text
+from coterie._files import read_json, write_json, write_text
 from coterie.editing.snapshots import change_run, last_change, undo_run
 
 
@@ -76,7 +76,7 @@ def test_a_crash_between_the_two_renames_costs_nothing(folder: Path, monkeypatch
             raise KeyboardInterrupt
         return rename(self, target)
 
-    monkeypatch.setattr(_files, "exchange", lambda one, other: False)  # as on other systems
+    monkeypatch.setattr(_folders, "exchange", lambda one, other: False)  # as on other systems
     monkeypatch.setattr(Path, "replace", fail)
     with pytest.raises(KeyboardInterrupt):
         change_run(folder, lambda fresh: None)
@@ -91,9 +91,41 @@ def test_a_link_to_the_folder_stays_a_link(folder: Path, tmp_path: Path) -> None
 
 
 def test_an_undo_never_takes_back_what_another_command_did(folder: Path) -> None:
-    write_text(folder / "manifest.json", "one")
-    change_run(folder, lambda fresh: write_text(fresh / "manifest.json", "two"))
-    write_text(folder / "manifest.json", "three")  # somebody else
+    file = folder / "manifest.json"
+    write_json(file, {"say": 1})
+    change_run(folder, lambda fresh: write_json(fresh / "manifest.json", {"say": 2}))
+    write_json(file, {"say": 3})  # somebody else
     with pytest.raises(DataError, match="changed by another command after its last edits"):
         undo_run(folder, lambda fresh: None)
-    assert (folder / "manifest.json").read_text() == "three"
+    assert read_json(file) == {"say": 3}
+
+
+def test_an_export_after_an_edit_does_not_stop_its_undo(folder: Path) -> None:
+    from coterie._runs import swap_run
+
+    write_json(folder / "manifest.json", {"say": 1})
+    change_run(folder, lambda fresh: write_json(fresh / "manifest.json", {"say": 2}))
+    swap_run(folder, lambda fresh: write_text(fresh / "assignments.tsv", "made by coterie export"))
+    assert "assignments.tsv" in read_json(folder / "manifest.json")["files"]
+    assert undo_run(folder, lambda fresh: None) == 1
+    assert read_json(folder / "manifest.json")["say"] == 1
+
+
+def test_a_link_in_the_place_of_a_file_of_the_run_is_refused(folder: Path, tmp_path: Path) -> None:
+    away = (folder / "model").rename(tmp_path / "away")
+    (folder / "model").symlink_to(away)
+    (folder / "mine").symlink_to(tmp_path / "anywhere")
+    with pytest.raises(DataError, match="model is a link"):
+        change_run(folder, alter)
+    assert (folder / "model").is_symlink() and (away / "c.txt").read_text() == "model/c.txt"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["away", "run"]
+    (folder / "model").unlink()
+    change_run(folder, lambda fresh: write_text(fresh / "a.txt", "changed"))
+    assert (folder / "mine").readlink() == tmp_path / "anywhere"  # the user's own links stay
+
+
+def test_a_file_of_the_user_is_never_listed_as_coteries(folder: Path) -> None:
+    write_json(folder / "manifest.json", {"files": {}})
+    write_text(folder / "map.json", "mine, although it has a name of coterie's")
+    change_run(folder, lambda fresh: write_text(fresh / "levels.json", "coterie's"))
+    assert list(read_json(folder / "manifest.json")["files"]) == ["levels.json"]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from coterie._locks import held
+from coterie._folders import held
 from coterie.cli import app, run_names
 
 

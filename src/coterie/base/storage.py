@@ -13,7 +13,8 @@ import torch
 
 import coterie
 from coterie._errors import DataError, UsageError
-from coterie._files import atomic_path, plain, replace_folder, save_arrays, write_json
+from coterie._files import atomic_path, plain, save_arrays, write_json
+from coterie._folders import one_state, replace_folder
 from coterie._trust import check_folder, damaged, read_json_file
 from coterie.base.edited import restore_rule
 from coterie.base.guard import Signs, Verdict
@@ -87,10 +88,14 @@ def _clusters(model: TextClusterer) -> dict[str, Any]:
 
 def load(cls: type[TextClusterer], folder: Path) -> TextClusterer:
     """Make an estimator of ``cls`` from a saved folder, which may be anybody's."""
-    config = read_config(folder)
-    check_folder(folder)
-    with damaged(folder), torch.random.fork_rng(devices=[]):  # first weights are overwritten
-        return _load(cls, folder, config)
+
+    def read() -> TextClusterer:
+        config = read_config(folder)
+        check_folder(folder)
+        with damaged(folder), torch.random.fork_rng(devices=[]):  # first weights are overwritten
+            return _load(cls, folder, config)
+
+    return one_state([folder], read)
 
 
 def _load(cls: type[TextClusterer], folder: Path, config: dict[str, Any]) -> TextClusterer:

@@ -97,14 +97,25 @@ def augment(
         coterie cluster tickets.csv -k 15 --method sccl --views tickets.views.csv
     """
     from coterie.cli.cluster import _bundled
+    from coterie.cli.outputs import check_head_folder, check_output, is_reworded
     from coterie.corpus import read_corpus
 
     if wordings < 1:
         raise UsageError(f"--wordings should be at least 1, got {wordings}.")
+    path = None
+    if train_head:
+        path = _place(file, out, ".head")
+        check_head_folder(path)
+    elif file != "-" or out is not None:
+        path = _place(file, out, ".views.csv")
+        check_output(path, [_bundled(file), model, *(also or [])], wrote=is_reworded)
+        if out is None and path.exists():
+            raise UsageError(f"{path} is there already; name it with --out to replace it.")
     corpus = read_corpus(_bundled(file), text_column=text_column, format=format, encoding=encoding)
     shown = 0 if quiet else 1
     if train_head:
-        _train(corpus.texts, _place(file, out, ".head"), also or [], as_json, {
+        assert path is not None
+        _train(corpus.texts, path, also or [], as_json, {
             "encoder": encoder, "steps": steps, "random_state": seed, "device": device,
             "verbose": shown,
         })  # fmt: skip
@@ -113,7 +124,6 @@ def augment(
         raise UsageError("--encoder, --also and --steps are for --train-head.")
     options = {"rate": rate, "model": model, "device": device, "languages": _pair(languages)}
     made = _wordings(corpus.texts, kind, wordings, (seed, shown), options)
-    path = None if file == "-" and out is None else _place(file, out, ".views.csv")
     _write(corpus, made, path)
     _report(made, path, quiet=quiet, as_json=as_json)
 

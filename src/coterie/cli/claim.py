@@ -1,28 +1,29 @@
-"""Taking a run's folder: what may be replaced, how it is cleared, and what a kill left in it."""
+"""Taking a run's folder: what may be replaced, where the new run grows, what a kill left in it."""
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 from coterie._errors import UsageError
-from coterie._files import is_litter, read_json, recover_folder, write_json
+from coterie._files import read_json
+from coterie._folders import delete, is_litter, mend_folder
 from coterie._locks import NAME
-
-MANIFEST = "manifest.json"
+from coterie._runs import MANIFEST, NEXT, RESULT, RUNNING, is_run, run_files
 
 
 def refuse_taken(path: Path, *, resume: bool, overwrite: bool) -> None:
     """Refuse a folder that holds something; a failed run without a checkpoint is nothing."""
-    if not path.exists() or all(p.name == NAME or is_litter(p) for p in path.iterdir()):
+    mend_folder(path)
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"--out {path} is a file; a run needs a folder.")
+    if not path.exists() or all(p.name == NAME or is_litter(p.name) for p in path.iterdir()):
         return
-    file = path / MANIFEST
-    if not file.exists():
+    manifest = read_manifest(path)
+    if not is_run(manifest) and not (path / NEXT / MANIFEST).exists():
         raise UsageError(f"--out {path} is not empty and holds no run; choose another folder.")
-    status = read_json(file)["status"]
-    nothing = status == "failed" and not any(path.glob("checkpoint*"))
-    if not (resume or overwrite or nothing):
+    status = (manifest or {}).get("status", "interrupted")
+    if not (resume or overwrite or is_void(path)):
         raise UsageError(
             f"--out {path} holds a run ({status}); "
             + ("" if status == "done" else "--resume continues it, ")
@@ -30,20 +31,49 @@ def refuse_taken(path: Path, *, resume: bool, overwrite: bool) -> None:
         )
 
 
-def clear(path: Path, manifest: dict[str, Any]) -> None:
-    """Delete an earlier run; the manifest says so from the first file to the last."""
-    path.mkdir(parents=True, exist_ok=True)
-    write_json(path / MANIFEST, {**manifest, "clearing": True})
-    for inside in path.iterdir():
-        if inside.name not in (NAME, MANIFEST):
-            delete(inside)
+def read_manifest(path: Path) -> dict[str, Any] | None:
+    """The manifest in a folder, if there is one."""
+    file = path / MANIFEST
+    return dict(read_json(file)) if file.exists() else None
+
+
+def is_void(path: Path) -> bool:
+    """Whether a folder holds a run that failed before there was anything to go on with."""
+    manifest = read_manifest(path) or {}
+    return manifest.get("status") == "failed" and not has_progress(path, manifest)
+
+
+def has_progress(path: Path, manifest: dict[str, Any]) -> bool:
+    """Whether an unfinished run can go on from more than its beginning."""
+    return "fitted" in manifest or any(path.glob("checkpoint*"))
+
+
+def withdraw(path: Path) -> None:
+    """Delete what an unfinished run has written; files of the user stay."""
+    if path.name == NEXT:
+        delete(path)
+        return
+    for name, file in run_files(path).items():
+        if (RESULT.fullmatch(name) or RUNNING.fullmatch(name)) and name != NAME:
+            file.unlink(missing_ok=True)
+    drop_checkpoints(path)
+    delete_empty(path / "model")
+
+
+def delete_empty(folder: Path) -> None:
+    """Remove a folder and those below it as far as they hold no file."""
+    for place in sorted(folder.rglob("*"), reverse=True):
+        if place.is_dir() and not any(place.iterdir()):
+            place.rmdir()
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
 
 
 def sweep(path: Path) -> None:
     """Mend what a killed process left half done, and delete the remains."""
-    recover_folder(path / "model")
+    mend_folder(path / "model")
     for inside in path.iterdir():
-        if is_litter(inside) and "checkpoint" not in inside.name:  # training looks at those
+        if is_litter(inside.name) and "checkpoint" not in inside.name:  # training looks at those
             delete(inside)
 
 
@@ -59,11 +89,3 @@ def drop_checkpoints(path: Path) -> None:
     for pattern in ("checkpoint*", ".checkpoint*"):
         for inside in path.glob(pattern):
             delete(inside)
-
-
-def delete(path: Path) -> None:
-    """Remove a file or a folder with all it holds; never what a link leads to."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)

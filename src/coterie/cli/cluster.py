@@ -129,12 +129,14 @@ def cluster(
         coterie cluster titles.txt -k 20 --method sccl --set steps=500 --device cuda
         cat posts.jsonl | coterie cluster - -k 8 --text-column body --out posts
     """
-    from coterie._locks import held, refuse_held
+    from coterie._folders import held, refuse_held
     from coterie.cli.claim import refuse_taken
     from coterie.cli.large import refuse_whole
+    from coterie.cli.outputs import check_run_output
 
     path, quiet = out or _default_out(file), quiet or not is_first()
     if is_first():
+        check_run_output(path, [_bundled(file), views])
         refuse_held(path)
         refuse_taken(path, resume=resume, overwrite=overwrite)
     plan = read_plan(levels, max_outliers, write)
@@ -152,6 +154,7 @@ def cluster(
     plan.check(choice.n_clusters, corpus.texts, tried)
     model = _make(name, choice.n_clusters, preset, settings or [], given)
     folder = _folder(path, name, model, corpus, plan)
+    folder.locate(resume=resume, overwrite=overwrite)
     if _only_helped(folder, resume=resume):
         return
     folder.choice = choice.to_dict() if choice.curve else None
@@ -202,7 +205,7 @@ def _tell_cost(corpus: Any, model: Any, clusters: int | None, quiet: bool) -> No
 def _only_helped(folder: Any, *, resume: bool) -> bool:
     """Whether this is one of several processes, but not the one that writes; if so, it fits."""
     if not is_first() and not (resume and folder.is_done()):
-        folder.model.set_params(checkpoint=folder.path / "checkpoint").fit(folder.corpus.texts)
+        folder.model.set_params(checkpoint=folder.work / "checkpoint").fit(folder.corpus.texts)
     return not is_first()
 
 
@@ -224,7 +227,7 @@ def _read(
 def _fit(model: Any, folder: Any) -> None:
     """Fit the model, unless a run that is continued has done so."""
     if not folder.fitted:
-        model.checkpoint = folder.path / "checkpoint"
+        model.checkpoint = folder.work / "checkpoint"
         model.fit(folder.corpus.texts)
 
 

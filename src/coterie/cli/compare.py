@@ -59,15 +59,23 @@ def compare(
     """
     from dataclasses import replace
 
+    from coterie._folders import one_state
+    from coterie.cli.outputs import check_output, is_comparison
     from coterie.comparison import compare as find
     from coterie.comparison.page import write_comparison
 
     if out is not None and out.suffix.lower() not in {".html", ".htm"}:
         raise UsageError(f"--out {out}: the page is HTML; give it a name that ends in .html.")
+    if out is not None:
+        check_output(out, [before, after], wrote=is_comparison)
     options = {"text_column": text_column, "id_column": id_column}
-    a = _side(before, a_column, "--a-column", options)
-    b = _side(after, b_column, "--b-column", options)
-    found = find(a, b, by=by)
+
+    def both() -> Any:
+        a = _side(before, a_column, "--a-column", options)
+        b = _side(after, b_column, "--b-column", options)
+        return find(a, b, by=by)
+
+    found = one_state([Path(before), Path(after)], both)
     if no_texts:
         found = replace(found, flows=tuple(replace(flow, examples=()) for flow in found.flows))
     if out is not None:

@@ -136,12 +136,11 @@ def _columns(file: str, names: list[str], format: str, encoding: str) -> list[li
 
 
 def _model(folder: Path) -> Any:
+    from coterie._folders import one_state
+    from coterie.cli.labelling import model_folder
     from coterie.methods import load
 
-    inside = folder / "model" if (folder / "model" / "config.json").exists() else folder
-    if not (inside / "config.json").exists():
-        raise DataError(f"{folder} holds no model (neither model/config.json nor config.json).")
-    return load(inside)
+    return one_state([folder], lambda: load(model_folder(folder)))
 
 
 for verb in (pairs, retrieval, stages):

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from coterie._errors import DataError
-from coterie._files import read_json
+from coterie._files import read_json, sha256_file
+from coterie._folders import one_state
 from coterie.base import TextClusterer
 from coterie.base.outlying import Assessed
 from coterie.cli.handover import add_columns, mark_new, read_hierarchy
 from coterie.cli.run_folder import assignment_columns
-from coterie.corpus import Chunk, TextStream
+from coterie.corpus import TextStream
 from coterie.corpus.corpus import no_words
 from coterie.corpus.growing import GrowingTable
 from coterie.description import Cluster, names_by_number
 from coterie.hierarchy import Hierarchy
 from coterie.methods import load
+
+if TYPE_CHECKING:
+    from coterie.cli.large import LargeCorpus
 
 
 class Labeller:
@@ -37,6 +42,8 @@ class Labeller:
 
     Attributes
     ----------
+    digest : str
+        Of all that labels and names come from; empty if it was not read from a folder.
     marked, placed : int
         Outliers and texts with a cluster among those labelled so far.
     """
@@ -50,20 +57,24 @@ class Labeller:
     ) -> None:
         self.model, self.hierarchy, self.outlier_limit = model, hierarchy, outlier_limit
         self.clusters = clusters
+        self.digest = ""  # of the folder that it was read from
         self.marked = self.placed = 0
         self._width: int | None = None
 
     @classmethod
     def read(cls, folder: Path, outlier_limit: float | None = None) -> Labeller:
         """The model and the names of a run folder, or of the folder of a model alone."""
-        inside = folder / "model"
-        model_folder = inside if (inside / "config.json").exists() else folder
-        if not (model_folder / "config.json").exists():
-            raise DataError(f"{folder} holds no model (neither model/config.json nor config.json).")
-        clusters = None
-        if (folder / "clusters.json").exists():
-            clusters = [Cluster.from_dict(c) for c in read_json(folder / "clusters.json")]
-        return cls(load(model_folder), clusters, read_hierarchy(folder), outlier_limit)
+
+        def read() -> Labeller:
+            root = model_folder(folder)
+            clusters = None
+            if (folder / "clusters.json").exists():
+                clusters = [Cluster.from_dict(c) for c in read_json(folder / "clusters.json")]
+            found = cls(load(root), clusters, read_hierarchy(folder), outlier_limit)
+            found.digest = model_digest(folder)
+            return found
+
+        return one_state([folder], read)
 
     def __call__(self, texts: Sequence[str]) -> dict[str, list[Any]]:
         """The columns cluster, name, confidence and so on of some texts."""
@@ -101,51 +112,51 @@ class Labeller:
         )
 
 
+def model_folder(folder: Path) -> Path:
+    """Where the model lies in the folder of a run, or in that of a model alone."""
+    inside = folder / "model"
+    found = inside if (inside / "config.json").exists() else folder
+    if not (found / "config.json").exists():
+        raise DataError(f"{folder} holds no model (neither model/config.json nor config.json).")
+    return found
+
+
+def model_digest(folder: Path) -> str:
+    """Of everything that labels and names come from."""
+    root = model_folder(folder)
+    files = sorted(path for path in root.rglob("*") if path.is_file())
+    if root != folder:
+        named = (folder / name for name in ("clusters.json", "levels.json"))
+        files += [path for path in named if path.exists()]
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(f"{path.relative_to(folder).as_posix()} {sha256_file(path)}\n".encode())
+    return digest.hexdigest()
+
+
 def label(
-    stream: TextStream, labeller: Labeller, table: GrowingTable | None = None
+    corpus: TextStream | LargeCorpus, labeller: Labeller, table: GrowingTable | None = None
 ) -> Iterator[tuple[pa.Table, dict[str, list[Any]]]]:
     """Each part of the input with its new columns.
 
     Parameters
     ----------
-    stream : TextStream
+    corpus : TextStream or LargeCorpus
     labeller : Labeller
     table : GrowingTable, optional
-        Rows that it has already are left out, after a look whether the last of them are as they
-        would be now.
+        Rows that it has already are left out; they must be those that it was made from.
     """
     done = 0 if table is None else table.rows
-    known: list[Chunk] = []
     rows = 0
-    for chunk in stream:
+    for chunk in corpus:
         rows = chunk.first + len(chunk)
         old = min(max(done - chunk.first, 0), len(chunk))
         if old and table is not None:
-            known.append(part_of(chunk, max(0, done - table.to_check - chunk.first), old))
-            if rows >= done:
-                _check(table, known, labeller)
+            table.skip(chunk.part(0, old).table)
         if old < len(chunk):
-            new = part_of(chunk, old, len(chunk))
+            new = chunk.part(old, len(chunk))
             yield new.table, labeller(new.texts)
     if rows < done:
         raise DataError(f"--resume: {done:,} rows are labelled, but only {rows:,} can be read.")
     if not labeller.placed and not done:
-        raise no_words(rows, str(stream.text_column))
-
-
-def part_of(chunk: Chunk, first: int, last: int) -> Chunk:
-    """Some rows of a chunk."""
-    return Chunk(
-        chunk.first + first,
-        chunk.table.slice(first, max(last - first, 0)),
-        chunk.texts[first:last],
-        chunk.values[first:last],
-    )
-
-
-def _check(table: GrowingTable, known: Sequence[Chunk], labeller: Labeller) -> None:
-    rows = pa.concat_tables([chunk.table for chunk in known if len(chunk)])
-    counted = labeller.marked, labeller.placed
-    columns = labeller([text for chunk in known for text in chunk.texts])
-    labeller.marked, labeller.placed = counted
-    table.check(rows, columns)
+        raise no_words(rows, str(corpus.text_column))

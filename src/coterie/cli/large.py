@@ -8,13 +8,15 @@ row, not with the texts.
 
 from __future__ import annotations
 
+import hashlib
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from coterie._errors import UsageError
+from coterie._errors import DataError, UsageError
 from coterie._progress import Progress, working
-from coterie.corpus import Corpus, Note, Source, Survey, Surveyor, TextStream, read_corpus
+from coterie.corpus import Chunk, Corpus, Note, Source, Survey, Surveyor, TextStream, read_corpus
 from coterie.description.tally import ColumnLook, Kinds
 
 LARGE = 100_000  # rows; up to that, all texts are fitted: 3.2 GB with k-means on static vectors
@@ -66,6 +68,23 @@ class LargeCorpus:
 
     def __len__(self) -> int:
         return self.survey.rows
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """The rows that were looked through, and no others: a log file may have grown since."""
+        digest, rows = hashlib.sha256(), 0
+        for chunk in self.stream:
+            chunk = chunk.part(0, len(self) - rows)
+            rows += len(chunk)
+            digest.update(b"".join(text.encode("utf-8") + b"\0" for text in chunk.texts))
+            if rows == len(self) and digest.hexdigest() != self.sha256:
+                break
+            yield chunk
+            if rows == len(self):
+                return
+        raise DataError(
+            f"{self.stream.source.name} was changed while it was read: the {len(self):,} rows of "
+            "the first look are not there any more. Copy the file, and run the command on the copy."
+        )
 
 
 def read_any(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from coterie._files import read_json, write_json, write_text
 from coterie._progress import make_progress, working
 from coterie._types import Floats, Ints
 from coterie._validation import check_device
-from coterie.cli.claim import check_there, drop_checkpoints
+from coterie.cli.claim import read_manifest
 from coterie.cli.handover import read_hierarchy
 from coterie.cli.labelling import Labeller, label
 from coterie.cli.large import LargeCorpus
@@ -30,7 +30,7 @@ from coterie.cli.summary import (
     about_outliers,
     about_sizes,
 )
-from coterie.corpus import TextStream
+from coterie.corpus import Chunk
 from coterie.corpus.growing import GrowingTable
 from coterie.description import Cluster, describe
 from coterie.description.tally import Tally
@@ -57,22 +57,21 @@ class LargeFolder(RunFolder):
         self.manifest["data"] |= {"texts": found.filled, "different_texts": found.distinct}
 
     def begin(self, *, resume: bool, overwrite: bool) -> str:
-        earlier = self._earlier() or {}
-        if resume and "clearing" not in earlier:  # before the manifest is written anew
-            kept = ("fitted", "number_of_clusters") if "fitted" in earlier else ()
-            self.manifest |= {key: earlier[key] for key in kept}
+        earlier = (read_manifest(self.work) if resume else None) or {}
+        if "fitted" in earlier:  # before the manifest is written anew
+            self.manifest |= {key: earlier[key] for key in ("fitted", "number_of_clusters")}
         state = super().begin(resume=resume, overwrite=overwrite)
         if state == "resumed" and "fitted" in self.manifest:
             verbose = self.model.verbose
-            self.model, self.fitted = load(self.path / "model"), True
+            self.model, self.fitted = load(self.work / "model"), True
             self.model.verbose = verbose
         return state
 
     def finish(self, *, include_encoder: bool) -> list[Cluster]:
         """Describe the sample and save the model, unless that is done; then label all rows."""
         if self.fitted:
-            clusters = [Cluster.from_dict(c) for c in read_json(self.path / "clusters.json")]
-            self.hierarchy = read_hierarchy(self.path)
+            clusters = [Cluster.from_dict(c) for c in read_json(self.work / "clusters.json")]
+            self.hierarchy = read_hierarchy(self.work)
         else:
             clusters = self._describe_sample(include_encoder)
         tally = self._label_all(clusters)
@@ -90,11 +89,9 @@ class LargeFolder(RunFolder):
             "peak_memory": peak_memory(device),
             "summary": self.summary,
         }
-        write_page(self.path, last, clusters)
-        check_there(self.path)
+        write_page(self.work, last, clusters)
         self.manifest = last
-        self._write_manifest()
-        drop_checkpoints(self.path)
+        self._complete()
         return clusters
 
     def _describe_sample(self, include_encoder: bool) -> list[Cluster]:
@@ -103,8 +100,8 @@ class LargeFolder(RunFolder):
         labels = np.where(marked, -1, model.labels_) if marked is not None else model.labels_
         clusters = self._nest(self._describe(labels, model.probabilities_), labels)
         self._write_map(marked)
-        model.save(self.path / "model", include_encoder=include_encoder)
-        write_json(self.path / "clusters.json", [cluster.to_dict() for cluster in clusters])
+        model.save(self.work / "model", include_encoder=include_encoder)
+        write_json(self.work / "clusters.json", [cluster.to_dict() for cluster in clusters])
         self.manifest |= {
             "fitted": {
                 "seed": model.seed_,
@@ -135,24 +132,25 @@ class LargeFolder(RunFolder):
         with config_context(working_memory=MAP_MEMORY):
             made = make_map(model.vectors_[rows], model.labels_[rows], model.seed_, odd)
         made |= {"rows": found.first[made["rows"]].tolist(), "total": found.filled}
-        write_text(self.path / "map.json", json.dumps(made, separators=(",", ":")) + "\n")
+        write_text(self.work / "map.json", json.dumps(made, separators=(",", ":")) + "\n")
 
     def _label_all(self, clusters: Sequence[Cluster]) -> Tally:
         """Write ``assignments.csv`` and count; goes on where an earlier run stopped."""
         tally = Tally(self.corpus.kinds, BORDERLINE)
-        file, stream = self.path / "assignments.csv", self.corpus.stream
+        file, corpus = self.work / "assignments.csv", self.corpus
         if self.fitted and file.exists():
-            for rows, columns in joined(stream, file):
+            for rows, columns in joined(corpus, file):
                 tally.add(rows, columns)
             return tally
         labeller = Labeller(self.model, clusters, self.hierarchy)
+        made_from = {"texts": corpus.sha256, "started": self.manifest["started"]}
         progress = make_progress(self.model.verbose)
-        with GrowingTable(file, resume=self.fitted) as table:
+        with GrowingTable(file, lambda: made_from, resume=self.fitted) as table:
             if table.rows:
-                for rows, columns in joined(stream, table.partial):
+                for rows, columns in joined(corpus, table.partial, table.rows):
                     tally.add(rows, columns)
-            with working(progress, "assign", len(self.corpus), table.rows):
-                for rows, columns in label(stream, labeller, table):
+            with working(progress, "assign", len(corpus), table.rows):
+                for rows, columns in label(corpus, labeller, table):
                     table.write(rows, columns)
                     tally.add(rows, columns)
                     progress.advance(table.rows)
@@ -161,12 +159,12 @@ class LargeFolder(RunFolder):
     def _recount(self, tally: Tally, clusters: Sequence[Cluster]) -> list[Cluster]:
         """The clusters and levels with the counts of all rows."""
         counted = tally.apply(clusters)
-        write_json(self.path / "clusters.json", [cluster.to_dict() for cluster in counted])
+        write_json(self.work / "clusters.json", [cluster.to_dict() for cluster in counted])
         if self.hierarchy is not None:
             both = list(zip(self.hierarchy.levels, self.hierarchy.above, strict=True))
             levels = [tally.nested(level, above) for level, above in both]
             self.hierarchy = Hierarchy(levels, self.hierarchy.above)
-            write_json(self.path / "levels.json", self.hierarchy.to_dict())
+            write_json(self.work / "levels.json", self.hierarchy.to_dict())
         if self.plan.max_outliers is not None:
             limit = self.model.outlier_limit_
             assert limit is not None
@@ -176,8 +174,8 @@ class LargeFolder(RunFolder):
     def _write_other_tables(self) -> None:
         for form in dict.fromkeys(self.plan.formats):
             if form != "csv":
-                with GrowingTable(self.path / f"assignments.{form}") as table:
-                    for part in joined(self.corpus.stream, self.path / "assignments.csv"):
+                with GrowingTable(self.work / f"assignments.{form}") as table:
+                    for part in joined(self.corpus, self.work / "assignments.csv"):
                         table.write(*part)
 
     def _sentences(
@@ -204,17 +202,28 @@ class LargeFolder(RunFolder):
         before, now_ = earlier.get("fit_sample"), self.manifest["fit_sample"]
         if before != now_:
             raise UsageError(
-                f"--resume: the run in {self.path} was fitted on "
+                f"--resume: the run in {self.work} was fitted on "
                 f"{'all' if before is None else format(before, ',')} texts, not {now_:,}; repeat "
                 "the same command."
             )
 
 
-def joined(stream: TextStream, file: Path) -> Iterator[tuple[pa.Table, dict[str, list[Any]]]]:
-    """The input's rows beside the result columns of a table that was written for them."""
+def joined(
+    chunks: Iterable[Chunk], file: Path, most: int | None = None
+) -> Iterator[tuple[pa.Table, dict[str, list[Any]]]]:
+    """The input's rows beside the result columns of a table that was written for them.
+
+    Parameters
+    ----------
+    chunks : iterable of Chunk
+    file : Path
+    most : int, optional
+        Rows to read of the table; default: all.
+    """
     with reading(file) as (header, body):
+        body = islice(body, most)
         place = {name: header.index(column) for name, column in own_columns(header).items()}
-        for chunk in stream:
+        for chunk in chunks:
             rows = list(islice(body, len(chunk)))
             if not rows:
                 return

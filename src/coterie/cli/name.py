@@ -67,7 +67,7 @@ def name(
     """
     from contextlib import nullcontext
 
-    from coterie._locks import held
+    from coterie._folders import held
     from coterie.cli.run_names import RunNames
     from coterie.naming import EndpointError
 
@@ -170,7 +170,9 @@ class Asker:
 def check_run(folder: Path) -> None:
     """Refuse what is not a finished run."""
     from coterie._files import read_json
+    from coterie._folders import mend_folder
 
+    mend_folder(folder)
     if not (folder / "manifest.json").exists():
         raise DataError(f"{folder} holds no run: there is no manifest.json.")
     status = read_json(folder / "manifest.json")["status"]

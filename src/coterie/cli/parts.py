@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coterie._errors import DataError, UsageError
-from coterie._files import sha256_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -116,12 +115,14 @@ class PartWorker:
         """Read the model, unless it is another one than that of the run; the process id."""
         from coterie.cli.labelling import Labeller
 
-        if not self.job.folder.is_dir() or model_digest(self.job.folder) != self.job.model:
+        folder = self.job.folder
+        found = Labeller.read(folder, self.job.outlier_limit) if folder.is_dir() else None
+        if found is None or found.digest != self.job.model:
             raise DataError(
-                f"a worker finds no model, or another one, in {self.job.folder}; all machines must "
+                f"a worker finds no model, or another one, in {folder}; all machines must "
                 "see the same folders under the same path."
             )
-        self._labeller = Labeller.read(self.job.folder, self.job.outlier_limit)
+        self._labeller = found
         return os.getpid()
 
     def label(self, part: Part) -> dict[str, Any]:
@@ -169,20 +170,6 @@ def look_at(parts: Sequence[Part]) -> list[Part]:
         return list(pool.map(_look, parts))
 
 
-def model_digest(folder: Path) -> str:
-    """Of everything that labels and names come from."""
-    inside = folder / "model"
-    root = inside if (inside / "config.json").exists() else folder
-    files = sorted(path for path in root.rglob("*") if path.is_file())
-    if root != folder:
-        named = (folder / name for name in ("clusters.json", "levels.json"))
-        files += [path for path in named if path.exists()]
-    digest = hashlib.sha256()
-    for path in files:
-        digest.update(f"{path.relative_to(folder).as_posix()} {sha256_file(path)}\n".encode())
-    return digest.hexdigest()
-
-
 def label_part(labeller: Labeller, job: Job, part: Part) -> dict[str, Any]:
     """Label all rows of a part in their order and put the file in its place.
 
@@ -213,7 +200,7 @@ def label_part(labeller: Labeller, job: Job, part: Part) -> dict[str, Any]:
             table.facts[KEY] = json.dumps(facts)
         unfinished.replace(part.target)
     finally:
-        table.partial.unlink(missing_ok=True)
+        table.discard()
         unfinished.unlink(missing_ok=True)
     return {**facts, "seconds": round(time.monotonic() - begun, 3)}
 

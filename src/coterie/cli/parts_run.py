@@ -13,6 +13,7 @@ from coterie._errors import CoterieError, DataError, UsageError
 from coterie._files import write_json
 from coterie._progress import Silent, make_progress, working
 from coterie._validation import check_choice
+from coterie.cli.outputs import check_parts_folder
 from coterie.cli.parts import (
     READERS,
     Job,
@@ -22,7 +23,6 @@ from coterie.cli.parts import (
     clear_unfinished,
     find_parts,
     look_at,
-    model_digest,
     read_facts,
 )
 from coterie.cli.talk import say
@@ -231,6 +231,7 @@ def _cluster(
 def _check_out(out: Path, parts: Sequence[Part], *, resume: bool) -> None:
     if out.exists() and not out.is_dir():
         raise UsageError(f"--out {out} is a file; parts need a folder.")
+    check_parts_folder(out)
     there = {path for path in out.rglob("*.parquet") if not path.name.startswith(".")}
     if there and not resume:
         raise UsageError(
@@ -260,12 +261,13 @@ def _job(
     folder: Path, out: Path, text_column: str, id_column: str | None, outlier_limit: float | None
 ) -> Job:
     from coterie._cache import cache_folder
+    from coterie._folders import one_state
+    from coterie.cli.labelling import model_digest, model_folder
 
     folder = folder.resolve()
-    if not any((folder / name).exists() for name in ("model/config.json", "config.json")):
-        raise DataError(f"{folder} holds no model (neither model/config.json nor config.json).")
-    root = folder / "model" if (folder / "model" / "config.json").exists() else folder
+    root = model_folder(folder)
     if out.resolve().is_relative_to(root):
         raise UsageError(f"--out {out} is inside the model {root}; name a folder outside of it.")
     cache = cache_folder() is not None
-    return Job(folder, model_digest(folder), text_column, id_column, outlier_limit, cache)
+    digest = one_state([folder], lambda: model_digest(folder))
+    return Job(folder, digest, text_column, id_column, outlier_limit, cache)

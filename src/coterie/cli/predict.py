@@ -86,11 +86,15 @@ def predict(
         )  # fmt: skip
         return
     from coterie.cli.labelling import Labeller, label
+    from coterie.cli.outputs import check_output, is_labelled
     from coterie.corpus import TextStream
     from coterie.corpus.growing import StreamTable
 
     if resume and (out is None or file == "-" or out.suffix.lower() == ".xlsx"):
         raise UsageError("--resume needs a file to read and a CSV, TSV or JSONL file as --out.")
+    if out is not None:
+        grows = out.suffix.lower() != ".xlsx"
+        check_output(out, [file, folder], wrote=is_labelled, grows=grows, resume=resume)
     labeller = Labeller.read(folder, outlier_limit)
     stream = TextStream(
         file, text_column=text_column, id_column=id_column, format=format, encoding=encoding
@@ -147,7 +151,16 @@ def _to_file(out: Path, stream: Any, labeller: Any, *, resume: bool) -> None:
 
     total = 0 if stream.source.is_pipe else stream.source.most_rows(stream.format)
     progress = make_progress(1) if total > ROWS else Silent()
-    table = GrowingTable(out, resume=resume)
+
+    def made_from() -> dict[str, Any]:
+        """What decides the rows besides the input."""
+        return {
+            "model": labeller.digest,
+            "text_column": stream.text_column,
+            "outlier_limit": labeller.outlier_limit,
+        }
+
+    table = GrowingTable(out, made_from, resume=resume)
     try:
         with table, working(progress, "label", total, table.rows):
             for rows, columns in label(stream, labeller, table):
@@ -155,7 +168,7 @@ def _to_file(out: Path, stream: Any, labeller: Any, *, resume: bool) -> None:
                 progress.advance(table.rows)
     except DataError:
         if not labeller.placed and not resume:
-            table.partial.unlink(missing_ok=True)  # rows without a word are nothing to keep
+            table.discard()  # rows without a word are nothing to keep
         raise
     except KeyboardInterrupt:
         if table.rows:

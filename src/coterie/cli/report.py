@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from coterie._errors import DataError
-
 
 def report(
     folder: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
@@ -18,13 +16,19 @@ def report(
 ) -> None:
     """Write report.html of a finished run anew, for instance with a newer coterie."""
     from coterie._files import read_json
+    from coterie._folders import held
+    from coterie._runs import swap_run
+    from coterie.cli.name import check_run
     from coterie.cli.run_folder import write_page
     from coterie.description import Cluster
 
-    if not (folder / "manifest.json").exists():
-        raise DataError(f"{folder} holds no run: there is no manifest.json.")
-    manifest = read_json(folder / "manifest.json")
-    if manifest["status"] != "done":
-        raise DataError(f"the run in {folder} is not finished ({manifest['status']}).")
-    clusters = [Cluster.from_dict(saved) for saved in read_json(folder / "clusters.json")]
-    typer.echo(str(write_page(folder, manifest, clusters, texts=not no_texts)))
+    def write(fresh: Path) -> None:
+        manifest = read_json(fresh / "manifest.json")
+        clusters = [Cluster.from_dict(saved) for saved in read_json(fresh / "clusters.json")]
+        names.append(write_page(fresh, manifest, clusters, texts=not no_texts).name)
+
+    names: list[str] = []
+    check_run(folder)
+    with held(folder):
+        swap_run(folder, write)
+    typer.echo(str(folder / names[0]))

@@ -9,13 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie._errors import DataError, UsageError, param
+from coterie._errors import CoterieError, DataError, UsageError, param
 from coterie._facts import hardware, peak_memory, versions
-from coterie._files import read_json, write_json
+from coterie._files import write_json
+from coterie._runs import NEXT, replace_run, seal
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_device
 from coterie.base import TextClusterer
-from coterie.cli.claim import check_there, clear, drop_checkpoints, refuse_taken, sweep
+from coterie.cli.claim import (
+    check_there,
+    drop_checkpoints,
+    has_progress,
+    is_void,
+    read_manifest,
+    refuse_taken,
+    sweep,
+    withdraw,
+)
 from coterie.cli.handover import Plan, add_columns
 from coterie.cli.summary import summarize
 from coterie.corpus import Corpus, write_rows
@@ -37,7 +47,11 @@ NO_CLUSTER = "(no text)"
 
 
 class RunFolder:
-    """Writes ``manifest.json`` first and last, and everything else in between."""
+    """Writes ``manifest.json`` first and last, and everything else in between.
+
+    A run that replaces an earlier one grows in a folder of its own, :attr:`work`, and takes the
+    place of the earlier one when it is finished; until then that stays as it is.
+    """
 
     def __init__(
         self,
@@ -48,6 +62,7 @@ class RunFolder:
         plan: Plan | None = None,
     ) -> None:
         self.path, self.method, self.model, self.corpus = path, method, model, corpus
+        self.work = path
         self.plan = plan or Plan()
         self.hierarchy: Hierarchy | None = None
         self.remarks: list[str] = []  # about single files, in sentences
@@ -71,26 +86,45 @@ class RunFolder:
             "versions": versions(),
         }
 
+    def locate(self, *, resume: bool, overwrite: bool) -> None:
+        """Find where the run grows; the same in all processes of one run."""
+        if not resume:
+            self.work = self.path / NEXT if overwrite or is_void(self.path) else self.path
+            return
+        found = {place: read_manifest(place) for place in (self.path / NEXT, self.path)}
+        reasons: list[CoterieError] = []
+        for self.work, earlier in found.items():
+            if earlier is None or "clearing" in earlier:  # half deleted by version 0.1
+                continue
+            try:
+                self._check_same(earlier)
+                return
+            except CoterieError as error:
+                reasons.append(error)
+        if reasons:
+            raise reasons[0]
+        self.work = self.path if found[self.path] is None else self.path / NEXT
+
     def begin(self, *, resume: bool, overwrite: bool) -> str:
         """Claim the folder; returns "new", "resumed" or "done"."""
-        earlier = self._earlier()
-        if earlier is not None and resume:
-            self._check_same(earlier)
-            if earlier["status"] == "done":
-                drop_checkpoints(self.path)  # a kill may have come before they were deleted
-                return "done"
-            self.manifest["started"] = earlier["started"]
-        else:
+        earlier = read_manifest(self.work) if resume else None
+        if earlier is None:
             refuse_taken(self.path, resume=resume, overwrite=overwrite)
-        if earlier is None or not resume or "clearing" in earlier:
-            clear(self.path, self.manifest)
-        sweep(self.path)
+            if self.work != self.path:
+                withdraw(self.work)
+        elif earlier["status"] == "done":
+            drop_checkpoints(self.path)  # a kill may have come before they were deleted
+            return "done"
+        else:
+            self.manifest["started"] = earlier["started"]
+        self.work.mkdir(parents=True, exist_ok=True)
+        sweep(self.work)
         self._write_manifest()
-        return "new" if earlier is None or not resume else "resumed"
+        return "new" if earlier is None else "resumed"
 
     def is_done(self) -> bool:
         """Whether the folder holds a finished run."""
-        return (self._earlier() or {}).get("status") == "done"
+        return (read_manifest(self.work) or {}).get("status") == "done"
 
     def keep(self, run: Path | None) -> None:
         """Take numbers, names and locks from an earlier run, which this one may replace."""
@@ -100,13 +134,34 @@ class RunFolder:
             self.kept = read_kept(run, self.corpus.texts)
 
     def stopped(self, status: str, reason: str) -> None:
-        """Say in the manifest how the run came to an early end: "interrupted" or "failed"."""
+        """Say in the manifest how the run came to an early end: "interrupted" or "failed".
+
+        A run that failed with nothing to go on with leaves nothing behind.
+        """
+        if status == "failed" and not has_progress(self.work, self.manifest):
+            withdraw(self.work)
+            return
         self.manifest |= {"status": status, "reason": reason}
         self._write_manifest()
 
+    def _complete(self) -> None:
+        """Say that the run is done, and put it into its place."""
+        check_there(self.work)
+        if self.work == self.path:
+            seal(self.path, self.manifest)
+        else:
+            changed = replace_run(self.path, self.work, self.manifest)
+            self.work = self.path
+            if changed:
+                self.remarks.append(
+                    f"Changed by hand since coterie wrote them, so kept in {self.path}/kept*: "
+                    + ", ".join(changed)
+                )
+        drop_checkpoints(self.path)
+
     def finish(self, *, include_encoder: bool) -> list[Cluster]:
         """Write all results and mark the run as done."""
-        model, corpus, path = self.model, self.corpus, self.path
+        model, corpus, path = self.model, self.corpus, self.work
         if self.kept is not None:
             from coterie.editing.keep import keep
 
@@ -140,9 +195,7 @@ class RunFolder:
             "number_of_clusters": self.choice,
         }
         write_page(path, self.manifest, clusters)
-        check_there(path)
-        self._write_manifest()
-        drop_checkpoints(path)
+        self._complete()
         return clusters
 
     def _mark_outliers(self) -> Bools | None:
@@ -161,16 +214,16 @@ class RunFolder:
             return clusters
         texts, vectors = self.corpus.texts, self.model.vectors_
         self.hierarchy, nested = build_hierarchy(texts, labels, vectors, clusters, self.plan.levels)
-        write_json(self.path / "levels.json", self.hierarchy.to_dict())
+        write_json(self.work / "levels.json", self.hierarchy.to_dict())
         return nested
 
     def _write_tables(self, columns: dict[str, list[Any]], clusters: list[Cluster]) -> None:
         for form in dict.fromkeys(["csv", *self.plan.formats]):
-            file = self.path / f"assignments.{form}"
+            file = self.work / f"assignments.{form}"
             self.remarks += write_rows(file, self.corpus.table, columns)
         if "xlsx" in self.plan.formats:
             levels = self.hierarchy.levels if self.hierarchy else ()
-            self.remarks += write_clusters(self.path / "clusters.xlsx", clusters, levels)
+            self.remarks += write_clusters(self.work / "clusters.xlsx", clusters, levels)
 
     def _describe(self, labels: Ints, probabilities: Floats) -> list[Cluster]:
         """Clusters with all that the table of the corpus tells about them."""
@@ -190,10 +243,6 @@ class RunFolder:
         topics = getattr(model, "topics_", None)  # only some methods find any
         return describe(texts, labels, vectors, topics=topics, **facts)
 
-    def _earlier(self) -> dict[str, Any] | None:
-        file = self.path / "manifest.json"
-        return dict(read_json(file)) if file.exists() else None
-
     def _check_same(self, earlier: dict[str, Any]) -> None:
         for key in ("method", "parameters", "handover"):
             before = earlier.get(key, self.manifest[key])
@@ -206,7 +255,7 @@ class RunFolder:
             raise DataError(f"--resume: the texts differ from those of the run in {self.path}.")
 
     def _write_manifest(self) -> None:
-        write_json(self.path / "manifest.json", self.manifest)
+        write_json(self.work / "manifest.json", self.manifest)
 
 
 def assignment_columns(

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from coterie._files import atomic_path, read_json, write_json
+from coterie._runs import swap_run
 from coterie.cli.name import check_run
 from coterie.cli.run_folder import write_page
 from coterie.description import Cluster
-from coterie.editing.snapshots import swap_run
-from coterie.exports import export_run
+from coterie.exports import write_exports
 from coterie.naming import Naming, make_unique, renamed
 from coterie.report import own_columns, read_columns
 from coterie.report.skim import reading
@@ -98,7 +98,7 @@ class RunNames:
             ending = "" if texts else "-no-texts"
             there = [f for f in COPIES if (path / f"assignments{ending}.{f}").exists()]
             if there:
-                export_run(path, there, texts=texts)
+                write_exports(path, there, texts=texts)
 
 
 def write_levels(path: Path, before: Names, after: Names) -> list[Names]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from coterie._errors import UsageError
+from coterie._folders import one_state
 from coterie._types import Bools, Ints
 from coterie.comparison.evidence import LEAST, Evidence, gather
 from coterie.comparison.links import jaccard, links, partners, similar, statuses
@@ -46,6 +48,11 @@ def compare(
     >>> found.moved, round(found.unchanged, 2)
     (2, 0.67)
     """
+    folders = [Path(source) for source in (a, b) if isinstance(source, (str, Path))]
+    return one_state(folders, lambda: _compare(a, b, by, id_column, examples))
+
+
+def _compare(a: Any, b: Any, by: str, id_column: str | None, examples: int) -> Comparison:
     left, right = make_side(a, "before", id_column), make_side(b, "after", id_column)
     if not _is_named(a) and not _is_named(b) and len(left.labels) != len(right.labels):
         raise UsageError(

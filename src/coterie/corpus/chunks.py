@@ -60,6 +60,15 @@ class Chunk:
     def __len__(self) -> int:
         return len(self.texts)
 
+    def part(self, first: int, last: int) -> Chunk:
+        """Some of the rows, counted in the chunk."""
+        return Chunk(
+            self.first + first,
+            self.table.slice(first, max(last - first, 0)),
+            self.texts[first:last],
+            self.values[first:last],
+        )
+
 
 class TextStream:
     r"""The rows of a file or of standard input, in parts; a file can be gone through repeatedly.

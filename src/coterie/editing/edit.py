@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from coterie._errors import UsageError
-from coterie._locks import held
+from coterie._folders import held, one_state
 from coterie.base import TextClusterer
 from coterie.base.edited import edited
 from coterie.corpus import texts_from
@@ -70,9 +70,14 @@ def edit(target: Any, edits: Any, *, texts: Any = None, dry_run: bool = False) -
     wanted = read_edits(edits)
     if isinstance(target, TextClusterer):
         return _edit_model(target, wanted, texts)
-    EditableRun(Path(target))  # refuse what is no finished run
+    refuse_unfinished(Path(target))
     with nullcontext() if dry_run else held(Path(target)):
         return _edit_run(Path(target), wanted, dry_run)
+
+
+def refuse_unfinished(folder: Path) -> None:
+    """Refuse what is no finished run, before a lock is put into it."""
+    one_state([folder], lambda: EditableRun(folder))
 
 
 def _edit_run(folder: Path, wanted: Sequence[Any], dry_run: bool) -> Edited:
@@ -107,7 +112,7 @@ def undo(run: str | Path) -> int:
         Number of the change that was undone.
     """
     folder = Path(run)
-    EditableRun(folder)  # refuse what is no finished run
+    refuse_unfinished(folder)
     with held(folder):
         return undo_run(folder, lambda fresh: append_log(fresh, {"undo": last_change(folder)}))
 

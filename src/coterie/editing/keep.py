@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from coterie._errors import CoterieError, DataError
+from coterie._folders import one_state
 from coterie._types import Ints
 from coterie.base import TextClusterer
 from coterie.base.edited import EditedRule, Merge, fingerprint
@@ -71,6 +72,10 @@ def read_kept(run: Path, texts: Sequence[str]) -> Kept:
 
     All of the run is read now: its folder may be the one that the new run replaces.
     """
+    return one_state([run], lambda: _read_kept(run, texts))
+
+
+def _read_kept(run: Path, texts: Sequence[str]) -> Kept:
     earlier = EditableRun(run)
     state = earlier.state()
     table = {t: int(c) for t, c in zip(earlier.texts, state.labels, strict=True) if c >= 0}

@@ -7,15 +7,16 @@ What the change replaced lies in ``earlier/0001``, ``earlier/0002`` and so on, i
 
 from __future__ import annotations
 
-import filecmp
-import os
+import json
 import shutil
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from coterie._errors import DataError
-from coterie._files import read_json, replace_folder, sha256_file, write_json
+from coterie._files import read_json, sha256_file, write_json
+from coterie._runs import RUNNING, differ, link_files, run_files, swap_run
 
 EARLIER = "earlier"
 LOG = "edits.jsonl"  # only ever grows, also by an undo
@@ -37,17 +38,6 @@ def change_run(run: Path, change: Callable[[Path], None]) -> None:
     swap_run(run, keeping)
 
 
-def swap_run(run: Path, change: Callable[[Path], None]) -> None:
-    """The same for a change that has its own way back: nothing that it replaces is kept."""
-    run = run.resolve()
-
-    def fill(fresh: Path) -> None:
-        _link_all(run, fresh)
-        change(fresh)
-
-    replace_folder(run, fill)
-
-
 def undo_run(run: Path, note: Callable[[Path], None]) -> int:
     """Put back what the last change replaced; returns the number of the change.
 
@@ -62,8 +52,7 @@ def undo_run(run: Path, note: Callable[[Path], None]) -> int:
     if number == 0:
         raise DataError(f"{run} has no edits to undo.")
 
-    def fill(fresh: Path) -> None:
-        _link_all(run, fresh)
+    def change(fresh: Path) -> None:
         kept = fresh / EARLIER / f"{number:04}"
         index = read_json(kept / INDEX)
         _refuse_newer(run, index)
@@ -77,7 +66,7 @@ def undo_run(run: Path, note: Callable[[Path], None]) -> int:
             (fresh / EARLIER).rmdir()
         note(fresh)
 
-    replace_folder(run, fill)
+    swap_run(run, change)
     return number
 
 
@@ -91,49 +80,32 @@ def _keep_replaced(run: Path, fresh: Path) -> None:
     before, after = _files(run), _files(fresh)
     added = sorted(name for name in after if name not in before)
     replaced = sorted(
-        name for name, file in before.items() if name not in after or _differ(file, after[name])
+        name for name, file in before.items() if name not in after or differ(file, after[name])
     )
     kept = fresh / EARLIER / f"{last_change(run) + 1:04}"
-    for name in replaced:
-        _link(before[name], kept / "files" / name)
+    link_files(run, kept / "files", replaced)
     kept.mkdir(parents=True, exist_ok=True)
-    left = {MARK: sha256_file(after[MARK])} if MARK in after else {}
+    left = {MARK: _mark(after[MARK])} if MARK in after else {}
     write_json(kept / INDEX, {"replaced": replaced, "added": added, "left": left})
 
 
 def _refuse_newer(run: Path, index: dict[str, Any]) -> None:
     """An undo must not take back what another command has done to the run since."""
     for name, digest in index["left"].items():
-        if sha256_file(run / name) != digest:
+        if digest not in (_mark(run / name), sha256_file(run / name)):  # the latter: version 0.1
             raise DataError(
                 f"{run} was changed by another command after its last edits (such as coterie "
                 "name); undoing them would lose that. Take it back first, or edit the run again."
             )
 
 
+def _mark(manifest: Path) -> str:
+    """Digest of what a manifest says, without the digests of files that others may add."""
+    said = {key: value for key, value in read_json(manifest).items() if key != "files"}
+    return sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
 def _files(folder: Path) -> dict[str, Path]:
-    """Files of a run by their names in it; without the log and what was kept before."""
-    found = (path for path in folder.rglob("*") if path.is_file())
-    named = {path.relative_to(folder).as_posix(): path for path in found}
-    return {n: p for n, p in named.items() if n != LOG and not n.startswith(f"{EARLIER}/")}
-
-
-def _differ(one: Path, other: Path) -> bool:
-    return not one.samefile(other) and not filecmp.cmp(one, other, shallow=False)
-
-
-def _link_all(source: Path, target: Path) -> None:
-    for path in sorted(source.rglob("*")):
-        place = target / path.relative_to(source)
-        if path.is_dir():
-            place.mkdir(parents=True, exist_ok=True)
-        else:
-            _link(path, place)
-
-
-def _link(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(source, target)
-    except OSError:  # a file system without hard links
-        shutil.copy2(source, target)
+    """Files of a run by their names in it; without logs and what was kept before."""
+    found = run_files(folder)
+    return {n: p for n, p in found.items() if n == MARK or not RUNNING.fullmatch(n)}

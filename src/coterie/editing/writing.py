@@ -20,7 +20,7 @@ from coterie.editing.run import EditableRun
 from coterie.editing.snapshots import LOG
 from coterie.editing.state import State
 from coterie.editing.table import write_table
-from coterie.exports import export_run
+from coterie.exports import write_exports
 from coterie.hierarchy import Hierarchy, build_hierarchy
 from coterie.metrics import silhouette
 from coterie.report import read_run, without_texts, write_map, write_report
@@ -125,7 +125,7 @@ def _write_exports(folder: Path) -> None:
         name = "assignments-spreadsheet.csv" if texts else f"assignments{ending}.csv"
         forms += ["csv"] if (folder / name).exists() else []
         if forms:
-            export_run(folder, forms, texts=texts)
+            write_exports(folder, forms, texts=texts)
 
 
 def _still_named(

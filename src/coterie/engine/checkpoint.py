@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from coterie._errors import DataError
-from coterie._files import read_json, recover_folder, replace_folder, write_json
+from coterie._files import read_json, write_json
+from coterie._folders import mend_folder, replace_folder
 from coterie._ranks import is_first
 from coterie.engine.history import Meter
 from coterie.engine.recovery import Care
@@ -87,7 +88,7 @@ class Checkpoint:
         from safetensors.torch import load_file
 
         if is_first():
-            recover_folder(self.folder)
+            mend_folder(self.folder)
         if not (self.folder / "state.json").exists():
             return None
         facts = read_json(self.folder / "state.json")

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from coterie._errors import DataError, UsageError, param
-from coterie._files import replace_folder, write_json
+from coterie._files import write_json
+from coterie._folders import replace_folder
 from coterie._progress import make_progress
 from coterie._random import derive_seed, numpy_generator, torch_seeded
 from coterie._validation import check_device, check_integer, check_number, need

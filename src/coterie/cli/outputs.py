@@ -1,0 +1,175 @@
+"""What a command may write: never an input, a file of a run, or somebody else's file.
+
+Every command that writes calls :func:`check_output` before it does anything else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from coterie._errors import CoterieError, UsageError
+
+LABELLED = {"cluster", "confidence", "outlier_score"}  # columns that coterie predict adds
+
+
+def check_output(
+    out: Path,
+    inputs: Iterable[str | Path | None],
+    *,
+    wrote: Callable[[Path], bool],
+    grows: bool = False,
+    resume: bool = False,
+) -> None:
+    """Refuse a file that must not be written; delete what killed commands left of it.
+
+    Parameters
+    ----------
+    out : Path
+    inputs : iterable of str, Path or None
+        What the command reads.
+    wrote : callable
+        Whether an existing file is one that this command writes, and may replace.
+    grows : bool, default=False
+        Whether it is a table that grows under another name first.
+    resume : bool, default=False
+        Whether such a table is to be continued.
+    """
+    from coterie._folders import delete, is_abandoned, left_beside
+    from coterie.corpus.growing import partial_path, record_path, refuse_partial
+
+    given = [Path(path) for path in inputs if path is not None and str(path) != "-"]
+    touched = {out: "", out.with_name(f".{out.name}.{os.getpid()}.tmp"): " while it is written"}
+    if grows:
+        touched |= {partial_path(out): " while it grows", record_path(out): " while it grows"}
+    for path, when in touched.items():
+        for read in given:
+            if is_same(path, read):
+                raise UsageError(
+                    f"--out {out}: {read} is the input, and would be replaced{when}. "
+                    "Choose another name."
+                )
+    if out.is_dir():
+        raise UsageError(f"--out {out} is a folder; name a file.")
+    refuse_run_file(out)
+    if out.exists() and out.stat().st_size and not wrote(out):
+        raise UsageError(
+            f"--out {out} is there already, and this command has not written it. Choose another "
+            "name, or delete it."
+        )
+    if grows:
+        refuse_partial(out, resume=resume)
+    for left in left_beside(out, "tmp"):
+        if is_abandoned(left) and not any(is_same(left, read) for read in given):
+            delete(left)
+
+
+def check_parts_folder(out: Path) -> None:
+    """Refuse a folder for labelled parts that holds a run, or a manifest of something else."""
+    file = out / "manifest.json"
+    found = _manifest(file)
+    if file.exists() and not (isinstance(found, dict) and {"parts", "counts"} <= set(found)):
+        raise UsageError(
+            f"--out {out} holds a manifest.json that is not of labelled parts; choose another "
+            "folder."
+        )
+
+
+def check_head_folder(out: Path) -> None:
+    """Refuse a folder for a trained head that holds anything else."""
+    if out.exists() and not (out / "training.json").exists():
+        if not out.is_dir() or any(out.iterdir()):
+            raise UsageError(
+                f"--out {out} is there already, and is no head that coterie augment --train-head "
+                "has written; choose another folder."
+            )
+
+
+def check_run_output(out: Path, inputs: Iterable[str | Path | None]) -> None:
+    """Refuse to put a run where one of its inputs would be replaced by it."""
+    from coterie._runs import RESULT, RUNNING
+
+    for given in inputs:
+        path = Path(given).resolve() if given is not None and given != "-" else None
+        if path is None or not path.is_file() or out.resolve() not in path.parents:
+            continue
+        name = path.relative_to(out.resolve()).as_posix()
+        if RESULT.fullmatch(name) or RUNNING.fullmatch(name):
+            raise UsageError(
+                f"--out {out}: {given} is the input, and a file of the run there. Choose another "
+                "folder, or copy the input."
+            )
+
+
+def refuse_run_file(out: Path) -> None:
+    """Refuse a file that belongs to a run."""
+    from coterie._runs import MANIFEST, RESULT, RUNNING, is_run
+
+    path = out.resolve()
+    for parent in path.parents:
+        name = path.relative_to(parent).as_posix()
+        own = RESULT.fullmatch(name) or RUNNING.fullmatch(name)
+        if own and is_run(_manifest(parent / MANIFEST)):
+            raise UsageError(f"--out {out} is a file of the run in {parent}; choose another name.")
+
+
+def _manifest(file: Path) -> Any:
+    """What a manifest says; nothing if it cannot be read."""
+    from coterie._files import read_json
+
+    try:
+        return read_json(file)
+    except (OSError, ValueError, CoterieError):
+        return None
+
+
+def is_same(one: Path, other: Path) -> bool:
+    """Whether two paths lead to one file, by links or by other spellings, too."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return one.resolve() == other.resolve()
+
+
+def is_labelled(path: Path) -> bool:
+    """Whether a table is one that ``coterie predict`` writes."""
+    return LABELLED <= {name.rpartition("coterie_")[2] for name in _columns(path)}
+
+
+def is_reworded(path: Path) -> bool:
+    """Whether a table is one that ``coterie augment`` writes."""
+    return {"text", "text1"} <= _columns(path)
+
+
+def is_comparison(path: Path) -> bool:
+    """Whether a page is one that ``coterie compare`` writes."""
+    head = path.read_bytes()[: 1 << 20]
+    return b'name="generator" content="coterie' in head or b" compared</title>" in head
+
+
+def _columns(path: Path) -> set[str]:
+    """Names of the columns of a table, as far as they can be told from its beginning."""
+    import csv
+    import json
+    import re
+    import zipfile
+
+    suffix = path.suffix.lower()
+    try:
+        if suffix == ".parquet":
+            import pyarrow.parquet
+
+            return set(pyarrow.parquet.read_schema(path).names)
+        if suffix == ".xlsx":
+            with zipfile.ZipFile(path) as book, book.open("xl/worksheets/sheet1.xml") as sheet:
+                head = sheet.read(1 << 16).decode("utf-8", "ignore").partition("</row>")[0]
+            return set(re.findall(r"<t[^>]*>([^<]*)</t>", head))
+        with path.open("rb") as file:
+            line = file.readline(1 << 20).decode("utf-8-sig", "replace")
+        if suffix == ".jsonl":
+            return set(json.loads(line))
+        return set(next(csv.reader([line], delimiter="\t" if suffix == ".tsv" else ",")))
+    except (OSError, ValueError, KeyError, TypeError, csv.Error, StopIteration, zipfile.BadZipFile):
+        return set()

@@ -1,0 +1,431 @@
+"""Nothing of the user's is lost: inputs, own files, earlier runs, partial tables."""
+
+import csv
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from coterie import _cache
+from coterie._files import sha256_file
+from coterie.cli import app
+from coterie.corpus.growing import partial_path, record_path
+
+
+def run(*arguments: object, code: int = 0, stdin: str | None = None) -> str:
+    result = CliRunner().invoke(app, [str(part) for part in arguments], input=stdin)
+    assert result.exit_code == code, (arguments, result.output, result.exception)
+    return result.output
+
+
+KMEANS = ("-m", "kmeans", "--encoder", "tfidf", "-q")
+
+
+@pytest.fixture(scope="module")
+def tickets(tmp_path_factory: pytest.TempPathFactory, topics) -> Path:
+    path = tmp_path_factory.mktemp("tickets") / "tickets.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "text", "other"])
+        writer.writerows((i, text, f"{text} again") for i, text in enumerate(topics[0]))
+    return path
+
+
+@pytest.fixture(scope="module")
+def made(tickets: Path) -> Path:
+    out = tickets.with_name("made")
+    run("cluster", tickets, "-k", 3, *KMEANS, "--out", out)
+    return out
+
+
+@pytest.fixture
+def finished(made: Path, tmp_path: Path) -> Path:
+    """A finished run of its own."""
+    return Path(shutil.copytree(made, tmp_path / "run"))
+
+
+@pytest.fixture
+def mine(tickets: Path, tmp_path: Path) -> Path:
+    """A copy of the input, which must survive."""
+    return Path(shutil.copy(tickets, tmp_path / "mine.csv"))
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+# Outputs that are inputs, temporary names, or somebody else's ---------------------------------
+
+
+def test_an_input_is_never_the_place_where_the_output_grows(made: Path, mine: Path) -> None:
+    source = mine.rename(mine.with_name("new.partial.csv"))
+    before = source.read_bytes()
+    said = run("predict", made, source, "--out", source.with_name("new.csv"), code=2)
+    assert "is the input, and would be replaced while it grows" in said
+    assert source.read_bytes() == before and len(list(source.parent.iterdir())) == 1
+
+
+@pytest.mark.parametrize("link", ["symlink_to", "hardlink_to", None])
+def test_an_input_is_never_the_output(made: Path, mine: Path, link: str | None) -> None:
+    before, out = mine.read_bytes(), mine.with_name("out.csv")
+    if link is not None:
+        getattr(out, link)(mine)
+    else:
+        (mine.parent / "sub").mkdir()
+        out = mine.parent / "sub" / ".." / "mine.csv"
+    for verb in (["predict", made, mine], ["augment", mine, "--kind", "charswap"]):
+        assert "is the input, and would be replaced" in run(*verb, "--out", out, code=2)
+    assert mine.read_bytes() == before
+
+
+def test_a_partial_table_is_not_wiped(made: Path, tickets: Path, tmp_path: Path) -> None:
+    partial = tmp_path / "x.partial.csv"
+    partial.write_text("my own notes\n")
+    for more in ([], ["--resume"]):
+        said = run("predict", made, tickets, "--out", tmp_path / "x.csv", *more, code=2)
+        assert "x.partial.csv is in the way" in said
+    assert partial.read_text() == "my own notes\n"
+
+
+def test_rows_of_a_stopped_command_are_not_wiped(
+    made: Path, tickets: Path, tmp_path: Path, monkeypatch
+) -> None:
+    out = tmp_path / "x.csv"
+    stop_after(monkeypatch, 1)
+    run("predict", made, tickets, "--out", out, code=130)
+    monkeypatch.undo()
+    before = partial_path(out).read_bytes()
+    said = run("predict", tmp_path / "no such run", tickets, "--out", out, code=2)
+    assert "holds 90 rows of a command that was stopped; --resume goes on" in said
+    assert partial_path(out).read_bytes() == before
+
+
+def test_other_files_are_not_replaced_but_own_ones_are(
+    made: Path, mine: Path, tmp_path: Path
+) -> None:
+    for name in ("thesis.csv", "thesis.tsv", "thesis.jsonl", "thesis.parquet", "thesis.xlsx"):
+        out = tmp_path / name
+        out.write_text("years of work")
+        assert "has not written it" in run("predict", made, mine, "--out", out, code=2)
+        assert out.read_text() == "years of work"
+        out.unlink()
+        run("predict", made, mine, "--out", out)
+        run("predict", made, mine, "--out", out)  # its own table: replaced as before
+    page = tmp_path / "page.html"
+    page.write_text("<title>my page</title>")
+    assert "has not written it" in run("compare", made, made, "--out", page, code=2)
+    page.unlink()
+    run("compare", made, made, "--out", page)
+    run("compare", made, made, "--out", page)
+
+
+@pytest.mark.parametrize("name", ["assignments.csv", "assignments.tsv", "model/x.csv"])
+def test_a_file_of_a_run_is_no_output(finished: Path, mine: Path, name: str) -> None:
+    before = content(finished)
+    said = run("predict", finished, mine, "--out", finished / name, code=2)
+    assert "is a file of the run" in said
+    assert content(finished) == before
+
+
+def test_the_input_of_a_run_is_never_a_file_that_it_replaces(finished: Path) -> None:
+    before = content(finished)
+    table = finished / "assignments.csv"
+    said = run("cluster", table, "-k", 2, *KMEANS, "--out", finished, "--overwrite", code=2)
+    assert "is the input, and a file of the run" in said
+    assert content(finished) == before
+
+
+def test_parts_and_exports_never_go_into_a_run(
+    finished: Path, made: Path, mine: Path, tmp_path: Path
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    before = content(finished)
+    (tmp_path / "parts").mkdir()
+    pyarrow.parquet.write_table(pa.table({"text": ["an apple"]}), tmp_path / "parts" / "a.parquet")
+    said = run("predict", made, tmp_path / "parts", "--out", finished, code=2)
+    assert "not of labelled parts" in said
+    assert "holds another run" in run("export", made, "--to", "tsv", "--out", finished, code=2)
+    assert content(finished) == before
+
+
+def test_augment_never_replaces_by_default(mine: Path) -> None:
+    views = mine.with_name("mine.views.csv")
+    views.write_text("my own\n")
+    assert "has not written it" in run("augment", mine, "--kind", "charswap", code=2)
+    assert views.read_text() == "my own\n"
+    views.unlink()
+    run("augment", mine, "--kind", "charswap", "-q")
+    before = views.read_bytes()
+    said = run("augment", mine, "--kind", "charswap", "--seed", 1, code=2)
+    assert "is there already; name it with --out to replace it" in said
+    assert views.read_bytes() == before
+    run("augment", mine, "--kind", "charswap", "--seed", 1, "-q", "--out", views)
+    assert views.read_bytes() != before
+    head = mine.with_name("mine.head")
+    head.mkdir()
+    (head / "notes.txt").write_text("mine")
+    assert "is no head" in run("augment", mine, "--train-head", code=2)
+
+
+def test_what_a_killed_command_left_of_an_output_goes(mine: Path, tmp_path: Path) -> None:
+    left = tmp_path / f".w.csv.{os.getpid()}.tmp"  # of an earlier process of this number
+    left.write_text("half")
+    other = tmp_path / ".w.csv.1.tmp"  # of a process that runs
+    other.write_text("half")
+    run("augment", mine, "--kind", "charswap", "-q", "--out", tmp_path / "w.csv")
+    assert not left.exists() and other.exists()
+
+
+# Runs that replace others -----------------------------------------------------------------------
+
+
+def test_an_overwrite_that_fails_leaves_the_run_as_it_was(
+    finished: Path, tickets: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "e.json").write_text('[{"rename": {"0": "Mine"}}]')
+    run("edit", finished, tmp_path / "e.json")
+    (finished / "notes.txt").write_text("my own")
+    before = content(finished)
+    run("cluster", tickets, "-k", 5000, *KMEANS, "--out", finished, "--overwrite", code=3)
+    assert content(finished) == before
+    (tmp_path / "broken.csv").write_text('id,text\n1,"a\n')
+    run("cluster", tmp_path / "broken.csv", *KMEANS, "--out", finished, "--overwrite", code=3)
+    assert content(finished) == before
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+
+def test_an_overwrite_keeps_the_files_of_the_user(finished: Path, tickets: Path) -> None:
+    (finished / "notes.txt").write_text("my own")
+    (finished / "slides").mkdir()
+    (finished / "slides" / "report.html").write_text("my own")
+    (finished / "link").symlink_to("/nowhere")
+    table = finished / "assignments.csv"
+    table.write_text(table.read_text() + "corrected by hand\n")
+    run("cluster", tickets, "-k", 2, *KMEANS, "--out", finished, "--overwrite")
+    assert len(json.loads((finished / "clusters.json").read_text())) == 2
+    assert (finished / "notes.txt").read_text() == "my own"
+    assert (finished / "slides" / "report.html").read_text() == "my own"
+    assert (finished / "link").readlink() == Path("/nowhere")
+    assert (finished / "kept" / "assignments.csv").read_text().endswith("corrected by hand\n")
+    assert "corrected by hand" not in table.read_text()
+    assert not (finished / ".next").exists() and not (finished / ".lock").exists()
+
+
+def test_a_stopped_overwrite_leaves_the_run_and_can_be_continued(
+    finished: Path, tickets: Path, tmp_path: Path, monkeypatch
+) -> None:
+    from coterie.cli.run_folder import RunFolder
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    before = content(finished)
+    command = ["cluster", tickets, "-k", 2, *KMEANS, "--out", finished]
+    monkeypatch.setattr(RunFolder, "_write_tables", stop)
+    run(*command, "--overwrite", code=130)
+    left = content(finished)
+    assert {n: d for n, d in left.items() if not n.startswith(".next/")} == before
+    assert json.loads(left[".next/manifest.json"])["status"] == "interrupted"
+    run("predict", finished, tickets, "--out", tmp_path / "x.csv")  # the old run is in use
+    monkeypatch.undo()
+    run(*command, "--resume")
+    assert len(json.loads((finished / "clusters.json").read_text())) == 2
+    assert not (finished / ".next").exists()
+    assert "finished" in run(*command, "--resume")
+
+
+def test_a_failed_run_is_replaced_without_the_files_of_the_user(
+    tickets: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    out.mkdir()
+    failed = {"status": "failed", "method": "kmeans", "parameters": {}, "data": {"rows": 3}}
+    (out / "manifest.json").write_text(json.dumps(failed))
+    (out / "notes.txt").write_text("my own")
+    run("cluster", tickets, "-k", 3, *KMEANS, "--out", out)
+    assert (out / "notes.txt").read_text() == "my own"
+    assert json.loads((out / "manifest.json").read_text())["status"] == "done"
+
+
+@pytest.mark.parametrize("status", ["failed", "done"])
+def test_a_manifest_of_another_program_is_no_run(
+    tickets: Path, tmp_path: Path, status: str
+) -> None:
+    (tmp_path / "manifest.json").write_text(json.dumps({"status": status, "name": "my web page"}))
+    (tmp_path / "notes.txt").write_text("my own")
+    before = content(tmp_path)
+    for more in ([], ["--overwrite"], ["--resume"]):
+        said = run("cluster", tickets, "-k", 3, *KMEANS, "--out", tmp_path, *more, code=2)
+        assert "holds no run" in said
+    assert content(tmp_path) == before
+
+
+def test_a_failed_first_run_leaves_nothing(tickets: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    run("cluster", tickets, "-k", 99999, *KMEANS, "--out", out, code=3)
+    assert not out.exists()
+    out.mkdir()
+    (tmp_path / "other").mkdir()
+    run("cluster", tickets, "-k", 99999, *KMEANS, "--out", out, code=3)
+    assert list(out.iterdir()) == []  # an empty folder of the user stays
+
+
+def test_the_manifest_lists_what_coterie_wrote(finished: Path, tmp_path: Path) -> None:
+    def check(*more: str) -> None:
+        listed = json.loads((finished / "manifest.json").read_text())["files"]
+        assert listed == {name: sha256_file(finished / name) for name in listed}
+        assert {"assignments.csv", "clusters.json", "report.html", *more} <= listed.keys()
+        assert any(name.startswith("model/") for name in listed)
+        assert "notes.txt" not in listed
+
+    (finished / "notes.txt").write_text("my own")
+    check()
+    run("export", finished, "--to", "tsv,xlsx")
+    check("assignments.tsv", "clusters.xlsx")
+    run("report", finished, "--no-texts")
+    check("report-no-texts.html")
+    (tmp_path / "e.json").write_text('[{"merge": [0, 1]}]')
+    before = content(finished)
+    run("edit", finished, tmp_path / "e.json")
+    check("assignments.tsv")
+    run("edit", finished, "--undo")
+    check("assignments.tsv")
+    after = content(finished)
+    after.pop("edits.jsonl")
+    same = {name for name in before if name.endswith(".xlsx")} | {"manifest.json"}
+    assert {n: d for n, d in after.items() if n not in same} == {
+        n: d for n, d in before.items() if n not in same
+    }
+
+
+# What --resume compares ---------------------------------------------------------------------------
+
+
+def stop_after(monkeypatch, parts: int) -> None:
+    """Let ``predict`` stop, as by Ctrl-C, after so many parts."""
+    from coterie.corpus.growing import GrowingTable
+
+    write, done = GrowingTable.write, []
+
+    def stopping(self, *arguments) -> None:
+        write(self, *arguments)
+        done.append(1)
+        if len(done) == parts:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(GrowingTable, "write", stopping)
+
+
+@pytest.mark.parametrize("what", ["nothing", "rows", "column", "names", "limit", "other column"])
+def test_resume_refuses_what_is_not_the_same(
+    finished: Path, tickets: Path, tmp_path: Path, monkeypatch, what: str
+) -> None:
+    source, out = tmp_path / "big.csv", tmp_path / "out.csv"
+    header, *rows = tickets.read_text().splitlines()
+    source.write_text("\n".join([header, *(40 * rows)]) + "\n")  # 3,600 rows in three parts
+    stop_after(monkeypatch, 2)
+    run("predict", finished, source, "-t", "text", "--out", out, code=130)
+    monkeypatch.undo()
+    before = partial_path(out).read_bytes()
+    more, column = [], "text"
+    if what == "rows":  # one of the first rows: far from the last
+        source.write_text(source.read_text().replace("\n0,", "\n700,", 1))
+    elif what == "other column":
+        source.write_text(source.read_text().replace("again", "once more", 1))
+    elif what == "column":
+        column = "other"
+    elif what == "names":
+        (tmp_path / "e.json").write_text('[{"rename": {"0": "Renamed"}}]')
+        run("edit", finished, tmp_path / "e.json")
+    elif what == "limit":
+        more = ["--outlier-limit", "0.5"]
+    command = ["predict", finished, source, "-t", column, "--out", out, *more]
+    if what == "nothing":
+        run(*command, "--resume")
+        assert len(out.read_text().splitlines()) == 3601
+        assert not partial_path(out).exists() and not record_path(out).exists()
+        resumed = out.read_bytes()
+        run(*command)
+        assert out.read_bytes() == resumed
+        return
+    assert "--resume: " in run(*command, "--resume", code=3)
+    assert not out.exists() and partial_path(out).read_bytes() == before
+
+
+def test_rows_that_were_added_meanwhile_are_labelled_too(
+    made: Path, tickets: Path, tmp_path: Path, monkeypatch
+) -> None:
+    source, out = Path(shutil.copy(tickets, tmp_path / "log.csv")), tmp_path / "out.csv"
+    stop_after(monkeypatch, 1)
+    run("predict", made, source, "--out", out, code=130)
+    monkeypatch.undo()
+    with source.open("a") as file:
+        file.write("90,one more apple,x\n")
+    run("predict", made, source, "--out", out, "--resume")
+    assert len(out.read_text().splitlines()) == 92
+
+
+# A file that grows while it is read ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("change", ["grown", "changed", "cut"])
+def test_a_file_that_changes_between_two_looks(
+    tickets: Path, tmp_path: Path, monkeypatch, change: str
+) -> None:
+    from coterie.methods import METHODS
+
+    source, out = Path(shutil.copy(tickets, tmp_path / "log.csv")), tmp_path / "run"
+    fit = METHODS["kmeans"].cls.fit
+
+    def meanwhile(self, *arguments, **options):
+        text = source.read_text()
+        lines = text.splitlines(keepends=True)
+        new = {"grown": text + "90,one more apple,x\n", "changed": text.replace("apple", "pear")}
+        source.write_text(new.get(change, "".join(lines[:50])))
+        return fit(self, *arguments, **options)
+
+    monkeypatch.setattr(METHODS["kmeans"].cls, "fit", meanwhile)
+    command = ["cluster", source, "-k", 3, *KMEANS, "--fit-sample", 40, "--out", out]
+    if change == "grown":
+        run(*command)
+        manifest = json.loads((out / "manifest.json").read_text())
+        assert manifest["data"]["rows"] == 90
+        assert len((out / "assignments.csv").read_text().splitlines()) == 91
+    else:
+        assert "was changed while it was read" in run(*command, code=3)
+
+
+# The cache ----------------------------------------------------------------------------------------
+
+
+def test_the_cache_deletes_its_own_files_alone(tmp_path: Path, monkeypatch) -> None:
+    import numpy as np
+
+    monkeypatch.setenv("COTERIE_CACHE", str(tmp_path / "proj"))
+    folder = _cache.place()
+    assert folder is not None
+    theirs = [
+        "mine.safetensors",
+        "exp/model.safetensors",
+        "exp/.half.tmp",
+        f"{'a' * 32}/w.safetensors",
+    ]
+    for name in theirs:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(bytes(100))
+    (folder / "empty").mkdir()
+    before = content(tmp_path)
+    cache = _cache.VectorCache(folder, "b" * 64, 4)
+    cache.write([bytes([i] * 16) for i in range(70)], np.ones((70, 4), dtype=np.float32))
+    assert _cache.usage(folder).files == 1
+    _cache.make_room(folder, 0)
+    assert content(tmp_path) == before
+    cache.write([bytes([i] * 16) for i in range(70)], np.ones((70, 4), dtype=np.float32))
+    run("cache", "clear")
+    assert content(tmp_path) == before and (folder / "empty").is_dir()
