@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from coterie._errors import DataError, UsageError
+from coterie._errors import DataError, UsageError, param
 from coterie._files import atomic_path, read_json
 from coterie._folders import held, mend_folder, one_state
 from coterie._runs import swap_run
@@ -118,7 +118,7 @@ def write_exports(
 def refuse_other_run(out: Path) -> None:
     """Refuse to put the tables of one run into the folder of another."""
     if (out / "manifest.json").exists():
-        raise UsageError(f"--out {out} holds another run; choose another folder.")
+        raise UsageError(f"{param('out', str(out))} holds another run; choose another folder.")
 
 
 def run_table(run: Path, manifest: dict[str, Any], *, texts: bool = True) -> pa.Table:

@@ -114,13 +114,17 @@ def test_a_killed_overwrite_leaves_a_run_that_can_be_continued(
     for number in range(count):
         place = rich(fast_disk / f"cut{number}", table)
         assert killer.run(place, *first) == 0
+        earlier = fingerprints(place / "run")
         assert killer.run(place, *second, kill_at=number) == -9
         manifest = json.loads((place / "run" / "manifest.json").read_text())
-        if manifest["method"] == "sccl":  # killed before it touched anything
-            assert manifest["status"] == "done"
-        else:
-            assert killer.run(place, *cluster("kmeans"), "--resume") == 0, killer.said()
-            assert fingerprints(place) == expected
+        assert manifest["status"] == "done"  # the old run until the new one takes its place
+        if manifest["method"] == "sccl":
+            left = fingerprints(place / "run")
+            assert {k: v for k, v in left.items() if k in earlier} == earlier
+        begun = (place / "run" / ".next" / "manifest.json").exists()
+        go_on = ["--resume"] if begun or manifest["method"] == "kmeans" else ["--overwrite"]
+        assert killer.run(place, *cluster("kmeans"), *go_on) == 0, killer.said()
+        assert fingerprints(place) == expected
 
 
 @pytest.mark.parametrize("name", ["labels.csv", "labels.jsonl", "labels.parquet"])
@@ -173,7 +177,7 @@ def test_killed_augmentation_leaves_no_half_file(
     killer, fast_disk: Path, table: str, request
 ) -> None:
     place = rich(fast_disk / "augment", table)
-    command = ["augment", "t.csv", "--kind", "charswap", "-q"]
+    command = ["augment", "t.csv", "--kind", "charswap", "-q", "--out", "t.views.csv"]
     assert killer.run(place, *command) == 0, killer.said()
     file = place / "t.views.csv"
     expected, count = file.read_bytes(), len(killer.moments())
@@ -237,7 +241,10 @@ def test_kills_at_random_times(killer, fast_disk: Path, table: str, fingerprints
 WHOLE = {"labels.csv", "big.views.csv"}  # never seen half
 BRIEF = {  # a command, how it goes on, and what it makes
     "predict": (["predict", "run", "big.csv", "--out", "labels.csv"], ["--resume"], "labels*.csv"),
-    "augment": (["augment", "big.csv", "--kind", "charswap", "-q"], [], "big.views*"),
+    "augment": (
+        ["augment", "big.csv", "--kind", "charswap", "-q", "--out", "big.views.csv"],
+        [], "big.views*",
+    ),
     "bench": (
         ["bench", "encoder", "--datasets", "sample", "--encoder", "bow", "--seeds", "3",
          "--out", "results", "--set", "n_init=1", "-q"], [], "results/*",
@@ -292,7 +299,7 @@ def test_brief_commands_killed_at_random_times(
 
 
 def test_two_processes_on_one_folder_refuse_each_other(killer, fast_disk: Path, table: str) -> None:
-    from coterie._locks import held
+    from coterie._folders import held
 
     place = rich(fast_disk / "shared", table)
     with held(place / "run"):

@@ -21,6 +21,7 @@ import numpy  # noqa: F401
 import sklearn.cluster  # noqa: F401
 import torch  # noqa: F401
 
+from coterie import _folders
 from coterie.cli import bench, cluster, main, predict  # noqa: F401
 from coterie.cli.large_folder import LargeFolder  # noqa: F401
 from coterie.methods import METHODS
@@ -74,6 +75,8 @@ def child(told: dict) -> None:
     os.dup2(out, 1)
     os.dup2(out, 2)
     os.environ.update(told.get("environment", {}))
+    if told.get("no_exchange"):  # as on a file system that cannot exchange two folders
+        _folders.exchange = lambda one, other: False
     os.chdir(told["folder"])
     sys.argv = ["coterie", *told["command"]]
     code = 1
