@@ -24,7 +24,9 @@ def planted(k: int, n: int = 600, seed: int = 0) -> list[str]:
 def test_planted_clusters_are_found(k: int) -> None:
     choice = choose_n_clusters(planted(k), encoder="tfidf-svd", random_state=0)
     assert choice.low <= k <= choice.high or abs(choice.n_clusters - k) <= 1
-    assert choice.curve[0]["n_clusters"] == 2 and choice.reason.startswith("With ")
+    assert choice.curve[0]["n_clusters"] == 2 and choice.reason.startswith(
+        f"{choice.n_clusters} clusters"
+    )
     again = choose_n_clusters(planted(k), encoder="tfidf-svd", random_state=0)
     assert again == choice
 
@@ -44,13 +46,22 @@ def row(k: int, stability: float, information: float | None) -> dict:
             "information": information, "score": score}  # fmt: skip
 
 
-def test_the_best_product_is_taken_with_the_range_of_those_near_it() -> None:
-    curve = [row(2, 1.0, 0.2), row(4, 0.9, 0.5), row(6, 0.8, 0.57), row(8, 0.5, 0.6)]
+def test_the_best_score_is_taken_with_a_range_around_it() -> None:
+    curve = [row(2, 1.0, 0.2), row(5, 0.9, 0.5), row(10, 0.8, 0.57), row(15, 0.5, 0.6)]
     choice = decide(curve)  # products 0.2, 0.45, 0.456, 0.3
-    assert (choice.n_clusters, choice.low, choice.high) == (6, 4, 6)
-    assert "80 %" in choice.reason and "from 4 to 6" in choice.reason
-    clear = decide([row(2, 1.0, 0.2), row(4, 0.9, 0.5), row(6, 0.9, 0.57)])
-    assert (clear.n_clusters, clear.high) == (6, 6) and "nearly" not in clear.reason
+    assert (choice.n_clusters, choice.low, choice.high) == (10, 6, 16)
+    assert "80%" in choice.reason and "6 to 16" in choice.reason
+    alone = decide([row(2, 1.0, 1.0)])
+    assert (alone.n_clusters, alone.low, alone.high) == (2, 1, 3)
+
+
+def test_the_score_is_computed_from_its_criteria() -> None:
+    """Word information x square root of the agreement x share of neighbours together."""
+    texts = planted(4)
+    found = choose_n_clusters(texts, encoder="tfidf-svd", random_state=0)
+    for one in found.curve:
+        product = max(one["agreement"], 0) ** 0.5 * one["together"] * one["information"]
+        assert one["score"] == pytest.approx(product, rel=0.01, abs=1e-4)
 
 
 def test_a_curve_without_any_score_gives_the_smallest_number() -> None:

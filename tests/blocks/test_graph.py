@@ -1,19 +1,11 @@
-"""Neighbours by cosine, and vectors spread along their graph."""
+"""Neighbours by cosine, and k-NN smoothing."""
 
 import numpy as np
 import pytest
 import torch
 
 from coterie.blocks import graph
-from coterie.blocks.graph import (
-    joined,
-    largest,
-    nearest_beside,
-    nearest_rows,
-    principal_part,
-    spread,
-    walk,
-)
+from coterie.blocks.graph import knn_smooth, largest, nearest_rows, principal_part
 
 
 def unit(x: np.ndarray) -> np.ndarray:
@@ -36,7 +28,8 @@ def test_a_row_is_its_own_first_neighbour_also_among_equals() -> None:
     assert nearest_rows(x, 9).shape == (5, 5)
 
 
-def test_spread_is_the_mean_over_the_graph_joined_both_ways() -> None:
+@pytest.mark.parametrize("restart", [0.0, 0.3])
+def test_smoothing_is_the_mean_over_the_symmetric_graph(restart: float) -> None:
     rng = np.random.default_rng(1)
     x = rng.normal(size=(20, 4))
     neighbors = nearest_rows(x, 3)
@@ -46,15 +39,16 @@ def test_spread_is_the_mean_over_the_graph_joined_both_ways() -> None:
         for i in range(20):
             total = sum(before[j] for j in neighbors[i])
             total = total + sum(before[j] for j in range(20) if i in neighbors[j])
+            total = (1 - restart) * total / np.linalg.norm(total) + restart * unit(x)[i]
             expected[i] = total / np.linalg.norm(total)
-    np.testing.assert_allclose(spread(x, neighbors, 3), expected, atol=1e-5)
-    np.testing.assert_allclose(spread(x, neighbors, 0), unit(x), atol=1e-6)
+    np.testing.assert_allclose(knn_smooth(x, neighbors, 3, restart), expected, atol=1e-5)
+    np.testing.assert_allclose(knn_smooth(x, neighbors, 0), unit(x), atol=1e-6)
 
 
 def test_worked_by_hand() -> None:
     x = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]])
     # 0 names itself and 1; 1 names itself and 2; 2 names itself and 1.
-    y = spread(x, np.array([[0, 1], [1, 2], [2, 1]]), 1)
+    y = knn_smooth(x, np.array([[0, 1], [1, 2], [2, 1]]), 1)
     one = np.array([1.0, 4.0])  # itself twice, 0 once, 2 twice
     np.testing.assert_allclose(y[0], [2 / 5**0.5, 1 / 5**0.5], rtol=1e-6)
     np.testing.assert_allclose(y[1], one / np.linalg.norm(one), rtol=1e-6)
@@ -65,36 +59,9 @@ def test_groups_that_share_no_edge_never_meet() -> None:
     rng = np.random.default_rng(2)
     x = np.concatenate([rng.normal([5, 0, 0], 1, (40, 3)), rng.normal([0, 5, 0], 1, (40, 3))])
     neighbors = np.concatenate([nearest_rows(x[:40], 6), nearest_rows(x[40:], 6) + 40])
-    y = spread(x, neighbors, 50)
+    y = knn_smooth(x, neighbors, 50)
     assert np.ptp(y[:40], axis=0).max() < 0.2 and np.ptp(y[40:], axis=0).max() < 0.2
     assert np.linalg.norm(y[0] - y[40]) > 1
-
-
-@pytest.mark.parametrize("chunk", [1 << 22, 70])
-def test_two_views_are_searched_as_one(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(3)
-    one, other = rng.normal(size=(30, 6)).astype(np.float32), rng.normal(size=(30, 3))
-    other[:5] = 0  # texts without a word: their length differs from that of the others
-    other = other.astype(np.float32)
-    monkeypatch.setattr(graph, "CHUNK", chunk)
-    found = nearest_beside(torch.from_numpy(one), torch.from_numpy(other), [0, 0.5, 2.0], 6)
-    assert found.keys() == {0, 0.5, 2.0}
-    for length, neighbors in found.items():
-        both = np.hstack([one, length * other]).astype(np.float32)
-        np.testing.assert_array_equal(neighbors, nearest_rows(both, 6))
-    assert not np.array_equal(found[0], found[2.0])
-    alone = nearest_beside(torch.from_numpy(one), torch.empty(30, 0), [0.5], 40)[0.5]
-    np.testing.assert_array_equal(alone, nearest_rows(one, 40))
-
-
-def test_a_walk_goes_on_where_a_shorter_one_ended() -> None:
-    x = unit(np.random.default_rng(4).normal(size=(40, 5))).astype(np.float32)
-    neighbors = nearest_rows(x, 4)
-    paths = joined(neighbors)
-    assert (paths != paths.T).nnz == 0 and paths[0, neighbors[0, 1]] >= 1
-    np.testing.assert_allclose(
-        walk(walk(x, paths, 2), paths, 3), spread(x, neighbors, 5), atol=1e-6
-    )
 
 
 def test_few_directions_keep_the_angles_that_lie_in_them() -> None:
@@ -123,13 +90,8 @@ def test_equal_values_are_all_found() -> None:
 
 
 def test_neighbours_among_many_rows_are_the_exact_ones() -> None:
-    rng = np.random.default_rng(0)
-    one = torch.from_numpy(rng.normal(size=(1500, 12)).astype(np.float32))
-    other = torch.from_numpy(rng.normal(size=(1500, 5)).astype(np.float32))
-    found = nearest_beside(one, other, [0.0, 0.5], 8)  # wide enough for groups of columns
-    for length, graph_ in found.items():
-        both = np.hstack([one, length * other]).astype(np.float64)
-        both /= np.linalg.norm(both, axis=1, keepdims=True)
-        near = both @ both.T
-        np.fill_diagonal(near, 2)
-        np.testing.assert_array_equal(graph_, np.argsort(-near, axis=1)[:, :8])
+    x = np.random.default_rng(0).normal(size=(1500, 12)).astype(np.float32)
+    unit_rows = unit(x.astype(np.float64))
+    near = unit_rows @ unit_rows.T
+    np.fill_diagonal(near, 2)
+    np.testing.assert_array_equal(nearest_rows(x, 8), np.argsort(-near, axis=1)[:, :8])

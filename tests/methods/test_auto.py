@@ -1,15 +1,20 @@
-"""The default method: what it tries, how it decides, what it says."""
+"""The default method: smoothing, consensus, reassignment, confidence."""
 
 import numpy as np
 import pytest
+import torch
 from sklearn.metrics import adjusted_rand_score
 
 import coterie
 from coterie import Auto, TwoStep
 from coterie._errors import UsageError
-from coterie.base import ways
+from coterie.base.ridge import RidgeClassifier
+from coterie.blocks.graph import knn_smooth, nearest_rows, principal_part
+from coterie.blocks.kmeans import KMeans
+from coterie.encoders import CharNgrams, MixedEncoder
 from coterie.methods import auto
-from coterie.words import word_information, word_presence
+from coterie.methods.auto import consensus, n_neighbors
+from coterie.metrics import accuracy
 
 
 @pytest.fixture(scope="module")
@@ -23,82 +28,96 @@ def corpus() -> tuple[list[str], np.ndarray]:
     return texts, labels
 
 
-def test_words_and_neighbours_decide(corpus) -> None:
+def test_it_finds_topics_at_least_as_well_as_kmeans(corpus) -> None:
     texts, truth = corpus
     model = Auto(6, encoder="tfidf-svd", random_state=0).fit(texts)
-    told, together = model.choice_["information"], model.choice_["agreement"]
-    assert told.keys() >= {"k-means", "graph 10x5, words 0", "average"}
-    products = {name: told[name] * together[name] for name in told}
-    assert model.choice_["chosen"] in sorted(products, key=products.get)[-auto.FINALISTS :]
     plain = TwoStep(6, encoder="tfidf-svd", random_state=0).fit(texts)
     found, before = (adjusted_rand_score(truth, m.labels_) for m in (model, plain))
     assert found >= before - 0.01 and found > 0.9
 
 
-def test_what_the_witnesses_say_is_true(corpus, monkeypatch) -> None:
+def test_the_steps_are_those_of_the_description(corpus) -> None:
+    """Smoothing, runs, consensus and classifier, written out once more."""
     texts = list(dict.fromkeys(corpus[0]))
-    labels = TwoStep(6, encoder="tfidf-svd", n_init=4, random_state=0).fit(texts).labels_
-    monkeypatch.setattr(ways.Trial, "kmeans", lambda *args: labels)
-    model = Auto(6, encoder="tfidf-svd", effort="quick", random_state=0).fit(texts)
-    vectors = model.transform(texts)
-    vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    cosines = vectors @ vectors.T
-    np.fill_diagonal(cosines, -1)
-    near = np.argsort(-cosines, axis=1)[:, :10]
-    together = np.mean([[labels[i] == labels[j] for j in near[i]] for i in range(len(texts))])
-    told = word_information(word_presence(texts), labels, 0)
-    assert model.choice_["agreement"]["k-means"] == pytest.approx(together, abs=0.02)
-    assert model.choice_["information"]["k-means"] == pytest.approx(told, rel=0.03)
-
-
-def test_a_second_look_says_more_about_the_words(corpus, monkeypatch) -> None:
-    texts, truth = corpus
     model = Auto(6, encoder="tfidf-svd", random_state=0).fit(texts)
-    monkeypatch.setattr(auto, "ROUNDS", 0)
-    first = Auto(6, encoder="tfidf-svd", random_state=0).fit(texts)
-    assert first.choice_["rounds"] == 0 and len(first.remarks()) == 1
-    presence = word_presence(texts)
-    before, after = (word_information(presence, m.labels_, 0) for m in (first, model))
-    if model.choice_["rounds"]:
-        assert after > before and model.choice_["moved"] > 0
-    else:
-        np.testing.assert_array_equal(model.labels_, first.labels_)
-    again = np.asarray(model.labels_)
-    assert len(np.unique(again)) == 6 and adjusted_rand_score(truth, again) > 0.9
+    x = model.distinct_vectors_
+    seed = coterie._random.derive_seed(model.seed_, "start")
+    k = n_neighbors(len(x), 6)
+    smoothed = knn_smooth(principal_part(x, 100), nearest_rows(x, k + 1), 8, 0.1)
+    ones = np.ones(len(x), dtype=np.float32)
+    runs = [
+        KMeans(n_clusters=6, seed=coterie._random.derive_seed(seed, "run", i), n_init=1)(
+            torch.from_numpy(smoothed), ones
+        ).labels
+        for i in range(10)
+    ]
+    labels = consensus(runs, 6, ones, seed)
+    answers = RidgeClassifier(x, ones).fit(labels, 6).logits(x).argmax(axis=1)
+    assert adjusted_rand_score(answers, model.labels_) == 1
+    assert model.choice_["neighbors"] == k == 10 and model.choice_["runs"] == 10
+    assert model.choice_["moved"] == round(float((answers != labels).mean()), 4)
+    stability = np.mean([accuracy(labels, run) for run in runs])
+    assert model.choice_["stability"] == pytest.approx(stability, abs=1e-4)
 
 
-def test_a_classifier_moves_what_a_clustering_got_wrong(corpus, monkeypatch) -> None:
-    """Labels with a fifth of them thrown anywhere are mended, and told."""
+def test_lexical_features_stand_beside_the_embedding(corpus, tiny_encoder) -> None:
+    texts, _ = corpus
+    model = Auto(6, encoder=str(tiny_encoder), random_state=0).fit(texts)
+    assert isinstance(model.encoder_, MixedEncoder)
+    assert isinstance(model.encoder_.words, CharNgrams)
+    width = model.encoder_.meaning.dim
+    lengths = [np.linalg.norm(part, axis=1) for part in np.split(model.vectors_, [width], axis=1)]
+    np.testing.assert_allclose(lengths[0], 1, rtol=1e-4)
+    np.testing.assert_allclose(lengths[1], auto.LEXICAL_WEIGHT, rtol=1e-4)
+    assert "character n-grams" in model.remarks()[0]
+
+
+def test_the_classifier_reassigns_what_a_clustering_got_wrong(corpus, monkeypatch) -> None:
+    """Labels with a fifth of them thrown anywhere are corrected, and reported."""
     texts, truth = corpus
 
-    def spoiled(self, *args):
+    def spoiled(*args):
         rng = np.random.default_rng(0)
         first = np.unique(texts, return_index=True)[1]
         true = truth[np.sort(first)]
         return np.where(rng.random(len(true)) < 0.2, rng.integers(0, 6, len(true)), true)
 
-    monkeypatch.setattr(ways.Trial, "kmeans", spoiled)
-    monkeypatch.setattr(ways.Trial, "average", spoiled)
+    monkeypatch.setattr(auto, "consensus", spoiled)
     model = Auto(6, encoder="tfidf-svd", random_state=0).fit(texts)
-    assert model.choice_["rounds"] > 0 and 0.1 < model.choice_["moved"] < 0.25
+    assert 0.1 < model.choice_["moved"] < 0.25
     assert adjusted_rand_score(truth, model.labels_) > 0.9
-    assert "second look" in model.remarks()[1]
+    assert "reassigned" in model.remarks()[1]
     np.testing.assert_array_equal(model.predict(texts), model.labels_)
-    assert 0.5 < model.probabilities_.max(axis=1).mean() < 1
 
 
-@pytest.mark.parametrize("dim", [20, 1_000])
-def test_where_the_classifier_is_not_heard_the_nearest_text_decides(
-    dim: int, corpus, monkeypatch, tmp_path
+def test_the_mean_confidence_follows_from_the_agreement_with_plain_kmeans(corpus) -> None:
+    texts, _ = corpus
+    model = Auto(6, encoder="tfidf-svd", random_state=0).fit(texts)
+    intercept, slope = auto.CONFIDENCE
+    expected = 1 / (1 + np.exp(-(intercept + slope * model.choice_["plain"])))
+    assert model.probabilities_.max(axis=1).mean() == pytest.approx(expected, abs=0.03)
+    plain = KMeans(n_clusters=6, seed=5, n_init=3)(principal_part(model.distinct_vectors_, 100))
+    shared = accuracy(model.rule_.logits(model.distinct_vectors_).argmax(axis=1), plain.labels)
+    assert model.choice_["plain"] == pytest.approx(shared, abs=0.15)
+
+
+@pytest.mark.parametrize("directions", [20, 1_000])
+def test_where_a_cluster_would_run_empty_the_nearest_text_decides(
+    directions: int, corpus, monkeypatch, tmp_path
 ) -> None:
-    """In the directions that were looked at, or in all if there are no more than those."""
     texts, truth = corpus
-    monkeypatch.setattr(auto, "ROUNDS", 0)
-    monkeypatch.setattr(auto, "DIM", dim)
+    monkeypatch.setattr(auto, "DIRECTIONS", directions)
+    one = auto.RidgeClassifier.fit
+
+    def empties(self, labels, k):
+        return one(self, np.where(labels == 0, 1, labels), k)
+
+    monkeypatch.setattr(auto.RidgeClassifier, "fit", empties)
     known, new = texts[:400], texts[400:]
     model = Auto(6, encoder="tfidf-svd", random_state=0).fit(known)
-    rule = model.rule_.inner if dim == 20 else model.rule_
-    assert rule.kind == "neighbors" and rule.vectors.shape == (400, min(dim, 100))
+    rule = model.rule_.inner if directions == 20 else model.rule_
+    assert rule.kind == "neighbors" and rule.vectors.shape == (400, min(directions, 100))
+    assert len(np.unique(model.labels_)) == 6
     np.testing.assert_array_equal(model.predict(known), model.labels_)
     assert adjusted_rand_score(truth[400:], model.predict(new)) > 0.5
     model.save(tmp_path / "model")
@@ -109,8 +128,7 @@ def test_where_the_classifier_is_not_heard_the_nearest_text_decides(
 def test_more_texts_than_are_clustered(corpus, monkeypatch) -> None:
     texts, truth = corpus
     monkeypatch.setattr(auto, "MOST", {"quick": 200, "standard": 200, "best": 200})
-    monkeypatch.setattr(auto, "EACH", 10)
-    monkeypatch.setattr(ways, "LINKED", 100)
+    monkeypatch.setattr(auto, "PER_CLUSTER", 10)
     model = Auto(6, encoder="tfidf-svd", random_state=0).fit(texts)
     assert len(model.labels_) == len(texts) and len(np.unique(model.labels_)) == 6
     assert adjusted_rand_score(truth, model.labels_) > 0.5
@@ -119,38 +137,74 @@ def test_more_texts_than_are_clustered(corpus, monkeypatch) -> None:
 
 @pytest.mark.parametrize(
     ("effort", "k", "n", "rows"),
-    [("standard", 20, 9_000, 9_000), ("standard", 20, 40_000, 25_000),
-     ("quick", 20, 40_000, 10_000), ("quick", 200, 40_000, 15_000),
-     ("quick", 1_000, 40_000, 25_000),
-     ("standard", 30_000, 40_000, 30_000)],
-)  # fmt: skip
-def test_texts_that_ways_are_tried_on(effort: str, k: int, n: int, rows: int) -> None:
+    [
+        ("standard", 20, 9_000, 9_000),
+        ("standard", 20, 40_000, 25_000),
+        ("quick", 20, 40_000, 10_000),
+        ("quick", 200, 40_000, 15_000),
+        ("quick", 1_000, 40_000, 25_000),
+        ("standard", 30_000, 40_000, 30_000),
+    ],
+)
+def test_texts_that_are_clustered(effort: str, k: int, n: int, rows: int) -> None:
     chosen = Auto(k, effort=effort)._rows(n, 0)
     assert len(chosen) == rows and len(np.unique(chosen)) == rows and chosen.max() < n
 
 
-def test_effort_decides_how_much_is_tried(corpus) -> None:
+@pytest.mark.parametrize(
+    ("n", "k", "neighbors"),
+    [(6_000, 20, 10), (1_095, 140, 4), (1_308, 81, 8), (10, 2, 4), (6, 3, 1), (5, 5, 0)],
+)
+def test_fewer_neighbours_where_clusters_are_small(n: int, k: int, neighbors: int) -> None:
+    assert n_neighbors(n, k) == neighbors
+
+
+def test_the_consensus_is_what_most_runs_say() -> None:
+    truth = np.repeat(np.arange(4), 25)
+    rng = np.random.default_rng(0)
+    runs = []
+    for _ in range(9):
+        noisy = np.where(rng.random(100) < 0.2, rng.integers(0, 4, 100), truth)
+        runs.append(rng.permutation(4)[noisy])  # numbers mean nothing across runs
+    found = consensus(runs, 4, np.ones(100, dtype=np.float32), 0)
+    assert accuracy(truth, found) > 0.97 > max(accuracy(truth, run) for run in runs)
+
+
+def test_effort_decides_how_many_runs(corpus) -> None:
     texts, _ = corpus
     quick = Auto(6, encoder="tfidf", effort="quick", random_state=0).fit(texts)
-    assert quick.choice_["information"].keys() == {"k-means", "graph 10x5, words 0"}
+    assert quick.choice_["runs"] == 3 and "3 runs" in quick.remarks()[0]
     with pytest.raises(UsageError, match="effort"):
         Auto(6, effort="some").fit(texts)
 
 
-def test_without_words_it_is_kmeans_and_says_so(topics) -> None:
+def test_vectors_of_your_own_are_clustered_by_kmeans() -> None:
     x = np.random.default_rng(0).normal(size=(40, 5))
     model = Auto(3, encoder="precomputed", random_state=0).fit(x)
-    assert model.choice_["chosen"] == "k-means" and "too few words" in model.remarks()[0]
+    assert model.choice_ == {} and model.remarks() == ["k-means on the vectors."]
     plain = TwoStep(3, encoder="precomputed", random_state=0).fit(x)
     assert adjusted_rand_score(model.labels_, plain.labels_) == 1
 
 
-def test_the_choice_is_told_and_kept(corpus, tiny_encoder, tmp_path) -> None:
+def test_small_changes_of_the_vectors_change_little(corpus, monkeypatch) -> None:
+    texts, _ = corpus
+    first = Auto(6, encoder="tfidf-svd", random_state=0).fit(texts).labels_
+    plain = Auto.start
+
+    def moved(self, vectors, weights, seed):
+        rng = np.random.default_rng(1)
+        size = 1e-3 * np.linalg.norm(vectors, axis=1, keepdims=True) / vectors.shape[1] ** 0.5
+        noise = (size * rng.normal(size=vectors.shape)).astype(np.float32)
+        return plain(self, vectors + noise, weights, seed)
+
+    monkeypatch.setattr(Auto, "start", moved)
+    assert accuracy(first, Auto(6, encoder="tfidf-svd", random_state=0).fit(texts).labels_) > 0.97
+
+
+def test_diagnostics_are_saved_and_loaded(corpus, tiny_encoder, tmp_path) -> None:
     texts, _ = corpus
     model = Auto(6, encoder=str(tiny_encoder), random_state=0).fit(texts)
-    remark = model.remarks()[0]
-    assert ways.WAYS[model.choice_["chosen"]].sentence in remark
     model.save(tmp_path / "m")
     again = coterie.load(tmp_path / "m")
-    assert again.choice_ == model.choice_
+    assert again.choice_ == model.choice_ and again.remarks() == model.remarks()
     np.testing.assert_array_equal(again.predict(texts), model.labels_)

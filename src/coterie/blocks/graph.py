@@ -1,14 +1,12 @@
-"""Vectors spread along the graph of nearest neighbours: borders between clusters become empty.
+"""k-NN smoothing: vectors are averaged over the graph of nearest neighbours.
 
-Two texts are joined if either is among the nearest of the other, and each vector is replaced by
-the mean of those it is joined with, a few times over the same graph. Looking for neighbours only
-once keeps groups apart that would drift together if they were looked for among the means; joining
-both ways keeps texts in that nobody has for a neighbour.
+Two texts are connected if either is among the nearest of the other. In each round a vector is
+replaced by the mean of its neighbours, with a share of where it started. The graph stays the same
+in all rounds: searching again among the means would draw separate groups together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,7 @@ from torch import Tensor
 from coterie._types import Floats, Ints
 
 CHUNK = 1 << 22  # similarities held at a time: more than fit into the processor's cache are slower
-GROUP = 32  # columns that are looked at together when the largest are sought
+GROUP = 32  # columns that are compared together when the largest are searched
 
 
 def nearest_rows(x: Floats | Tensor, n_neighbors: int) -> Ints:
@@ -37,50 +35,17 @@ def nearest_rows(x: Floats | Tensor, n_neighbors: int) -> Ints:
     ndarray of shape (n, min(n_neighbors, n))
     """
     unit = F.normalize(torch.as_tensor(x, dtype=torch.float32), dim=1)
-    return nearest_beside(unit, unit[:, :0], [1.0], n_neighbors)[1.0]
-
-
-def nearest_beside(
-    one: Tensor, other: Tensor, lengths: Sequence[float], n_neighbors: int
-) -> dict[float, Ints]:
-    """The nearest rows by two views of the same texts, the second at each of several lengths.
-
-    The same as :func:`nearest_rows` of ``[one, length * other]``, but the products, which take most
-    of the time, are computed once for all lengths.
-
-    Parameters
-    ----------
-    one : Tensor of shape (n, d)
-    other : Tensor of shape (n, e)
-    lengths : sequence of float
-    n_neighbors : int
-
-    Returns
-    -------
-    dict of float to ndarray of shape (n, min(n_neighbors, n))
-    """
-    n, k = len(one), min(n_neighbors, len(one))
-    squares = {c: one.square().sum(1) + c * c * other.square().sum(1) for c in lengths}
-    scales = {c: 1 / square.clamp(min=1e-12).sqrt() for c, square in squares.items()}
-    out: dict[float, list[Tensor]] = {c: [] for c in lengths}
-    rows = max(1, CHUNK // n)
-    # Memory that is given back and asked for again costs more than what is computed in it.
-    held = [one.new_empty(min(rows, n), n) for _ in range(3)]
-    for begin in range(0, n, rows):
-        end = min(begin + rows, n)
-        own = torch.arange(end - begin, device=one.device)
-        first, second, near = (part[: end - begin] for part in held)
-        torch.mm(one[begin:end], one.T, out=first)
-        if other.shape[1]:
-            torch.mm(other[begin:end], other.T, out=second)
-        for c in lengths:
-            if c and other.shape[1]:
-                torch.add(first, second, alpha=c * c, out=near).mul_(scales[c])
-            else:
-                torch.mul(first, scales[c], out=near)
-            near[own, own + begin] = torch.inf  # first, also where another row is the same
-            out[c].append(largest(near, k).cpu())
-    return {c: torch.cat(parts).numpy() for c, parts in out.items()}
+    n, k = len(unit), min(n_neighbors, len(unit))
+    size = max(1, CHUNK // n)
+    held = unit.new_empty(min(size, n), n)  # allocating it for each block takes longer
+    found = []
+    for begin in range(0, n, size):
+        block = unit[begin : begin + size]
+        near = torch.mm(block, unit.T, out=held[: len(block)])
+        own = torch.arange(len(block), device=unit.device)
+        near[own, own + begin] = torch.inf  # first, also where another row is the same
+        found.append(largest(near, k).cpu())
+    return torch.cat(found).numpy()
 
 
 def largest(x: Tensor, k: int) -> Tensor:
@@ -114,15 +79,17 @@ def largest(x: Tensor, k: int) -> Tensor:
     return places.gather(1, x.gather(1, places).topk(k, dim=1).indices)
 
 
-def spread(x: Floats, neighbors: Ints, rounds: int) -> Floats:
-    """Replace each row by the mean of the rows it is joined with, ``rounds`` times.
+def knn_smooth(x: Floats, neighbors: Ints, rounds: int, restart: float = 0.0) -> Floats:
+    """Replace each row by the mean of its neighbours, ``rounds`` times.
 
     Parameters
     ----------
     x : ndarray of shape (n, d)
     neighbors : ndarray of shape (n, k)
-        As :func:`nearest_rows` gives them. A row that is named both ways counts twice.
+        As :func:`nearest_rows` gives them. Mutual neighbours count twice.
     rounds : int
+    restart : float, default=0.0
+        Share of its own first vector that a row keeps in each round.
 
     Returns
     -------
@@ -132,16 +99,28 @@ def spread(x: Floats, neighbors: Ints, rounds: int) -> Floats:
     Examples
     --------
     >>> x = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    >>> spread(x, np.array([[0, 1], [1, 0], [2, 0]]), 1).round(2)
+    >>> knn_smooth(x, np.array([[0, 1], [1, 0], [2, 0]]), 1).round(2)
     array([[0.97, 0.24],
            [1.  , 0.  ],
            [0.45, 0.89]], dtype=float32)
     """
-    return walk(_unit(np.asarray(x, dtype=np.float32)), joined(neighbors), rounds)
+    first = _unit(np.asarray(x, dtype=np.float32))
+    graph = symmetric_graph(neighbors)
+    smoothed = first
+    for _ in range(rounds):
+        smoothed = _unit(graph @ smoothed)
+        if restart:
+            smoothed = _unit((1 - restart) * smoothed + restart * first)
+    return smoothed
 
 
-def joined(neighbors: Ints) -> Any:
-    """The sparse graph in which two rows are joined if either names the other, twice if both do."""
+def symmetric_graph(neighbors: Ints) -> Any:
+    """The sparse graph in which two rows are connected if either names the other; twice if both do.
+
+    Parameters
+    ----------
+    neighbors : ndarray of shape (n, k)
+    """
     from scipy.sparse import csr_matrix
 
     n, k = neighbors.shape
@@ -151,17 +130,10 @@ def joined(neighbors: Ints) -> Any:
     return (graph + graph.T).tocsr()
 
 
-def walk(x: Floats, graph: Any, rounds: int) -> Floats:
-    """So many rounds of :func:`spread` along a graph of :func:`joined`, from unit rows."""
-    for _ in range(rounds):
-        x = _unit(graph @ x)
-    return x
-
-
 def principal_part(x: Floats, dim: int) -> Floats:
     """Unit rows in the ``dim`` directions that keep most of their length, not centered.
 
-    Angles between rows stay about what they were, so what follows costs less and sees the same.
+    Angles between rows stay about the same, and what follows costs less.
 
     Parameters
     ----------

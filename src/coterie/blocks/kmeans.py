@@ -8,6 +8,7 @@ unit length. Clusters that run empty are moved to the points that fit worst.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -106,12 +107,16 @@ class KMeans:
     ) -> list[Tensor]:
         """Centers after Lloyd's rounds from each start: those of the least inertia, best first."""
         from sklearn.cluster import KMeans as Reference
+        from sklearn.exceptions import ConvergenceWarning
 
         ends = []
         for start in starts:
             model = Reference(
                 self.n_clusters, init=start, n_init=1, max_iter=self.max_iter, tol=self.tol
-            ).fit(x, sample_weight=weights)
+            )
+            with warnings.catch_warnings():  # of fewer different rows than clusters
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                model.fit(x, sample_weight=weights)
             ends.append((float(model.inertia_), model.cluster_centers_))
         ends.sort(key=lambda end: end[0])
         return [self._unit(torch.from_numpy(np.float32(centers))) for _, centers in ends[:best]]

@@ -43,9 +43,7 @@ def cluster(
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option(
-            "--method", "-m", help="See 'coterie methods'. Default: auto, which tries several."
-        ),
+        typer.Option("--method", "-m", help="See 'coterie methods'. Default: auto."),
     ] = None,
     encoder: Annotated[
         str | None,
@@ -77,7 +75,9 @@ def cluster(
     ] = None,
     effort: Annotated[
         str | None,
-        typer.Option("--effort", help="quick, standard or best: how many ways 'auto' tries."),
+        typer.Option(
+            "--effort", help="quick, standard or best: how many k-means runs 'auto' combines."
+        ),
     ] = None,
     levels: Levels = None,
     max_outliers: MaxOutliers = None,

@@ -37,7 +37,7 @@ class Job:
     rows, sample : int
         Rows to label and different texts to fit.
     tried : int
-        Texts of the sample that ways are tried on, which may be fewer.
+        Texts of the sample that are clustered, which may be fewer.
     clusters : int or None
         None if their number is to be found.
     ways : int
@@ -47,8 +47,6 @@ class Job:
     neighbors : bool
         Whether rows go to the nearest text, not to the nearest center.
     n_init : int
-    directions : int or None
-        In which texts are compared with rows, where not in all of their vectors.
     """
 
     rows: int
@@ -59,7 +57,6 @@ class Job:
     comparisons: int
     neighbors: bool
     n_init: int = 10
-    directions: int | None = None
 
 
 @dataclass(frozen=True)
@@ -97,8 +94,7 @@ def seconds_for(job: Job, speeds: Speeds) -> float:
     """
     k = job.clusters or UNKNOWN_K
     encoding = (job.rows + job.sample) / speeds.encoding
-    share = min(1.0, (job.directions or speeds.dim) / speeds.dim)
-    targets = (share * job.tried if job.neighbors else k) + min(job.sample, OUTLIERS)
+    targets = (job.tried if job.neighbors else k) + min(job.sample, OUTLIERS)
     assigning = job.rows * targets / speeds.comparing
     lloyd = job.ways * job.n_init * LLOYD * job.tried * k
     fitting = (lloyd + job.comparisons * job.tried**2) / speeds.comparing
@@ -153,21 +149,18 @@ def in_words(seconds: float) -> str:
 
 def make_job(model: Any, rows: int, sample: int, k: int | None) -> Job:
     """What the model has to do with so many rows."""
-    from coterie.base.ways import DIM
     from coterie.methods import Auto, TwoStep
+    from coterie.methods.auto import RUNS
 
-    ways, comparisons, neighbors, tried, directions = 0, 0, False, sample, None
+    ways, comparisons, neighbors, tried, starts = 0, 0, False, sample, model.n_init
     if isinstance(model, Auto):
-        tried = model.n_tried(sample, k or UNKNOWN_K)
-        neighbors = True  # a classifier would sort rows faster; which of the two is not known yet
-        ways, comparisons = (2, 2) if model.effort == "quick" else (5, 4)
-        directions = DIM
+        tried = model.n_fitted(sample, k or UNKNOWN_K)
+        ways, comparisons, starts = RUNS[model.effort] + 3, 2, 1
     elif isinstance(model, TwoStep):
         centers = model.cluster in ("kmeans", "spherical-kmeans") and model.reduce == "none"
         neighbors = not centers or model.smooth > 0
         ways, comparisons = 1, 8 if neighbors else 0
-    starts = min(model.n_init, 4) if isinstance(model, Auto) else model.n_init
-    return Job(rows, sample, tried, k, ways, comparisons, neighbors, starts, directions)
+    return Job(rows, sample, tried, k, ways, comparisons, neighbors, starts)
 
 
 def probe(

@@ -7,6 +7,7 @@ from coterie.encoders.items import Items, RaggedTokens, Rows
 from coterie.encoders.load import check_encoder, load_encoder, load_saved
 from coterie.encoders.locate import DEFAULT
 from coterie.encoders.mixed import MixedEncoder
+from coterie.encoders.ngrams import CharNgrams
 from coterie.encoders.sentence import Pooling, SentenceEncoder
 from coterie.encoders.shares import TopicShares
 from coterie.encoders.sif import SIFEncoder
@@ -17,6 +18,7 @@ from coterie.encoders.words import OneWordEncoder, WordEncoder
 __all__ = [
     "DEFAULT",
     "BagOfWords",
+    "CharNgrams",
     "CodeEncoder",
     "Encoder",
     "Items",

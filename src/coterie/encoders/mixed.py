@@ -1,7 +1,7 @@
-"""Words and meaning side by side: the encoder's vector of a text, and what its words say.
+"""Embeddings and lexical features side by side.
 
-A sentence encoder knows what a text is about in general; the words know what it is about here:
-product names, codes, jargon. Vectors of both, each of unit length, are put end to end.
+A sentence encoder knows what a text is about in general; lexical features know what it is about
+here: product names, codes, jargon. Vectors of both, each of unit length, are concatenated.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from coterie._progress import Progress
 from coterie._types import Features, Floats, Ints
 from coterie.encoders.base import Encoder
 from coterie.encoders.items import Items, distinct
-from coterie.encoders.vectors import BagOfWords, load_vector_encoder
+from coterie.encoders.ngrams import CharNgrams
+from coterie.encoders.vectors import BagOfWords, VectorEncoder, load_vector_encoder
 
-LSA = 200  # dimensions of the words
+LSA = 200  # dimensions of the lexical features
 MAX_WORDS = 20_000
 
 
 class MixedItems:
-    """Pairs of an item of the encoder and one of the words."""
+    """Pairs of an item of the encoder and one of the lexical features."""
 
     def __init__(self, meaning: Items, words: Items, pairs: Ints) -> None:
         self.meaning, self.words, self.pairs = meaning, words, pairs
@@ -37,7 +38,7 @@ class MixedItems:
         return len(self.pairs)
 
     def batch(self, index: Ints, step: int = 1) -> Features:
-        raise UsageError("an encoder that mixes words and meaning cannot be trained.")
+        raise UsageError("an encoder with lexical features beside it cannot be trained.")
 
     def to(self, device: torch.device) -> MixedItems:
         return MixedItems(self.meaning.to(device), self.words.to(device), self.pairs)
@@ -47,27 +48,27 @@ class MixedItems:
 
 
 class MixedEncoder(Encoder):
-    """An encoder beside the LSA of the words (TF-IDF, 200 dimensions), for frozen use.
+    """Embeddings and lexical features (an LSA of 200 dimensions) concatenated; not trainable.
 
     Parameters
     ----------
     meaning : Encoder
     weight : float
-        Length of the part of the words; that of the encoder is one.
+        Length of the lexical part; that of the embedding is one.
     seed : int, default=0
         Of the SVD.
-    words : BagOfWords, optional
-        As saved; otherwise it is learned from the texts.
+    words : BagOfWords or CharNgrams, optional
+        Makes the lexical features. Default: TF-IDF of words.
     """
 
     kind: ClassVar[str] = "mixed"
 
     def __init__(
-        self, meaning: Encoder, weight: float, seed: int = 0, words: BagOfWords | None = None
+        self, meaning: Encoder, weight: float, seed: int = 0, words: VectorEncoder | None = None
     ) -> None:
         super().__init__()
         self.meaning = meaning
-        self.words = words or BagOfWords(
+        self.words: VectorEncoder = words or BagOfWords(
             "tfidf", max_features=MAX_WORDS, svd=LSA, seed=seed, stop_words=True
         )
         self.weight = weight
@@ -85,7 +86,7 @@ class MixedEncoder(Encoder):
         return MixedItems(meaning, words, pairs[first]), numbers
 
     def forward(self, features: Features) -> Tensor:
-        raise UsageError("an encoder that mixes words and meaning cannot be trained.")
+        raise UsageError("an encoder with lexical features beside it cannot be trained.")
 
     def encode(
         self, items: Any, index: Ints | None = None, *, progress: Progress | None = None
@@ -104,7 +105,7 @@ class MixedEncoder(Encoder):
 
 def load_mixed(folder: Path, meaning: Encoder) -> MixedEncoder:
     """Read back what :meth:`MixedEncoder.save` wrote, around an encoder that was found."""
-    words: Any = load_vector_encoder(folder / "words")
+    words = load_vector_encoder(folder / "words", CharNgrams)
     encoder = MixedEncoder(meaning, float(read_json(folder / "encoder.json")["weight"]), 0, words)
     encoder.dim = meaning.dim + words.dim
     return encoder

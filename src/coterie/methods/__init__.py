@@ -97,7 +97,7 @@ def _two_step(summary: str, **parameters: Any) -> Recipe:
 
 
 METHODS: dict[str, Recipe] = {
-    "auto": Recipe("Auto", "auto", "several quick ways; words and neighbours decide which is kept"),
+    "auto": Recipe("Auto", "auto", "consensus of k-means runs after k-NN smoothing; the default"),
     "aecl": Recipe("AECL", "aecl", "attention between texts, pseudo-labels; trains the encoder"),
     "sccl": Recipe("SCCL", "sccl", "contrast and sharpening at once; trains the encoder"),
     "cluster-bert": Recipe("ClusterBERT", "cluster_bert",

@@ -1,102 +1,83 @@
-"""The default: several quick clusterings of the same texts, the best of them, and a second look.
+"""The default: a consensus of k-means runs on smoothed vectors, and a classifier that learns it.
 
-No single pipeline wins everywhere: k-means suits even clusters, linkage many clusters of all sizes,
-and a view of the words helps where the encoder does not know them. Which one fits is decided
-without labels by two witnesses (``base/ways.py``): how much the clusters say about the words of
-their texts, times how often a text and its nearest neighbours are in one cluster. A linear
-classifier then learns the best clusterings, and is asked about all texts.
+1. Each text is its embedding beside an LSA of its character n-grams, at half the length.
+2. k-NN smoothing: each vector moves towards those of its nearest texts, in 100 directions.
+3. k-means runs from several starts, and the runs are combined (consensus clustering).
+4. A ridge classifier learns the clusters and reassigns the texts it would put elsewhere. It also
+   assigns new texts.
+
+There is no choice between pipelines: all settings are the same for all texts. They were chosen on
+development sets that are none of the benchmarks (``docs/generalization.md``).
 """
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import torch
 from torch import nn
 
 from coterie._progress import make_progress
-from coterie._random import numpy_generator
+from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats, Ints
 from coterie._validation import check_device, check_fields
 from coterie.base import TextClusterer, kmeans_rule
-from coterie.base.reclassify import Teacher, sure
-from coterie.base.ways import (
-    AVERAGE,
-    DIM,
-    GRAPHS,
-    PLAIN,
-    UMAP,
-    WAYS,
-    WORD_WEIGHT,
-    Found,
-    Trial,
-    Way,
-    ranked,
-    try_all,
-)
-from coterie.blocks.assign import LinearRule, MappedRule, NeighborRule, Rule
-from coterie.blocks.graph import principal_directions
-from coterie.encoders import BagOfWords, Encoder, MixedEncoder
-from coterie.words import word_information, word_presence
+from coterie.base.exact import exactly
+from coterie.base.ridge import RidgeClassifier, calibrated
+from coterie.blocks.assign import MappedRule, NeighborRule, Rule
+from coterie.blocks.consensus import memberships
+from coterie.blocks.graph import knn_smooth, nearest_rows, principal_directions, principal_part
+from coterie.blocks.kmeans import KMeans
+from coterie.encoders import BagOfWords, CharNgrams, Encoder, MixedEncoder
+from coterie.metrics import accuracy
 
 log = logging.getLogger(__name__)
 
 Effort = Literal["quick", "standard", "best"]
-MOST = {"quick": 10_000, "standard": 25_000, "best": 60_000}  # texts that ways are tried on
-EACH, CEILING = 75, 25_000  # but so many per cluster, up to this
-ROUNDS = 10  # of classification
-STARTS = 4  # of k-means in the best ways; there are many ways
-AGAIN = 4  # ways that get all the starts
-FINALISTS = 3  # clusterings that a classifier learns
-NEARLY = 0.97  # of what the clusters said of words, for it to sort texts that no way was tried on
-
-
-@dataclass(frozen=True)
-class Looked:
-    """A clustering after the second look; ``rule`` is None if the classifier was not heard."""
-
-    way: Way
-    found: Found
-    rule: LinearRule | None
-    rounds: int
-    moved: float
+MOST = {"quick": 10_000, "standard": 25_000, "best": 60_000}  # texts that are clustered
+PER_CLUSTER, CEILING = 75, 25_000  # but at least so many per cluster, up to this
+RUNS = {"quick": 3, "standard": 10, "best": 20}  # of k-means
+LEXICAL_WEIGHT = 0.5  # length of the n-gram features; that of the embedding is one
+NEIGHBORS = 4, 10  # fewest and most neighbours of the graph
+ROUNDS, RESTART = 8, 0.1  # of smoothing
+DIRECTIONS = 100  # in which vectors are smoothed
+LOOKED_AT = 5_000  # texts on which plain k-means is compared with the result
+# Share of texts that agree with plain k-means -> share in the right cluster: logistic regression
+# on the development sets (``benchmarks/confidence.py``).
+CONFIDENCE = -4.84, 7.58
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Auto(TextClusterer):
-    """Try several quick clusterings, keep the best by two witnesses, and take a second look.
+    """Consensus of k-means runs on smoothed embeddings and character n-grams.
 
     Parameters
     ----------
     effort : {"quick", "standard", "best"}, default="standard"
-        "quick" tries k-means on the vectors and after a walk along the graph of neighbours;
-        "standard" adds graphs of other reach with more or fewer words, and average linkage; "best"
-        adds UMAP where umap-learn is installed. The ways are tried on 10,000, 25,000 or
-        60,000 different texts, drawn at random, "quick" on 75 per cluster up to 25,000; the others
-        are put where the classifier says, which then learns from all.
+        3, 10 or 20 runs of k-means on at most 10,000, 25,000 or 60,000 different texts, drawn at
+        random ("quick": 75 per cluster up to 25,000). Other texts go where the classifier puts
+        them, which then learns from all.
 
     Attributes
     ----------
     choice_ : dict
-        ``chosen``; of each candidate the ``information`` about words in nats and the ``agreement``
-        of neighbours, whose product says which three the classifier learns, and then which of those
-        is taken; ``moved``, the share of texts that it moved, and ``rounds``, how often it was
-        asked.
+        ``neighbors`` and ``rounds`` of the smoothing; ``runs`` of k-means and ``stability``, the
+        mean share of texts on which a run agrees with the consensus; ``moved``, the share that the
+        classifier reassigned; ``plain``, the share that plain k-means on the embeddings puts into
+        matching clusters, from which the mean confidence is computed.
 
     Notes
     -----
-    The candidates: k-means on the encoder's vectors; k-means after a few steps along the symmetric
-    graph of 10 to 20 nearest texts, by the encoder alone and beside an LSA of the words at half or
-    three quarters of its length; average linkage on cosine. K-means starts once in each way and
-    three times more in the best four; linkage looks at 3,000 texts first, and at up to 12,000 if it
-    comes near the best. The best three are taught to a linear classifier, which is asked about the
-    texts for as long as its answers say more about the words and leave no cluster empty. New texts
-    go where the classifier says, or if it was not heard, to the cluster of the nearest text. Where
-    the texts have too few frequent words to judge by, k-means is taken. Nothing in the encoder is
-    trained. Deviations: none, there is no paper.
+    The number of neighbours is ``n / (2 * n_clusters)``, at least 4 and at most 10, and never more
+    than a cluster of mean size has other members. Smoothing has 8 rounds on the same graph, each
+    with a share of 0.1 of the first vector. Consensus is k-means on the memberships of all runs.
+    The classifier is a ridge regression; where it would leave a cluster empty, the consensus is
+    kept and new texts go to the cluster of the nearest text. Vectors of your own
+    (``encoder="precomputed"``) are clustered by plain k-means, since nothing is known about them.
+    Nothing in the encoder is trained. Deviations: none, there is no paper.
 
     Examples
     --------
@@ -117,144 +98,145 @@ class Auto(TextClusterer):
     def make_encoder(self, seed: int) -> Encoder:
         encoder = super().make_encoder(seed)
         if encoder.kind != "precomputed" and not isinstance(encoder, BagOfWords):
-            encoder = MixedEncoder(encoder, WORD_WEIGHT, seed)
-        self._encoder: Any = encoder
+            encoder = MixedEncoder(encoder, LEXICAL_WEIGHT, seed, CharNgrams(seed=seed))
+        self._encoder: Encoder = encoder
         return encoder
 
-    def look(self, texts: list[str] | None) -> None:
-        self._presence = None if texts is None else word_presence(texts)
-
     def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
-        self.choice_: dict[str, Any] = {"chosen": PLAIN.name, "information": {}, "agreement": {}}
-        if self._presence is None or self.n_clusters == 1:
-            return self._plain(vectors, weights, seed)
-        rows = self._rows(len(vectors), seed)
-        part, presence = vectors[rows], self._presence
-        device = check_device(self.device)
-        trial = Trial(
-            self._views(part), weights[rows], presence[rows], self.n_clusters, seed, device
-        )
-        found = self._all(trial)
-        if not found:  # only the words tell the texts apart
+        self.choice_: dict[str, Any] = {}
+        if self._encoder.kind == "precomputed" or self.n_clusters == 1:
             return kmeans_rule(self, vectors, weights, seed)
-        looks = self._second_looks(trial, found, vectors, weights, rows)
-        best = max(looks, key=lambda look: look.found.score)
-        self.choice_ |= {"chosen": best.way.name, "rounds": best.rounds, "moved": best.moved}
-        if best.rule is None:
-            return _nearest_text(part, best.found.labels)
-        return sure(best.rule, part, best.found.labels, seed)
+        rows = self._rows(len(vectors), seed)
+        part = vectors[rows]
+        labels = self._cluster(part, weights[rows], seed)
+        rule = RidgeClassifier(part, weights[rows]).fit(labels, self.n_clusters)
+        answers = np.asarray(rule.logits(vectors).argmax(axis=1), dtype=np.int64)
+        if len(rows) < len(vectors):
+            rule = RidgeClassifier(vectors, weights).fit(answers, self.n_clusters)
+            answers = np.asarray(rule.logits(vectors).argmax(axis=1), dtype=np.int64)
+        if len(np.unique(answers)) < self.n_clusters:
+            log.info("the classifier would leave a cluster empty: the consensus is kept")
+            return _nearest_text(part, labels)
+        self.choice_["moved"] = round(float((answers[rows] != labels).mean()), 4)
+        self.choice_["plain"] = round(self._plain_share(vectors, answers, weights, seed), 4)
+        intercept, slope = CONFIDENCE
+        expected = 1 / (1 + np.exp(-(intercept + slope * self.choice_["plain"])))
+        order = numpy_generator(seed, "confidence").permutation(len(vectors))
+        return calibrated(rule, vectors[order[:LOOKED_AT]], float(expected))
 
     def after_fit(self, net: nn.Module | None, order: Ints) -> None:
-        for name in ("_encoder", "_presence"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("_encoder", None)
 
-    def n_tried(self, n: int, n_clusters: int) -> int:
-        """How many of ``n`` different texts the ways are tried on."""
-        return min(n, max(MOST[self.effort], min(EACH * n_clusters, CEILING), n_clusters))
+    def n_fitted(self, n: int, n_clusters: int) -> int:
+        """How many of ``n`` different texts are clustered; the others are classified."""
+        least = min(PER_CLUSTER * n_clusters, CEILING)
+        return min(n, max(MOST[self.effort], least, n_clusters))
 
     def remarks(self) -> list[str]:
-        chosen, told = self.choice_["chosen"], self.choice_["information"]
-        if len(told) <= 1:
-            why = "too few words" if self.n_clusters_ > 1 else "with one cluster there is no need"
-            return [f"Clustered by {WAYS[chosen].sentence}: {why} to compare ways."]
+        choice = self.choice_
+        if "runs" not in choice:  # plain k-means, or a model of an earlier version
+            return ["k-means on the vectors."] if not choice else []
+        smoothing = f"k-NN smoothing (k = {choice['neighbors']}, {choice['rounds']} rounds)"
+        lexical = isinstance(self.encoder_, MixedEncoder)
+        seen = "embeddings and character n-grams" if lexical else "the vectors"
         remarks = [
-            f"Of {len(told)} ways to cluster these texts, the one was taken whose clusters say "
-            f"most about the words and keep similar texts together: {WAYS[chosen].sentence}."
+            f"Consensus of {choice['runs']} runs of k-means after {smoothing} on {seen}; a run "
+            f"agrees with it on {100 * choice['stability']:.0f}% of the texts."
         ]
-        if self.choice_.get("rounds"):
-            remarks.append(
-                f"A second look moved {100 * self.choice_['moved']:.0f} % of the texts to clusters "
-                "that they fit better."
-            )
+        if choice.get("moved"):
+            remarks.append(f"A linear classifier reassigned {100 * choice['moved']:.1f}% of them.")
         return remarks
 
-    def _plain(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
-        """K-means on the encoder's part of the vectors."""
-        meaning = np.ascontiguousarray(self._views(vectors)[0])
-        rule = kmeans_rule(self, meaning, weights, seed)
-        if meaning.shape == vectors.shape:
-            return rule
-        first = np.eye(meaning.shape[1], vectors.shape[1], dtype=np.float32)
-        return MappedRule(rule, first, np.zeros(len(first), dtype=np.float32))
-
     def _rows(self, n: int, seed: int) -> Ints:
-        """The rows that ways are tried on: all, or a random choice."""
-        most = self.n_tried(n, self.n_clusters)
+        """The rows that are clustered: all, or a random choice."""
+        most = self.n_fitted(n, self.n_clusters)
         if n == most:
             return np.arange(n)
         return np.sort(numpy_generator(seed, "auto").choice(n, most, replace=False))
 
-    def _all(self, trial: Trial) -> dict[Way, Found]:
-        """What each way that gave as many clusters as asked for found, and how it is judged."""
-        ways = self._ways(trial.words.shape[1] > 0)
+    def _cluster(self, x: Floats, weights: Floats, seed: int) -> Ints:
+        """The consensus of k-means runs on smoothed vectors."""
+        device = check_device(self.device)
+        k = n_neighbors(len(x), self.n_clusters)
+        smoothed = principal_part(x, DIRECTIONS)
+        if k:
+            near = nearest_rows(torch.from_numpy(x).to(device), k + 1)
+            smoothed = knn_smooth(smoothed, near, ROUNDS, RESTART)
+        on_device = torch.from_numpy(smoothed).to(device)
         progress = make_progress(self.verbose)
-        progress.start("ways to cluster", len(ways))
-        again = AGAIN, min(self.n_init, STARTS) - 1
+        progress.start("k-means runs", RUNS[self.effort])
+        labelings: list[Ints] = []
         try:
-            found = try_all(trial, ways, progress.advance, again)
+            for run in range(RUNS[self.effort]):
+                kmeans = KMeans(
+                    n_clusters=self.n_clusters, seed=derive_seed(seed, "run", run), n_init=1
+                )
+                labelings.append(kmeans(on_device, weights).labels)
+                progress.advance(run + 1)
         finally:
             progress.stop()
-        for way, judged in found.items():
-            self.choice_["information"][way.name] = round(judged.information, 5)
-            self.choice_["agreement"][way.name] = round(judged.agreement, 5)
-            log.info("%s: %.4f nats, %.4f", way.sentence, judged.information, judged.agreement)
-        return found
+        labels = consensus(labelings, self.n_clusters, weights, seed)
+        labels = exactly(x, labels, self.n_clusters, weights, seed)
+        stability = float(np.mean([accuracy(labels, one) for one in labelings]))
+        self.choice_ = {"neighbors": k, "rounds": ROUNDS if k else 0, "runs": len(labelings)}
+        self.choice_["stability"] = round(stability, 4)
+        return labels
 
-    def _ways(self, words: bool) -> list[Way]:
-        """What is worth trying, with or without a view of the words."""
-        if self.effort == "quick":
-            ways = [PLAIN, GRAPHS[0]]
-        else:
-            umap = self.effort == "best" and importlib.util.find_spec("umap") is not None
-            ways = [PLAIN, *GRAPHS, AVERAGE] + [UMAP] * umap
-        if words:
-            return ways
-        graphs = GRAPHS[-3:-2] if self.effort == "quick" else GRAPHS[-3:]
-        return [PLAIN, *graphs, *(way for way in ways if way.kind != "k-means")]
+    def _plain_share(self, vectors: Floats, labels: Ints, weights: Floats, seed: int) -> float:
+        """Share of texts that plain k-means on the embeddings puts into matching clusters."""
+        width = vectors.shape[1]
+        if isinstance(self._encoder, MixedEncoder):
+            width = self._encoder.meaning.dim
+        rows = np.arange(len(vectors))
+        if len(rows) > LOOKED_AT:
+            rng = numpy_generator(seed, "plain")
+            rows = np.sort(rng.choice(len(rows), max(LOOKED_AT, self.n_clusters), replace=False))
+        embedding = principal_part(vectors[rows, :width], DIRECTIONS)
+        kmeans = KMeans(n_clusters=self.n_clusters, seed=derive_seed(seed, "plain"), n_init=3)
+        found = kmeans(torch.from_numpy(embedding).to(check_device(self.device)), weights[rows])
+        return accuracy(labels[rows], found.labels)
 
-    def _second_looks(
-        self, trial: Trial, found: dict[Way, Found], x: Floats, weights: Floats, rows: Ints
-    ) -> list[Looked]:
-        """The best clusterings as a classifier sees them, all texts and not just those tried on."""
-        everyone = Teacher(x, weights)
-        few = everyone if len(rows) == len(x) else Teacher(x[rows], trial.weights)
-        looks = []
-        for way in ranked(found)[:FINALISTS]:
-            rule, labels, rounds = None, found[way].labels, 0
-            told, presence, seen = found[way].information, trial.presence, few
-            if few is not everyone:
-                told *= NEARLY
-            for _ in range(ROUNDS):
-                taught = seen(labels, self.n_clusters)
-                own = seen.x.numpy()
-                answers = np.asarray(taught.logits(own).argmax(axis=1), dtype=np.int64)
-                more = word_information(presence, answers, trial.seed)
-                if more <= told or len(np.unique(answers)) < self.n_clusters:
-                    break
-                rule, labels, told, rounds = taught, answers, more, rounds + 1
-                if seen is not everyone:  # from here on all texts are taught and asked
-                    seen, presence = everyone, self._presence
-                    labels = np.asarray(rule.logits(x).argmax(axis=1), dtype=np.int64)
-                    told = word_information(presence, labels, trial.seed)
-            ours = labels if len(labels) == len(rows) else labels[rows]
-            judged = trial.judge(ours)
-            if judged is None:  # a cluster that only others are in
-                rule, rounds, ours, judged = None, 0, found[way].labels, found[way]
-            moved = round(float((ours != found[way].labels).mean()), 4)
-            looks.append(Looked(way, judged, rule, rounds, moved))
-        return looks
 
-    def _views(self, vectors: Floats) -> tuple[Floats, Floats]:
-        """The encoder's part, and that of the words, of length one half."""
-        if not isinstance(self._encoder, MixedEncoder):
-            return vectors, np.empty((len(vectors), 0), dtype=np.float32)
-        width = self._encoder.meaning.dim
-        return vectors[:, :width], vectors[:, width:]
+def n_neighbors(n: int, n_clusters: int) -> int:
+    """How many neighbours a text is smoothed with: fewer where clusters are small.
+
+    Examples
+    --------
+    >>> n_neighbors(6_000, 20), n_neighbors(1_000, 100), n_neighbors(5, 2), n_neighbors(9, 9)
+    (10, 5, 1, 0)
+    """
+    fewest, most = NEIGHBORS
+    return min(max(fewest, min(most, n // (2 * n_clusters))), n // n_clusters - 1)
+
+
+def consensus(labelings: list[Ints], n_clusters: int, weights: Floats, seed: int) -> Ints:
+    """The clustering that disagrees least with several: k-means on their memberships.
+
+    Parameters
+    ----------
+    labelings : list of ndarray of shape (n,)
+    n_clusters : int
+    weights : ndarray of shape (n,)
+    seed : int
+    """
+    from sklearn.decomposition import TruncatedSVD
+
+    found = memberships(labelings, sparse=True)
+    width = max(DIRECTIONS, n_clusters)
+    if width < min(found.shape):
+        svd = TruncatedSVD(width, n_iter=4, random_state=derive_seed(seed, "consensus", "svd"))
+        x = svd.fit_transform(found)
+    else:
+        x = found.toarray()
+    x = np.ascontiguousarray(x, dtype=np.float32)
+    kmeans = KMeans(n_clusters=n_clusters, seed=derive_seed(seed, "consensus"), n_init=3)
+    return kmeans(torch.from_numpy(x), weights).labels
 
 
 def _nearest_text(vectors: Floats, labels: Ints) -> Rule:
-    """The cluster of the nearest text, in the directions in which the ways saw it."""
-    if vectors.shape[1] <= DIM:
+    """The cluster of the nearest text, in few directions."""
+    if vectors.shape[1] <= DIRECTIONS:
         return NeighborRule(vectors, labels)
-    few = principal_directions(vectors, DIM)
-    return MappedRule(NeighborRule(vectors @ few.T, labels), few, np.zeros(DIM, dtype=np.float32))
+    few = principal_directions(vectors, DIRECTIONS)
+    zero = np.zeros(DIRECTIONS, dtype=np.float32)
+    return MappedRule(NeighborRule(vectors @ few.T, labels), few, zero)

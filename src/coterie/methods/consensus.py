@@ -58,7 +58,7 @@ class Consensus(TextClusterer):
 
     See Also
     --------
-    Auto : Several ways, of which one is chosen.
+    Auto : A consensus of k-means runs on smoothed vectors.
 
     Examples
     --------
