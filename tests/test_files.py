@@ -141,6 +141,16 @@ def test_a_lock_says_more_than_the_number_of_a_process(tmp_path: Path) -> None:
         assert (tmp_path / "run" / "file").exists()
 
 
+def test_a_folder_that_cannot_be_replaced_is_refused_before_the_work(tmp_path: Path, monkeypatch):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    worked = []
+    monkeypatch.setattr(Path, "is_mount", lambda path: path == folder)
+    with pytest.raises(UsageError, match="cannot be replaced by a new folder, as it is a mount"):
+        replace_folder(folder, worked.append)
+    assert worked == [] and [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
 def test_a_folder_is_read_in_one_state(tmp_path: Path) -> None:
     folder = tmp_path / "run"
 

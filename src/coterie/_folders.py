@@ -1,8 +1,9 @@
 """Folders that are replaced whole: built beside, swapped in, mended after a kill, read whole.
 
-A folder ``NAME`` is built as ``.NAME.PID.new``. Where the system can exchange two folders in one
-step, it is exchanged; elsewhere the old one becomes ``.NAME.PID.old`` first. Whoever opens the
-folder next, to read or to write, calls :func:`mend_folder`, which finishes what a kill cut off.
+A folder ``NAME`` is built as ``.NAME.PID-TOKEN.new``. Where the system can exchange two folders in
+one step, it is exchanged; elsewhere the old one becomes ``.NAME.PID-TOKEN.old`` first. Whoever
+opens the folder next, to read or to write, calls :func:`mend_folder`, which finishes what a kill
+cut off.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import secrets
 import shutil
 import sys
 import time
@@ -25,7 +27,7 @@ from coterie._locks import is_locked, take
 
 HERE = -100  # AT_FDCWD: paths are as the process sees them
 EXCHANGE = 2  # RENAME_EXCHANGE
-LEFT = re.compile(r"\.(?P<name>.+)\.(?P<pid>\d+)\.(?P<kind>tmp|new|old)")
+LEFT = re.compile(r"\.(?P<name>.+)\.(?P<pid>\d+)(-[0-9a-f]+)?\.(?P<kind>tmp|new|old)")
 PATIENCE = 10.0  # seconds that a writer may need between two renames
 TRIES = 200  # of reading a folder that is replaced meanwhile
 DAY = 86_400  # seconds
@@ -39,9 +41,10 @@ def replace_folder(folder: Path, fill: Callable[[Path], None]) -> None:
     """Build a folder beside ``folder`` with ``fill`` and swap it in, so readers see old or new."""
     folder = folder.resolve()  # a link to a folder stays a link
     mend_folder(folder)
-    fresh = folder.with_name(f".{folder.name}.{os.getpid()}.new")
+    check_replaceable(folder)
+    # A name that was never used: whoever deletes remains must not meet a new folder of that name.
+    fresh = folder.with_name(f".{folder.name}.{os.getpid()}-{secrets.token_hex(4)}.new")
     stale = fresh.with_suffix(".old")
-    shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
     _writing.update((fresh, stale))
     try:
@@ -66,6 +69,17 @@ def replace_folder(folder: Path, fill: Callable[[Path], None]) -> None:
             delete(fresh)
             delete(stale)
         _writing.difference_update((fresh, stale))
+
+
+def check_replaceable(folder: Path) -> None:
+    """Refuse a folder in whose place no other can be put."""
+    folder = folder.resolve()
+    if folder.exists() and (folder.is_mount() or not os.access(folder.parent, os.W_OK)):
+        why = "it is a mount point" if folder.is_mount() else f"{folder.parent} is read-only"
+        raise UsageError(
+            f"{folder} cannot be replaced by a new folder, as {why}. Copy it into a folder that "
+            "you may write to, and work on the copy."
+        )
 
 
 def exchange(one: Path, other: Path) -> bool:

@@ -49,7 +49,7 @@ def chosen(count: int, request: pytest.FixtureRequest, quick: int) -> list[int]:
 
 def states(folder: Path, fingerprints) -> str:
     """What lies in a folder, without the numbers of processes."""
-    return re.sub(r"\.\d+\.(tmp|new|old)", r".N.\1", json.dumps(fingerprints(folder)))
+    return re.sub(r"\.\d+(?:-\w+)?\.(tmp|new|old)", r".N.\1", json.dumps(fingerprints(folder)))
 
 
 @pytest.mark.parametrize("kind", OPTIONS)

@@ -12,6 +12,7 @@ import numpy as np
 from coterie._errors import CoterieError, DataError, UsageError, param
 from coterie._facts import hardware, peak_memory, versions
 from coterie._files import write_json
+from coterie._folders import check_replaceable
 from coterie._runs import NEXT, replace_run, seal
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_device
@@ -111,6 +112,7 @@ class RunFolder:
         if earlier is None:
             refuse_taken(self.path, resume=resume, overwrite=overwrite)
             if self.work != self.path:
+                check_replaceable(self.path)
                 withdraw(self.work)
         elif earlier["status"] == "done":
             drop_checkpoints(self.path)  # a kill may have come before they were deleted
