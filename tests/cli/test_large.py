@@ -166,9 +166,8 @@ def test_a_stopped_run_ends_in_the_same_files(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
 ) -> None:
     from coterie.cli import large_folder
-    from coterie.corpus import chunks
 
-    monkeypatch.setattr(chunks, "FIRST", 350)
+    monkeypatch.setattr("coterie.corpus.read.FIRST", 350)
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     assert run("cluster", str(file), *OPTIONS, "--out", str(whole), "-q").exit_code == 0
     real = large_folder.GrowingTable.write

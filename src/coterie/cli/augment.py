@@ -16,11 +16,12 @@ from coterie.cli.options import (
     Encoding,
     File,
     Format,
+    Header,
     NoCache,
     Quiet,
     TextColumn,
 )
-from coterie.cli.talk import say
+from coterie.cli.talk import say, say_header
 
 HEAD = "Of --train-head: "
 
@@ -78,6 +79,7 @@ def augment(
     steps: Annotated[int | None, typer.Option("--steps", help=HEAD + "training steps.")] = None,
     format: Format = "auto",
     encoding: Encoding = "utf-8",
+    header: Header = None,
     quiet: Quiet = False,
     no_cache: NoCache = False,
     as_json: AsJson = False,
@@ -111,8 +113,11 @@ def augment(
         check_output(path, [_bundled(file), model, *(also or [])], wrote=is_reworded)
         if out is None and path.exists():
             raise UsageError(f"{path} is there already; name it with --out to replace it.")
-    corpus = read_corpus(_bundled(file), text_column=text_column, format=format, encoding=encoding)
+    corpus = read_corpus(
+        _bundled(file), text_column=text_column, format=format, encoding=encoding, header=header
+    )
     shown = 0 if quiet else 1
+    say_header(() if quiet else corpus.notes)
     if train_head:
         assert path is not None
         _train(corpus.texts, path, also or [], as_json, {
@@ -172,11 +177,7 @@ def _write(corpus: Any, made: list[Any], path: Path | None) -> None:
     from coterie.corpus.write import write_stream
 
     views = {"text": corpus.texts, **{f"text{i}": list(view) for i, view in enumerate(made, 1)}}
-    others = {
-        name: corpus.table.column(name).to_pylist()
-        for name in corpus.table.column_names
-        if name != corpus.text_column
-    }
+    others = corpus.table.drop_columns([corpus.text_column])
     table = pa.table(views)
     if path is None:
         write_stream(sys.stdout, table, others, "csv")

@@ -21,6 +21,7 @@ from coterie.cli.options import (
     Encoding,
     File,
     Format,
+    Header,
     IdColumn,
     NoCache,
     Quiet,
@@ -110,6 +111,7 @@ def cluster(
     show_request: ShowRequest = False,
     format: Format = "auto",
     encoding: Encoding = "utf-8",
+    header: Header = None,
     quiet: Quiet = False,
     no_cache: NoCache = False,
     as_json: AsJson = False,
@@ -145,8 +147,8 @@ def cluster(
     given: dict[str, Any] = {"encoder": encoder, "views": views, "random_state": seed}
     given |= {"device": device, "verbose": 0 if quiet else 1, "effort": effort}
     tried = _checked(_make(name, 2, preset, settings or [], given))
-    reading = {"text_column": text_column, "id_column": id_column}
-    reading |= {"format": format, "encoding": encoding}
+    reading: dict[str, Any] = {"text_column": text_column, "id_column": id_column}
+    reading |= {"format": format, "encoding": encoding, "header": header}
     corpus = _read(file, reading, (fit_sample, wanted, seed), quiet)
     refuse_whole(corpus, keep=keep, views=views, **{"write xlsx": "xlsx" in plan.formats})
     _tell_cost(corpus, tried, wanted, quiet)

@@ -51,7 +51,7 @@ def evaluate(
     from coterie.corpus.columns import check_column
     from coterie.metrics import external_scores
 
-    table, _ = read_table(file, format=format, encoding=encoding, named=labels_column)
+    table, _ = read_table(file, format=format, encoding=encoding, header=True)
     check_column(table, labels_column, "--labels-column")
     if cluster_column == "cluster" and "coterie_cluster" in table.column_names:
         cluster_column = "coterie_cluster"  # the texts came with a column cluster of their own

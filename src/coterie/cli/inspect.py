@@ -128,10 +128,10 @@ def stages(
 
 def _columns(file: str, names: list[str], format: str, encoding: str) -> list[list[str]]:
     from coterie.corpus import read_table
-    from coterie.corpus.columns import check_column
+    from coterie.corpus.columns import cell_values, check_column
 
-    table, _ = read_table(file, format=format, encoding=encoding, named=names[0])
-    found = [table.column(check_column(table, name, str(file))).to_pylist() for name in names]
+    table, _ = read_table(file, format=format, encoding=encoding, header=True)
+    found = [cell_values(table.column(check_column(table, name, str(file)))) for name in names]
     return [["" if v is None else str(v) for v in column] for column in found]
 
 

@@ -38,6 +38,13 @@ Format = Annotated[
     str, typer.Option("--format", help="csv, tsv, jsonl, parquet or txt; by default by the name.")
 ]
 Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of the file, e.g. cp1252.")]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first row of a CSV or TSV file names the columns. Default: guessed.",
+    ),
+]
 Data = Annotated[
     str | None,
     typer.Option("--data", help="Folder with the benchmark files. Default: COTERIE_DATA."),

@@ -10,8 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from coterie._errors import DataError, UsageError
-from coterie.cli.options import Encoding, Format, IdColumn, NoCache, TextColumn
-from coterie.cli.talk import say
+from coterie.cli.options import Encoding, Format, Header, IdColumn, NoCache, TextColumn
+from coterie.cli.talk import say, say_header
+
+RESUME = "--resume needs a file to read and a CSV, TSV or JSONL file as --out."
 
 
 def predict(
@@ -43,6 +45,7 @@ def predict(
         ),
     ] = None,
     encoding: Encoding = "utf-8",
+    header: Header = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on behind the rows that a stopped run has written.")
     ] = False,
@@ -91,14 +94,21 @@ def predict(
     from coterie.corpus.growing import StreamTable
 
     if resume and (out is None or file == "-" or out.suffix.lower() == ".xlsx"):
-        raise UsageError("--resume needs a file to read and a CSV, TSV or JSONL file as --out.")
+        raise UsageError(RESUME)
     if out is not None:
         grows = out.suffix.lower() != ".xlsx"
         check_output(out, [file, folder], wrote=is_labelled, grows=grows, resume=resume)
     labeller = Labeller.read(folder, outlier_limit)
     stream = TextStream(
-        file, text_column=text_column, id_column=id_column, format=format, encoding=encoding
+        file,
+        text_column=text_column,
+        id_column=id_column,
+        format=format,
+        encoding=encoding,
+        header=header,
     )
+    if resume and stream.source.is_pipe:
+        raise UsageError(RESUME)
     if out is None:
         table = StreamTable(sys.stdout)
         for rows, columns in label(stream, labeller):
@@ -107,6 +117,7 @@ def predict(
         _to_workbook(out, label(stream, labeller))
     else:
         _to_file(out, stream, labeller, resume=resume)
+    say_header(stream.notes)
     if labeller.sentence:
         say(labeller.sentence)
 

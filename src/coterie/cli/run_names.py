@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
@@ -12,6 +11,7 @@ from coterie._files import atomic_path, read_json, write_json
 from coterie._runs import swap_run
 from coterie.cli.name import check_run
 from coterie.cli.run_folder import write_page
+from coterie.corpus.write import CsvWriter
 from coterie.description import Cluster
 from coterie.exports import write_exports
 from coterie.naming import Naming, make_unique, renamed
@@ -139,7 +139,7 @@ def write_table(path: Path, names: Names, above: list[Names]) -> None:
         atomic_path(table) as temporary,
         temporary.open("w", encoding="utf-8", newline="") as file,
     ):
-        writer = csv.writer(file, lineterminator="\n")
+        writer = CsvWriter(file)
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
 

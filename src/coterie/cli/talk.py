@@ -9,7 +9,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from typing import Any, get_type_hints
 
@@ -135,3 +135,10 @@ def show_table(
     if not console.is_terminal:
         console.width = 120  # a file has no width of its own
     console.print(table)
+
+
+def say_header(notes: Iterable[Any]) -> None:
+    """Say what was guessed about the first row of a table."""
+    for note in notes:
+        if note.kind == "header":
+            say(f"note: {note.message}")

@@ -15,7 +15,7 @@ from coterie._types import Ints
 from coterie._validation import whole_number
 from coterie.corpus import read_table
 from coterie.corpus.clean import clean_text, has_words, value_to_text
-from coterie.corpus.columns import check_column, pick_text_column
+from coterie.corpus.columns import cell_values, check_column, pick_text_column
 from coterie.report import read_columns, result_column
 
 
@@ -119,22 +119,22 @@ def read_table_side(
     option: str = "--a-column",
 ) -> Side:
     """The clustering in a column of any table."""
-    table, _ = read_table(path, named=column)
+    table, _ = read_table(path, header=True)
     check_column(table, column, option)
-    labels, names = read_labels(table.column(column).to_pylist())
+    labels, names = read_labels(cell_values(table.column(column)))
     if "name" in table.column_names and all(n.startswith("Cluster ") for n in names.values()):
-        given = [value_to_text(v) for v in table.column("name").to_pylist()]
+        given = [value_to_text(v) for v in cell_values(table.column("name"))]
         first = dict(zip(labels[::-1].tolist(), given[::-1], strict=True))
         names = {i: first.get(i) or name for i, name in names.items()}
     ids = None
     if id_column is not None:
         check_column(table, id_column, "--id-column")
-        ids = [value_to_text(v) for v in table.column(id_column).to_pylist()]
+        ids = [value_to_text(v) for v in cell_values(table.column(id_column))]
     rest = table.drop_columns([column]) if table.num_columns > 1 else None
     texts = None
     if rest is not None and (ids is None or text_column is not None):
         chosen = pick_text_column(rest, text_column)
-        texts = [meaning(value_to_text(v)) for v in rest.column(chosen).to_pylist()]
+        texts = [meaning(value_to_text(v)) for v in cell_values(rest.column(chosen))]
     return Side(Path(path).name, labels, names, texts, ids)
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from coterie._errors import DataError
 from coterie.corpus.clean import CONTROL, clean_text, has_words, value_to_text
+from coterie.corpus.columns import cell_values
 
 LONG = 10_000  # characters; encoders read far less
 BOILERPLATE = frozenset({
@@ -81,7 +82,7 @@ def build(
     notes: Sequence[Note] = (),
 ) -> Corpus:
     """Clean the text column of a table and note what is unusual about it."""
-    values = table.column(text_column).to_pylist()
+    values = cell_values(table.column(text_column))
     if not values:
         raise DataError(f"the column {text_column!r} has no rows: there is nothing to cluster.")
     texts = clean_values(values)

@@ -1,12 +1,8 @@
-"""Reading CSV, TSV, JSON lines, Parquet and plain text, from a file or from standard input."""
+"""Reading CSV, TSV, JSON lines, Parquet and plain text, whole or a part at a time."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +10,193 @@ import pyarrow as pa
 
 from coterie._errors import DataError, UsageError
 from coterie._validation import check_choice
+from coterie.corpus import jsonlines
 from coterie.corpus.columns import check_column, pick_text_column
 from coterie.corpus.corpus import Corpus, Note, build
-from coterie.corpus.source import (
-    STDIN,
-    Source,
-    encoding_of,
-    not_parquet,
-    undecodable,
-    unknown_encoding,
-)
+from coterie.corpus.delimited import Delimited, tsv_is_quoted, unique_names
+from coterie.corpus.source import STDIN, Blocks, Source, check_content, not_parquet
 
 FORMATS = ("auto", "csv", "tsv", "jsonl", "parquet", "txt")
 SUFFIXES = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl",
     ".json": "jsonl", ".parquet": "parquet", ".pq": "parquet", ".txt": "txt", ".text": "txt",
 }  # fmt: skip
-FIELD_LIMIT = 2**31 - 1  # the csv module refuses fields over 128 kB unless told otherwise
+PACKED = (".gz", ".bz2", ".xz", ".zst")
+FIRST = 1_000  # rows of the first part; they tell which column holds the texts
+
+
+class TableReader:
+    """The columns of a file or of standard input, whole or in parts.
+
+    Parameters
+    ----------
+    source : str, Path or Source
+    format : {"auto", "csv", "tsv", "jsonl", "parquet", "txt"}, default="auto"
+    encoding : str, default="utf-8"
+    header : bool, optional
+        Whether the first row of a CSV or TSV file names the columns; guessed by default.
+    wanted : tuple of str
+        Columns that the caller expects; a hint for standard input and for the header.
+
+    Attributes
+    ----------
+    format : str
+    notes : tuple of Note
+        About the file; known when the first rows are read.
+    """
+
+    def __init__(
+        self,
+        source: str | Path | Source,
+        *,
+        format: str = "auto",
+        encoding: str = "utf-8",
+        header: bool | None = None,
+        wanted: tuple[str, ...] = (),
+    ) -> None:
+        check_choice("--format", format, FORMATS)
+        self.source = source if isinstance(source, Source) else Source(source)
+        self.encoding, self.header, self.wanted = encoding, header, wanted
+        self.notes: tuple[Note, ...] = ()
+        head = self.source.head()
+        check_content(head, self.source.name)
+        if format == "auto":
+            format = guess_format(self.source.name, head, bool(wanted or header))
+        elif head.startswith(b"PAR1") and format != "parquet":
+            raise UsageError(f"--format {format}: {self.source.name} is a Parquet file.")
+        self.format = format
+        if format == "parquet":
+            self.source.take()  # it is read from its end
+        self._kinds: jsonlines.Kinds | None = None
+        self._quoted: bool | None = None
+
+    def tables(self, rows: int | None = None) -> Iterator[pa.Table]:
+        """The rows in parts of at most so many.
+
+        Parts are small at first, and where a pipe has no more for now. Without ``rows``, a part is
+        what was read at a time.
+        """
+        if self._is_blank():
+            raise self.nothing()
+        if self.format == "parquet":
+            found = self._parquet()
+        elif self.format == "jsonl":
+            found = self._json(keep=rows is None)
+        else:
+            found = self._txt() if self.format == "txt" else self._delimited()
+        return found if rows is None else self._sized(found, rows)
+
+    def nothing(self) -> DataError:
+        """What to say about a file without rows."""
+        return DataError(f"{self.source.name} is empty: there is nothing to read.")
+
+    def _sized(self, tables: Iterator[pa.Table], rows: int) -> Iterator[pa.Table]:
+        """Few rows at first, then up to ``rows``, or what a pipe has given so far."""
+        held: list[pa.Table] = []
+        count, size = 0, min(FIRST, rows)
+        for table in tables:
+            if count and table.schema != held[0].schema:  # of a pipe, whose later rows differ
+                yield pa.concat_tables(held)
+                held, count = [], 0
+            held.append(table)
+            count += table.num_rows
+            done = 0
+            while count - done >= size:
+                held = [pa.concat_tables(held)]
+                yield held[0].slice(done, size)
+                done, size = done + size, min(2 * size, rows)
+            if done:
+                held, count = [held[0].slice(done)], count - done
+            if count and self.source.waiting():
+                yield pa.concat_tables(held)
+                held, count, size = [], 0, min(2 * size, rows)
+        if count:
+            yield pa.concat_tables(held)
+
+    def _blocks(self) -> Blocks:
+        return Blocks(self.source, self.encoding)
+
+    def _is_blank(self) -> bool:
+        head = self.source.head()
+        if self.format == "parquet" or self.source.is_pipe:
+            return not head.strip() and not self.source.is_pipe
+        marks = b"\xef\xbb\xbf\xff\xfe\x00 \t\r\n"
+        return not head.strip(marks) and not any(block.strip() for block in self._blocks())
+
+    def _delimited(self) -> Iterator[pa.Table]:
+        pipe, name = self.source.is_pipe, self.source.name
+        if self.format == "tsv" and not pipe and self._quoted is None:
+            self._quoted = tsv_is_quoted(self._blocks(), name)
+        parsed = Delimited(
+            self._blocks(), name, self.format, quoted=self._quoted is not False, pipe=pipe,
+            header=self.header, wanted=self.wanted,
+        )  # fmt: skip
+        for table in parsed.tables():
+            self.notes = tuple(parsed.notes)
+            yield table
+
+    def _txt(self) -> Iterator[pa.Table]:
+        for _, data in jsonlines.line_parts(self._blocks(), self.source.name):
+            lines = data.decode().removesuffix("\n").split("\n")
+            texts = [line.removesuffix("\r") for line in lines]
+            yield pa.table({"text": pa.array(texts, pa.string())})
+
+    def _json(self, *, keep: bool) -> Iterator[pa.Table]:
+        name = self.source.name
+        if self.source.head().lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"[":
+            self.source.take()
+            whole = jsonlines.try_json(b"".join(self._blocks()).decode())
+            if isinstance(whole, list):  # one list: it cannot be read in parts
+                rows = [jsonlines.as_record(value, name, i) for i, value in enumerate(whole, 1)]
+                kinds: jsonlines.Kinds = {}
+                jsonlines.widen(kinds, rows)
+                yield jsonlines.table_of(rows, kinds)
+                return
+        if self._kinds is None and not self.source.is_pipe:
+            self._kinds, kept = jsonlines.find_kinds(self._lines(), name, keep=keep)
+            if kept:
+                yield from kept
+                return
+        if self._kinds is not None:
+            for before, data in self._lines():
+                yield jsonlines.make_table(before, data, self._kinds, name)
+            return
+        yield from self._json_pipe()
+
+    def _json_pipe(self) -> Iterator[pa.Table]:
+        """A pipe: the first rows decide which columns there are."""
+        name, kinds, done = self.source.name, dict[str, str](), 0
+        for before, data in self._lines():
+            rows = list(jsonlines.records(before, data, name))
+            if not done:
+                jsonlines.widen(kinds, rows)
+            for number, row in enumerate(rows, done + 1):
+                if new := row.keys() - kinds.keys():
+                    raise DataError(
+                        f"{name}: row {number} has a column {min(new)!r} that no row before has; "
+                        "save it to a file, which is looked through first."
+                    )
+            now = dict(kinds)
+            jsonlines.widen(now, rows)
+            done += len(rows)
+            yield jsonlines.table_of(rows, now)
+
+    def _lines(self) -> Iterator[jsonlines.Part]:
+        return jsonlines.line_parts(self._blocks(), self.source.name)
+
+    def _parquet(self) -> Iterator[pa.Table]:
+        import pyarrow.parquet
+
+        name, done = self.source.name, 0
+        with self.source.open() as opened:
+            try:
+                for batch in pyarrow.parquet.ParquetFile(opened).iter_batches():
+                    table = pa.Table.from_batches([batch])
+                    _check_texts(table, name, done)
+                    done += table.num_rows
+                    yield table.rename_columns(unique_names(table.column_names))
+            except (pa.ArrowException, OSError) as error:  # a broken footer is an OSError
+                raise not_parquet(name, error) from error
 
 
 def read_corpus(
@@ -38,8 +204,7 @@ def read_corpus(
     *,
     text_column: str | None = None,
     id_column: str | None = None,
-    format: str = "auto",
-    encoding: str = "utf-8",
+    **options: Any,
 ) -> Corpus:
     """Read a file (or ``-`` for standard input) into a corpus.
 
@@ -50,11 +215,16 @@ def read_corpus(
         Default for the text: a column with a usual name, else the one with the longest texts.
     format : {"auto", "csv", "tsv", "jsonl", "parquet", "txt"}, default="auto"
         "auto" goes by the file name; standard input is taken as CSV when a column is named, as
-        JSON lines when it begins with a brace, and as one text a line otherwise.
+        JSON lines when it begins with a brace, and as one text a line otherwise. Files that gzip,
+        bzip2, xz or zstd have packed are unpacked on the way.
     encoding : str, default="utf-8"
-        UTF-8 and UTF-16 byte order marks are recognised in any case.
+        UTF-8, UTF-16 and UTF-32 byte order marks are recognised in any case.
+    header : bool, optional
+        Whether the first row of a CSV or TSV file names the columns. By default it is guessed from
+        the first rows; a note says so where it is not clear.
     """
-    table, notes = read_table(source, format=format, encoding=encoding, named=text_column)
+    wanted = tuple(name for name in (text_column, id_column) if name is not None)
+    table, notes = read_table(source, wanted=wanted, **options)
     chosen = pick_text_column(table, text_column)
     if id_column is not None:
         check_column(table, id_column, "--id-column")
@@ -66,202 +236,59 @@ def read_table(
     *,
     format: str = "auto",
     encoding: str = "utf-8",
-    named: str | None = None,
+    header: bool | None = None,
+    wanted: tuple[str, ...] = (),
 ) -> tuple[pa.Table, list[Note]]:
-    """Read all columns of a file; ``named`` is a column the caller expects, a hint for stdin."""
-    check_choice("--format", format, FORMATS)
-    name, data = _bytes(source)
-    if format == "auto":
-        format = guess_format(name, data, named)
-    if format == "parquet" and data.strip():
-        return _parquet(data, name), []
-    text = _decode(data, encoding, name)
-    if not text.strip():  # also a mark of the byte order and nothing behind it
-        raise DataError(f"{name} is empty: there is nothing to read.")
-    if format == "jsonl":
-        return _jsonl(text, name), []
-    if format == "txt":
-        return _lines(text), []
-    return _delimited(text, name, format)
+    """Read all columns of a file; ``wanted`` are columns the caller expects, a hint for stdin."""
+    opened = source if isinstance(source, Source) else Source(source, again=True)
+    opened.take()
+    reader = TableReader(opened, format=format, encoding=encoding, header=header, wanted=wanted)
+    tables = list(reader.tables())
+    if not tables:
+        raise reader.nothing()
+    return pa.concat_tables(tables), list(reader.notes)
 
 
-def _bytes(source: str | Path | Source) -> tuple[str, bytes]:
-    opened = source if isinstance(source, Source) else Source(source)
-    file = opened.open()
-    try:
-        return opened.name, file.read()
-    finally:
-        if not opened.is_pipe:
-            file.close()
-
-
-def guess_format(name: str, data: bytes, named: str | None) -> str:
-    """The format that a file name tells, or, of standard input, the first bytes."""
-    suffix = Path(name).suffix.lower()
+def guess_format(name: str, head: bytes, columns: bool) -> str:
+    """The format that the first bytes or the file name tell; ``columns``: whether it has some."""
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    path = Path(name)
+    suffix = (
+        Path(path.stem).suffix.lower() if path.suffix.lower() in PACKED else path.suffix.lower()
+    )
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
     if suffix in {".xlsx", ".xls", ".ods"}:
         raise UsageError(f"{name} is a spreadsheet; save it as CSV (UTF-8) and give that file.")
-    if name != STDIN:
+    if name != STDIN and not name.startswith("/dev/fd/"):
         raise UsageError(
             f"{name}: the suffix {suffix!r} tells no format; add --format with one of "
             f"{', '.join(FORMATS[1:])}."
         )
-    if data[:4] == b"PAR1":
-        return "parquet"
-    if data.lstrip()[:1] in (b"{", b"["):
+    if head.lstrip()[:1] in (b"{", b"["):
         return "jsonl"
-    return "csv" if named else "txt"
+    return "csv" if columns else "txt"
 
 
-def _decode(data: bytes, encoding: str, name: str) -> str:
-    encoding = encoding_of(data, encoding)
+def _check_texts(table: pa.Table, name: str, before: int) -> None:
+    """Refuse texts that are not UTF-8, which Parquet files may hold."""
+    for column, values in zip(table.column_names, table.columns, strict=True):
+        try:
+            values.validate(full=True)
+        except pa.ArrowInvalid as error:
+            row = next((i for i, cell in enumerate(values, 1) if not _is_text(cell)), 0)
+            raise DataError(
+                f"{name}: the column {column!r} has a text in row {before + row} that is not "
+                f"UTF-8; write the file anew with texts in UTF-8 ({error})."
+            ) from error
+
+
+def _is_text(cell: pa.Scalar) -> bool:
     try:
-        return data.decode(encoding)
-    except LookupError as error:
-        raise unknown_encoding(encoding) from error
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise undecodable(name, line, error, encoding) from error
-
-
-def _delimited(text: str, name: str, format: str) -> tuple[pa.Table, list[Note]]:
-    delimiter, notes = delimiter_of(text.split("\n", 1)[0], format)
-    lines = io.StringIO(text, newline="")
-    try:
-        rows = list(csv_rows(lines, delimiter, csv.QUOTE_MINIMAL))
-    except csv.Error as error:
-        if format != "tsv":
-            raise DataError(f"{name}, {error}") from error
-        lines.seek(0)
-        rows = list(csv_rows(lines, delimiter, csv.QUOTE_NONE))  # most TSV files do not quote
-    header, body = column_names(rows[0][1]), rows[1:]
-    while body and not body[-1][1]:
-        body.pop()  # blank lines at the end of the file
-    filled = [(line, row or [""] * len(header)) for line, row in body]
-    ragged = [(i, line, len(row)) for i, (line, row) in enumerate(filled, 1)
-              if len(row) != len(header)]  # fmt: skip
-    if ragged:
-        row, line, fields = ragged[0]
-        others = f"; {len(ragged) - 1} more rows differ from it" if len(ragged) > 1 else ""
-        remedy = (
-            f"Put double quotes around texts that hold {delimiter!r}"
-            if fields > len(header)
-            else f"Give every row as many {delimiter!r} as the header has"
-        )
-        raise DataError(
-            f"{name}: row {row} (line {line}) has {fields} fields where the header has "
-            f"{len(header)}{others}. {remedy}; for a file of one text a line add --format txt."
-        )
-    columns = {n: [row[i] for _, row in filled] for i, n in enumerate(header)}
-    return pa.table({n: pa.array(v, pa.string()) for n, v in columns.items()}), notes
-
-
-def delimiter_of(header: str, format: str) -> tuple[str, list[Note]]:
-    """Comma, unless the header has none and has semicolons or tabs instead; then with a note."""
-    if format == "tsv":
-        return "\t", []
-    found = ","
-    if "," not in header:
-        found = next((mark for mark in (";", "\t", "|") if mark in header), ",")
-    if found == ",":
-        return found, []
-    return found, [Note("delimiter", 0, (), f"fields are separated by {found!r}")]
-
-
-def csv_rows(lines: Iterable[str], delimiter: str, quoting: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number, fields); errors name the line on which the row begins."""
-    limit = csv.field_size_limit(FIELD_LIMIT)
-    reader = csv.reader(
-        lines,
-        delimiter=delimiter,
-        quoting=quoting,  # type: ignore[arg-type]
-        strict=True,
-    )
-    line = 1
-    try:
-        for row in reader:
-            yield line, row
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise csv.Error(
-            f"line {line}: {error}. A quote inside a quoted text must be doubled, and every "
-            "opening quote needs a closing one."
-        ) from error
-    finally:
-        csv.field_size_limit(limit)
-
-
-def column_names(fields: list[str]) -> list[str]:
-    """Unique, non-empty column names."""
-    names = [field.strip() or f"column_{i}" for i, field in enumerate(fields, 1)]
-    seen: Counter[str] = Counter()
-    unique = []
-    for name in names:
-        seen[name] += 1
-        unique.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
-    return unique
-
-
-def _jsonl(text: str, name: str) -> pa.Table:
-    whole = _try_json(text) if text.lstrip().startswith("[") else None
-    if isinstance(whole, list):
-        records = [as_record(value, name, i) for i, value in enumerate(whole, 1)]
-    else:
-        records = list(json_records(text.split("\n"), name))
-    names = list(dict.fromkeys(key for record in records for key in record))
-    return pa.table({n: json_column([record.get(n) for record in records]) for n in names})
-
-
-def json_records(lines: Iterable[str], name: str) -> Iterator[dict[str, Any]]:
-    """A record for every line that is not blank."""
-    for number, line in enumerate(lines, 1):
-        if content := line.strip():
-            value = _try_json(content)
-            if value is None and content != "null":
-                raise DataError(f"{name}, line {number}: this is not JSON: {content[:60]!r}")
-            yield as_record(value, name, number)
-
-
-def as_record(value: Any, name: str, line: int) -> dict[str, Any]:
-    """An object as it is, a text as the column ``text``."""
-    record = {"text": value} if isinstance(value, str) else value
-    if not isinstance(record, dict):
-        raise DataError(f"{name}, line {line}: expected an object or a text, got {value!r}.")
-    return record
-
-
-def _try_json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):  # nested without end, or a number of thousands of digits
-        return None
-
-
-def json_column(values: list[Any]) -> pa.Array:
-    """An Arrow array of the values' own type, or of JSON texts when types are mixed."""
-    try:
-        return pa.array(values)
-    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
-        safe = [v if v is None or isinstance(v, str) else json.dumps(v) for v in values]
-        return pa.array([_encodable(v) for v in safe], pa.string())
-
-
-def _encodable(value: str | None) -> str | None:
-    return None if value is None else value.encode("utf-8", "replace").decode("utf-8")
-
-
-def _lines(text: str) -> pa.Table:
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
-    if lines[-1] == "":
-        lines.pop()
-    return pa.table({"text": pa.array(lines, pa.string())})
-
-
-def _parquet(data: bytes, name: str) -> pa.Table:
-    import pyarrow.parquet
-
-    try:
-        return pyarrow.parquet.read_table(io.BytesIO(data))
-    except (pa.ArrowException, OSError) as error:  # a broken footer is an OSError
-        raise not_parquet(name, error) from error
+        cell.as_py()
+    except UnicodeDecodeError:
+        return False
+    except (ValueError, OverflowError):
+        return True
+    return True

@@ -1,80 +1,127 @@
-"""Where texts come from, read a part at a time: a file, or standard input as it arrives."""
+"""Where texts come from, a block at a time: a file, a pipe, or standard input as it arrives.
+
+A pipe is opened once and read once. Compressed files are recognised by their first bytes and read
+as what is inside. Whatever the encoding, :class:`Blocks` hands on valid UTF-8.
+"""
 
 from __future__ import annotations
 
+import bz2
 import codecs
+import gzip
 import io
+import lzma
 import os
-import re
 import select
+import stat
 import sys
 import tempfile
+import time
 import weakref
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
+
+import pyarrow as pa
 
 from coterie._errors import DataError, UsageError
 
 STDIN = "standard input"
 BLOCK = 1 << 20  # bytes read at a time from a file
 PIPE = 1 << 16  # from a pipe, which rarely holds more
-MEMORY = 1 << 25  # bytes of standard input that are held without a temporary file
+MEMORY = 1 << 25  # bytes of a pipe that are held without a temporary file
 HEAD = 1 << 12  # bytes that tell the format
 PATIENCE = 0.2  # seconds; a pipe that is silent for longer is waiting for something
-LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)")
+WRITER = 10.0  # seconds until somebody has to have opened a named pipe for writing
+
+
+def _open_zstd(file: BinaryIO) -> BinaryIO:
+    stream: BinaryIO = pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd")
+    return stream
+
+
+PACKED: dict[bytes, tuple[str, Callable[[Any], Any]]] = {
+    b"\x1f\x8b": ("gzip", lambda file: gzip.GzipFile(fileobj=file)),
+    b"BZh": ("bzip2", bz2.BZ2File),
+    b"\xfd7zXZ\x00": ("xz", lzma.LZMAFile),
+    b"\x28\xb5\x2f\xfd": ("zstd", _open_zstd),
+}
+DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException)
+UNPACK = "unpack it and give the file inside"
+EXCEL = "save it as CSV (UTF-8) in the spreadsheet program and give that file"
+KNOWN = {  # first bytes of what holds no table that can be read here, and the remedy
+    b"\xd0\xcf\x11\xe0": ("an old Excel workbook or another Office file", EXCEL),
+    b"PK\x05\x06": ("an empty zip archive", UNPACK),
+    b"7z\xbc\xaf": ("a 7z archive", UNPACK),
+    b"Rar!": ("a RAR archive", UNPACK),
+    b"ARROW1": ("an Arrow file", "write it as Parquet and give that file"),
+    b"SQLite format 3": ("an SQLite database", "export the table as CSV and give that file"),
+    b"%PDF": ("a PDF document", "save its texts as a text file and give that file"),
+}
 
 
 class Source:
-    """Bytes from a file or from standard input.
+    """Bytes from a file, a pipe or standard input.
 
     Parameters
     ----------
     source : str or Path
         ``-`` is standard input.
     again : bool, default=False
-        Whether it must be possible to read it more than once; standard input is then read to its
-        end, and, if it is large, into a temporary file that goes when the source goes.
+        Whether it must be possible to read it more than once; a pipe is then read to its end, and,
+        if it is large, into a temporary file that goes when the source goes.
     """
 
     def __init__(self, source: str | Path, *, again: bool = False) -> None:
         self.name, self._path = str(source), Path(source)
-        self._stdin: Any = None
         self._data: bytes | None = None
+        self._packed: tuple[str, Callable[[Any], Any]] | None = None
         if str(source) == "-":
             self.name = STDIN
-            self._stdin = _peekable(sys.stdin.buffer)
-            if again:
-                self.take()
-        elif not self._path.exists():
-            raise UsageError(f"there is no file {self._path}.")
-        elif self._path.is_dir():
-            raise UsageError(f"{self._path} is a folder; name a file in it.")
+            self._pipe: Any = _peekable(sys.stdin.buffer)
+        else:
+            self._pipe = _open_pipe(self._path)
+        if again:
+            self.take()
+        head = self._raw_head()
+        self._packed = next((PACKED[mark] for mark in PACKED if head.startswith(mark)), None)
+        if self._packed is not None:
+            self.take()
 
     @property
     def is_pipe(self) -> bool:
         """Whether it can be read only once, as it comes."""
-        return self._stdin is not None
+        return self._pipe is not None
 
     def head(self) -> bytes:
-        """The first bytes, which stay to be read."""
-        if self._stdin is not None:
-            return bytes(self._stdin.peek(HEAD))
+        """The first bytes, unpacked, which stay to be read."""
+        if self._packed is None:
+            return self._raw_head()
         with self.open() as file:
-            return file.read(HEAD)
+            return self.read(file, HEAD)
 
     def open(self) -> BinaryIO:
-        """The bytes from the start."""
-        if self._stdin is not None:
-            stream: BinaryIO = self._stdin
-            return stream
-        return self._path.open("rb") if self._data is None else io.BytesIO(self._data)
+        """The bytes from the start, unpacked."""
+        raw = self._open_raw()
+        return raw if self._packed is None else self._packed[1](raw)
+
+    def read(self, stream: Any, size: int = -1) -> bytes:
+        """Bytes of the opened source; what it has, if it is a pipe."""
+        try:
+            return bytes(stream.read1(PIPE) if self.is_pipe and size > 0 else stream.read(size))
+        except DAMAGED as error:
+            if self._packed is None:
+                raise DataError(f"{self.name} cannot be read: {error}.") from error
+            raise DataError(
+                f"{self.name}: the {self._packed[0]} data are damaged or cut off ({error})."
+            ) from error
 
     def take(self) -> None:
-        """Read standard input to its end, so that it can be read again and from any place."""
-        if self._stdin is None:
+        """Read a pipe to its end, so that it can be read again and from any place."""
+        if self._pipe is None:
             return
-        self._data, stream, self._stdin = self._stdin.read(MEMORY), self._stdin, None
+        self._data, stream, self._pipe = self._pipe.read(MEMORY), self._pipe, None
         if len(self._data) < MEMORY:
             return
         number, name = tempfile.mkstemp(prefix="coterie-", suffix=".input")
@@ -86,135 +133,229 @@ class Source:
                 file.write(block)
                 block = stream.read(BLOCK)
 
-    def most_rows(self, format: str) -> int:
-        """No fewer than the rows in it, counted quickly: lines, or what a Parquet file says."""
-        with self.open() as file:
-            if format == "parquet":
-                return _parquet_rows(file, self.name)
-            lines, last = 1, b"\n"
-            while block := file.read(BLOCK):
-                # Old Macs end lines with a carriage return alone; the larger number is a bound.
-                lines += max(block.count(b"\n"), block.count(b"\r"))
-                last = block
-        return lines - last.endswith(b"\n")
-
-
-def _parquet_rows(file: BinaryIO, name: str) -> int:
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    try:
-        return int(pyarrow.parquet.read_metadata(file).num_rows)
-    except pa.ArrowInvalid as error:
-        raise not_parquet(name, error) from error
-
-
-def not_parquet(name: str, error: Exception) -> DataError:
-    """What to say about a file that is not what it is called."""
-    return DataError(f"{name} is not a Parquet file: {error}")
-
-
-def _peekable(stream: Any) -> Any:
-    return stream if hasattr(stream, "peek") else io.BufferedReader(stream)
-
-
-class Lines:
-    """Lines of a source as text, with their ends; knows when there is nothing to read just now.
-
-    Parameters
-    ----------
-    source : Source
-    encoding : str
-        Byte order marks of UTF-8 and UTF-16 are recognised in any case.
-    old_ends : bool, default=False
-        Whether a carriage return alone ends a line, too.
-    """
-
-    def __init__(self, source: Source, encoding: str, *, old_ends: bool = False) -> None:
-        self.source, self.old_ends = source, old_ends
-        self.encoding = encoding_of(source.head(), encoding)
-        try:
-            self._decoder = codecs.getincrementaldecoder(self.encoding)()
-        except LookupError as error:
-            raise unknown_encoding(self.encoding) from error
-        self._pending: list[str] = []  # the next line is the last
-        self._rest = ""
-        self._seen = 0  # line ends in bytes read before
-        self._generator = self._lines()
-
-    def __iter__(self) -> Iterator[str]:
-        return self._generator
-
     def waiting(self) -> bool:
-        """Whether the next line would have to be waited for."""
-        if self._pending or not self.source.is_pipe or not hasattr(select, "poll"):
+        """Whether the next bytes would have to be waited for."""
+        if self._pipe is None or not hasattr(select, "poll"):
             return False
-        stream: Any = self.source.open()
         try:
-            number = stream.fileno()
+            number = self._pipe.fileno()
         except (OSError, AttributeError):
             return False
         poll = select.poll()
         poll.register(number, select.POLLIN | select.POLLHUP)
         return not poll.poll(1000 * PATIENCE)
 
-    def _lines(self) -> Iterator[str]:
-        stream: Any = self.source.open()
+    def most_rows(self, format: str) -> int:
+        """No fewer than the rows in it, counted quickly: lines, or what a Parquet file says."""
+        with self.open() as file:
+            if format == "parquet":
+                return _parquet_rows(file, self.name)
+            lines, last = 1, b"\n"
+            while block := self.read(file, BLOCK):
+                # Old Macs end lines with a carriage return alone; the larger number is a bound.
+                lines += max(block.count(b"\n"), block.count(b"\r"))
+                last = block
+        return lines - last.endswith(b"\n")
+
+    def _raw_head(self) -> bytes:
+        if self._pipe is not None:
+            return bytes(self._pipe.peek(HEAD))
+        with self._open_raw() as file:
+            return file.read(HEAD)
+
+    def _open_raw(self) -> BinaryIO:
+        if self._pipe is not None:
+            stream: BinaryIO = self._pipe
+            return stream
+        if self._data is not None:
+            return io.BytesIO(self._data)
+        try:
+            return self._path.open("rb")
+        except OSError as error:
+            raise DataError(f"{self.name} cannot be read: {error.strerror}.") from error
+
+
+class Blocks:
+    """The bytes of a source as UTF-8, without a byte order mark, in whole characters.
+
+    Parameters
+    ----------
+    source : Source
+    encoding : str
+        Byte order marks of UTF-8, UTF-16 and UTF-32 are recognised in any case.
+    """
+
+    def __init__(self, source: Source, encoding: str) -> None:
+        self.source, self.encoding = source, find_encoding(source.head(), encoding)
+
+    def __iter__(self) -> Iterator[bytes]:
+        source = self.source
+        decoder = codecs.getincrementaldecoder(self.encoding)()
+        same = self.encoding in ("utf-8", "utf-8-sig")
+        lines = 0
+        stream = source.open()
         try:
             while True:
-                pipe = self.source.is_pipe
-                block = stream.read1(PIPE) if pipe else stream.read(BLOCK)
-                self._split(self._decode(block), final=not block)
-                while self._pending:
-                    yield self._pending.pop()
+                block = source.read(stream, BLOCK)
+                if same and block and block.isascii() and not decoder.getstate()[0]:
+                    yield block
+                else:
+                    try:
+                        text = decoder.decode(block, final=not block)
+                    except UnicodeError as error:
+                        raise _undecodable(source.name, lines, error, self.encoding) from error
+                    if text:
+                        yield text.encode("utf-8", "replace")
+                lines += block.count(b"\n")
                 if not block:
                     return
         finally:
-            if not self.source.is_pipe:
+            if not source.is_pipe:
                 stream.close()
 
-    def _decode(self, block: bytes) -> str:
-        try:
-            text = self._decoder.decode(block, final=not block)
-        except UnicodeDecodeError as error:
-            line = self._seen + error.object.count(b"\n", 0, error.start) + 1
-            raise undecodable(self.source.name, line, error, self.encoding) from error
-        self._seen += block.count(b"\n")
-        return text
 
-    def _split(self, text: str, *, final: bool) -> None:
-        text = self._rest + text
-        if self.old_ends:
-            # A carriage return at the end may be the first half of a line end.
-            held = "\r" if text.endswith("\r") and not final else ""
-            text = text[: len(text) - len(held)]
-            lines = LINE.findall(text)
-            self._rest = text[sum(map(len, lines)) :] + held
-        else:
-            lines = text.split("\n")
-            self._rest = lines.pop()
-            lines = [f"{line}\n" for line in lines]
-        if final and self._rest:
-            lines.append(self._rest)
-            self._rest = ""
-        self._pending = lines[::-1]
+def find_encoding(head: bytes, encoding: str) -> str:
+    """The encoding that a byte order mark tells, else the one that was named.
 
-
-def encoding_of(head: bytes, encoding: str) -> str:
-    """The encoding that a byte order mark tells, else the one that was named."""
+    Examples
+    --------
+    >>> find_encoding("a,b".encode("utf-16-be"), "UTF16")
+    'utf-16-be'
+    """
+    if head[:4] in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
+        return "utf-32"
     if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         return "utf-16"
-    return "utf-8-sig" if head[:3] == codecs.BOM_UTF8 else encoding
+    if head[:3] == codecs.BOM_UTF8:
+        return "utf-8-sig"
+    try:
+        found = codecs.lookup(encoding)
+        "".encode(encoding)  # refuses what is no encoding of texts, such as rot13 and zlib
+    except (LookupError, ValueError, UnicodeError) as error:
+        raise _unknown_encoding(encoding) from error
+    name = found.name
+    if name in ("idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"):
+        raise _unknown_encoding(encoding)
+    if name in ("utf-16", "utf-32"):  # without a mark: zeros are before or behind most letters
+        if head and head.isascii() and 0 not in head:
+            raise UsageError(f"--encoding {encoding}: this is plain text; leave the option out.")
+        width = int(name[4:]) // 8
+        before, behind = head[::width].count(0), head[width - 1 :: width].count(0)
+        return f"{name}-{'be' if before > behind else 'le'}"
+    return name
 
 
-def undecodable(name: str, line: int, error: UnicodeDecodeError, encoding: str) -> DataError:
+def check_content(head: bytes, name: str) -> None:
+    """Refuse by its first bytes what is no table, whatever its name says, with the remedy."""
+    if head.startswith(b"PK\x03\x04"):
+        if b"xl/" in head or b"[Content_Types].xml" in head:
+            kind, remedy = "an Excel workbook", EXCEL
+        elif b"opendocument" in head:
+            kind, remedy = "an OpenDocument file", EXCEL
+        else:
+            kind, remedy = "a zip archive", UNPACK
+        raise DataError(f"{name} is {kind}; {remedy}.")
+    for mark, (kind, remedy) in KNOWN.items():
+        if head.startswith(mark):
+            raise DataError(f"{name} is {kind}; {remedy}.")
+
+
+def not_parquet(name: str, error: Exception) -> DataError:
+    """What to say about a file that is not what it is called."""
+    return DataError(
+        f"{name} is not a Parquet file, or is damaged ({error}). If it holds text, add --format "
+        "csv, tsv, jsonl or txt."
+    )
+
+
+def _parquet_rows(file: BinaryIO, name: str) -> int:
+    import pyarrow.parquet
+
+    try:
+        return int(pyarrow.parquet.read_metadata(file).num_rows)
+    except (pa.ArrowException, OSError) as error:
+        raise not_parquet(name, error) from error
+
+
+def _peekable(stream: Any) -> Any:
+    return stream if hasattr(stream, "peek") else io.BufferedReader(stream)
+
+
+def _open_pipe(path: Path) -> Any:
+    """An open pipe or terminal, to be read once; None for a file, which can be opened again."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError) as error:
+        raise UsageError(f"there is no file {path}.") from error
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
+    if stat.S_ISDIR(mode):
+        raise UsageError(f"{path} is a folder; name a file in it.")
+    if stat.S_ISREG(mode):
+        return None
+    if stat.S_ISFIFO(mode):
+        return _open_fifo(path)
+    terminal = path.open("rb") if stat.S_ISCHR(mode) else None
+    if terminal is None or not terminal.isatty():
+        raise UsageError(f"{path} is a device or a socket; name a file, a pipe or -.")
+    return terminal
+
+
+def _open_fifo(path: Path) -> Any:
+    """A pipe; waits as long as its writer takes, but not for ever for one to come."""
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    first, deadline = b"", time.monotonic() + WRITER
+    while not first and time.monotonic() < deadline:
+        try:
+            first = os.read(number, PIPE)
+        except BlockingIOError:  # somebody has opened it and has not written yet
+            break
+        if not first:
+            if str(path).startswith(("/dev/fd/", "/proc/")):  # its writer was there and is gone
+                break
+            time.sleep(0.02)
+    else:
+        if not first:
+            os.close(number)
+            raise DataError(
+                f"{path} is a named pipe that nobody has opened for writing in {WRITER:.0f} "
+                "seconds; start the program that writes to it first."
+            )
+    os.set_blocking(number, True)
+    return io.BufferedReader(_Rest(number, first))
+
+
+class _Rest(io.RawIOBase):
+    """An open file with bytes put back before it."""
+
+    def __init__(self, number: int, first: bytes) -> None:
+        self._file, self._first = io.FileIO(number, "rb"), first
+
+    def readable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def readinto(self, buffer: Any) -> int | None:
+        if self._first:
+            block, self._first = self._first[: len(buffer)], self._first[len(buffer) :]
+            buffer[: len(block)] = block
+            return len(block)
+        return self._file.readinto(buffer)
+
+
+def _undecodable(name: str, lines: int, error: UnicodeError, encoding: str) -> DataError:
     """What to say about a byte that is not of the encoding."""
+    if not isinstance(error, UnicodeDecodeError):
+        return DataError(f"{name} is not {encoding}: {error}.")
+    line = lines + error.object.count(b"\n", 0, error.start) + 1
     return DataError(
         f"{name}, line {line}: the byte 0x{error.object[error.start]:02x} is not {encoding}. The "
         "file was probably saved on Windows: try --encoding cp1252, or save it as UTF-8."
     )
 
 
-def unknown_encoding(encoding: str) -> UsageError:
+def _unknown_encoding(encoding: str) -> UsageError:
     """What to say about an encoding that does not exist."""
-    return UsageError(f"--encoding: {encoding!r} is not an encoding Python knows.")
+    return UsageError(f"--encoding: {encoding!r} is not an encoding of texts that Python knows.")

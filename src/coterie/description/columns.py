@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from coterie._types import Ints
+from coterie.corpus.columns import cell_values
 from coterie.description.dates import parse_dates
 
 MOST_VALUES = 20  # shown of a column
@@ -44,7 +45,7 @@ def guess_columns(
         column = table.column(name)
         if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
             continue
-        values = column.to_pylist()
+        values = cell_values(column)
         if _holds_dates(column.type, values):
             dates.append(name)
         elif _holds_categories(values):
@@ -99,7 +100,7 @@ def as_text(value: Any) -> str:
     """
     if value is None or value != value:
         return MISSING
-    if isinstance(value, float) and value == int(value):
+    if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value).strip() or MISSING
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from coterie._errors import UsageError
 from coterie._types import Floats, Ints
+from coterie.corpus.columns import cell_values
 from coterie.description.cluster import Cluster
 from coterie.description.columns import count_values
 from coterie.description.dates import sort_into_periods
@@ -166,7 +167,7 @@ def over_time(dates: Any, labels: Ints, k: int) -> list[list[tuple[str, int]]]:
 def _list(values: Any) -> list[Any]:
     """Values of a list, an array, an Arrow column or a column of a data frame."""
     if hasattr(values, "to_pylist"):
-        return list(values.to_pylist())
+        return cell_values(values)
     return list(values)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from coterie._types import Ints
+from coterie.corpus.columns import cell_values
 from coterie.description.cluster import Cluster
 from coterie.description.columns import (
     MISSING,
@@ -66,13 +67,13 @@ class ColumnLook:
             self._begin(table)
         assert self._values is not None
         for name in list(self._values):
-            for value in table.column(name).to_pylist():
+            for value in cell_values(table.column(name)):
                 self._values[name][as_text(value)] += 1
             del self._values[name][MISSING]
             if len(self._values[name]) > MOST_DISTINCT:
                 del self._values[name]
         if self._date is not None:
-            texts = {str(value).strip() for value in table.column(self._date).to_pylist()}
+            texts = {str(value).strip() for value in cell_values(table.column(self._date))}
             self._votes += sum(order_of_parts(texts))
 
     def done(self) -> Kinds:
@@ -124,12 +125,12 @@ class Tally:
                 self.confidence += float(confidence)
                 self.close_calls += float(margin) < self.close
         for name, pairs in self._pairs.items():
-            values = map(as_text, table.column(name).to_pylist())
+            values = map(as_text, cell_values(table.column(name)))
             pairs.update(zip(values, labels, strict=True))
         if self.kinds.date is not None:
             self._labels.extend(labels)
-            values = table.column(self.kinds.date).to_pylist()
-            found, _, _ = parse_dates(values, month_first=self.kinds.month_first)
+            dates = cell_values(table.column(self.kinds.date))
+            found, _, _ = parse_dates(dates, month_first=self.kinds.month_first)
             self._days.extend(0 if day is None else day.toordinal() for day in found)
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 from coterie._files import atomic_path
 from coterie._types import Floats
 from coterie.corpus.clean import value_to_text
+from coterie.corpus.write import CsvWriter
 from coterie.description import Cluster
 from coterie.editing.remodel import marked_labels
 from coterie.editing.run import EditableRun
@@ -54,7 +54,7 @@ def write_table(
         atomic_path(folder / "assignments.csv") as temporary,
         temporary.open("w", encoding="utf-8", newline="") as file,
     ):
-        writer = csv.writer(file, lineterminator="\n")
+        writer = CsvWriter(file)
         writer.writerow(columns)
         for row in zip(*columns.values(), strict=True):
             writer.writerow([value_to_text(value) for value in row])

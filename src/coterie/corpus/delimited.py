@@ -1,0 +1,540 @@
+"""Reading CSV and TSV, in time that is linear in the size of the file.
+
+Blocks in which every quote stands where the standard wants it (RFC 4180) are parsed by pyarrow. At
+the first one that is otherwise (stray quotes, blank lines, rows of another width, old line ends),
+Python's reader takes over, which reads it or names the row that is broken.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coterie._errors import DataError
+from coterie.corpus.columns import USUAL
+from coterie.corpus.corpus import Note
+
+FIELD_LIMIT = 2**31 - 1  # the csv module refuses fields over 128 kB unless told otherwise
+LONGEST_ROW = 1 << 30  # bytes; a table has no longer ones
+SAMPLE = 100  # rows that tell whether the first one is a header
+SENTENCE = 4  # words of a cell that is more than a name
+ROWS = 10_000  # that Python's reader gathers at most
+QUOTE, LF, CR = b'"'[0], b"\n"[0], b"\r"[0]
+YEAR = re.compile(r"(?:19|20)\d\d")
+Row = tuple[int, list[str], int]  # line, fields, and tabs in the first of several lines or -1
+NUMBER = re.compile(r"[-+]?[\d.,:/ -]*\d[\d.,:/ -]*(?:[eE][-+]?\d+|\s?[%€$£])?")
+
+
+class Delimited:
+    """A CSV or TSV file.
+
+    Parameters
+    ----------
+    blocks : iterable of bytes
+        UTF-8; gone through once.
+    name : str
+        For messages.
+    format : {"csv", "tsv"}
+    quoted : bool, default=True
+        Whether quotes around a field belong to the file and not to the text.
+    pipe : bool, default=False
+        Whether the blocks can be had only once.
+    header : bool, optional
+        Whether the first row names the columns. Default: guessed from the first rows.
+    wanted : collection of str
+        Names of columns that the caller expects.
+
+    Attributes
+    ----------
+    notes : list of Note
+        Known when the first table is there.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is a property of the file
+        self,
+        blocks: Iterable[bytes],
+        name: str,
+        format: str,
+        *,
+        quoted: bool = True,
+        pipe: bool = False,
+        header: bool | None = None,
+        wanted: Collection[str] = (),
+    ) -> None:
+        self.name, self.format, self.quoted, self.pipe = name, format, quoted, pipe
+        self.header, self.wanted = header, wanted
+        self.notes: list[Note] = []
+        self.delimiter = "\t" if format == "tsv" else ","
+        self._blocks = iter(blocks)
+        self._quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+        self._rows = self._lines = 0  # read so far; lines with the header
+
+    def tables(self) -> Iterator[pa.Table]:
+        """The rows, as the blocks come; a table without rows if there is a header alone."""
+        begin = self._first_line()
+        if not begin:
+            return
+        if self.format == "csv":
+            line = next((line for line in begin.splitlines() if line.strip()), b"")
+            self.delimiter, self.notes = find_delimiter(line.decode())
+        blocks = chain([begin], self._blocks)
+        if self.format == "tsv" and self.pipe:  # what quotes mean is seen row by row
+            yield from self._slowly(blocks)
+            return
+        names: list[str] | None = None
+        scanner = Scanner(self.delimiter, self.name, quoted=self.quoted)
+        for piece in scanner.pieces(blocks):
+            table = None
+            if not scanner.odd:
+                body, known = (piece, names) if names else self._take_header(piece)
+                table = _parse(body, known, self.delimiter, quoted=self.quoted)
+            if table is None:
+                yield from self._slowly(chain([piece], scanner.left()), names)
+                return
+            names = known
+            self._rows += table.num_rows
+            self._lines += piece.count(b"\n") + piece.count(b"\r") - piece.count(b"\r\n")
+            yield table
+
+    def _first_line(self) -> bytes:
+        """Blocks until the first line is whole."""
+        begin = []
+        for block in self._blocks:
+            begin.append(block)
+            if b"\n" in block or b"\r" in block:
+                break
+        return b"".join(begin)
+
+    def _take_header(self, piece: bytes) -> tuple[bytes, list[str]]:
+        """The rows behind the header, and the names of the columns."""
+        text = piece.decode()
+        lines = io.StringIO(text, newline="")
+        found = csv_rows(iter(lines.readline, ""), self.delimiter, self._quoting)
+        rows = [next(found)[1]]
+        end = lines.tell()
+        rows += [row for _, row in islice(found, SAMPLE)]
+        names = self._names(rows)
+        return piece[len(text[:end].encode()) if self.header else 0 :], names
+
+    def _names(self, rows: Sequence[Sequence[str]]) -> list[str]:
+        """Names of the columns; settles whether the first row holds them."""
+        if self.header is None:
+            self.header, note = guess_header(rows, self.wanted)
+            if note:
+                self.notes.append(Note("header", 1, (1,), note))
+        if self.header:
+            return column_names(rows[0])
+        return ["text"] if len(rows[0]) == 1 else column_names([""] * len(rows[0]))
+
+    def _slowly(
+        self, blocks: Iterable[bytes], names: list[str] | None = None
+    ) -> Iterator[pa.Table]:
+        """Rows by Python's reader, which tells what is broken."""
+        lines = Lines(blocks, self.name)
+        found = self._found(lines)
+        part: list[list[str]] = []
+        before: list[Row] = []
+        try:
+            if names is None:
+                before = _sample(found, lines)
+                if not before:
+                    return
+                names = self._names([row for _, row, _ in before])
+                before = before[bool(self.header) :]
+            width, blank = len(names), 0
+            found = chain(before, found)
+            for line, row, tabs in found:
+                if tabs == width - 1:
+                    raise DataError(
+                        f"{self.name}, line {line}: a quote that is not closed on its line may be "
+                        "part of the text or not. Save it to a file: then all of it is looked at."
+                    )
+                if not row:  # blank lines count, but not at the end
+                    blank += 1
+                    continue
+                part += [[""] * width] * blank
+                if len(row) != width:
+                    self._rows += len(part) + 1
+                    raise self._ragged(line, len(row), width, found)
+                part.append(row)
+                blank = 0
+                if len(part) >= ROWS or lines.drained:
+                    yield self._flush(part, names)
+        except csv.Error as error:
+            hint = " Or save it to a file: then unquoted TSV is read, too."
+            more = hint if self.format == "tsv" and self.pipe else ""
+            raise DataError(f"{self.name}, {error}{more}") from error
+        if part or not self._rows:
+            yield self._flush(part, names)
+
+    def _found(self, lines: Lines) -> Iterator[Row]:
+        """Rows; of a TSV pipe with the tabs in the first line of a row of several lines."""
+        raw: list[str] = []
+
+        def kept() -> Iterator[str]:
+            for line in lines:
+                raw.append(line)
+                yield line
+
+        watched = self.format == "tsv" and self.pipe
+        source = kept() if watched else lines
+        for line, row in csv_rows(source, self.delimiter, self._quoting, self._lines):
+            yield line, row, raw[0].count("\t") if len(raw) > 1 else -1
+            raw.clear()
+
+    def _flush(self, part: list[list[str]], names: list[str]) -> pa.Table:
+        cells = zip(*part, strict=True) if part else [[] for _ in names]
+        arrays = [pa.array(list(column), pa.string()) for column in cells]
+        self._rows += len(part)
+        part.clear()
+        return pa.Table.from_arrays(arrays, names)
+
+    def _ragged(self, line: int, fields: int, width: int, found: Iterable[Row]) -> DataError:
+        others = ""
+        if not self.pipe:
+            try:
+                more = sum(len(row) != width for _, row, _ in found if row)
+            except csv.Error:
+                more = 0
+            others = f"; {more} more rows differ from it" if more else ""
+        what = "the header has" if self.header else "the first row has"
+        remedy = (
+            f"Put double quotes around texts that hold {self.delimiter!r}"
+            if fields > width
+            else f"Give every row as many {self.delimiter!r} as {what}"
+        )
+        return DataError(
+            f"{self.name}: row {self._rows} (line {line}) has {fields} fields where {what} "
+            f"{width}{others}. {remedy}; for a file of one text a line add --format txt."
+        )
+
+
+class Scanner:
+    """Cuts blocks where rows end, as long as every quote stands where it should.
+
+    Parameters
+    ----------
+    delimiter, name : str
+    quoted : bool
+
+    Attributes
+    ----------
+    odd : bool
+        Whether the last piece has quotes, line ends or blank lines that are not as they should be;
+        it is the last one then.
+    """
+
+    def __init__(self, delimiter: str, name: str, *, quoted: bool) -> None:
+        self.delimiter, self.name, self.quoted = ord(delimiter), name, quoted
+        self.odd = False
+        self._inside = 0  # 1 behind an odd number of quotes
+        self._before = b"\n\n"  # the last two bytes
+        self._blocks: Iterator[bytes] = iter(())
+        self._held: list[bytes] = []  # of a row that has not ended
+
+    def pieces(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
+        """Whole rows; where something is odd, all that was read and not handed on."""
+        self._blocks = iter(blocks)
+        size, last = 0, b""
+        for block in self._blocks:
+            seen = last + block
+            # What stands behind a quote or a carriage return matters: the next block tells.
+            cut = len(seen) - seen.endswith((b'"', b"\r"))
+            body, last = seen[:cut], seen[cut:]
+            end = self._scan(body, last or b"\n")
+            self.odd = end is None
+            self._held.append(body[: end or None])
+            size += len(body)
+            if end != 0:
+                piece = b"".join(self._held)
+                self._held = [last] if end is None else [body[end:], last]
+                yield piece
+                if self.odd:
+                    return
+                self._held.pop()
+                size = len(body) - (end or 0)
+            if size > LONGEST_ROW:
+                raise too_long(self.name)
+        self.odd = self._scan(last, b"\n") is None or bool(self._inside) or last == b"\r"
+        whole = b"".join([*self._held, last])
+        self._held = []
+        if whole:
+            yield whole
+
+    def left(self) -> Iterator[bytes]:
+        """What is behind the last piece."""
+        return chain(self._held, self._blocks)
+
+    def _scan(self, body: bytes, following: bytes) -> int | None:
+        """Where the last row in it ends, else 0; None if something is odd."""
+        a = np.frombuffer(self._before + body + following, np.uint8)
+        data, behind = a[2:-1], a[3:]
+        quotes = np.flatnonzero(data == QUOTE) if self.quoted else np.empty(0, np.int64)
+        if len(quotes):
+            opening = (np.arange(len(quotes)) + self._inside) % 2 == 0
+            first, second = a[1 + quotes[opening]], behind[quotes[~opening]]
+            fine = (first == self.delimiter) | (first == LF) | (first == QUOTE)
+            closed = (second == self.delimiter) | (second == LF) | (second == CR)
+            if not fine.all() or not (closed | (second == QUOTE)).all():
+                return None
+        returns = self._outside(np.flatnonzero(data == CR), quotes)
+        if (behind[returns] != LF).any():  # line ends of old Macs
+            return None
+        ends = self._outside(np.flatnonzero(data == LF), quotes)
+        one, two = a[1 + ends], a[ends]
+        if ((one == LF) | ((one == CR) & (two == LF))).any():  # blank lines
+            return None
+        self._inside = (self._inside + len(quotes)) % 2
+        self._before = bytes(a[-3:-1])
+        return int(ends[-1]) + 1 if len(ends) else 0
+
+    def _outside(self, places: Any, quotes: Any) -> Any:
+        """Those places that are not between quotes."""
+        if not len(quotes):
+            return places[:0] if self._inside else places
+        return places[(np.searchsorted(quotes, places) + self._inside) % 2 == 0]
+
+
+class Lines:
+    """Lines of blocks as text with their ends: new line, carriage return, or both.
+
+    Attributes
+    ----------
+    drained : bool
+        Whether the next line is in a block that has not been read.
+    """
+
+    def __init__(self, blocks: Iterable[bytes], name: str) -> None:
+        self.drained, self.name = False, name
+        self._generator = self._lines(blocks)
+
+    def __iter__(self) -> Iterator[str]:
+        return self._generator
+
+    def _lines(self, blocks: Iterable[bytes]) -> Iterator[str]:
+        held: list[bytes] = []
+        size, last = 0, b""
+        for block in blocks:
+            seen = last + block
+            # A carriage return at the end may be the first half of a line end.
+            cut = len(seen) - seen.endswith(b"\r")
+            body, last = seen[:cut], seen[cut:]
+            end = max(body.rfind(b"\n"), body.rfind(b"\r")) + 1
+            held.append(body[:end])
+            size += len(body)
+            if end:
+                yield from self._split(b"".join(held))
+                held, size = [], len(body) - end
+            held.append(body[end:])
+            if size > LONGEST_ROW:
+                raise too_long(self.name)
+        yield from self._split(b"".join([*held, last]))
+
+    def _split(self, data: bytes) -> Iterator[str]:
+        lines = io.StringIO(data.decode(), newline="")
+        following = lines.readline()
+        while following:
+            line, following = following, lines.readline()
+            self.drained = not following
+            yield line
+
+
+def too_long(name: str) -> DataError:
+    """What to say about a row without an end."""
+    return DataError(
+        f"{name}: a row is longer than {LONGEST_ROW >> 30} GiB. Is this a table? A quote that is "
+        "not closed, or line ends that are missing, may be the cause."
+    )
+
+
+def _sample(found: Iterator[Row], lines: Lines) -> list[Row]:
+    """The first rows, as many as are there without waiting, from the first one with a field."""
+    before: list[Row] = []
+    for entry in found:
+        if entry[1] or before:
+            before.append(entry)
+        if len(before) > SAMPLE or (before and lines.drained):
+            break
+    return before
+
+
+def csv_rows(
+    lines: Iterable[str], delimiter: str, quoting: int, before: int = 0
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line number, fields); errors name the line on which the row begins."""
+    limit = csv.field_size_limit(FIELD_LIMIT)
+    reader = csv.reader(
+        lines,
+        delimiter=delimiter,
+        quoting=quoting,  # type: ignore[arg-type]
+        strict=True,
+    )
+    line = before + 1
+    try:
+        for row in reader:
+            yield line, row
+            line = before + reader.line_num + 1
+    except csv.Error as error:
+        raise csv.Error(
+            f"line {line}: {error}. A quote inside a quoted text must be doubled, and every "
+            "opening quote needs a closing one."
+        ) from error
+    finally:
+        csv.field_size_limit(limit)
+
+
+def find_delimiter(header: str) -> tuple[str, list[Note]]:
+    """Comma, unless the header has none and has semicolons or tabs instead; then with a note."""
+    found = ","
+    if "," not in header:
+        found = next((mark for mark in (";", "\t", "|") if mark in header), ",")
+    if found == ",":
+        return found, []
+    return found, [Note("delimiter", 0, (), f"fields are separated by {found!r}")]
+
+
+def column_names(fields: Sequence[str]) -> list[str]:
+    """Unique, non-empty column names."""
+    return unique_names([field.strip() or f"column_{i}" for i, field in enumerate(fields, 1)])
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """The names, those that come again with a number that no other name has.
+
+    Examples
+    --------
+    >>> unique_names(["text", "a", "a", "a_2"])
+    ['text', 'a', 'a_3', 'a_2']
+    """
+    taken, unique = set(names), dict[str, None]()
+    for name in names:
+        free, number = name, 2
+        while free in unique or (free != name and free in taken):
+            free, number = f"{name}_{number}", number + 1
+        unique[free] = None
+    return list(unique)
+
+
+def guess_header(
+    rows: Sequence[Sequence[str]], wanted: Collection[str] = ()
+) -> tuple[bool, str | None]:
+    """Whether the first row names the columns, and what to say if that is not sure.
+
+    It does not if one of its cells is a number above numbers, or a sentence above sentences, or
+    comes again below; unless a cell is a usual name or one that the caller expects.
+
+    Examples
+    --------
+    >>> guess_header([["id", "wording"], ["1", "my parcel is late"]])
+    (True, None)
+    >>> guess_header([["1", "my parcel is late"], ["2", "a refund please"]])[0]
+    False
+    """
+    first, body = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
+    names = {cell.strip().casefold() for cell in first}
+    if not body or not names - {""} or names & {*USUAL, *(n.casefold() for n in wanted)}:
+        return True, None
+    columns = list(zip(*body, strict=True))
+    if len(names) < len(first) and "" in names and _all_numbers(columns[first.index("")]):
+        return True, None  # the index of a data frame
+    data = 0
+    for cell, column in zip(first, columns, strict=True):
+        number, below = _is_number(cell), _all_numbers(column)
+        if below and not number and cell.strip():
+            return True, None
+        number = number and not YEAR.fullmatch(cell.strip())
+        sentence = len(cell.split()) >= SENTENCE and not cell.rstrip().endswith(("?", ":"))
+        data += (number and below) or (sentence and _mean_words(column) >= 2)
+        label = bool(cell.strip()) and column.count(cell) >= 2 and len(first) > 1
+        data += label and any(len(c.split()) >= SENTENCE for c in first)
+    shown = repr(max(first, key=len)[:60])
+    if data:
+        return False, (
+            f"the first row ({shown}) looks like data, so there are no column names; if it is the "
+            "header, add --header"
+        )
+    if any(len(cell.split()) >= SENTENCE for cell in first):
+        return True, (
+            f"the first row ({shown}) was taken as the header; if it is data, add --no-header"
+        )
+    return True, None
+
+
+def _is_number(cell: str) -> bool:
+    return len(cell) < 40 and NUMBER.fullmatch(cell.strip()) is not None
+
+
+def _all_numbers(column: Sequence[str]) -> bool:
+    filled = [cell for cell in column if cell.strip()]
+    return bool(filled) and all(map(_is_number, filled))
+
+
+def _mean_words(column: Sequence[str]) -> float:
+    return sum(len(cell.split()) for cell in column) / max(len(column), 1)
+
+
+def tsv_is_quoted(blocks: Iterable[bytes], name: str) -> bool:
+    """Whether quotes around the cells of a TSV file are to be taken off.
+
+    They are if every row can be read by itself so; also if cells go over several lines, but not if
+    every line by itself has as many cells as the first: then a quote that is not closed on its
+    line is part of a text.
+    """
+    alone, even, width = True, True, -1
+    for line in Lines(blocks, name):
+        row = line.rstrip("\r\n")
+        if not row:
+            continue
+        width = row.count("\t") if width < 0 else width
+        even = even and row.count("\t") == width
+        alone = alone and ('"' not in row or _reads_alone(row, width))
+        if not even and not alone:
+            break
+    if alone or even:
+        return alone
+    try:
+        for _ in csv_rows(Lines(blocks, name), "\t", csv.QUOTE_MINIMAL):
+            pass
+    except csv.Error:
+        return False
+    return True
+
+
+def _reads_alone(row: str, width: int) -> bool:
+    try:
+        (_, fields), *more = csv_rows([row], "\t", csv.QUOTE_MINIMAL)
+    except csv.Error:
+        return False
+    return not more and len(fields) == width + 1
+
+
+def _parse(data: bytes, names: list[str], delimiter: str, *, quoted: bool) -> pa.Table | None:
+    """A table of texts; None if the rows do not fit."""
+    import pyarrow.csv
+
+    if not data:
+        return pa.table({name: pa.array([], pa.string()) for name in names})
+    try:
+        return pyarrow.csv.read_csv(
+            pa.BufferReader(data),
+            pyarrow.csv.ReadOptions(
+                column_names=names, use_threads=False, block_size=min(len(data) + 1, 2**31 - 1)
+            ),
+            pyarrow.csv.ParseOptions(
+                delimiter=delimiter, quote_char='"' if quoted else False,
+                newlines_in_values=quoted, ignore_empty_lines=False,
+            ),
+            pyarrow.csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False,
+                check_utf8=False,
+            ),
+        )  # fmt: skip
+    except pa.ArrowInvalid:
+        return None

@@ -1,0 +1,217 @@
+"""Reading JSON lines and lists of JSON without changing a value.
+
+A column is of one kind throughout the file. Numbers, texts and truth values have Arrow's types;
+what Arrow would change (nested values, whole numbers beyond 64 bits, mixtures) is kept as its JSON
+and written as JSON again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.json
+
+from coterie._errors import DataError
+from coterie.corpus.delimited import LONGEST_ROW, too_long, unique_names
+
+EXACT = 2**53  # whole numbers up to this are exact as floats
+RAW = {b"coterie": b"json"}  # marks a field whose texts are JSON
+TYPES = {
+    "null": pa.null(), "bool": pa.bool_(), "int": pa.int64(), "long": pa.int64(),
+    "float": pa.float64(), "text": pa.string(), "json": pa.string(), "mixed": pa.string(),
+}  # fmt: skip
+
+Kinds = dict[str, str]
+Part = tuple[int, bytes]  # lines before, and some lines
+
+
+def line_parts(blocks: Iterable[bytes], name: str) -> Iterator[Part]:
+    """The blocks, cut where lines end, with the number of lines before."""
+    held: list[bytes] = []
+    lines = size = 0
+    for block in blocks:
+        end = block.rfind(b"\n") + 1
+        held.append(block[:end])
+        size += len(block)
+        if end:
+            data = b"".join(held)
+            yield lines, data
+            lines += data.count(b"\n")
+            held, size = [], len(block) - end
+        held.append(block[end:])
+        if size > LONGEST_ROW:
+            raise too_long(name)
+    if rest := b"".join(held):
+        yield lines, rest
+
+
+def find_kinds(
+    parts: Iterable[Part], name: str, *, keep: bool = False
+) -> tuple[Kinds, list[pa.Table]]:
+    """The columns of all rows, and of which kind each is; with all tables, if they are to be kept.
+
+    There are no tables if the kind of a column was seen late: the file is to be read again.
+    """
+    kinds: Kinds = {}
+    tables: list[pa.Table] = []
+    for before, data in parts:
+        table = _parse(data, kinds)
+        if table is None:
+            rows, old = list(records(before, data, name)), dict(kinds)
+            widen(kinds, rows)
+            keep = keep and (not old or kinds == old)
+            table = table_of(rows, kinds) if keep else None
+        else:
+            for key, column in zip(kinds, table.columns, strict=True):
+                if kinds[key] == "int" and not _is_exact(column):
+                    kinds[key] = "long"
+        if keep and table is not None:
+            tables.append(pa.Table.from_arrays(table.columns, schema=_schema(kinds)))
+    return kinds, tables if keep else []
+
+
+def widen(kinds: Kinds, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Make the kinds wide enough for these rows, too."""
+    for row in rows:
+        for key, value in row.items():
+            new, old = _kind(value), kinds.get(key)
+            if new != old:
+                kinds[key] = new if old is None else _common(old, new)
+
+
+def make_table(before: int, data: bytes, kinds: Kinds, name: str) -> pa.Table:
+    """Rows as a table of these kinds."""
+    table = _parse(data, kinds)
+    if table is not None:
+        return pa.Table.from_arrays(table.columns, schema=_schema(kinds))
+    return table_of(list(records(before, data, name)), kinds)
+
+
+def table_of(rows: list[dict[str, Any]], kinds: Kinds) -> pa.Table:
+    """Records as a table of these kinds."""
+    columns = [_column([row.get(key) for row in rows], kind) for key, kind in kinds.items()]
+    return pa.Table.from_arrays(columns, schema=_schema(kinds))
+
+
+def records(before: int, data: bytes, name: str) -> Iterator[dict[str, Any]]:
+    """A record for every line that is not blank."""
+    for number, line in enumerate(data.decode().split("\n"), before + 1):
+        if content := line.strip():
+            value = try_json(content)
+            if value is None and content != "null":
+                raise DataError(f"{name}, line {number}: this is not JSON: {content[:60]!r}")
+            yield as_record(value, name, number)
+
+
+def as_record(value: Any, name: str, line: int) -> dict[str, Any]:
+    """An object as it is, a text as the column ``text``."""
+    record = {"text": value} if isinstance(value, str) else value
+    if not isinstance(record, dict):
+        shown = repr(value)[:60]
+        raise DataError(f"{name}, line {line}: expected an object or a text, got {shown}.")
+    return record
+
+
+def try_json(text: str) -> Any:
+    """The value, or None if it is not JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):  # nested without end, or a number of thousands of digits
+        return None
+
+
+def to_json(value: Any) -> str:
+    """JSON that can be written as UTF-8; halves of characters are escaped."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return json.dumps(value, default=str)
+    return text
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        if -(2**63) <= value < 2**63:
+            return "int" if abs(value) <= EXACT else "long"
+        return "json"
+    if isinstance(value, float):
+        return "float"
+    return "text" if isinstance(value, str) else "json"
+
+
+def _common(a: str, b: str) -> str:
+    """A kind that holds the values of both and changes none.
+
+    Examples
+    --------
+    >>> _common("int", "float"), _common("long", "float"), _common("bool", "text")
+    ('float', 'json', 'mixed')
+    """
+    if a == b or b == "null":
+        return a
+    if a == "null":
+        return b
+    pair = {a, b}
+    if pair & {"text", "mixed"}:
+        return "mixed"
+    if pair == {"int", "long"}:
+        return "long"
+    return "float" if pair == {"int", "float"} else "json"
+
+
+def _schema(kinds: Kinds) -> pa.Schema:
+    names = unique_names([key.encode("utf-8", "replace").decode() for key in kinds])
+    return pa.schema([
+        pa.field(name, TYPES[kind], metadata=RAW if kind == "json" else None)
+        for name, kind in zip(names, kinds.values(), strict=True)
+    ])  # fmt: skip
+
+
+def _column(values: list[Any], kind: str) -> pa.Array:
+    if kind == "json":
+        values = [None if value is None else to_json(value) for value in values]
+    elif kind == "mixed":
+        values = [v if v is None or isinstance(v, str) else to_json(v) for v in values]
+    try:
+        return pa.array(values, TYPES[kind])
+    except UnicodeEncodeError:  # half a character, as broken escapes leave behind
+        return pa.array([v and v.encode("utf-8", "replace").decode() for v in values], pa.string())
+
+
+def _parse(data: bytes, kinds: Kinds) -> pa.Table | None:
+    """The rows by pyarrow; None if it cannot, or if a number would lose digits."""
+    if not kinds or not {"json", "mixed"}.isdisjoint(kinds.values()):
+        return None
+    try:
+        schema = pa.schema([(key, TYPES[kind]) for key, kind in kinds.items()])
+        table = pyarrow.json.read_json(
+            pa.BufferReader(data),
+            pyarrow.json.ReadOptions(use_threads=False, block_size=len(data) + 1),
+            pyarrow.json.ParseOptions(
+                explicit_schema=schema, newlines_in_values=True, unexpected_field_behavior="error"
+            ),
+        )
+    except (pa.ArrowException, UnicodeEncodeError):
+        return None
+    floats = [column for column in table.columns if pa.types.is_floating(column.type)]
+    lines = data.count(b"\n") + (not data.endswith(b"\n"))
+    if table.num_rows != lines:  # blank lines are none; two records on one line are refused
+        lines = sum(1 for line in data.split(b"\n") if line.strip())
+    return table if table.num_rows == lines and all(map(_is_exact, floats)) else None
+
+
+def _is_exact(column: pa.ChunkedArray) -> bool:
+    """Whether all numbers are those that floats tell from their neighbours."""
+    ends = pyarrow.compute.min_max(column)
+    least, most = ends["min"].as_py(), ends["max"].as_py()
+    return least is None or (abs(least) <= EXACT and abs(most) <= EXACT)

@@ -1,0 +1,117 @@
+"""Odd tables through whole commands: what goes in comes out, and no command ends in a traceback."""
+
+import csv
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from coterie.cli import app
+from coterie.corpus import read_table
+
+WORDS = "red blue car road tea cup rain song drum pear apple milk".split()
+TEXTS = [" ".join(WORDS[(i * step) % 12] for step in (1, 3, 5, 7)) for i in range(36)]
+KMEANS = ["--method", "kmeans", "--encoder", "tfidf", "-k", "3", "-q"]
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def lines(path: Path, records: list[dict]) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def assignments(folder: Path) -> list[dict[str, str]]:
+    with (folder / "assignments.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file, strict=True))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tables")
+    file = lines(folder / "in.jsonl", [{"text": text} for text in TEXTS])
+    assert run("cluster", file, *KMEANS, "--out", folder / "run").exit_code == 0
+    return folder / "run"
+
+
+def test_carriage_returns_in_texts(tmp_path: Path) -> None:
+    texts = [text.replace(" ", "\r", 1) for text in TEXTS]
+    file = lines(tmp_path / "in.jsonl", [{"text": text} for text in texts])
+    done = run("cluster", file, *KMEANS, "--out", tmp_path / "run")
+    assert done.exit_code == 0, done.output
+    assert [row["text"] for row in assignments(tmp_path / "run")] == texts
+    table, _ = read_table(tmp_path / "run" / "assignments.csv")
+    assert table.column("text").to_pylist() == texts
+    (tmp_path / "edits.json").write_text(json.dumps([{"rename": {"0": "Zero"}}]))
+    edited = run("edit", tmp_path / "run", tmp_path / "edits.json")
+    assert edited.exit_code == 0, edited.output
+    assert [row["text"] for row in assignments(tmp_path / "run")] == texts
+
+
+@pytest.mark.parametrize("sample", [[], ["--fit-sample", "30"]])
+def test_infinity_in_a_column_of_numbers(tmp_path: Path, sample: list[str]) -> None:
+    values = [float("inf"), 1.5, float("-inf"), float("nan")]
+    records = [{"text": text, "v": values[i % 4]} for i, text in enumerate(TEXTS)]
+    file = lines(tmp_path / "in.jsonl", records)
+    done = run("cluster", file, *KMEANS, *sample, "--out", tmp_path / "run")
+    assert done.exit_code == 0, done.output
+    assert [row["v"] for row in assignments(tmp_path / "run")[:4]] == ["inf", "1.5", "-inf", ""]
+
+
+def test_nested_values_and_large_ids_come_back_from_predict(model: Path, tmp_path: Path) -> None:
+    records = [
+        {"text": text, "m": {"a": i} if i % 2 else {"b": None}, "id": 2**53 + i, "\ud800": [i]}
+        for i, text in enumerate(TEXTS)
+    ]
+    file = lines(tmp_path / "in.jsonl", records)
+    done = run("predict", model, file, "--out", tmp_path / "out.jsonl")
+    assert done.exit_code == 0, done.output
+    made = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    for before, after in zip(records, made, strict=True):
+        assert (after["m"], after["id"], after["?"]) == (
+            before["m"],
+            before["id"],
+            before["\ud800"],
+        )
+
+
+@pytest.mark.parametrize("verb", ["predict", "cluster"])
+def test_a_pipe_of_the_shell_is_read_once(model: Path, tmp_path: Path, verb: str) -> None:
+    read, write = os.pipe()
+
+    def say() -> None:
+        with os.fdopen(write, "wb") as file:
+            file.write("".join(f"{TEXTS[i % 36]} number{i}\n" for i in range(3000)).encode())
+
+    speaker = threading.Thread(target=say)
+    speaker.start()
+    out, pipe = tmp_path / "out.csv", f"/dev/fd/{read}"
+    if verb == "predict":
+        done = run("predict", model, pipe, "--format", "txt", "--out", out)
+    else:
+        done = run("cluster", pipe, "--format", "txt", *KMEANS, "--out", tmp_path / "run")
+        out = tmp_path / "run" / "assignments.csv"
+    speaker.join()
+    os.close(read)
+    assert done.exit_code == 0, done.output
+    table, _ = read_table(out)
+    assert table.num_rows == 3000
+    assert table.column("text")[0].as_py() == f"{TEXTS[0]} number0"
+
+
+def test_a_csv_without_a_header(model: Path, tmp_path: Path) -> None:
+    file, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    file.write_text("".join(f"{i},{text}\n" for i, text in enumerate(TEXTS)))
+    done = run("cluster", file, *KMEANS[:-1], "--out", tmp_path / "run")
+    assert done.exit_code == 0 and "add --header" in " ".join(done.output.split())
+    assert [row["column_2"] for row in assignments(tmp_path / "run")] == TEXTS
+    for options, rows in [([], 36), (["--no-header"], 36), (["--header"], 35)]:
+        done = run("predict", model, file, *options, "--out", out)
+        assert done.exit_code == 0, done.output
+        assert ("add --header" in " ".join(done.output.split())) == (not options)
+        assert read_table(out)[0].num_rows == rows

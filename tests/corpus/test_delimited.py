@@ -1,0 +1,194 @@
+"""CSV and TSV: the rows that Python's reader gives, in linear time, however blocks are cut."""
+
+import csv
+import io
+import random
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from coterie._errors import DataError
+from coterie.corpus import TextStream, read_corpus, read_table, write_rows
+from coterie.corpus.delimited import Delimited, column_names, csv_rows, guess_header, unique_names
+
+
+def read_by_python(text: str) -> tuple:
+    """Names and rows, or what is broken first."""
+    names, rows, blank = None, [], 0
+    try:
+        for line, row in csv_rows(io.StringIO(text, newline=""), ",", csv.QUOTE_MINIMAL):
+            if names is None:
+                names = column_names(row) if row else None
+            elif not row:
+                blank += 1
+            else:
+                rows += [[""] * len(names)] * blank
+                if len(row) != len(names):
+                    return "broken", f"row {len(rows) + 1} (line {line}) has {len(row)} fields"
+                rows.append(row)
+                blank = 0
+    except csv.Error as error:
+        return "broken", str(error)
+    return "read", names, rows
+
+
+def read_in_blocks(text: str, rnd: random.Random) -> tuple:
+    longest, blocks = rnd.choice([1, 2, 5, 1000]), []
+    while text:
+        cut = rnd.randint(1, longest)
+        blocks.append(text[:cut].encode())
+        text = text[cut:]
+    try:
+        tables = list(Delimited(blocks, "a.csv", "csv", header=True).tables())
+    except DataError as error:
+        return "broken", str(error)
+    if not tables:
+        return "read", None, []
+    rows = [list(row.values()) for row in pa.concat_tables(tables).to_pylist()]
+    return "read", tables[0].column_names, rows if tables[0].column_names else []
+
+
+def any_bytes(rnd: random.Random) -> str:
+    signs = ["a", "b", '"', '""', ",", "\n", "\r\n", "\r", "é", " ", "x y"]
+    return "".join(rnd.choices(signs, [5, 3, 3, 1, 4, 4, 1, 0.3, 1, 1, 1], k=rnd.randint(0, 25)))
+
+
+def any_table(rnd: random.Random) -> str:
+    signs, weights = ["a", '"', ",", "\n", "\r", "\r\n", "é"], [8, 1, 1, 1, 0.5, 0.5, 1]
+    file, width = io.StringIO(newline=""), rnd.randint(1, 3)
+    quoting = rnd.choice([csv.QUOTE_ALL, csv.QUOTE_MINIMAL])
+    writer = csv.writer(file, lineterminator=rnd.choice(["\n", "\r\n"]), quoting=quoting)
+    for _ in range(rnd.randint(1, 6)):
+        fields = width + (rnd.random() < 0.03)
+        writer.writerow("".join(rnd.choices(signs, weights, k=3)) for _ in range(fields))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("make", [any_bytes, any_table])
+def test_rows_are_those_of_pythons_reader(make) -> None:
+    rnd = random.Random(0)
+    read = 0
+    for _ in range(600):
+        text = make(rnd)
+        wanted, found = read_by_python(text), read_in_blocks(text, rnd)
+        assert wanted[0] == found[0], text
+        if wanted[0] == "read":
+            assert wanted == found, text
+            read += 1
+        elif wanted[1].startswith("row") and "line" not in found[1][:14]:
+            assert wanted[1] in found[1], text
+    assert read > 150
+
+
+def test_names_that_come_again_lose_no_column(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,a,a,a_2,a\none fish,1,2,3,4\n")
+    table, _ = read_table(tmp_path / "a.csv")
+    assert table.to_pylist() == [{"text": "one fish", "a": "1", "a_3": "2", "a_2": "3", "a_4": "4"}]
+    assert unique_names(["x", "x", "x"]) == ["x", "x_2", "x_3"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+def test_a_carriage_return_in_a_text_can_be_read_again(tmp_path: Path, suffix: str) -> None:
+    texts = ["a\rb", "\r", "c\r\nd", 'e "f"\r', "plain"]
+    write_rows(tmp_path / f"a.{suffix}", pa.table({"text": texts, "n": list("12345")}), {})
+    table, _ = read_table(tmp_path / f"a.{suffix}")
+    assert table.to_pydict() == {"text": texts, "n": list("12345")}
+    with (tmp_path / f"a.{suffix}").open(newline="") as file:
+        rows = list(csv.reader(file, delimiter="\t" if suffix == "tsv" else ",", strict=True))
+    assert [row[0] for row in rows[1:]] == texts
+
+
+@pytest.mark.parametrize("line", ["x" * 2_000_000, '"' + "x" * 2_000_000 + '"', "x\r" * 200_000])
+@pytest.mark.parametrize("end", ["", ",1\n"])
+def test_a_long_last_line_takes_linear_time(tmp_path: Path, line: str, end: str) -> None:
+    (tmp_path / "a.csv").write_text("text,n\nfine,1\n" + line + end, newline="")
+    begun = time.process_time()
+    try:
+        read_corpus(tmp_path / "a.csv")
+    except DataError as error:
+        assert "fields" in str(error)
+    assert time.process_time() - begun < 5
+
+
+QUOTED = 'text\tn\n"she said ""hi"""\t1\n"two\nlines"\t2\n'
+OPEN = 'text\tn\nfirst\t0\n"a quote opens\t1\nnothing here\t2\nand closes"\t3\n'
+
+
+def test_quotes_of_a_tsv_file_merge_no_rows(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text(OPEN)
+    wanted = ["first", '"a quote opens', "nothing here", 'and closes"']
+    for _ in range(2):
+        assert read_table(path)[0].to_pydict() == {"text": wanted, "n": ["0", "1", "2", "3"]}
+        path.write_text(OPEN + "\n\n")  # blank lines at the end change nothing
+    assert [part.values for part in TextStream(path)] == [wanted]
+    path.write_text(QUOTED)
+    assert read_table(path)[0].to_pydict() == {
+        "text": ['she said "hi"', "two\nlines"],
+        "n": ["1", "2"],
+    }
+    path.write_text('text\tn\n"whole" and "more"\t1\n"open\tand\tragged"\t2\n')
+    with pytest.raises(DataError, match=r"row 2 \(line 3\) has 4 fields"):
+        read_table(path)
+
+
+def test_a_tsv_pipe_with_an_open_quote_is_refused() -> None:
+    def rows(text: str) -> list:
+        tables = Delimited([text.encode()], "-", "tsv", pipe=True).tables()
+        return pa.concat_tables(list(tables)).to_pylist()
+
+    assert rows(QUOTED) == [{"text": 'she said "hi"', "n": "1"}, {"text": "two\nlines", "n": "2"}]
+    with pytest.raises(DataError, match="line 3: a quote that is not closed on its line"):
+        rows(OPEN)
+
+
+@pytest.mark.parametrize(
+    ("content", "texts", "noted"),
+    [
+        ("1,my parcel is late\n2,a refund please\n", 2, "add --header"),
+        ("where is it now then\nmy parcel is late\na refund please\n", 3, "add --header"),
+        ("good,it works very well\nbad,it broke at once\ngood,nice\ngood,fine\n", 4, "--header"),
+        ("2026-01-05;I never got my order\n2026-01-06;wrong size\n", 2, "add --header"),
+        ("What did you like about us?\nthe staff was nice\nnothing at all\n", 2, "--no-header"),
+        ("id,wording\n1,my parcel is late\n2,a refund please\n", 2, None),
+        ("text\n12\n13\n", 2, None),
+        ("wording,2019\nmy parcel is late,12\na refund please,13\n", 2, None),
+        (",wording\n0,my parcel is late\n1,a refund please\n", 2, None),
+        ("Timestamp,What was good or bad for you\n2026-01-05,all of it\n", 1, None),
+        ("wording,stars\nfine,5\n", 1, None),
+        ("my parcel is late\n", 0, None),
+    ],
+)
+def test_a_file_without_a_header_keeps_its_first_row(
+    tmp_path: Path, content: str, texts: int, noted: str | None
+) -> None:
+    (tmp_path / "a.csv").write_text(content)
+    table, notes = read_table(tmp_path / "a.csv")
+    assert table.num_rows == texts
+    said = [note.message for note in notes if note.kind == "header"]
+    assert len(said) == (noted is not None)
+    assert all(noted in message for message in said)
+    lines = content.count("\n")
+    assert read_table(tmp_path / "a.csv", header=False)[0].num_rows == lines
+    assert read_table(tmp_path / "a.csv", header=True)[0].num_rows == lines - 1
+    if texts:
+        stream = TextStream(tmp_path / "a.csv")
+        assert sum(map(len, stream)) == texts
+        assert [note.message for note in stream.notes if note.kind == "header"] == said
+
+
+def test_columns_without_a_header_have_numbers(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("1,my parcel is late\n2,a refund please\n")
+    corpus = read_corpus(tmp_path / "a.csv")
+    assert corpus.table.column_names == ["column_1", "column_2"]
+    assert corpus.text_column == "column_2" and len(corpus) == 2
+    (tmp_path / "b.csv").write_text("late\nlost\n")
+    assert read_corpus(tmp_path / "b.csv", header=False).text_column == "text"
+
+
+def test_a_column_that_is_asked_for_is_a_header() -> None:
+    rows = [["7", "to be or not to be"], ["1", "that is the question"]]
+    assert guess_header(rows)[0] is False
+    assert guess_header(rows, wanted=["7"]) == (True, None)

@@ -1,0 +1,230 @@
+"""Where bytes come from: pipes are opened once, contents are recognised, encodings are checked."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import threading
+import time
+import zipfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from coterie._errors import DataError, UsageError
+from coterie.corpus import TextStream, read_corpus, read_table
+from coterie.corpus import source as module
+
+CSV = "id,text\n" + "".join(f"{i},text number {i}\n" for i in range(3000))
+
+
+def write_later(path: Path, data: bytes, pause: float = 0.0) -> threading.Thread:
+    def write() -> None:
+        time.sleep(pause)
+        with path.open("wb") as file:
+            file.write(data)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    return thread
+
+
+@pytest.fixture
+def fifo(tmp_path: Path) -> Path:
+    os.mkfifo(tmp_path / "pipe")
+    return tmp_path / "pipe"
+
+
+@pytest.mark.parametrize("pause", [0, 0.3])
+def test_a_named_pipe_gives_every_row(fifo: Path, pause: float) -> None:
+    writer = write_later(fifo, CSV.encode(), pause)
+    rows = [value for part in TextStream(fifo, format="csv") for value in part.values]
+    writer.join()
+    assert rows == [f"text number {i}" for i in range(3000)]
+    writer = write_later(fifo, CSV.encode())
+    assert len(read_corpus(fifo, format="csv")) == 3000
+    writer.join()
+
+
+def test_a_pipe_of_the_shell_gives_every_row() -> None:
+    read, write = os.pipe()
+    writer = write_later(Path(f"/dev/fd/{write}"), CSV.encode())
+    stream = TextStream(f"/dev/fd/{read}", format="csv")
+    assert stream.source.is_pipe
+    counted = 0
+    for part in stream:
+        counted += len(part)
+        if counted == 3000:
+            break
+    writer.join()
+    os.close(write)
+    os.close(read)
+    assert counted == 3000
+
+
+def test_a_pipe_without_a_writer_is_not_waited_for(fifo: Path, monkeypatch) -> None:
+    monkeypatch.setattr(module, "WRITER", 0.2)
+    with pytest.raises(DataError, match="named pipe that nobody has opened for writing"):
+        TextStream(fifo, format="txt")
+
+
+def test_devices_are_refused() -> None:
+    with pytest.raises(UsageError, match="device"):
+        read_table("/dev/zero", format="txt")
+
+
+PACKED = {
+    "gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress,
+    "zst": lambda data: pa.compress(data, "zstd", asbytes=True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", PACKED)
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.{}"])
+def test_packed_files_are_unpacked(tmp_path: Path, suffix: str, name: str) -> None:
+    path = tmp_path / name.format(suffix)
+    if suffix == "zst":
+        with pa.CompressedOutputStream(str(path), "zstd") as file:
+            file.write(CSV.encode())
+    else:
+        path.write_bytes(PACKED[suffix](CSV.encode()))
+    assert len(read_corpus(path)) == 3000
+    stream = TextStream(path)
+    for _ in range(2):
+        assert sum(map(len, stream)) == 3000
+    assert stream.source.most_rows("csv") == 3001
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(DataError, match="damaged or cut off"):
+        read_corpus(path)
+
+
+def archive(*names: str) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as made:
+        for name in names:
+            made.writestr(name, "content")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (archive("[Content_Types].xml", "xl/workbook.xml"), "Excel workbook; save it as CSV"),
+        (archive("a.csv"), "zip archive; unpack it"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "old Excel workbook.*save it as CSV"),
+        (b"SQLite format 3\x00" + bytes(100), "SQLite database; export the table as CSV"),
+        (b"%PDF-1.7\n", "PDF"),
+        (b"ARROW1\x00\x00", "Arrow file; write it as Parquet"),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+def test_what_a_file_is_counts_not_its_name(
+    tmp_path: Path, content: bytes, said: str, encoding: str
+) -> None:
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(DataError, match=said):
+        read_corpus(tmp_path / "a.csv", encoding=encoding)
+    with pytest.raises(DataError, match=said):
+        TextStream(tmp_path / "a.csv", format="txt", encoding=encoding)
+
+
+def test_parquet_under_another_name_is_read(tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(pa.table({"text": ["one fish"]}), tmp_path / "a.csv")
+    assert read_corpus(tmp_path / "a.csv").texts == ["one fish"]
+    with pytest.raises(UsageError, match=r"--format csv: .* is a Parquet file"):
+        read_corpus(tmp_path / "a.csv", format="csv")
+    (tmp_path / "b.parquet").write_text("text\none fish\n")
+    with pytest.raises(DataError, match=r"not a Parquet file.*--format csv"):
+        read_corpus(tmp_path / "b.parquet")
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    ["rot13", "zlib", "hex", "base64", "punycode", "idna", "undefined", "unicode_escape", "\0", ""],
+)
+def test_what_encodes_no_texts_is_refused(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "a.csv").write_text(CSV)
+    with pytest.raises(UsageError, match=r"--encoding: .* is not an encoding of texts"):
+        read_corpus(tmp_path / "a.csv", encoding=encoding)
+    with pytest.raises(UsageError, match="--encoding"):
+        list(TextStream(tmp_path / "a.csv", encoding=encoding))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_utf_16_without_a_byte_order_mark(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "a.csv").write_bytes(CSV.encode(encoding))
+    said = encoding[:6].upper()
+    assert len(read_corpus(tmp_path / "a.csv", encoding=said)) == 3000
+    assert sum(map(len, TextStream(tmp_path / "a.csv", encoding=said))) == 3000
+
+
+def test_a_file_that_is_not_of_the_encoding_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"fine\n\x81\xff odd \xd8 ")
+    for encoding in ("utf-8", "ascii", "shift_jis", "utf-7", "utf-32"):
+        with pytest.raises(DataError, match=r"line \d: the byte 0x.. is not"):
+            read_corpus(tmp_path / "a.txt", encoding=encoding)
+    (tmp_path / "a.txt").write_text("plain text\n")
+    with pytest.raises(UsageError, match="--encoding utf-16: this is plain text"):
+        read_corpus(tmp_path / "a.txt", encoding="utf-16")
+
+
+def parquet(folder: Path, columns: list, names: list[str]) -> Path:
+    table = pa.Table.from_arrays(
+        [pa.array(c) if isinstance(c, list) else c for c in columns], names
+    )
+    pyarrow.parquet.write_table(table, folder / "a.parquet")
+    return folder / "a.parquet"
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_times_that_python_cannot_hold_are_kept(tmp_path: Path, suffix: str) -> None:
+    from coterie.corpus import write_rows
+
+    fine = pa.array([1_600_000_000_123_456_789, None], pa.timestamp("ns"))
+    far = pa.array([10**18, 0], pa.timestamp("us"))
+    day, zone = pa.array([10**7, 0], pa.date32()), pa.array([10**18, 0], pa.timestamp("us", "UTC"))
+    path = parquet(
+        tmp_path, [["a b", "c"], fine, far, day, zone], ["text", "fine", "far", "day", "zone"]
+    )
+    corpus = read_corpus(path)
+    assert corpus.texts == ["a b", "c"]
+    assert read_corpus(path, text_column="far").texts[0] == "33658-09-27 01:46:40"
+    write_rows(tmp_path / f"out.{suffix}", corpus.table, {"cluster": [0, 1]})
+    table, _ = read_table(tmp_path / f"out.{suffix}")
+    if suffix == "parquet":
+        assert table.column("fine").type == pa.timestamp("ns")
+        assert table.column("far").cast(pa.int64()).to_pylist() == [10**18, 0]
+    else:
+        assert table.to_pylist()[0] | {"cluster": 0} == {
+            "text": "a b", "fine": "2020-09-13 12:26:40.123456789", "far": "33658-09-27 01:46:40",
+            "day": "29349-01-26", "zone": "33658-09-27 01:46:40+00:00", "cluster": 0,
+        }  # fmt: skip
+
+
+def test_texts_of_parquet_that_are_not_utf_8_are_named(tmp_path: Path) -> None:
+    ends = pa.py_buffer(b"".join(n.to_bytes(4, "little") for n in (0, 3, 6)))
+    bad = pa.StringArray.from_buffers(2, ends, pa.py_buffer(b"abca\xffb"))
+    path = parquet(tmp_path, [[1, 2], bad], ["n", "text"])
+    with pytest.raises(DataError, match="column 'text' has a text in row 2 that is not UTF-8"):
+        read_corpus(path)
+    with pytest.raises(DataError, match="row 2"):
+        list(TextStream(path))
+
+
+def test_two_columns_of_one_name_in_parquet(tmp_path: Path) -> None:
+    path = parquet(tmp_path, [["one fish"], ["two fish"]], ["text", "text"])
+    corpus = read_corpus(path)
+    assert corpus.table.to_pylist() == [{"text": "one fish", "text_2": "two fish"}]
+    assert [part.texts for part in TextStream(path)] == [["one fish"]]
+
+
+def test_a_file_that_may_not_be_read_says_so(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(CSV)
+    (tmp_path / "a.csv").chmod(0)
+    if os.access(tmp_path / "a.csv", os.R_OK):
+        pytest.skip("root may read everything")
+    with pytest.raises(DataError, match="cannot be read"):
+        read_corpus(tmp_path / "a.csv")
