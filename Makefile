@@ -58,7 +58,8 @@ torture: $(VENV)/.test ## Faults of all kinds, for an hour: kills, full disks, h
 	$(BIN)/python tests/torture/fuzz.py model --seconds $(FUZZ)
 
 release: $(VENV)/.test ## The package, and what it is made of, in dist.
-	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
 	$(BIN)/python tools/supply_chain.py sbom > dist/coterie.cdx.json
 	$(BIN)/python tools/supply_chain.py licences > docs/licences.md
 

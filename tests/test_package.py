@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import runpy
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 HOME = Path(__file__).parents[1]
 if not (HOME / "Makefile").exists():
@@ -90,6 +92,7 @@ def test_who_may_not_install_gets_the_line(
     assert capsys.readouterr().err == f"Not installed (SYSTEM=no). To have all of it, {LINE}"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell")
 def test_apt_get_is_called_with_what_is_missing(
     bare: dict[str, Any],
     tmp_path: Path,
@@ -124,3 +127,64 @@ def test_nothing_is_installed_that_is_there(
     monkeypatch.setitem(inside, "missing", lambda part: [])
     monkeypatch.setitem(inside, "install", lambda packages: pytest.fail("installed something"))
     assert SYSTEM["main"](["test"]) == 0 and capsys.readouterr().err == ""
+
+
+def test_the_readme_reads_outside_the_checkout() -> None:
+    """Links and pictures are absolute, and those into the checkout lead to what is there."""
+    text = (HOME / "README.md").read_text("utf-8")
+    assert "pip install coterie" in text
+    links = re.findall(r"\]\(([^)\s]+)\)|src=\"([^\"]+)\"", text)
+    targets = {one or other for one, other in links}
+    own = re.compile(
+        r"https://(?:github\.com/coterie-project/coterie/(?:blob|tree)|"
+        r"raw\.githubusercontent\.com/coterie-project/coterie)/main/(.+)"
+    )
+    assert len(targets) > 20
+    for target in targets:
+        if target.startswith("#"):
+            heading = target[1:].replace("-", " ")
+            assert re.search(rf"^## {heading}$", text, re.MULTILINE | re.IGNORECASE), target
+            continue
+        assert target.startswith("https://"), target
+        if found := own.fullmatch(target):
+            assert (HOME / found[1]).exists(), target
+
+
+def test_the_version_has_one_place() -> None:
+    import coterie
+
+    project = (HOME / "pyproject.toml").read_text("utf-8")
+    assert 'dynamic = ["version"]' in project and 'path = "src/coterie/__init__.py"' in project
+    cited = yaml.safe_load((HOME / "CITATION.cff").read_text("utf-8"))
+    assert cited["version"] == coterie.__version__
+    assert f'Homepage = "{cited["repository-code"]}"' in project
+
+
+def test_files_for_github_and_pre_commit_are_yaml() -> None:
+    files = [*(HOME / ".github").rglob("*.yml"), HOME / ".pre-commit-config.yaml"]
+    assert len(files) == 6
+    read = {path.name: yaml.safe_load(path.read_text("utf-8")) for path in files}
+    matrix = read["test.yml"]["jobs"]["newest"]["strategy"]["matrix"]
+    assert matrix["python"] == ["3.10", "3.11", "3.12", "3.13"]
+    assert [system.partition("-")[0] for system in matrix["system"]] == [
+        "ubuntu",
+        "macos",
+        "windows",
+    ]
+    project = (HOME / "pyproject.toml").read_text("utf-8")
+    assert all(f'"Programming Language :: Python :: {p}"' in project for p in matrix["python"])
+
+
+def test_the_image_gets_all_that_the_build_needs() -> None:
+    """What the Dockerfile copies is there and not ignored, and the wheel needs no more."""
+    copied = re.findall(
+        r"^COPY (?!--from)(.+) \S+$", (HOME / "Dockerfile").read_text("utf-8"), re.MULTILINE
+    )
+    names = {name for line in copied for name in line.split()}
+    allowed = (HOME / ".dockerignore").read_text("utf-8").split("\n")
+    assert {f"!{name}" for name in names} == set(allowed) - {"*", ""}
+    assert all((HOME / name).exists() for name in names)
+    project = (HOME / "pyproject.toml").read_text("utf-8")
+    for name in re.findall(r'license-files = \["([^"]+)", "([^"]+)"\]', project)[0]:
+        assert name.partition("/")[0] in names
+    assert {"README.md", "pyproject.toml"} <= names
