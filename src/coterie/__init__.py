@@ -33,6 +33,7 @@ _PUBLIC = {
     "TwoStep": "coterie.methods",
     "VaSCL": "coterie.methods",
     "augment": "coterie.augmentation",
+    "broad_themes": "coterie.report",
     "choose_n_clusters": "coterie.choose",
     "compare": "coterie.comparison",
     "describe": "coterie.description",

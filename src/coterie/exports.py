@@ -25,11 +25,11 @@ from coterie.corpus.clean import value_to_text
 from coterie.corpus.excel import Sheet, spreadsheet_text, write_workbook
 from coterie.corpus.write import SUFFIXES, table_rows
 from coterie.description import Cluster
-from coterie.hierarchy import Hierarchy
+from coterie.hierarchy import Hierarchy, read_hierarchy
 from coterie.report import own_columns, read_columns
 
 WORDS = 10  # of a cluster that its row names
-WHOLE = re.compile(r"(cluster|runner_up|nearest_cluster|level_\d+)")
+WHOLE = re.compile(r"(cluster|runner_up|nearest_cluster|level_\d+|theme)")
 DECIMAL = re.compile(r"(confidence|margin|outlier_score)")
 KINDS = {"examples": "typical", "diverse": "whole range", "borderline": "close call"}
 
@@ -111,7 +111,7 @@ def write_exports(
         notes += write_rows(files[-1], table, {})
         if name == "xlsx":
             files.append(target / f"clusters{ending}.xlsx")
-            notes += write_clusters(files[-1], clusters, _levels(run), texts=texts)
+            notes += write_clusters(files[-1], clusters, read_hierarchy(run), texts=texts)
     return Exported(files, notes)
 
 
@@ -138,7 +138,7 @@ def run_table(run: Path, manifest: dict[str, Any], *, texts: bool = True) -> pa.
 
 
 def write_clusters(
-    path: Path, clusters: Sequence[Cluster], levels: Sequence[Sequence[Cluster]] = (), *,
+    path: Path, clusters: Sequence[Cluster], hierarchy: Hierarchy | None = None, *,
     texts: bool = True,
 ) -> list[str]:  # fmt: skip
     """Write a workbook of clusters: one sheet of clusters, one of words, examples, levels.
@@ -150,7 +150,9 @@ def write_clusters(
     """
     header = ["cluster", "name", "texts", "share", "words"]
     header += ["typical text"] if texts else []
-    header += [f"level {i}" for i in range(1, len(levels) + 1)]
+    levels = hierarchy.levels if hierarchy else []
+    above = hierarchy.column_names()[: len(levels)] if hierarchy else []
+    header += [name.replace("_", " ") for name in above]
     sheets = [
         Sheet("clusters", header, _cluster_rows(clusters, levels, texts)),
         Sheet("words", ["cluster", "name", "word", "weight"],
@@ -193,11 +195,6 @@ def _typed(name: str, values: Sequence[str]) -> pa.Array:
     if DECIMAL.fullmatch(name):
         return pa.array([float(value) if value else None for value in values], pa.float64())
     return pa.array(list(values), pa.string())
-
-
-def _levels(run: Path) -> list[list[Cluster]]:
-    file = run / "levels.json"
-    return Hierarchy.from_dict(read_json(file)).levels if file.exists() else []
 
 
 def _finished(run: Path) -> dict[str, Any]:

@@ -3,21 +3,40 @@
 The clusters are merged, not the texts: each cluster counts as its mean with its size, and Ward's
 rule joins those whose union adds least to the spread. So every cluster of a finer level lies in
 exactly one of each coarser level, whatever the method that found the clusters.
+
+Broad themes are one such level, of 3 to 12 clusters, for runs that find the number of clusters
+themselves. They are merged by means of vectors after k-NN smoothing. Their number is near the
+square root of the number of clusters, where one more merge would cost most compared with the merge
+before.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from coterie._errors import UsageError
+from coterie._files import read_json
+from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
+from coterie._validation import check_integer
+from coterie.blocks.graph import knn_smooth, nearest_rows
 from coterie.blocks.linkage import MatrixSpace, chain, cut
 from coterie.description import Cluster, describe
+
+LEVEL_COLUMN = re.compile(r"(level_\d+|theme)(_name)?")  # of the table
+READABLE = 10  # clusters that need no themes above them
+FEWEST, MOST = 3, 12  # themes
+REACH = 1.5  # factor by which the number of themes may differ from the square root of clusters
+SMOOTHED = 3_000  # texts whose vectors are smoothed; more change the means by little
+NEIGHBORS, ROUNDS = 15, 4  # of the smoothing
 
 
 @dataclass(frozen=True)
@@ -134,13 +153,27 @@ class Hierarchy:
         Described clusters of the coarser levels, coarse to fine, each with its parent.
     above : list of dict of int to int
         For each of them, where the clusters of the clustering belong.
+    themes : bool
+        Whether the one level are broad themes; there may be none.
     """
 
     levels: list[list[Cluster]]
     above: list[dict[int, int]]
+    themes: bool = False
+
+    def column_names(self) -> list[str]:
+        """Columns with the numbers of the levels, coarse to fine; names end with ``_name``.
+
+        That of the clustering itself is the last one, except beside themes.
+        """
+        if self.themes:
+            return ["theme"] * len(self.levels)
+        return [f"level_{number}" for number in range(1, len(self.levels) + 2)]
 
     def columns(self, labels: Sequence[int] | Ints, names: Sequence[str]) -> dict[str, list[Any]]:
         """Columns ``level_1``, ``level_1_name`` and so on, from the clusters of the rows.
+
+        Broad themes are the columns ``theme`` and ``theme_name``.
 
         Parameters
         ----------
@@ -150,20 +183,22 @@ class Hierarchy:
             Name of the cluster of each row.
         """
         out: dict[str, list[Any]] = {}
-        for number, (described, above) in enumerate(zip(self.levels, self.above, strict=True), 1):
+        columns = self.column_names()
+        for column, described, above in zip(columns, self.levels, self.above, strict=False):
             called = {cluster.id: cluster.name for cluster in described}
             places = [above.get(int(label), -1) for label in labels]
             pairs = zip(places, names, strict=True)
-            out[f"level_{number}"] = places
-            out[f"level_{number}_name"] = [called.get(place, name) for place, name in pairs]
-        last = len(self.levels) + 1
-        out[f"level_{last}"] = [int(label) for label in labels]
-        out[f"level_{last}_name"] = list(names)
+            out[column] = places
+            out[f"{column}_name"] = [called.get(place, name) for place, name in pairs]
+        if not self.themes:
+            out[columns[-1]] = [int(label) for label in labels]
+            out[f"{columns[-1]}_name"] = list(names)
         return out
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: the coarser levels."""
         return {
+            **({"themes": True} if self.themes else {}),
             "levels": [
                 {
                     "n_clusters": len(described),
@@ -171,7 +206,7 @@ class Hierarchy:
                     "clusters": [cluster.to_dict() for cluster in described],
                 }
                 for described, above in zip(self.levels, self.above, strict=True)
-            ]
+            ],
         }
 
     @classmethod
@@ -181,7 +216,14 @@ class Hierarchy:
         return cls(
             [[Cluster.from_dict(cluster) for cluster in level["clusters"]] for level in levels],
             [{int(c): int(place) for c, place in level["of_cluster"].items()} for level in levels],
+            bool(saved.get("themes", False)),
         )
+
+
+def read_hierarchy(folder: Path) -> Hierarchy | None:
+    """The levels of a run folder, if it has any."""
+    file = folder / "levels.json"
+    return Hierarchy.from_dict(read_json(file)) if file.exists() else None
 
 
 def build_hierarchy(
@@ -211,6 +253,114 @@ def build_hierarchy(
     used = sum(cluster.size > 0 for cluster in clusters)
     coarse = [n for n in _check_levels(levels, max(*levels, used)) if n < used]
     nested = nest(vectors, labels, levels=coarse) if coarse else []
+    return _described(texts, vectors, nested, clusters)
+
+
+def build_themes(
+    texts: Sequence[str],
+    labels: Ints,
+    vectors: Floats,
+    clusters: Sequence[Cluster],
+    n_themes: int | None = None,
+    seed: int = 0,
+) -> tuple[Hierarchy, list[Cluster]]:
+    """Broad themes above a described clustering, named.
+
+    Parameters
+    ----------
+    texts, labels, vectors : of length n
+    clusters : sequence of Cluster
+        The described clustering.
+    n_themes : int, optional
+        Default: found, see :func:`find_themes`. What is not fewer than the clusters that have
+        texts gives no themes.
+    seed : int, default=0
+
+    Returns
+    -------
+    hierarchy : Hierarchy
+        Without a level where there are no themes.
+    clusters : list of Cluster
+        The same clusters, with their themes as parents.
+    """
+    level = find_themes(vectors, labels, n_themes, seed)
+    hierarchy, finest = _described(texts, vectors, [] if level is None else [level], clusters)
+    return replace(hierarchy, themes=True), finest
+
+
+def find_themes(
+    vectors: Floats, labels: Sequence[int] | Ints, n_themes: int | None = None, seed: int = 0
+) -> Level | None:
+    """Merge the clusters of a clustering into a handful of broad themes.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n, d)
+    labels : sequence of int of length n
+        Cluster of each text, -1 for none.
+    n_themes : int, optional
+        Default: 3 to 12, near the square root of the number of clusters, where the next merge is
+        largest compared with the one before.
+    seed : int, default=0
+        Draws the texts that are smoothed, where there are more than 3,000.
+
+    Returns
+    -------
+    Level or None
+        None where there are ten clusters or fewer, or not more than ``n_themes``.
+    """
+    x, codes = np.asarray(vectors), np.asarray(labels, dtype=np.int64)
+    counts = np.bincount(codes[codes >= 0], minlength=1)
+    k = int((counts > 0).sum())
+    if n_themes is not None:
+        check_integer("n_themes", n_themes)
+    if k <= (READABLE if n_themes is None else n_themes):
+        return None
+    centers = _smoothed_means(x, codes, len(counts), seed)
+    if n_themes is None:
+        n_themes = _number_of_themes(centers, counts, k)
+    return nest(centers, codes, counts, levels=[n_themes])[0]
+
+
+def _smoothed_means(x: Floats, labels: Ints, k: int, seed: int) -> Floats:
+    """Mean of each cluster, after k-NN smoothing of at most ``SMOOTHED`` texts."""
+    placed = np.flatnonzero(labels >= 0)
+    first = placed[np.unique(labels[placed], return_index=True)[1]]  # some of every cluster
+    chosen = numpy_generator(seed, "themes").permutation(placed)[:SMOOTHED]
+    rows = np.unique(np.concatenate([first, chosen]))
+    smooth = knn_smooth(x[rows], nearest_rows(x[rows], NEIGHBORS), ROUNDS)
+    means = np.zeros((k, smooth.shape[1]))
+    for i in np.unique(labels[rows]):
+        means[i] = smooth[labels[rows] == i].mean(axis=0, dtype=np.float64)
+    return means
+
+
+def _number_of_themes(centers: Floats, counts: Ints, k: int) -> int:
+    """The number at which one more merge would cost most, compared with the merge before."""
+    low = max(FEWEST, math.ceil(math.sqrt(k) / REACH))
+    high = min(MOST, math.floor(math.sqrt(k) * REACH))
+    within = {
+        level.n_clusters: _within(centers, counts, level.of_given)
+        for level in nest(centers, sizes=counts, levels=range(low - 1, high + 2))
+    }
+    cost = {n: within[n - 1] - within[n] for n in range(low, high + 2)}
+    return max(range(low, high + 1), key=lambda n: (cost[n] / max(cost[n + 1], 1e-12), -n))
+
+
+def _within(centers: Floats, counts: Ints, groups: Ints) -> float:
+    """Sum of squared distances of the texts' clusters to the mean of their group."""
+    total = 0.0
+    for group in range(int(groups.max()) + 1):
+        inside = groups == group
+        mean = np.average(centers[inside], axis=0, weights=counts[inside])
+        total += float((counts[inside] * np.square(centers[inside] - mean).sum(axis=1)).sum())
+    return total
+
+
+def _described(
+    texts: Sequence[str], vectors: Floats, nested: Sequence[Level], clusters: Sequence[Cluster]
+) -> tuple[Hierarchy, list[Cluster]]:
+    """Coarser levels with names, and the clusters with their parents."""
     described = describe_levels(texts, nested, vectors)
     above = [{i: int(p) for i, p in enumerate(level.of_given) if p >= 0} for level in nested]
     parents = above[-1] if above else {}
@@ -218,6 +368,10 @@ def build_hierarchy(
     below = finest
     for i in reversed(range(len(described))):
         below = described[i] = _same_names(described[i], below)
+    for coarse, fine in pairwise([*described, finest]):
+        names = {cluster.id: cluster.name for cluster in coarse}
+        fine[:] = [replace(c, parent_name=None if c.parent is None else names[c.parent])
+                   for c in fine]  # fmt: skip
     return Hierarchy(described, above), finest
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class Shown:
         texts: Sequence[str],
         X: Any = None,
         *,
-        levels: Sequence[int] | None = None,
+        levels: Sequence[int] | Literal["themes"] | None = None,
         show_texts: bool = True,
     ) -> Path:
         """Write the page that shows the clusters, with a map: one HTML file, no network.
@@ -60,8 +60,9 @@ class Shown:
             The texts of the training, or others: they are put into the clusters of the model.
         X : ndarray of shape (n, d), optional
             Their vectors, for a model with ``encoder="precomputed"``.
-        levels : sequence of int, optional
-            Coarser levels above the clusters, such as (5, 20).
+        levels : sequence of int or "themes", optional
+            Coarser levels above the clusters, such as (5, 20); or broad themes, see
+            :func:`coterie.broad_themes`.
         show_texts : bool, default=True
             False writes words and counts only.
 

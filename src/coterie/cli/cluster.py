@@ -120,8 +120,9 @@ def cluster(
 
     Writes a folder with assignments.csv (all your columns, plus cluster, name, confidence,
     runner_up, margin, outlier and outlier_score), clusters.json, report.html, model/ and
-    manifest.json. The word "sample" in the place of a file stands for a thousand support messages
-    that come with coterie.
+    manifest.json. Where the number of clusters is found and there are more than ten, they are
+    grouped into broad themes (columns theme and theme_name). The word "sample" in the place of a
+    file stands for a thousand support messages that come with coterie.
 
     Examples:
 
@@ -160,6 +161,7 @@ def cluster(
     if _only_helped(folder, resume=resume):
         return
     folder.choice = choice.to_dict() if choice.curve else None
+    folder.themes = wanted is None
     folder.keep(keep)
     with held(path):
         if folder.begin(resume=resume, overwrite=overwrite) == "done":

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -211,15 +210,6 @@ def mark_new(model: Any, seen: Any, limit: float | None) -> tuple[Any, str]:
     marked, placed = seen.outliers(known), int((seen.labels >= 0).sum())
     share = 100 * int(marked.sum()) / max(placed, 1)
     return marked, f"{int(marked.sum()):,} of {placed:,} texts ({share:.1f} %) are none of these."
-
-
-def read_hierarchy(folder: Path) -> Hierarchy | None:
-    """The levels of a run folder, if it has any."""
-    from coterie._files import read_json
-    from coterie.hierarchy import Hierarchy
-
-    file = folder / "levels.json"
-    return Hierarchy.from_dict(read_json(file)) if file.exists() else None
 
 
 def tree_lines(

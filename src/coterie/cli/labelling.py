@@ -15,13 +15,13 @@ from coterie._files import read_json, sha256_file
 from coterie._folders import one_state
 from coterie.base import TextClusterer
 from coterie.base.outlying import Assessed
-from coterie.cli.handover import add_columns, mark_new, read_hierarchy
+from coterie.cli.handover import add_columns, mark_new
 from coterie.cli.run_folder import assignment_columns
 from coterie.corpus import TextStream
 from coterie.corpus.corpus import no_words
 from coterie.corpus.growing import GrowingTable
 from coterie.description import Cluster, names_by_number
-from coterie.hierarchy import Hierarchy
+from coterie.hierarchy import Hierarchy, read_hierarchy
 from coterie.methods import load
 
 if TYPE_CHECKING:

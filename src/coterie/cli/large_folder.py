@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ from coterie._progress import make_progress, working
 from coterie._types import Floats, Ints
 from coterie._validation import check_device
 from coterie.cli.claim import read_manifest
-from coterie.cli.handover import read_hierarchy
 from coterie.cli.labelling import Labeller, label
 from coterie.cli.large import LargeCorpus
 from coterie.cli.run_folder import RunFolder, now, write_page
@@ -29,19 +29,20 @@ from coterie.cli.summary import (
     about_model,
     about_outliers,
     about_sizes,
+    about_themes,
 )
 from coterie.corpus import Chunk
 from coterie.corpus.growing import GrowingTable
 from coterie.description import Cluster, describe
 from coterie.description.tally import Tally
-from coterie.hierarchy import Hierarchy
+from coterie.hierarchy import read_hierarchy
 from coterie.methods import load
 from coterie.report import own_columns
 from coterie.report.folder import make_map
 from coterie.report.skim import reading
 
 MAP_MEMORY = 128  # megabytes of distances at a time; by default it would be eight times that
-WHOLE = re.compile(r"cluster|runner_up|nearest_cluster|level_\d+")
+WHOLE = re.compile(r"cluster|runner_up|nearest_cluster|level_\d+|theme")
 NUMBER = {"confidence", "margin", "outlier_score"}
 
 
@@ -163,7 +164,7 @@ class LargeFolder(RunFolder):
         if self.hierarchy is not None:
             both = list(zip(self.hierarchy.levels, self.hierarchy.above, strict=True))
             levels = [tally.nested(level, above) for level, above in both]
-            self.hierarchy = Hierarchy(levels, self.hierarchy.above)
+            self.hierarchy = replace(self.hierarchy, levels=levels)
             write_json(self.work / "levels.json", self.hierarchy.to_dict())
         if self.plan.max_outliers is not None:
             limit = self.model.outlier_limit_
@@ -188,7 +189,7 @@ class LargeFolder(RunFolder):
         ]
         if self.plan.max_outliers is not None:
             out.append(about_outliers(tally.outliers, tally.placed + tally.outliers))
-        out += remarks
+        out += [*remarks, *about_themes(self.hierarchy)]
         out.append(
             f"{len(found.texts):,} of the {found.distinct:,} different texts were clustered, and "
             "all rows put into those clusters. Counts are of all rows; names, words, examples and "

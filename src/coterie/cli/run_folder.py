@@ -28,7 +28,7 @@ from coterie.cli.claim import (
     withdraw,
 )
 from coterie.cli.handover import Plan, add_columns
-from coterie.cli.summary import summarize
+from coterie.cli.summary import about_themes, summarize
 from coterie.corpus import Corpus, write_rows
 from coterie.description import (
     Cluster,
@@ -38,7 +38,7 @@ from coterie.description import (
     names_by_number,
 )
 from coterie.exports import write_clusters
-from coterie.hierarchy import Hierarchy, build_hierarchy
+from coterie.hierarchy import READABLE, Hierarchy, build_hierarchy, build_themes
 from coterie.report import read_run, without_texts, write_map, write_report
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ class RunFolder:
         self.path, self.method, self.model, self.corpus = path, method, model, corpus
         self.work = path
         self.plan = plan or Plan()
+        self.themes = False  # whether to group the clusters into broad themes
         self.hierarchy: Hierarchy | None = None
         self.remarks: list[str] = []  # about single files, in sentences
         self.summary: list[str] = []
@@ -174,7 +175,10 @@ class RunFolder:
         names = names_by_number(clusters, probabilities.shape[1])  # some may have no text
         columns = assignment_columns(model.labels_, probabilities, names)
         columns = add_columns(columns, model.outlier_scores(), marked, self.hierarchy)
-        self.summary = summarize(model, labels, probabilities, clusters)
+        self.summary = [
+            *summarize(model, labels, probabilities, clusters),
+            *about_themes(self.hierarchy),
+        ]
         if self.choice is not None:
             self.summary.append(self.choice["reason"])
         if self.kept is not None:
@@ -211,11 +215,18 @@ class RunFolder:
         return marked
 
     def _nest(self, clusters: list[Cluster], labels: Ints) -> list[Cluster]:
-        """The clusters with their parents, where levels were asked for; writes ``levels.json``."""
-        if not self.plan.levels:
-            return clusters
+        """The clusters with their parents, where there are levels; writes ``levels.json``."""
         texts, vectors = self.corpus.texts, self.model.vectors_
-        self.hierarchy, nested = build_hierarchy(texts, labels, vectors, clusters, self.plan.levels)
+        if self.plan.levels:
+            self.hierarchy, nested = build_hierarchy(
+                texts, labels, vectors, clusters, self.plan.levels
+            )
+        elif self.themes and len(clusters) > READABLE:
+            self.hierarchy, nested = build_themes(
+                texts, labels, vectors, clusters, seed=self.model.seed_
+            )
+        else:
+            return clusters
         write_json(self.work / "levels.json", self.hierarchy.to_dict())
         return nested
 
@@ -224,8 +235,7 @@ class RunFolder:
             file = self.work / f"assignments.{form}"
             self.remarks += write_rows(file, self.corpus.table, columns)
         if "xlsx" in self.plan.formats:
-            levels = self.hierarchy.levels if self.hierarchy else ()
-            self.remarks += write_clusters(self.work / "clusters.xlsx", clusters, levels)
+            self.remarks += write_clusters(self.work / "clusters.xlsx", clusters, self.hierarchy)
 
     def _describe(self, labels: Ints, probabilities: Floats) -> list[Cluster]:
         """Clusters with all that the table of the corpus tells about them."""

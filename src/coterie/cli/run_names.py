@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,14 @@ class RunNames:
         swap_run(self.path, lambda fresh: self._fill(fresh, before, final))
 
     def _fill(self, path: Path, before: Names, final: Names) -> None:
-        write_table(path, final, write_levels(path, before, final))
+        changed = write_levels(path, before, final)
+        write_table(path, final, changed)
+        if changed:  # the last are those of the parents
+            self.clusters = [
+                replace(c, parent_name=changed[-1].get(c.parent, c.parent_name))
+                if c.parent is not None else c
+                for c in self.clusters
+            ]  # fmt: skip
         write_json(path / "clusters.json", [cluster.to_dict() for cluster in self.clusters])
         write_page(path, self.manifest, self.clusters)
         if (path / "report-no-texts.html").exists():
@@ -133,8 +141,11 @@ def write_table(path: Path, names: Names, above: list[Names]) -> None:
     columns = read_columns(table)
     own = own_columns(columns)
     _rename(columns, own["cluster"], own["name"], names)
-    for number, new in enumerate([*above, names] if above else [], 1):
-        _rename(columns, own[f"level_{number}"], own[f"level_{number}_name"], new)
+    known = [f"level_{number}" for number in range(1, len(above) + 2)] if above else []
+    if "theme" in own:
+        known = ["theme"]
+    for column, new in zip(known, [*above, names], strict=False):
+        _rename(columns, own[column], own[f"{column}_name"], new)
     with (
         atomic_path(table) as temporary,
         temporary.open("w", encoding="utf-8", newline="") as file,

@@ -9,6 +9,7 @@ import numpy as np
 from coterie._types import Floats, Ints
 from coterie.base import TextClusterer
 from coterie.description import Cluster
+from coterie.hierarchy import Hierarchy
 
 BORDERLINE = 0.1  # a margin below this is a close call
 
@@ -36,6 +37,14 @@ def about_sizes(placed: int, rows: int, clusters: Sequence[Cluster]) -> list[str
         f"{placed:,} of {rows:,} texts are in {len(clusters)} clusters; the "
         f"largest holds {100 * max(c.share for c in clusters):.0f} %."
     ]
+
+
+def about_themes(hierarchy: Hierarchy | None) -> list[str]:
+    """How many broad themes the clusters form, where there are any."""
+    if hierarchy is None or not hierarchy.themes or not hierarchy.levels:
+        return []
+    k, n = len(hierarchy.above[0]), len(hierarchy.levels[0])
+    return [f"The {k} clusters form {n} broad themes (column theme_name)."]
 
 
 def about_confidence(mean: float, close: float) -> str:

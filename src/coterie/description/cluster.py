@@ -39,6 +39,8 @@ class Cluster:
         For each category column, its values and how many texts have them.
     parent : int or None
         Cluster of the next coarser level that holds this one.
+    parent_name : str or None
+        Its name.
     """
 
     id: int
@@ -54,6 +56,7 @@ class Cluster:
     over_time: list[tuple[str, int]] = field(default_factory=list)
     by: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     parent: int | None = None
+    parent_name: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, without optional fields that are empty."""

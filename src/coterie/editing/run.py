@@ -15,6 +15,7 @@ from coterie.base.storage import read_config
 from coterie.comparison.side import meaning, read_manifest
 from coterie.description import Cluster
 from coterie.editing.state import State
+from coterie.hierarchy import read_hierarchy
 from coterie.report import own_columns, read_columns
 
 
@@ -65,6 +66,14 @@ class EditableRun:
     def levels(self) -> list[int]:
         """Clusters of each nested level that the run was asked for."""
         return list(self.manifest.get("handover", {}).get("levels", []))
+
+    @property
+    def n_themes(self) -> int | None:
+        """Broad themes that the run has; None if its clusters were not grouped into themes."""
+        above = read_hierarchy(self.folder)
+        if above is None or not above.themes:
+            return None
+        return len(above.levels[0]) if above.levels else 0
 
     def state(self) -> State:
         """A working copy to edit."""

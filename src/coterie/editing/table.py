@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,8 @@ from coterie.description import Cluster
 from coterie.editing.remodel import marked_labels
 from coterie.editing.run import EditableRun
 from coterie.editing.state import State
-from coterie.hierarchy import Hierarchy
+from coterie.hierarchy import LEVEL_COLUMN, Hierarchy
 from coterie.report import NONE_OF_THESE
-
-LEVEL = re.compile(r"level_\d+(_name)?")
 
 
 def write_table(
@@ -46,7 +43,7 @@ def write_table(
             columns[run.own[name]] = values
     if hierarchy is not None:
         for name, written in run.own.items():
-            if LEVEL.fullmatch(name):
+            if LEVEL_COLUMN.fullmatch(name):
                 del columns[written]
         for name, values in hierarchy.columns(labels, list(fresh["name"])).items():
             columns[_free(name, columns)] = values

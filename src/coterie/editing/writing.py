@@ -21,7 +21,7 @@ from coterie.editing.snapshots import LOG
 from coterie.editing.state import State
 from coterie.editing.table import write_table
 from coterie.exports import write_exports
-from coterie.hierarchy import Hierarchy, build_hierarchy
+from coterie.hierarchy import Hierarchy, build_hierarchy, build_themes
 from coterie.metrics import silhouette
 from coterie.report import read_run, without_texts, write_map, write_report
 from coterie.report.folder import SILHOUETTE
@@ -33,7 +33,7 @@ def write_run(run: EditableRun, state: State, folder: Path) -> None:
     """Write an edited clustering into a copy of the run's folder."""
     run.check_unchanged(folder)
     manifest = dict(run.manifest)
-    if state.moved or run.levels:
+    if state.moved or run.levels or run.n_themes:
         clusters = _write_clustering(run, state, folder, manifest)
     else:
         clusters = rename_clusters(run.clusters, state.names)
@@ -65,13 +65,15 @@ def _write_clustering(
     p = edit_model(run, state)
     labels = marked_labels(state)
     clusters, hierarchy = _describe(run, state, p, labels), None
-    if run.levels:
+    if run.levels or run.n_themes:
         hierarchy, clusters = _nest(run, labels, clusters)
         write_json(folder / "levels.json", hierarchy.to_dict())
     save_clusters(run.model, folder / "model")
     write_table(folder, run, state, clusters, p, hierarchy)
     _write_map(run, state, labels, folder / "map.json")
     manifest["summary"] = _summary(manifest["summary"], labels, p, len(clusters), state)
+    if run.n_themes:
+        manifest["summary"] = _about_themes(manifest["summary"], hierarchy)
     if "outliers" in manifest:
         manifest["outliers"] = {**manifest["outliers"], "marked": int(state.outliers.sum())}
     return clusters
@@ -100,7 +102,10 @@ def _describe(run: EditableRun, state: State, p: Floats, labels: Ints) -> list[C
 def _nest(
     run: EditableRun, labels: Ints, clusters: Sequence[Cluster]
 ) -> tuple[Hierarchy, list[Cluster]]:
-    return build_hierarchy(run.texts, labels, run.vectors, clusters, run.levels)
+    if run.levels:
+        return build_hierarchy(run.texts, labels, run.vectors, clusters, run.levels)
+    seed = run.manifest.get("seed", 0)
+    return build_themes(run.texts, labels, run.vectors, clusters, run.n_themes, seed)
 
 
 def _write_map(run: EditableRun, state: State, labels: Ints, file: Path) -> None:
@@ -166,6 +171,20 @@ def _summary(old: Sequence[str], labels: Ints, p: Floats, k: int, state: State) 
     out = list(old)
     for pattern, new in figures.items():
         out = [re.sub(pattern, new, sentence) for sentence in out]
+    return out
+
+
+def _about_themes(summary: Sequence[str], hierarchy: Hierarchy | None) -> list[str]:
+    """The summary with the number of themes that there are now."""
+    pattern = re.compile(r"The \d+ clusters form \d+ broad themes")
+    out = []
+    for sentence in summary:
+        if pattern.match(sentence) and hierarchy is not None:
+            if not hierarchy.levels:
+                continue
+            k, n = len(hierarchy.above[0]), len(hierarchy.levels[0])
+            sentence = pattern.sub(f"The {k} clusters form {n} broad themes", sentence)
+        out.append(sentence)
     return out
 
 

@@ -9,7 +9,7 @@ from coterie.report.html import (
     without_texts,
     write_report,
 )
-from coterie.report.model import describe_model, report_model
+from coterie.report.model import broad_themes, describe_model, report_model
 from coterie.report.points import NONE_OF_THESE, Points
 from coterie.report.quality import Figure
 from coterie.report.tree import Branch, cluster_tree
@@ -22,6 +22,7 @@ __all__ = [
     "Outliers",
     "Points",
     "ReportData",
+    "broad_themes",
     "cluster_tree",
     "describe_model",
     "own_columns",

@@ -19,7 +19,7 @@ import numpy as np
 from coterie._files import read_json, write_text
 from coterie._types import Bools, Floats, Ints
 from coterie.description import Cluster
-from coterie.hierarchy import Hierarchy
+from coterie.hierarchy import read_hierarchy
 from coterie.metrics import silhouette
 from coterie.report.html import Outlier, Outliers, ReportData
 from coterie.report.layout import first_of_equal, map_texts, sample_rows
@@ -94,6 +94,7 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
             shown = make_points(saved | {"rows": rows}, found.columns, text_column)
             points = replace(shown, rows=[row + 1 for row in saved["rows"]])
     sentence = guard_sentence(manifest.get("guard"))
+    above = read_hierarchy(path)
     return ReportData(
         title=f"{manifest['data']['rows']:,} texts in {len(clusters)} clusters",
         summary=[*manifest["summary"], *([sentence] if sentence else [])],
@@ -103,7 +104,8 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
         quality=quality,
         next_steps=next_steps(clusters, quality),
         points=points,
-        levels=_levels(path),
+        levels=[] if above is None else above.levels,
+        themes=above is not None and above.themes,
         outliers=outliers,
     )
 
@@ -124,10 +126,8 @@ def make_points(saved: dict[str, Any], columns: dict[str, list[str]], text_colum
         for name, values in columns.items()
         if name not in own.values() and name != text_column
     }
-    for name in _coarser(own):
-        kept[name.removesuffix("_name").replace("_", " ")] = [
-            columns[own[name]][row] for row in rows
-        ]
+    for name, shown in _coarser(own).items():
+        kept[shown] = [columns[own[name]][row] for row in rows]
     labels = columns[result_column(columns, "cluster")]
     confidence = columns[result_column(columns, "confidence")]
     return Points(
@@ -158,15 +158,13 @@ def own_columns(columns: Sequence[str] | dict[str, list[str]]) -> dict[str, str]
     return {_bare(name): name for name in names[start:]}
 
 
-def _coarser(own: dict[str, str]) -> list[str]:
-    """Columns with names of levels, without the last one, which is the clustering itself."""
+def _coarser(own: dict[str, str]) -> dict[str, str]:
+    """Columns with names of coarser levels or themes, and what the page calls them."""
+    if "theme_name" in own:
+        return {"theme_name": "broad theme"}
     found = [name for name in own if LEVEL_NAME.fullmatch(name)]
-    return found[:-1]
-
-
-def _levels(path: Path) -> list[list[Cluster]]:
-    file = path / "levels.json"
-    return Hierarchy.from_dict(read_json(file)).levels if file.exists() else []
+    # The last one is the clustering itself.
+    return {name: name.removesuffix("_name").replace("_", " ") for name in found[:-1]}
 
 
 def _outliers(found: Skimmed, text_column: str, clusters: Sequence[Cluster]) -> Outliers | None:

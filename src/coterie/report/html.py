@@ -81,6 +81,8 @@ class ReportData:
         Texts on the map; without them the page has no script at all.
     levels : sequence of sequences of Cluster
         Coarser levels above the clusters, coarse to fine, where there is a hierarchy.
+    themes : bool
+        Whether the one level are broad themes: the page begins with them.
     outliers : Outliers, optional
         None where no text may be one.
     """
@@ -94,6 +96,7 @@ class ReportData:
     next_steps: list[str] = field(default_factory=list)
     points: Points | None = None
     levels: Sequence[Sequence[Cluster]] = ()
+    themes: bool = False
     outliers: Outliers | None = None
 
 
@@ -125,12 +128,22 @@ def render(data: ReportData) -> str:
         script_hash=_digest(script),
         embedded=embedded,
         largest=max((cluster.size for cluster in data.clusters), default=1),
-        tree=cluster_tree(data.levels, data.clusters) if data.levels else [],
+        tree=[] if data.themes or not data.levels else cluster_tree(data.levels, data.clusters),
+        themes=[
+            (theme, sorted((c for c in data.clusters if c.parent == theme.id), key=_by_size))
+            for level in (data.levels if data.themes else ())
+            for theme in level
+        ],
+        places={cluster.id: place for place, cluster in enumerate(data.clusters)},
         unfold=len([*data.levels, data.clusters][1]) <= UNFOLDED if data.levels else False,
         periods=_periods(data.clusters),
         shapes=SHAPES,
         colors=COLORS,
     )
+
+
+def _by_size(cluster: Cluster) -> tuple[int, int]:
+    return -cluster.size, cluster.id
 
 
 def write_report(path: str | Path, data: ReportData) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from coterie._types import Bools, Floats, Ints
 from coterie.base.edited import EditedRule
 from coterie.corpus import texts_from
 from coterie.description import Cluster, describe, describe_numbered
-from coterie.hierarchy import build_hierarchy
+from coterie.hierarchy import Hierarchy, build_hierarchy, build_themes
 from coterie.report.folder import SHOWN, make_map, make_points
 from coterie.report.html import Outlier, Outliers, ReportData, without_texts, write_report
 from coterie.report.quality import figures, guard_sentence, next_steps
@@ -65,7 +65,7 @@ def report_model(
     texts: Any,
     X: Any = None,
     *,
-    levels: Sequence[int] | None = None,
+    levels: Sequence[int] | Literal["themes"] | None = None,
     show_texts: bool = True,
 ) -> Path:
     """Write the page of a fitted model.
@@ -76,15 +76,22 @@ def report_model(
         If it has an ``outlier_limit_``, texts above it are shown as outliers.
     path : str or Path
     texts, X : as for :func:`describe_model`
-    levels : sequence of int, optional
-        Coarser levels above the clusters, coarse to fine.
+    levels : sequence of int or "themes", optional
+        Coarser levels above the clusters, coarse to fine; or broad themes, see
+        :func:`broad_themes`.
     show_texts : bool, default=True
         False writes words and counts only.
     """
     seen = _look(model, texts, X)
     clusters = _describe(model, seen)
-    above: Sequence[Sequence[Cluster]] = ()
-    if levels:
+    hierarchy = Hierarchy([], [])
+    if levels == "themes":
+        hierarchy, clusters = build_themes(
+            seen.texts, seen.labels, seen.vectors, clusters, seed=model.seed_
+        )
+    elif isinstance(levels, str):
+        raise UsageError(f"levels should be numbers such as (5, 20), or 'themes', got {levels!r}.")
+    elif levels:
         if max(levels) > len(clusters):
             raise UsageError(
                 f"levels: {max(levels)} asked for, more than the {len(clusters)} clusters there "
@@ -93,10 +100,40 @@ def report_model(
         hierarchy, clusters = build_hierarchy(
             seen.texts, seen.labels, seen.vectors, clusters, levels
         )
-        above = hierarchy.levels
-    data = _page(model, seen, clusters, above)
+    data = replace(_page(model, seen, clusters), levels=hierarchy.levels, themes=hierarchy.themes)
     write_report(path, data if show_texts else without_texts(data))
     return Path(path)
+
+
+def broad_themes(
+    model: TextClusterer, texts: Any, X: Any = None, *, n_themes: int | None = None
+) -> Hierarchy:
+    """Group the clusters of a fitted model into a handful of broad themes, with names.
+
+    Parameters
+    ----------
+    model : TextClusterer
+    texts, X : as for :func:`describe_model`
+    n_themes : int, optional
+        Exactly so many. Default: 3 to 12, found without labels; none where there are ten clusters
+        or fewer.
+
+    Returns
+    -------
+    Hierarchy
+        ``levels[0]`` are the themes, described as clusters are; ``above[0]`` has the theme of each
+        cluster; ``columns(labels, names)`` are the columns ``theme`` and ``theme_name`` of a table.
+        Both lists are empty where there are no themes.
+    """
+    seen = _look(model, texts, X)
+    clusters = _describe(model, seen)
+    used = sum(cluster.size > 0 for cluster in clusters)
+    if n_themes is not None and n_themes >= used:
+        raise UsageError(
+            f"n_themes: {n_themes} asked for, but there are only {used} clusters to group; ask for "
+            "fewer."
+        )
+    return build_themes(seen.texts, seen.labels, seen.vectors, clusters, n_themes, model.seed_)[0]
 
 
 def _look(model: TextClusterer, texts: Any, X: Any) -> Seen:
@@ -129,12 +166,7 @@ def _describe(model: TextClusterer, seen: Seen, **options: Any) -> list[Cluster]
     )
 
 
-def _page(
-    model: TextClusterer,
-    seen: Seen,
-    clusters: Sequence[Cluster],
-    levels: Sequence[Sequence[Cluster]],
-) -> ReportData:
+def _page(model: TextClusterer, seen: Seen, clusters: Sequence[Cluster]) -> ReportData:
     ranked = -np.sort(-seen.probabilities, axis=1)
     confidence = ranked[:, 0]
     margin = confidence - (ranked[:, 1] if ranked.shape[1] > 1 else 0.0)
@@ -161,7 +193,6 @@ def _page(
         quality=quality,
         next_steps=next_steps(clusters, quality),
         points=make_points(saved, columns, "text"),
-        levels=levels,
         outliers=_outliers(seen, clusters) if model.outlier_limit_ else None,
     )  # fmt: skip
 

@@ -201,7 +201,10 @@
     const article = cluster < 0 ? null : get("cluster-" + data.ids[cluster]);
     if (article) {
       article.classList.add("chosen");
-      document.querySelectorAll(".overview tbody tr")[cluster].classList.add("chosen");
+      const row = document.querySelector(`.overview tr[data-place="${cluster}"]`);
+      row.classList.add("chosen");
+      const theme = row.closest("details");
+      if (theme) theme.open = true;
     }
     get("focus").hidden = next === null;
     get("focus-link").hidden = article === null;

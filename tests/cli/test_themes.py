@@ -1,0 +1,274 @@
+"""Broad themes above the clusters, where their number is found, from the command line."""
+
+import csv
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import openpyxl
+import pytest
+from typer.testing import CliRunner
+
+import coterie
+from coterie.cli import app
+from coterie.metrics import nmi
+
+BROAD = {
+    "money": ["invoice", "refund", "payment", "voucher"],
+    "post": ["parcel", "courier", "depot", "label"],
+    "login": ["password", "account", "code", "browser"],
+    "garden": ["mower", "hedge", "seeds", "shed"],
+}
+ABOUT = ["broken", "late", "missing", "wrong"]
+OPTIONS = ["-m", "kmeans", "--encoder", "tfidf-svd", "-q"]
+
+
+def run(*arguments: str | Path):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def texts() -> list[tuple[str, str]]:
+    """320 texts: four broad themes of four clusters each."""
+    rng = np.random.default_rng(0)
+    out = []
+    for broad, things in BROAD.items():
+        for thing in things:
+            for i in range(20):
+                extra = rng.choice([f"{thing}{n}" for n in range(5)], 2, replace=False)
+                about = rng.choice([f"{broad}{n}" for n in range(3)], 2, replace=False)
+                words = [thing, thing, *extra, *about, broad, ABOUT[i % 4]]
+                out.append((" ".join(words), broad))
+    return out
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory, texts) -> Path:
+    path = tmp_path_factory.mktemp("themes") / "in.csv"
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream).writerows([("text", "theme"), *texts, ("", "")])
+    return path
+
+
+@pytest.fixture(scope="module")
+def done(file: Path) -> Path:
+    """A finished run that found the number of clusters."""
+    out = file.parent / "run"
+    result = run("cluster", file, *OPTIONS, "--text-column", "text", "--write", "xlsx,parquet",
+                 "--out", out)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    (out / "said.txt").write_text(result.output)
+    return out
+
+
+def test_the_table_has_themes_that_hold_whole_clusters(done: Path) -> None:
+    table = rows(done / "assignments.csv")
+    assert len({row["cluster"] for row in table}) > 11
+    # The input has a column of that name, too: it stays as it was.
+    assert {row["theme"] for row in table} == {*BROAD, ""}
+    above = {row["cluster"]: (row["coterie_theme"], row["theme_name"]) for row in table}
+    for row in table:
+        assert above[row["cluster"]] == (row["coterie_theme"], row["theme_name"])
+    assert 3 <= len(set(above.values()) - {above["-1"]}) <= 12
+    assert above["-1"] == ("-1", "(no text)")
+    assert not any(name.startswith("level_") for name in table[0])
+    placed = [row for row in table if row["cluster"] != "-1"]
+    assert nmi([r["theme"] for r in placed], [r["coterie_theme"] for r in placed]) > 0.9
+
+
+def test_the_other_files_agree_with_the_table(done: Path) -> None:
+    table = [row for row in rows(done / "assignments.csv") if row["cluster"] != "-1"]
+    saved = json.loads((done / "levels.json").read_text())
+    (level,) = saved["levels"]
+    assert saved["themes"] is True
+    sizes = Counter(row["theme_name"] for row in table)
+    assert {c["name"]: c["size"] for c in level["clusters"]} == sizes
+    names = {c["id"]: c["name"] for c in level["clusters"]}
+    clusters = json.loads((done / "clusters.json").read_text())
+    for cluster in clusters:
+        row = next(row for row in table if row["cluster"] == str(cluster["id"]))
+        assert cluster["parent_name"] == names[cluster["parent"]] == row["theme_name"]
+    book = openpyxl.load_workbook(done / "clusters.xlsx")
+    header, *body = book["clusters"].values
+    assert header[-1] == "theme"
+    assert {row[0]: row[-1] for row in body} == {c["id"]: c["parent_name"] for c in clusters}
+    sheet = openpyxl.load_workbook(done / "assignments.xlsx").active
+    header, *body = sheet.values
+    assert {type(row[header.index("coterie_theme")]) for row in body} == {int}
+
+
+def test_the_terminal_shows_themes_first(done: Path) -> None:
+    said = (done / "said.txt").read_text()
+    (level,) = json.loads((done / "levels.json").read_text())["levels"]
+    names = [cluster["name"] for cluster in level["clusters"]]
+    assert said.index("broad themes") < said.index("clusters, by theme")
+    for name in names:
+        assert name in said[: said.index("clusters, by theme")]
+    k = len(json.loads((done / "clusters.json").read_text()))
+    assert f"The {k} clusters form {len(names)} broad themes (column theme_name)." in said
+    assert "levels (texts)" not in said
+
+
+def test_the_page_begins_with_folded_themes(done: Path) -> None:
+    page = (done / "report.html").read_text("utf-8")
+    clusters = json.loads((done / "clusters.json").read_text())
+    (level,) = json.loads((done / "levels.json").read_text())["levels"]
+    overview = page[page.index('id="overview"') : page.index('id="clusters"')]
+    assert overview.count("<details>") == len(level["clusters"])
+    assert "<details open" not in overview and "Hierarchy" not in page
+    assert overview.count("data-place=") == len(clusters)
+    for place in range(len(clusters)):
+        assert overview.count(f'data-place="{place}"') == 1
+    for theme in level["clusters"]:
+        part = overview[overview.index(f'<span class="theme">{theme["name"]}</span>') :]
+        part = part[: part.index("</details>")]
+        inside = {int(c) for c, t in level["of_cluster"].items() if t == theme["id"]}
+        assert {c["id"] for c in clusters if f'href="#cluster-{c["id"]}"' in part} == inside
+
+
+def test_predict_gives_the_theme(done: Path, file: Path) -> None:
+    out = done.parent / "new.csv"
+    assert run("predict", done, file, "--text-column", "text", "--out", out).exit_code == 0
+    before, after = rows(done / "assignments.csv"), rows(out)
+    for name in ("cluster", "coterie_theme", "theme_name"):
+        assert [row[name] for row in after] == [row[name] for row in before]
+
+
+def test_a_number_that_is_given_makes_no_themes(file: Path) -> None:
+    out = file.parent / "given"
+    result = run("cluster", file, *OPTIONS, "--text-column", "text", "-k", "16", "--out", out)
+    assert result.exit_code == 0, result.output
+    assert not (out / "levels.json").exists() and "broad theme" not in result.output
+    assert list(rows(out / "assignments.csv")[0]) == [
+        "text", "theme", "cluster", "name", "confidence", "runner_up", "margin", "outlier",
+        "outlier_score",
+    ]  # fmt: skip
+    assert len(json.loads((out / "clusters.json").read_text())) == 16
+    assert "broad themes hold" not in (out / "report.html").read_text("utf-8")
+
+
+def test_few_clusters_need_no_themes(topics, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("text\n" + "".join(f"{text}\n" for text in topics[0]))
+    result = run("cluster", tmp_path / "in.csv", *OPTIONS, "--out", tmp_path / "run")
+    assert result.exit_code == 0, result.output
+    assert len(json.loads((tmp_path / "run" / "clusters.json").read_text())) <= 10
+    assert not (tmp_path / "run" / "levels.json").exists()
+    assert "theme_name" not in rows(tmp_path / "run" / "assignments.csv")[0]
+
+
+def test_edits_keep_the_themes_up_to_date(done: Path, tmp_path: Path) -> None:
+    run_ = shutil.copytree(done, tmp_path / "run")
+    before = json.loads((run_ / "levels.json").read_text())["levels"][0]
+    largest = max(before["clusters"], key=lambda c: c["size"])["id"]
+    one, other = [int(c) for c, t in before["of_cluster"].items() if t == largest][:2]
+    coterie.edit(run_, [{"rename": {one: "Renamed"}}])
+    same = json.loads((run_ / "levels.json").read_text())["levels"][0]
+    assert same["of_cluster"] == before["of_cluster"]
+    coterie.edit(run_, [{"merge": [one, other]}])
+    table = rows(run_ / "assignments.csv")
+    after = json.loads((run_ / "levels.json").read_text())["levels"][0]
+    assert len(after["of_cluster"]) == len(before["of_cluster"]) - 1
+    names = {c["id"]: c["name"] for c in after["clusters"]}
+    for row in table:
+        if row["cluster"] != "-1":
+            place = after["of_cluster"][row["cluster"]]
+            assert (row["coterie_theme"], row["theme_name"]) == (str(place), names[place])
+    assert [name for name in table[0] if "theme" in name] == [
+        "theme", "coterie_theme", "theme_name"
+    ]  # fmt: skip
+    summary = json.loads((run_ / "manifest.json").read_text())["summary"]
+    k, n = len(after["of_cluster"]), len(after["clusters"])
+    assert f"The {k} clusters form {n} broad themes (column theme_name)." in summary
+
+
+def test_edits_that_leave_too_few_clusters_take_the_themes_away(done: Path, tmp_path: Path) -> None:
+    run_ = shutil.copytree(done, tmp_path / "run")
+    ids = [c["id"] for c in json.loads((run_ / "clusters.json").read_text())]
+    coterie.edit(run_, [{"merge": ids[1:]}])
+    assert [name for name in rows(run_ / "assignments.csv")[0] if "theme" in name] == ["theme"]
+    assert json.loads((run_ / "levels.json").read_text())["levels"] == []
+    assert "broad themes" not in (run_ / "report.html").read_text("utf-8")
+    new, given = tmp_path / "new.csv", done.parent / "in.csv"
+    assert run("predict", run_, given, "--text-column", "text", "--out", new).exit_code == 0
+    assert "theme_name" not in rows(new)[0]
+
+
+def test_new_names_of_clusters_reach_a_theme_of_one_cluster(done: Path, tmp_path: Path) -> None:
+    from coterie.cli.run_names import RunNames
+
+    run_ = shutil.copytree(done, tmp_path / "run")
+    saved = json.loads((run_ / "levels.json").read_text())
+    (level,), clusters = saved["levels"], json.loads((run_ / "clusters.json").read_text())
+    alone = clusters[0]["id"]  # a theme of its own, called as it is
+    number = len(level["clusters"])
+    level["of_cluster"][str(alone)] = number
+    level["clusters"].append({**clusters[0], "id": number})
+    clusters[0] |= {"parent": number, "parent_name": clusters[0]["name"]}
+    (run_ / "levels.json").write_text(json.dumps(saved))
+    (run_ / "clusters.json").write_text(json.dumps(clusters))
+    table = rows(run_ / "assignments.csv")
+    for row in table:
+        if row["cluster"] == str(alone):
+            row |= {"coterie_theme": str(number), "theme_name": clusters[0]["name"]}
+    with (run_ / "assignments.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(table[0]))
+        writer.writeheader()
+        writer.writerows(table)
+    RunNames(run_)._write({c["id"]: f"New {c['id']}" for c in clusters}, "a test")
+    others = {c["name"] for c in level["clusters"][:-1]}
+    for row in rows(run_ / "assignments.csv"):
+        if row["cluster"] != "-1":
+            assert row["name"] == f"New {row['cluster']}"
+        if row["cluster"] == str(alone):
+            assert row["theme_name"] == f"New {alone}"
+        else:
+            assert row["theme_name"] in {*others, "(no text)"}
+    after = json.loads((run_ / "clusters.json").read_text())
+    assert after[0]["parent_name"] == f"New {alone}"
+    assert {c["parent_name"] for c in after[1:]} <= others
+
+
+def test_a_fitted_model_has_themes(texts, tmp_path: Path) -> None:
+    given = [text for text, _ in texts]
+    model = coterie.TwoStep(16, encoder="tfidf-svd", random_state=0).fit(given)
+    found = coterie.broad_themes(model, given)
+    (themes,), (above,) = found.levels, found.above
+    assert 3 <= len(themes) <= 12 and set(above) == set(range(16))
+    assert sum(theme.size for theme in themes) == len(given)
+    assert len({theme.name for theme in themes}) == len(themes)
+    columns = found.columns(model.labels_, [""] * len(given))
+    assert list(columns) == ["theme", "theme_name"]
+    assert columns["theme"] == [above[int(label)] for label in model.labels_]
+    assert len(coterie.broad_themes(model, given, n_themes=5).levels[0]) == 5
+    page = model.report(tmp_path / "page.html", given, levels="themes").read_text("utf-8")
+    assert f"{len(themes)} broad themes hold the 16 clusters" in page
+    with pytest.raises(coterie._errors.UsageError, match="n_themes: 16 asked for"):
+        coterie.broad_themes(model, given, n_themes=16)
+    with pytest.raises(coterie._errors.UsageError, match="'themes'"):
+        model.report(tmp_path / "page.html", given, levels="broad")
+    small = coterie.TwoStep(4, encoder="tfidf-svd", random_state=0).fit(given)
+    assert coterie.broad_themes(small, given).levels == []
+
+
+def test_themes_of_a_run_on_a_sample_count_all_rows(file: Path) -> None:
+    out = file.parent / "sampled"
+    options = ["--text-column", "text", "--fit-sample", "250", "--write", "parquet"]
+    result = run("cluster", file, *OPTIONS, *options, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert json.loads((out / "manifest.json").read_text())["fit_sample"] == 250
+    table = rows(out / "assignments.csv")
+    (level,) = json.loads((out / "levels.json").read_text())["levels"]
+    sizes = Counter(int(row["coterie_theme"]) for row in table if row["cluster"] != "-1")
+    assert {c["id"]: c["size"] for c in level["clusters"]} == sizes
+    assert "broad themes (column theme_name)" in result.output
+    import pyarrow.parquet as pq
+
+    parquet = pq.read_table(out / "assignments.parquet")
+    assert parquet["coterie_theme"].to_pylist() == [int(row["coterie_theme"]) for row in table]
