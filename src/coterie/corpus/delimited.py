@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
@@ -20,9 +21,9 @@ import pyarrow as pa
 from coterie._errors import DataError
 from coterie.corpus.columns import USUAL
 from coterie.corpus.corpus import Note
+from coterie.corpus.source import Pieces
 
 FIELD_LIMIT = 2**31 - 1  # the csv module refuses fields over 128 kB unless told otherwise
-LONGEST_ROW = 1 << 30  # bytes; a table has no longer ones
 SAMPLE = 100  # rows that tell whether the first one is a header
 SENTENCE = 4  # words of a cell that is more than a name
 ROWS = 10_000  # that Python's reader gathers at most
@@ -89,14 +90,15 @@ class Delimited:
             yield from self._slowly(blocks)
             return
         names: list[str] | None = None
-        scanner = Scanner(self.delimiter, self.name, quoted=self.quoted)
-        for piece in scanner.pieces(blocks):
+        scanner = Scanner(self.delimiter, quoted=self.quoted)
+        pieces = Pieces(blocks, self.name, scanner, (b'"', b"\r"))
+        for piece in pieces:
             table = None
-            if not scanner.odd:
+            if not pieces.odd:
                 body, known = (piece, names) if names else self._take_header(piece)
                 table = _parse(body, known, self.delimiter, quoted=self.quoted)
             if table is None:
-                yield from self._slowly(chain([piece], scanner.left()), names)
+                yield from self._slowly(chain([piece], pieces.left()), names)
                 return
             names = known
             self._rows += table.num_rows
@@ -217,64 +219,22 @@ class Delimited:
 
 
 class Scanner:
-    """Cuts blocks where rows end, as long as every quote stands where it should.
+    """Finds where rows end, as long as every quote stands where it should.
 
     Parameters
     ----------
-    delimiter, name : str
+    delimiter : str
     quoted : bool
-
-    Attributes
-    ----------
-    odd : bool
-        Whether the last piece has quotes, line ends or blank lines that are not as they should be;
-        it is the last one then.
     """
 
-    def __init__(self, delimiter: str, name: str, *, quoted: bool) -> None:
-        self.delimiter, self.name, self.quoted = ord(delimiter), name, quoted
-        self.odd = False
+    def __init__(self, delimiter: str, *, quoted: bool) -> None:
+        self.delimiter, self.quoted = ord(delimiter), quoted
         self._inside = 0  # 1 behind an odd number of quotes
         self._before = b"\n\n"  # the last two bytes
-        self._blocks: Iterator[bytes] = iter(())
-        self._held: list[bytes] = []  # of a row that has not ended
 
-    def pieces(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
-        """Whole rows; where something is odd, all that was read and not handed on."""
-        self._blocks = iter(blocks)
-        size, last = 0, b""
-        for block in self._blocks:
-            seen = last + block
-            # What stands behind a quote or a carriage return matters: the next block tells.
-            cut = len(seen) - seen.endswith((b'"', b"\r"))
-            body, last = seen[:cut], seen[cut:]
-            end = self._scan(body, last or b"\n")
-            self.odd = end is None
-            self._held.append(body[: end or None])
-            size += len(body)
-            if end != 0:
-                piece = b"".join(self._held)
-                self._held = [last] if end is None else [body[end:], last]
-                yield piece
-                if self.odd:
-                    return
-                self._held.pop()
-                size = len(body) - (end or 0)
-            if size > LONGEST_ROW:
-                raise too_long(self.name)
-        self.odd = self._scan(last, b"\n") is None or bool(self._inside) or last == b"\r"
-        whole = b"".join([*self._held, last])
-        self._held = []
-        if whole:
-            yield whole
-
-    def left(self) -> Iterator[bytes]:
-        """What is behind the last piece."""
-        return chain(self._held, self._blocks)
-
-    def _scan(self, body: bytes, following: bytes) -> int | None:
-        """Where the last row in it ends, else 0; None if something is odd."""
-        a = np.frombuffer(self._before + body + following, np.uint8)
+    def __call__(self, body: bytes, following: bytes) -> int | None:
+        """Where the last row in it ends, else 0; None if something is odd, also at the end."""
+        a = np.frombuffer(self._before + body + (following or b"\n"), np.uint8)
         data, behind = a[2:-1], a[3:]
         quotes = np.flatnonzero(data == QUOTE) if self.quoted else np.empty(0, np.int64)
         if len(quotes):
@@ -293,6 +253,8 @@ class Scanner:
             return None
         self._inside = (self._inside + len(quotes)) % 2
         self._before = bytes(a[-3:-1])
+        if not following and (self._inside or body == b"\r"):
+            return None
         return int(ends[-1]) + 1 if len(ends) else 0
 
     def _outside(self, places: Any, quotes: Any) -> Any:
@@ -312,30 +274,12 @@ class Lines:
     """
 
     def __init__(self, blocks: Iterable[bytes], name: str) -> None:
-        self.drained, self.name = False, name
-        self._generator = self._lines(blocks)
+        self.drained = False
+        self._pieces = Pieces(blocks, name, _line_end, (b"\r",))
 
     def __iter__(self) -> Iterator[str]:
-        return self._generator
-
-    def _lines(self, blocks: Iterable[bytes]) -> Iterator[str]:
-        held: list[bytes] = []
-        size, last = 0, b""
-        for block in blocks:
-            seen = last + block
-            # A carriage return at the end may be the first half of a line end.
-            cut = len(seen) - seen.endswith(b"\r")
-            body, last = seen[:cut], seen[cut:]
-            end = max(body.rfind(b"\n"), body.rfind(b"\r")) + 1
-            held.append(body[:end])
-            size += len(body)
-            if end:
-                yield from self._split(b"".join(held))
-                held, size = [], len(body) - end
-            held.append(body[end:])
-            if size > LONGEST_ROW:
-                raise too_long(self.name)
-        yield from self._split(b"".join([*held, last]))
+        for piece in self._pieces:
+            yield from self._split(piece)
 
     def _split(self, data: bytes) -> Iterator[str]:
         lines = io.StringIO(data.decode(), newline="")
@@ -346,12 +290,8 @@ class Lines:
             yield line
 
 
-def too_long(name: str) -> DataError:
-    """What to say about a row without an end."""
-    return DataError(
-        f"{name}: a row is longer than {LONGEST_ROW >> 30} GiB. Is this a table? A quote that is "
-        "not closed, or line ends that are missing, may be the cause."
-    )
+def _line_end(body: bytes, _: bytes) -> int:
+    return max(body.rfind(b"\n"), body.rfind(b"\r")) + 1
 
 
 def _sample(found: Iterator[Row], lines: Lines) -> list[Row]:
@@ -369,25 +309,27 @@ def csv_rows(
     lines: Iterable[str], delimiter: str, quoting: int, before: int = 0
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield (line number, fields); errors name the line on which the row begins."""
-    limit = csv.field_size_limit(FIELD_LIMIT)
     reader = csv.reader(
         lines,
         delimiter=delimiter,
         quoting=quoting,  # type: ignore[arg-type]
         strict=True,
     )
-    line = before + 1
-    try:
-        for row in reader:
-            yield line, row
-            line = before + reader.line_num + 1
-    except csv.Error as error:
-        raise csv.Error(
-            f"line {line}: {error}. A quote inside a quoted text must be doubled, and every "
-            "opening quote needs a closing one."
-        ) from error
-    finally:
-        csv.field_size_limit(limit)
+    while True:
+        line = before + reader.line_num + 1
+        limit = csv.field_size_limit(FIELD_LIMIT)  # of the whole process: set for one row only
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            raise csv.Error(
+                f"line {line}: {error}. A quote inside a quoted text must be doubled, and every "
+                "opening quote needs a closing one."
+            ) from error
+        finally:
+            csv.field_size_limit(limit)
+        if row is None:
+            return
+        yield line, row
 
 
 def find_delimiter(header: str) -> tuple[str, list[Note]]:
@@ -413,13 +355,16 @@ def unique_names(names: Sequence[str]) -> list[str]:
     >>> unique_names(["text", "a", "a", "a_2"])
     ['text', 'a', 'a_3', 'a_2']
     """
-    taken, unique = set(names), dict[str, None]()
+    taken, seen, unique = set(names), Counter[str](), list[str]()
     for name in names:
-        free, number = name, 2
-        while free in unique or (free != name and free in taken):
-            free, number = f"{name}_{number}", number + 1
-        unique[free] = None
-    return list(unique)
+        seen[name] += 1
+        free = name if seen[name] == 1 else f"{name}_{seen[name]}"
+        while seen[name] > 1 and free in taken:
+            seen[name] += 1
+            free = f"{name}_{seen[name]}"
+        taken.add(free)
+        unique.append(free)
+    return unique
 
 
 def guess_header(
@@ -442,8 +387,6 @@ def guess_header(
     if not body or not names - {""} or names & {*USUAL, *(n.casefold() for n in wanted)}:
         return True, None
     columns = list(zip(*body, strict=True))
-    if len(names) < len(first) and "" in names and _all_numbers(columns[first.index("")]):
-        return True, None  # the index of a data frame
     data = 0
     for cell, column in zip(first, columns, strict=True):
         number, below = _is_number(cell), _all_numbers(column)

@@ -16,7 +16,8 @@ import pyarrow.compute
 import pyarrow.json
 
 from coterie._errors import DataError
-from coterie.corpus.delimited import LONGEST_ROW, too_long, unique_names
+from coterie.corpus.delimited import unique_names
+from coterie.corpus.source import Pieces
 
 EXACT = 2**53  # whole numbers up to this are exact as floats
 RAW = {b"coterie": b"json"}  # marks a field whose texts are JSON
@@ -31,22 +32,10 @@ Part = tuple[int, bytes]  # lines before, and some lines
 
 def line_parts(blocks: Iterable[bytes], name: str) -> Iterator[Part]:
     """The blocks, cut where lines end, with the number of lines before."""
-    held: list[bytes] = []
-    lines = size = 0
-    for block in blocks:
-        end = block.rfind(b"\n") + 1
-        held.append(block[:end])
-        size += len(block)
-        if end:
-            data = b"".join(held)
-            yield lines, data
-            lines += data.count(b"\n")
-            held, size = [], len(block) - end
-        held.append(block[end:])
-        if size > LONGEST_ROW:
-            raise too_long(name)
-    if rest := b"".join(held):
-        yield lines, rest
+    lines = 0
+    for data in Pieces(blocks, name, lambda body, _: body.rfind(b"\n") + 1):
+        yield lines, data
+        lines += data.count(b"\n")
 
 
 def find_kinds(

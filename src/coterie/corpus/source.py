@@ -19,7 +19,8 @@ import tempfile
 import time
 import weakref
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -33,6 +34,7 @@ PIPE = 1 << 16  # from a pipe, which rarely holds more
 MEMORY = 1 << 25  # bytes of a pipe that are held without a temporary file
 HEAD = 1 << 12  # bytes that tell the format
 PATIENCE = 0.2  # seconds; a pipe that is silent for longer is waiting for something
+LONGEST_ROW = 1 << 30  # bytes; a table has no longer ones
 WRITER = 10.0  # seconds until somebody has to have opened a named pipe for writing
 
 
@@ -212,6 +214,71 @@ class Blocks:
         finally:
             if not source.is_pipe:
                 stream.close()
+
+
+class Pieces:
+    """Blocks cut where rows end, in time that is linear in their size.
+
+    Parameters
+    ----------
+    blocks : iterable of bytes
+        Gone through once.
+    name : str
+        For messages.
+    find_end : callable
+        Is called with bytes and the byte behind them (none at the end), each byte once; returns
+        where the last row in them ends, 0 if none does, and None where rows cannot be told.
+    waits : tuple of bytes
+        At the end of a block these wait for the next one: what stands behind them matters.
+
+    Attributes
+    ----------
+    odd : bool
+        Whether rows cannot be told in the piece at hand; it is the last one then.
+    """
+
+    def __init__(
+        self,
+        blocks: Iterable[bytes],
+        name: str,
+        find_end: Callable[[bytes, bytes], int | None],
+        waits: tuple[bytes, ...] = (),
+    ) -> None:
+        self.name, self.odd = name, False
+        self._blocks, self._find_end, self._waits = iter(blocks), find_end, waits
+        self._held: list[bytes] = []  # of a row that has not ended
+
+    def __iter__(self) -> Iterator[bytes]:
+        size, last = 0, b""
+        for block in self._blocks:
+            seen = last + block
+            cut = len(seen) - seen.endswith(self._waits)
+            body, last = seen[:cut], seen[cut:]
+            end = self._find_end(body, last or b"\n")
+            self.odd = end is None
+            self._held.append(body[: end or None])
+            size += len(body)
+            if end != 0:
+                piece = b"".join(self._held)
+                self._held = [body[end:] if end else b"", last]
+                yield piece
+                if self.odd:
+                    return
+                self._held.pop()
+                size = len(self._held[0])
+            if size > LONGEST_ROW:
+                raise DataError(
+                    f"{self.name}: a row is longer than {LONGEST_ROW >> 30} GiB. Is it a table? A "
+                    "quote that is not closed, or line ends that are missing, may be the cause."
+                )
+        self.odd = self._find_end(last, b"") is None
+        whole, self._held = b"".join([*self._held, last]), []
+        if whole:
+            yield whole
+
+    def left(self) -> Iterator[bytes]:
+        """What is behind the piece at hand."""
+        return chain(self._held, self._blocks)
 
 
 def find_encoding(head: bytes, encoding: str) -> str:
