@@ -219,12 +219,3 @@ def test_two_columns_of_one_name_in_parquet(tmp_path: Path) -> None:
     corpus = read_corpus(path)
     assert corpus.table.to_pylist() == [{"text": "one fish", "text_2": "two fish"}]
     assert [part.texts for part in TextStream(path)] == [["one fish"]]
-
-
-def test_a_file_that_may_not_be_read_says_so(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text(CSV)
-    (tmp_path / "a.csv").chmod(0)
-    if os.access(tmp_path / "a.csv", os.R_OK):
-        pytest.skip("root may read everything")
-    with pytest.raises(DataError, match="cannot be read"):
-        read_corpus(tmp_path / "a.csv")
