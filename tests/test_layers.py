@@ -16,16 +16,18 @@ LAYERS = {
     "augmentation": 2, "outliers": 2,
     "datasets": 2, "words": 2, "engine": 3, "base": 4, "masked_words": 4, "methods": 5,
     "description": 5,
-    "choose": 5, "hierarchy": 5, "report": 6, "naming": 6, "comparison": 6,
+    "choose": 5, "hierarchy": 5, "run_files": 5, "report": 6, "naming": 6, "comparison": 6,
     "editing": 6, "analysis": 6, "bench": 6,
-    "exports": 6, "cli": 7,
+    "exports": 6, "checking": 6, "cli": 7,
 }  # fmt: skip
 # Between neighbours of one layer these arrows are meant, and no others.
 MEANT = {("augmentation", "corpus"), ("augmentation", "encoders"), ("augmentation", "words"),
          ("datasets", "corpus"), ("encoders", "words"),
          ("comparison", "report"), ("editing", "comparison"), ("editing", "report"),
          ("editing", "exports"),
-         ("bench", "analysis"), ("hierarchy", "description"), ("exports", "report")}  # fmt: skip
+         ("bench", "analysis"), ("hierarchy", "description"), ("run_files", "description"),
+         ("run_files", "hierarchy"), ("exports", "report"),
+         ("checking", "editing"), ("checking", "report")}  # fmt: skip
 FREE = {"__init__", "__main__"}
 FILES = sorted(ROOT.rglob("*.py"))
 

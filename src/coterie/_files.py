@@ -56,11 +56,6 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, default=plain) + "\n")
 
 
-def read_json(path: Path) -> Any:
-    """Read a JSON file."""
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
 @contextmanager
 def written(path: Path) -> Iterator[None]:
     """Around calls of safetensors, whose own kind of error hides that a disk is full."""

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from coterie._errors import DataError
-from coterie._files import read_json, sha256_file, write_json
+from coterie._files import sha256_file, write_json
 from coterie._folders import is_litter, replace_folder
 from coterie._locks import NAME as LOCK
+from coterie._trust import check_file, read_json
 
 MANIFEST = "manifest.json"
 NEXT = ".next"  # where the run grows that is to replace the one in the folder
@@ -166,6 +167,7 @@ def _link(source: Path, target: Path) -> None:
     if source.is_symlink():
         target.symlink_to(source.readlink())
         return
+    check_file(source)  # a pipe would be waited for
     try:
         os.link(source, target)
     except OSError:  # a file system without hard links

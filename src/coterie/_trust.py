@@ -1,82 +1,366 @@
 """Reading what somebody else may have made: checked before it is opened, bounded in size.
 
-A model folder is data. Nothing in it is run, nothing in it may lead out of it, and what it claims
-about itself is compared with what lies there before any memory is given to it.
+The folder of a run or of a model is data. Nothing in it is run, no name in it leads out of it, and
+what it says about itself is compared with what is there before any memory is given to it. All
+files of such folders are read through this module.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar
+
+import numpy as np
 
 from coterie._errors import CoterieError, DataError
 
-JSON_LIMIT = 256 << 20  # bytes; the tokenizer of a large vocabulary has some twenty million
+JSON_LIMIT = 16 << 20  # bytes of a JSON file
+LARGE = 256 << 20  # bytes of one that grows with the data: descriptions, corrections, tokenizers
+MEMORY = 40 << 20  # bytes that a JSON file may take in memory, whatever its size
+GROWTH = 4  # times its size that a larger one may take
+NESTED = 40  # levels of lists and mappings
 ENTRIES = 2_000  # files and folders in a model
+RUN_ENTRIES = 100_000  # the same in a run, which keeps what edits replaced
 DEPTH = 8
+LARGEST = 1e300  # a finite number
+HIGHEST = 1 << 53  # counts and labels are below; seeds may be larger
 SUFFIXES = {".json", ".safetensors", ".txt", ".model", ".md", ".jinja", ".jsonl", ".html", ".csv"}
 MODULES = re.compile(
     r"sentence_transformers(\.[a-z_]\w*)*\."
     r"(Transformer|Pooling|Normalize|Dense|LayerNorm|Dropout|WeightedLayerPooling|CNN|LSTM)"
 )
 ACTIVATIONS = re.compile(r"torch\.nn\.modules\.(activation|linear)\.[A-Z]\w*")
+DTYPES = {np.dtype(name) for name in ("f4", "f8", "i4", "i8", "u1", "?")}
+SETTINGS = {"tokenizer_config.json", "sentence_bert_config.json", "special_tokens_map.json"}
+STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.S)
+SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-def check_folder(folder: Path) -> None:
-    """Refuse a model folder with links, devices, code, or far too many files."""
-    pending, seen = [(folder, 0)], 0
-    while pending:
-        place, depth = pending.pop()
-        with os.scandir(place) as entries:
-            for entry in entries:
-                seen += 1
-                if seen > ENTRIES or depth >= DEPTH:
-                    raise DataError(f"{folder} holds too many files for a model; it is not read.")
-                if entry.is_dir(follow_symlinks=False):
-                    pending.append((Path(entry.path), depth + 1))
-                else:
-                    _check_entry(Path(entry.path))
+# Paths and files ------------------------------------------------------------------------------
 
 
-def _check_entry(path: Path) -> None:
-    check_file(path)
-    if path.suffix.lower() not in SUFFIXES and not path.name.startswith("."):
-        raise DataError(
-            f"{path} does not belong into a saved model, which is safetensors, JSON and plain "
-            "text; it is not read."
-        )
+def inside(folder: Path, name: Any) -> Path:
+    """The path of a name that was read from a file of ``folder``; refuse one that leads out.
+
+    The name is relative, without ``..``, and neither it nor a folder above it is a link. All names
+    of files that a run or a model holds go through here before anything is done with them.
+    """
+    pure = PurePosixPath(name) if isinstance(name, str) and name else None
+    odd = pure is None or pure.is_absolute() or ".." in pure.parts or not pure.parts
+    if pure is None or odd or "\\" in name or not name.isprintable() or ":" in pure.parts[0]:
+        raise DataError(f"{folder} names {str(name)[:200]!r}, which leads out of its folder.")
+    path = folder
+    for part in pure.parts:
+        path = path / part
+        if path.is_symlink():
+            raise DataError(f"{path} is a link; {folder} may hold files and folders only.")
+    return path
 
 
-def check_file(path: Path, limit: int | None = None) -> None:
+def check_file(path: Path, limit: int | None = None) -> os.stat_result:
     """Refuse what is no ordinary file, or a larger one than ``limit`` bytes."""
     try:
         found = path.lstat()
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: {error}.") from error
+        said = error.strerror if isinstance(error, OSError) else error
+        raise DataError(f"{path} cannot be read: {said}.") from error
     if not stat.S_ISREG(found.st_mode):
         kind = "a link" if stat.S_ISLNK(found.st_mode) else "no ordinary file"
-        raise DataError(f"{path} is {kind}; a saved model holds files only, so it is not read.")
+        raise DataError(f"{path} is {kind}; runs and models hold files only, so it is not read.")
     if limit is not None and found.st_size > limit:
         raise DataError(f"{path} has {found.st_size:,} bytes, more than the {limit:,} expected.")
+    return found
 
 
-def read_json_file(path: Path, limit: int = JSON_LIMIT) -> Any:
-    """A JSON file that may be anybody's."""
-    check_file(path, limit)
-    try:
-        return json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} is not JSON: {error}.") from error
+def check_folder(
+    folder: Path, entries: int = ENTRIES, depth: int = DEPTH, *, links: bool = False
+) -> list[str]:
+    """Refuse a folder with links, pipes, devices or far too many files; returns names of files."""
+    pending, names = [(folder, 0)], []
+    seen = 0
+    while pending:
+        place, deep = pending.pop()
+        with os.scandir(place) as found:
+            for entry in found:
+                seen += 1
+                if seen > entries or deep >= depth:
+                    raise DataError(f"{folder} holds too many files for a model; it is not read.")
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append((Path(entry.path), deep + 1))
+                elif not (links and entry.is_symlink()):
+                    check_file(Path(entry.path))
+                    names.append(Path(entry.path).relative_to(folder).as_posix())
+    return names
+
+
+def check_run_folder(folder: Path) -> None:
+    """Refuse a run that holds a pipe or a device anywhere; links may be the user's own."""
+    check_folder(folder, RUN_ENTRIES, 3 * DEPTH, links=True)
+
+
+def check_model_files(folder: Path, listed: Any) -> None:
+    """Refuse files that a saved model does not have.
+
+    Parameters
+    ----------
+    folder : Path
+    listed : mapping of str to str, or None
+        Digests by name of all files but ``config.json``; None for models of version 0.1, which
+        have no such list.
+    """
+    found = check_folder(folder)
+    for name in found:
+        base = name.rpartition("/")[2]
+        if base.startswith("."):  # of a file system or an editor; nothing opens them
+            continue
+        if Path(base).suffix.lower() not in SUFFIXES or base.endswith(".index.json"):
+            raise DataError(
+                f"{folder / name} does not belong into a saved model, which is safetensors, JSON "
+                "and plain text; it is not read."
+            )
+        if listed is not None and name not in listed and name != "config.json":
+            raise DataError(
+                f"{folder / name} is not in the list of the model's files; it is not read. "
+                "Delete it if you put it there."
+            )
+        if base in SETTINGS:
+            _check_names(folder / name)
+    if listed is not None:
+        check_digests(folder, listed)
+
+
+def check_digests(folder: Path, listed: Mapping[str, str]) -> None:
+    """Refuse a folder whose files are not those of which it keeps the digests."""
+    for name, digest in listed.items():
+        path = inside(folder, name)
+        check_file(path)
+        if digest_of(path) != digest:
+            raise DataError(
+                f"{path} is not the file that was saved (its SHA-256 digest differs): it is "
+                "damaged or was replaced. Put back a copy, or fit and save the model again."
+            )
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of an ordinary file."""
+    digest = hashlib.sha256()
+    with open_file(path) as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 @contextmanager
-def damaged(folder: Path) -> Iterator[None]:
+def open_file(path: Path, limit: int | None = None) -> Iterator[Any]:
+    """An ordinary file, opened to read bytes; never waits for a pipe and follows no link."""
+    check_file(path, limit)
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    with os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise DataError(f"{path} is no ordinary file, so it is not read.")
+        yield file
+
+
+# JSON -----------------------------------------------------------------------------------------
+
+
+def read_json(path: Path, limit: int = JSON_LIMIT) -> Any:
+    """A JSON file that may be anybody's: bounded in size, depth and number of values."""
+    with open_file(path, limit) as file:
+        data = file.read(limit + 1)
+    return parse_json(data, str(path), limit)
+
+
+def parse_json(data: bytes, name: str, limit: int = JSON_LIMIT) -> Any:
+    """The value of JSON bytes, bounded as in :func:`read_json`; ``name`` is for messages."""
+    if len(data) > limit:
+        raise DataError(f"{name} has more than the {limit:,} bytes expected.")
+    most = max(MEMORY, GROWTH * len(data))
+    if _needs(data) > most and (
+        25 * data.count(b'"') > most or _needs(STRING.sub(b'""', data)) + len(data) > most
+    ):
+        raise DataError(f"{name} holds far more values than such a file has; it is not read.")
+    try:
+        value = json.loads(data)
+        if SURROGATE.search(data):
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeError as error:
+        raise DataError(f"{name} is not UTF-8: {str(error)[:200]}.") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{name} is not JSON: {str(error)[:200]}.") from error
+    level = [value]
+    for _ in range(NESTED):
+        if not level:
+            return value
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, (dict, list))
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    raise DataError(f"{name} is not JSON that coterie reads: it is nested too deeply.")
+
+
+def _needs(data: bytes) -> int:
+    """Bytes that JSON may take in memory: a list some 90, however short, a value in it some 40."""
+    return 90 * (data.count(b"[") + data.count(b"{")) + 40 * data.count(b",") + len(data)
+
+
+class Count:
+    """In a shape: a whole number from 0 on."""
+
+
+class ClusterId:
+    """In a shape: the number of a cluster. Tables have a column for each, so they are bounded."""
+
+    HIGHEST: ClassVar[int] = 1_000_000
+
+
+class Label:
+    """In a shape: the number of a cluster, or -1 for none."""
+
+
+class Real:
+    """In a shape: a number, which may be infinite or not a number."""
+
+
+class Row:
+    """In a shape: a list of as many values as shapes are given."""
+
+    def __init__(self, *shapes: Any) -> None:
+        self.shapes = shapes
+
+
+KINDS = {
+    str: "a text", int: "a whole number", float: "a number", bool: "true or false",
+    dict: "a mapping", list: "a list", Count: "a whole number from 0 on", Real: "a number",
+    ClusterId: "the number of a cluster", Label: "the number of a cluster or -1", None: "null",
+}  # fmt: skip
+RANGES = {
+    int: (-1 << 63, 1 << 64), Count: (0, HIGHEST), ClusterId: (0, ClusterId.HIGHEST),
+    Label: (-1, ClusterId.HIGHEST),
+}  # fmt: skip
+
+
+def check_shape(value: Any, shape: Any, where: str) -> Any:
+    """Refuse a value of another shape than expected; returns the value.
+
+    Parameters
+    ----------
+    value : object
+        From JSON.
+    shape : object
+        A type (``float`` takes any finite number); ``None`` for null; a list of one shape; a
+        :class:`Row`; a tuple of alternatives; or a mapping of keys to shapes, in which ``"key?"``
+        may be missing, and ``str`` or ``int`` stand for any key (that is written as a number).
+    where : str
+        File and place, for messages.
+    """
+    if isinstance(shape, tuple):
+        return _check_either(value, shape, where)
+    if isinstance(shape, (list, Row)):
+        _check_kind(value, list, where)
+        shapes = shape.shapes if isinstance(shape, Row) else shape * len(value)
+        if len(shapes) != len(value):
+            raise DataError(f"{where} is damaged: it should have {len(shapes)} values.")
+        for number, inner in enumerate(value):
+            check_shape(inner, shapes[number], f"{where}[{number}]")
+    elif isinstance(shape, dict):
+        _check_kind(value, dict, where)
+        _check_mapping(value, shape, where)
+    else:
+        _check_kind(value, shape, where)
+    return value
+
+
+def _check_either(value: Any, shapes: tuple[Any, ...], where: str) -> Any:
+    for shape in shapes[:-1]:
+        with suppress(DataError):
+            return check_shape(value, shape, where)
+    if shapes[-1] is None and value is not None:  # the other one is what the message is about
+        return check_shape(value, shapes[0], where)
+    return check_shape(value, shapes[-1], where)
+
+
+def _check_mapping(value: dict[str, Any], shape: Mapping[Any, Any], where: str) -> None:
+    for key, inner in shape.items():
+        if isinstance(key, type):
+            _check_all(value, key, inner, where)
+        elif (name := key.removesuffix("?")) in value:
+            check_shape(value[name], inner, f"{where}.{name}")
+        elif name == key:
+            raise DataError(f"{where} is damaged: {name!r} is missing.")
+
+
+def _check_all(value: dict[str, Any], kind: type, shape: Any, where: str) -> None:
+    for key, inner in value.items():
+        if kind is int and not (key.isascii() and key.isdigit() and len(key) < 16):
+            raise DataError(f"{where} is damaged: {key[:60]!r} should be a number.")
+        check_shape(inner, shape, f"{where}.{key[:60]}")
+
+
+def _check_kind(value: Any, kind: Any, where: str) -> None:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if kind is None:
+        good = value is None
+    elif kind in RANGES:
+        low, high = RANGES[kind]
+        good = number and isinstance(value, int) and low <= value < high
+    elif kind in (float, Real):
+        good = number and (kind is Real or abs(value) < LARGEST)
+    else:
+        good = isinstance(value, kind)
+    if not good:
+        said = repr(value)
+        said = said if len(said) <= 60 else f"{said[:57]}..."
+        raise DataError(f"{where} is damaged: it should be {KINDS[kind]}, not {said}.")
+
+
+# Arrays ---------------------------------------------------------------------------------------
+
+
+def read_arrays(path: Path) -> dict[str, Any]:
+    """The arrays of a safetensors file, all of which hold finite numbers."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    check_file(path)
+    try:
+        arrays: dict[str, Any] = load_file(path)
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        said = str(error).split("\n")[0][:200]
+        raise DataError(
+            f"{path} cannot be read as a saved model (safetensors: {said}); it is damaged."
+        ) from error
+    for name, array in arrays.items():
+        check_array(array, f"{path}: {name!r}")
+    return arrays
+
+
+def read_tensors(path: Path) -> dict[str, Any]:
+    """The same as tensors."""
+    import torch
+
+    return {name: torch.from_numpy(array) for name, array in read_arrays(path).items()}
+
+
+def check_array(array: Any, where: str) -> None:
+    """Refuse an array of an unusual type, or one that holds what is not a finite number."""
+    if array.dtype not in DTYPES:
+        raise DataError(f"{where} is damaged: numbers of type {array.dtype} are not expected.")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise DataError(f"{where} is damaged: it holds values that are not finite numbers.")
+
+
+@contextmanager
+def damaged(folder: Path, kind: str = "a saved model") -> Iterator[None]:
     """Whatever goes wrong inside is the fault of what was read, and said so."""
     from safetensors import SafetensorError
 
@@ -90,9 +374,32 @@ def damaged(folder: Path) -> Iterator[None]:
     ) as error:  # fmt: skip
         said = str(error).split("\n")[0][:200]
         raise DataError(
-            f"{folder} cannot be read as a saved model ({type(error).__name__}: {said}); it is "
+            f"{folder} cannot be read as {kind} ({type(error).__name__}: {said}); it is "
             "damaged, or was not written by coterie."
         ) from error
+
+
+# Folders of encoders --------------------------------------------------------------------------
+
+
+def check_encoder_folder(folder: Path) -> None:
+    """Refuse an encoder's folder that a model names if it would lead elsewhere or be unpickled."""
+    for path in folder.iterdir():
+        if not (path.is_dir() or path.is_file()):
+            raise DataError(f"{path} is no ordinary file; the encoder is not read.")
+        if path.name.endswith(".index.json") and not (folder / "model.safetensors").is_file():
+            raise DataError(f"{path}: coterie reads encoders whose weights are one file.")
+        if path.name in SETTINGS:
+            _check_names(path)
+
+
+def _check_names(file: Path) -> None:
+    """Refuse settings of an encoder that name a file outside its folder."""
+    value = read_json(file.resolve())
+    for name, inner in value.items() if isinstance(value, dict) else ():
+        # Many published tokenizers keep the last one from where they were made; nothing opens it.
+        if name.endswith("_file") and inner is not None and name != "special_tokens_map_file":
+            inside(file.parent, inner)
 
 
 def check_modules(folder: Path) -> None:
@@ -100,23 +407,24 @@ def check_modules(folder: Path) -> None:
     file = folder / "modules.json"
     if not file.exists():
         return
-    modules = json.loads(file.read_text("utf-8"))
-    for module in modules if isinstance(modules, list) else [modules]:
+    modules = read_json(file.resolve())
+    for module in check_shape(
+        modules if isinstance(modules, list) else [modules], [dict], str(file)
+    ):
         kind, path = (str(module.get(key, "")) for key in ("type", "path"))
         if not MODULES.fullmatch(kind):
             raise DataError(
                 f"{file} asks for the module {kind!r}, which is not one that coterie loads; it "
                 "runs no code that comes with a model."
             )
-        if Path(path).is_absolute() or ".." in Path(path).parts:
-            raise DataError(f"{file} leads out of its folder: {path!r}.")
-        _check_activation(folder / path / "config.json")
+        place = inside(folder, path) if path else folder
+        _check_activation(place / "config.json")
 
 
 def _check_activation(file: Path) -> None:
     if not file.is_file():
         return
-    found = json.loads(file.read_text("utf-8"))
+    found = read_json(file.resolve())
     named = found.get("activation_function") if isinstance(found, dict) else None
     if named is not None and not ACTIVATIONS.fullmatch(str(named)):
         raise DataError(f"{file} asks for the activation {named!r}, which is none of torch's own.")

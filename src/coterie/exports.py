@@ -15,18 +15,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from coterie._errors import DataError, UsageError, param
-from coterie._files import atomic_path, read_json
+from coterie._errors import UsageError, param
+from coterie._files import atomic_path
 from coterie._folders import held, mend_folder, one_state
 from coterie._runs import swap_run
+from coterie._trust import damaged
 from coterie._validation import check_choice
 from coterie.corpus import write_rows
 from coterie.corpus.clean import value_to_text
 from coterie.corpus.excel import Sheet, spreadsheet_text, write_workbook
 from coterie.corpus.write import SUFFIXES, table_rows
 from coterie.description import Cluster
-from coterie.hierarchy import Hierarchy, read_hierarchy
+from coterie.hierarchy import Hierarchy
 from coterie.report import own_columns, read_columns
+from coterie.run_files import check_results, read_clusters, read_levels, read_manifest
 
 WORDS = 10  # of a cluster that its row names
 WHOLE = re.compile(r"(cluster|runner_up|nearest_cluster|level_\d+|theme)")
@@ -84,7 +86,7 @@ def export_run(
     if out is None or Path(out).resolve() == run.resolve():
         found: list[Exported] = []
         mend_folder(run)
-        _finished(run)
+        check_results(run)
         with held(run):
             swap_run(run, lambda fresh: found.append(write_exports(fresh, wanted, texts=texts)))
         return Exported([run / path.name for path in found[0].files], found[0].notes)
@@ -97,8 +99,7 @@ def write_exports(
 ) -> Exported:
     """Write the files of :func:`export_run` into a folder that nobody else reads or writes now."""
     target, ending = out or run, "" if texts else "-no-texts"
-    manifest = _finished(run)
-    clusters = [Cluster.from_dict(saved) for saved in read_json(run / "clusters.json")]
+    manifest, clusters, hierarchy = read_manifest(run), read_clusters(run), read_levels(run)
     table = run_table(run, manifest, texts=texts)
     files: list[Path] = []
     notes: list[str] = []
@@ -111,7 +112,7 @@ def write_exports(
         notes += write_rows(files[-1], table, {})
         if name == "xlsx":
             files.append(target / f"clusters{ending}.xlsx")
-            notes += write_clusters(files[-1], clusters, read_hierarchy(run), texts=texts)
+            notes += write_clusters(files[-1], clusters, hierarchy, texts=texts)
     return Exported(files, notes)
 
 
@@ -123,7 +124,8 @@ def refuse_other_run(out: Path) -> None:
 
 def run_table(run: Path, manifest: dict[str, Any], *, texts: bool = True) -> pa.Table:
     """The assignments of a run, with numbers where coterie wrote numbers."""
-    columns = read_columns(run / "assignments.csv")
+    path = run / "assignments.csv"
+    columns = read_columns(path)
     own = own_columns(columns)
     arrays = {}
     if not texts:
@@ -132,9 +134,10 @@ def run_table(run: Path, manifest: dict[str, Any], *, texts: bool = True) -> pa.
         kept = set(own.values()) | ({name} if name is not None else set())
         columns = {column: values for column, values in columns.items() if column in kept}
     bare = {written: name for name, written in own.items()}
-    for column, values in columns.items():
-        arrays[column] = _typed(bare.get(column, ""), values)
-    return pa.table(arrays)
+    with damaged(path, "a table of coterie"):
+        for column, values in columns.items():
+            arrays[column] = _typed(bare.get(column, ""), values)
+        return pa.table(arrays)
 
 
 def write_clusters(
@@ -195,15 +198,6 @@ def _typed(name: str, values: Sequence[str]) -> pa.Array:
     if DECIMAL.fullmatch(name):
         return pa.array([float(value) if value else None for value in values], pa.float64())
     return pa.array(list(values), pa.string())
-
-
-def _finished(run: Path) -> dict[str, Any]:
-    if not (run / "manifest.json").exists():
-        raise DataError(f"{run} holds no run: there is no manifest.json.")
-    manifest: dict[str, Any] = read_json(run / "manifest.json")
-    if manifest["status"] != "done":
-        raise DataError(f"the run in {run} is not finished ({manifest['status']}).")
-    return manifest
 
 
 def _write_guarded(path: Path, table: pa.Table) -> None:

@@ -17,13 +17,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from coterie._errors import UsageError
-from coterie._files import read_json
 from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
 from coterie._validation import check_integer
@@ -218,12 +216,6 @@ class Hierarchy:
             [{int(c): int(place) for c, place in level["of_cluster"].items()} for level in levels],
             bool(saved.get("themes", False)),
         )
-
-
-def read_hierarchy(folder: Path) -> Hierarchy | None:
-    """The levels of a run folder, if it has any."""
-    file = folder / "levels.json"
-    return Hierarchy.from_dict(read_json(file)) if file.exists() else None
 
 
 def build_hierarchy(

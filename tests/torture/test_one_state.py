@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from coterie._files import read_json
 from coterie._folders import delete, one_state
+from coterie._trust import read_json
 from coterie.cli.labelling import Labeller
 
 CLUSTER = ["cluster", "t.csv", "-m", "kmeans", "--encoder", "tfidf", "--out", "run", "-q"]

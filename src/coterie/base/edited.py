@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from coterie._errors import DataError
+from coterie._trust import Count, check_shape
 from coterie._types import Bools, Floats
 from coterie.blocks.assign import CenterRule, make_rule
 
@@ -23,6 +25,11 @@ if TYPE_CHECKING:
 
 EDGE = 1e-3  # lead of a text's own cluster, in logits, where an edit would have taken it
 FLOOR = -700.0  # exp of it is still a number: clusters in use stay ahead of those retired
+SHAPE = {
+    "inner": {"kind": str}, "place": [Count], "extra": [Count],
+    "steps": [({"merge": [Count], "into": Count}, {"split": Count, "into": [Count],
+                                                   "scale": float})],
+}  # fmt: skip
 SURE = 1e-9  # what a corrected text leaves to the other clusters, in the order they had
 
 
@@ -138,6 +145,7 @@ def restore_rule(
     """The rule that gave these arrays and numbers, edited or not."""
     if numbers["kind"] != EditedRule.kind:
         return make_rule(dict(arrays), dict(numbers), more)
+    check_shape(numbers, SHAPE, "config.json.rule")
     steps: list[Step] = []
     for saved in numbers["steps"]:
         if "merge" in saved:
@@ -148,7 +156,29 @@ def restore_rule(
         steps.append(Split(saved["split"], tuple(saved["into"]), rule))
     own = {n.removeprefix("inner."): a for n, a in arrays.items() if n.startswith("inner.")}
     inner = make_rule(own, numbers["inner"], more)
-    return EditedRule(inner, tuple(numbers["place"]), tuple(steps), tuple(numbers["extra"]))
+    made = EditedRule(inner, tuple(numbers["place"]), tuple(steps), tuple(numbers["extra"]))
+    alive = {*made.place, *made.extra}
+    if len(set(made.place)) != len(made.place):
+        raise DataError("config.json.rule.place is damaged: it names a cluster twice.")
+    for step in steps:
+        before = set(step.clusters) if isinstance(step, Merge) else {step.cluster}
+        after = {step.into} if isinstance(step, Merge) else set(step.into)
+        parts = 1 if isinstance(step, Merge) else len(step.rule.centers)
+        if not before or before - alive or len(after) != parts:
+            raise DataError("config.json.rule.steps is damaged: a step changes what is not there.")
+        alive = alive - before | after
+    return made
+
+
+def check_labels(arrays: Mapping[str, Any], rule: Mapping[str, Any], n_clusters: int) -> None:
+    """Refuse labels of training texts that are no clusters of the rule that was saved."""
+    place = rule.get("place")
+    k = len(place) if isinstance(place, list) else n_clusters
+    for name, array in arrays.items():
+        if name.rpartition(".")[2] == "labels" and (
+            array.dtype.kind != "i" or not len(array) or array.min() < 0 or array.max() >= k
+        ):
+            raise DataError(f"model.safetensors is damaged: {name!r} has other clusters than {k}.")
 
 
 def edited(rule: Any, n_clusters: int) -> EditedRule:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from coterie._errors import UsageError
+from coterie._errors import DataError, UsageError
 from coterie._files import save_arrays
+from coterie._trust import Count, read_arrays
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_number
 from coterie.base.edited import correct
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from coterie.base.inputs import Inputs
 
 FILE = "outliers.safetensors"
+SHAPE = {
+    "typical": float, "n_neighbors": Count,
+    "limit": ({"limit": float, "kept": {int: float}}, None),
+}  # fmt: skip
 NOBODY = -2  # stands for no word of a person about a text
 
 
@@ -183,11 +188,17 @@ def save_outliers(model: TextClusterer, folder: Path) -> dict[str, Any] | None:
 
 def load_outliers(model: TextClusterer, folder: Path, saved: dict[str, Any] | None) -> None:
     """Take back what :func:`save_outliers` wrote; models of an earlier version have nothing."""
-    from safetensors.numpy import load_file
-
     if saved is None:
         return
-    arrays = load_file(folder / FILE)
+    arrays = read_arrays(folder / FILE)
+    vectors, counts = arrays["vectors"], arrays["counts"]
+    fits = vectors.shape == (len(counts), model.encoder_.dim) and counts.shape == (len(vectors),)
+    usable = len(counts) and counts.dtype.kind == "i" and counts.min() > 0 and saved["typical"] > 0
+    if not fits or not usable or saved["n_neighbors"] < 1:
+        raise DataError(
+            f"{folder / FILE} is damaged: vectors of shape {vectors.shape} and counts of shape "
+            f"{counts.shape} do not fit the model."
+        )
     model._surroundings = Surroundings(
         arrays["vectors"], arrays["counts"], saved["typical"], saved["n_neighbors"]
     )

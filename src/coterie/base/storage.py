@@ -15,9 +15,20 @@ import coterie
 from coterie._errors import DataError, UsageError
 from coterie._files import atomic_path, plain, save_arrays, write_json
 from coterie._folders import one_state, replace_folder
-from coterie._trust import check_folder, damaged, read_json_file
-from coterie.base.edited import restore_rule
+from coterie._trust import (
+    LARGE,
+    Count,
+    check_folder,
+    check_model_files,
+    check_shape,
+    damaged,
+    digest_of,
+    read_arrays,
+    read_json,
+)
+from coterie.base.edited import EditedRule, check_labels, restore_rule
 from coterie.base.guard import Signs, Verdict
+from coterie.base.outlying import SHAPE as OUTLIERS
 from coterie.base.outlying import load_outliers, save_outliers
 from coterie.encoders.load import load_saved, saved_settings
 
@@ -27,10 +38,13 @@ if TYPE_CHECKING:
 FORMAT = 1
 NOT_SAVED = {"checkpoint", "verbose"}  # of the run, not of the model
 MOST_CLUSTERS = 10_000_000
-KINDS: dict[str, Any] = {
-    "method": str, "parameters": dict, "encoder": dict, "rule": dict, "n_clusters": int,
-    "guard": (dict, type(None)), "fitted": dict,
+SHAPE: dict[str, Any] = {
+    "method": str, "parameters": dict, "encoder": {"kind": str}, "rule": {"kind": str},
+    "n_clusters": Count, "seed": int, "guard": (dict, None), "fitted": dict,
+    "corrections?": {str: Count}, "files?": {str: str}, "outliers?": (OUTLIERS, None),
 }  # fmt: skip
+HIGHEST = 10_000  # number of a cluster, or a hundred times as many as there are
+WIDEST = 1 << 20  # numbers in a vector
 
 
 def save(model: TextClusterer, folder: Path, *, include_encoder: bool) -> None:
@@ -55,12 +69,13 @@ def save(model: TextClusterer, folder: Path, *, include_encoder: bool) -> None:
 
     def fill(fresh: Path) -> None:
         config["outliers"] = save_outliers(model, fresh)
-        write_json(fresh / "config.json", config)
         save_arrays(fresh / "model.safetensors", model.rule_.arrays())
         if encoder.get("pointer") is None:
             model.encoder_.save(fresh / "encoder")
         if include_encoder and hasattr(model.encoder_, "meaning"):
             model.encoder_.meaning.save(fresh / "encoder" / "meaning")
+        config["files"] = {name: digest_of(fresh / name) for name in sorted(check_folder(fresh))}
+        write_json(fresh / "config.json", config)
 
     if folder.exists() and any(folder.iterdir()) and not (folder / "config.json").exists():
         raise UsageError(f"{folder} is not empty and not a saved model; choose another folder.")
@@ -72,9 +87,11 @@ def save_clusters(model: TextClusterer, folder: Path) -> None:
     config = {**read_config(folder), **_clusters(model)}
     if model.outlier_limit_ is not None:
         config["outliers"] |= {"limit": model.outlier_limit_.to_dict()}
-    write_json(folder / "config.json", config)
     with atomic_path(folder / "model.safetensors") as temporary:
         save_arrays(temporary, model.rule_.arrays())
+    if "files" in config:  # models of version 0.1 list none
+        config["files"] |= {"model.safetensors": digest_of(folder / "model.safetensors")}
+    write_json(folder / "config.json", config)
 
 
 def _clusters(model: TextClusterer) -> dict[str, Any]:
@@ -91,7 +108,7 @@ def load(cls: type[TextClusterer], folder: Path) -> TextClusterer:
 
     def read() -> TextClusterer:
         config = read_config(folder)
-        check_folder(folder)
+        check_model_files(folder, config.get("files"))
         with damaged(folder), torch.random.fork_rng(devices=[]):  # first weights are overwritten
             return _load(cls, folder, config)
 
@@ -99,8 +116,6 @@ def load(cls: type[TextClusterer], folder: Path) -> TextClusterer:
 
 
 def _load(cls: type[TextClusterer], folder: Path, config: dict[str, Any]) -> TextClusterer:
-    from safetensors.numpy import load_file
-
     if config["method"] != cls.name:
         raise UsageError(
             f"{folder} holds a model of the method {config['method']!r}, not {cls.name!r}; "
@@ -109,12 +124,14 @@ def _load(cls: type[TextClusterer], folder: Path, config: dict[str, Any]) -> Tex
     known = {f.name for f in fields(cls)} - NOT_SAVED
     model = cls(**{k: v for k, v in config["parameters"].items() if k in known})
     rule = dict(config["rule"])
-    arrays = load_file(folder / "model.safetensors")
+    arrays = read_arrays(folder / "model.safetensors")
+    check_labels(arrays, rule, config["n_clusters"])
     model.rule_ = restore_rule(arrays, rule, cls.rules)
-    model.corrections_ = {str(k): int(v) for k, v in config.get("corrections", {}).items()}
+    model.corrections_ = dict(config.get("corrections", {}))
     model.encoder_ = load_saved(folder / "encoder", config["encoder"])
     model.encoder_.eval()
-    model.n_clusters_ = _fitting(config["n_clusters"], arrays, model.encoder_)
+    model.n_clusters_ = config["n_clusters"]
+    _check_fit(model)
     model.seed_ = config["seed"]
     model.guard_ = _verdict(config["guard"])
     load_outliers(model, folder, config.get("outliers"))
@@ -130,33 +147,37 @@ def read_config(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     if not path.exists():
         raise DataError(f"{folder} is not a saved model: it holds no config.json.")
-    config = read_json_file(path)
-    if not isinstance(config, dict) or not isinstance(config.get("format"), int):
-        raise DataError(f"{path} is not the configuration of a coterie model.")
-    for key, kinds in KINDS.items():
-        if config["format"] <= FORMAT and not isinstance(config.get(key), kinds):
-            raise DataError(f"{path} is not the configuration of a coterie model: {key!r}.")
+    config: dict[str, Any] = check_shape(read_json(path, LARGE), {"format": Count}, str(path))
     if config["format"] > FORMAT:
         raise DataError(
             f"{folder} was written by coterie {config.get('coterie')} in format "
             f"{config['format']}; this version reads up to {FORMAT}: upgrade coterie."
         )
+    check_shape(config, SHAPE, str(path))
     return config
 
 
-def _fitting(n_clusters: Any, arrays: dict[str, Any], encoder: Any) -> int:
-    """The number of clusters, if centers, and a map before them, are as wide as the rest says."""
-    if not 1 <= n_clusters <= MOST_CLUSTERS:
-        raise DataError(f"n_clusters={n_clusters} in a saved model is out of all proportion.")
-    wide = getattr(encoder, "dim", None)
-    for name, says in (("map_weight", 0), ("centers", 1)):  # the axis that the next one has to fit
-        array = arrays.get(name)
-        if array is None:
-            continue
-        if array.ndim != 2 or (wide and array.shape[1] != wide):
-            raise DataError(f"{name} of shape {array.shape} do not fit vectors of {wide} numbers.")
-        wide = array.shape[says]
-    return int(n_clusters)
+def _check_fit(model: TextClusterer) -> None:
+    """Refuse a model whose parts do not fit together, or give no numbers."""
+    rule, k = model.rule_, model.n_clusters_
+    numbers = set(rule.clusters if isinstance(rule, EditedRule) else range(min(k, MOST_CLUSTERS)))
+    highest = max(numbers, default=0)
+    if not 1 <= k <= MOST_CLUSTERS or len(numbers) != k or highest > max(HIGHEST, 100 * k):
+        raise DataError(f"n_clusters={k} and clusters up to {highest} do not fit together.")
+    for cluster in model.corrections_.values():
+        if cluster not in numbers:
+            raise DataError(f"a correction leads to cluster {cluster}, which is not there.")
+    dim = model.encoder_.dim
+    if not 1 <= dim <= WIDEST:
+        raise DataError(f"vectors of {dim} numbers are out of all proportion.")
+    with np.errstate(all="ignore"):
+        try:
+            found = rule.logits(np.zeros((1, dim), dtype=np.float32))
+        except (ValueError, RuntimeError, IndexError) as error:
+            raise DataError(f"the clusters do not fit vectors of {dim} numbers.") from error
+    width = highest + 1 if isinstance(rule, EditedRule) else k
+    if found.shape[1] < width or not np.isfinite(found[:, sorted(numbers)]).all():
+        raise DataError(f"the model has no {k} clusters in vectors of {dim} numbers.")
 
 
 def method_of(folder: Path) -> str:

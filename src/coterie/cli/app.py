@@ -13,6 +13,7 @@ import coterie
 from coterie.cli.augment import augment
 from coterie.cli.bench import bench
 from coterie.cli.cache import cache
+from coterie.cli.check import check
 from coterie.cli.cluster import cluster
 from coterie.cli.compare import compare
 from coterie.cli.datasets import datasets
@@ -24,7 +25,7 @@ from coterie.cli.methods import methods
 from coterie.cli.name import name
 from coterie.cli.predict import predict
 from coterie.cli.report import report
-from coterie.cli.talk import orderly
+from coterie.cli.talk import explain, open_streams, orderly
 
 app = typer.Typer(
     name="coterie",
@@ -43,6 +44,7 @@ for verb in (
     name,
     compare,
     edit,
+    check,
     evaluate,
     methods,
     datasets,
@@ -80,4 +82,10 @@ def main() -> None:
     # Threads that wait for each other burn their core by default, and on a machine with other work
     # they keep from it the very thread they wait for. OpenMP reads this when torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    app()
+    open_streams()
+    try:
+        app()
+    except Exception as error:  # outside any verb
+        sys.exit(explain(error))
+    except KeyboardInterrupt as error:
+        sys.exit(explain(error))

@@ -6,10 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from coterie._errors import UsageError
-from coterie._files import read_json
 from coterie._folders import delete, is_litter, mend_folder
 from coterie._locks import NAME
 from coterie._runs import MANIFEST, NEXT, RESULT, RUNNING, is_run, run_files
+from coterie._trust import check_shape, inside, read_json
+
+STARTED = {
+    "status": str, "started?": str, "method": str, "parameters": dict, "data": {"sha256": str},
+}  # fmt: skip
 
 
 def refuse_taken(path: Path, *, resume: bool, overwrite: bool) -> None:
@@ -33,8 +37,13 @@ def refuse_taken(path: Path, *, resume: bool, overwrite: bool) -> None:
 
 def read_manifest(path: Path) -> dict[str, Any] | None:
     """The manifest in a folder, if there is one."""
-    file = path / MANIFEST
-    return dict(read_json(file)) if file.exists() else None
+    file = inside(path, MANIFEST)
+    if not file.exists():
+        return None
+    found = read_json(file)
+    if is_run(found):
+        check_shape(found, STARTED, str(file))
+    return found if isinstance(found, dict) else {}
 
 
 def is_void(path: Path) -> bool:
@@ -72,9 +81,9 @@ def delete_empty(folder: Path) -> None:
 def sweep(path: Path) -> None:
     """Mend what a killed process left half done, and delete the remains."""
     mend_folder(path / "model")
-    for inside in path.iterdir():
-        if is_litter(inside.name) and "checkpoint" not in inside.name:  # training looks at those
-            delete(inside)
+    for found in path.iterdir():
+        if is_litter(found.name) and "checkpoint" not in found.name:  # training looks at those
+            delete(found)
 
 
 def check_there(path: Path) -> None:
@@ -87,5 +96,5 @@ def check_there(path: Path) -> None:
 def drop_checkpoints(path: Path) -> None:
     """Delete the checkpoints of a run that is over."""
     for pattern in ("checkpoint*", ".checkpoint*"):
-        for inside in path.glob(pattern):
-            delete(inside)
+        for found in path.glob(pattern):
+            delete(found)

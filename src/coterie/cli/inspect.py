@@ -137,8 +137,8 @@ def _columns(file: str, names: list[str], format: str, encoding: str) -> list[li
 
 def _model(folder: Path) -> Any:
     from coterie._folders import one_state
-    from coterie.cli.labelling import model_folder
     from coterie.methods import load
+    from coterie.run_files import model_folder
 
     return one_state([folder], lambda: load(model_folder(folder)))
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from coterie._errors import DataError
-from coterie._files import read_json, sha256_file
+from coterie._files import sha256_file
 from coterie._folders import one_state
 from coterie.base import TextClusterer
 from coterie.base.outlying import Assessed
@@ -21,8 +21,9 @@ from coterie.corpus import TextStream
 from coterie.corpus.corpus import no_words
 from coterie.corpus.growing import GrowingTable
 from coterie.description import Cluster, names_by_number
-from coterie.hierarchy import Hierarchy, read_hierarchy
+from coterie.hierarchy import Hierarchy
 from coterie.methods import load
+from coterie.run_files import model_folder, read_clusters, read_levels
 
 if TYPE_CHECKING:
     from coterie.cli.large import LargeCorpus
@@ -66,11 +67,9 @@ class Labeller:
         """The model and the names of a run folder, or of the folder of a model alone."""
 
         def read() -> Labeller:
-            root = model_folder(folder)
-            clusters = None
-            if (folder / "clusters.json").exists():
-                clusters = [Cluster.from_dict(c) for c in read_json(folder / "clusters.json")]
-            found = cls(load(root), clusters, read_hierarchy(folder), outlier_limit)
+            model = load(model_folder(folder))
+            clusters = read_clusters(folder) if (folder / "clusters.json").exists() else None
+            found = cls(model, clusters, read_levels(folder), outlier_limit)
             found.digest = model_digest(folder)
             return found
 
@@ -110,15 +109,6 @@ class Labeller:
         return Assessed(
             np.zeros((n, self._width)), nothing, np.zeros((n, 0)), np.zeros(n, dtype=bool)
         )
-
-
-def model_folder(folder: Path) -> Path:
-    """Where the model lies in the folder of a run, or in that of a model alone."""
-    inside = folder / "model"
-    found = inside if (inside / "config.json").exists() else folder
-    if not (found / "config.json").exists():
-        raise DataError(f"{folder} holds no model (neither model/config.json nor config.json).")
-    return found
 
 
 def model_digest(folder: Path) -> str:

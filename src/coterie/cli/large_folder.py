@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from coterie._errors import UsageError
 from coterie._facts import hardware, peak_memory
-from coterie._files import read_json, write_json, write_text
+from coterie._files import write_json, write_text
 from coterie._progress import make_progress, working
 from coterie._types import Floats, Ints
 from coterie._validation import check_device
@@ -35,11 +35,11 @@ from coterie.corpus import Chunk
 from coterie.corpus.growing import GrowingTable
 from coterie.description import Cluster, describe
 from coterie.description.tally import Tally
-from coterie.hierarchy import read_hierarchy
 from coterie.methods import load
 from coterie.report import own_columns
 from coterie.report.folder import make_map
 from coterie.report.skim import reading
+from coterie.run_files import model_folder, read_clusters, read_levels
 
 MAP_MEMORY = 128  # megabytes of distances at a time; by default it would be eight times that
 WHOLE = re.compile(r"cluster|runner_up|nearest_cluster|level_\d+|theme")
@@ -64,15 +64,14 @@ class LargeFolder(RunFolder):
         state = super().begin(resume=resume, overwrite=overwrite)
         if state == "resumed" and "fitted" in self.manifest:
             verbose = self.model.verbose
-            self.model, self.fitted = load(self.work / "model"), True
+            self.model, self.fitted = load(model_folder(self.work)), True
             self.model.verbose = verbose
         return state
 
     def finish(self, *, include_encoder: bool) -> list[Cluster]:
         """Describe the sample and save the model, unless that is done; then label all rows."""
         if self.fitted:
-            clusters = [Cluster.from_dict(c) for c in read_json(self.work / "clusters.json")]
-            self.hierarchy = read_hierarchy(self.work)
+            clusters, self.hierarchy = read_clusters(self.work), read_levels(self.work)
         else:
             clusters = self._describe_sample(include_encoder)
         tally = self._label_all(clusters)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from coterie._errors import DataError, UsageError
+from coterie._errors import UsageError
 from coterie.cli.options import AsJson, Quiet
 from coterie.cli.talk import say, show_table
 
@@ -169,15 +169,11 @@ class Asker:
 
 def check_run(folder: Path) -> None:
     """Refuse what is not a finished run."""
-    from coterie._files import read_json
     from coterie._folders import mend_folder
+    from coterie.run_files import check_results
 
     mend_folder(folder)
-    if not (folder / "manifest.json").exists():
-        raise DataError(f"{folder} holds no run: there is no manifest.json.")
-    status = read_json(folder / "manifest.json")["status"]
-    if status != "done":
-        raise DataError(f"the run in {folder} is not finished ({status}).")
+    check_results(folder)
 
 
 def _masked(requests: list[Any]) -> str:

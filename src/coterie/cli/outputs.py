@@ -117,7 +117,7 @@ def refuse_run_file(out: Path) -> None:
 
 def _manifest(file: Path) -> Any:
     """What a manifest says; nothing if it cannot be read."""
-    from coterie._files import read_json
+    from coterie._trust import read_json
 
     try:
         return read_json(file)

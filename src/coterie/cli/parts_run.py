@@ -262,7 +262,8 @@ def _job(
 ) -> Job:
     from coterie._cache import cache_folder
     from coterie._folders import one_state
-    from coterie.cli.labelling import model_digest, model_folder
+    from coterie.cli.labelling import model_digest
+    from coterie.run_files import model_folder
 
     folder = folder.resolve()
     root = model_folder(folder)

@@ -15,16 +15,14 @@ def report(
     ] = False,
 ) -> None:
     """Write report.html of a finished run anew, for instance with a newer coterie."""
-    from coterie._files import read_json
     from coterie._folders import held
     from coterie._runs import swap_run
     from coterie.cli.name import check_run
     from coterie.cli.run_folder import write_page
-    from coterie.description import Cluster
+    from coterie.run_files import read_clusters, read_manifest
 
     def write(fresh: Path) -> None:
-        manifest = read_json(fresh / "manifest.json")
-        clusters = [Cluster.from_dict(saved) for saved in read_json(fresh / "clusters.json")]
+        manifest, clusters = read_manifest(fresh), read_clusters(fresh)
         names.append(write_page(fresh, manifest, clusters, texts=not no_texts).name)
 
     names: list[str] = []

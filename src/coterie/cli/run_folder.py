@@ -119,7 +119,7 @@ class RunFolder:
             drop_checkpoints(self.path)  # a kill may have come before they were deleted
             return "done"
         else:
-            self.manifest["started"] = earlier["started"]
+            self.manifest["started"] = earlier.get("started", self.manifest["started"])
         self.work.mkdir(parents=True, exist_ok=True)
         sweep(self.work)
         self._write_manifest()
@@ -263,7 +263,7 @@ class RunFolder:
                     f"--resume: the run in {self.path} has other settings ({key}: "
                     f"{_difference(before, self.manifest[key])}); repeat the same command."
                 )
-        if earlier["data"]["sha256"] != self.manifest["data"]["sha256"]:
+        if earlier.get("data", {}).get("sha256") != self.manifest["data"]["sha256"]:
             raise DataError(f"--resume: the texts differ from those of the run in {self.path}.")
 
     def _write_manifest(self) -> None:

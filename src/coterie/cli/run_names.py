@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
-from coterie._files import atomic_path, read_json, write_json
+from coterie._errors import DataError
+from coterie._files import atomic_path, write_json
 from coterie._runs import swap_run
-from coterie.cli.name import check_run
+from coterie._trust import LARGE, inside, read_json
 from coterie.cli.run_folder import write_page
 from coterie.corpus.write import CsvWriter
 from coterie.description import Cluster
@@ -18,6 +17,7 @@ from coterie.exports import write_exports
 from coterie.naming import Naming, make_unique, renamed
 from coterie.report import own_columns, read_columns
 from coterie.report.skim import reading
+from coterie.run_files import read_clusters, read_levels, read_manifest, whole_numbers
 
 COPIES = ("xlsx", "parquet", "jsonl", "tsv")  # of the table, where they were asked for
 
@@ -33,11 +33,9 @@ class RunNames:
     """
 
     def __init__(self, path: Path) -> None:
-        check_run(path)
         self.path = path
-        self.manifest: dict[str, Any] = read_json(path / "manifest.json")
-        saved = read_json(path / "clusters.json")
-        self.clusters = [Cluster.from_dict(cluster) for cluster in saved]
+        self.manifest, self.clusters = read_manifest(path), read_clusters(path)
+        read_levels(path)
         known = self.manifest.get("names", {}).get("clusters", {})
         self.own = _names(self.clusters)
         edited = self.manifest.get("editing", {})
@@ -117,7 +115,7 @@ def write_levels(path: Path, before: Names, after: Names) -> list[Names]:
     file = path / "levels.json"
     if not file.exists():
         return []
-    saved = read_json(file)
+    saved = read_json(file, LARGE)  # of the shape that reading the run has checked
     changed: list[Names] = []
     for level in saved["levels"]:
         inside: dict[int, list[int]] = {}
@@ -127,7 +125,7 @@ def write_levels(path: Path, before: Names, after: Names) -> list[Names]:
         for group in level["clusters"]:
             only = inside.get(group["id"], [])
             if len(only) == 1 and group["name"] == before.get(only[0]):
-                group["name"] = new[group["id"]] = after[only[0]]
+                group["name"] = new[group["id"]] = after.get(only[0], group["name"])
         changed.append(new)
     write_json(file, saved)
     return changed
@@ -135,17 +133,23 @@ def write_levels(path: Path, before: Names, after: Names) -> list[Names]:
 
 def write_table(path: Path, names: Names, above: list[Names]) -> None:
     """``assignments.csv`` with other names; nothing else in it changes."""
-    table = path / "assignments.csv"
+    table = inside(path, "assignments.csv")
     if not table.exists():
         return
     columns = read_columns(table)
     own = own_columns(columns)
-    _rename(columns, own["cluster"], own["name"], names)
+    columns_of = {"cluster": names}
     known = [f"level_{number}" for number in range(1, len(above) + 2)] if above else []
     if "theme" in own:
         known = ["theme"]
-    for column, new in zip(known, [*above, names], strict=False):
-        _rename(columns, own[column], own[f"{column}_name"], new)
+    columns_of |= dict(zip(known, [*above, names], strict=False))
+    for kind, new in columns_of.items():
+        called = "name" if kind == "cluster" else f"{kind}_name"
+        if kind not in own or called not in own:
+            raise DataError(f"{table} has no column {kind!r} with names beside it.")
+        numbers = whole_numbers(columns[own[kind]], table, kind)
+        pairs = zip(numbers, columns[own[called]], strict=True)
+        columns[own[called]] = [new.get(i, before) for i, before in pairs]
     with (
         atomic_path(table) as temporary,
         temporary.open("w", encoding="utf-8", newline="") as file,
@@ -153,11 +157,6 @@ def write_table(path: Path, names: Names, above: list[Names]) -> None:
         writer = CsvWriter(file)
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
-
-
-def _rename(columns: dict[str, list[str]], ids: str, name: str, new: Mapping[int, str]) -> None:
-    pairs = zip(columns[ids], columns[name], strict=True)
-    columns[name] = [new.get(int(i), before) for i, before in pairs]
 
 
 def _names(clusters: list[Cluster]) -> Names:

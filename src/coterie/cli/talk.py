@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import errno
 import functools
+import inspect
+import io
 import logging
 import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import tempfile
+import traceback
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import typer
 
+import coterie
 from coterie._errors import NOTHING, CoterieError
 
 log = logging.getLogger(__name__)
@@ -34,26 +40,18 @@ def say(message: str) -> None:
 
 
 def orderly(verb: Callable[..., None]) -> Callable[..., None]:
-    """Turn errors into one clear line and the right exit code."""
+    """Turn errors into one clear line and the right exit code; no traceback reaches a user."""
 
     @functools.wraps(verb)
     def run(*args: Any, **kwargs: Any) -> None:
         try:
             verb(*args, **kwargs)
-        except CoterieError as error:
-            say(f"coterie: {error.shown(_as_option(verb))}")
-            raise typer.Exit(error.exit_code) from error
-        except KeyboardInterrupt as error:
-            say("coterie: interrupted")
-            raise typer.Exit(130) from error
-        except BrokenPipeError as error:
-            # The reader of our output is gone; keep Python from complaining at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(1) from error
-        except (OSError, MemoryError) as error:
-            log.info("where it happened", exc_info=error)  # shown by --verbose
-            say(f"coterie: {_about(error)}")
-            raise typer.Exit(1) from error
+            if sys.stdout is not None:
+                sys.stdout.flush()  # here, where a full disk or a closed pipe can still be told
+        except (typer.Exit, typer.Abort):
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            raise typer.Exit(explain(error, verb)) from error
 
     return run
 
@@ -99,16 +97,118 @@ def _word(value: Any) -> str:
     return shlex.quote(str(value))
 
 
-def _about(error: BaseException) -> str:
+def explain(error: BaseException, verb: Callable[..., None] | None = None) -> int:
+    """Say what went wrong in one line, with remedies that the verb has; returns the exit code."""
+    if isinstance(error, KeyboardInterrupt):
+        say("coterie: interrupted")
+        return 130
+    if isinstance(error, BrokenPipeError):
+        # The reader of our output is gone; keep Python from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    if isinstance(error, CoterieError):
+        say(f"coterie: {error if verb is None else error.shown(_as_option(verb))}")
+        return error.exit_code
+    if isinstance(error, (OSError, MemoryError)):
+        log.info("where it happened", exc_info=error)  # shown by --verbose
+        options = () if verb is None else inspect.signature(verb).parameters
+        say(f"coterie: {_about(error, options)}")
+        return 1
+    said = f"{type(error).__name__}: {error}".replace("\n", " ")
+    say(f"coterie: unexpected error ({said[:200]}). This is a fault of coterie; {_keep(error)}")
+    return 1
+
+
+def _keep(error: BaseException) -> str:
+    """Write the traceback to a file that only its owner can read; returns where it is."""
+    text = "".join(traceback.format_exception(error))
+    about = f"coterie {coterie.__version__}, Python {sys.version}\n{shlex.join(sys.argv)}\n\n"
+    try:
+        handle, name = tempfile.mkstemp(prefix="coterie-", suffix=".log")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(about + text)
+    except OSError:
+        log.info("where it happened", exc_info=error)
+        return "--verbose shows where."
+    return f"please report it with {name}."
+
+
+def _about(error: BaseException, options: Container[str]) -> str:
     """What the machine refused, and what helps."""
     if isinstance(error, MemoryError):
-        return "the machine has not enough memory; fit a sample (--fit-sample), or fewer texts."
-    said = str(error)
-    if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "No space left" in said:
-        return f"the disk is full ({said}). Make room and repeat the command with --resume."
-    if getattr(error, "errno", None) in (errno.EACCES, errno.EROFS, errno.EPERM):
-        return f"not allowed to write there ({said}); choose another folder with --out."
+        sample = "fit a sample (--fit-sample), or " if "fit_sample" in options else "take "
+        return f"out of memory; {sample}fewer texts."
+    said, number = str(error), getattr(error, "errno", None)
+    if number in (errno.ENOSPC, errno.EDQUOT) or "No space left" in said:
+        resume = " with --resume" if "resume" in options else ""
+        return f"the disk is full ({said}). Make room and repeat the command{resume}."
+    if number in (errno.EACCES, errno.EROFS, errno.EPERM):
+        name = getattr(error, "filename", None)
+        if number != errno.EROFS and name is not None and _unreadable(name):
+            return f"not allowed to read {_shown(name)}; ask its owner, or check its permissions."
+        elsewhere = "choose another place with --out" if "out" in options else "check permissions"
+        return f"not allowed to write there ({said}); {elsewhere}."
     return f"{said or type(error).__name__} (--verbose shows where)"
+
+
+def _unreadable(name: Any) -> bool:
+    """Whether a file or folder is there and we may not read it, nor look into its folder."""
+    path = Path(_shown(name))
+    try:
+        there = path.exists()
+    except PermissionError:
+        return True
+    if not there:
+        return path.parent.is_dir() and not os.access(path.parent, os.X_OK)
+    return not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0))
+
+
+def _shown(name: Any) -> str:
+    return os.fsdecode(name) if isinstance(name, (str, bytes, os.PathLike)) else str(name)
+
+
+class _Closed(io.TextIOBase):
+    """In place of a standard stream that the caller has closed: whoever uses it is told."""
+
+    def __init__(self, name: str) -> None:
+        self.named = name
+
+    def _refuse(self, *_: Any) -> Any:
+        raise CoterieError(f"{self.named} is closed; open it, or name a file instead.")
+
+    read = read1 = readinto = readline = write = __next__ = _refuse
+
+    def readable(self) -> bool:
+        return True
+
+    writable = readable
+
+    @property
+    def buffer(self) -> Any:
+        """The same without an encoding."""
+        return self
+
+    def fileno(self) -> int:
+        raise OSError(errno.EBADF, f"{self.named} is closed")
+
+
+def open_streams() -> None:
+    """Make the standard streams usable: none of them is missing, and no text stops them.
+
+    What goes into a file or a pipe is UTF-8 as all tables of coterie are; a terminal has its own
+    encoding, and shows what it cannot as an escape.
+    """
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass  # else the next file that is opened would be taken for a standard stream
+    os.close(handle)
+    sys.stdin = sys.stdin or _Closed("standard input")
+    sys.stdout = sys.stdout or _Closed("standard output")
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            terminal = stream.isatty() or stream is sys.stderr
+            kept = stream.encoding if terminal else "utf-8"
+            stream.reconfigure(encoding=kept, errors="backslashreplace")
 
 
 def show_table(

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from coterie._errors import CoterieError, DataError
-from coterie._files import read_json
+from coterie._trust import read_arrays
 from coterie._types import Floats, Ints
 from coterie._validation import check_choice
+from coterie.base.storage import read_config
 from coterie.comparison.side import Side
 
 ENOUGH = 0.5  # share of the smaller side that must be in the other one to go by rows
@@ -168,18 +169,16 @@ def _by_centers(a: Side, b: Side, enough: float) -> Evidence:
 
 def _centers(side: Side) -> tuple[Any, Floats]:
     """How the model sees texts, and the centers of the clusters in the order of their numbers."""
-    from safetensors.numpy import load_file
-
     if side.model is None:
         raise _CannotError("a side has no saved model")
-    config = read_json(side.model / "config.json")
+    config = read_config(side.model)
     pointer = config["encoder"].get("pointer")
-    if config["rule"]["kind"] not in ("centers", "student-t") or pointer is None:
+    if config["rule"]["kind"] not in ("centers", "student-t") or not isinstance(pointer, dict):
         raise _CannotError("a model has no centers, or an encoder of its own")
-    centers = load_file(side.model / "model.safetensors")["centers"]
-    if any(i >= len(centers) for i in side.clusters):
+    centers = read_arrays(side.model / "model.safetensors").get("centers")
+    if centers is None or centers.ndim != 2 or any(i >= len(centers) for i in side.clusters):
         raise _CannotError("a model does not know all clusters of its table")
-    same = (pointer["weights_sha256"], {**config["encoder"], "pointer": None})
+    same = (pointer.get("weights_sha256"), {**config["encoder"], "pointer": None})
     return same, np.asarray(centers[side.clusters], dtype=np.float64)
 
 

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from coterie._errors import DataError, UsageError
-from coterie._files import read_json
+from coterie._trust import inside
 from coterie._types import Ints
 from coterie._validation import whole_number
 from coterie.corpus import read_table
 from coterie.corpus.clean import clean_text, has_words, value_to_text
 from coterie.corpus.columns import cell_values, check_column, pick_text_column
 from coterie.report import read_columns, result_column
+from coterie.run_files import check_known, read_clusters, read_manifest, whole_numbers
 
 
 @dataclass(frozen=True)
@@ -74,40 +75,28 @@ def make_side(source: Any, title: str, id_column: str | None = None) -> Side:
 def read_run_side(folder: Path, id_column: str | None = None) -> Side:
     """The clustering of a finished run."""
     manifest = read_manifest(folder)
-    columns = read_columns(folder / "assignments.csv")
+    columns = read_columns(inside(folder, "assignments.csv"))
     text_column = manifest["data"]["text_column"]
     chosen = id_column or manifest["data"].get("id_column")
     if chosen is not None and chosen not in columns:
         known = ", ".join(columns)
         raise DataError(f"--id-column: {folder} has no column {chosen!r} (columns: {known}).")
-    clusters = read_json(folder / "clusters.json")
-    model = folder / "model"
+    if text_column not in columns:
+        raise DataError(f"{folder}: assignments.csv has no column {text_column!r}.")
+    clusters = read_clusters(folder)
+    model = inside(folder, "model")
+    cells = columns[result_column(columns, "cluster")]
+    labels = whole_numbers(cells, folder / "assignments.csv", "cluster")
+    check_known(labels, clusters, folder)
     return Side(
         title=folder.name or str(folder),
-        labels=np.array([int(v) for v in columns[result_column(columns, "cluster")]], np.int64),
-        names={int(c["id"]): str(c["name"]) for c in clusters},
+        labels=np.array(labels, np.int64),
+        names={c.id: c.name for c in clusters},
         texts=[meaning(text) for text in columns[text_column]],
         ids=None if chosen is None else columns[chosen],
-        words={int(c["id"]): {w: float(x) for w, x in c.get("words", [])} for c in clusters},
+        words={c.id: dict(c.words) for c in clusters},
         model=model if (model / "config.json").exists() else None,
     )
-
-
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a finished run; refuse anything else."""
-    file = folder / "manifest.json"
-    if not file.exists():
-        raise DataError(
-            f"{folder} holds no run: there is no manifest.json. Name a folder that coterie cluster "
-            "has written."
-        )
-    manifest = dict(read_json(file))
-    if manifest["status"] != "done":
-        raise DataError(
-            f"the run in {folder} is not finished ({manifest['status']}); continue it with "
-            "coterie cluster ... --resume."
-        )
-    return manifest
 
 
 def read_table_side(

@@ -70,12 +70,16 @@ class Cluster:
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Cluster:
         """A cluster from what :meth:`to_dict` gave, also after a way through JSON."""
-        values = dict(saved)
+        known = {f.name for f in fields(cls)}
+        values = {key: value for key, value in saved.items() if key in known}
         for key in ("words", "over_time"):
             if key in values:
                 values[key] = [(name, number) for name, number in values[key]]
         if "near" in values:
-            values["near"] = [Neighbor(**near) for near in values["near"]]
+            values["near"] = [
+                Neighbor(near["id"], near["name"], near["similarity"], near["more"], near["less"])
+                for near in values["near"]
+            ]
         if "by" in values:
             values["by"] = {
                 column: [(name, number) for name, number in counts]

@@ -14,6 +14,7 @@ from coterie._validation import whole_number
 from coterie.corpus.clean import clean_text
 from coterie.editing.yaml_text import read_yaml
 
+LARGEST = 8 << 20  # bytes of a file
 LONGEST = 100  # characters of a name
 EXAMPLES = {
     "merge": "merge: [3, 7]",
@@ -96,19 +97,16 @@ def _read_file(path: Path) -> list[tuple[int, Any]]:
     suffix = path.suffix.lower()
     if suffix not in {".yaml", ".yml", ".json"}:
         raise UsageError(f"{path}: edits are read from .yaml or .json files.")
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        raise UsageError(f"there is no file {path}.") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8; save it as UTF-8.") from error
+    text = _read_text(path)
     if suffix != ".json":
         return read_yaml(text, str(path))
     try:
         value = json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         raise DataError(f"{path}, line {error.lineno}: this is not JSON: {error.msg}.") from error
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise DataError(f"{path}: it is nested too deeply to be a list of edits.") from error
+    except ValueError as error:
         raise DataError(f"{path}: {error}") from error
     if isinstance(value, dict):
         return [(0, {key: inner}) for key, inner in value.items()]
@@ -117,17 +115,33 @@ def _read_file(path: Path) -> list[tuple[int, Any]]:
     return [(0, entry) for entry in value]
 
 
+def _read_text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            raise DataError(f"{path}: a file of edits has at most {LARGEST:,} bytes; split it.")
+        return data.decode("utf-8-sig")
+    except FileNotFoundError as error:
+        raise UsageError(f"there is no file {path}.") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8; save it as UTF-8.") from error
+
+
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    seen = [key for key, _ in pairs]
-    twice = next((key for key in seen if seen.count(key) > 1), None)
-    if twice is not None:
-        raise ValueError(f"the key {twice!r} is there twice.")
-    return dict(pairs)
+    out: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in out:
+            raise ValueError(f"the key {key[:60]!r} is there twice.")
+        out[key] = value
+    return out
 
 
 def _read(entry: Any, where: str) -> Edit:
     if not isinstance(entry, Mapping) or not entry:
-        raise DataError(f"{where}: {entry!r} is no edit; write e.g. '{EXAMPLES['merge']}'.")
+        raise DataError(
+            f"{where}: {repr(entry)[:60]} is no edit; write e.g. '{EXAMPLES['merge']}'."
+        )
     kinds = [key for key in entry if key in EXAMPLES]
     if len(kinds) != 1:
         first = next(iter(entry))
@@ -135,7 +149,7 @@ def _read(entry: Any, where: str) -> Edit:
         hint = f" Did you mean {near[0]!r}?" if near and not kinds else ""
         raise DataError(
             f"{where}: expected exactly one of {', '.join(EXAMPLES)}; got "
-            f"{', '.join(map(str, entry))}.{hint}"
+            f"{', '.join(map(str, entry))[:200]}.{hint}"
         )
     kind = kinds[0]
     where = f"{where} ({kind})"

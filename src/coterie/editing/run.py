@@ -9,14 +9,21 @@ from typing import Any
 import numpy as np
 
 from coterie._errors import DataError
-from coterie._files import read_json
+from coterie._trust import inside
 from coterie._types import Bools, Floats, Ints
 from coterie.base.storage import read_config
-from coterie.comparison.side import meaning, read_manifest
-from coterie.description import Cluster
+from coterie.comparison.side import meaning
 from coterie.editing.state import State
-from coterie.hierarchy import read_hierarchy
 from coterie.report import own_columns, read_columns
+from coterie.run_files import (
+    check_known,
+    model_folder,
+    read_clusters,
+    read_levels,
+    read_manifest,
+    read_map,
+    whole_numbers,
+)
 
 
 class EditableRun:
@@ -26,11 +33,18 @@ class EditableRun:
         self.folder = folder
         self.manifest = read_manifest(folder)
         self.stamp = (folder / "manifest.json").read_bytes()
-        self.columns = read_columns(folder / "assignments.csv")
+        self.columns = read_columns(inside(folder, "assignments.csv"))
         self.own = own_columns(self.columns)
-        self.clusters = [Cluster.from_dict(c) for c in read_json(folder / "clusters.json")]
+        self.clusters = read_clusters(folder)
+        read_levels(folder)
+        read_map(folder)
         self.text_column = self.manifest["data"]["text_column"]
         self.id_column = self.manifest["data"].get("id_column")
+        needed = ["name", "outlier"] if "nearest_cluster" in self.own else ["name"]
+        for name in (self.text_column, self.id_column, *needed):
+            if name is not None and name not in self.columns and name not in self.own:
+                raise DataError(f"{folder}: assignments.csv has no column {name!r}.")
+        check_known(self.labels.tolist(), self.clusters, folder)
         self.texts = [meaning(text) for text in self.columns[self.text_column]]
 
     @cached_property
@@ -38,7 +52,7 @@ class EditableRun:
         """The saved model."""
         from coterie.methods import load
 
-        return load(self.folder / "model")
+        return load(inside(self.folder, "model"))
 
     @cached_property
     def vectors(self) -> Floats:
@@ -60,7 +74,8 @@ class EditableRun:
         if odd is not None:
             nearest = self.columns[self.own["nearest_cluster"]]
             known = [n if o else c for c, n, o in zip(known, nearest, odd, strict=True)]
-        return np.array([int(value) for value in known], dtype=np.int64)
+        path = self.folder / "assignments.csv"
+        return np.array(whole_numbers(known, path, "cluster"), dtype=np.int64)
 
     @property
     def levels(self) -> list[int]:
@@ -70,14 +85,14 @@ class EditableRun:
     @property
     def n_themes(self) -> int | None:
         """Broad themes that the run has; None if its clusters were not grouped into themes."""
-        above = read_hierarchy(self.folder)
+        above = read_levels(self.folder)
         if above is None or not above.themes:
             return None
         return len(above.levels[0]) if above.levels else 0
 
     def state(self) -> State:
         """A working copy to edit."""
-        config = read_config(self.folder / "model")
+        config = read_config(model_folder(self.folder))
         earlier = self.manifest.get("editing", {})
         labels, odd = self.labels, self.outliers
         highest = max(int(labels.max(initial=-1)), config["n_clusters"] - 1)

@@ -8,6 +8,7 @@ What the change replaced lies in ``earlier/0001``, ``earlier/0002`` and so on, i
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from hashlib import sha256
@@ -15,12 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from coterie._errors import DataError
-from coterie._files import read_json, sha256_file, write_json
+from coterie._files import sha256_file, write_json
 from coterie._runs import RUNNING, differ, link_files, run_files, swap_run
+from coterie._trust import LARGE, check_file, check_shape, inside, read_json
 
 EARLIER = "earlier"
 LOG = "edits.jsonl"  # only ever grows, also by an undo
 INDEX = "changed.json"
+NUMBER = re.compile(r"[0-9]{4,9}")
+SHAPE = {"replaced": [str], "added": [str], "left": {str: str}}
 MARK = "manifest.json"  # every command that changes a run writes it
 
 
@@ -54,13 +58,17 @@ def undo_run(run: Path, note: Callable[[Path], None]) -> int:
 
     def change(fresh: Path) -> None:
         kept = fresh / EARLIER / f"{number:04}"
-        index = read_json(kept / INDEX)
+        index = check_shape(read_json(kept / INDEX, LARGE), SHAPE, str(kept / INDEX))
+        added = [inside(fresh, name) for name in index["added"]]
+        pairs = [(inside(kept / "files", name), inside(fresh, name)) for name in index["replaced"]]
+        for path in (*added, *(source for source, _ in pairs)):
+            check_file(path)
         _refuse_newer(run, index)
-        for name in index["added"]:
-            (fresh / name).unlink()
-        for name in index["replaced"]:
-            (fresh / name).parent.mkdir(parents=True, exist_ok=True)
-            (kept / "files" / name).replace(fresh / name)
+        for path in added:
+            path.unlink()
+        for source, target in pairs:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            source.replace(target)
         shutil.rmtree(kept)
         if not any((fresh / EARLIER).iterdir()):
             (fresh / EARLIER).rmdir()
@@ -72,8 +80,8 @@ def undo_run(run: Path, note: Callable[[Path], None]) -> int:
 
 def last_change(run: Path) -> int:
     """Number of the last change that can be undone, 0 if there is none."""
-    numbers = [int(path.name) for path in (run / EARLIER).glob("[0-9]*")]
-    return max(numbers, default=0)
+    names = [path.name for path in (run / EARLIER).glob("[0-9]*")]
+    return max((int(name) for name in names if NUMBER.fullmatch(name)), default=0)
 
 
 def _keep_replaced(run: Path, fresh: Path) -> None:
@@ -92,7 +100,9 @@ def _keep_replaced(run: Path, fresh: Path) -> None:
 def _refuse_newer(run: Path, index: dict[str, Any]) -> None:
     """An undo must not take back what another command has done to the run since."""
     for name, digest in index["left"].items():
-        if digest not in (_mark(run / name), sha256_file(run / name)):  # the latter: version 0.1
+        path = inside(run, name)
+        check_file(path)
+        if digest not in (_mark(path), sha256_file(path)):  # the latter: version 0.1
             raise DataError(
                 f"{run} was changed by another command after its last edits (such as coterie "
                 "name); undoing them would lose that. Take it back first, or edit the run again."
@@ -101,7 +111,8 @@ def _refuse_newer(run: Path, index: dict[str, Any]) -> None:
 
 def _mark(manifest: Path) -> str:
     """Digest of what a manifest says, without the digests of files that others may add."""
-    said = {key: value for key, value in read_json(manifest).items() if key != "files"}
+    said = check_shape(read_json(manifest), dict, str(manifest))
+    said = {key: value for key, value in said.items() if key != "files"}
     return sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie._files import read_json, write_json, write_text
+from coterie._files import write_json, write_text
 from coterie._types import Floats, Ints
 from coterie.base.storage import save_clusters
 from coterie.description import Cluster, describe_numbered, guess_columns, rename_clusters
@@ -25,6 +25,7 @@ from coterie.hierarchy import Hierarchy, build_hierarchy, build_themes
 from coterie.metrics import silhouette
 from coterie.report import read_run, without_texts, write_map, write_report
 from coterie.report.folder import SILHOUETTE
+from coterie.run_files import read_map
 
 CLOSE = 0.1  # a margin below this is a close call
 
@@ -110,9 +111,9 @@ def _nest(
 
 def _write_map(run: EditableRun, state: State, labels: Ints, file: Path) -> None:
     """Texts keep their places on the map, unless the places are those of the clusters."""
-    if not file.exists():
+    saved = read_map(file.parent)
+    if saved is None:
         return
-    saved = read_json(file)
     if saved["layout"] == "discs":
         write_map(file, run.vectors, state.labels, state.seed, state.outliers)
         return

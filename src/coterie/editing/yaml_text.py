@@ -7,10 +7,13 @@ there twice are refused, because they hide what a file does.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from coterie._errors import DataError
 
+DEEPEST = 20  # lists and mappings in one another
+LONGEST = 200_000  # values, lists and mappings
 KINDS = ("str", "int", "float", "bool", "null", "seq", "map", "timestamp", "merge", "value")
 PLAIN = {f"tag:yaml.org,2002:{kind}" for kind in KINDS}
 
@@ -26,13 +29,10 @@ def read_yaml(text: str, name: str) -> list[tuple[int, Any]]:
     """
     import yaml
 
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the other one is ten times slower
     try:
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            if isinstance(event, yaml.AliasEvent):
-                raise DataError(
-                    f"{_at(name, event)}: aliases (*{event.anchor}) are not read; write it out."
-                )
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        _check_events(yaml.parse(text, Loader=loader), name)
+        root = yaml.compose(text, Loader=loader)
         if root is None:
             return []
         if isinstance(root, yaml.SequenceNode):
@@ -46,9 +46,24 @@ def read_yaml(text: str, name: str) -> list[tuple[int, Any]]:
         where = name if line is None else f"{name}, line {line + 1}"
         said = getattr(error, "problem", None) or str(error)
         raise DataError(f"{where}: this is not YAML: {said}.") from error
-    except RecursionError as error:
-        raise DataError(f"{name}: it is nested too deeply to be a list of edits.") from error
     raise DataError(f"{name}: expected a list of edits, such as '- merge: [3, 7]'.")
+
+
+def _check_events(events: Iterable[Any], name: str) -> None:
+    """Refuse aliases, and what is nested deeper or longer than edits are, before it is built."""
+    import yaml
+
+    depth = 0
+    for number, event in enumerate(events):
+        if isinstance(event, yaml.AliasEvent):
+            raise DataError(
+                f"{_at(name, event)}: aliases (*{event.anchor}) are not read; write it out."
+            )
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST or number > LONGEST:
+            too = "nested too deeply" if depth > DEEPEST else "too long"
+            raise DataError(f"{_at(name, event)}: it is {too} to be a list of edits.")
 
 
 def _value(node: Any, name: str) -> Any:
@@ -67,7 +82,7 @@ def _value(node: Any, name: str) -> Any:
                 raise DataError(f"{_at(name, key)}: the key {key.value!r} is there twice.")
             out[key.value] = _value(inner, name)
         return out
-    plain = node.style is None and node.tag.endswith(":null")
+    plain = not node.style and node.tag.endswith(":null")
     return None if plain else node.value
 
 

@@ -14,7 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from coterie._files import read_json, save_arrays, write_json
+from coterie._files import save_arrays, write_json
+from coterie._trust import read_json, read_tensors
 from coterie._types import Features, Ints
 from coterie.blocks.autoencoder import make_half
 from coterie.encoders.base import Encoder
@@ -164,13 +165,11 @@ def make_code_encoder(meaning: Encoder, scaling: Scaling) -> CodeEncoder:
 
 def load_code(folder: Path, meaning: Encoder) -> CodeEncoder:
     """Read back what :meth:`CodeEncoder.save` wrote, around an encoder that was found."""
-    from safetensors.torch import load_file
-
     saved = read_json(folder / "encoder.json")
     encoder = make_code_encoder(meaning, saved["scaling"])
     encoder.make_coder(saved["layers"], saved["activation"], bounded=saved["bounded"])
     encoder.decoder, encoder.scaled = None, True
-    weights = load_file(folder / "encoder.safetensors")
+    weights = read_tensors(folder / "encoder.safetensors")
     below = {f"meaning.{name}": tensor for name, tensor in meaning.state_dict().items()}
     encoder.load_state_dict({**weights, **below})
     return encoder

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from coterie._errors import DataError
-from coterie._files import read_json, save_arrays, write_json
+from coterie._files import save_arrays, write_json
+from coterie._trust import read_json, read_tensors
 from coterie._types import Features, Floats, Ints
 from coterie.blocks.dynamic_cnn import DynamicCNN
 from coterie.encoders.base import Encoder
@@ -97,10 +98,8 @@ class DynamicEncoder(Encoder):
 
 def load_dynamic(folder: Path) -> DynamicEncoder:
     """Read back what :meth:`DynamicEncoder.save` wrote."""
-    from safetensors.torch import load_file
-
     saved = read_json(folder / "encoder.json")
-    weights = load_file(folder / "encoder.safetensors")
+    weights = read_tensors(folder / "encoder.safetensors")
     encoder = DynamicEncoder(max_length=int(saved["max_length"]))
     encoder.words = Vocabulary(saved["words"])
     size, width = weights["embedding.weight"].shape

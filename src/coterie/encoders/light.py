@@ -19,7 +19,7 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._trust import check_modules, read_json_file
+from coterie._trust import LARGE, check_modules, read_json
 from coterie._types import Features
 
 POOLING = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
@@ -256,4 +256,4 @@ def _read_weights(file: Path, config: dict[str, Any]) -> dict[str, Tensor] | Non
 
 
 def _json(file: Path) -> Any:
-    return read_json_file(file) if file.is_file() and not file.is_symlink() else None
+    return read_json(file, LARGE) if file.is_file() and not file.is_symlink() else None

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie._errors import DataError, UsageError, param
-from coterie._files import read_json
-from coterie._trust import check_modules
+from coterie._trust import check_encoder_folder, check_modules, check_shape, read_json
 from coterie._validation import need
 from coterie.encoders.base import Encoder
 from coterie.encoders.code import CodeEncoder, load_code
@@ -120,7 +119,8 @@ def load_saved(folder: Path, settings: dict[str, Any]) -> Encoder:
     if settings["kind"] == StaticEncoder.kind:
         return _load_static(folder, settings)
     if settings["kind"] != SentenceEncoder.kind:
-        kind = read_json(folder / "encoder.json")["kind"]
+        file = folder / "encoder.json"
+        kind = check_shape(read_json(file), {"kind": str}, str(file))["kind"]
         if kind == DynamicEncoder.kind:
             return load_dynamic(folder)
         if kind == WordEncoder.kind:
@@ -144,13 +144,20 @@ def _load_static(folder: Path, settings: dict[str, Any]) -> StaticEncoder:
 
 def _follow(pointer: dict[str, Any]) -> Path:
     """The folder that a pointer names, if it holds the weights the model was made with."""
-    if str(pointer["name"]).startswith(ASK):  # only a user may ask for a download
-        raise DataError(f"the model names the encoder {pointer['name']!r}, which is not loaded.")
-    source = locate(pointer["name"])
-    found = pointer_to(pointer["name"], source)
+    name = check_shape(pointer, {"name": str}, "config.json.encoder.pointer")["name"]
+    if name.startswith(ASK):  # only a user may ask for a download
+        raise DataError(f"the model names the encoder {name!r}, which is not loaded.")
+    if not isinstance(pointer.get("weights_sha256"), str):
+        raise DataError(
+            f"the model names the encoder {name!r} without a digest of its weights, so it is not "
+            f"loaded; save it with {param('include_encoder', True)} where it was made."
+        )
+    source = locate(name)
+    check_encoder_folder(source)
+    found = pointer_to(name, source)
     if found["weights_sha256"] != pointer["weights_sha256"]:
         raise DataError(
-            f"the encoder {pointer['name']!r} on this machine has other weights than the one the "
+            f"the encoder {name!r} on this machine has other weights than the one the "
             f"model was made with; save the model with {param('include_encoder', True)} where it "
             "was made."
         )

@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from coterie._errors import UsageError
-from coterie._files import read_json, write_json
+from coterie._files import write_json
 from coterie._progress import Progress
+from coterie._trust import check_shape, read_json
 from coterie._types import Features, Floats, Ints
 from coterie.encoders.base import Encoder
 from coterie.encoders.items import Items, distinct
@@ -106,7 +107,9 @@ class MixedEncoder(Encoder):
 def load_mixed(folder: Path, meaning: Encoder) -> MixedEncoder:
     """Read back what :meth:`MixedEncoder.save` wrote, around an encoder that was found."""
     words = load_vector_encoder(folder / "words", CharNgrams)
-    encoder = MixedEncoder(meaning, float(read_json(folder / "encoder.json")["weight"]), 0, words)
+    file = folder / "encoder.json"
+    saved = check_shape(read_json(file), {"weight": float}, str(file))
+    encoder = MixedEncoder(meaning, float(saved["weight"]), 0, words)
     encoder.dim = meaning.dim + words.dim
     return encoder
 

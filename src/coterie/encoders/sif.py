@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from coterie._errors import DataError
+from coterie._trust import check_shape
 from coterie._types import Floats, Ints
 from coterie.blocks.sif import common_direction, weighted_means, without_direction, word_weights
 from coterie.encoders.items import Rows, distinct
@@ -77,6 +78,12 @@ class SIFEncoder(VectorEncoder):
         return {"vectors": self.vectors, "common": self.common}
 
     def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
+        check_shape(saved, {"a": float, "words": [str]}, "encoder.json")
         self.a, self.vocabulary = float(saved["a"]), Vocabulary(saved["words"])
         self.vectors, self.common = arrays["vectors"], arrays["common"]
+        if self.vectors.shape != (len(self.vocabulary), saved["dim"]):
+            raise DataError(
+                f"encoder.json is damaged: {len(self.vocabulary)} words of {saved['dim']} numbers "
+                f"do not fit vectors of shape {self.vectors.shape}."
+            )
         super().restore(saved, arrays)

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from coterie._errors import DataError, UsageError, param
-from coterie._files import read_json
+from coterie._trust import LARGE, check_array, check_file, read_json
 from coterie._types import Features, Ints
 from coterie.encoders.base import Encoder
 from coterie.encoders.items import RaggedTokens, distinct
@@ -56,7 +56,7 @@ class StaticEncoder(Encoder):
     ) -> None:
         super().__init__()
         self.folder, self.max_length, self._pointer = folder, max_length, pointer
-        config = read_json(folder / "config.json")
+        config = read_json((folder / "config.json").resolve())
         said = bool(config.get("normalize", False))
         self.normalize = said if normalize is None else normalize
         table, weights, mapping = _read_table(folder)
@@ -113,7 +113,7 @@ def is_static(folder: Path) -> bool:
     """Whether a folder holds a model2vec model."""
     if not all((folder / name).is_file() for name in FILES):
         return False
-    config = read_json(folder / "config.json")
+    config = read_json((folder / "config.json").resolve())
     return isinstance(config, dict) and config.get("model_type") == "model2vec"
 
 
@@ -134,18 +134,24 @@ def _read_table(folder: Path) -> tuple[Any, Any, Any]:
     from safetensors.numpy import load_file
 
     path = folder / "model.safetensors"
+    check_file(path.resolve())
     try:
         arrays = load_file(path)
     except SafetensorError as error:
         raise DataError(f"{path} cannot be read as safetensors: {error}.") from error
     if "embeddings" not in arrays or arrays["embeddings"].ndim != 2:
         raise DataError(f"{path} holds no table called 'embeddings'; is it a model2vec model?")
+    table = arrays["embeddings"].astype(np.float32)
     weights, mapping = arrays.get("weights"), arrays.get("mapping")
+    check_array(table, f"{path}: 'embeddings'")
     if weights is not None:
         weights = weights.astype(np.float32)
+        check_array(weights, f"{path}: 'weights'")
     if mapping is not None:
         mapping = mapping.astype(np.int64)
-    return arrays["embeddings"].astype(np.float32), weights, mapping
+        if not ((mapping >= 0) & (mapping < len(table))).all():
+            raise DataError(f"{path} is damaged: 'mapping' leads to rows that are not there.")
+    return table, weights, mapping
 
 
 def _read_tokenizer(folder: Path) -> tuple[Any, int | None]:
@@ -155,7 +161,7 @@ def _read_tokenizer(folder: Path) -> tuple[Any, int | None]:
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    model = read_json(folder / "tokenizer.json").get("model", {})
+    model = read_json((folder / "tokenizer.json").resolve(), LARGE).get("model", {})
     unknown = model.get("unk_token")
     if unknown is None and isinstance(model.get("unk_id"), int):
         return tokenizer, int(model["unk_id"])

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from coterie._emoji import EMOJI_PATTERN
 from coterie._errors import DataError
-from coterie._files import read_json, save_arrays, write_json
+from coterie._files import save_arrays, write_json
+from coterie._trust import Count, check_shape, read_arrays, read_json
 from coterie._types import Features, Floats, Ints
 from coterie.encoders.base import Encoder
 from coterie.encoders.items import Rows, distinct
@@ -68,7 +69,7 @@ class VectorEncoder(Encoder):
 
     def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
         """Take back what :meth:`settings` and :meth:`arrays` gave, and the trained map."""
-        self.dim = int(saved["dim"])
+        self.dim = check_shape(saved["dim"], Count, "encoder.json.dim")
         if "map" in arrays:
             self.make_trainable()
             assert self.map is not None
@@ -187,19 +188,29 @@ class BagOfWords(VectorEncoder):
         )
 
     def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
+        shape = {"weighting": str, "vocabulary": [str], "dim": Count}
+        check_shape(saved, shape, "encoder.json")
         self.weighting = saved["weighting"]
         self.vocabulary = list(saved["vocabulary"])
         self.idf = arrays["idf"]
         self.components = arrays.get("components")
+        words = len(self.vocabulary)
+        wide = (words,) if self.components is None else self.components.shape[1:]
+        if not words == len(set(self.vocabulary)) or self.idf.shape != (words,) or wide != (words,):
+            raise DataError(
+                f"encoder.json is damaged: {words} words do not fit weights of shape "
+                f"{self.idf.shape}."
+            )
+        if saved["dim"] != (words if self.components is None else len(self.components)):
+            raise DataError(f"encoder.json is damaged: 'dim' should not be {saved['dim']}.")
         super().restore(saved, arrays)
 
 
 def load_vector_encoder(folder: Path, *more: type[VectorEncoder]) -> VectorEncoder:
     """Read back what :meth:`VectorEncoder.save` wrote; ``more`` are kinds of other files."""
-    from safetensors.numpy import load_file
-
-    saved = read_json(folder / "encoder.json")
+    file = folder / "encoder.json"
+    saved = check_shape(read_json(file), {"kind": str, "dim": Count}, str(file))
     classes: list[type[VectorEncoder]] = [VectorEncoder, BagOfWords, *more]
     encoder = {cls.kind: cls for cls in classes}[saved["kind"]]()
-    encoder.restore(saved, load_file(folder / "encoder.safetensors"))
+    encoder.restore(saved, read_arrays(folder / "encoder.safetensors"))
     return encoder

@@ -17,7 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from coterie._errors import DataError
-from coterie._files import read_json, save_arrays, write_json
+from coterie._files import save_arrays, write_json
+from coterie._trust import read_json, read_tensors
 from coterie._types import Features, Floats, Ints
 from coterie.blocks.dense_cnn import DenseCNN
 from coterie.blocks.projection import mlp
@@ -243,10 +244,8 @@ class OneWordEncoder(WordEncoder):
 
 def load_word_encoder(folder: Path) -> WordEncoder:
     """Read back what :meth:`WordEncoder.save` wrote."""
-    from safetensors.torch import load_file
-
     saved = read_json(folder / "encoder.json")
     cls = OneWordEncoder if saved["takes"] == OneWordEncoder.kind else WordEncoder
     encoder = cls(**{name: saved[name] for name in ("dense_input", "max_length", "normalize")})
-    encoder.restore(saved, load_file(folder / "encoder.safetensors"))
+    encoder.restore(saved, read_tensors(folder / "encoder.safetensors"))
     return encoder

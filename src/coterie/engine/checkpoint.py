@@ -13,9 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from coterie._errors import DataError
-from coterie._files import read_json, write_json
+from coterie._files import write_json
 from coterie._folders import mend_folder, replace_folder
 from coterie._ranks import is_first
+from coterie._trust import LARGE, check_file, damaged, read_json
 from coterie.engine.history import Meter
 from coterie.engine.recovery import Care
 
@@ -91,16 +92,20 @@ class Checkpoint:
             mend_folder(self.folder)
         if not (self.folder / "state.json").exists():
             return None
-        facts = read_json(self.folder / "state.json")
+        facts = read_json(self.folder / "state.json", LARGE)
+        if not isinstance(facts, dict) or "fingerprint" not in facts:
+            raise DataError(f"{self.folder} holds no checkpoint of coterie; delete it.")
         if facts["fingerprint"] != self.fingerprint:
             raise DataError(
                 f"the checkpoint in {self.folder} belongs to another run (other data, method or "
                 "settings); give the same ones, or another folder."
             )
-        tensors = load_file(self.folder / "state.safetensors")
-        care = Care(**facts.get("care", {}))
-        meter = facts.get("meter", {})
-        return Saved(facts["stage"], facts["step"], facts["history"], tensors, care, meter)
+        with damaged(self.folder, "a checkpoint"):
+            check_file(self.folder / "state.safetensors")
+            tensors = load_file(self.folder / "state.safetensors")
+            care = Care(**facts.get("care", {}))
+            meter = facts.get("meter", {})
+            return Saved(facts["stage"], facts["step"], facts["history"], tensors, care, meter)
 
     def clear(self) -> None:
         """Remove the checkpoint, when the run is over."""

@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 LONGEST = 60
+READ = 20_000  # characters of an answer in which a name is looked for
+LINE = 1_000  # of a line: putting accents into order takes the square of their number
 RESERVED = frozenset({"(no text)", "no text", "(outlier)", "outlier", "outliers"})
 THOUGHT = re.compile(r"^.*</think(?:ing)?>", re.S | re.I)
 ESCAPE = re.compile(
@@ -31,7 +33,7 @@ def clean_name(answer: str) -> str | None:
     >>> clean_name("<think>refunds?</think>Name: =Refunds that\tare late")
     'Refunds that are late'
     """
-    text = ESCAPE.sub("", THOUGHT.sub("", answer))
+    text = ESCAPE.sub("", THOUGHT.sub("", answer)[:READ])
     for line in re.split(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]", text):
         name = _line(line)
         if name is not None:
@@ -40,7 +42,7 @@ def clean_name(answer: str) -> str | None:
 
 
 def _line(line: str) -> str | None:
-    name = " ".join(_harmless(unicodedata.normalize("NFC", line)).split())
+    name = " ".join(_harmless(unicodedata.normalize("NFC", line[:LINE])).split())
     name = LABEL.sub("", name.lstrip(FRONT)).lstrip(FRONT)
     name = name.rstrip(BACK)
     if len(name) > LONGEST:
@@ -71,7 +73,7 @@ def _harmless(text: str) -> str:
 
 def fold(name: str) -> str:
     """Names with the same fold look the same to a reader."""
-    return unicodedata.normalize("NFKC", name).casefold()
+    return unicodedata.normalize("NFKC", name[:LINE]).casefold()
 
 
 def make_unique(name: str, taken: Iterable[str], words: Sequence[str]) -> str:
@@ -82,7 +84,7 @@ def make_unique(name: str, taken: Iterable[str], words: Sequence[str]) -> str:
     >>> make_unique("Refunds", ["refunds"], ["card"])
     'Refunds (card)'
     """
-    folds = {fold(other) for other in taken}
+    name, folds = name[: LINE // 2], {fold(other) for other in taken}
     plain = [word for word in (clean_name(word) for word in words) if word]
     tried = [name, *(f"{name} ({word})" for word in plain if fold(word) not in fold(name))]
     for candidate in tried:

@@ -12,11 +12,15 @@ import ipaddress
 import json
 import logging
 import os
+import queue
+import socket
+import threading
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -145,12 +149,9 @@ class Endpoint:
             headers["Authorization"] = f"Bearer {self._key}"
         data = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8")
         request = urllib.request.Request(f"{self.url}/{path}", data, headers)
-        end = time.monotonic() + self.timeout
+        connections: list[http.client.HTTPConnection] = []
         try:
-            with self._opener().open(request, timeout=self.timeout) as response:
-                raw = _read(response, end)
-        except urllib.error.HTTPError as error:
-            self._judge(error)
+            raw = _within(self.timeout, lambda: self._exchange(request, connections), connections)
         except TimeoutError:
             raise BusyError(f"gave no answer in {self.timeout:g} s") from None
         except urllib.error.URLError as error:
@@ -164,28 +165,43 @@ class Endpoint:
         except (ValueError, RecursionError) as error:
             raise UnusableError(f"the answer of {self.url} is not JSON.") from error
 
-    def _judge(self, error: urllib.error.HTTPError) -> None:
-        """Turn a status into an error that says what to do."""
+    def _exchange(
+        self, request: urllib.request.Request, connections: list[http.client.HTTPConnection]
+    ) -> bytes:
+        """Send a request and read the answer; ``connections`` are those it opens."""
+        end = time.monotonic() + self.timeout
+        try:
+            with self._opener(connections).open(request, timeout=self.timeout) as response:
+                return _read(response, end)
+        except urllib.error.HTTPError as error:
+            raise self._judge(error) from None
+
+    def _judge(self, error: urllib.error.HTTPError) -> Exception:
+        """The error that a status stands for; it says what to do."""
         try:
             said = error.read(2000).decode("utf-8", "replace")
         except (OSError, http.client.HTTPException):
             said = ""
         told = self._without_key(printable(said))[:300]
         if error.code in AGAIN:
-            raise BusyError(f"answers {error.code}", _retry_after(error.headers.get("Retry-After")))
+            return BusyError(
+                f"answers {error.code}", _retry_after(error.headers.get("Retry-After"))
+            )
         if 300 <= error.code < 400:
             where = printable(str(error.headers.get("Location")))[:200]
-            raise EndpointError(f"{self.url} redirects to {where}; name that address instead.")
+            return EndpointError(f"{self.url} redirects to {where}; name that address instead.")
         remedy = {
             401: f"; set {KEYS[0]} to its key",
             403: f"; set {KEYS[0]} to a key that may use it",
             404: "; is the address right up to /v1, and the model there?",
         }.get(error.code, "")
         kind = RefusedError if error.code in (400, 422) else EndpointError
-        raise kind(f"{self.url} answers {error.code} ({told}){remedy}")
+        return kind(f"{self.url} answers {error.code} ({told}){remedy}")
 
-    def _opener(self) -> urllib.request.OpenerDirector:
-        handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
+    def _opener(
+        self, connections: list[http.client.HTTPConnection]
+    ) -> urllib.request.OpenerDirector:
+        handlers: list[urllib.request.BaseHandler] = [_NoRedirect(), *_handlers(connections)]
         if self.local:  # never through a proxy, whatever the environment says
             handlers.append(urllib.request.ProxyHandler({}))
         return urllib.request.build_opener(*handlers)
@@ -249,6 +265,65 @@ def find_key(host: str, environment: Mapping[str, str]) -> str | None:
 def printable(text: str) -> str:
     """A text on one line, without signs that steer a terminal."""
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+
+
+def _handlers(connections: list[http.client.HTTPConnection]) -> list[urllib.request.BaseHandler]:
+    """The usual handlers, which note the connections they open."""
+
+    class Plain(http.client.HTTPConnection):
+        def connect(self) -> None:
+            connections.append(self)
+            super().connect()
+            self.opened = self.sock  # an answer takes it over
+
+    class Secure(http.client.HTTPSConnection):
+        def connect(self) -> None:
+            connections.append(self)
+            super().connect()
+            self.opened = self.sock
+
+    class OpenPlain(urllib.request.HTTPHandler):
+        def http_open(self, req: urllib.request.Request) -> Any:
+            return self.do_open(Plain, req)
+
+    class OpenSecure(urllib.request.HTTPSHandler):
+        def https_open(self, req: urllib.request.Request) -> Any:
+            return self.do_open(Secure, req)
+
+    return [OpenPlain(), OpenSecure()]
+
+
+def _within(
+    seconds: float, work: Callable[[], bytes], connections: list[http.client.HTTPConnection]
+) -> bytes:
+    """What ``work`` gives, or a TimeoutError after so many seconds, whatever a server does.
+
+    The timeouts of sockets are for one wait each: a server that sends a byte of a header now and
+    then, or "100 Continue" again and again, is never late. So the work is done in a thread, whose
+    connections are closed when its time is over.
+    """
+    done: queue.SimpleQueue[tuple[bytes, BaseException | None]] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            done.put((work(), None))
+        except BaseException as error:
+            done.put((b"", error))
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        found, error = done.get(timeout=min(seconds, threading.TIMEOUT_MAX))
+    except queue.Empty:
+        raise TimeoutError from None
+    finally:
+        for connection in connections:
+            opened = connection.sock or getattr(connection, "opened", None)
+            if opened is not None:
+                with suppress(OSError):  # closed already
+                    opened.shutdown(socket.SHUT_RDWR)
+    if error is not None:
+        raise error
+    return found
 
 
 def _read(response: Any, end: float) -> bytes:

@@ -8,7 +8,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from coterie._errors import DataError
+from coterie._trust import check_shape, open_file, parse_json
+
 FILE = "names.jsonl"
+ANSWERED = {"status": str, "digest": str, "answer": str}
+LARGEST = 64 << 20  # bytes of the file
 LONGEST = 2000  # characters of an answer that are kept
 
 
@@ -19,19 +24,19 @@ class Journal:
         self.path = path
         self.answers: dict[str, str] = {}
         self._broken = False  # the last line was cut off by a crash
-        if path is not None and path.exists():
+        if path is not None and (path.exists() or path.is_symlink()):
             self._read(path)
 
     def _read(self, path: Path) -> None:
-        text = path.read_text("utf-8", errors="replace")
-        self._broken = bool(text) and not text.endswith("\n")
-        for line in text.split("\n"):
-            try:
-                found = json.loads(line)
-            except ValueError:
-                continue  # a line that a crash cut off: that question is asked again
-            if isinstance(found, dict) and found.get("status") == "answered":
-                self.answers[str(found.get("digest"))] = str(found.get("answer"))
+        with open_file(path, LARGEST) as file:
+            for line in file:
+                self._broken = not line.endswith(b"\n")
+                try:
+                    found = check_shape(parse_json(line, str(path)), ANSWERED, str(path))
+                except DataError:
+                    continue  # a line that a crash cut off: that question is asked again
+                if found["status"] == "answered":
+                    self.answers[found["digest"]] = found["answer"]
 
     def write(self, entry: Mapping[str, Any]) -> None:
         """Add a line and hand it to the disk before the next question is asked."""

@@ -16,16 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from coterie._files import read_json, write_text
+from coterie._errors import DataError
+from coterie._files import write_text
+from coterie._trust import inside
 from coterie._types import Bools, Floats, Ints
 from coterie.description import Cluster
-from coterie.hierarchy import read_hierarchy
 from coterie.metrics import silhouette
 from coterie.report.html import Outlier, Outliers, ReportData
 from coterie.report.layout import first_of_equal, map_texts, sample_rows
 from coterie.report.points import Points, is_category
 from coterie.report.quality import Figure, figures, guard_sentence, next_steps
 from coterie.report.skim import Skimmed, reading, skim
+from coterie.run_files import check_known, read_levels, read_map
 
 SHOWN = 20  # outliers on the page; the table has all
 SILHOUETTE = 2_500  # texts it is taken from
@@ -73,20 +75,24 @@ def make_map(
 
 def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) -> ReportData:
     """Everything the page shows, from the files of a run folder."""
-    saved = read_json(path / "map.json") if (path / "map.json").exists() else None
-    table = path / "assignments.csv"
+    saved, levels = read_map(path), read_levels(path)
+    table = inside(path, "assignments.csv")
     quality: list[Figure] = []
     points = outliers = None
     if table.exists():
         text_column = manifest["data"]["text_column"]
         found = skim(table, saved["rows"] if saved else [], own_columns)
+        check_known(found.labels.tolist(), clusters, path)
+        if text_column not in found.columns:
+            raise DataError(f"{table} has no column {text_column!r}, which the manifest names.")
+        if saved and len(found.columns[text_column]) != len(saved["rows"]):
+            raise DataError(f"{path / 'map.json'} is damaged: it has rows that {table} lacks.")
         outliers = _outliers(found, text_column, clusters)
-        inside = saved["silhouette"] if saved else None
         quality = figures(
             found.labels,
             found.confidence,
             found.margin,
-            silhouette=inside,
+            silhouette=saved["silhouette"] if saved else None,
             guard=manifest.get("guard"),
         )
         if saved:
@@ -94,7 +100,6 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
             shown = make_points(saved | {"rows": rows}, found.columns, text_column)
             points = replace(shown, rows=[row + 1 for row in saved["rows"]])
     sentence = guard_sentence(manifest.get("guard"))
-    above = read_hierarchy(path)
     return ReportData(
         title=f"{manifest['data']['rows']:,} texts in {len(clusters)} clusters",
         summary=[*manifest["summary"], *([sentence] if sentence else [])],
@@ -104,8 +109,8 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
         quality=quality,
         next_steps=next_steps(clusters, quality),
         points=points,
-        levels=[] if above is None else above.levels,
-        themes=above is not None and above.themes,
+        levels=[] if levels is None else levels.levels,
+        themes=levels is not None and levels.themes,
         outliers=outliers,
     )
 
@@ -145,7 +150,10 @@ def make_points(saved: dict[str, Any], columns: dict[str, list[str]], text_colum
 
 def result_column(columns: Sequence[str] | dict[str, list[str]], name: str) -> str:
     """The name under which a result column was written: it stands behind the input's columns."""
-    return next(column for column in reversed(list(columns)) if _bare(column) == name)
+    for column in reversed(list(columns)):
+        if _bare(column) == name:
+            return column
+    raise DataError(f"the table has no column {name!r}; is it the assignments.csv of a run?")
 
 
 def own_columns(columns: Sequence[str] | dict[str, list[str]]) -> dict[str, str]:

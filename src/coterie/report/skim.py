@@ -16,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from coterie._errors import DataError
+from coterie._trust import ClusterId, check_file, damaged
 from coterie._types import Floats, Ints
 
 
@@ -61,6 +63,11 @@ def skim(
         kept = _Kept(place, rows)
         for number, row in enumerate(body):
             kept.take(number, row)
+        highest = max(kept.labels, default=0)
+        if min(kept.labels, default=0) < -1 or highest >= ClusterId.HIGHEST:
+            raise DataError(f"{path}: the column 'cluster' holds numbers that no cluster has.")
+        if not all(np.isfinite(np.array(part)).all() for part in (kept.confidence, kept.margin)):
+            raise DataError(f"{path}: confidence and margin should be finite numbers.")
     return Skimmed(
         columns=_columns(header, kept.shown),
         labels=np.array(kept.labels, dtype=np.int64),
@@ -98,13 +105,28 @@ class _Kept:
 @contextmanager
 def reading(path: Path) -> Iterator[tuple[list[str], Iterator[list[str]]]]:
     """The header and the rows of a CSV file, whatever the length of a field."""
+    check_file(path)
     before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with damaged(path, "a table of coterie"), path.open(encoding="utf-8", newline="") as file:
             rows = csv.reader(file)
-            yield next(rows), rows
+            header = next(rows, [])
+            if not header or len(set(header)) != len(header):
+                raise DataError(f"{path} has no header, or one that names a column twice.")
+            yield header, _whole(rows, len(header), path)
     finally:
         csv.field_size_limit(before)
+
+
+def _whole(rows: Iterator[list[str]], width: int, path: Path) -> Iterator[list[str]]:
+    """The rows; refuse one with more or fewer cells than the header."""
+    try:
+        for number, row in enumerate(rows, 1):
+            if len(row) != width:
+                raise DataError(f"{path}, row {number}: {len(row)} cells instead of {width}.")
+            yield row
+    except csv.Error as error:
+        raise DataError(f"{path} cannot be read as CSV: {error}.") from error
 
 
 def _columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, list[str]]:

@@ -1,0 +1,206 @@
+"""Whether the files of a run or of a saved model are whole and belong together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from coterie._errors import CoterieError, DataError
+from coterie._trust import LARGE, check_digests, check_run_folder, check_shape, inside, read_json
+from coterie.base.edited import EditedRule
+from coterie.editing.snapshots import EARLIER, INDEX, LOG, SHAPE, last_change
+from coterie.methods import load
+from coterie.report import own_columns, read_columns
+from coterie.run_files import (
+    MANIFEST,
+    check_known,
+    read_clusters,
+    read_levels,
+    read_manifest,
+    read_map,
+    read_status,
+    whole_numbers,
+)
+
+PAGE = "report.html"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong with a run or a model.
+
+    Attributes
+    ----------
+    what : str
+        In a sentence, with the file.
+    remedy : str
+        What mends it; empty if nothing here does.
+    """
+
+    what: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a check found.
+
+    Attributes
+    ----------
+    folder : Path
+    kind : {"run", "model"}
+    looked_at : list of str
+        What was compared, in a few words each.
+    findings : list of Finding
+        Empty if all is well.
+    """
+
+    folder: Path
+    kind: str
+    looked_at: list[str]
+    findings: list[Finding]
+
+
+def check_integrity(folder: str | Path) -> Checked:
+    """Compare the files of a run or of a saved model with what they say about each other.
+
+    Nothing is changed. Of a run: its manifest, table, clusters, levels, map and model, and what
+    edits have kept for an undo. Of a model: the digests of its files, that all numbers are finite,
+    and that all parts fit together.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Of a run, or of a saved model.
+
+    Returns
+    -------
+    Checked
+    """
+    path = Path(folder)
+    if not path.is_dir():
+        raise DataError(f"there is no folder {path}; name that of a run or of a saved model.")
+    if (path / MANIFEST).exists() or (path / MANIFEST).is_symlink():
+        return _Run(path).check()
+    if (path / "config.json").exists():
+        out = Checked(path, "model", [], [])
+        _Run(path, out).look("digests, numbers and shapes of the model", lambda: load(path))
+        return out
+    raise DataError(
+        f"{path} is neither a run nor a saved model: it holds no manifest.json and no config.json."
+    )
+
+
+class _Run:
+    """A run that is looked at part by part; what cannot be read is a finding."""
+
+    def __init__(self, folder: Path, out: Checked | None = None) -> None:
+        self.folder = folder
+        self.out = out or Checked(folder, "run", [], [])
+
+    def look(self, name: str, work: Callable[[], Any], remedy: str = "") -> Any:
+        """What ``work`` gives, or None and a finding."""
+        self.out.looked_at.append(name)
+        try:
+            return work()
+        except (CoterieError, OSError) as error:
+            self.out.findings.append(Finding(str(error), remedy))
+            return None
+
+    def check(self) -> Checked:
+        folder, out = self.folder, self.out
+        back = f"coterie edit {folder} --undo" if self._can_undo() else ""
+        self.look("kinds of files", lambda: check_run_folder(folder))
+        status = self.look("manifest", lambda: read_status(folder), back)
+        if status is not None and status["status"] != "done":
+            again = "coterie cluster ... --resume"
+            out.findings.append(Finding(f"the run is not finished ({status['status']}).", again))
+            return out
+        if status is None:
+            return out
+        manifest = self.look("manifest of a finished run", lambda: read_manifest(folder), back)
+        if manifest is not None and isinstance(manifest.get("files"), dict):
+            self.look("digests of the files", lambda: self._digests(manifest))
+        clusters = self.look("clusters", lambda: read_clusters(folder), back)
+        self.look("levels", lambda: self._levels(manifest), back)
+        page = f"delete {folder / 'map.json'}, then coterie report {folder}"
+        map_ = self.look("map", lambda: read_map(folder), page)
+        model = self.look("digests, numbers and shapes of the model", self._model, back)
+        if manifest is not None and clusters is not None:
+            rows = self.look("rows and clusters of the table",
+                             lambda: self._table(manifest, clusters), back)  # fmt: skip
+            if rows is not None and map_ is not None and max(map_["rows"], default=-1) >= rows:
+                out.findings.append(Finding(f"{folder / 'map.json'} has rows that the table does "
+                                            "not have.", page))  # fmt: skip
+        if model is not None and clusters is not None:
+            self.look("clusters of the model", lambda: self._same_clusters(model, clusters), back)
+        self._history()
+        if not (folder / PAGE).is_file():
+            out.findings.append(Finding(f"{folder / PAGE} is missing.", f"coterie report {folder}"))
+        return out
+
+    def _can_undo(self) -> bool:
+        number = last_change(self.folder)
+        return number > 0 and (self.folder / EARLIER / f"{number:04}" / INDEX).is_file()
+
+    def _digests(self, manifest: dict[str, Any]) -> None:
+        files = check_shape(manifest["files"], {str: str}, str(self.folder / MANIFEST))
+        check_digests(self.folder, files)
+
+    def _levels(self, manifest: dict[str, Any] | None) -> None:
+        asked = ((manifest or {}).get("handover") or {}).get("levels")
+        if read_levels(self.folder) is None and asked:
+            raise DataError(f"{self.folder / 'levels.json'} is missing.")
+
+    def _model(self) -> Any:
+        return load(inside(self.folder, "model"))
+
+    def _table(self, manifest: dict[str, Any], clusters: list[Any]) -> int:
+        path = inside(self.folder, "assignments.csv")
+        columns = read_columns(path)
+        labels = whole_numbers(columns[own_columns(columns)["cluster"]], path, "cluster")
+        check_known(labels, clusters, self.folder)
+        if len(labels) != manifest["data"]["rows"]:
+            raise DataError(
+                f"{path} has {len(labels):,} rows, but the manifest says "
+                f"{manifest['data']['rows']:,}."
+            )
+        sizes = Counter(labels)
+        for cluster in clusters:
+            if cluster.size != sizes[cluster.id]:
+                raise DataError(
+                    f"{path} has {sizes[cluster.id]:,} rows in cluster {cluster.id}, but "
+                    f"clusters.json says {cluster.size:,}."
+                )
+        return len(labels)
+
+    def _same_clusters(self, model: Any, clusters: list[Any]) -> None:
+        rule = model.rule_
+        known = rule.clusters if isinstance(rule, EditedRule) else range(model.n_clusters_)
+        strange = {cluster.id for cluster in clusters} - set(known)
+        if strange:
+            raise DataError(
+                f"{self.folder / 'model'} does not know cluster {min(strange)} of clusters.json."
+            )
+
+    def _history(self) -> None:
+        """What edits have kept: all of it is needed to undo them one after the other."""
+        if not (self.folder / EARLIER).is_dir():
+            return
+        for kept in sorted((self.folder / EARLIER).iterdir()):
+            self.look(f"what {kept.name} of the edits has kept", partial(_kept, kept))
+        if not (self.folder / LOG).is_file():
+            self.out.findings.append(Finding(f"{self.folder / LOG}, the log of edits, is missing."))
+
+
+def _kept(kept: Path) -> None:
+    index = check_shape(read_json(kept / INDEX, LARGE), SHAPE, str(kept / INDEX))
+    for name in index["replaced"]:
+        if not inside(kept / "files", name).is_file():
+            raise DataError(f"{kept / 'files' / name} is missing; this change cannot be undone.")
+    for name in (*index["added"], *index["left"]):
+        inside(kept, name)

@@ -1,0 +1,613 @@
+"""Crafted and damaged run and model folders: refused in words, and nothing else happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import resource
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+from typer.testing import CliRunner
+
+import coterie
+from coterie import TwoStep
+from coterie._errors import DataError
+from coterie._trust import check_shape, inside, parse_json, read_json
+from coterie.cli import app
+
+EDITS = '- merge: [0, 1]\n- rename: {2: "Refunds"}\n'
+
+
+def call(*arguments: object, code: int | None = None):
+    """A command in this process; nothing unexpected happens in it."""
+    done = CliRunner().invoke(app, [str(one) for one in arguments])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    assert "unexpected error" not in done.output, done.output
+    if code is not None:
+        assert done.exit_code == code, done.output
+    return done
+
+
+@pytest.fixture(scope="module")
+def table(topics, tmp_path_factory) -> Path:
+    file = tmp_path_factory.mktemp("table") / "t.csv"
+    rows = [f"{i},{text},{'mail' if i % 2 else 'chat'}" for i, text in enumerate(topics[0][:40])]
+    file.write_text("\n".join(["id,text,channel", *rows]) + "\n")
+    return file
+
+
+@pytest.fixture(scope="module")
+def original(table: Path) -> Path:
+    """A finished run with levels, outliers and an edit that can be undone."""
+    out, edits = table.parent / "run", table.parent / "e.yaml"
+    call("cluster", table, "-k", 5, "-m", "kmeans", "--encoder", "tfidf", "--out", out, "-q",
+         "--id-column", "id", "--levels", "2,3", "--max-outliers", "5%", code=0)  # fmt: skip
+    edits.write_text(EDITS)
+    call("edit", out, edits, code=0)
+    return out
+
+
+@pytest.fixture
+def run(original: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(original, tmp_path / "deep" / "er" / "run"))
+
+
+def rewrite(file: Path, **values: object) -> None:
+    file.write_text(json.dumps({**json.loads(file.read_text("utf-8")), **values}))
+
+
+def within(seconds: float, megabytes: float, work: Callable[[], object]) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    begun = time.process_time()
+    work()
+    assert time.process_time() - begun < seconds
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1000 * megabytes
+
+
+# Names of files ---------------------------------------------------------------------------------
+
+LEADING_OUT = ["../../secret", "/etc/hostname", "a/../../b", "", ".", "C:\\x", "a\x00b", "..", 3]
+
+
+@pytest.mark.parametrize("name", LEADING_OUT)
+def test_a_name_that_leads_out_is_refused(tmp_path: Path, name: object) -> None:
+    with pytest.raises(DataError, match="leads out of its folder"):
+        inside(tmp_path, name)
+
+
+def test_a_name_that_leads_through_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    assert inside(tmp_path, "a/x.json") == tmp_path / "a" / "x.json"
+    with pytest.raises(DataError, match="is a link"):
+        inside(tmp_path, "b/x.json")
+
+
+@pytest.mark.parametrize("field", ["replaced", "added", "left"])
+@pytest.mark.parametrize("name", ["../../../secret", "absolute", "earlier/../../x"])
+def test_undo_touches_nothing_outside_the_run(run: Path, field: str, name: str) -> None:
+    secret = run.parents[2] / "secret"
+    secret.write_text("mine")
+    kept = run / "earlier" / "0001"
+    (kept / "secret").write_text("theirs")  # what ../../secret of its files is
+    name = str(secret) if name == "absolute" else name
+    index = {"replaced": [], "added": [], "left": {}}
+    index[field] = {name: "0" * 64} if field == "left" else [name]
+    (kept / "changed.json").write_text(json.dumps(index))
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    assert "leads out of its folder" in call("edit", run, "--undo", code=3).output
+    assert secret.read_text() == "mine"
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+
+
+def test_undo_still_puts_back_what_an_edit_replaced(run: Path) -> None:
+    call("edit", run, "--undo", code=0)
+    assert len(json.loads((run / "clusters.json").read_text())) == 5
+
+
+@pytest.mark.parametrize("verb", ["predict", "edit", "undo", "compare"])
+def test_a_model_that_is_a_link_is_refused(run: Path, table: Path, tmp_path: Path, verb) -> None:
+    (run / "model").rename(tmp_path / "elsewhere")
+    (run / "model").symlink_to(tmp_path / "elsewhere")
+    edits = tmp_path / "e.yaml"
+    edits.write_text("- split: {cluster: 0, into: 2}\n")
+    arguments = {"predict": ["predict", run, table], "edit": ["edit", run, edits],
+                 "undo": ["edit", run, "--undo"],
+                 "compare": ["compare", run, run, "--by", "model"]}[verb]  # fmt: skip
+    assert "is a link" in call(*arguments, code=3).output
+    assert (run / "model").is_symlink()
+    assert (tmp_path / "elsewhere" / "config.json").exists()
+
+
+FILES = ("manifest.json", "clusters.json", "levels.json", "map.json", "assignments.csv",
+         "model/config.json", "model/model.safetensors", "model/encoder/encoder.json",
+         "earlier/0001/changed.json")  # fmt: skip
+
+
+def verbs(run: Path, table: Path, edits: Path) -> list[list[object]]:
+    """One command for each verb that opens a run."""
+    return [
+        ["report", run], ["export", run, "--to", "jsonl", "--out", run.parent / "out"],
+        ["predict", run, table], ["compare", run, run, "--by", "model"], ["edit", run, edits],
+        ["edit", run, "--undo"], ["name", run, "--own-names"], ["check", run],
+        ["cluster", table, "--out", run, "-k", 5, "-m", "kmeans", "--encoder", "tfidf", "--resume"],
+    ]  # fmt: skip
+
+
+def put(file: Path, kind: str) -> None:
+    file.unlink()
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "link":
+        file.symlink_to("/dev/zero")
+    elif kind == "folder":
+        file.mkdir()
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
+def test_what_is_no_file_is_not_opened(run: Path, table: Path, name: str, kind: str) -> None:
+    put(run / name, kind)
+    reader = ["predict", run, table] if name.startswith("model/") else ["report", run]
+    call(*(["edit", run, "--undo"] if name.startswith("earlier/") else reader), code=3)
+    call("check", run, code=3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder", "gone"])
+def test_no_verb_opens_what_is_no_file(run: Path, table: Path, tmp_path, name, kind) -> None:
+    edits = tmp_path / "e.yaml"
+    edits.write_text("- split: {cluster: 0, into: 2}\n")
+    put(run / name, kind)
+    copies = {}
+    for number, arguments in enumerate(verbs(run, table, edits)):
+        copy = tmp_path / f"copy{number}"
+        shutil.copytree(run, copy, symlinks=True, copy_function=keep_kind)
+        told = [copy if one == run else one for one in arguments]
+        copies[arguments[0]] = call(*told).exit_code
+    assert 3 in copies.values() or (name, kind) == ("map.json", "gone")
+
+
+def keep_kind(source: str, target: str) -> None:
+    if os.path.islink(source) or os.path.isfile(source):  # noqa: PTH113, PTH114
+        shutil.copy2(source, target, follow_symlinks=False)
+    else:
+        os.mkfifo(target)
+
+
+def test_a_pipe_anywhere_in_a_run_does_not_stop_an_edit_for_ever(run: Path, tmp_path: Path) -> None:
+    os.mkfifo(run / "notes")
+    assert "notes is no ordinary file" in call("edit", run, "--undo", code=3).output
+
+
+# Models -----------------------------------------------------------------------------------------
+
+
+class Bomb:
+    """Unpickled, it leaves a trace."""
+
+    def __init__(self, trace: Path) -> None:
+        self.trace = trace
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.trace),)
+
+
+@pytest.fixture(scope="module")
+def with_encoder(topics, tiny_encoder: Path, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("with") / "model"
+    TwoStep(3, encoder=tiny_encoder, random_state=0).fit(topics[0]).save(
+        folder, include_encoder=True
+    )
+    return folder
+
+
+@pytest.fixture
+def whole(with_encoder: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(with_encoder, tmp_path / "model"))
+
+
+def list_again(folder: Path) -> None:
+    """As somebody does who wants a changed model to be loaded: with digests that fit."""
+    from coterie._trust import digest_of
+
+    names = (p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+    files = {name: digest_of(folder / name) for name in names if name != "config.json"}
+    rewrite(folder / "config.json", files=files)
+
+
+@pytest.mark.parametrize("digests", ["none", "fitting"])
+@pytest.mark.parametrize("target", ["outside", "pipe", "pickle"])
+def test_an_index_of_weights_is_refused(whole: Path, tmp_path: Path, target, digests) -> None:
+    encoder = whole / "encoder"
+    weights = load_file(encoder / "model.safetensors")
+    (encoder / "model.safetensors").rename(tmp_path / "outside.safetensors")
+    name = {"outside": "../../outside.safetensors", "pipe": "w.safetensors", "pickle": "w.txt"}
+    shard = name[target]
+    if target == "pipe":
+        os.mkfifo(encoder / shard)
+    elif target == "pickle":
+        (encoder / shard).write_bytes(pickle.dumps(Bomb(tmp_path / "ran")))
+    index = {"metadata": {}, "weight_map": dict.fromkeys(weights, shard)}
+    (encoder / "model.safetensors.index.json").write_text(json.dumps(index))
+    if digests == "fitting":
+        if target == "pipe":
+            pytest.skip("a pipe has no digest")
+        list_again(whole)
+    else:
+        config = json.loads((whole / "config.json").read_text())
+        del config["files"]
+        (whole / "config.json").write_text(json.dumps(config))
+    with pytest.raises(DataError, match=r"index\.json does not belong|no ordinary file"):
+        coterie.load(whole)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_file_that_the_model_does_not_list_is_refused(whole: Path) -> None:
+    (whole / "encoder" / "adapter_config.json").write_text("{}")
+    with pytest.raises(DataError, match=r"adapter_config\.json is not in the list"):
+        coterie.load(whole)
+
+
+@pytest.mark.parametrize("name", ["../outside.json", "/etc/hostname"])
+def test_the_list_of_a_model_cannot_lead_out(whole: Path, name: str) -> None:
+    files = json.loads((whole / "config.json").read_text())["files"]
+    rewrite(whole / "config.json", files={**files, name: "0" * 64})
+    with pytest.raises(DataError, match="leads out of its folder"):
+        coterie.load(whole)
+
+
+def test_a_tokenizer_cannot_name_a_file_elsewhere(whole: Path, tmp_path: Path) -> None:
+    rewrite(whole / "encoder" / "tokenizer_config.json", vocab_file=str(tmp_path / "pipe"))
+    list_again(whole)
+    with pytest.raises(DataError, match="leads out of its folder"):
+        coterie.load(whole)
+
+
+def test_a_model_cannot_name_an_encoder_without_a_digest(whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole / "encoder", tmp_path / "theirs")
+    settings = json.loads((whole / "config.json").read_text())["encoder"]
+    pointer = {"name": str(tmp_path / "theirs"), "weights_sha256": None}
+    rewrite(whole / "config.json", encoder={**settings, "pointer": pointer})
+    with pytest.raises(DataError, match="without a digest"):
+        coterie.load(whole)
+
+
+def test_shuffled_weights_of_an_encoder_are_noticed(whole: Path) -> None:
+    file = whole / "encoder" / "model.safetensors"
+    weights = load_file(file)
+    name = next(n for n in weights if n.endswith("word_embeddings.weight"))
+    save_file({**weights, name: np.ascontiguousarray(weights[name][::-1])}, file)
+    with pytest.raises(DataError, match="digest differs"):
+        coterie.load(whole)
+
+
+@pytest.fixture
+def model(run: Path) -> Path:
+    """That of the run, without digests, so that nothing but the content tells."""
+    config = json.loads((run / "model" / "config.json").read_text())
+    del config["files"]
+    (run / "model" / "config.json").write_text(json.dumps(config))
+    return run / "model"
+
+
+def arrays(file: Path, **values: object) -> None:
+    found = load_file(file)
+    for name, change in values.items():
+        key = next(key for key in found if key.endswith(name))
+        found[key] = change(found[key])
+    save_file(found, file)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda x: x * np.float32("nan"), lambda x: x.astype(np.float16), lambda x: x[:0],
+     lambda x: x[:-1], lambda x: x[:, :-1], lambda x: x.astype(np.complex64), lambda x: x[0]],
+    ids=["nan", "half", "empty", "missing", "narrow", "complex", "flat"],
+)  # fmt: skip
+def test_centres_that_cannot_be_are_refused(model: Path, table: Path, change) -> None:
+    try:
+        arrays(model / "model.safetensors", centers=change)
+    except (KeyError, ValueError, TypeError):
+        pytest.skip("safetensors has no such numbers")
+    call("predict", model.parent, table, code=3)
+
+
+@pytest.mark.parametrize(
+    ("file", "name"), [("encoder/encoder.safetensors", "idf"), ("outliers.safetensors", "vectors")]
+)
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_weights_that_are_no_numbers_are_refused(model, table, file, name, value) -> None:
+    def spoil(x):
+        x = x.copy()
+        x.flat[0] = value
+        return x
+
+    arrays(model / file, **{name: spoil})
+    assert "not finite" in call("predict", model.parent, table, code=3).output
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [(["corrections"], {"0" * 64: 99}), (["corrections"], {"0" * 64: -1}), (["n_clusters"], 7),
+     (["rule", "place"], [0, 1, 2, 3, -5]), (["rule", "place"], [0, 1, 2, 3, 30_000_000]),
+     (["rule", "place"], [0, 1, 2, 3, 3]), (["rule", "place"], [0, 1, 2, 3]),
+     (["rule", "steps"], [{"merge": [0, 77], "into": 0}]), (["rule", "inner", "scale"], 0),
+     (["rule", "extra"], [500_000_000]), (["outliers", "typical"], 0),
+     (["outliers", "n_neighbors"], -3), (["outliers", "limit", "limit"], "x")],
+)  # fmt: skip
+def test_numbers_that_do_not_fit_are_refused(model: Path, table: Path, path, value) -> None:
+    config = json.loads((model / "config.json").read_text())
+    place = config
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    (model / "config.json").write_text(json.dumps(config))
+    within(5, 50, lambda: call("predict", model.parent, table, code=3))
+
+
+# Sizes ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "clusters.json", "map.json",
+                                  "model/config.json", "model/encoder/encoder.json"])  # fmt: skip
+def test_a_sparse_file_of_ten_gigabytes_is_not_read(model: Path, table: Path, name: str) -> None:
+    run = model.parent
+    os.truncate(run / name, 10 << 30)
+    verb = ["report", run] if name == "map.json" else ["predict", run, table]
+    verb = ["export", run] if name in ("manifest.json", "clusters.json") else verb
+    within(5, 50, lambda: call(*verb, code=3))
+
+
+@pytest.mark.parametrize("part", ["[],", '{"a":1},', "1,", '"",'])
+def test_many_small_values_are_not_built(model: Path, table: Path, part: str) -> None:
+    text = part * ((63 << 20) // len(part))
+    (model / "config.json").write_text(f'{{"format": 1, "x": [{text[:-1]}]}}')
+    assert "far more values" in call("predict", model.parent, table, code=3).output
+
+
+def test_what_a_large_run_writes_is_read(tmp_path: Path) -> None:
+    corrections = {f"{i:064x}": i % 7 for i in range(200_000)}
+    (tmp_path / "a.json").write_text(json.dumps({"corrections": corrections}))
+    assert read_json(tmp_path / "a.json", 64 << 20)["corrections"] == corrections
+    texts = ["a, b, [c], {d}, " * 20] * 15_000
+    assert len(parse_json(json.dumps(texts).encode(), "texts", 64 << 20)) == 15_000
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "[" * 41 + "]" * 41, '{"a":' * 60 + "1" + "}" * 60, '"\\ud800"',
+             "9" * 5000, "\xff", "nul", ""],
+)  # fmt: skip
+def test_json_that_is_not_read(text: str) -> None:
+    with pytest.raises(DataError):
+        parse_json(text.encode("latin-1"), "a.json")
+
+
+def test_shapes_name_the_place(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"a\.b\[1\] is damaged: it should be a text, not 3"):
+        check_shape({"b": ["x", 3]}, {"b": [str]}, "a")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("e.yaml", "- merge: " + "[" * 50_000), ("e.yaml", "- " * 50_000), ("e.yaml", "{" * 50_000),
+     ("e.json", json.dumps({str(i): 1 for i in range(60_000)})), ("e.json", "[" * 100_000),
+     ("e.json", '[{"merge": [0, 1], "merge": [0, 1]}]'), ("e.yaml", "- merge: [0, " + "9" * 5000),
+     ("e.yaml", "- merge: [0, " + "9" * 5000 + "]"), ("e.yaml", "- a: 1\n" * 1_500_000)],
+)  # fmt: skip
+def test_edits_that_are_none_are_refused_at_once(run: Path, tmp_path: Path, name, text) -> None:
+    (tmp_path / name).write_text(text)
+
+    def refused() -> None:
+        assert len(call("edit", run, tmp_path / name, code=3).output) < 1000
+
+    within(4, 100, refused)
+
+
+# Streams and messages ---------------------------------------------------------------------------
+
+
+def command(*arguments: object, before: str = "", after: str = "", **more: str):
+    """A command in a shell of its own, whose streams can be anything."""
+    told = " ".join(f"'{one}'" for one in (sys.executable, "-m", "coterie", *arguments))
+    return subprocess.run(
+        ["sh", "-c", f"{before} {told} {after}"], capture_output=True, check=False, timeout=120,
+        env={**os.environ, **more},
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_streams_that_are_closed_full_or_of_another_encoding(run: Path, tmp_path: Path) -> None:
+    texts = tmp_path / "t.txt"
+    texts.write_text("apple pear 中\nsong drum ü\n", encoding="utf-8")
+    plain = command("predict", run, texts)
+    assert plain.returncode == 0 and "中" in plain.stdout.decode("utf-8")
+    latin = command("predict", run, texts, PYTHONIOENCODING="latin-1")
+    assert latin.returncode == 0 and latin.stdout == plain.stdout
+    for after, said in ((">&-", b"standard output is closed"), ("> /dev/full", b"disk is full")):
+        done = command("predict", run, texts, after=after)
+        assert done.returncode == 1 and said in done.stderr and b"Traceback" not in done.stderr
+    done = command("predict", run, "-", "--format", "txt", after="<&-")
+    assert done.returncode == 1 and b"standard input is closed" in done.stderr
+    assert command("predict", run, texts, after="2>&-").stdout == plain.stdout
+
+
+def test_a_stream_that_is_missing_is_told_to_whoever_uses_it(monkeypatch) -> None:
+    from coterie._errors import CoterieError
+    from coterie.cli.talk import open_streams
+
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    open_streams()
+    sys.stderr.write("nobody hears it")
+    with pytest.raises(CoterieError, match="standard output is closed"):
+        sys.stdout.write("a")
+    with pytest.raises(CoterieError, match="standard input is closed"):
+        sys.stdin.buffer.read()
+
+
+def test_a_pipe_of_another_encoding_gets_utf8(monkeypatch, tmp_path: Path) -> None:
+    from coterie.cli.talk import open_streams
+
+    with (tmp_path / "out").open("w", encoding="latin-1") as file:
+        monkeypatch.setattr(sys, "stdout", file)
+        open_streams()
+        file.write("中\n")
+    assert (tmp_path / "out").read_text("utf-8") == "中\n"
+
+
+def test_an_unknown_fault_is_one_line_and_a_log(run: Path, monkeypatch, tmp_path: Path) -> None:
+    import tempfile
+
+    import coterie.run_files
+
+    def broken(folder: Path) -> None:
+        raise ZeroDivisionError("as never seen\nbefore")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(coterie.run_files, "read_manifest", broken)
+    done = CliRunner().invoke(app, ["report", str(run)])
+    assert done.exit_code == 1 and isinstance(done.exception, SystemExit)
+    said = done.output.strip()
+    assert "\n" not in said and "ZeroDivisionError: as never seen before" in said
+    (log,) = tmp_path.glob("coterie-*.log")
+    assert str(log) in said and "Traceback" in log.read_text()
+    assert log.stat().st_mode & 0o077 == 0
+
+
+def test_what_cannot_be_read_is_not_called_unwritable(tmp_path: Path) -> None:
+    from coterie.cli.talk import explain
+
+    file = tmp_path / "t.csv"
+    file.write_text("text\na b\n")
+    file.chmod(0)
+    if os.getuid() == 0:
+        os.seteuid(65534)
+    try:
+        with pytest.raises(PermissionError) as caught:
+            file.read_text()
+        said = said_by(lambda: explain(caught.value, lambda out: None))
+    finally:
+        os.seteuid(os.getuid())
+    assert "not allowed to read" in said and "--out" not in said
+
+
+def said_by(work: Callable[[], object]) -> str:
+    import contextlib
+    import io
+
+    with contextlib.redirect_stderr(io.StringIO()) as told:
+        work()
+    return told.getvalue()
+
+
+@pytest.mark.parametrize(("verb", "said"), [(lambda resume: None, True), (lambda: None, False)])
+def test_a_full_disk_names_a_remedy_that_the_verb_has(verb, said: bool) -> None:
+    from coterie.cli.talk import explain
+
+    error = OSError(28, "No space left on device")
+    assert ("--resume" in said_by(lambda: explain(error, verb))) == said
+
+
+@pytest.mark.parametrize("verb", ["edit", "export", "report", "compare"])
+def test_verbs_without_resume_do_not_name_it(verb: str, run: Path, monkeypatch) -> None:
+
+    def full(folder: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    for module in ("run_files", "exports", "comparison.side", "editing.run"):
+        monkeypatch.setattr(sys.modules[f"coterie.{module}"], "read_manifest", full)
+    more = {"edit": ["--undo"], "compare": [run]}.get(verb, [])
+    done = call(verb, run, *more, code=1)
+    assert "disk is full" in done.output and "--resume" not in done.output
+
+
+# Endpoints --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def raw_server():
+    """A server that speaks bytes, and stops when the test ends."""
+    import socket
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    ended = threading.Event()
+
+    def serve(speak: Callable[[object, threading.Event], None]) -> str:
+        def loop() -> None:
+            while not ended.is_set():
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                threading.Thread(target=talk, args=(connection,), daemon=True).start()
+
+        def talk(connection) -> None:
+            try:
+                connection.recv(1 << 16)
+                speak(connection, ended)
+            except OSError:
+                pass
+            finally:
+                connection.close()
+
+        threading.Thread(target=loop, daemon=True).start()
+        return f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+
+    yield serve
+    ended.set()
+    listener.close()
+
+
+def drip_headers(connection, ended) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nX-Long: ")
+    while not ended.wait(0.05):
+        connection.sendall(b"x")
+
+
+def continue_for_ever(connection, ended) -> None:
+    while not ended.is_set():
+        connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        time.sleep(0.001)
+
+
+def drip_an_error(connection, ended) -> None:
+    connection.sendall(b"HTTP/1.1 500 No\r\nContent-Length: 1000000\r\n\r\n")
+    while not ended.wait(0.05):
+        connection.sendall(b"x")
+
+
+@pytest.mark.parametrize("speak", [drip_headers, continue_for_ever, drip_an_error])
+def test_a_timeout_holds_whatever_the_server_does(raw_server, speak) -> None:
+    from coterie.naming.endpoint import Endpoint, EndpointError
+
+    threads = threading.active_count()
+    url, begun = raw_server(speak), time.monotonic()
+    with pytest.raises(EndpointError, match=r"no answer in 0\.5 s"):
+        Endpoint(url, timeout=0.5, tries=1).ask({"messages": []})
+    assert time.monotonic() - begun < 2
+    time.sleep(0.5)
+    assert threading.active_count() <= threads + 2  # those of the server; ours has ended
+
+
+def test_heaps_of_accents_take_no_time() -> None:
+    from coterie.naming.answer import clean_name, make_unique
+
+    accents = "a" + "\u0316\u0301" * 400_000
+
+    def cleaned() -> None:
+        assert clean_name(accents) is not None
+        make_unique(accents, [accents], [accents])
+
+    within(2, 50, cleaned)
