@@ -56,7 +56,8 @@ def any_bytes(rnd: random.Random) -> str:
 
 
 def any_table(rnd: random.Random) -> str:
-    signs, weights = ["a", '"', ",", "\n", "\r", "\r\n", "é"], [8, 1, 1, 1, 0.5, 0.5, 1]
+    signs = ["a", '"', ",", "\n", "\r", "\r\n", "é", "\ufeff"]
+    weights = [8, 1, 1, 1, 0.5, 0.5, 1, 0.5]
     file, width = io.StringIO(newline=""), rnd.randint(1, 3)
     quoting = rnd.choice([csv.QUOTE_ALL, csv.QUOTE_MINIMAL])
     writer = csv.writer(file, lineterminator=rnd.choice(["\n", "\r\n"]), quoting=quoting)

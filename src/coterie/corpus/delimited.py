@@ -7,6 +7,7 @@ Python's reader takes over, which reads it or names the row that is broken.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -464,6 +465,8 @@ def _parse(data: bytes, names: list[str], delimiter: str, *, quoted: bool) -> pa
 
     if not data:
         return pa.table({name: pa.array([], pa.string()) for name in names})
+    if data.startswith(codecs.BOM_UTF8):
+        data = codecs.BOM_UTF8 + data  # pyarrow drops one, which would be of a text here
     try:
         return pyarrow.csv.read_csv(
             pa.BufferReader(data),
