@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie._errors import CoterieError, DataError
+from coterie._folders import one_state
 from coterie._trust import LARGE, check_digests, check_run_folder, check_shape, inside, read_json
 from coterie.base.edited import EditedRule
 from coterie.editing.snapshots import EARLIER, INDEX, LOG, SHAPE, last_change
@@ -82,6 +83,10 @@ def check_integrity(folder: str | Path) -> Checked:
     Checked
     """
     path = Path(folder)
+    return one_state([path], lambda: _check(path))
+
+
+def _check(path: Path) -> Checked:
     if not path.is_dir():
         raise DataError(f"there is no folder {path}; name that of a run or of a saved model.")
     if (path / MANIFEST).exists() or (path / MANIFEST).is_symlink():

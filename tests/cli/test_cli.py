@@ -341,7 +341,7 @@ def test_a_failed_run_leaves_nothing_and_an_older_one_is_replaced(
     assert failed.exit_code == 3 and "different texts" in failed.output
     assert not out.exists()
     out.mkdir()  # as version 0.1 left it
-    manifest = {"status": "failed", "method": "auto", "parameters": {}, "data": {}, "reason": "?"}
+    manifest = {"status": "failed", "method": "auto", "parameters": {}, "data": {"sha256": ""}}
     (out / "manifest.json").write_text(json.dumps(manifest))
     (out / "checkpoint").mkdir()  # hours of training may be in there
     refused = run(*command, "-k", "3")

@@ -245,7 +245,7 @@ def test_a_failed_run_is_replaced_without_the_files_of_the_user(
 ) -> None:
     out = tmp_path / "run"
     out.mkdir()
-    failed = {"status": "failed", "method": "kmeans", "parameters": {}, "data": {"rows": 3}}
+    failed = {"status": "failed", "method": "kmeans", "parameters": {}, "data": {"sha256": ""}}
     (out / "manifest.json").write_text(json.dumps(failed))
     (out / "notes.txt").write_text("my own")
     run("cluster", tickets, "-k", 3, *KMEANS, "--out", out)

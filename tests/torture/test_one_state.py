@@ -243,7 +243,12 @@ def test_an_edit_killed_between_two_renames_is_mended_by_any_verb(place: Place) 
     place.must(*command)
     new, moments = place.results(), place.killer.moments()
     moved = moments.index("os.rename run")
-    verbs = [["report", "run"], ["name", "run", "--own-names"], ["inspect", "stages", "run"]]
+    verbs = [
+        ["report", "run"],
+        ["check", "run"],
+        ["name", "run", "--own-names"],
+        ["inspect", "stages", "run"],
+    ]
     for verb in (*OPENERS, *verbs, ["edit", "run", "e.json", "--dry-run"]):
         place.again()
         assert place.run(*command, kill_at=moved + 1) == -9
