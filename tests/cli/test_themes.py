@@ -249,6 +249,7 @@ def test_a_fitted_model_has_themes(texts, tmp_path: Path) -> None:
     assert len(coterie.broad_themes(model, given, n_themes=5).levels[0]) == 5
     page = model.report(tmp_path / "page.html", given, levels="themes").read_text("utf-8")
     assert f"{len(themes)} broad themes hold the 16 clusters" in page
+    assert '"first":"broad theme"' in page and '"name":"broad theme"' in page
     with pytest.raises(coterie._errors.UsageError, match="n_themes: 16 asked for"):
         coterie.broad_themes(model, given, n_themes=16)
     with pytest.raises(coterie._errors.UsageError, match="'themes'"):

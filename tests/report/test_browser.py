@@ -100,6 +100,29 @@ def test_a_click_selects_the_cluster(opened: Callable[..., Any]) -> None:
     check_quiet(page)
 
 
+def test_choosing_a_cluster_opens_its_theme_and_the_map_shows_themes(
+    opened: Callable[..., Any],
+) -> None:
+    plain = data()
+    themes = [Cluster(0, "Letters", 2, 0.4, [], []), Cluster(1, "Accounts", 3, 0.6, [], [])]
+    own = [replace(c, parent=1 - c.id, parent_name=themes[1 - c.id].name) for c in plain.clusters]
+    columns = {**plain.points.columns, "broad theme": ["Accounts", "Letters"] * 2 + ["Accounts"]}
+    report = replace(
+        plain, clusters=own, levels=[themes], themes=True,
+        points=replace(plain.points, columns=columns),
+    )  # fmt: skip
+    page = opened(report)
+    unfolded = "[...document.querySelectorAll('.themes details[open] .theme')]"
+    assert page.eval(f"{unfolded}.map(x => x.textContent)") == []
+    assert page.eval("document.getElementById('color').selectedOptions[0].text") == "broad theme"
+    legend = "[...document.querySelectorAll('#legend span')].map(x => x.textContent)"
+    assert {"Letters", "Accounts"} <= set(page.eval(legend))
+    page.click(*corner(page, X[1], Y[1]))
+    assert page.eval("document.querySelector('tr.chosen a').textContent") == "Post"
+    assert page.eval(f"{unfolded}.map(x => x.textContent)") == ["Letters"]
+    check_quiet(page)
+
+
 def test_search_finds(opened: Callable[..., Any]) -> None:
     page = opened(data())
     page.eval("document.getElementById('search').focus()")

@@ -22,7 +22,7 @@ from coterie._trust import inside
 from coterie._types import Bools, Floats, Ints
 from coterie.description import Cluster
 from coterie.metrics import silhouette
-from coterie.report.html import Outlier, Outliers, ReportData
+from coterie.report.html import BROAD_THEME, Outlier, Outliers, ReportData
 from coterie.report.layout import first_of_equal, map_texts, sample_rows
 from coterie.report.points import Points, is_category
 from coterie.report.quality import Figure, figures, guard_sentence, next_steps
@@ -169,7 +169,7 @@ def own_columns(columns: Sequence[str] | dict[str, list[str]]) -> dict[str, str]
 def _coarser(own: dict[str, str]) -> dict[str, str]:
     """Columns with names of coarser levels or themes, and what the page calls them."""
     if "theme_name" in own:
-        return {"theme_name": "broad theme"}
+        return {"theme_name": BROAD_THEME}
     found = [name for name in own if LEVEL_NAME.fullmatch(name)]
     # The last one is the clustering itself.
     return {name: name.removesuffix("_name").replace("_", " ") for name in found[:-1]}

@@ -37,6 +37,7 @@ ODD = (
     "M-4.5 -3.3L-3.3 -4.5L0 -1.2L3.3 -4.5L4.5 -3.3L1.2 0L4.5 3.3L3.3 4.5L0 1.2L-3.3 4.5L-4.5 3.3"
     "L-1.2 0Z"
 )
+BROAD_THEME = "broad theme"  # column of the points
 UNFOLDED = 60  # clusters of the second level that the tree shows at once
 COLORS = 7  # custom properties --c0 to --c6 of the style sheet
 
@@ -119,7 +120,10 @@ def render(data: ReportData) -> str:
     if data.points is not None:
         script = "\n" + _file("map.js") + _file("page.js")
         packed = pack(data.points, data.clusters)
-        embedded = safe_json({**packed, "shapes": SHAPES, "odd": ODD, "colors": COLORS})
+        first = BROAD_THEME if data.themes else None  # what the map is coloured by
+        embedded = safe_json(
+            {**packed, "shapes": SHAPES, "odd": ODD, "colors": COLORS, "first": first}
+        )
     template = environment.from_string(_file("template.html"))
     return template.render(
         data=data,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +18,7 @@ from coterie.description import Cluster, describe, describe_numbered
 from coterie.hierarchy import Hierarchy, build_hierarchy, build_themes
 from coterie.report.folder import SHOWN, make_map, make_points
 from coterie.report.html import Outlier, Outliers, ReportData, without_texts, write_report
+from coterie.report.points import NONE_OF_THESE
 from coterie.report.quality import figures, guard_sentence, next_steps
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def report_model(
         hierarchy, clusters = build_hierarchy(
             seen.texts, seen.labels, seen.vectors, clusters, levels
         )
-    data = replace(_page(model, seen, clusters), levels=hierarchy.levels, themes=hierarchy.themes)
+    data = _page(model, seen, clusters, hierarchy)
     write_report(path, data if show_texts else without_texts(data))
     return Path(path)
 
@@ -166,7 +167,9 @@ def _describe(model: TextClusterer, seen: Seen, **options: Any) -> list[Cluster]
     )
 
 
-def _page(model: TextClusterer, seen: Seen, clusters: Sequence[Cluster]) -> ReportData:
+def _page(
+    model: TextClusterer, seen: Seen, clusters: Sequence[Cluster], hierarchy: Hierarchy
+) -> ReportData:
     ranked = -np.sort(-seen.probabilities, axis=1)
     confidence = ranked[:, 0]
     margin = confidence - (ranked[:, 1] if ranked.shape[1] > 1 else 0.0)
@@ -176,6 +179,11 @@ def _page(model: TextClusterer, seen: Seen, clusters: Sequence[Cluster]) -> Repo
         "cluster": [str(label) for label in seen.labels],
         "confidence": [str(value) for value in confidence],
     }
+    if hierarchy.levels:
+        names = {cluster.id: cluster.name for cluster in clusters}
+        called = [names.get(int(label), NONE_OF_THESE) for label in seen.labels]
+        above = hierarchy.columns(seen.labels, called)
+        columns |= {name: [str(value) for value in values] for name, values in above.items()}
     guard = model.guard_.to_dict() if model.guard_ is not None else None
     quality = figures(seen.labels, confidence, margin, silhouette=saved["silhouette"], guard=guard)
     placed = int((seen.labels >= 0).sum())
@@ -193,6 +201,8 @@ def _page(model: TextClusterer, seen: Seen, clusters: Sequence[Cluster]) -> Repo
         quality=quality,
         next_steps=next_steps(clusters, quality),
         points=make_points(saved, columns, "text"),
+        levels=hierarchy.levels,
+        themes=hierarchy.themes,
         outliers=_outliers(seen, clusters) if model.outlier_limit_ else None,
     )  # fmt: skip
 

@@ -275,6 +275,11 @@
   const choices = [["cluster", "cluster"], ["confidence", "confidence"]];
   data.columns.forEach((column, i) => choices.push([String(i), column.name]));
   for (const [value, name] of choices) element("option", name, get("color")).value = value;
+  const first = data.columns.findIndex((column) => column.name === data.first);
+  if (first >= 0) {
+    mode = first;
+    get("color").value = String(first);
+  }
   get("color").addEventListener("change", () => {
     const value = get("color").value;
     mode = /^\d+$/.test(value) ? Number(value) : value;
