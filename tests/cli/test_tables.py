@@ -115,3 +115,10 @@ def test_a_csv_without_a_header(model: Path, tmp_path: Path) -> None:
         assert done.exit_code == 0, done.output
         assert ("add --header" in " ".join(done.output.split())) == (not options)
         assert read_table(out)[0].num_rows == rows
+
+
+@pytest.mark.parametrize("verb", ["cluster", "augment"])
+def test_a_pipe_needs_a_place_for_the_result(tmp_path: Path, verb: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    done = run(verb, tmp_path / "pipe", "--format", "txt")
+    assert done.exit_code == 2 and "--out is needed" in done.output

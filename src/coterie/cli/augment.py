@@ -145,9 +145,9 @@ def _pair(said: str | None) -> tuple[str, str] | None:
 def _place(file: str, out: Path | None, ending: str) -> Path:
     if out is not None:
         return out
-    if file == "-":
-        raise UsageError("--out is needed when the texts come from standard input.")
     path = Path(file)
+    if file == "-" or path.is_fifo():
+        raise UsageError("--out is needed when the texts come from standard input or a pipe.")
     return path.with_name(f"{path.stem}{ending}")
 
 

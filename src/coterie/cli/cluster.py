@@ -300,7 +300,7 @@ def _bundled(file: str) -> str:
 
 
 def _default_out(file: str) -> Path:
-    if file == "-":
-        raise UsageError("--out is needed when the texts come from standard input.")
     path = Path(file)
+    if file == "-" or path.is_fifo():
+        raise UsageError("--out is needed when the texts come from standard input or a pipe.")
     return path.with_name(f"{path.stem}.clusters")
