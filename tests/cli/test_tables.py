@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from coterie.cli import app
 from coterie.corpus import read_table
 
+PIPES = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 WORDS = "red blue car road tea cup rain song drum pear apple milk".split()
 TEXTS = [" ".join(WORDS[(i * step) % 12] for step in (1, 3, 5, 7)) for i in range(36)]
 KMEANS = ["--method", "kmeans", "--encoder", "tfidf", "-k", "3", "-q"]
@@ -80,6 +81,7 @@ def test_nested_values_and_large_ids_come_back_from_predict(model: Path, tmp_pat
         )
 
 
+@PIPES
 @pytest.mark.parametrize("verb", ["predict", "cluster"])
 def test_a_pipe_of_the_shell_is_read_once(model: Path, tmp_path: Path, verb: str) -> None:
     read, write = os.pipe()
@@ -117,6 +119,7 @@ def test_a_csv_without_a_header(model: Path, tmp_path: Path) -> None:
         assert read_table(out)[0].num_rows == rows
 
 
+@PIPES
 @pytest.mark.parametrize("verb", ["cluster", "augment"])
 def test_a_pipe_needs_a_place_for_the_result(tmp_path: Path, verb: str) -> None:
     os.mkfifo(tmp_path / "pipe")

@@ -18,6 +18,7 @@ from coterie._errors import DataError, UsageError
 from coterie.corpus import TextStream, read_corpus, read_table
 from coterie.corpus import source as module
 
+PIPES = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 CSV = "id,text\n" + "".join(f"{i},text number {i}\n" for i in range(3000))
 
 
@@ -38,6 +39,7 @@ def fifo(tmp_path: Path) -> Path:
     return tmp_path / "pipe"
 
 
+@PIPES
 @pytest.mark.parametrize("pause", [0, 0.3])
 def test_a_named_pipe_gives_every_row(fifo: Path, pause: float) -> None:
     writer = write_later(fifo, CSV.encode(), pause)
@@ -49,6 +51,7 @@ def test_a_named_pipe_gives_every_row(fifo: Path, pause: float) -> None:
     writer.join()
 
 
+@PIPES
 def test_a_pipe_of_the_shell_gives_every_row() -> None:
     read, write = os.pipe()
     writer = write_later(Path(f"/dev/fd/{write}"), CSV.encode())
@@ -65,12 +68,14 @@ def test_a_pipe_of_the_shell_gives_every_row() -> None:
     assert counted == 3000
 
 
+@PIPES
 def test_a_pipe_without_a_writer_is_not_waited_for(fifo: Path, monkeypatch) -> None:
     monkeypatch.setattr(module, "WRITER", 0.2)
     with pytest.raises(DataError, match="named pipe that nobody has opened for writing"):
         TextStream(fifo, format="txt")
 
 
+@PIPES
 def test_devices_are_refused() -> None:
     with pytest.raises(UsageError, match="device"):
         read_table("/dev/zero", format="txt")

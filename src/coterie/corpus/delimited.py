@@ -13,6 +13,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from typing import Any
 
@@ -96,8 +97,9 @@ class Delimited:
         for piece in pieces:
             table = None
             if not pieces.odd:
-                body, known = (piece, names) if names else self._take_header(piece)
-                table = _parse(body, known, self.delimiter, quoted=self.quoted)
+                with suppress(csv.Error):  # Python's reader tells, below
+                    body, known = (piece, names) if names else self._take_header(piece)
+                    table = _parse(body, known, self.delimiter, quoted=self.quoted)
             if table is None:
                 yield from self._slowly(chain([piece], pieces.left()), names)
                 return
