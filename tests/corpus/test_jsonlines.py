@@ -53,6 +53,10 @@ def test_in_a_csv_nested_values_are_their_json(tmp_path: Path) -> None:
         write_rows(tmp_path / f"out.{suffix}", read_table(path)[0], {})
         table, _ = read_table(tmp_path / f"out.{suffix}")
         assert table.column("x").to_pylist() == ['{"a": 1}', '{"b": null}']
+        if suffix == "parquet":  # which remembers that these texts are JSON
+            write_rows(tmp_path / "again.jsonl", table, {})
+            first = (tmp_path / "again.jsonl").read_text().splitlines()[0]
+            assert json.loads(first) == {"text": "a", "x": {"a": 1}}
 
 
 def test_keys_that_are_no_text_and_collide(tmp_path: Path) -> None:

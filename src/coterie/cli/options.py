@@ -35,7 +35,10 @@ TextColumn = Annotated[
 ]
 IdColumn = Annotated[str | None, typer.Option("--id-column", help="Column that names each row.")]
 Format = Annotated[
-    str, typer.Option("--format", help="csv, tsv, jsonl, parquet or txt; by default by the name.")
+    str,
+    typer.Option(
+        "--format", help="csv, tsv, jsonl, parquet or txt. Default: from the file extension."
+    ),
 ]
 Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of the file, e.g. cp1252.")]
 Header = Annotated[

@@ -77,7 +77,7 @@ def write_stream(
     columns = [cell_values(column) for column in whole.columns]
     if format == "jsonl":
         for i, field in enumerate(whole.schema):
-            if field.metadata == RAW:
+            if (field.metadata or {}).items() >= RAW.items():  # Parquet adds entries of its own
                 columns[i] = [cell if cell is None else _value(cell) for cell in columns[i]]
         for row in zip(*columns, strict=True):
             record = dict(zip(whole.column_names, row, strict=True))
