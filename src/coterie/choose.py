@@ -26,6 +26,8 @@ from coterie._progress import Progress, Silent
 from coterie._random import derive_seed, numpy_generator, resolve_seed
 from coterie._types import Floats, Ints
 from coterie._validation import check_integer
+from coterie.base.consensus import DIRECTIONS, RESTART, ROUNDS, n_neighbors
+from coterie.base.consensus import NEIGHBORS as SMOOTHED
 from coterie.blocks.graph import knn_smooth, nearest_rows, principal_part
 from coterie.blocks.kmeans import KMeans, nearest
 from coterie.corpus import texts_from
@@ -42,8 +44,7 @@ WORTH = 0.8  # of the best score in one split, for the other to be computed
 PATIENCE = 4  # numbers in a row that score less than that end the search
 RANGE = 1.6  # the said range is the number divided and multiplied by this
 NEIGHBORS = 10  # whose cluster is compared
-# As in ``auto``, which this layer does not see: weight of the n-grams, directions, smoothing.
-LEXICAL_WEIGHT, DIM, ROUNDS, RESTART, SMOOTHED = 0.5, 100, 8, 0.1, (4, 10)
+LEXICAL_WEIGHT = 0.5  # as in ``auto``, which this layer does not see
 
 
 @dataclass(frozen=True)
@@ -225,13 +226,12 @@ class _Smoothed:
     """Vectors after k-NN smoothing, with fewer neighbours where there are more clusters."""
 
     def __init__(self, vectors: Floats) -> None:
-        self.first = principal_part(vectors, DIM)
+        self.first = principal_part(vectors, DIRECTIONS)
         self.near = nearest_rows(vectors, SMOOTHED[1] + 1)
         self.kept: dict[int, Floats] = {}
 
     def __call__(self, n_clusters: int) -> Floats:
-        n, (fewest, most) = len(self.near), SMOOTHED
-        k = min(max(fewest, min(most, n // (2 * n_clusters))), n // n_clusters - 1)
+        k = n_neighbors(len(self.near), n_clusters)
         if k not in self.kept:
             self.kept[k] = knn_smooth(self.first, self.near[:, : k + 1], ROUNDS, RESTART)
         return self.kept[k]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from coterie.base.guard import Guard, Signs, _reason, nearest_neighbors, neighbor_agreement
+from coterie.metrics import nmi
 
 
 def cloud(n: int = 300, k: int = 5, spread: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
@@ -28,7 +29,7 @@ def test_a_good_result_passes() -> None:
         (lambda labels: np.zeros_like(labels), "1 clusters are in use"),
         (lambda labels: np.minimum(labels, 1), "2 clusters are in use"),
         (lambda labels: np.where(np.arange(len(labels)) % 8, 0, labels), "size entropy fell"),
-        (lambda labels: np.random.default_rng(1).permutation(labels), "tore similar texts apart"),
+        (lambda labels: np.random.default_rng(1).permutation(labels), "neighbour agreement fell"),
     ],
 )
 def test_damage_is_seen_and_named(damage, reason: str) -> None:
@@ -85,19 +86,38 @@ def worded(labels: np.ndarray) -> list[str]:
     return [" ".join([*rng.choice(own[k], 3), *rng.choice(common, 3)]) for k in labels]
 
 
-def test_the_words_see_damage_that_the_vectors_approve_of() -> None:
+def test_the_texts_see_damage_that_the_vectors_approve_of() -> None:
     x, labels = cloud(600, spread=0.01)
     rng = np.random.default_rng(1)
     start = np.where(rng.random(600) < 0.05, rng.integers(5, size=600), labels)
     by_vectors = np.where(rng.random(600) < 0.07, (labels + 1) % 5, labels)
     blind = Guard(x, start, 5, seed=0)
-    assert blind.start.word_information is None
+    assert blind.start.word_information is None and blind.start.lexical_agreement is None
     assert not blind.judge(by_vectors).fired
     guard = Guard(x, start, 5, seed=0, texts=worded(labels))
     verdict = guard.judge(by_vectors)
-    assert verdict.fired and "words" in verdict.reason
-    assert verdict.final.word_information < verdict.start.word_information
+    assert verdict.fired and "n-grams" in verdict.reason
+    assert verdict.final.lexical_agreement < verdict.start.lexical_agreement
     assert not guard.judge(labels).fired
+
+
+def test_a_gain_by_the_texts_is_kept_though_neighbours_part() -> None:
+    """Vectors that mislead: training that follows the texts instead is not thrown away."""
+    x, misleading = cloud(600, spread=0.01)
+    truth = np.random.default_rng(2).integers(5, size=600)
+    guard = Guard(x, misleading, 5, seed=0, texts=worded(truth))
+    verdict = guard.judge(truth)
+    assert not verdict.fired
+    assert verdict.final.neighbor_agreement < 0.2 < verdict.start.neighbor_agreement
+
+
+def test_the_agreement_is_that_with_a_clustering_by_n_grams() -> None:
+    x, labels = cloud(600)
+    texts = worded(labels)
+    guard = Guard(x, labels, 5, seed=0, texts=texts)
+    assert guard.reference is not None and guard.reference.shape == (600,)
+    assert guard.start.lexical_agreement == round(nmi(guard.reference, labels), 5) > 0.8
+    assert Guard(x[:30], labels[:30], 5, seed=0, texts=texts[:30]).reference is None
 
 
 def test_words_of_large_corpora_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,20 +138,18 @@ def test_an_agreement_below_zero_is_no_damage() -> None:
     assert not guard.judge(labels).fired
 
 
-def signs(agreement: float, information: float | None) -> Signs:
-    return Signs(5, 1.0, agreement, information)
-
-
 @pytest.mark.parametrize(
-    ("agreement", "information", "fires"),
+    ("lexical", "agreement", "fires"),
     [
-        (0.79, 0.99, True),  # both fall a little: nobody speaks for the result
-        (0.81, 0.99, False),
-        (0.79, 1.01, False),
-        (0.80, 1.00, False),  # nothing changed
-        (0.79, None, False),  # vectors without words: only the limits count
+        ((0.50, 0.49), (0.8, 0.9), True),
+        ((0.50, 0.51), (0.8, 0.5), False),  # the texts decide where there are any
+        ((0.50, 0.50), (0.8, 0.8), False),
+        ((None, None), (0.8, 0.5), True),
+        ((None, None), (0.8, 0.7), False),
     ],
 )
-def test_one_witness_must_speak_for_the_result(agreement, information, fires: bool) -> None:
-    before = signs(0.80, None if information is None else 1.00)
-    assert ("gained nothing" in _reason(before, signs(agreement, information))) is fires
+def test_the_texts_decide_then_the_neighbours(lexical, agreement, fires: bool) -> None:
+    before, after = (
+        Signs(5, 1.0, near, 1.0, words) for near, words in zip(agreement, lexical, strict=True)
+    )
+    assert bool(_reason(before, after)) is fires

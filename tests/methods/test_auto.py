@@ -8,12 +8,13 @@ from sklearn.metrics import adjusted_rand_score
 import coterie
 from coterie import Auto, TwoStep
 from coterie._errors import UsageError
+from coterie.base import consensus as runs_module
+from coterie.base.consensus import consensus, n_neighbors
 from coterie.base.ridge import RidgeClassifier
 from coterie.blocks.graph import knn_smooth, nearest_rows, principal_part
 from coterie.blocks.kmeans import KMeans
 from coterie.encoders import CharNgrams, MixedEncoder
 from coterie.methods import auto
-from coterie.methods.auto import consensus, n_neighbors
 from coterie.metrics import accuracy
 
 
@@ -82,7 +83,7 @@ def test_the_classifier_reassigns_what_a_clustering_got_wrong(corpus, monkeypatc
         true = truth[np.sort(first)]
         return np.where(rng.random(len(true)) < 0.2, rng.integers(0, 6, len(true)), true)
 
-    monkeypatch.setattr(auto, "consensus", spoiled)
+    monkeypatch.setattr(runs_module, "consensus", spoiled)
     model = Auto(6, encoder="tfidf-svd", random_state=0).fit(texts)
     assert 0.1 < model.choice_["moved"] < 0.25
     assert adjusted_rand_score(truth, model.labels_) > 0.9
@@ -115,14 +116,27 @@ def test_where_a_cluster_would_run_empty_the_nearest_text_decides(
     monkeypatch.setattr(auto.RidgeClassifier, "fit", empties)
     known, new = texts[:400], texts[400:]
     model = Auto(6, encoder="tfidf-svd", random_state=0).fit(known)
-    rule = model.rule_.inner if directions == 20 else model.rule_
+    rule = model.rule_.inner
     assert rule.kind == "neighbors" and rule.vectors.shape == (400, min(directions, 100))
+    assert "moved" not in model.choice_ and len(model.remarks()) == 1
     assert len(np.unique(model.labels_)) == 6
     np.testing.assert_array_equal(model.predict(known), model.labels_)
     assert adjusted_rand_score(truth[400:], model.predict(new)) > 0.5
     model.save(tmp_path / "model")
     again = coterie.load(tmp_path / "model")
     np.testing.assert_allclose(again.predict_proba(new), model.predict_proba(new), atol=1e-5)
+
+
+def test_a_weaker_penalty_keeps_small_clusters() -> None:
+    """Sixty groups of three texts: the strong penalty gives some up, a weaker one does not."""
+    rng = np.random.default_rng(3)
+    texts = [
+        " ".join(rng.choice([f"g{j}w{i}" for i in range(4)], 3)) for j in range(60) for _ in "abc"
+    ]
+    texts += [f"other thing {i}" for i in range(300)]
+    model = Auto(61, encoder="tfidf-svd", random_state=0).fit(texts)
+    assert len(np.unique(model.labels_)) == 61
+    np.testing.assert_array_equal(model.predict(texts), model.labels_)
 
 
 def test_more_texts_than_are_clustered(corpus, monkeypatch) -> None:

@@ -15,7 +15,6 @@ from torch import Tensor
 from coterie._types import Floats, Ints
 from coterie.blocks.assign import LinearRule, scale_for
 
-RIDGE = 1.0  # weight of the penalty; a text weighs one
 ROWS = 8_192  # rows in a matrix product
 CALIBRATED = 5_000  # rows that the scale of confidence is found on
 
@@ -31,6 +30,8 @@ class RidgeClassifier:
     x : ndarray of shape (n, d)
     weights : ndarray of shape (n,), optional
         Row ``i`` counts ``weights[i]`` times.
+    penalty : float, default=1.0
+        Of squared weights; a text weighs one.
 
     Examples
     --------
@@ -39,11 +40,11 @@ class RidgeClassifier:
     array([0, 0, 1, 1])
     """
 
-    def __init__(self, x: Floats, weights: Floats | None = None) -> None:
+    def __init__(self, x: Floats, weights: Floats | None = None, penalty: float = 1.0) -> None:
         self.x: Tensor = torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32))
         n, d = self.x.shape
         self.weights = torch.ones(n) if weights is None else torch.from_numpy(weights).float()
-        square = RIDGE * torch.eye(d + 1, dtype=torch.float64)
+        square = penalty * torch.eye(d + 1, dtype=torch.float64)
         for rows, weight in zip(self.x.split(ROWS), self.weights.split(ROWS), strict=True):
             weighted = rows * weight[:, None]
             square[:d, :d] += weighted.T @ rows

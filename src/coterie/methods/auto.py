@@ -25,11 +25,10 @@ from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats, Ints
 from coterie._validation import check_device, check_fields
 from coterie.base import TextClusterer, kmeans_rule
-from coterie.base.exact import exactly
+from coterie.base.consensus import DIRECTIONS, ROUNDS, n_neighbors, smoothed_runs
 from coterie.base.ridge import RidgeClassifier, calibrated
-from coterie.blocks.assign import MappedRule, NeighborRule, Rule
-from coterie.blocks.consensus import memberships
-from coterie.blocks.graph import knn_smooth, nearest_rows, principal_directions, principal_part
+from coterie.blocks.assign import LinearRule, MappedRule, NeighborRule, Rule
+from coterie.blocks.graph import principal_directions, principal_part
 from coterie.blocks.kmeans import KMeans
 from coterie.encoders import BagOfWords, CharNgrams, Encoder, MixedEncoder
 from coterie.metrics import accuracy
@@ -41,9 +40,7 @@ MOST = {"quick": 10_000, "standard": 25_000, "best": 60_000}  # texts that are c
 PER_CLUSTER, CEILING = 75, 25_000  # but at least so many per cluster, up to this
 RUNS = {"quick": 3, "standard": 10, "best": 20}  # of k-means
 LEXICAL_WEIGHT = 0.5  # length of the n-gram features; that of the embedding is one
-NEIGHBORS = 4, 10  # fewest and most neighbours of the graph
-ROUNDS, RESTART = 8, 0.1  # of smoothing
-DIRECTIONS = 100  # in which vectors are smoothed
+PENALTIES = 1.0, 0.1, 0.01  # of the classifier, tried in turn
 LOOKED_AT = 5_000  # texts on which plain k-means is compared with the result
 # Share of texts that agree with plain k-means -> share in the right cluster: logistic regression
 # on the development sets (``benchmarks/confidence.py``).
@@ -109,20 +106,37 @@ class Auto(TextClusterer):
         rows = self._rows(len(vectors), seed)
         part = vectors[rows]
         labels = self._cluster(part, weights[rows], seed)
-        rule = RidgeClassifier(part, weights[rows]).fit(labels, self.n_clusters)
-        answers = np.asarray(rule.logits(vectors).argmax(axis=1), dtype=np.int64)
-        if len(rows) < len(vectors):
-            rule = RidgeClassifier(vectors, weights).fit(answers, self.n_clusters)
-            answers = np.asarray(rule.logits(vectors).argmax(axis=1), dtype=np.int64)
-        if len(np.unique(answers)) < self.n_clusters:
+        rule = self._classifier(vectors, weights, rows, labels)
+        if rule is None:
             log.info("the classifier would leave a cluster empty: the consensus is kept")
             return _nearest_text(part, labels)
+        answers = np.asarray(rule.logits(vectors).argmax(axis=1), dtype=np.int64)
+        share = self._plain_share(vectors, answers, seed)
         self.choice_["moved"] = round(float((answers[rows] != labels).mean()), 4)
-        self.choice_["plain"] = round(self._plain_share(vectors, answers, weights, seed), 4)
+        self.choice_["plain"] = round(share, 4)
         intercept, slope = CONFIDENCE
-        expected = 1 / (1 + np.exp(-(intercept + slope * self.choice_["plain"])))
+        expected = float(1 / (1 + np.exp(-(intercept + slope * share))))
         order = numpy_generator(seed, "confidence").permutation(len(vectors))
-        return calibrated(rule, vectors[order[:LOOKED_AT]], float(expected))
+        return calibrated(rule, vectors[order[:LOOKED_AT]], expected)
+
+    def _classifier(
+        self, vectors: Floats, weights: Floats, rows: Ints, labels: Ints
+    ) -> LinearRule | None:
+        """A classifier of the labels of some rows that uses all clusters; None if none does.
+
+        A weaker penalty keeps small clusters that a stronger one would give up.
+        """
+        for penalty in PENALTIES:
+            rule = RidgeClassifier(vectors[rows], weights[rows], penalty).fit(
+                labels, self.n_clusters
+            )
+            answers = np.asarray(rule.logits(vectors).argmax(axis=1), dtype=np.int64)
+            if len(rows) < len(vectors):  # learn from all texts
+                rule = RidgeClassifier(vectors, weights, penalty).fit(answers, self.n_clusters)
+                answers = np.asarray(rule.logits(vectors).argmax(axis=1), dtype=np.int64)
+            if len(np.unique(answers)) == self.n_clusters:
+                return rule
+        return None
 
     def after_fit(self, net: nn.Module | None, order: Ints) -> None:
         self.__dict__.pop("_encoder", None)
@@ -156,87 +170,45 @@ class Auto(TextClusterer):
 
     def _cluster(self, x: Floats, weights: Floats, seed: int) -> Ints:
         """The consensus of k-means runs on smoothed vectors."""
-        device = check_device(self.device)
-        k = n_neighbors(len(x), self.n_clusters)
-        smoothed = principal_part(x, DIRECTIONS)
-        if k:
-            near = nearest_rows(torch.from_numpy(x).to(device), k + 1)
-            smoothed = knn_smooth(smoothed, near, ROUNDS, RESTART)
-        on_device = torch.from_numpy(smoothed).to(device)
+        runs = RUNS[self.effort]
         progress = make_progress(self.verbose)
-        progress.start("k-means runs", RUNS[self.effort])
-        labelings: list[Ints] = []
+        progress.start("k-means runs", runs)
         try:
-            for run in range(RUNS[self.effort]):
-                kmeans = KMeans(
-                    n_clusters=self.n_clusters, seed=derive_seed(seed, "run", run), n_init=1
-                )
-                labelings.append(kmeans(on_device, weights).labels)
-                progress.advance(run + 1)
+            labels, labelings = smoothed_runs(
+                x,
+                self.n_clusters,
+                runs,
+                weights,
+                seed,
+                device=check_device(self.device),
+                advance=progress.advance,
+            )
         finally:
             progress.stop()
-        labels = consensus(labelings, self.n_clusters, weights, seed)
-        labels = exactly(x, labels, self.n_clusters, weights, seed)
+        k = n_neighbors(len(x), self.n_clusters)
         stability = float(np.mean([accuracy(labels, one) for one in labelings]))
-        self.choice_ = {"neighbors": k, "rounds": ROUNDS if k else 0, "runs": len(labelings)}
+        self.choice_ = {"neighbors": k, "rounds": ROUNDS if k else 0, "runs": runs}
         self.choice_["stability"] = round(stability, 4)
         return labels
 
-    def _plain_share(self, vectors: Floats, labels: Ints, weights: Floats, seed: int) -> float:
+    def _plain_share(self, vectors: Floats, labels: Ints, seed: int) -> float:
         """Share of texts that plain k-means on the embeddings puts into matching clusters."""
         width = vectors.shape[1]
         if isinstance(self._encoder, MixedEncoder):
             width = self._encoder.meaning.dim
         rows = np.arange(len(vectors))
-        if len(rows) > LOOKED_AT:
+        most = max(LOOKED_AT, self.n_clusters)
+        if len(rows) > most:
             rng = numpy_generator(seed, "plain")
-            rows = np.sort(rng.choice(len(rows), max(LOOKED_AT, self.n_clusters), replace=False))
+            rows = np.sort(rng.choice(len(rows), most, replace=False))
         embedding = principal_part(vectors[rows, :width], DIRECTIONS)
         kmeans = KMeans(n_clusters=self.n_clusters, seed=derive_seed(seed, "plain"), n_init=3)
-        found = kmeans(torch.from_numpy(embedding).to(check_device(self.device)), weights[rows])
+        found = kmeans(torch.from_numpy(embedding).to(check_device(self.device)))
         return accuracy(labels[rows], found.labels)
-
-
-def n_neighbors(n: int, n_clusters: int) -> int:
-    """How many neighbours a text is smoothed with: fewer where clusters are small.
-
-    Examples
-    --------
-    >>> n_neighbors(6_000, 20), n_neighbors(1_000, 100), n_neighbors(5, 2), n_neighbors(9, 9)
-    (10, 5, 1, 0)
-    """
-    fewest, most = NEIGHBORS
-    return min(max(fewest, min(most, n // (2 * n_clusters))), n // n_clusters - 1)
-
-
-def consensus(labelings: list[Ints], n_clusters: int, weights: Floats, seed: int) -> Ints:
-    """The clustering that disagrees least with several: k-means on their memberships.
-
-    Parameters
-    ----------
-    labelings : list of ndarray of shape (n,)
-    n_clusters : int
-    weights : ndarray of shape (n,)
-    seed : int
-    """
-    from sklearn.decomposition import TruncatedSVD
-
-    found = memberships(labelings, sparse=True)
-    width = max(DIRECTIONS, n_clusters)
-    if width < min(found.shape):
-        svd = TruncatedSVD(width, n_iter=4, random_state=derive_seed(seed, "consensus", "svd"))
-        x = svd.fit_transform(found)
-    else:
-        x = found.toarray()
-    x = np.ascontiguousarray(x, dtype=np.float32)
-    kmeans = KMeans(n_clusters=n_clusters, seed=derive_seed(seed, "consensus"), n_init=3)
-    return kmeans(torch.from_numpy(x), weights).labels
 
 
 def _nearest_text(vectors: Floats, labels: Ints) -> Rule:
     """The cluster of the nearest text, in few directions."""
-    if vectors.shape[1] <= DIRECTIONS:
-        return NeighborRule(vectors, labels)
     few = principal_directions(vectors, DIRECTIONS)
-    zero = np.zeros(DIRECTIONS, dtype=np.float32)
-    return MappedRule(NeighborRule(vectors @ few.T, labels), few, zero)
+    inner = NeighborRule(vectors @ few.T, labels)
+    return MappedRule(inner, few, np.zeros(len(few), dtype=np.float32))
