@@ -108,14 +108,15 @@ def test_show_request_sends_nothing_and_shows_all(server, done: Path) -> None:
 
 def test_names_of_persons_are_sent_neither_as_words_nor_as_neighbours(tmp_path: Path) -> None:
     goods = ("parcel", "invoice", "password")
-    rows = [f"Dear Anna Kowalczyk, my {thing} number {i}" for i in range(12) for thing in goods]
+    said = "you told Herr Kowalczyk of my"
+    rows = [f"{said} {thing} number {i}" for i in range(12) for thing in goods]
     (tmp_path / "in.csv").write_text("text\n" + "".join(f'"{row}"\n' for row in rows))
     options = ["--method", "kmeans", "-k", "3", "--encoder", "tfidf", "-q"]
     assert run("cluster", tmp_path / "in.csv", *options, "--out", tmp_path / "run").exit_code == 0
     assert "kowalczyk" in (tmp_path / "run" / "clusters.json").read_text()
     shown = run("name", tmp_path / "run", "--with", "http://localhost:1/v1", "--show-request")
     assert shown.exit_code == 0 and "[name]" in shown.stdout and "parcel" in shown.stdout
-    assert "kowalczyk" not in shown.stdout.casefold() and "anna" not in shown.stdout.casefold()
+    assert "kowalczyk" not in shown.stdout.casefold()
 
 
 def test_own_names_come_back(server, done: Path) -> None:
