@@ -1,6 +1,7 @@
 """Encoders read without the libraries: the same tokens and vectors, and the libraries on demand."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -128,3 +129,23 @@ def test_more_tokens_than_places_and_broken_weights_are_left_to_the_libraries(
     assert read_light(folder, 32, dict) is None
     (folder / "model.safetensors").unlink()
     assert read_light(folder, 32, dict) is None
+
+
+def test_norms_called_gamma_and_beta_are_read(tiny_encoder: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = tmp_path / "old-names"
+    shutil.copytree(tiny_encoder, folder)
+    weights = load_file(folder / "model.safetensors")
+    usual = {re.sub("gamma$", "weight", re.sub("beta$", "bias", name)) for name in weights}
+    old = {
+        re.sub("LayerNorm.weight$", "LayerNorm.gamma",
+               re.sub("LayerNorm.bias$", "LayerNorm.beta", name)): weight
+        for name, weight in weights.items()
+    }  # fmt: skip
+    assert set(old) != usual
+    save_file(old, folder / "model.safetensors", {"format": "pt"})
+    light = load_encoder(folder, max_length=32)
+    assert light.light is not None
+    expected = vectors(load_encoder(tiny_encoder, max_length=32), ODD)
+    np.testing.assert_array_equal(vectors(light, ODD), expected)

@@ -246,13 +246,21 @@ def _read_weights(file: Path, config: dict[str, Any]) -> dict[str, Tensor] | Non
     shapes |= {f"{name}.{kind}": (d,) for name in norms for kind in ("weight", "bias")}
     try:
         with safe_open(file, "pt") as opened:
-            if not set(shapes) <= set(opened.keys()):
+            named = {_usual(name): name for name in opened.keys()}
+            if not set(shapes) <= set(named):
                 return None
-            weights = {name: opened.get_tensor(name).float() for name in shapes}
+            weights = {name: opened.get_tensor(named[name]).float() for name in shapes}
     except (OSError, SafetensorError):
         return None  # the libraries know other files, and say what is wrong
     good = all(tuple(weights[name].shape) == shape for name, shape in shapes.items())
     return weights if good else None
+
+
+def _usual(name: str) -> str:
+    """Today's name of a weight; the first BERT and transformers 5.3 wrote gamma and beta."""
+    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
+        "LayerNorm.beta", "LayerNorm.bias"
+    )
 
 
 def _json(file: Path) -> Any:
