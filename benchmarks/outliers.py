@@ -3,11 +3,18 @@
 Average precision of the ranking: 1 if all planted sentences come first, their share if by chance.
 
     python benchmarks/outliers.py [METHOD ...]
+
+With ``--sets FOLDER`` (CSV files with a column text) it measures marking instead. A method is
+fitted on half of the texts of a set, at most 750, and marks with ``--max-outliers 5%``; the limit
+is then applied to the other half. The same again with 4% of texts of another set in both halves.
 """
 
 from __future__ import annotations
 
+import csv
+import random
 import sys
+from pathlib import Path
 
 import numpy as np
 from sklearn.metrics import average_precision_score
@@ -68,5 +75,43 @@ def main(methods: list[str]) -> None:
         print(f"  --max-outliers 3% marks {marked.sum()}, planted ones {int(marked[truth].sum())}")
 
 
+def marking(folder: Path, methods: list[str]) -> None:
+    """Share of texts marked: of clean sets, of planted texts, and of the others beside them."""
+    sets = {}
+    for path in sorted(folder.glob("*.csv")):
+        with path.open(encoding="utf-8", newline="") as file:
+            sets[path.stem] = list(dict.fromkeys(row["text"] for row in csv.DictReader(file)))
+    sets["sample"] = list(dict.fromkeys(text for text in sample().texts if text))
+    for method in methods:
+        print(f"\n{method}: % marked in clean texts (fitted, new); of planted texts (fitted, new); "
+              "of the texts beside them (fitted, new)")  # fmt: skip
+        lines = []
+        for i, name in enumerate(sets):
+            lines.append(_marked(method, list(sets.values()), i))
+            print(f"  {name:20}" + "".join(f"{100 * share:6.1f}" for share in lines[-1]))
+        print(f"  {'mean':20}" + "".join(f"{100 * share:6.1f}" for share in np.mean(lines, axis=0)))
+
+
+def _marked(method: str, sets: list[list[str]], i: int) -> list[float]:
+    rng = random.Random(i)
+    texts, foreign = (rng.sample(part, len(part)) for part in (sets[i], sets[(i + 3) % len(sets)]))
+    n = min(750, len(texts) // 2)
+    odd = round(0.04 * n)
+    fitted, new = texts[:n], texts[n : 2 * n]
+    out = []
+    for planted in ([], foreign[:odd]):
+        model = make_method(method, 15, random_state=0).fit([*fitted, *planted])
+        marked = model.mark_outliers("5%")
+        beside = model.predict(new, outliers=True) == -1
+        if planted:
+            found = model.predict(foreign[odd : 2 * odd], outliers=True) == -1
+            out += [marked[n:].mean(), found.mean()]
+        out += [marked[:n].mean(), beside.mean()]
+    return [float(share) for share in out]
+
+
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["kmeans", "average", "auto"])
+    if sys.argv[1:2] == ["--sets"]:
+        marking(Path(sys.argv[2]), sys.argv[3:] or ["kmeans", "auto"])
+    else:
+        main(sys.argv[1:] or ["kmeans", "average", "auto"])

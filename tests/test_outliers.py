@@ -134,6 +134,24 @@ def test_shares_and_numbers(given, rows) -> None:
     assert allowed_rows(given, 100) == rows
 
 
+def test_a_share_is_a_maximum_and_no_quota() -> None:
+    """Where no text stands out none is marked; the few that do are, however many are allowed."""
+    rng = np.random.default_rng(0)
+    sphere = rng.normal(size=(600, 20))
+    sphere /= np.linalg.norm(sphere, axis=1, keepdims=True)
+    assert mark_outliers(outlier_scores(sphere), "20%")[0].mean() < 0.02
+    scores = outlier_scores(np.concatenate([sphere, 4 * sphere[:9] + rng.normal(size=(9, 20))]))
+    marked = mark_outliers(scores, "20%")[0]
+    assert marked[600:].all() and marked.sum() < 30
+
+
+def test_clean_messages_have_few_outliers() -> None:
+    """Messages of one kind: with 5% allowed, the share that is marked is far below."""
+    texts = [text for text in sample().texts if text][:400]
+    model = make_method("kmeans", 8, encoder="tfidf-svd", random_state=0).fit(texts)
+    assert model.mark_outliers("5%").mean() < 0.02
+
+
 @pytest.mark.parametrize("given", ["many", "-3", "5%%", "", "nan", True, "51%", 0.6, 1.0, "80"])
 def test_impossible_shares_are_refused(given) -> None:
     with pytest.raises(UsageError, match="--max-outliers"):
@@ -141,10 +159,11 @@ def test_impossible_shares_are_refused(given) -> None:
 
 
 def test_at_most_as_many_as_allowed_and_the_highest() -> None:
-    scores = np.random.default_rng(0).uniform(0.4, 1, 500)
+    rng = np.random.default_rng(0)
+    scores = np.append(rng.uniform(0.2, 0.6, 400), rng.uniform(0.9, 1, 100))
     for allowed in (0, 1, 30, 200):
         marked, limit = mark_outliers(scores, allowed)
-        assert marked.sum() == allowed
+        assert marked.sum() == min(allowed, 100)
         assert allowed == 0 or scores[marked].min() > limit.limit > scores[~marked].max()
         np.testing.assert_array_equal(limit.marks(scores, np.zeros(500, dtype=np.int64)), marked)
 

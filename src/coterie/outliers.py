@@ -13,6 +13,10 @@ Why not one minus the confidence: that says which texts lie *between* clusters, 
 may lie clearly nearest to one of them. Why not the distances usual in the text's own cluster: odd
 texts gather in one loose cluster, where being lonely is usual. Both were tried on planted texts,
 see ``docs/howto/hand-over.md``.
+
+A text is marked because it stands out, not to fill a share. The usual distances are described by a
+normal distribution through their 10% and 80% quantiles. Texts are marked only as far down as there
+are more of them than that distribution explains.
 """
 
 from __future__ import annotations
@@ -36,6 +40,9 @@ NUMBERS = 1 << 24  # in their vectors, which are saved with the model
 PER_CLUSTER = 50  # texts of a small cluster that are among them, whatever its share
 CHUNK = 1 << 22  # distances held at a time
 USUAL = 0.5  # score of the middle text; what is no lonelier is never marked
+USUALLY = {0.1: -1.2816, 0.8: 0.8416}  # quantiles that tell what is usual, in standard deviations
+EXCESS = 0.9  # texts beyond a limit that the usual distances explain, as a share of those there
+NARROWEST = 0.01  # standard deviation of usual distances, at least, as a share of the median
 MOST = 0.5  # share of texts that may be asked to be outliers
 ROOM = 1e-4  # above a text's own score, for the last digits of its vector
 
@@ -200,10 +207,11 @@ def outlier_scores(vectors: Floats, labels: Ints | None = None) -> Floats:
 def mark_outliers(
     scores: Floats, max_outliers: float | str, labels: Ints | None = None
 ) -> tuple[Bools, OutlierLimit]:
-    """Mark the texts with the highest scores, at most as many as allowed.
+    """Mark the texts that stand out by their scores, at most as many as allowed.
 
-    Equal scores are never split: texts that would cross the limit together all stay in. A cluster
-    that would lose all its texts keeps them.
+    Of clean texts few or none are marked, however many are allowed. Equal scores are never split:
+    texts that would cross the limit together all stay in. A cluster that would lose all its texts
+    keeps them.
 
     Parameters
     ----------
@@ -221,19 +229,20 @@ def mark_outliers(
 
     Examples
     --------
-    >>> marked, limit = mark_outliers(np.array([0.9, 0.6, 0.8, 0.8, 0.4]), 2)
-    >>> marked.tolist()
-    [True, False, False, False, False]
+    >>> scores = np.append(np.linspace(0.3, 0.7, 30), [0.98, 0.99])
+    >>> [int(mark_outliers(scores, allowed)[0].sum()) for allowed in (1, 2, 9)]
+    [1, 2, 2]
     """
     values = np.asarray(scores, dtype=np.float64)
     scored = np.isfinite(values)
     codes = np.zeros(len(values), np.int64) if labels is None else np.asarray(labels, np.int64)
     codes = np.where(scored, codes, -1)
     allowed = allowed_rows(max_outliers, int((codes >= 0).sum()))
+    standing_out = _standing_out(values[codes >= 0], allowed)
     kept: dict[int, float] = {}
     while True:
         free = (codes >= 0) & ~np.isin(codes, list(kept))
-        limit = OutlierLimit(_cut(values[free], allowed), kept)
+        limit = OutlierLimit(_cut(values[free], min(allowed, standing_out)), kept)
         marked = limit.marks(values, codes)
         emptied = np.setdiff1d(codes[marked], codes[(codes >= 0) & ~marked])
         if not len(emptied):
@@ -270,6 +279,24 @@ def allowed_rows(max_outliers: float | str, n: int, name: str = "max_outliers") 
             "ask for 50% at most."
         )
     return count
+
+
+def _standing_out(scores: Floats, allowed: int) -> int:
+    """How many of the highest scores, up to ``allowed``, are more than usual distances explain."""
+    from scipy.special import ndtr
+
+    different, counts = np.unique(scores, return_counts=True)  # copies of a text have one say
+    if not len(different) or not allowed:
+        return 0
+    distances = (different / np.maximum(1 - different, 1e-12)) ** (1 / POWER)
+    low, high = np.quantile(distances, list(USUALLY))
+    at_low, at_high = USUALLY.values()
+    spread = max((high - low) / (at_high - at_low), NARROWEST * float(np.median(distances)))
+    explained = len(different) * ndtr((high - distances) / spread - at_high)
+    beyond = np.arange(len(different), 0, -1)  # different scores that are as high
+    rows = counts[::-1].cumsum()[::-1]
+    good = (explained <= EXCESS * beyond) & (rows <= allowed) & (different > USUAL)
+    return int(rows[good].max(initial=0))
 
 
 def _cut(scores: Floats, allowed: int) -> float:

@@ -152,7 +152,7 @@ def test_report_is_made_anew(done: Path) -> None:
 def test_evaluate(done: Path) -> None:
     table = str(done / "assignments.csv")
     result = run("evaluate", table, "--labels-column", "topic", "--ignore", "none", "--json")
-    scores = json.loads(result.output)
+    scores = json.loads(result.stdout)
     assert scores["rows"] == 90 and scores["acc"] > 0.9
     assert "purity" in run("evaluate", table, "-l", "topic").output
 
@@ -357,13 +357,58 @@ def test_evaluate_leaves_rows_without_text_out_and_takes_our_column(tmp_path: Pa
     rows = ["x,0,1,A", "y,0,2,B", "x,1,1,A", "y,1,-1,(no text)"]
     table.write_text("theme,cluster,coterie_cluster,name\n" + "\n".join(rows) + "\n", "utf-8")
     found = run("evaluate", str(table), "-l", "theme")
-    assert "column coterie_cluster" in found.output and "3 rows" in found.output
+    assert "column 'coterie_cluster', not from 'cluster'" in found.output
+    assert "1 rows without a text" in found.output and "3 rows, scores" in found.output
     assert "nmi" in found.output and "100.00" in found.output
     table.write_text("theme,cluster\nx,0\ny,-1\n", "utf-8")
     assert (
         "1 rows in cluster -1 count as one cluster"
         in run("evaluate", str(table), "-l", "theme").output
     )
+
+
+def test_evaluate_leaves_empty_labels_out_and_says_so(tmp_path: Path) -> None:
+    table = tmp_path / "a.csv"
+    rows = ["x,0,A", "y,1,B", ",1,B", "  ,0,A", "x,,", "skip,1,B"]
+    table.write_text("theme,cluster,name\n" + "\n".join(rows) + "\n", "utf-8")
+    found = run("evaluate", str(table), "-l", "theme", "--ignore", "skip", "--json")
+    assert found.exit_code == 0, found.output
+    scores = json.loads(found.stdout)
+    assert scores["rows"] == 2 and scores["acc"] == 1 and scores["cluster_column"] == "cluster"
+    left = {"without a true label": 2, "without a cluster": 1, "with a label to ignore": 1}
+    assert scores["left_out"] == left
+    assert "2 rows without a true label" in found.stderr and "'theme'" in found.stderr
+    table.write_text("theme,cluster\n,1\n,2\n", "utf-8")
+    nothing = run("evaluate", str(table), "-l", "theme")
+    assert nothing.exit_code == 3 and "no row has both" in nothing.output
+
+
+def test_a_table_that_was_clustered_again(tmp_path: Path) -> None:
+    """The newest column is taken, its names with it, and both verbs say so."""
+    table = tmp_path / "twice.csv"
+    head = "text,theme,cluster,name,coterie_cluster,coterie_name"
+    lines = [f"text {i},t{i % 3},{i % 2},old{i % 2},{i % 3},new{i % 3}" for i in range(12)]
+    table.write_text("\n".join([head, *lines]) + "\n", "utf-8")
+    scored = run("evaluate", str(table), "-l", "theme", "--json")
+    assert json.loads(scored.stdout)["ari"] == 1 and "'coterie_cluster'" in scored.stderr
+    older = run("evaluate", str(table), "-l", "theme", "-c", "cluster", "--json")
+    assert json.loads(older.stdout)["ari"] < 0.5 and "column 'cluster', not from" in older.stderr
+    found = run("compare", str(table), str(table), "--a-column", "theme", "--json")
+    assert found.exit_code == 0, found.output
+    assert {c["name"] for c in json.loads(found.stdout)["clusters_b"]} == {"new0", "new1", "new2"}
+    assert "twice.csv: clusters from the column 'coterie_cluster'" in found.stderr
+    assert "twice.csv: clusters from the column 'theme'" in found.stderr
+
+
+def test_repeated_ids_are_told_and_identical_data_have_not_moved(tmp_path: Path) -> None:
+    lines = [f"{i // 2},text number {i},{i % 2}" for i in range(12)]
+    for name, rows in (("a.csv", lines), ("b.csv", lines[::-1])):
+        (tmp_path / name).write_text("\n".join(["id,text,cluster", *rows]) + "\n", "utf-8")
+    both = str(tmp_path / "a.csv"), str(tmp_path / "b.csv")
+    found = json.loads(run("compare", *both, "--id-column", "id", "--json").stdout)
+    assert found["moved"] == 0
+    said = run("compare", *both, "--id-column", "id").output
+    assert "6 ids name several rows ('0', '1', '2', ...)" in " ".join(said.split())
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,7 @@ def test_partners_keep_numbers_and_the_rest_get_new_ones() -> None:
     assert model.labels_.tolist() == [4, 4, 4, 9, 9, 10]
     assert kept.state.next_id == 11 and kept.names == {4: "Old 4", 9: "Old 9"}
     assert "2 of 2 clusters live on; new clusters: 1." in kept.sentences[0]
+    assert len(kept.sentences) == 1  # as many clusters as were fitted: nothing to tell
 
 
 def test_a_locked_cluster_without_a_match_lives_on_with_its_texts() -> None:
@@ -130,15 +131,17 @@ def test_a_locked_cluster_without_a_match_lives_on_with_its_texts() -> None:
     model, kept = planted([0, 0, 0, 1, 1, 1], [4, 4, 7, 9, 9, 7], {7}, {2: 7, 5: 7})
     assert model.labels_.tolist() == [4, 4, 7, 9, 9, 7]
     assert model.rule_.extra == (7,) and 7 in model.rule_.clusters
+    assert "There are 3 clusters instead of 2: 1 locked ones" in kept.sentences[-1]
     assert model.probabilities_.argmax(axis=1).tolist() == [4, 4, 7, 9, 9, 7]
     assert kept.state.locked == {7}
 
 
 def test_a_new_cluster_that_is_all_locked_texts_becomes_theirs() -> None:
     # Clusters 0 and 1 of the new model hold texts of the locked 4 only; the larger one is 4.
-    model, _ = planted([0, 0, 0, 1, 2, 2], [4, 4, 4, 4, 9, 9], {4}, {0: 4, 1: 4, 2: 4, 3: 4})
+    model, kept = planted([0, 0, 0, 1, 2, 2], [4, 4, 4, 4, 9, 9], {4}, {0: 4, 1: 4, 2: 4, 3: 4})
     assert model.labels_.tolist() == [4, 4, 4, 4, 9, 9]
     assert model.rule_.clusters == [4, 9] and model.n_clusters_ == 2
+    assert "There are 2 clusters instead of 3: all texts of 1 are in locked" in kept.sentences[-1]
 
 
 def test_a_locked_cluster_that_is_gone_is_told() -> None:

@@ -33,11 +33,19 @@ def compare(
         str | None, typer.Option("--text-column", "-t", help="Of tables: column with the texts.")
     ] = None,
     a_column: Annotated[
-        str, typer.Option("--a-column", help="Of a table RUN_A: column with the clusters.")
-    ] = "cluster",
+        str | None,
+        typer.Option(
+            "--a-column",
+            help="Of a table RUN_A: column with the clusters. Default: that of the latest run.",
+        ),
+    ] = None,
     b_column: Annotated[
-        str, typer.Option("--b-column", help="Of a table RUN_B: column with the clusters.")
-    ] = "cluster",
+        str | None,
+        typer.Option(
+            "--b-column",
+            help="Of a table RUN_B: column with the clusters. Default: that of the latest run.",
+        ),
+    ] = None,
     by: Annotated[
         str,
         typer.Option("--by", help="Match by rows, model, centers or words; auto takes the best."),
@@ -73,9 +81,11 @@ def compare(
     def both() -> Any:
         a = _side(before, a_column, "--a-column", options)
         b = _side(after, b_column, "--b-column", options)
-        return find(a, b, by=by)
+        return find(a, b, by=by), (*a.notes, *b.notes)
 
-    found = one_state([Path(before), Path(after)], both)
+    found, notes = one_state([Path(before), Path(after)], both)
+    for note in notes:
+        say(note)
     if no_texts:
         found = replace(found, flows=tuple(replace(flow, examples=()) for flow in found.flows))
     if out is not None:
@@ -88,7 +98,7 @@ def compare(
         say(f"\npage  {out}")
 
 
-def _side(source: str, column: str, option: str, options: dict[str, str | None]) -> Any:
+def _side(source: str, column: str | None, option: str, options: dict[str, str | None]) -> Any:
     from coterie.comparison import read_run_side, read_table_side
 
     path = Path(source)

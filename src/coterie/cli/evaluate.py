@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Annotated
 
 import typer
 
 from coterie.cli.options import AsJson, Encoding, File, Format
-from coterie.cli.talk import show_table
+from coterie.cli.talk import say, show_table
 
 MEANING = {
     "acc": "texts right under the best one-to-one match of clusters and classes",
@@ -27,8 +28,13 @@ def evaluate(
         str, typer.Option("--labels-column", "-l", help="Column with the true labels.")
     ],
     cluster_column: Annotated[
-        str, typer.Option("--cluster-column", "-c", help="Column with the clusters.")
-    ] = "cluster",
+        str | None,
+        typer.Option(
+            "--cluster-column",
+            "-c",
+            help="Column with the clusters. Default: cluster, of the latest run in the table.",
+        ),
+    ] = None,
     ignore: Annotated[
         list[str] | None,
         typer.Option("--ignore", help="Leave out rows with this true label; may be repeated."),
@@ -39,38 +45,58 @@ def evaluate(
 ) -> None:
     """Score a column of clusters against a column of true labels.
 
-    Any table that has both will do, such as the assignments.csv of a run. Rows that had no text
-    there are left out; other rows in cluster -1 count as one cluster, and it says so.
+    Any table that has both will do, such as the assignments.csv of a run. Rows without a true
+    label, without a cluster or without a text are left out; other rows in cluster -1 count as one
+    cluster. It says which columns it took and what it left out.
 
     Examples:
 
         coterie evaluate tickets.clusters/assignments.csv --labels-column theme
     """
+    from coterie._errors import DataError
     from coterie.cli.run_folder import NO_CLUSTER
     from coterie.corpus import read_table
-    from coterie.corpus.columns import check_column
+    from coterie.corpus.clean import value_to_text
+    from coterie.corpus.columns import cell_values, check_column
     from coterie.metrics import external_scores
+    from coterie.report import cluster_columns
 
     table, _ = read_table(file, format=format, encoding=encoding, header=True)
     check_column(table, labels_column, "--labels-column")
-    if cluster_column == "cluster" and "coterie_cluster" in table.column_names:
-        cluster_column = "coterie_cluster"  # the texts came with a column cluster of their own
-        typer.echo("The clusters are those of the column coterie_cluster.", err=True)
-    check_column(table, cluster_column, "--cluster-column")
-    called = [name for name in ("coterie_name", "name") if name in table.column_names]
-    names = table.column(called[0]).to_pylist() if called else [""] * len(table)
-    columns = (table.column(name).to_pylist() for name in (labels_column, cluster_column))
-    pairs = [
-        (str(t), str(c))
-        for t, c, name in zip(*columns, names, strict=True)
-        if str(t) not in (ignore or []) and not (str(c) == "-1" and name == NO_CLUSTER)
-    ]
+    column, called, said = cluster_columns(table.column_names, cluster_column)
+    check_column(table, column, "--cluster-column")
+    say(f"True labels from the column {labels_column!r}, {said}.")
+    names = cell_values(table.column(called)) if called else [None] * len(table)
+    wanted = (cell_values(table.column(name)) for name in (labels_column, column))
+    left_out: Counter[str] = Counter()
+    pairs = []
+    for label, cluster, name in zip(*wanted, names, strict=True):
+        true, found = value_to_text(label).strip(), value_to_text(cluster).strip()
+        why = (
+            "with a label to ignore" if true in (ignore or []) else
+            "without a true label" if not true else
+            "without a cluster" if not found else
+            "without a text" if found == "-1" and name == NO_CLUSTER else ""
+        )  # fmt: skip
+        if why:
+            left_out[why] += 1
+        else:
+            pairs.append((true, found))
+    if left_out:
+        parts = [f"{count:,} rows {why}" for why, count in left_out.items()]
+        say(f"Left out: {', '.join(parts)}.")
+    if not pairs:
+        raise DataError(
+            f"{file}: no row has both a true label and a cluster; see --labels-column and "
+            "--cluster-column."
+        )
     apart = sum(c == "-1" for _, c in pairs)
     if apart:
-        typer.echo(f"{apart:,} rows in cluster -1 count as one cluster.", err=True)
+        say(f"{apart:,} rows in cluster -1 count as one cluster.")
     scores = external_scores([t for t, _ in pairs], [c for _, c in pairs])
     if as_json:
-        typer.echo(json.dumps(scores | {"rows": len(pairs)}, indent=2))
+        facts = {"rows": len(pairs), "cluster_column": column, "left_out": dict(left_out)}
+        typer.echo(json.dumps(scores | facts, indent=2))
         return
     rows = [[name, f"{100 * value:.2f}", MEANING[name]] for name, value in scores.items()]
     show_table(f"{len(pairs):,} rows, scores in %", ["score", "%", "meaning"], rows, numbers=(1,))

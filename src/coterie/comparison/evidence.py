@@ -7,8 +7,8 @@ of the clusters are compared, if both models see texts alike, and last of all th
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,7 +82,8 @@ def gather(a: Side, b: Side, by: str = "auto") -> Evidence:
 def pair_rows(a: Side, b: Side) -> tuple[str, Ints, Ints]:
     """Rows of both sides that are the same, by id if both have ids, else by text.
 
-    What occurs several times is paired in its order: the second with the second.
+    What occurs several times is paired in its order: the second with the second. Rows of an id that
+    occurs several times are paired by their texts first.
 
     Returns
     -------
@@ -95,12 +96,39 @@ def pair_rows(a: Side, b: Side) -> tuple[str, Ints, Ints]:
         kind, left, right = "texts", a.texts, b.texts
     else:
         raise _CannotError("one side has neither ids nor texts in common with the other")
-    waiting: defaultdict[str, list[int]] = defaultdict(list)
-    for row in range(len(right) - 1, -1, -1):
-        waiting[right[row]].append(row)
-    pairs = [(row, waiting[key].pop()) for row, key in enumerate(left) if key and waiting.get(key)]
+    pairs: list[tuple[int, int]] = []
+    if kind == "ids" and a.texts is not None and b.texts is not None:
+        both = [
+            list(zip(ids, texts, strict=True)) for ids, texts in ((left, a.texts), (right, b.texts))
+        ]
+        pairs = _in_order(both[0], both[1], [bool(key) for key in left])
+    done_a, done_b = ({pair[side] for pair in pairs} for side in (0, 1))
+    free = [bool(key) and row not in done_a for row, key in enumerate(left)]
+    rest = [None if row in done_b else key for row, key in enumerate(right)]
+    pairs = sorted(pairs + _in_order(left, rest, free))
     found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     return kind, found[:, 0], found[:, 1]
+
+
+def _in_order(
+    left: Sequence[Any], right: Sequence[Any], use: Sequence[bool]
+) -> list[tuple[int, int]]:
+    """Rows with equal keys, the first with the first and so on; ``use`` says which on the left."""
+    waiting: defaultdict[Any, list[int]] = defaultdict(list)
+    for row in range(len(right) - 1, -1, -1):
+        waiting[right[row]].append(row)
+    pairs = zip(range(len(left)), left, use, strict=True)
+    return [(row, waiting[key].pop()) for row, key, wanted in pairs if wanted and waiting.get(key)]
+
+
+def _repeated(a: Side, b: Side) -> str:
+    """A sentence about ids that name several rows; empty if there are none."""
+    found = {key: None for side in (a, b) for key, n in Counter(side.ids).items() if key and n > 1}
+    if not found:
+        return ""
+    how = "texts" if a.texts is not None and b.texts is not None else "order in the file"
+    some = ", ".join(map(repr, list(found)[:3])) + (", ..." if len(found) > 3 else "")
+    return f" {len(found):,} ids name several rows ({some}), which were paired by their {how}."
 
 
 def _by_rows(a: Side, b: Side, enough: float) -> Evidence:
@@ -113,7 +141,8 @@ def _by_rows(a: Side, b: Side, enough: float) -> Evidence:
     word = "id" if kind == "ids" else "text"
     return Evidence(
         kind,
-        f"Clusters were matched by {len(rows_a):,} rows with the same {word} in both.",
+        f"Clusters were matched by {len(rows_a):,} rows with the same {word} in both."
+        + (_repeated(a, b) if kind == "ids" else ""),
         a.labels[rows_a],
         b.labels[rows_b],
         [] if texts is None else [texts[row] for row in rows],

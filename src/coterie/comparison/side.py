@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from coterie._errors import DataError, UsageError
+from coterie._errors import CoterieError, DataError, UsageError
 from coterie._trust import inside
 from coterie._types import Ints
 from coterie._validation import whole_number
 from coterie.corpus import read_table
 from coterie.corpus.clean import clean_text, has_words, value_to_text
 from coterie.corpus.columns import cell_values, check_column, pick_text_column
-from coterie.report import read_columns, result_column
+from coterie.report import cluster_columns, read_columns, result_column
 from coterie.run_files import check_known, read_clusters, read_manifest, whole_numbers
 
 
@@ -37,6 +37,8 @@ class Side:
         Most telling words of each cluster.
     model : Path, optional
         Folder of the saved model.
+    notes : tuple of str
+        What was taken and what was left out, in sentences.
     """
 
     title: str
@@ -46,6 +48,7 @@ class Side:
     ids: list[str] | None = None
     words: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
     model: Path | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def clusters(self) -> list[int]:
@@ -101,18 +104,22 @@ def read_run_side(folder: Path, id_column: str | None = None) -> Side:
 
 def read_table_side(
     path: str,
-    column: str = "cluster",
+    column: str | None = None,
     *,
     text_column: str | None = None,
     id_column: str | None = None,
     option: str = "--a-column",
 ) -> Side:
-    """The clustering in a column of any table."""
+    """The clustering in a column of any table; default: that of the latest run in it."""
     table, _ = read_table(path, header=True)
+    column, called, said = cluster_columns(table.column_names, column)
     check_column(table, column, option)
     labels, names = read_labels(cell_values(table.column(column)))
-    if "name" in table.column_names and all(n.startswith("Cluster ") for n in names.values()):
-        given = [value_to_text(v) for v in cell_values(table.column("name"))]
+    notes = [f"{Path(path).name}: {said}."]
+    if missing := int((labels < 0).sum()):
+        notes.append(f"{Path(path).name}: {missing:,} rows have no cluster.")
+    if called and all(n.startswith("Cluster ") for n in names.values()):
+        given = [value_to_text(v) for v in cell_values(table.column(called))]
         first = dict(zip(labels[::-1].tolist(), given[::-1], strict=True))
         names = {i: first.get(i) or name for i, name in names.items()}
     ids = None
@@ -121,10 +128,14 @@ def read_table_side(
         ids = [value_to_text(v) for v in cell_values(table.column(id_column))]
     rest = table.drop_columns([column]) if table.num_columns > 1 else None
     texts = None
-    if rest is not None and (ids is None or text_column is not None):
-        chosen = pick_text_column(rest, text_column)
-        texts = [meaning(value_to_text(v)) for v in cell_values(rest.column(chosen))]
-    return Side(Path(path).name, labels, names, texts, ids)
+    if rest is not None:
+        try:
+            chosen = pick_text_column(rest, text_column)
+            texts = [meaning(value_to_text(v)) for v in cell_values(rest.column(chosen))]
+        except CoterieError:
+            if ids is None or text_column is not None:
+                raise
+    return Side(Path(path).name, labels, names, texts, ids, notes=tuple(notes))
 
 
 def read_labels(values: Sequence[Any]) -> tuple[Ints, dict[int, str]]:

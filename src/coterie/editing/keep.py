@@ -133,6 +133,20 @@ def keep(model: TextClusterer, kept: Kept, texts: Sequence[str]) -> None:
     topics = getattr(model, "topics_", None)
     kept.topics = None if topics is None else dict(zip(place, topics, strict=False))
     _tell(kept, old, model.rule_.clusters)
+    if model.n_clusters_ != k:
+        kept.sentences.append(
+            f"There are {model.n_clusters_} clusters instead of {k}: {_why(len(steps), len(extra))}"
+        )
+
+
+def _why(emptied: int, extra: int) -> str:
+    """How locks and moves changed the number of clusters, in a sentence."""
+    parts = []
+    if emptied:
+        parts.append(f"all texts of {emptied} are in locked clusters or were moved by hand")
+    if extra:
+        parts.append(f"{extra} locked ones that none continues were kept beside them")
+    return f"{', and '.join(parts)}."
 
 
 def _mates(old: Sequence[int], before: Ints, labels: Ints, k: int) -> dict[int, int]:

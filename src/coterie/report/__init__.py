@@ -1,6 +1,13 @@
 """The page that shows a clustering: one HTML file, no network."""
 
-from coterie.report.folder import own_columns, read_columns, read_run, result_column, write_map
+from coterie.report.folder import (
+    cluster_columns,
+    own_columns,
+    read_columns,
+    read_run,
+    result_column,
+    write_map,
+)
 from coterie.report.html import (
     Outlier,
     Outliers,
@@ -23,6 +30,7 @@ __all__ = [
     "Points",
     "ReportData",
     "broad_themes",
+    "cluster_columns",
     "cluster_tree",
     "describe_model",
     "own_columns",

@@ -156,6 +156,36 @@ def result_column(columns: Sequence[str] | dict[str, list[str]], name: str) -> s
     raise DataError(f"the table has no column {name!r}; is it the assignments.csv of a run?")
 
 
+def cluster_columns(columns: Sequence[str], said: str | None = None) -> tuple[str, str, str]:
+    """Columns of a table with the clusters and their names, and a sentence about the first.
+
+    Parameters
+    ----------
+    columns : sequence of str
+    said : str, optional
+        Column of the clusters, as the user says. Default: the last of those that a run calls
+        "cluster"; a table that was clustered again has an older one before it.
+
+    Returns
+    -------
+    clusters, names : str
+        ``names`` is empty if there is no such column.
+    sentence : str
+
+    Examples
+    --------
+    >>> cluster_columns(["text", "cluster", "name", "coterie_cluster", "coterie_name"])[:2]
+    ('coterie_cluster', 'coterie_name')
+    """
+    own = [name for name in columns if _bare(name) == "cluster"]
+    taken = said or (own[-1] if own else "cluster")
+    behind = list(columns)[list(columns).index(taken) :] if taken in own else list(columns)
+    names = next((name for name in behind if _bare(name) == "name"), "")
+    others = [repr(name) for name in own if name != taken]
+    more = f", not from {', '.join(others)}" if others else ""
+    return taken, names, f"clusters from the column {taken!r}{more}"
+
+
 def own_columns(columns: Sequence[str] | dict[str, list[str]]) -> dict[str, str]:
     """Result columns of a table by what they are: the name under which each was written.
 
