@@ -12,7 +12,7 @@ from coterie._runs import MANIFEST, NEXT, RESULT, RUNNING, is_run, run_files
 from coterie._trust import check_shape, inside, read_json
 
 STARTED = {
-    "status": str, "started?": str, "method": str, "parameters": dict, "data": {"sha256": str},
+    "status": str, "started?": str, "method": str, "parameters": dict, "data": {"sha256?": str},
 }  # fmt: skip
 
 

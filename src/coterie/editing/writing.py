@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie._files import write_json, write_text
+from coterie._files import atomic_path, write_json, write_text
 from coterie._types import Floats, Ints
 from coterie.base.storage import save_clusters
 from coterie.description import Cluster, describe_numbered, guess_columns, rename_clusters
@@ -146,10 +146,12 @@ def _still_named(
 def append_log(folder: Path, entry: dict[str, Any]) -> None:
     """Add a line to the log of a copy of the run, replacing the file."""
     file = folder / LOG
-    before = file.read_text(encoding="utf-8") if file.exists() else ""
+    before = file.read_bytes() if file.exists() else b""
+    before += b"" if before.endswith(b"\n") or not before else b"\n"
     when = datetime.now(timezone.utc).isoformat(timespec="seconds")
     line = json.dumps({"when": when, **entry}, ensure_ascii=False, default=str)
-    write_text(file, f"{before}{line}\n")
+    with atomic_path(file) as temporary:
+        temporary.write_bytes(before + f"{line}\n".encode("utf-8", "backslashreplace"))
 
 
 def _summary(old: Sequence[str], labels: Ints, p: Floats, k: int, state: State) -> list[str]:
