@@ -111,9 +111,9 @@ def check_model_files(folder: Path, listed: Any) -> None:
     Parameters
     ----------
     folder : Path
-    listed : mapping of str to str, or None
-        Digests by name of all files but ``config.json``; None for models of version 0.1, which
-        have no such list.
+    listed : mapping of str to mapping, or None
+        Bytes and digest by name of all files but ``config.json``; None for models of version 0.1,
+        which have no such list.
     """
     found = check_folder(folder)
     for name in found:
@@ -132,8 +132,18 @@ def check_model_files(folder: Path, listed: Any) -> None:
             )
         if base in SETTINGS:
             _check_names(folder / name)
-    if listed is not None:
-        check_digests(folder, listed)
+    for name, said in (listed or {}).items():
+        if check_file(inside(folder, name)).st_size != said["bytes"]:
+            raise DataError(f"{folder / name} is damaged: it should have {said['bytes']:,} bytes.")
+    check_digests(folder, {name: said["sha256"] for name, said in (listed or {}).items()})
+
+
+def list_files(folder: Path) -> dict[str, dict[str, Any]]:
+    """Bytes and digest of every file of a folder, by its name there."""
+    return {
+        name: {"bytes": (folder / name).stat().st_size, "sha256": digest_of(folder / name)}
+        for name in sorted(check_folder(folder))
+    }
 
 
 def check_digests(folder: Path, listed: Mapping[str, str]) -> None:

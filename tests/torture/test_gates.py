@@ -220,10 +220,10 @@ def whole(with_encoder: Path, tmp_path: Path) -> Path:
 
 def list_again(folder: Path) -> None:
     """As somebody does who wants a changed model to be loaded: with digests that fit."""
-    from coterie._trust import digest_of
+    from coterie._trust import list_files
 
-    names = (p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
-    files = {name: digest_of(folder / name) for name in names if name != "config.json"}
+    files = list_files(folder)
+    del files["config.json"]
     rewrite(folder / "config.json", files=files)
 
 
@@ -263,7 +263,7 @@ def test_a_file_that_the_model_does_not_list_is_refused(whole: Path) -> None:
 @pytest.mark.parametrize("name", ["../outside.json", "/etc/hostname"])
 def test_the_list_of_a_model_cannot_lead_out(whole: Path, name: str) -> None:
     files = json.loads((whole / "config.json").read_text())["files"]
-    rewrite(whole / "config.json", files={**files, name: "0" * 64})
+    rewrite(whole / "config.json", files={**files, name: {"bytes": 1, "sha256": "0" * 64}})
     with pytest.raises(DataError, match="leads out of its folder"):
         coterie.load(whole)
 
@@ -289,7 +289,7 @@ def test_shuffled_weights_of_an_encoder_are_noticed(whole: Path) -> None:
     weights = load_file(file)
     name = next(n for n in weights if n.endswith("word_embeddings.weight"))
     save_file({**weights, name: np.ascontiguousarray(weights[name][::-1])}, file)
-    with pytest.raises(DataError, match="digest differs"):
+    with pytest.raises(DataError, match=r"digest differs|should have"):
         coterie.load(whole)
 
 
@@ -368,6 +368,16 @@ def test_a_sparse_file_of_ten_gigabytes_is_not_read(model: Path, table: Path, na
     verb = ["report", run] if name == "map.json" else ["predict", run, table]
     verb = ["export", run] if name in ("manifest.json", "clusters.json") else verb
     within(5, 50, lambda: call(*verb, code=3))
+
+
+def test_a_sparse_file_is_told_by_its_size_before_its_digest(run: Path, table: Path) -> None:
+    os.truncate(run / "model" / "outliers.safetensors", 10 << 30)
+    within(5, 50, lambda: call("predict", run, table, code=3))
+
+
+def test_a_table_without_lines_is_not_read_whole(run: Path) -> None:
+    os.truncate(run / "assignments.csv", 10 << 30)
+    within(5, 150, lambda: call("export", run, "--out", run.parent / "out", code=3))
 
 
 @pytest.mark.parametrize("part", ["[],", '{"a":1},', "1,", '"",'])

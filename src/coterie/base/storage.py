@@ -18,11 +18,10 @@ from coterie._folders import one_state, replace_folder
 from coterie._trust import (
     LARGE,
     Count,
-    check_folder,
     check_model_files,
     check_shape,
     damaged,
-    digest_of,
+    list_files,
     read_arrays,
     read_json,
 )
@@ -41,7 +40,8 @@ MOST_CLUSTERS = 10_000_000
 SHAPE: dict[str, Any] = {
     "method": str, "parameters": dict, "encoder": {"kind": str}, "rule": {"kind": str},
     "n_clusters": Count, "seed": int, "guard": (dict, None), "fitted": dict,
-    "corrections?": {str: Count}, "files?": {str: str}, "outliers?": (OUTLIERS, None),
+    "corrections?": {str: Count}, "files?": {str: {"bytes": Count, "sha256": str}},
+    "outliers?": (OUTLIERS, None),
 }  # fmt: skip
 HIGHEST = 10_000  # number of a cluster, or a hundred times as many as there are
 WIDEST = 1 << 20  # numbers in a vector
@@ -74,7 +74,7 @@ def save(model: TextClusterer, folder: Path, *, include_encoder: bool) -> None:
             model.encoder_.save(fresh / "encoder")
         if include_encoder and hasattr(model.encoder_, "meaning"):
             model.encoder_.meaning.save(fresh / "encoder" / "meaning")
-        config["files"] = {name: digest_of(fresh / name) for name in sorted(check_folder(fresh))}
+        config["files"] = list_files(fresh)
         write_json(fresh / "config.json", config)
 
     if folder.exists() and any(folder.iterdir()) and not (folder / "config.json").exists():
@@ -90,7 +90,8 @@ def save_clusters(model: TextClusterer, folder: Path) -> None:
     with atomic_path(folder / "model.safetensors") as temporary:
         save_arrays(temporary, model.rule_.arrays())
     if "files" in config:  # models of version 0.1 list none
-        config["files"] |= {"model.safetensors": digest_of(folder / "model.safetensors")}
+        now = list_files(folder)["model.safetensors"]
+        config["files"] |= {"model.safetensors": now}
     write_json(folder / "config.json", config)
 
 

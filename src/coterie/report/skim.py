@@ -12,13 +12,17 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 
 from coterie._errors import DataError
 from coterie._trust import ClusterId, check_file, damaged
 from coterie._types import Floats, Ints
+
+LONGEST = 1 << 24  # characters of a line
 
 
 @dataclass(frozen=True)
@@ -109,13 +113,24 @@ def reading(path: Path) -> Iterator[tuple[list[str], Iterator[list[str]]]]:
     before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     try:
         with damaged(path, "a table of coterie"), path.open(encoding="utf-8", newline="") as file:
-            rows = csv.reader(file)
+            rows = csv.reader(_lines(file, path))
             header = next(rows, [])
             if not header or len(set(header)) != len(header):
                 raise DataError(f"{path} has no header, or one that names a column twice.")
             yield header, _whole(rows, len(header), path)
     finally:
         csv.field_size_limit(before)
+
+
+def _lines(file: TextIO, path: Path) -> Iterator[str]:
+    """The lines of a table, none of which is longer than any text is."""
+    for number in count(1):
+        line = file.readline(LONGEST)
+        if not line:
+            return
+        if len(line) == LONGEST:
+            raise DataError(f"{path}, line {number}: longer than {LONGEST:,} characters.")
+        yield line
 
 
 def _whole(rows: Iterator[list[str]], width: int, path: Path) -> Iterator[list[str]]:
