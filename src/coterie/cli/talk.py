@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import typer
 
@@ -79,7 +79,8 @@ def _options(verb: Callable[..., None]) -> dict[str, str]:
 
     out = {}
     for name, hint in get_type_hints(verb, include_extras=True).items():
-        for info in getattr(hint, "__metadata__", ()):
+        parts = [hint, *get_args(hint)]  # Python 3.10 puts Optional around a default of None
+        for info in (info for part in parts for info in getattr(part, "__metadata__", ())):
             if isinstance(info, OptionInfo):
                 long = [said for said in info.param_decls or () if said.startswith("--")]
                 out[name] = next(iter(long), f"--{name.replace('_', '-')}")
