@@ -109,7 +109,7 @@ class CharNgrams(VectorEncoder):
     def settings(self) -> dict[str, Any]:
         return {"lengths": list(self.lengths)}
 
-    def arrays(self) -> dict[str, Floats]:
+    def arrays(self) -> dict[str, Any]:
         return {"features": self.features, "idf": self.idf, "components": self.components}
 
     def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
