@@ -213,10 +213,12 @@ def list_again(model: Path) -> None:
     from coterie._trust import digest_of
 
     config = model / "config.json"
+    if config.is_symlink() or not config.is_file() or config.stat().st_size > 1 << 20:
+        return
     try:
         saved = json.loads(config.read_text("utf-8"))
         for name, said in saved["files"].items():
-            if (model / name).stat().st_size < 1 << 20:
+            if (model / name).is_file() and (model / name).stat().st_size < 1 << 20:
                 said |= {"bytes": (model / name).stat().st_size, "sha256": digest_of(model / name)}
         config.write_text(json.dumps(saved), "utf-8")
     except Exception:
