@@ -51,8 +51,8 @@ def test_memory_grows_by_bytes_a_row() -> None:
 @pytest.mark.parametrize(
     ("model", "ways", "comparisons", "neighbors"),
     [
-        (Auto(2), 13, 2, False),
-        (Auto(2, effort="quick"), 6, 2, False),
+        (Auto(2), 23, 2, False),
+        (Auto(2, effort="quick"), 9, 2, False),
         (TwoStep(2), 1, 0, False),
         (TwoStep(2, cluster="ward"), 1, 8, True),
         (TwoStep(2, smooth=2), 1, 8, True),

@@ -36,7 +36,7 @@ def n_neighbors(n: int, n_clusters: int) -> int:
     return min(max(fewest, min(most, n // (2 * n_clusters))), n // n_clusters - 1)
 
 
-def smoothed_runs(  # noqa: PLR0913 - what k-means needs, and who is told
+def smoothed_runs(  # noqa: PLR0913 - what k-means needs, and a callback
     x: Floats,
     n_clusters: int,
     runs: int,
@@ -46,13 +46,15 @@ def smoothed_runs(  # noqa: PLR0913 - what k-means needs, and who is told
     device: torch.device | None = None,
     advance: Callable[[int], None] = lambda done: None,
 ) -> tuple[Ints, list[Ints]]:
-    """Smooth the rows, run k-means several times, and combine the runs.
+    """Smooth the rows, run k-means several times, and combine the better half of the runs.
 
     Parameters
     ----------
     x : ndarray of shape (n, d)
         At least ``n_clusters`` different rows.
-    n_clusters, runs : int
+    n_clusters : int
+    runs : int
+        Twice as many are made.
     weights : ndarray of shape (n,)
         How often each row counts.
     seed : int
@@ -66,7 +68,7 @@ def smoothed_runs(  # noqa: PLR0913 - what k-means needs, and who is told
     labels : ndarray of shape (n,)
         Exactly ``n_clusters`` are used.
     labelings : list of ndarray of shape (n,)
-        The labels of each run.
+        The labels of the runs that were combined: those of the least inertia.
     """
     k = n_neighbors(len(x), n_clusters)
     smoothed = principal_part(x, DIRECTIONS)
@@ -74,11 +76,13 @@ def smoothed_runs(  # noqa: PLR0913 - what k-means needs, and who is told
         near = nearest_rows(torch.from_numpy(np.ascontiguousarray(x)).to(device), k + 1)
         smoothed = knn_smooth(smoothed, near, ROUNDS, RESTART)
     on_device = torch.from_numpy(smoothed).to(device)
-    labelings: list[Ints] = []
-    for run in range(runs):
+    found = []
+    for run in range(2 * runs):
         kmeans = KMeans(n_clusters=n_clusters, seed=derive_seed(seed, "run", run), n_init=1)
-        labelings.append(kmeans(on_device, weights).labels)
+        found.append(kmeans(on_device, weights))
         advance(run + 1)
+    found.sort(key=lambda clustering: clustering.inertia)
+    labelings = [clustering.labels for clustering in found[:runs]]
     labels = consensus(labelings, n_clusters, weights, seed)
     return exactly(x, labels, n_clusters, weights, seed), labelings
 

@@ -155,7 +155,7 @@ def make_job(model: Any, rows: int, sample: int, k: int | None) -> Job:
     ways, comparisons, neighbors, tried, starts = 0, 0, False, sample, model.n_init
     if isinstance(model, Auto):
         tried = model.n_fitted(sample, k or UNKNOWN_K)
-        ways, comparisons, starts = RUNS[model.effort] + 3, 2, 1
+        ways, comparisons, starts = 2 * RUNS[model.effort] + 3, 2, 1
     elif isinstance(model, TwoStep):
         centers = model.cluster in ("kmeans", "spherical-kmeans") and model.reduce == "none"
         neighbors = not centers or model.smooth > 0

@@ -63,7 +63,7 @@ class VectorEncoder(Encoder):
         """Plain settings to save beside the arrays."""
         return {}
 
-    def arrays(self) -> dict[str, Floats]:
+    def arrays(self) -> dict[str, Any]:
         """Arrays to save besides the trained map."""
         return {}
 
