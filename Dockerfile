@@ -10,9 +10,11 @@ WORKDIR /src
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY src src
 RUN python -m venv /opt/coterie
-# The build of torch without CUDA first: it takes half the space.
+# The build of torch without CUDA first: it takes half the space. Give its index, which PyTorch's
+# installation page names, as --build-arg TORCH_INDEX=URL; without it pip takes what it finds.
+ARG TORCH_INDEX=
 RUN /opt/coterie/bin/pip install --no-cache-dir --constraint constraints.txt \
-        --index-url https://download.pytorch.org/whl/cpu torch \
+        ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch \
     && /opt/coterie/bin/pip install --no-cache-dir --constraint constraints.txt '.[train]'
 
 FROM python:3.12-slim
