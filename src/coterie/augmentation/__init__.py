@@ -1,4 +1,4 @@
-"""Views of a text: other wordings that should end in the same cluster."""
+"""Views of a text: augmentations that should end in the same cluster."""
 
 from coterie.augmentation.base import Augmenter, Chain
 from coterie.augmentation.kinds import KINDS, VIRTUAL, make_augmenter

@@ -1,4 +1,4 @@
-"""Clusters as dense places, by HDBSCAN of scikit-learn, near a number that is asked for."""
+"""Clusters by HDBSCAN of scikit-learn, near a number that is asked for."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from coterie._validation import need
 
 Backend = Literal["auto", "sklearn", "faiss", "torch"]
 CHUNK = 1 << 26  # most entries of a distance matrix held at a time
-SEEDED = 5_000, 60  # starts are sought among so many rows, and at least so many per cluster
+SEEDED = 5_000, 60  # starts are drawn from so many rows, and at least so many per cluster
 FINALISTS = 3  # starts that run on all rows, where the others ran on a part
 
 
@@ -183,14 +183,14 @@ def _finish(x: Tensor, centers: Tensor, weights: Floats | None) -> Clustering:
 
 
 def _part_size(k: int) -> int:
-    """Rows that starts are sought among."""
+    """Rows that starts are drawn from."""
     return max(SEEDED[0], SEEDED[1] * k)
 
 
 def _plus_plus(x: Tensor, weight: Tensor, k: int, generator: torch.Generator) -> Tensor:
     """Greedy k-means++: of a few candidates drawn by squared distance keep the best.
 
-    Among many rows it is sought in a random part of them, drawn anew for every start.
+    Among many rows it is drawn from a random part of them, drawn anew for every start.
     """
     trials = 2 + int(math.log(k))
     most = _part_size(k)

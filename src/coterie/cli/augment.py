@@ -1,4 +1,4 @@
-"""``coterie augment``: other wordings of the texts of a file, or a model that makes them."""
+"""``coterie augment``: augmentations of the texts of a file, or a model that makes them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def augment(
     no_cache: NoCache = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make other wordings of each text, for methods that train on pairs (--views).
+    """Make augmentations of each text, for methods that train on pairs (--views).
 
     Writes the columns text, text1, text2, ... and then all other columns of the file. A wording
     depends on the text, the seed and the settings alone. What a language model made is kept on

@@ -94,7 +94,7 @@ def name(
 
 
 def make_asker(url: str | None, model: str | None, show: bool, as_json: bool) -> Asker | None:
-    """What ``coterie cluster`` was told about names; the address is judged before the work."""
+    """What ``coterie cluster`` was given about names; the address is judged before the work."""
     if url is None:
         if model is not None or show:
             raise UsageError("--name-model and --show-request belong to --name-with URL.")

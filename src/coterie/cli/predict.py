@@ -41,7 +41,7 @@ def predict(
         typer.Option(
             "--outlier-limit",
             help="Mark texts with a higher outlier score (0 to 1) as none of these. Default: as "
-            "the run was told by --max-outliers.",
+            "the run was given by --max-outliers.",
         ),
     ] = None,
     encoding: Encoding = "utf-8",
@@ -64,7 +64,7 @@ def predict(
     """Put new texts into the clusters of an earlier run.
 
     Every row comes back with cluster, name, confidence, runner_up, margin, outlier and
-    outlier_score, and with the levels of the run. If the run was told --max-outliers, texts that
+    outlier_score, and with the levels of the run. If the run had --max-outliers, texts that
     are lonelier than its limit get cluster -1, "none of these".
 
     Rows are read, labelled and written a part at a time, in memory that does not grow with the

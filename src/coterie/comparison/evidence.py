@@ -1,6 +1,6 @@
 """What tells that two clusters are the same: shared rows, predictions, centers or words.
 
-Shared rows are the best witness, so they are asked first. Where two runs hold different texts,
+Shared rows are the best evidence, so they are compared first. Where two runs hold different texts,
 each model is asked where it would put the texts of the other. If that cannot be done, the centers
 of the clusters are compared, if both models see texts alike, and last of all their words.
 """

@@ -1,4 +1,4 @@
-"""Encoders over plain numbers: vectors that the user brings, and counted words."""
+"""Encoders over plain numbers: vectors that the user brings, and bags of words."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class VectorEncoder(Encoder):
 
 
 class BagOfWords(VectorEncoder):
-    """Counted words, weighted by rarity (TF-IDF) or not, optionally reduced by SVD (LSA).
+    """Bag of words, weighted by rarity (TF-IDF) or not, optionally reduced by SVD (LSA).
 
     Parameters
     ----------

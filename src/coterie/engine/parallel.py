@@ -178,7 +178,7 @@ def encode_all(
     Texts are dealt out by length, so that all have as much to do. On a CPU, where batches hold
     texts of one length, the numbers are those of one process to the last bit.
     """
-    if size() == 1 or encoder.kind != "sentence":  # counted words take no time
+    if size() == 1 or encoder.kind != "sentence":  # a bag of words takes no time
         return encoder.encode(items, index, progress=progress)
     mine = np.argsort(items.lengths[index], kind="stable")[rank() :: size()]
     out = torch.zeros(len(index), encoder.dim)

@@ -53,7 +53,7 @@ def word_loss(net: Any, batch: Batch, *, winners: int, boost: float) -> Terms:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class KATE(TextClusterer):
-    """Codes of counted words from neurons that compete, then a classical clustering.
+    """Codes of a bag of words from neurons that compete, then a classical clustering.
 
     Parameters
     ----------

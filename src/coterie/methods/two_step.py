@@ -42,7 +42,7 @@ class TwoStep(TextClusterer):
     cluster : str, default="kmeans"
         "kmeans"; "spherical-kmeans", by direction; "average", linkage on cosine distance, or
         "ward" on Euclidean, both in bounded memory; "gmm", a mixture of Gaussians; "hdbscan",
-        dense places; "idec", an autoencoder over the vectors with clusters that sharpen.
+        clusters by density; "idec", an autoencoder over the vectors with clusters that sharpen.
     covariance : {"diag", "full", "spherical", "tied"}, default="diag"
         Shape of the Gaussians of "gmm"; "full" is for few dimensions, such as UMAP's.
     min_cluster_size : int, optional
@@ -67,7 +67,7 @@ class TwoStep(TextClusterer):
     epochs as there. New texts go to the nearest center, or, where the clustering has no centers in
     the encoder's space (all but k-means, and everything after UMAP), to the cluster of the nearest
     training text. Deviations: HDBSCAN knows neither a number of clusters nor a place for every
-    text; here texts between the dense places join the nearest one, and places are joined by Ward's
+    text; here texts between the dense regions join the nearest one, and places are joined by Ward's
     criterion, or cut in two, until there are ``n_clusters``; so is a mixture with an empty part.
 
     See Also
@@ -149,7 +149,9 @@ class TwoStep(TextClusterer):
             )
         else:
             found = dense_groups(x, k, weights, self.min_cluster_size)
-            log.info("%d dense places, %d texts between", found.max() + 1, (found < 0).sum())
+            log.info(
+                "HDBSCAN found %d clusters, %d texts between", found.max() + 1, (found < 0).sum()
+            )
         return exactly(x, found, k, weights, seed)
 
     def _idec(self, x: Floats, weights: Floats, seed: int) -> Ints:

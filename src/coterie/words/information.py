@@ -1,8 +1,8 @@
 """How much a clustering says about the words of its texts: a sign of quality that needs no labels.
 
 An encoder trains towards what it already believes, so its own vectors are a poor judge of what
-training did. The words are a second witness: if texts of one cluster share words that others lack,
-the clustering has found something real, whatever the vectors say.
+training did. The words are independent evidence: if texts of one cluster share words that others
+lack, the clustering has found something real, whatever the vectors say.
 """
 
 from __future__ import annotations
