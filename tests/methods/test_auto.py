@@ -120,6 +120,9 @@ def test_where_a_cluster_would_run_empty_the_nearest_text_decides(
     rule = model.rule_.inner
     assert rule.kind == "neighbors" and rule.vectors.shape == (400, min(directions, 100))
     assert "moved" not in model.choice_ and len(model.remarks()) == 1
+    intercept, slope = auto.CONFIDENCE
+    expected = 1 / (1 + np.exp(-(intercept + slope * model.choice_["plain"])))
+    assert model.probabilities_.max(axis=1).mean() == pytest.approx(expected, abs=0.05)
     assert len(np.unique(model.labels_)) == 6
     np.testing.assert_array_equal(model.predict(known), model.labels_)
     assert adjusted_rand_score(truth[400:], model.predict(new)) > 0.5

@@ -13,7 +13,7 @@ development sets that are none of the benchmarks (``docs/generalization.md``).
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -27,7 +27,7 @@ from coterie._validation import check_device, check_fields
 from coterie.base import TextClusterer, kmeans_rule
 from coterie.base.consensus import DIRECTIONS, ROUNDS, n_neighbors, smoothed_runs
 from coterie.base.ridge import RidgeClassifier, calibrated
-from coterie.blocks.assign import LinearRule, MappedRule, NeighborRule, Rule
+from coterie.blocks.assign import LinearRule, MappedRule, NeighborRule, Rule, scale_for
 from coterie.blocks.graph import principal_directions, principal_part
 from coterie.blocks.kmeans import KMeans
 from coterie.encoders import BagOfWords, CharNgrams, Encoder, MixedEncoder
@@ -109,14 +109,12 @@ class Auto(TextClusterer):
         rule = self._classifier(vectors, weights, rows, labels)
         if rule is None:
             log.info("the classifier would leave a cluster empty: the consensus is kept")
+            self._expected = self._confidence(part, labels, seed)
             return _nearest_text(part, labels)
         answers = np.asarray(rule.logits(vectors).argmax(axis=1), dtype=np.int64)
-        share = self._plain_share(vectors, answers, seed)
         self.choice_["moved"] = round(float((answers[rows] != labels).mean()), 4)
-        self.choice_["plain"] = round(share, 4)
-        intercept, slope = CONFIDENCE
-        expected = float(1 / (1 + np.exp(-(intercept + slope * share))))
         order = numpy_generator(seed, "confidence").permutation(len(vectors))
+        expected = self._confidence(vectors, answers, seed)
         return calibrated(rule, vectors[order[:LOOKED_AT]], expected)
 
     def _classifier(
@@ -127,9 +125,8 @@ class Auto(TextClusterer):
         A weaker penalty keeps small clusters that a stronger one would give up.
         """
         for penalty in PENALTIES:
-            rule = RidgeClassifier(vectors[rows], weights[rows], penalty).fit(
-                labels, self.n_clusters
-            )
+            part = RidgeClassifier(vectors[rows], weights[rows], penalty)
+            rule = part.fit(labels, self.n_clusters)
             answers = np.asarray(rule.logits(vectors).argmax(axis=1), dtype=np.int64)
             if len(rows) < len(vectors):  # learn from all texts
                 rule = RidgeClassifier(vectors, weights, penalty).fit(answers, self.n_clusters)
@@ -139,6 +136,15 @@ class Auto(TextClusterer):
         return None
 
     def after_fit(self, net: nn.Module | None, order: Ints) -> None:
+        expected = self.__dict__.pop("_expected", None)
+        if expected is not None:  # the nearest text decides: only its scale is set anew
+            rule = vars(self)["rule_"]
+            inner = rule.inner
+            distances = inner.distances(inner.vectors)[0]
+            known = np.isfinite(distances).all(axis=1)  # a text alone in its cluster has none
+            if known.any():
+                scale = scale_for(distances[known], expected)
+                vars(self)["rule_"] = replace(rule, inner=replace(inner, scale=scale))
         self.__dict__.pop("_encoder", None)
 
     def n_fitted(self, n: int, n_clusters: int) -> int:
@@ -192,8 +198,11 @@ class Auto(TextClusterer):
         self.choice_["stability"] = round(stability, 4)
         return labels
 
-    def _plain_share(self, vectors: Floats, labels: Ints, seed: int) -> float:
-        """Share of texts that plain k-means on the embeddings puts into matching clusters."""
+    def _confidence(self, vectors: Floats, labels: Ints, seed: int) -> float:
+        """The share of texts that is expected to be in the right cluster.
+
+        Predicted from the share that plain k-means on the embeddings puts into matching clusters.
+        """
         width = vectors.shape[1]
         if isinstance(self._encoder, MixedEncoder):
             width = self._encoder.meaning.dim
@@ -205,7 +214,10 @@ class Auto(TextClusterer):
         embedding = principal_part(vectors[rows, :width], DIRECTIONS)
         kmeans = KMeans(n_clusters=self.n_clusters, seed=derive_seed(seed, "plain"), n_init=3)
         found = kmeans(torch.from_numpy(embedding).to(check_device(self.device)))
-        return accuracy(labels[rows], found.labels)
+        share = accuracy(labels[rows], found.labels)
+        self.choice_["plain"] = round(share, 4)
+        intercept, slope = CONFIDENCE
+        return float(1 / (1 + np.exp(-(intercept + slope * share))))
 
 
 def _nearest_text(vectors: Floats, labels: Ints) -> Rule:
