@@ -138,13 +138,13 @@ class Auto(TextClusterer):
     def after_fit(self, net: nn.Module | None, order: Ints) -> None:
         expected = self.__dict__.pop("_expected", None)
         if expected is not None:  # the nearest text decides: only its scale is set anew
-            rule = vars(self)["rule_"]
+            rule = self.__dict__["rule_"]
             inner = rule.inner
             distances = inner.distances(inner.vectors)[0]
             known = np.isfinite(distances).all(axis=1)  # a text alone in its cluster has none
             if known.any():
                 scale = scale_for(distances[known], expected)
-                vars(self)["rule_"] = replace(rule, inner=replace(inner, scale=scale))
+                self.__dict__["rule_"] = replace(rule, inner=replace(inner, scale=scale))
         self.__dict__.pop("_encoder", None)
 
     def n_fitted(self, n: int, n_clusters: int) -> int:
