@@ -247,3 +247,30 @@ def test_what_took_too_long_is_not_tried_larger(curve) -> None:
 def test_a_run_that_takes_too_long_is_stopped(curve) -> None:
     row = {"method": "tfidf-kmeans", "encoder": "tfidf", "n_texts": 300, "n_clusters": 5}
     assert curve.run(row, "tfidf", 1) == {"stopped": 1}
+
+
+def test_settings_are_changed_for_a_moment_and_compared(load) -> None:
+    settings = load("settings")
+    before = settings.consensus.ROUNDS
+    with settings.setting({"ROUNDS": 3, "LEXICAL_WEIGHT": 0.1}):
+        assert settings.consensus.ROUNDS == settings.auto.ROUNDS == 3
+        assert settings.auto.LEXICAL_WEIGHT == 0.1
+    assert settings.consensus.ROUNDS == before and settings.auto.LEXICAL_WEIGHT == 0.5
+    rows = [{"setting": name, "dataset": d, "seed": s, "scores": {"nmi": v, "acc": v}, "choice": {}}
+            for name, d, s, v in (("default", "a", 0, 0.5), ("default", "a", 1, 0.7),
+                                  ("default", "b", 0, 0.1), ("other", "a", 0, 0.9))]  # fmt: skip
+    shown = settings.table(rows).splitlines()
+    assert shown[2:] == ["| default | 60.0 | 14.1 |", "| other | 90.0 |  |"]
+
+
+def test_the_confidence_of_auto_is_a_logistic_regression(load) -> None:
+    settings = load("settings")
+    x = np.linspace(0.3, 0.9, 7)
+    shares = 1 / (1 + np.exp(-(-4.0 + 7.0 * x)))
+    assert settings.logistic(x, shares) == pytest.approx((-4.0, 7.0), abs=0.01)
+    rows = [
+        {"setting": "default", "dataset": str(i), "choice": {"plain": a}, "scores": {"acc": b}}
+        for i, (a, b) in enumerate(zip(x, shares, strict=True))
+    ]
+    said = settings.confidence(rows)
+    assert "slope 7.0" in said and "left out 0 points" in said

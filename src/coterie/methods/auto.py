@@ -43,7 +43,7 @@ LEXICAL_WEIGHT = 0.5  # length of the n-gram features; that of the embedding is 
 PENALTIES = 1.0, 0.1, 0.01  # of the classifier, tried in turn
 LOOKED_AT = 5_000  # texts on which plain k-means is compared with the result
 # Share of texts that agree with plain k-means -> share in the right cluster: logistic regression
-# on the development sets (``benchmarks/confidence.py``).
+# on the development sets (``benchmarks/settings.py --confidence``).
 CONFIDENCE = -4.84, 7.58
 
 

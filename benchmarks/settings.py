@@ -1,0 +1,144 @@
+"""Compare settings of ``auto`` on the development sets, and fit its mean confidence there.
+
+    python benchmarks/settings.py --data DIR                       # adds what is missing
+    python benchmarks/settings.py --data DIR --only "restart=0.2"  # some settings alone
+    python benchmarks/settings.py --table                          # mean NMI of each setting
+    python benchmarks/settings.py --confidence                     # the two coefficients of auto
+
+Each setting changes one thing of the default. A line is written per setting, set and seed. Labels
+score at the end. Choose here and report on the benchmarks: never the other way round.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import lines
+import numpy as np
+
+from coterie import Auto
+from coterie._types import Floats
+from coterie.base import consensus
+from coterie.bench.data import load_data
+from coterie.bench.suites import SUITES
+from coterie.encoders import BagOfWords, CharNgrams
+from coterie.methods import auto
+from coterie.metrics import external_scores
+
+OUT = Path(__file__).parents[1] / "results" / "settings.jsonl"
+SETTINGS: dict[str, dict[str, Any]] = {
+    "default": {},
+    **{f"lexical weight={w}": {"LEXICAL_WEIGHT": w} for w in (0.3, 0.4, 0.6, 0.75)},
+    **{f"neighbors={k}": {"NEIGHBORS": (4, k)} for k in (6, 8, 12, 15)},
+    **{f"rounds={r}": {"ROUNDS": r} for r in (1, 2, 4, 16)},
+    **{f"restart={a}": {"RESTART": a} for a in (0.0, 0.2, 0.4)},
+    **{f"runs={n}": {"RUNS": {"standard": n}} for n in (1, 3, 20)},
+    "n-grams of 3 to 5": {"CharNgrams": lambda seed: CharNgrams((3, 4, 5), seed=seed)},
+    "TF-IDF of words": {
+        "CharNgrams": lambda seed: BagOfWords("tfidf", 20_000, 200, seed, stop_words=True)
+    },
+}
+
+
+def main() -> None:
+    options = _options()
+    if options.table:
+        print(table(lines.read(options.out)))
+        return
+    if options.confidence:
+        print(confidence(lines.read(options.out)))
+        return
+    for name, changed in SETTINGS.items():
+        if options.only and options.only not in name:
+            continue
+        for dataset in SUITES["dev"].datasets:
+            data = load_data(dataset, options.data)
+            for seed in range(options.seeds):
+                key = {"setting": name, "dataset": dataset, "seed": seed}
+                if lines.has(lines.read(options.out), **key):
+                    continue
+                with setting(changed):
+                    model = Auto(data.n_clusters, random_state=seed).fit(data.texts)
+                scores = external_scores(data.labels, model.labels_)
+                lines.append(options.out, key | {"scores": scores, "choice": model.choice_})
+                print(f"{name}, {dataset}, seed {seed}: {scores['nmi']:.3f}", flush=True)
+
+
+@contextmanager
+def setting(changed: dict[str, Any]) -> Iterator[None]:
+    """Settings of ``auto`` as given, for as long as the block lasts."""
+    places = [(module, name) for name in changed for module in (auto, consensus)]
+    kept = [(m, n, getattr(m, n)) for m, n in places if hasattr(m, n)]
+    try:
+        for module, name, _ in kept:
+            setattr(module, name, changed[name])
+        yield
+    finally:
+        for module, name, value in kept:
+            setattr(module, name, value)
+
+
+def table(rows: list[lines.Row]) -> str:
+    """Mean NMI of each setting over the sets that all of them have."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for row in rows:
+        one = found.setdefault(row["setting"], {}).setdefault(row["dataset"], [])
+        one.append(100 * row["scores"]["nmi"])
+    shared = set.intersection(*(set(sets) for sets in found.values())) if found else set()
+    body = []
+    for name, sets in found.items():
+        means = [float(np.mean(sets[dataset])) for dataset in sorted(shared)]
+        spread = [float(np.std(sets[d], ddof=1)) for d in sorted(shared) if len(sets[d]) > 1]
+        body.append([name, f"{np.mean(means):.1f}", f"{np.mean(spread):.1f}" if spread else ""])
+    return lines.table(["setting", f"NMI, mean of {len(shared)} sets", "deviation"], body)
+
+
+def confidence(rows: list[lines.Row]) -> str:
+    """The logistic regression behind the mean confidence, and its error on sets left out."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        if row["setting"] == "default" and "plain" in row["choice"]:
+            one = found.setdefault(row["dataset"], [])
+            one.append((row["choice"]["plain"], row["scores"]["acc"]))
+    points = np.array([np.mean(found[name], axis=0) for name in sorted(found)])
+    share, right = points.T
+    intercept, slope = logistic(share, right)
+    errors = []
+    for i in range(len(points)):
+        others = np.arange(len(points)) != i
+        a, b = logistic(share[others], right[others])
+        errors.append(abs(1 / (1 + np.exp(-(a + b * share[i]))) - right[i]))
+    return (
+        f"intercept {intercept:.2f}, slope {slope:.2f}; correlation "
+        f"{np.corrcoef(share, right)[0, 1]:.2f} over {len(points)} sets; mean error on a set "
+        f"left out {100 * np.mean(errors):.0f} points"
+    )
+
+
+def logistic(x: Floats, shares: Floats) -> tuple[float, float]:
+    """Logistic regression of shares on one number, by Newton's method."""
+    design, found = np.column_stack([np.ones(len(x)), x]), np.zeros(2)
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-design @ found))
+        curvature = (design * (p * (1 - p))[:, None]).T @ design + 1e-6 * np.eye(2)
+        found += np.linalg.solve(curvature, design.T @ (shares - p))
+    return float(found[0]), float(found[1])
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, help="folder of the data sets; or COTERIE_DATA")
+    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--only", help="settings whose name holds this text")
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--confidence", action="store_true")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
