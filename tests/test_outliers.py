@@ -11,6 +11,7 @@ from coterie import make_method, outliers, sample
 from coterie._errors import UsageError
 from coterie.base import TextClusterer
 from coterie.outliers import (
+    POWER,
     OutlierLimit,
     allowed_rows,
     learn_surroundings,
@@ -255,3 +256,16 @@ def test_a_text_that_a_person_placed_is_no_outlier(planted) -> None:
     assert not edited.mark_outliers("5%")[-1]
     assert edited.predict(ODD[-1:], outliers=True).tolist() == [3]
     assert model.predict(ODD[-1:], outliers=True).tolist() == [-1]
+
+
+@pytest.mark.parametrize("allowed", [1, 5, 9])
+def test_of_usual_distances_none_stands_out(allowed: int) -> None:
+    """Values of a normal curve: also the highest is where it is expected."""
+    from statistics import NormalDist
+
+    usual = np.array([1 + 0.15 * NormalDist().inv_cdf((i + 0.5) / 100) for i in range(100)])
+    scores = usual**POWER / (1 + usual**POWER)
+    assert mark_outliers(scores, allowed)[0].sum() == 0
+    lonely = np.array([2.5, 3.0]) ** POWER
+    marked = mark_outliers(np.append(scores, lonely / (1 + lonely)), allowed)[0]
+    assert marked[-min(2, allowed) :].all() and marked.sum() <= allowed

@@ -229,7 +229,7 @@ def mark_outliers(
 
     Examples
     --------
-    >>> scores = np.append(np.linspace(0.3, 0.7, 30), [0.98, 0.99])
+    >>> scores = np.append(np.linspace(0.5, 0.505, 50), [0.98, 0.99])
     >>> [int(mark_outliers(scores, allowed)[0].sum()) for allowed in (1, 2, 9)]
     [1, 2, 2]
     """
@@ -295,7 +295,8 @@ def _standing_out(scores: Floats, allowed: int) -> int:
     explained = len(different) * ndtr((high - distances) / spread - at_high)
     beyond = np.arange(len(different), 0, -1)  # different scores that are as high
     rows = counts[::-1].cumsum()[::-1]
-    good = (explained <= EXCESS * beyond) & (rows <= allowed) & (different > USUAL)
+    # Of n usual values the k-th highest has k - 1/2 above it in the mean, not k.
+    good = (explained + 0.5 <= EXCESS * beyond) & (rows <= allowed) & (different > USUAL)
     return int(rows[good].max(initial=0))
 
 
