@@ -110,6 +110,12 @@ def test_undo_touches_nothing_outside_the_run(run: Path, field: str, name: str) 
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
+def test_a_log_of_edits_that_is_too_large_is_not_read(run: Path) -> None:
+    os.truncate(run / "edits.jsonl", 1 << 33)
+    assert "the log of edits" in call("edit", run, "--undo", code=3).output
+    assert len(json.loads((run / "clusters.json").read_text())) == 4  # as the edit left it
+
+
 def test_undo_still_puts_back_what_an_edit_replaced(run: Path) -> None:
     call("edit", run, "--undo", code=0)
     assert len(json.loads((run / "clusters.json").read_text())) == 5

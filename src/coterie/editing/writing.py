@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie._errors import DataError
 from coterie._files import atomic_path, write_json, write_text
 from coterie._types import Floats, Ints
 from coterie.base.storage import save_clusters
@@ -28,6 +29,7 @@ from coterie.report.folder import SILHOUETTE
 from coterie.run_files import read_map
 
 CLOSE = 0.1  # a margin below this is a close call
+LOG_LIMIT = 16 << 20  # bytes of the log of edits, which is read whole
 
 
 def write_run(run: EditableRun, state: State, folder: Path) -> None:
@@ -146,6 +148,11 @@ def _still_named(
 def append_log(folder: Path, entry: dict[str, Any]) -> None:
     """Add a line to the log of a copy of the run, replacing the file."""
     file = folder / LOG
+    if file.exists() and file.stat().st_size > LOG_LIMIT:
+        raise DataError(
+            f"{file}, the log of edits, has {file.stat().st_size:,} bytes, more than "
+            f"{LOG_LIMIT:,}; move it elsewhere and repeat the command."
+        )
     before = file.read_bytes() if file.exists() else b""
     before += b"" if before.endswith(b"\n") or not before else b"\n"
     when = datetime.now(timezone.utc).isoformat(timespec="seconds")
