@@ -112,8 +112,14 @@ def test_undo_touches_nothing_outside_the_run(run: Path, field: str, name: str) 
 
 def test_a_log_of_edits_that_is_too_large_is_not_read(run: Path) -> None:
     os.truncate(run / "edits.jsonl", 1 << 33)
-    assert "the log of edits" in call("edit", run, "--undo", code=3).output
+    assert "more than the" in call("edit", run, "--undo", code=3).output
     assert len(json.loads((run / "clusters.json").read_text())) == 4  # as the edit left it
+
+
+def test_a_log_of_edits_that_is_a_device_is_not_read(run: Path) -> None:
+    (run / "edits.jsonl").unlink()
+    (run / "edits.jsonl").symlink_to("/dev/zero")
+    call("edit", run, "--undo", code=3)
 
 
 def test_undo_still_puts_back_what_an_edit_replaced(run: Path) -> None:

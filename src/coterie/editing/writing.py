@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from datetime import datetime, timezone
@@ -11,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie._errors import DataError
 from coterie._files import atomic_path, write_json, write_text
+from coterie._trust import check_file
 from coterie._types import Floats, Ints
 from coterie.base.storage import save_clusters
 from coterie.description import Cluster, describe_numbered, guess_columns, rename_clusters
@@ -148,11 +149,8 @@ def _still_named(
 def append_log(folder: Path, entry: dict[str, Any]) -> None:
     """Add a line to the log of a copy of the run, replacing the file."""
     file = folder / LOG
-    if file.exists() and file.stat().st_size > LOG_LIMIT:
-        raise DataError(
-            f"{file}, the log of edits, has {file.stat().st_size:,} bytes, more than "
-            f"{LOG_LIMIT:,}; move it elsewhere and repeat the command."
-        )
+    if os.path.lexists(file):
+        check_file(file, LOG_LIMIT)
     before = file.read_bytes() if file.exists() else b""
     before += b"" if before.endswith(b"\n") or not before else b"\n"
     when = datetime.now(timezone.utc).isoformat(timespec="seconds")
