@@ -134,7 +134,7 @@ def table(rows: list[dict[str, Any]]) -> str:
             str(len(some)),
             " to ".join(map(str, dict.fromkeys([found[0], found[-1]])))
             + f" ({some[0]['n_clusters_true']})",
-            f"{100 * outliers:.0f} %",
+            f"{100 * outliers:.0f}%",
             f"{cell(some, 'acc')} / {cell(some, 'nmi')}",
             str(cell(some, "nmi_assigned")),
             f"{wall:.0f}",

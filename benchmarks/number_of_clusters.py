@@ -206,7 +206,7 @@ def _cell(row: dict[str, Any]) -> str:
     if "low" in row:
         k += f" ({row['low']} to {row['high']})"
     if "noise" in row:
-        k += f", {100 * row['noise']:.0f} % noise"
+        k += f", {100 * row['noise']:.0f}% noise"
     return f"{k}: {lines.scores(row)}"
 
 

@@ -163,7 +163,7 @@ def made(folder: Path, sets: Sequence[str] = SETS) -> str:
     moved = lines.read(folder / "view-cosines.jsonl")
     body = []
     for label in LABELS.values():
-        line = [label]
+        line = [label.replace(" %", "%")]
         for name in sets:
             own = [r for r in rows if r["dataset"] == name and r["label"] == f"SCCL, {label}"]
             trained = [{"scores": row["trained_scores"] or row["scores"]} for row in own]

@@ -281,7 +281,7 @@ def test_bars_that_are_missing_leave_a_gap() -> None:
 
 
 def test_wordings_by_hand() -> None:
-    """Two runs at 10 %, one of them returned by the guard; half the wordings in the last bin."""
+    """Two runs at 10%, one of them returned by the guard; half the wordings in the last bin."""
     runs = [
         {"dataset": "tweet", "label": f"SCCL, {label}", "seed": 0, "scores": {"acc": acc},
          "trained_scores": trained, "start_scores": {"acc": 0.4}, "date": "2026-11-15",

@@ -38,7 +38,7 @@ def test_a_file_gets_wordings_that_cluster_can_read(tickets: Path) -> None:
         assert [row[f"text{view}"] for row in rows] == wanted
     # Other columns come along, also one that has the name of a wording.
     assert [row["coterie_text2"] for row in rows] == ["a", "b", "c"]
-    assert "3 rows written to tickets.views.csv; unchanged: text1 0.0 %, text2 0.0 %" in done.stderr
+    assert "3 rows written to tickets.views.csv; unchanged: text1 0.0%, text2 0.0%" in done.stderr
     options = ["-k", "2", "-t", "message", "--method", "sccl", "--encoder", "tfidf"]
     views = ["--set", "steps=1", "--views", "tickets.views.csv"]
     made = run("cluster", "tickets.csv", *options, *views)

@@ -239,7 +239,7 @@ def test_summary_and_manifest_say_what_was_done(run: Path) -> None:
     edit(run, [{"merge": [0, 1]}, {"lock": [0]}])
     manifest = json.loads((run / "manifest.json").read_text())
     largest = round(100 * max(len(m) for i, m in members(run).items() if i >= 0) / 92)
-    said = f"92 of 93 texts are in 5 clusters; the largest holds {largest} %."
+    said = f"92 of 93 texts are in 5 clusters; the largest holds {largest}%."
     assert manifest["summary"][0] == said
     assert manifest["summary"][-1] == "Edited by hand: 2 edits, listed in edits.jsonl."
     assert manifest["editing"] == {"edits": 2, "locked": [0], "named": [], "next_id": 6}

@@ -177,7 +177,7 @@ def test_the_command_trains_and_the_folder_is_used(
     used = ["augment", "t.txt", "--kind", "contextual", "--model", "t.head", "--device", "cpu"]
     done = CliRunner().invoke(app, used)
     assert done.exit_code == 0, done.output
-    assert "unchanged: text1 0.0 %" in done.stderr
+    assert "unchanged: text1 0.0%" in done.stderr
 
 
 @pytest.mark.gpu

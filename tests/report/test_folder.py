@@ -67,7 +67,7 @@ def test_points_belong_to_their_rows(run: tuple[Path, dict[str, Any], list[Clust
 def test_figures_are_those_of_the_table(run: tuple[Path, dict[str, Any], list[Cluster]]) -> None:
     shown = {figure.name: figure.value for figure in read_run(*run).quality}
     assert shown["Mean confidence"] == f"{(0.9 + 0.8 + 0.7 + 0.6 + 0.5 + 0.55) / 6:.2f}"
-    assert shown["Close calls"] == "17 %"  # one of six is below 0.1
+    assert shown["Close calls"] == "17%"  # one of six is below 0.1
     assert shown["Evenness of sizes"] == "1.00"
     assert float(shown["Silhouette"]) > 0.8
 
@@ -153,10 +153,10 @@ def test_advice_fits_the_result() -> None:
     close = [Figure("Close calls", 0.25, "", percent=True)]
     even = [Cluster(i, f"c{i}", 50, 0.25, [], []) for i in range(4)]
     assert not any("--clusters" in step for step in next_steps(even, []))
-    assert any("25 % of the texts are close calls" in step for step in next_steps(even, close))
+    assert any("25% of the texts are close calls" in step for step in next_steps(even, close))
     skewed = [Cluster(0, "Big", 97, 0.97, [], []), Cluster(1, "Small", 3, 0.03, [], [])]
     steps = " ".join(next_steps(skewed, []))
-    assert "“Big” holds 97 %" in steps and "1 cluster has fewer than 5 texts" in steps
+    assert "“Big” holds 97%" in steps and "1 cluster has fewer than 5 texts" in steps
     assert next_steps([], []) == []
 
 

@@ -79,7 +79,7 @@ def texts_of(codes: Codes) -> list[str]:
 class CharSwap(Augmenter):
     """Swap neighbouring letters in a share of the words, at least one.
 
-    In each chosen word up to 30 % as many pairs of neighbouring, different letters change places
+    In each chosen word up to 30% as many pairs of neighbouring, different letters change places
     as the word has characters, at least one; no letter moves twice. Capitals stay where they are.
     """
 

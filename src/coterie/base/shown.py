@@ -108,7 +108,7 @@ def summary_html(model: TextClusterer) -> str:
     for i in np.argsort(-sizes, kind="stable")[:ROWS]:
         if sizes[i]:
             share, mean = sizes[i] / placed.sum(), sure[labels == i].mean()
-            rows.append([str(i), f"{sizes[i]:,}", f"{100 * share:.1f} %", f"{mean:.2f}"])
+            rows.append([str(i), f"{sizes[i]:,}", f"{100 * share:.1f}%", f"{mean:.2f}"])
     more = int((sizes > 0).sum()) - len(rows)
     hint = f"And {more} more. " if more > 0 else ""
     hint += "model.describe(texts) names them; model.report(path, texts) writes a page."

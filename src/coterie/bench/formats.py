@@ -62,7 +62,7 @@ def escape_latex(text: str) -> str:
 
     Examples
     --------
-    >>> escape_latex("50 % & a_b")
+    >>> escape_latex("50% & a_b")
     '50 \\% \\& a\\_b'
     """
     return "".join(LATEX.get(letter, letter) for letter in text)

@@ -11,7 +11,7 @@ SCCL_SETS = {"biomedical": {"alpha": 10.0}}
 STEPS = {"steps": 1000}
 SCCL = Suite(
     "sccl",
-    "SCCL with the published contextual pairs (10 %), 1,000 steps; wants a GPU",
+    "SCCL with the published contextual pairs (10%), 1,000 steps; wants a GPU",
     (
         Entry("SCCL, official-code preset", "sccl", STEPS, "official-code", PAIRS, SCCL_SETS),
         Entry("SCCL, default", "sccl", STEPS, None, PAIRS, SCCL_SETS, "eda"),

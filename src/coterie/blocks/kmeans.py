@@ -51,7 +51,7 @@ class KMeans:
         Work on unit vectors and keep the centers at unit length (cosine similarity).
     backend : {"auto", "sklearn", "faiss", "torch"}, default="auto"
         "auto" takes torch for data on a GPU and for the spherical form, scikit-learn otherwise:
-        faiss starts at random points instead of k-means++ and ends 1 to 2 % higher in inertia
+        faiss starts at random points instead of k-means++ and ends 1 to 2% higher in inertia
         with 150 clusters.
     """
 

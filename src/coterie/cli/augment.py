@@ -192,7 +192,7 @@ def _report(made: list[Any], path: Path | None, *, quiet: bool, as_json: bool) -
         facts = {"out": str(path), "rows": len(made[0]), "unchanged": shares}
         typer.echo(json.dumps(facts | {"settings": made[0].settings}))
     elif not quiet:
-        told = ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares.items())
+        told = ", ".join(f"{name} {100 * share:.1f}%" for name, share in shares.items())
         where = "" if path is None else f" written to {path}"
         say(f"{len(made[0]):,} rows{where}; unchanged: {told}")
 
@@ -214,8 +214,8 @@ def _train(
         return
     typer.echo(
         f"{found['hidden_tokens']:,} hidden tokens of {found['held_out_texts']:,} texts it never "
-        f"saw: first guess right {100 * found['top1']:.1f} %, one of five "
-        f"{100 * found['top5']:.1f} % (always the most frequent: "
-        f"{100 * found['frequent_top1']:.1f} %, {100 * found['frequent_top5']:.1f} %)"
+        f"saw: first guess right {100 * found['top1']:.1f}%, one of five "
+        f"{100 * found['top5']:.1f}% (always the most frequent: "
+        f"{100 * found['frequent_top1']:.1f}%, {100 * found['frequent_top5']:.1f}%)"
     )
     typer.echo(f"model  {folder}   (coterie augment FILE --kind contextual --model {folder})")

@@ -115,7 +115,7 @@ def _show(found: Any) -> None:
         if change is None:
             return ["", "", "", ""]
         name = visible(shorten(change.name, 32))
-        return [str(change.id), name, f"{change.size:,}", f"{100 * change.share:.1f} %"]
+        return [str(change.id), name, f"{change.size:,}", f"{100 * change.share:.1f}%"]
 
     rows = [[*cells(r["a"]), r["said"], *cells(r["b"])] for r in table_rows(found)]
     headers = ["#", visible(shorten(found.a, 32)), "rows", "share", ""]

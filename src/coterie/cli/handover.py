@@ -209,7 +209,7 @@ def mark_new(model: Any, seen: Any, limit: float | None) -> tuple[Any, str]:
         return None, ""
     marked, placed = seen.outliers(known), int((seen.labels >= 0).sum())
     share = 100 * int(marked.sum()) / max(placed, 1)
-    return marked, f"{int(marked.sum()):,} of {placed:,} texts ({share:.1f} %) are none of these."
+    return marked, f"{int(marked.sum()):,} of {placed:,} texts ({share:.1f}%) are none of these."
 
 
 def tree_lines(

@@ -94,7 +94,7 @@ class Labeller:
         if self.outlier_limit is None and self.model.outlier_limit_ is None:
             return ""
         share = 100 * self.marked / max(self.placed, 1)
-        return f"{self.marked:,} of {self.placed:,} texts ({share:.1f} %) are none of these."
+        return f"{self.marked:,} of {self.placed:,} texts ({share:.1f}%) are none of these."
 
     def _assess(self, texts: Sequence[str]) -> Assessed:
         """What the model says; nothing about a part in which no row has a text."""

@@ -26,7 +26,7 @@ def show_run(clusters: list[Any], folder: Any, *, as_json: bool) -> None:
     rows = []
     for cluster in shown:
         example = shorten(cluster.examples[0], 90) if cluster.examples else ""
-        share = f"{100 * cluster.share:.1f} %"
+        share = f"{100 * cluster.share:.1f}%"
         rows.append([str(cluster.id), str(cluster.size), share, cluster.name, example])
     header = ["#", "texts", "share", "name", "central example"]
     if shown is not clusters:
@@ -59,7 +59,7 @@ def _by_theme(clusters: list[Any], levels: list[list[Any]]) -> list[Any]:
     rows, out = [], []
     for theme in levels[0] if levels else []:
         inside = sorted((c for c in clusters if c.parent == theme.id), key=lambda c: -c.size)
-        share = f"{100 * theme.share:.1f} %"
+        share = f"{100 * theme.share:.1f}%"
         rows.append([str(theme.id), str(theme.size), share, str(len(inside)), theme.name])
         out += inside if len(clusters) <= LINES else inside[:LARGEST]
     if not rows:

@@ -140,7 +140,7 @@ class PartsRun:
         if counts["outliers"]:
             share = 100 * counts["outliers"] / max(counts["placed"], 1)
             say(
-                f"{counts['outliers']:,} of {counts['placed']:,} texts ({share:.1f} %) are none "
+                f"{counts['outliers']:,} of {counts['placed']:,} texts ({share:.1f}%) are none "
                 "of these."
             )
 

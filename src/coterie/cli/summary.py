@@ -35,7 +35,7 @@ def about_sizes(placed: int, rows: int, clusters: Sequence[Cluster]) -> list[str
     """How many texts are in clusters, and how large the largest is."""
     return [
         f"{placed:,} of {rows:,} texts are in {len(clusters)} clusters; the "
-        f"largest holds {100 * max(c.share for c in clusters):.0f} %."
+        f"largest holds {100 * max(c.share for c in clusters):.0f}%."
     ]
 
 
@@ -50,7 +50,7 @@ def about_themes(hierarchy: Hierarchy | None) -> list[str]:
 def about_confidence(mean: float, close: float) -> str:
     """How sure the clustering is of itself."""
     return (
-        f"Mean confidence is {mean:.2f}; {100 * close:.0f} % of the texts are "
+        f"Mean confidence is {mean:.2f}; {100 * close:.0f}% of the texts are "
         "close calls between two clusters."
     )
 
@@ -58,7 +58,7 @@ def about_confidence(mean: float, close: float) -> str:
 def about_outliers(odd: int, placed: int) -> str:
     """How many texts fit no cluster; ``placed`` counts them, too."""
     return (
-        f"{odd:,} texts fit none of the clusters ({100 * odd / max(placed, 1):.1f} %); the column "
+        f"{odd:,} texts fit none of the clusters ({100 * odd / max(placed, 1):.1f}%); the column "
         "nearest_cluster says where they would have been."
     )
 

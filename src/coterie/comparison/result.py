@@ -146,7 +146,7 @@ class Comparison:
 
 
 def _moved(found: Comparison) -> str:
-    share = f"{100 * (found.unchanged or 0):.1f} %"
+    share = f"{100 * (found.unchanged or 0):.1f}%"
     if found.evidence == "model":
         return (
             f"The two models agree on {share} of {found.seen:,} texts; they place {found.moved:,} "

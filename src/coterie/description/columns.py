@@ -33,7 +33,7 @@ def guess_columns(
     Returns
     -------
     date : str or None
-        A column of whose values at least 80 % are dates; one that is called so, else the first.
+        A column of whose values at least 80% are dates; one that is called so, else the first.
     categories : list of str
         Columns of 2 to 50 different values, each of which stands in two rows on average.
     """

@@ -80,7 +80,7 @@ class MaskedNet(nn.Module):
 
 
 def hide(ids: Tensor, may: Tensor, rate: float, mask_id: int, size: int) -> tuple[Tensor, Tensor]:
-    """Choose tokens to guess and hide most of them: 80 % masked, 10 % replaced, 10 % as they are.
+    """Choose tokens to guess and hide most of them: 80% masked, 10% replaced, 10% as they are.
 
     Parameters
     ----------

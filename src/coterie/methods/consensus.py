@@ -114,5 +114,5 @@ class Consensus(TextClusterer):
         told: Any = self.agreement_
         return [
             f"{len(told)} clusterings were asked; they agree with the result on "
-            f"{100 * min(told):.0f} to {100 * max(told):.0f} % of the texts."
+            f"{100 * min(told):.0f} to {100 * max(told):.0f}% of the texts."
         ]

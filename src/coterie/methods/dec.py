@@ -22,7 +22,7 @@ class DEC(SharpenedClusterer):
 
     Notes
     -----
-    From the paper: layers, kernel, target over the whole corpus, stop at 0.1 % of changed labels;
+    From the paper: layers, kernel, target over the whole corpus, stop at 0.1% of changed labels;
     140 steps between two targets are the authors' code. The preset "paper" has the layer-wise
     training with a fifth of the numbers left out, 50,000 steps per pair, and a code of 10.
     Deviations: Adam takes the place of stochastic gradient descent; by default the autoencoder is

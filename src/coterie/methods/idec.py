@@ -27,7 +27,7 @@ class IDEC(SharpenedClusterer):
 
     Notes
     -----
-    From the paper: gamma, layers, stop at 0.1 % of changed labels. Looks are as in DEC, and so is
+    From the paper: gamma, layers, stop at 0.1% of changed labels. Looks are as in DEC, and so is
     all that goes for its autoencoder. The preset "paper" has the code of 10. Deviations: the code
     grows with the number of clusters, one number more than there are, as in ClusterBERT's table;
     the rate is 1e-4, also as there; vectors are divided by one number.

@@ -28,7 +28,7 @@ class Figure:
     @property
     def value(self) -> str:
         """The number as text."""
-        return f"{100 * self.number:.0f} %" if self.percent else f"{self.number:.2f}"
+        return f"{100 * self.number:.0f}%" if self.percent else f"{self.number:.2f}"
 
 
 def figures(
@@ -107,7 +107,7 @@ def next_steps(clusters: Sequence[Cluster], quality: Sequence[Figure]) -> list[s
     largest = max(clusters, key=lambda cluster: cluster.size)
     if len(clusters) > 1 and largest.share > 0.4:
         out.append(
-            f"“{largest.name}” holds {100 * largest.share:.0f} % of the texts: "
+            f"“{largest.name}” holds {100 * largest.share:.0f}% of the texts: "
             "more clusters (--clusters) may split it."
         )
     close = next((figure for figure in quality if figure.name == "Close calls"), None)

@@ -24,7 +24,8 @@ STRENGTHS = [label for label in LABELS if label.startswith("pairs: ")]
 OBJECTIVES = [label for label in LABELS if label not in STRENGTHS]
 # Lines of benchmarks/views.py: how much was changed, with and without swapped letters on top.
 RATES = (10, 20, 30)
-FORMS = {"contextual": "contextual {} %", "contextual + CharSwap": "contextual + CharSwap {} %"}
+FORMS = ("contextual", "contextual + CharSwap")
+UNIT = " %"  # as the result lines write it
 KINDS = ("predicted", "true")  # clusters
 OBJECTIVE_FORMS = {"SCCL": "joint", "instances only": "instance", "clusters only": "clustering"}
 COSINE_EDGES = tuple(float(edge) for edge in np.arange(-4, 21) / 20)
@@ -63,7 +64,7 @@ def views(rows: Sequence[Row]) -> Picture | None:
         panels += [
             Histogram(x="cosine of a text and its wording", y="share of wordings in %",
                       edges=list(COSINE_EDGES), series=series,
-                      title=f"{name}: {rate} % substituted, before training")
+                      title=f"{name}: {rate}% substituted, before training")
             for rate, series in cosines.items()
         ]  # fmt: skip
     if not panels:
@@ -77,9 +78,9 @@ def views(rows: Sequence[Row]) -> Picture | None:
 def scores_by_rate(runs: Sequence[Row]) -> dict[str, list[list[float]]]:
     """ACC over the share of words changed, for each form, and that of the start."""
     out: dict[str, list[list[float]]] = {}
-    for form, label in FORMS.items():
+    for form in FORMS:
         for rate in RATES:
-            own = [r for r in runs if r["label"] == f"SCCL, {label.format(rate)}"]
+            own = [r for r in runs if r["label"] == f"SCCL, {form} {rate}{UNIT}"]
             if own:
                 left = [{"scores": r["trained_scores"] or r["scores"]} for r in own]
                 found = cell(left, "acc")
@@ -99,8 +100,8 @@ def cosines_by_rate(moved: Sequence[Row]) -> dict[int, dict[str, list[float]]]:
     newest = {row["label"]: row["cosine"]["histogram"] for row in moved}
     out: dict[int, dict[str, list[float]]] = {}
     for rate in RATES:
-        for form, label in FORMS.items():
-            counts = newest.get(label.format(rate))
+        for form in FORMS:
+            counts = newest.get(f"{form} {rate}{UNIT}")
             if counts is not None:
                 shares = [100 * count / sum(counts) for count in counts]
                 out.setdefault(rate, {})[form] = shares
