@@ -51,7 +51,7 @@ PARTS = {  # what is timed, in the order of a run
     "coterie.methods.two_step:TwoStep.start": "clustering",
     "coterie.base.fitting:labels_of": "labels and confidence",
     "coterie.base.fitting:calibrate": "labels and confidence",
-    "coterie.base.outlying:Outlying.outlier_scores": "outliers",
+    "coterie.base.outlying:OutlierMixin.outlier_scores": "outliers",
     "coterie.cli.run_folder:RunFolder._describe": "words, names, examples",
     "coterie.cli.run_folder:write_map": "the map",
     "coterie.cli.run_folder:RunFolder._write_tables": "tables, model, page",

@@ -25,7 +25,7 @@ from coterie import METHODS, make_method
 from coterie._errors import DataError, UsageError
 from coterie.base import TextClusterer
 from coterie.base.edited import edited
-from coterie.blocks.assign import CenterRule, MappedRule, NeighborRule
+from coterie.blocks.assign import CenterAssigner, MappedAssigner, NeighborAssigner
 
 
 def documented(cls: type) -> dict[str, str]:
@@ -179,12 +179,14 @@ def test_centers_are_as_wide_as_vectors_or_missing(name: str, fitted, topics) ->
 @pytest.mark.parametrize("kind", ["nearest text", "another space", "edited"])
 def test_no_centers_where_the_rule_has_none(kind: str, topics) -> None:
     model = fast("kmeans").fit(topics[0])
-    rule, vectors = model.rule_, model.distinct_vectors_
+    assigner, vectors = model.assigner_, model.distinct_vectors_
     few = np.eye(5, vectors.shape[1], dtype=np.float32)
-    model.rule_ = {
-        "nearest text": NeighborRule(vectors, model.labels_[: len(vectors)]),
-        "another space": MappedRule(CenterRule(rule.centers @ few.T), few, np.zeros(5, np.float32)),
-        "edited": edited(rule, 3),
+    model.assigner_ = {
+        "nearest text": NeighborAssigner(vectors, model.labels_[: len(vectors)]),
+        "another space": MappedAssigner(
+            CenterAssigner(assigner.centers @ few.T), few, np.zeros(5, np.float32)
+        ),
+        "edited": edited(assigner, 3),
     }[kind]
     assert not hasattr(model, "cluster_centers_")
 

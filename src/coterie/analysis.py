@@ -165,7 +165,7 @@ def _ranks(scores: Sequence[float] | Floats, relevant: Sequence[int]) -> Floats:
 
 
 def _units(model: TextClusterer, texts: Sequence[str], start: Encoder | None) -> dict[str, Floats]:
-    check_is_fitted(model, "rule_")
+    check_is_fitted(model, "assigner_")
     if model.encoder_.kind == "precomputed":
         raise UsageError(
             "the model was fitted on vectors (encoder='precomputed'): it has no texts."
@@ -188,7 +188,7 @@ def _start_encoder(model: TextClusterer) -> Encoder:
         return encoder
     if isinstance(model.encoder_, MixedEncoder):
         return model.encoder_  # is never trained
-    made = model.make_encoder(derive_seed(model.seed_, "encoder"))
+    made = model._make_encoder(derive_seed(model.seed_, "encoder"))
     if made.dim != model.encoder_.dim:  # an encoder object leaves no name in a saved model
         raise UsageError(
             f"the parameter encoder names one of width {made.dim}, the trained one has "

@@ -12,7 +12,7 @@ from typing import Any
 from coterie._errors import CoterieError, DataError
 from coterie._folders import one_state
 from coterie._trust import LARGE, check_digests, check_run_folder, check_shape, inside, read_json
-from coterie.base.edited import EditedRule
+from coterie.base.edited import EditedAssigner
 from coterie.base.storage import read_config
 from coterie.editing.snapshots import EARLIER, INDEX, LOG, SHAPE, last_change
 from coterie.methods import load
@@ -188,8 +188,10 @@ class _Run:
         return len(labels)
 
     def _same_clusters(self, model: Any, clusters: list[Any]) -> None:
-        rule = model.rule_
-        known = rule.clusters if isinstance(rule, EditedRule) else range(model.n_clusters_)
+        assigner = model.assigner_
+        known = (
+            assigner.clusters if isinstance(assigner, EditedAssigner) else range(model.n_clusters_)
+        )
         strange = {cluster.id for cluster in clusters} - set(known)
         if strange:
             raise DataError(

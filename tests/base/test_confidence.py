@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from coterie.base.confidence import calibrate, split_half_agreement
-from coterie.blocks.assign import CenterRule, NeighborRule, StudentTRule, probabilities
+from coterie.blocks.assign import CenterAssigner, NeighborAssigner, StudentTAssigner, probabilities
 from coterie.blocks.kmeans import KMeans
 
 CPU = torch.device("cpu")
@@ -25,27 +25,32 @@ def test_agreement_is_high_for_clear_clusters_and_low_for_noise() -> None:
 
 def test_mean_confidence_of_centers_is_the_agreement() -> None:
     x, _ = cloud(1.0)
-    rule = calibrate(CenterRule(KMeans(n_clusters=6, seed=0)(x).centers), x, 0, CPU)
+    assigner = calibrate(CenterAssigner(KMeans(n_clusters=6, seed=0)(x).centers), x, 0, CPU)
     agreement = split_half_agreement(x, 6, 0, CPU)
-    mean = probabilities(rule.logits(x)).max(axis=1).mean()
+    mean = probabilities(assigner.logits(x)).max(axis=1).mean()
     assert abs(mean - agreement) < 0.01
 
 
 def test_calibration_does_not_change_labels() -> None:
     x, labels = cloud(1.0)
-    for rule in (CenterRule(KMeans(n_clusters=6, seed=0)(x).centers), NeighborRule(x, labels)):
-        after = calibrate(rule, x, 0, CPU)
-        assert after.scale != rule.scale
-        np.testing.assert_array_equal(after.logits(x).argmax(axis=1), rule.logits(x).argmax(axis=1))
+    for assigner in (
+        CenterAssigner(KMeans(n_clusters=6, seed=0)(x).centers),
+        NeighborAssigner(x, labels),
+    ):
+        after = calibrate(assigner, x, 0, CPU)
+        assert after.scale != assigner.scale
+        np.testing.assert_array_equal(
+            after.logits(x).argmax(axis=1), assigner.logits(x).argmax(axis=1)
+        )
 
 
 def test_soft_heads_keep_their_own_probabilities() -> None:
     x, _ = cloud(1.0)
-    rule = StudentTRule(x[:4])
-    assert calibrate(rule, x, 0, CPU) is rule
+    assigner = StudentTAssigner(x[:4])
+    assert calibrate(assigner, x, 0, CPU) is assigner
 
 
 def test_corpora_too_small_for_halves_are_fine() -> None:
     x = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
     assert 0 < split_half_agreement(x, 4, 0, CPU) <= 1
-    assert calibrate(CenterRule(x[:1]), x, 0, CPU).scale == 1.0
+    assert calibrate(CenterAssigner(x[:1]), x, 0, CPU).scale == 1.0

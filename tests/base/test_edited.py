@@ -1,10 +1,10 @@
-"""Merges and splits on a rule: probabilities by the equations, and no text that moves unasked."""
+"""Merges and splits: probabilities by the equations, and no text that moves unasked."""
 
 import numpy as np
 import pytest
 
-from coterie.base.edited import EDGE, EditedRule, Merge, Split, edited, restore_rule
-from coterie.blocks.assign import CenterRule, NeighborRule, probabilities
+from coterie.base.edited import EDGE, EditedAssigner, Merge, Split, edited, restore_assigner
+from coterie.blocks.assign import CenterAssigner, NeighborAssigner, probabilities
 
 
 @pytest.fixture
@@ -13,28 +13,28 @@ def vectors() -> np.ndarray:
 
 
 @pytest.fixture
-def rule(vectors: np.ndarray) -> CenterRule:
-    return CenterRule(vectors[:5], scale=3.0)
+def assigner(vectors: np.ndarray) -> CenterAssigner:
+    return CenterAssigner(vectors[:5], scale=3.0)
 
 
-def parts_of(vectors: np.ndarray, n: int) -> CenterRule:
-    return CenterRule(vectors[-n:], scale=2.0)
+def parts_of(vectors: np.ndarray, n: int) -> CenterAssigner:
+    return CenterAssigner(vectors[-n:], scale=2.0)
 
 
-def labels(rule, vectors) -> np.ndarray:
-    return probabilities(rule.logits(vectors)).argmax(axis=1)
+def labels(assigner, vectors) -> np.ndarray:
+    return probabilities(assigner.logits(vectors)).argmax(axis=1)
 
 
-def test_without_edits_nothing_changes(rule, vectors) -> None:
-    plain, same = rule.logits(vectors), edited(rule, 5).logits(vectors)
+def test_without_edits_nothing_changes(assigner, vectors) -> None:
+    plain, same = assigner.logits(vectors), edited(assigner, 5).logits(vectors)
     assert np.allclose(probabilities(same), probabilities(plain), atol=1e-12)
-    wrapped = edited(rule, 5)
+    wrapped = edited(assigner, 5)
     assert edited(wrapped, 5) is wrapped
 
 
-def test_a_merge_adds_probabilities_where_that_moves_no_text(rule, vectors) -> None:
-    p = probabilities(rule.logits(vectors))
-    merged = edited(rule, 5).then(Merge((1, 3), 1))
+def test_a_merge_adds_probabilities_where_that_moves_no_text(assigner, vectors) -> None:
+    p = probabilities(assigner.logits(vectors))
+    merged = edited(assigner, 5).then(Merge((1, 3), 1))
     q = probabilities(merged.logits(vectors))
     assert q.shape == (300, 5) and merged.clusters == [0, 1, 2, 4]
     assert (q[:, 3] == 0).all() and np.allclose(q.sum(axis=1), 1)
@@ -50,11 +50,11 @@ def test_a_merge_adds_probabilities_where_that_moves_no_text(rule, vectors) -> N
     assert taken.any()  # otherwise the case above was not tried
 
 
-def test_a_split_divides_probabilities_and_moves_no_other_text(rule, vectors) -> None:
-    p = probabilities(rule.logits(vectors))
+def test_a_split_divides_probabilities_and_moves_no_other_text(assigner, vectors) -> None:
+    p = probabilities(assigner.logits(vectors))
     parts = parts_of(vectors, 3)
     share = probabilities(parts.logits(vectors))
-    split = edited(rule, 5).then(Split(2, (2, 5, 6), parts))
+    split = edited(assigner, 5).then(Split(2, (2, 5, 6), parts))
     q = probabilities(split.logits(vectors))
     before = p.argmax(axis=1)
     wanted = np.where(before == 2, np.array([2, 5, 6])[share.argmax(axis=1)], before)
@@ -66,15 +66,15 @@ def test_a_split_divides_probabilities_and_moves_no_other_text(rule, vectors) ->
     assert raised.any()  # a part alone would have lost these to another cluster
 
 
-def test_steps_follow_each_other(rule, vectors) -> None:
-    before = labels(rule, vectors)
+def test_steps_follow_each_other(assigner, vectors) -> None:
+    before = labels(assigner, vectors)
     steps = (
         Merge((4, 0), 4),
         Split(4, (4, 5), parts_of(vectors, 2)),
         Merge((1, 5), 1),
         Split(1, (1, 6), parts_of(vectors[:50], 2)),
     )
-    chain = edited(rule, 5).then(*steps)
+    chain = edited(assigner, 5).then(*steps)
     assert chain.clusters == [1, 2, 3, 4, 6] and chain.width == 7
     after = labels(chain, vectors)
     assert set(after) <= {1, 2, 3, 4, 6}
@@ -82,33 +82,35 @@ def test_steps_follow_each_other(rule, vectors) -> None:
         assert ((after == kept) == (before == kept)).all()
 
 
-def test_numbers_may_be_others_than_columns(rule, vectors) -> None:
-    placed = EditedRule(rule, (7, 2, 9, 3, 11), extra=(4,))
+def test_numbers_may_be_others_than_columns(assigner, vectors) -> None:
+    placed = EditedAssigner(assigner, (7, 2, 9, 3, 11), extra=(4,))
     p = probabilities(placed.logits(vectors))
     assert p.shape == (300, 12) and placed.clusters == [2, 3, 4, 7, 9, 11]
-    assert (p.argmax(axis=1) == np.array([7, 2, 9, 3, 11])[labels(rule, vectors)]).all()
+    assert (p.argmax(axis=1) == np.array([7, 2, 9, 3, 11])[labels(assigner, vectors)]).all()
     assert (p[:, 4] > 0).all() and p[:, 4].max() < 1e-100
     assert (p[:, [0, 1, 5, 6, 8, 10]] == 0).all()
 
 
 def test_clusters_in_use_are_always_ahead_of_retired_ones(vectors) -> None:
-    certain = CenterRule(vectors[:5] * 100, scale=1e-4)
+    certain = CenterAssigner(vectors[:5] * 100, scale=1e-4)
     p = probabilities(edited(certain, 5).then(Merge((1, 3), 1)).logits(vectors))
     assert (p[:, [0, 1, 2, 4]] > 0).all() and (p[:, 3] == 0).all()
 
 
-def test_everything_may_be_merged(rule, vectors) -> None:
-    one = edited(rule, 5).then(Merge((2, 0, 1, 3, 4), 2))
+def test_everything_may_be_merged(assigner, vectors) -> None:
+    one = edited(assigner, 5).then(Merge((2, 0, 1, 3, 4), 2))
     assert (labels(one, vectors) == 2).all()
     assert np.allclose(probabilities(one.logits(vectors))[:, 2], 1)
 
 
 @pytest.mark.parametrize("kind", ["centers", "neighbors"])
-def test_a_saved_rule_gives_the_same_logits(kind, rule, vectors) -> None:
-    inner = rule if kind == "centers" else NeighborRule(vectors[:50], np.arange(50) % 5, 2.0)
+def test_a_saved_rule_gives_the_same_logits(kind, assigner, vectors) -> None:
+    inner = (
+        assigner if kind == "centers" else NeighborAssigner(vectors[:50], np.arange(50) % 5, 2.0)
+    )
     steps = (Split(1, (1, 5), parts_of(vectors, 2)), Merge((0, 5), 0),
              Split(0, (0, 6), parts_of(vectors[:80], 2)))  # fmt: skip
     chain = edited(inner, 5).then(*steps)
-    again = restore_rule(chain.arrays(), {"kind": chain.kind, **chain.numbers()}, {})
+    again = restore_assigner(chain.arrays(), {"kind": chain.kind, **chain.numbers()}, {})
     assert np.array_equal(again.logits(vectors), chain.logits(vectors))
     assert again.clusters == chain.clusters

@@ -20,7 +20,7 @@ import coterie
 from coterie import TwoStep
 from coterie._errors import CoterieError, DataError
 from coterie.base.storage import _check_fit
-from coterie.blocks.assign import CenterRule, MappedRule
+from coterie.blocks.assign import CenterAssigner, MappedAssigner
 
 GOLDEN = Path(__file__).with_name("golden")
 
@@ -178,10 +178,10 @@ def test_shapes_that_do_not_fit_are_refused(copied: Path) -> None:
     [((4, 9), (3, 4), True), ((4, 8), (3, 4), False), ((4, 9), (3, 9), False), ((4, 9), (2, 4), 0)],
 )
 def test_a_map_before_the_centers_has_to_fit_both(mapped, centers, fits) -> None:
-    inner = CenterRule(np.zeros(centers, np.float32))
-    rule = MappedRule(inner, np.zeros(mapped, np.float32), np.zeros(mapped[0], np.float32))
+    inner = CenterAssigner(np.zeros(centers, np.float32))
+    assigner = MappedAssigner(inner, np.zeros(mapped, np.float32), np.zeros(mapped[0], np.float32))
     model = SimpleNamespace(
-        rule_=rule, n_clusters_=3, corrections_={}, encoder_=SimpleNamespace(dim=9)
+        assigner_=assigner, n_clusters_=3, corrections_={}, encoder_=SimpleNamespace(dim=9)
     )
     if fits:
         _check_fit(model)

@@ -25,11 +25,11 @@ def blobs(n: int = 300, noise: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.
 def test_it_is_the_ridge_regression_of_scikit_learn() -> None:
     x, labels, _ = blobs()
     weights = np.random.default_rng(1).integers(1, 5, len(x)).astype(np.float32)
-    rule = fit(x, labels, 3, weights)
+    assigner = fit(x, labels, 3, weights)
     rows = np.hstack([x, np.ones((len(x), 1))])
     reference = Ridge(alpha=1.0, fit_intercept=False).fit(rows, np.eye(3)[labels], weights)
-    np.testing.assert_allclose(rule.weight, reference.coef_[:, :-1], atol=1e-5)
-    np.testing.assert_allclose(rule.bias, reference.coef_[:, -1], atol=1e-5)
+    np.testing.assert_allclose(assigner.weight, reference.coef_[:, :-1], atol=1e-5)
+    np.testing.assert_allclose(assigner.bias, reference.coef_[:, -1], atol=1e-5)
 
 
 def test_one_factor_serves_several_labels(monkeypatch) -> None:
@@ -51,9 +51,9 @@ def test_one_factor_serves_several_labels(monkeypatch) -> None:
 
 def test_worked_by_hand() -> None:
     # One text, one number: (x^2 + 1) w + x b = x and x w + (1 + 1) b = 1, with x = 2.
-    rule = fit(np.array([[2.0]], dtype=np.float32), np.array([0]), 1)
-    np.testing.assert_allclose(rule.weight, [[1 / 3]], rtol=1e-6)
-    np.testing.assert_allclose(rule.bias, [1 / 6], rtol=1e-6)
+    assigner = fit(np.array([[2.0]], dtype=np.float32), np.array([0]), 1)
+    np.testing.assert_allclose(assigner.weight, [[1 / 3]], rtol=1e-6)
+    np.testing.assert_allclose(assigner.bias, [1 / 6], rtol=1e-6)
 
 
 def test_a_weight_is_a_repetition() -> None:
@@ -74,9 +74,11 @@ def test_labels_come_back_cleaner() -> None:
 @pytest.mark.parametrize("confidence", [0.45, 0.7, 0.95])
 def test_the_mean_confidence_is_as_given_and_labels_stay(confidence: float) -> None:
     x, _, given = blobs(noise=0.3)
-    rule = fit(x, given, 3)
-    scaled = calibrated(rule, x, confidence)
-    np.testing.assert_array_equal(scaled.logits(x).argmax(axis=1), rule.logits(x).argmax(axis=1))
+    assigner = fit(x, given, 3)
+    scaled = calibrated(assigner, x, confidence)
+    np.testing.assert_array_equal(
+        scaled.logits(x).argmax(axis=1), assigner.logits(x).argmax(axis=1)
+    )
     mean = probabilities(scaled.logits(x)).max(axis=1).mean()
     assert mean == pytest.approx(confidence, abs=0.01)
     alone = fit(x, np.zeros(len(x), dtype=np.int64), 1)

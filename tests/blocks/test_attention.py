@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import nn
 
-from coterie.blocks.assign import make_rule
+from coterie.blocks.assign import make_assigner
 from coterie.blocks.attention import (
+    AttentionAssigner,
     AttentionHeads,
-    AttentionRule,
     SampleAttention,
     same_cluster,
     stray_similarity,
@@ -101,15 +101,15 @@ def test_heads_have_the_stated_sizes(head: str) -> None:
         assert sum(p.numel() for p in heads.classify.parameters()) == 128 * 20 + 20
 
 
-def rule(sets: int = 2) -> tuple[AttentionRule, np.ndarray]:
+def assigner(sets: int = 2) -> tuple[AttentionAssigner, np.ndarray]:
     torch.manual_seed(0)
     vectors = np.random.default_rng(0).normal(size=(12, 6)).astype(np.float32)
     heads = AttentionHeads(6, 3, "layer", "mlp")
-    return AttentionRule.make(heads, vectors, 5, sets, seed=0), vectors
+    return AttentionAssigner.make(heads, vectors, 5, sets, seed=0), vectors
 
 
 def test_the_rule_averages_probabilities_over_its_reference_sets() -> None:
-    made, vectors = rule()
+    made, vectors = assigner()
     z = made.heads.project(torch.from_numpy(vectors))
     parts = [
         made.heads.classify(made.heads.attend.beside(z, torch.from_numpy(r))).softmax(dim=1)
@@ -122,16 +122,16 @@ def test_the_rule_averages_probabilities_over_its_reference_sets() -> None:
 
 
 def test_the_rule_comes_back_from_its_arrays() -> None:
-    made, vectors = rule()
+    made, vectors = assigner()
     moved = made.reordered(np.array([2, 0, 1]))
     np.testing.assert_array_equal(moved.logits(vectors), made.logits(vectors)[:, [2, 0, 1]])
     numbers = {"kind": moved.kind, **moved.numbers()}
-    again = make_rule(moved.arrays(), numbers, {"attention": AttentionRule})
+    again = make_assigner(moved.arrays(), numbers, {"attention": AttentionAssigner})
     np.testing.assert_array_equal(again.logits(vectors), moved.logits(vectors))
 
 
 def test_batches_of_everything_are_attention_over_everything() -> None:
-    made, vectors = rule()
+    made, vectors = assigner()
     z = made.heads.project(torch.from_numpy(vectors))
     expected = made.heads.log_p(made.heads.attend(z)[0]).exp().detach().numpy()
     np.testing.assert_allclose(made.in_batches(vectors, 50, 3, seed=0), expected, atol=1e-6)

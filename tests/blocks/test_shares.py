@@ -2,19 +2,19 @@
 
 import numpy as np
 
-from coterie.blocks.assign import make_rule, probabilities
-from coterie.blocks.shares import ShareRule, fair_handicap
+from coterie.blocks.assign import make_assigner, probabilities
+from coterie.blocks.shares import ShareAssigner, fair_handicap
 
 
 def test_shares_are_the_probabilities() -> None:
     shares = np.random.default_rng(0).dirichlet(np.ones(4), size=6)
-    rule = ShareRule(np.zeros(4), np.arange(4))
-    np.testing.assert_allclose(probabilities(rule.logits(shares)), shares)
+    assigner = ShareAssigner(np.zeros(4), np.arange(4))
+    np.testing.assert_allclose(probabilities(assigner.logits(shares)), shares)
     order = np.array([3, 1, 0, 2])
-    moved = rule.reordered(order)
+    moved = assigner.reordered(order)
     np.testing.assert_allclose(probabilities(moved.logits(shares)), shares[:, order])
-    again = make_rule(
-        moved.arrays(), {"kind": moved.kind, **moved.numbers()}, {"shares": ShareRule}
+    again = make_assigner(
+        moved.arrays(), {"kind": moved.kind, **moved.numbers()}, {"shares": ShareAssigner}
     )
     np.testing.assert_array_equal(again.logits(shares), moved.logits(shares))
 
@@ -24,8 +24,8 @@ def test_by_hand() -> None:
     shares = np.array([[0.9, 0.05, 0.05], [0.5, 0.1, 0.4], [0.1, 0.8, 0.1]])
     handicap = fair_handicap(shares)
     np.testing.assert_allclose(handicap, [0, 0, np.log(0.5 / 0.4)], atol=1e-5)
-    rule = ShareRule(handicap, np.arange(3))
-    assert rule.logits(shares).argmax(axis=1).tolist() == [0, 2, 1]
+    assigner = ShareAssigner(handicap, np.arange(3))
+    assert assigner.logits(shares).argmax(axis=1).tolist() == [0, 2, 1]
 
 
 def test_every_topic_gets_a_text_and_none_is_raised_without_need() -> None:
@@ -43,4 +43,6 @@ def test_every_topic_gets_a_text_and_none_is_raised_without_need() -> None:
 def test_texts_that_cannot_be_told_apart_stay_together() -> None:
     shares = np.tile([[0.9, 0.1]], (3, 1))
     assert np.isfinite(fair_handicap(shares)).all()
-    assert np.isfinite(ShareRule(np.zeros(2), np.arange(2)).logits(np.array([[1.0, 0.0]]))).all()
+    assert np.isfinite(
+        ShareAssigner(np.zeros(2), np.arange(2)).logits(np.array([[1.0, 0.0]]))
+    ).all()

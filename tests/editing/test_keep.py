@@ -101,13 +101,13 @@ def test_a_locked_cluster_keeps_its_texts(finished, tickets, tmp_path) -> None:
 def planted(labels: list[int], before: list[int], locked: set[int], fixed: dict[int, int]):
     """A fitted model of six different texts with planted labels, and an earlier run for it."""
     from coterie.base.edited import fingerprint
-    from coterie.blocks.assign import CenterRule
+    from coterie.blocks.assign import CenterAssigner
 
     texts = [f"text {i}" for i in range(len(labels))]
     x = np.eye(max(labels) + 1, dtype=np.float32)[labels]
     x += np.linspace(0, 0.1, len(labels), dtype=np.float32)[:, None]
     model = TwoStep(max(labels) + 1, encoder="precomputed", random_state=0).fit(x)
-    model.rule_ = CenterRule(np.stack([x[np.array(labels) == i].mean(axis=0)
+    model.assigner_ = CenterAssigner(np.stack([x[np.array(labels) == i].mean(axis=0)
                                        for i in range(max(labels) + 1)]))  # fmt: skip
     model.labels_ = np.array(labels)
     names = {i: f"Old {i}" for i in set(before) if i >= 0} | {i: f"Old {i}" for i in locked}
@@ -130,7 +130,7 @@ def test_a_locked_cluster_without_a_match_lives_on_with_its_texts() -> None:
     # Cluster 7 had one text of each of two that are now apart, by a person's word.
     model, kept = planted([0, 0, 0, 1, 1, 1], [4, 4, 7, 9, 9, 7], {7}, {2: 7, 5: 7})
     assert model.labels_.tolist() == [4, 4, 7, 9, 9, 7]
-    assert model.rule_.extra == (7,) and 7 in model.rule_.clusters
+    assert model.assigner_.extra == (7,) and 7 in model.assigner_.clusters
     assert "There are 3 clusters instead of 2: 1 locked ones" in kept.sentences[-1]
     assert model.probabilities_.argmax(axis=1).tolist() == [4, 4, 7, 9, 9, 7]
     assert kept.state.locked == {7}
@@ -140,7 +140,7 @@ def test_a_new_cluster_that_is_all_locked_texts_becomes_theirs() -> None:
     # Clusters 0 and 1 of the new model hold texts of the locked 4 only; the larger one is 4.
     model, kept = planted([0, 0, 0, 1, 2, 2], [4, 4, 4, 4, 9, 9], {4}, {0: 4, 1: 4, 2: 4, 3: 4})
     assert model.labels_.tolist() == [4, 4, 4, 4, 9, 9]
-    assert model.rule_.clusters == [4, 9] and model.n_clusters_ == 2
+    assert model.assigner_.clusters == [4, 9] and model.n_clusters_ == 2
     assert "There are 2 clusters instead of 3: all texts of 1 are in locked" in kept.sentences[-1]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from coterie import edit, load
 from coterie.base.edited import Merge, Split
-from coterie.blocks.assign import CenterRule
+from coterie.blocks.assign import CenterAssigner
 from coterie.editing import undo
 from coterie.editing.remodel import edited_limit
 from coterie.outliers import OutlierLimit
@@ -91,7 +91,7 @@ def test_new_texts_are_marked_as_the_table_has_them(run: Path, tickets: Path, tm
 
 def test_limits_of_single_clusters_follow_the_edits() -> None:
     limit = OutlierLimit(0.9, {2: 1.0, 3: 0.95})
-    parts = CenterRule(np.zeros((2, 1), dtype=np.float32))
+    parts = CenterAssigner(np.zeros((2, 1), dtype=np.float32))
     split = edited_limit(limit, [Split(2, (2, 6), parts)])
     assert split.kept == {2: 1.0, 6: 1.0, 3: 0.95}
     merged = edited_limit(limit, [Merge((0, 3), 0)])

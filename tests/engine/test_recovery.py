@@ -179,7 +179,7 @@ def test_the_result_of_a_method_states_it(topics, monkeypatch) -> None:
     from coterie.cli.summary import about_model
     from coterie.methods import sccl
 
-    original, calls = sccl.SCCL.stages, []
+    original, calls = sccl.SCCL._training_stages, []
 
     def stages(self, facts):
         from dataclasses import replace
@@ -194,7 +194,7 @@ def test_the_result_of_a_method_states_it(topics, monkeypatch) -> None:
 
         return [replace(first, loss=loss)]
 
-    monkeypatch.setattr(sccl.SCCL, "stages", stages)
+    monkeypatch.setattr(sccl.SCCL, "_training_stages", stages)
     model = SCCL(3, encoder="tfidf", steps=4, batch_size=30, random_state=0).fit(topics[0])
     assert calls[:3] == [30, 15, 15]
     assert "2 passes of 15 texts" in about_model(model)[0]

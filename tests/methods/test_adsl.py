@@ -12,8 +12,8 @@ from sklearn.metrics import adjusted_rand_score
 import coterie
 from coterie import ADSL
 from coterie._errors import DataError, UsageError
-from coterie.base import Facts
-from coterie.blocks.assign import NeighborRule
+from coterie.base import TrainingContext
+from coterie.blocks.assign import NeighborAssigner
 from coterie.blocks.soft_labels import attention, refreshed
 from coterie.encoders import OneWordEncoder
 from coterie.engine import TrainingData
@@ -75,12 +75,12 @@ def test_weights_have_a_mean_of_one_in_equal_clusters() -> None:
     torch.testing.assert_close(net.weight, torch.ones(9))
 
 
-def facts(n: int = 8) -> Facts:
-    return Facts(n, 1, 0, rows=np.arange(n))
+def facts(n: int = 8) -> TrainingContext:
+    return TrainingContext(n, 1, 0, rows=np.arange(n))
 
 
 def test_after_an_epoch_v_takes_a_step_on_the_losses_and_weights_follow() -> None:
-    (stage,) = ADSL(3, attention_lr=0.7, attention_min=0.4).stages(facts())
+    (stage,) = ADSL(3, attention_lr=0.7, attention_min=0.4)._training_stages(facts())
     net = make_net()
     net.v.uniform_(0.3, 1)
     net.losses.uniform_(0, 4)
@@ -99,7 +99,7 @@ def test_after_an_epoch_v_takes_a_step_on_the_losses_and_weights_follow() -> Non
 @pytest.mark.parametrize("norm", ["softmax", "sum"])
 def test_a_refresh_mixes_in_the_posteriors_of_all_and_starts_the_weights_anew(norm: str) -> None:
     model = ADSL(3, epochs=30, label_norm=norm)
-    (stage,) = model.stages(facts())
+    (stage,) = model._training_stages(facts())
     net = make_net(dropout=0.5).train()
     net.v.uniform_(0.3, 1)
     net.losses.uniform_(0, 2)
@@ -125,7 +125,7 @@ def test_a_refresh_mixes_in_the_posteriors_of_all_and_starts_the_weights_anew(no
 )
 def test_variants_are_those_of_the_paper(variant: str, refreshes: int, weighted: bool) -> None:
     model = ADSL(2, variant=variant, batch_size=2)
-    (stage,) = model.stages(facts(7))
+    (stage,) = model._training_stages(facts(7))
     assert (stage.steps, stage.refresh_every) == (120, refreshes)
     encoder = OneWordEncoder()
     encoder.prepare(np.zeros((2, 4)))
@@ -133,8 +133,8 @@ def test_variants_are_those_of_the_paper(variant: str, refreshes: int, weighted:
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(4, 3)).astype(np.float32)
     rows = np.array([0, 1, 2, 3, 0, 0, 1])
-    start = NeighborRule(vectors, np.array([0, 0, 1, 1]))
-    net = model.build(encoder, start, Facts(7, 1, 0, rows=rows))
+    start = NeighborAssigner(vectors, np.array([0, 0, 1, 1]))
+    net = model._build_network(encoder, start, TrainingContext(7, 1, 0, rows=rows))
     assert net.attend == weighted
     if variant == "one":
         expected = np.eye(2)[start.labels][rows]
@@ -197,8 +197,8 @@ def test_the_autoencoder_learns_to_give_the_rows_back(topics) -> None:
     errors = []
 
     class Kept(ADSL):
-        def build_pretraining(self, encoder, facts):
-            self.net = super().build_pretraining(encoder, facts)
+        def _build_pretraining_network(self, encoder, facts):
+            self.net = super()._build_pretraining_network(encoder, facts)
             return self.net
 
     for ae_steps in (0, 45):
@@ -234,10 +234,10 @@ def test_noisy_labels_lose_weight(topics) -> None:
     wrong = np.arange(0, 90, 15)
 
     class Mistaken(ADSL):
-        def start(self, vectors, weights, seed):
+        def _initial_assigner(self, vectors, weights, seed):
             numbers = np.array([sorted(set(truth)).index(t) for t in truth])
             numbers[wrong] = (numbers[wrong] + 1) % 3
-            return NeighborRule(vectors, numbers)
+            return NeighborAssigner(vectors, numbers)
 
     settings = {**SMALL, "variant": "attention", "refresh_epochs": 99, "sharpness": 50.0}
     model = Mistaken(3, guard=False, **{**settings, "lr": 3e-4, "epochs": 6}).fit(texts)
@@ -297,14 +297,14 @@ def test_checkpoints_continue_to_the_identical_model(part: str, topics, tmp_path
         module.register_forward_pre_hook(die)
 
     class Dies(ADSL):
-        def build_pretraining(self, encoder, facts):
-            net = super().build_pretraining(encoder, facts)
+        def _build_pretraining_network(self, encoder, facts):
+            net = super()._build_pretraining_network(encoder, facts)
             if part == "autoencoder":
                 doomed(net.decoder)
             return net
 
-        def build(self, encoder, start, facts):
-            net = super().build(encoder, start, facts)
+        def _build_network(self, encoder, start, facts):
+            net = super()._build_network(encoder, start, facts)
             doomed(net.head)
             return net
 

@@ -10,9 +10,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from coterie import AECL, load
 from coterie._errors import UsageError
-from coterie.base import Facts
+from coterie.base import TrainingContext
 from coterie.blocks import entropy
-from coterie.blocks.attention import AttentionRule
+from coterie.blocks.attention import AttentionAssigner
 from coterie.blocks.guided_contrast import Views, guided_contrast
 from coterie.blocks.nt_xent import nt_xent
 from coterie.encoders import VectorEncoder
@@ -24,8 +24,8 @@ SETTINGS = {
 }  # fmt: skip
 
 
-def facts(n: int = 8, views: int = 2, sizes: tuple[int, ...] = (5, 3, 2)) -> Facts:
-    return Facts(n, views, 0, sizes, None)
+def facts(n: int = 8, views: int = 2, sizes: tuple[int, ...] = (5, 3, 2)) -> TrainingContext:
+    return TrainingContext(n, views, 0, sizes, None)
 
 
 @pytest.mark.parametrize(
@@ -38,38 +38,38 @@ def facts(n: int = 8, views: int = 2, sizes: tuple[int, ...] = (5, 3, 2)) -> Fac
     ],
 )
 def test_stages_last_as_long_as_in_the_paper(n: int, k: int, lengths: tuple[int, ...]) -> None:
-    stages = AECL(k).stages(facts(n))
+    stages = AECL(k)._training_stages(facts(n))
     assert [s.name for s in stages] == ["contrast", "labels", "cluster"]
     assert tuple(s.steps // -(-n // 400) for s in stages) == lengths
-    longer = AECL(k, compat="official").stages(facts(n))
+    longer = AECL(k, compat="official")._training_stages(facts(n))
     assert longer[0].steps // -(-n // 400) == lengths[0] + 1
     assert sum(s.steps for s in longer) == sum(s.steps for s in stages)
 
 
 def test_stages_can_be_left_out_and_the_head_waits_for_the_second() -> None:
-    names = lambda **kw: [s.name for s in AECL(3, **kw).stages(facts(8000))]  # noqa: E731
+    names = lambda **kw: [s.name for s in AECL(3, **kw)._training_stages(facts(8000))]  # noqa: E731
     assert names(contrast_epochs=0) == ["labels", "cluster"]
     assert names(label_epochs=0) == ["contrast", "cluster"]
     assert names(epochs=0) == []
-    first, second, third = AECL(3).stages(facts(8000))
+    first, second, third = AECL(3)._training_stages(facts(8000))
     assert "heads.classify" not in first.lr and "heads.classify" in second.lr
     assert second.continues and third.continues
     assert second.setup is not None and third.setup is None
 
 
 def test_views_are_the_augmentation_or_another_dropout_mask() -> None:
-    assert AECL(3).stages(facts(views=2))[0].views == (0, 1)
-    assert AECL(3).stages(facts(views=1))[0].views == (0, 0)
+    assert AECL(3)._training_stages(facts(views=2))[0].views == (0, 1)
+    assert AECL(3)._training_stages(facts(views=1))[0].views == (0, 0)
 
 
 def test_balance_is_chosen_by_the_start_unless_given() -> None:
     model = AECL(3)
-    model.stages(facts(sizes=(30, 1)))
+    model._training_stages(facts(sizes=(30, 1)))
     assert model.balance_ == 0.09
-    model.stages(facts(sizes=(30, 20)))
+    model._training_stages(facts(sizes=(30, 20)))
     assert model.balance_ == 10
     given = AECL(3, balance_weight=0.5)
-    given.stages(facts(sizes=(30, 1)))
+    given._training_stages(facts(sizes=(30, 1)))
     assert given.balance_ == 0.5
 
 
@@ -79,8 +79,8 @@ def parts(**settings):
     encoder = VectorEncoder(dropout=0)
     items, rows = encoder.prepare(np.random.default_rng(0).normal(size=(16, 4)))
     model = AECL(3, encoder="precomputed", threshold=0.4, **settings)
-    stages = model.stages(facts())
-    net = model.build(encoder, None, facts()).eval()
+    stages = model._training_stages(facts())
+    net = model._build_network(encoder, None, facts()).eval()
     net.labels.copy_(torch.tensor([0, 1, 2, 0, 1, 2, 0, 1]))
     data = TrainingData(items, rows.reshape(2, 8))
     return net, model, stages, data.batch(np.arange(8), (0, 1), torch.device("cpu"))
@@ -187,7 +187,7 @@ def test_every_option_trains_and_predicts_its_own_labels(settings, topics) -> No
     short = {**SETTINGS, "epochs": 6, "contrast_epochs": 1, "label_epochs": 2, "guard": False}
     model = AECL(3, encoder="tfidf", **{**short, **settings}).fit(topics[0])
     assert np.isfinite(model.history_.losses()).all()
-    assert isinstance(model.rule_, AttentionRule)
+    assert isinstance(model.assigner_, AttentionAssigner)
     np.testing.assert_array_equal(model.predict(topics[0]), model.labels_)
 
 
@@ -204,7 +204,7 @@ def test_the_papers_way_agrees_with_fixed_references(topics) -> None:
 def test_a_model_that_kept_its_start_predicts_with_it(topics) -> None:
     wild = {**SETTINGS, "lr": 10.0, "head_lr": 10.0}
     model = AECL(3, encoder="tfidf", **wild).fit(topics[0])
-    assert model.kept_start and not isinstance(model.rule_, AttentionRule)
+    assert model.kept_start and not isinstance(model.assigner_, AttentionAssigner)
     np.testing.assert_array_equal(model.predict_in_batches(topics[0]), model.labels_)
 
 
@@ -223,8 +223,8 @@ def test_checkpoints_continue_to_the_identical_model(topics, tmp_path: Path, dea
     seen = iter(range(100))
 
     class Dies(AECL):
-        def build(self, encoder, start, facts):
-            net = super().build(encoder, start, facts)
+        def _build_network(self, encoder, start, facts):
+            net = super()._build_network(encoder, start, facts)
 
             def die(module, inputs) -> None:
                 if module.training and next(seen) == death:

@@ -99,7 +99,7 @@ def test_the_mean_confidence_follows_from_the_agreement_with_plain_kmeans(corpus
     expected = 1 / (1 + np.exp(-(intercept + slope * model.choice_["plain"])))
     assert model.probabilities_.max(axis=1).mean() == pytest.approx(expected, abs=0.03)
     plain = KMeans(n_clusters=6, seed=5, n_init=3)(principal_part(model.distinct_vectors_, 100))
-    shared = accuracy(model.rule_.logits(model.distinct_vectors_).argmax(axis=1), plain.labels)
+    shared = accuracy(model.assigner_.logits(model.distinct_vectors_).argmax(axis=1), plain.labels)
     assert model.choice_["plain"] == pytest.approx(shared, abs=0.15)
 
 
@@ -117,8 +117,8 @@ def test_where_a_cluster_would_run_empty_the_nearest_text_decides(
     monkeypatch.setattr(auto.RidgeClassifier, "fit", empties)
     known, new = texts[:400], texts[400:]
     model = Auto(6, encoder="tfidf-svd", random_state=0).fit(known)
-    rule = model.rule_.inner
-    assert rule.kind == "neighbors" and rule.vectors.shape == (400, min(directions, 100))
+    assigner = model.assigner_.inner
+    assert assigner.kind == "neighbors" and assigner.vectors.shape == (400, min(directions, 100))
     assert "moved" not in model.choice_ and len(model.remarks()) == 1
     intercept, slope = auto.CONFIDENCE
     expected = 1 / (1 + np.exp(-(intercept + slope * model.choice_["plain"])))
@@ -207,7 +207,7 @@ def test_vectors_of_your_own_are_clustered_by_kmeans() -> None:
 def test_small_changes_of_the_vectors_change_little(corpus, monkeypatch) -> None:
     texts, _ = corpus
     first = Auto(6, encoder="tfidf-svd", random_state=0).fit(texts).labels_
-    plain = Auto.start
+    plain = Auto._initial_assigner
 
     def moved(self, vectors, weights, seed):
         rng = np.random.default_rng(1)
@@ -215,7 +215,7 @@ def test_small_changes_of_the_vectors_change_little(corpus, monkeypatch) -> None
         noise = (size * rng.normal(size=vectors.shape)).astype(np.float32)
         return plain(self, vectors + noise, weights, seed)
 
-    monkeypatch.setattr(Auto, "start", moved)
+    monkeypatch.setattr(Auto, "_initial_assigner", moved)
     assert accuracy(first, Auto(6, encoder="tfidf-svd", random_state=0).fit(texts).labels_) > 0.97
 
 

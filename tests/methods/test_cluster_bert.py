@@ -10,14 +10,14 @@ from sklearn.base import clone
 
 from coterie import ClusterBERT, load
 from coterie._errors import UsageError
-from coterie.base import Facts, denoising
+from coterie.base import TrainingContext, denoising
 from coterie.base.looks import Looks
 from coterie.encoders import VectorEncoder, load_encoder
 from coterie.engine import TrainingData
 from coterie.methods.cluster_bert import ClusterBERTNet, cluster_term, harden
 
 FAST = {"batch_size": 30, "lr": 1e-3, "head_lr": 1e-2, "random_state": 0}
-FACTS = Facts(90, 1, 0)
+FACTS = TrainingContext(90, 1, 0)
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ def test_rows_are_reconstructed_in_units_of_their_own_squares() -> None:
     ids=str,
 )  # fmt: skip
 def test_stages_train_the_right_parts(settings, expected) -> None:
-    stages = ClusterBERT(3, **settings).stages(FACTS)
+    stages = ClusterBERT(3, **settings)._training_stages(FACTS)
     found = [(s.name, "".join(part[0] for part in s.lr), s.steps) for s in stages]
     assert found == expected
     assert all(s.continues and s.clip == 1.0 for s in stages)
@@ -176,7 +176,7 @@ def test_the_terms_are_weighted_by_lambda(settings, weights) -> None:
     batch = TrainingData(items, rows[None]).batch(np.arange(8), (0,), torch.device("cpu"))
     harden(net, batch.features["vectors"])
     model = ClusterBERT(3, deletion=0.0, **settings)
-    stages = model.stages(Facts(8, 1, 0))
+    stages = model._training_stages(TrainingContext(8, 1, 0))
     for stage, weight in zip(stages, weights, strict=True):
         terms = stage.loss(net, batch)
         z = batch.features["vectors"]
@@ -198,12 +198,14 @@ def test_presets_have_the_documented_values() -> None:
     assert paper.max_length == 64 and paper.normalize is False
     assert fast.batch_size == 64 and fast.lr == fast.head_lr == pytest.approx(2e-5 * 8**0.5)
     tsdae = ClusterBERT.from_preset("tsdae")
-    assert [s.name for s in tsdae.stages(FACTS)] == ["adapt"]
+    assert [s.name for s in tsdae._training_stages(FACTS)] == ["adapt"]
     assert (tsdae.lr, tsdae.pooling) == (3e-5, "cls")
 
 
 def set_up(model: ClusterBERT, net: ClusterBERTNet, name: str, points: np.ndarray) -> None:
-    stage = next(s for s in model.stages(Facts(len(points), 1, 0)) if s.name == name)
+    stage = next(
+        s for s in model._training_stages(TrainingContext(len(points), 1, 0)) if s.name == name
+    )
     stage.setup(net, torch.from_numpy(points))
 
 
@@ -229,7 +231,7 @@ def test_rounds_keep_the_numbers_and_the_head(blobs: np.ndarray) -> None:
     head = copy.deepcopy(net.head.state_dict())
     first = net.labels.clone()
     for seed in range(5):  # whatever numbers k-means gives them
-        stage = model.stages(Facts(60, 1, seed))[2]
+        stage = model._training_stages(TrainingContext(60, 1, seed))[2]
         stage.setup(net, torch.from_numpy(blobs))
         assert torch.equal(net.labels, first)
     assert all(torch.equal(head[key], value) for key, value in net.head.state_dict().items())
@@ -242,7 +244,7 @@ def test_reinit_head_starts_it_anew(blobs: np.ndarray, head_start: str) -> None:
     for seed in range(10):  # whatever numbers k-means gives them
         net.head.weight.data.zero_()
         moved = torch.from_numpy(blobs + 1)
-        model.stages(Facts(60, 1, seed))[2].setup(net, moved)
+        model._training_stages(TrainingContext(60, 1, seed))[2].setup(net, moved)
         assert net.head.weight.abs().sum() > 0
         agrees = torch.equal(net.head(moved).argmax(dim=1), net.labels)
         assert agrees == (head_start == "kmeans")
@@ -260,9 +262,9 @@ def test_training_lowers_the_loss_and_moves_every_part(
     net = None
 
     class Keeps(ClusterBERT):
-        def build(self, encoder, start, facts):
+        def _build_network(self, encoder, start, facts):
             nonlocal net
-            built = super().build(encoder, start, facts)
+            built = super()._build_network(encoder, start, facts)
             net = copy.deepcopy(built)
             return built
 
@@ -304,8 +306,8 @@ def test_frozen_parts_stay(tiny_encoder: Path, topics) -> None:
     untrained = {}
 
     class Keeps(ClusterBERT):
-        def build(self, encoder, start, facts):
-            net = super().build(encoder, start, facts)
+        def _build_network(self, encoder, start, facts):
+            net = super()._build_network(encoder, start, facts)
             untrained.update(copy.deepcopy(net.decoder.state_dict()))
             return net
 
@@ -393,8 +395,8 @@ def test_checkpoints_continue_to_the_identical_model(tiny_encoder: Path, topics,
         seen = iter(range(100))
 
         class Dies(ClusterBERT):
-            def build(self, encoder, start, facts, seen=seen, death=death):
-                net = super().build(encoder, start, facts)
+            def _build_network(self, encoder, start, facts, seen=seen, death=death):
+                net = super()._build_network(encoder, start, facts)
 
                 def die(module, inputs) -> None:
                     if module.training and next(seen) == death:

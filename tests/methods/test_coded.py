@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from coterie import DEC, IDEC, Autoencoder, SelfTrain
 from coterie._errors import DataError, UsageError
-from coterie.base import Facts
+from coterie.base import TrainingContext
 from coterie.base.sharpened import sharpen
 
 SMALL = {"ae_layers": (40, 10), "ae_steps": 80, "random_state": 0, "encoder": "tfidf"}
@@ -137,7 +137,7 @@ def test_zero_steps_are_the_clustering_of_the_codes(topics) -> None:
     assert dec.guard_ is None
     np.testing.assert_array_equal(dec.labels_, plain.labels_)
     ward = Autoencoder(3, cluster="ward", **SMALL).fit(topics[0])
-    assert ward.rule_.kind == "neighbors"
+    assert ward.assigner_.kind == "neighbors"
     np.testing.assert_array_equal(ward.vectors_, plain.vectors_)
 
 
@@ -168,7 +168,7 @@ def test_targets_are_taken_anew(topics) -> None:
 
 def test_pairs_of_layers_are_mirrored() -> None:
     model = DEC(3, ae_layers=(7, 5, 3), pretrain="layerwise", ae_steps=1)
-    *pairs, whole = model.pretraining(Facts(9, 1, 0))
+    *pairs, whole = model._pretraining_stages(TrainingContext(9, 1, 0))
     assert [tuple(stage.lr) for stage in pairs] == [
         (f"encoder.coder.{2 * i}", f"encoder.decoder.{4 - 2 * i}") for i in range(3)
     ]
@@ -217,14 +217,14 @@ def test_checkpoints_continue_to_the_identical_model(part: str, topics, tmp_path
         module.register_forward_pre_hook(die)
 
     class Dies(IDEC):
-        def build_pretraining(self, encoder, facts):
-            net = super().build_pretraining(encoder, facts)
+        def _build_pretraining_network(self, encoder, facts):
+            net = super()._build_pretraining_network(encoder, facts)
             if part == "autoencoder":
                 doomed(net.encoder.decoder)
             return net
 
-        def build(self, encoder, start, facts):
-            net = super().build(encoder, start, facts)
+        def _build_network(self, encoder, start, facts):
+            net = super()._build_network(encoder, start, facts)
             doomed(net.assign)
             return net
 

@@ -15,7 +15,7 @@ import coterie
 from coterie import DECCRL
 from coterie._errors import UsageError
 from coterie._progress import Silent
-from coterie.base import Facts
+from coterie.base import TrainingContext
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.student_t import log_assignment
 from coterie.encoders import VectorEncoder
@@ -35,14 +35,14 @@ def make_net(model: DECCRL, texts: list[str] | None = None) -> tuple[DECCRLNet, 
     x = np.random.default_rng(0).normal(size=(len(texts), 5)).astype(np.float32)
     items, rows = encoder.prepare(x)
     encoder.make_trainable()
-    start = model.start(x, np.ones(len(x), np.float32), 0)
+    start = model._initial_assigner(x, np.ones(len(x), np.float32), 0)
     torch.manual_seed(0)
-    net = model.build(encoder, start, Facts(len(x), 1, 0, (), texts))
+    net = model._build_network(encoder, start, TrainingContext(len(x), 1, 0, (), texts))
     return net, TrainingData(items, rows[None])
 
 
 def terms_of(model: DECCRL, net: DECCRLNet, data: TrainingData) -> dict[str, torch.Tensor]:
-    (stage,) = model.stages(Facts(len(data), 1, 0, (), TEXTS))
+    (stage,) = model._training_stages(TrainingContext(len(data), 1, 0, (), TEXTS))
     return stage.loss(net, data.batch(np.arange(len(data)), stage.views, torch.device("cpu")))
 
 
@@ -56,14 +56,14 @@ def small(**more) -> DECCRL:
 
 def test_the_start_is_kmeans_on_principal_components() -> None:
     x = np.random.default_rng(0).normal(size=(60, 9)).astype(np.float32)
-    rule = DECCRL(4, word_dim=10).start(x, np.ones(60, np.float32), 0)
+    assigner = DECCRL(4, word_dim=10)._initial_assigner(x, np.ones(60, np.float32), 0)
     expected = PCA(5, svd_solver="full").fit_transform(x)
-    seen = rule.seen(x)
+    seen = assigner.seen(x)
     np.testing.assert_allclose(np.abs(seen), np.abs(expected), atol=1e-4)
-    labels = rule.logits(x).argmax(axis=1)
+    labels = assigner.logits(x).argmax(axis=1)
     for k in range(4):
         center = seen[labels == k].mean(axis=0)
-        np.testing.assert_allclose(rule.inner.centers[k], center, atol=1e-4)
+        np.testing.assert_allclose(assigner.inner.centers[k], center, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -83,19 +83,19 @@ def test_the_network_starts_as_the_start_solution() -> None:
     model = small()
     net, data = make_net(model)
     x = data.vectors(net.encoder, torch.device("cpu"), Silent()).numpy()
-    start = model.start(x, np.ones(len(x), np.float32), 0)
+    start = model._initial_assigner(x, np.ones(len(x), np.float32), 0)
     np.testing.assert_allclose(net.assign.centers.detach(), start.inner.centers)
     np.testing.assert_allclose(reduced(net, data).detach(), start.seen(x), atol=1e-5)
 
 
 def test_training_leaves_the_start_solution_alone() -> None:
     model = small()
-    rule = model.start(np.eye(5, dtype=np.float32), np.ones(5, np.float32), 0)
-    before = {name: array.copy() for name, array in rule.arrays().items()}
-    net = DECCRLNet(VectorEncoder(), rule, 1.0, 4)
+    assigner = model._initial_assigner(np.eye(5, dtype=np.float32), np.ones(5, np.float32), 0)
+    before = {name: array.copy() for name, array in assigner.arrays().items()}
+    net = DECCRLNet(VectorEncoder(), assigner, 1.0, 4)
     for parameter in net.parameters():
         parameter.data += 1
-    for name, array in rule.arrays().items():
+    for name, array in assigner.arrays().items():
         np.testing.assert_array_equal(array, before[name])
 
 
@@ -209,7 +209,9 @@ def test_the_latent_autoencoder_has_half_the_width() -> None:
 
 @pytest.mark.parametrize(("n_views", "views"), [(1, (0, 0)), (2, (0, 1)), (3, (0, 1, 2))], ids=str)
 def test_views_and_the_parts_that_learn(n_views: int, views: tuple) -> None:
-    (stage,) = DECCRL(3, steps=4).stages(Facts(100, n_views, 0, (), ["a"] * 100))
+    (stage,) = DECCRL(3, steps=4)._training_stages(
+        TrainingContext(100, n_views, 0, (), ["a"] * 100)
+    )
     assert stage.views == views
     assert set(stage.lr) == {"encoder", "reduce", "project", "assign", "topics"}
     assert stage.lr["encoder"] == 5e-6 and stage.lr["topics"] == stage.lr["reduce"] == 5e-4
@@ -219,7 +221,7 @@ def test_views_and_the_parts_that_learn(n_views: int, views: tuple) -> None:
     ("n", "steps"), [(100, 100), (990, 500), (8000, 3000), (20_000, 3000), (40_000, 6000)]
 )
 def test_default_number_of_steps(n: int, steps: int) -> None:
-    (stage,) = DECCRL(3).stages(Facts(n, 1, 0, (), ["a"]))
+    (stage,) = DECCRL(3)._training_stages(TrainingContext(n, 1, 0, (), ["a"]))
     assert stage.steps == steps
 
 
@@ -332,8 +334,8 @@ def test_texts_of_nothing_but_stop_words() -> None:
 
 def test_empty_clusters_are_moved(topics) -> None:
     class Lost(DECCRL):
-        def build(self, encoder, start, facts):
-            net = super().build(encoder, start, facts)
+        def _build_network(self, encoder, start, facts):
+            net = super()._build_network(encoder, start, facts)
             net.assign.centers.data[2] = 1e3
             return net
 
@@ -361,8 +363,8 @@ def test_checkpoints_continue_to_the_identical_model(tiny_encoder: Path, topics,
     seen = iter(range(100))
 
     class Dies(DECCRL):
-        def build(self, encoder, start, facts):
-            net = super().build(encoder, start, facts)
+        def _build_network(self, encoder, start, facts):
+            net = super()._build_network(encoder, start, facts)
 
             def die(module, inputs) -> None:
                 if module.training and next(seen) == 7:

@@ -19,8 +19,8 @@ SMALL = {"epochs": 40, "lr": 1e-2, "code_dim": 24, "winners": 8, "random_state":
 class Kept(KATE):
     """Keeps the network of the training."""
 
-    def build_pretraining(self, encoder, facts) -> KATENet:
-        self.net = super().build_pretraining(encoder, facts)
+    def _build_pretraining_network(self, encoder, facts) -> KATENet:
+        self.net = super()._build_pretraining_network(encoder, facts)
         return self.net
 
 
@@ -69,7 +69,7 @@ def test_codes_are_without_competition(topics) -> None:
 
 
 def test_ward_and_wrong_parameters(topics) -> None:
-    assert KATE(3, cluster="ward", **SMALL).fit(topics[0]).rule_.kind == "neighbors"
+    assert KATE(3, cluster="ward", **SMALL).fit(topics[0]).assigner_.kind == "neighbors"
     wrong = {"winners": 0, "code_dim": 0, "boost": -1.0, "cluster": "average", "encoder": "tfidf"}
     for name, value in wrong.items():
         with pytest.raises(UsageError, match=name):

@@ -95,7 +95,7 @@ def test_labels_of_the_head_are_returned_and_found_topics_are_right(topics) -> N
     sizes = np.bincount(model.labels_) / 90  # shares_ follow the numbering of the clusters
     np.testing.assert_allclose(model.shares_, sizes, atol=0.1)
     other = RSTC(3, labels="kmeans", guard=False, **SMALL).fit(texts)
-    assert other.rule_.kind == "centers"
+    assert other.assigner_.kind == "centers"
 
 
 def test_refreshes_come_often_at_first(topics) -> None:
@@ -113,13 +113,16 @@ def test_training_stops_when_labels_settle(topics) -> None:
 
 @pytest.mark.parametrize(("k", "steps", "wanted"), [(3, 90, 40), (3, 3000, 40), (9, 900, 90)])
 def test_the_head_has_time_for_its_first_labels(k: int, steps: int, wanted: int, topics) -> None:
-    from coterie.base import Facts
+    from coterie.base import TrainingContext
 
     model = RSTC(k, steps=steps)
-    plan = {stage.name: stage.steps for stage in model.stages(Facts(90, 1, 0, (45, 45)))}
+    plan = {
+        stage.name: stage.steps
+        for stage in model._training_stages(TrainingContext(90, 1, 0, (45, 45)))
+    }
     assert plan == {"labels": wanted, "transport": steps - wanted}
     assert model.balance_ == 0.1
-    assert RSTC(k, steps=0).stages(Facts(90, 1, 0, (45, 45))) == []
+    assert RSTC(k, steps=0)._training_stages(TrainingContext(90, 1, 0, (45, 45))) == []
 
 
 def test_the_paper_preset() -> None:
@@ -141,8 +144,8 @@ def test_checkpoints_continue_to_the_identical_model(topics, tmp_path: Path) -> 
     seen = iter(range(1000))
 
     class Dies(RSTC):
-        def build(self, encoder, start, facts):
-            net = super().build(encoder, start, facts)
+        def _build_network(self, encoder, start, facts):
+            net = super()._build_network(encoder, start, facts)
 
             def die(module, inputs) -> None:
                 if module.training and next(seen) == 41:

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from coterie import SCCL
 from coterie._errors import DataError, TrainingError, UsageError
-from coterie.base import Facts
+from coterie.base import TrainingContext
 from coterie.blocks.nt_xent import nt_xent
 from coterie.encoders import VectorEncoder, load_encoder
 from coterie.engine import TrainingData
@@ -83,7 +83,7 @@ def test_the_total_is_the_cluster_term_and_eta_times_the_contrast(eta: float) ->
     items, rows = encoder.prepare(x)
     net = SCCLNet(encoder, torch.randn(3, 4), 1.0, 5)
     model = SCCL(3, eta=eta, steps=1, encoder="precomputed")
-    (stage,) = model.stages(Facts(8, 1, 0))
+    (stage,) = model._training_stages(TrainingContext(8, 1, 0))
     batch = TrainingData(items, rows[None]).batch(np.arange(8), stage.views, torch.device("cpu"))
     terms = stage.loss(net, batch)
     e = torch.from_numpy(x.astype(np.float32))
@@ -132,7 +132,9 @@ def test_corpus_frequency_is_used_in_the_target(net: SCCLNet) -> None:
     ],
 )
 def test_objectives_train_the_right_parts_on_the_right_views(objective, n_views, expected) -> None:
-    stages = SCCL(3, objective=objective, steps=11).stages(Facts(100, n_views, 0))
+    stages = SCCL(3, objective=objective, steps=11)._training_stages(
+        TrainingContext(100, n_views, 0)
+    )
     assert [(s.name, s.views, set(s.lr)) for s in stages] == expected
     assert sum(s.steps for s in stages) == 11
 
@@ -141,7 +143,7 @@ def test_objectives_train_the_right_parts_on_the_right_views(objective, n_views,
     ("n", "steps"), [(100, 100), (990, 300), (8000, 1000), (20_000, 1500), (10**6, 3000)]
 )
 def test_default_number_of_steps(n: int, steps: int) -> None:
-    (stage,) = SCCL(3).stages(Facts(n, 1, 0))
+    (stage,) = SCCL(3)._training_stages(TrainingContext(n, 1, 0))
     assert stage.steps == steps
 
 
@@ -275,8 +277,8 @@ def test_checkpoints_continue_to_the_identical_model(tiny_encoder: Path, topics,
     seen = iter(range(100))
 
     class Dies(SCCL):
-        def build(self, encoder, start, facts):
-            net = super().build(encoder, start, facts)
+        def _build_network(self, encoder, start, facts):
+            net = super()._build_network(encoder, start, facts)
 
             def die(module, inputs) -> None:
                 if module.training and next(seen) == 7:

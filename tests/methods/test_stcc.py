@@ -67,10 +67,10 @@ def test_bits_are_those_of_the_texts(topics) -> None:
     """Texts of one topic agree in more of their bits; the same text has the same bits."""
     texts = [*topics[0], topics[0][4]]
     kept = []
-    original = STCC.build_pretraining
+    original = STCC._build_pretraining_network
 
     class Kept(STCC):
-        def build_pretraining(self, encoder, facts):
+        def _build_pretraining_network(self, encoder, facts):
             kept.append(original(self, encoder, facts))
             return kept[-1]
 

@@ -172,7 +172,7 @@ def test_idec_is_a_second_step(monkeypatch: pytest.MonkeyPatch) -> None:
     model = TwoStep(4, cluster="idec", encoder="precomputed", random_state=0)
     labels = model.fit(x).labels_
     assert adjusted_rand_score(truth, labels) > 0.95
-    assert model.rule_.kind == "neighbors"
+    assert model.assigner_.kind == "neighbors"
     np.testing.assert_array_equal(model.predict(x), labels)
 
 

@@ -19,13 +19,13 @@ from coterie._types import Floats, Ints
 from coterie._validation import check_choice, check_integer, check_number
 from coterie.base import storage
 from coterie.base.edited import correct
-from coterie.base.facts import Facts
+from coterie.base.facts import TrainingContext
 from coterie.base.fitting import fit
 from coterie.base.inputs import Inputs, read_texts, read_vectors
-from coterie.base.outlying import Outlying, without_outliers
-from coterie.base.shown import Shown
-from coterie.base.start import kmeans_rule
-from coterie.blocks.assign import Rule, probabilities
+from coterie.base.outlying import OutlierMixin, without_outliers
+from coterie.base.shown import DisplayMixin
+from coterie.base.start import kmeans_assigner
+from coterie.blocks.assign import Assigner, probabilities
 from coterie.encoders import DEFAULT, Encoder, Pooling, load_encoder
 from coterie.engine import SHORTCUTS, Stage, chosen_shortcuts
 
@@ -33,12 +33,13 @@ Self = TypeVar("Self", bound="TextClusterer")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TextClusterer(Shown, Outlying, ClusterMixin, TransformerMixin, BaseEstimator):
+class TextClusterer(DisplayMixin, OutlierMixin, ClusterMixin, TransformerMixin, BaseEstimator):
     """Base of all methods: texts (or vectors) in, one cluster per text out.
 
-    A method overrides :meth:`build`, :meth:`stages` and :meth:`finish` if it trains, and
-    :meth:`start` if it does not start from k-means; all other hooks have defaults. Clusters are
-    numbered by size, 0 being the largest; texts without a word get -1 and probabilities of zero.
+    A method that trains overrides :meth:`_build_network`, :meth:`_training_stages` and
+    :meth:`_final_assigner`; one that does not start from k-means, :meth:`_initial_assigner`. All
+    other hooks have defaults. Clusters are numbered by size, 0 is the largest; texts without a word
+    get -1 and probabilities of zero.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ class TextClusterer(Shown, Outlying, ClusterMixin, TransformerMixin, BaseEstimat
     labels_ : ndarray of shape (n_samples,)
     n_clusters_ : int
     encoder_ : Encoder
-    rule_ : Rule
+    assigner_ : Assigner
         How vectors become labels.
     distinct_vectors_ : ndarray of shape (n_distinct, d)
         Vectors of the different texts; ``vectors_`` and ``probabilities_`` spread them to all.
@@ -103,8 +104,10 @@ class TextClusterer(Shown, Outlying, ClusterMixin, TransformerMixin, BaseEstimat
     name: ClassVar[str]
     citation: ClassVar[str] = ""
     presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {}}
-    rules: ClassVar[dict[str, type[Any]]] = {}  # kinds of rules only this method has
-    keeps: ClassVar[tuple[str, ...]] = ()  # fitted attributes, plain values, saved with the model
+    _assigners: ClassVar[dict[str, type[Any]]] = {}  # kinds of rules only this method has
+    _saved_attributes: ClassVar[
+        tuple[str, ...]
+    ] = ()  # fitted attributes, plain values, saved with the model
 
     n_clusters: int = field(default=8, kw_only=False)
     encoder: Any = DEFAULT
@@ -130,7 +133,7 @@ class TextClusterer(Shown, Outlying, ClusterMixin, TransformerMixin, BaseEstimat
 
     # What a method may override ------------------------------------------------------------
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         """Refuse impossible parameters; called at the start of ``fit``."""
         check_integer("n_clusters", self.n_clusters)
         check_integer("batch_size", self.batch_size)
@@ -143,11 +146,11 @@ class TextClusterer(Shown, Outlying, ClusterMixin, TransformerMixin, BaseEstimat
         check_number("checkpoint_every", self.checkpoint_every)
         check_seed(self.random_state)
 
-    def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
+    def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         """Cluster the distinct texts before training; row ``i`` counts ``weights[i]`` times."""
-        return kmeans_rule(self, vectors, weights, seed)
+        return kmeans_assigner(self, vectors, weights, seed)
 
-    def make_encoder(self, seed: int) -> Encoder:
+    def _make_encoder(self, seed: int) -> Encoder:
         """The encoder, fresh; ``seed`` is for encoders that draw random numbers."""
         return load_encoder(
             self.encoder,
@@ -157,34 +160,36 @@ class TextClusterer(Shown, Outlying, ClusterMixin, TransformerMixin, BaseEstimat
             seed=seed,
         )
 
-    def pretraining(self, facts: Facts) -> list[Stage]:
+    def _pretraining_stages(self, context: TrainingContext) -> list[Stage]:
         """Training that the start solution needs, such as an autoencoder's."""
         return []
 
-    def build_pretraining(self, encoder: Any, facts: Facts) -> nn.Module:
-        """The network of :meth:`pretraining`; its child ``encoder`` is the encoder."""
+    def _build_pretraining_network(self, encoder: Any, context: TrainingContext) -> nn.Module:
+        """The network of :meth:`_pretraining_stages`; its child ``encoder`` is the encoder."""
         raise NotImplementedError(f"{type(self).__name__} has pretraining but no network for it")
 
-    def build(self, encoder: Any, start: Any, facts: Facts) -> nn.Module:
-        """The network to train; its child ``encoder`` is the encoder, ``start`` a rule."""
+    def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> nn.Module:
+        """The network to train; its child ``encoder`` is the encoder, ``start`` an assigner."""
         raise NotImplementedError(f"{type(self).__name__} has stages but no network")
 
-    def stages(self, facts: Facts) -> list[Stage]:
+    def _training_stages(self, context: TrainingContext) -> list[Stage]:
         """The training; an empty list trains nothing."""
         return []
 
-    def finish(self, net: nn.Module, vectors: Floats, weights: Floats, seed: int) -> Rule:
+    def _final_assigner(
+        self, net: nn.Module, vectors: Floats, weights: Floats, seed: int
+    ) -> Assigner:
         """Cluster the distinct texts after training."""
-        return self.start(vectors, weights, seed)
+        return self._initial_assigner(vectors, weights, seed)
 
-    def after_fit(self, net: nn.Module | None, order: Ints) -> None:
+    def _after_fit(self, net: nn.Module | None, order: Ints) -> None:
         """Set attributes of the method's own; cluster ``j`` was ``order[j]`` in training.
 
         The network is None if nothing was trained; see :attr:`kept_start`, too.
         """
 
-    def look(self, texts: list[str] | None) -> None:
-        """See the distinct texts before :meth:`start`; None if vectors were passed in."""
+    def _on_texts(self, texts: list[str] | None) -> None:
+        """See the distinct texts before the start solution; None if vectors were passed in."""
 
     def remarks(self) -> list[str]:
         """What the fitted method wants its user to know, in sentences."""
@@ -203,7 +208,7 @@ class TextClusterer(Shown, Outlying, ClusterMixin, TransformerMixin, BaseEstimat
         views : sequence of lists of str, optional
             Augmented texts, row by row; overrides the parameter ``views`` where there is one.
         """
-        self.check_parameters()
+        self._check_parameters()
         fit(self, X, views)
         return self
 
@@ -216,13 +221,13 @@ class TextClusterer(Shown, Outlying, ClusterMixin, TransformerMixin, BaseEstimat
         if outliers is not False:
             return without_outliers(self, X, outliers)
         inputs, vectors = self._encoded(X)
-        labels = inputs.spread(probabilities(self.rule_.logits(vectors)).argmax(axis=1), -1)
+        labels = inputs.spread(probabilities(self.assigner_.logits(vectors)).argmax(axis=1), -1)
         return np.asarray(correct(self, labels, inputs))
 
     def predict_proba(self, X: Any) -> Floats:
         """Probability of each cluster; rows sum to one, those of empty texts are zero."""
         inputs, vectors = self._encoded(X)
-        p = inputs.spread(probabilities(self.rule_.logits(vectors)), 0.0)
+        p = inputs.spread(probabilities(self.assigner_.logits(vectors)), 0.0)
         return np.asarray(correct(self, p, inputs))
 
     def transform(self, X: Any) -> Floats:
@@ -240,7 +245,7 @@ class TextClusterer(Shown, Outlying, ClusterMixin, TransformerMixin, BaseEstimat
             Put the encoder into the folder even if it was not trained; otherwise an unchanged one
             is named, with a digest of its weights, and must be there when the model is loaded.
         """
-        check_is_fitted(self, "rule_")
+        check_is_fitted(self, "assigner_")
         storage.save(self, Path(folder), include_encoder=include_encoder)
 
     @classmethod
@@ -265,13 +270,13 @@ class TextClusterer(Shown, Outlying, ClusterMixin, TransformerMixin, BaseEstimat
         A model that puts texts where a classifier says, where the nearest text is, or by distances
         in another space than that of ``transform``, has no such centers; nor has an edited one.
         """
-        check_is_fitted(self, "rule_")
-        centers: Floats | None = getattr(self.rule_, "centers", None)
+        check_is_fitted(self, "assigner_")
+        centers: Floats | None = getattr(self.assigner_, "centers", None)
         if centers is None:
             raise AttributeError(
                 f"cluster_centers_: this {type(self).__name__} has no centers in the space of "
-                f"transform (its texts are assigned by the rule {self.rule_.kind!r}); the means of "
-                "vectors_ by labels_ may stand for them."
+                f"transform (its assigner is {self.assigner_.kind!r}); the means of vectors_ by "
+                "labels_ may stand for them."
             )
         return centers
 
@@ -285,7 +290,7 @@ class TextClusterer(Shown, Outlying, ClusterMixin, TransformerMixin, BaseEstimat
     def probabilities_(self) -> Floats:
         """Probabilities of the training texts, shape (n_samples, n_clusters)."""
         check_is_fitted(self, "distinct_vectors_")
-        p = self._to_samples(probabilities(self.rule_.logits(self.distinct_vectors_)))
+        p = self._to_samples(probabilities(self.assigner_.logits(self.distinct_vectors_)))
         return np.asarray(correct(self, p))
 
     def _to_samples(self, values: Floats) -> Floats:

@@ -13,7 +13,7 @@ from coterie._errors import UsageError
 from coterie._types import Terms
 from coterie._validation import check_fields, check_integer, check_number
 from coterie.base.clusterer import TextClusterer
-from coterie.base.facts import Facts
+from coterie.base.facts import TrainingContext
 from coterie.blocks.autoencoder import Activation, pair_error, reconstruction_error
 from coterie.encoders import Encoder, make_code_encoder
 from coterie.encoders.code import Scaling
@@ -48,7 +48,7 @@ def pair_loss(net: Any, batch: Batch, *, layer: int, dropout: float) -> Terms:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class CodedClusterer(TextClusterer):
+class AutoencoderClusterer(TextClusterer):
     """A method over the codes of an autoencoder; the encoder below it is never changed.
 
     Parameters
@@ -80,8 +80,8 @@ class CodedClusterer(TextClusterer):
     pretrain: str = "joint"
     scaling: Scaling = "rms"
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_fields(
             self,
             choices={
@@ -96,17 +96,17 @@ class CodedClusterer(TextClusterer):
             raise UsageError(f"ae_dropout should be below 1, got {self.ae_dropout!r}.")
         check_layers(self.ae_layers)
 
-    def make_encoder(self, seed: int) -> Encoder:
-        return make_code_encoder(super().make_encoder(seed), self.scaling)
+    def _make_encoder(self, seed: int) -> Encoder:
+        return make_code_encoder(super()._make_encoder(seed), self.scaling)
 
-    def build_pretraining(self, encoder: Any, facts: Facts) -> nn.Module:
+    def _build_pretraining_network(self, encoder: Any, context: TrainingContext) -> nn.Module:
         encoder.make_coder(self._layers(), self.activation)
         return CoderNet(encoder)
 
-    def pretraining(self, facts: Facts) -> list[Stage]:
+    def _pretraining_stages(self, context: TrainingContext) -> list[Stage]:
         steps = self.ae_steps
         if steps is None:
-            steps = min(MOST, max(FEWEST, steps_for(EPOCHS, facts.n, self.batch_size)))
+            steps = min(MOST, max(FEWEST, steps_for(EPOCHS, context.n, self.batch_size)))
         loss = partial(whole_loss, dropout=self.ae_dropout)
         whole = ae_stage("autoencoder", steps, loss, self.ae_lr)
         if self.pretrain == "joint":

@@ -15,27 +15,31 @@ import torch
 
 from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats
-from coterie.blocks.assign import CenterRule, MappedRule, NeighborRule, Rule
+from coterie.blocks.assign import Assigner, CenterAssigner, MappedAssigner, NeighborAssigner
 from coterie.blocks.kmeans import KMeans, nearest
 from coterie.metrics import accuracy
 
 ROWS = 5000  # texts looked at; more change the scale by less than its own spread
 
 
-def calibrate(rule: Rule, vectors: Floats, seed: int, device: torch.device) -> Rule:
-    """The rule with probabilities that mean something; labels do not change."""
-    n = len(rule.vectors) if isinstance(rule, NeighborRule) else len(vectors)
+def calibrate(assigner: Assigner, vectors: Floats, seed: int, device: torch.device) -> Assigner:
+    """The assigner with probabilities that mean something; labels do not change."""
+    n = len(assigner.vectors) if isinstance(assigner, NeighborAssigner) else len(vectors)
     rows = np.arange(n)
     if n > ROWS:
         rows = np.sort(numpy_generator(seed, "calibrate").choice(n, ROWS, replace=False))
-    if isinstance(rule, MappedRule):
-        return replace(rule, inner=calibrate(rule.inner, rule.seen(vectors), seed, device))
-    if isinstance(rule, NeighborRule):
-        return rule.calibrated(rows)
-    if isinstance(rule, CenterRule) and len(rule.centers) > 1:
-        agreement = split_half_agreement(rule.seen(vectors), len(rule.centers), seed, device)
-        return rule.calibrated(vectors[rows], agreement)
-    return rule
+    if isinstance(assigner, MappedAssigner):
+        return replace(
+            assigner, inner=calibrate(assigner.inner, assigner.seen(vectors), seed, device)
+        )
+    if isinstance(assigner, NeighborAssigner):
+        return assigner.calibrated(rows)
+    if isinstance(assigner, CenterAssigner) and len(assigner.centers) > 1:
+        agreement = split_half_agreement(
+            assigner.seen(vectors), len(assigner.centers), seed, device
+        )
+        return assigner.calibrated(vectors[rows], agreement)
+    return assigner
 
 
 def split_half_agreement(

@@ -1,4 +1,4 @@
-"""A clustering that a person has edited: merges and splits on top of another rule, and corrections.
+"""A clustering that a person has edited: merges, splits and corrections of another assigner.
 
 Edits never change what they do not name. A merge takes the texts of its clusters and no others;
 a split divides the texts of its cluster and moves none of another. So probabilities are added and
@@ -17,7 +17,7 @@ import numpy as np
 from coterie._errors import DataError
 from coterie._trust import Count, check_shape
 from coterie._types import Bools, Floats
-from coterie.blocks.assign import CenterRule, make_rule
+from coterie.blocks.assign import CenterAssigner, make_assigner
 
 if TYPE_CHECKING:
     from coterie.base.clusterer import TextClusterer
@@ -43,28 +43,28 @@ class Merge:
 
 @dataclass(frozen=True)
 class Split:
-    """The texts of ``cluster`` go to the nearest of ``rule.centers``; part ``i`` is ``into[i]``."""
+    """The texts of ``cluster`` go to the nearest center; part ``i`` becomes ``into[i]``."""
 
     cluster: int
     into: tuple[int, ...]
-    rule: CenterRule
+    assigner: CenterAssigner
 
 
 Step = Merge | Split
 
 
 @dataclass(frozen=True)
-class EditedRule:
-    """Another rule with its clusters renumbered, merged and split.
+class EditedAssigner:
+    """Another assigner with its clusters renumbered, merged and split.
 
     The logits have a column for every number up to the highest; those of numbers that no cluster
     has (any more) are minus infinity, so that the column of a cluster is always its number.
 
     Parameters
     ----------
-    inner : Rule
+    inner : Assigner
     place : tuple of int
-        Number of the cluster that each column of the inner rule stands for.
+        Number of the cluster that each column of the inner assigner stands for.
     steps : tuple of Merge or Split
         In the order in which they were made.
     extra : tuple of int
@@ -96,15 +96,15 @@ class EditedRule:
 
     @property
     def untouched(self) -> dict[int, int]:
-        """Clusters that no step has changed, and the columns of the inner rule they are."""
+        """Clusters that no step has changed, and the columns of the inner assigner they are."""
         out = {cluster: column for column, cluster in enumerate(self.place)}
         for step in self.steps:
             for cluster in step.clusters if isinstance(step, Merge) else (step.cluster,):
                 out.pop(cluster, None)
         return out
 
-    def then(self, *steps: Step) -> EditedRule:
-        """The same rule with further steps."""
+    def then(self, *steps: Step) -> EditedAssigner:
+        """The same assigner with further steps."""
         return replace(self, steps=(*self.steps, *steps))
 
     def logits(self, vectors: Floats) -> Floats:
@@ -123,7 +123,7 @@ class EditedRule:
 
     def arrays(self) -> dict[str, Any]:
         splits = [step for step in self.steps if isinstance(step, Split)]
-        own = {f"split_{i}": step.rule.centers for i, step in enumerate(splits)}
+        own = {f"split_{i}": step.assigner.centers for i, step in enumerate(splits)}
         return {**{f"inner.{name}": a for name, a in self.inner.arrays().items()}, **own}
 
     def numbers(self) -> dict[str, Any]:
@@ -132,19 +132,19 @@ class EditedRule:
             if isinstance(step, Merge):
                 steps.append({"merge": list(step.clusters), "into": step.into})
             else:
-                scale = float(step.rule.scale)
+                scale = float(step.assigner.scale)
                 steps.append({"split": step.cluster, "into": list(step.into), "scale": scale})
         inner = {"kind": self.inner.kind, **self.inner.numbers()}
         return {"inner": inner, "place": list(self.place), "extra": list(self.extra),
                 "steps": steps}  # fmt: skip
 
 
-def restore_rule(
+def restore_assigner(
     arrays: Mapping[str, Any], numbers: Mapping[str, Any], more: dict[str, type[Any]]
 ) -> Any:
-    """The rule that gave these arrays and numbers, edited or not."""
-    if numbers["kind"] != EditedRule.kind:
-        return make_rule(dict(arrays), dict(numbers), more)
+    """The assigner that gave these arrays and numbers, edited or not."""
+    if numbers["kind"] != EditedAssigner.kind:
+        return make_assigner(dict(arrays), dict(numbers), more)
     check_shape(numbers, SHAPE, "config.json.rule")
     steps: list[Step] = []
     for saved in numbers["steps"]:
@@ -152,27 +152,27 @@ def restore_rule(
             steps.append(Merge(tuple(saved["merge"]), saved["into"]))
             continue
         centers = arrays[f"split_{sum(isinstance(step, Split) for step in steps)}"]
-        rule = CenterRule(centers, saved["scale"])
-        steps.append(Split(saved["split"], tuple(saved["into"]), rule))
+        assigner = CenterAssigner(centers, saved["scale"])
+        steps.append(Split(saved["split"], tuple(saved["into"]), assigner))
     own = {n.removeprefix("inner."): a for n, a in arrays.items() if n.startswith("inner.")}
-    inner = make_rule(own, numbers["inner"], more)
-    made = EditedRule(inner, tuple(numbers["place"]), tuple(steps), tuple(numbers["extra"]))
+    inner = make_assigner(own, numbers["inner"], more)
+    made = EditedAssigner(inner, tuple(numbers["place"]), tuple(steps), tuple(numbers["extra"]))
     alive = {*made.place, *made.extra}
     if len(set(made.place)) != len(made.place):
         raise DataError("config.json.rule.place is damaged: it names a cluster twice.")
     for step in steps:
         before = set(step.clusters) if isinstance(step, Merge) else {step.cluster}
         after = {step.into} if isinstance(step, Merge) else set(step.into)
-        parts = 1 if isinstance(step, Merge) else len(step.rule.centers)
+        parts = 1 if isinstance(step, Merge) else len(step.assigner.centers)
         if not before or before - alive or len(after) != parts:
             raise DataError("config.json.rule.steps is damaged: a step changes what is not there.")
         alive = alive - before | after
     return made
 
 
-def check_labels(arrays: Mapping[str, Any], rule: Mapping[str, Any], n_clusters: int) -> None:
-    """Refuse labels of training texts that are no clusters of the rule that was saved."""
-    place = rule.get("place")
+def check_labels(arrays: Mapping[str, Any], assigner: Mapping[str, Any], n_clusters: int) -> None:
+    """Refuse labels of training texts that are no clusters of the assigner that was saved."""
+    place = assigner.get("place")
     k = len(place) if isinstance(place, list) else n_clusters
     for name, array in arrays.items():
         if name.rpartition(".")[2] == "labels" and (
@@ -181,11 +181,11 @@ def check_labels(arrays: Mapping[str, Any], rule: Mapping[str, Any], n_clusters:
             raise DataError(f"model.safetensors is damaged: {name!r} has other clusters than {k}.")
 
 
-def edited(rule: Any, n_clusters: int) -> EditedRule:
-    """The rule itself if it has edits, else the same rule with none yet."""
-    if isinstance(rule, EditedRule):
-        return rule
-    return EditedRule(rule, tuple(range(n_clusters)))
+def edited(assigner: Any, n_clusters: int) -> EditedAssigner:
+    """The assigner itself if it has edits, else the same assigner with none yet."""
+    if isinstance(assigner, EditedAssigner):
+        return assigner
+    return EditedAssigner(assigner, tuple(range(n_clusters)))
 
 
 def fingerprint(text: str) -> str:
@@ -237,7 +237,7 @@ def _merge(logits: Floats, step: Merge) -> None:
 
 
 def _split(logits: Floats, step: Split, vectors: Floats) -> None:
-    share = _log_softmax(step.rule.logits(vectors))
+    share = _log_softmax(step.assigner.logits(vectors))
     parts = logits[:, [step.cluster]] + share
     inside, lead = _lead(logits, [step.cluster])
     best = share.argmax(axis=1)

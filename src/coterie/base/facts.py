@@ -8,7 +8,7 @@ from coterie._types import Ints
 
 
 @dataclass(frozen=True)
-class Facts:
+class TrainingContext:
     """What a method may know when it plans its training: never a label.
 
     Attributes

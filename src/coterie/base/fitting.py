@@ -26,10 +26,10 @@ from coterie._types import Floats, Ints
 from coterie._validation import check_device
 from coterie.augmentation import Asked
 from coterie.base.confidence import calibrate
-from coterie.base.facts import Facts
+from coterie.base.facts import TrainingContext
 from coterie.base.guard import Guard, Verdict
 from coterie.base.inputs import Inputs, read_texts, read_vectors
-from coterie.blocks.assign import Rule, probabilities
+from coterie.blocks.assign import Assigner, probabilities
 from coterie.encoders import Encoder, SentenceEncoder
 from coterie.encoders.items import Rows
 from coterie.encoders.tuning import STILL, begin_training, ending, put_tune
@@ -57,7 +57,7 @@ UNLIKE = {"device", "verbose", "checkpoint", "checkpoint_every"}  # do not chang
 class Start:
     """The solution before training, and what judges the one after it."""
 
-    rule: Rule
+    assigner: Assigner
     vectors: Floats
     weights: Floats
     guard: Guard
@@ -71,7 +71,7 @@ def fit(model: TextClusterer, X: Any, views: Any) -> None:
 
 def count_distinct(model: TextClusterer, texts: Sequence[str]) -> int:
     """How many of the texts a fit would tell apart; an encoder may ignore capitals, for one."""
-    encoder = model.make_encoder(0)
+    encoder = model._make_encoder(0)
     return read_texts(encoder, texts, learn=True).n_distinct
 
 
@@ -106,12 +106,14 @@ class Fitting:
             vectors = encode_all(self.encoder, items, distinct, progress=self.progress)
         with self.phase("start"):
             texts = self._distinct_texts()
-            model.look(texts)
-            start = model.start(vectors, weights, derive_seed(self.seed, "start"))
+            model._on_texts(texts)
+            start = model._initial_assigner(vectors, weights, derive_seed(self.seed, "start"))
             start_labels = labels_of(start, vectors)
-        facts = self._facts(np.bincount(start_labels[inputs.views[0]], minlength=model.n_clusters))
-        stages = model.stages(facts)
-        rule, verdict, net = start, None, None
+        context = self._facts(
+            np.bincount(start_labels[inputs.views[0]], minlength=model.n_clusters)
+        )
+        stages = model._training_stages(context)
+        assigner, verdict, net = start, None, None
         if stages:
             guard = Guard(vectors, start_labels, model.n_clusters, self.seed, texts)
             before, tune = copy.deepcopy(self.encoder).cpu(), getattr(model, "tune", "full")
@@ -119,14 +121,14 @@ class Fitting:
                 data = self._frozen(data)
             with torch_seeded(derive_seed(self.seed, "build"), self.device):
                 begin_training(self.encoder, tune)
-                net = model.build(self.encoder, start, facts).to(self.device)
+                net = model._build_network(self.encoder, start, context).to(self.device)
                 put_tune(self.encoder, tune)
-            rule, verdict, vectors = self._train(
+            assigner, verdict, vectors = self._train(
                 net, stages, data, Start(start, vectors, weights, guard)
             )
             if verdict.fired and model.guard:
                 self.encoder = before.to(self.device)
-        self._hand_over(rule, vectors, start_labels, verdict, net)
+        self._hand_over(assigner, vectors, start_labels, verdict, net)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -139,7 +141,7 @@ class Fitting:
 
     def _read(self, X: Any, views: Any) -> tuple[Encoder, Inputs]:
         model = self.model
-        encoder = model.make_encoder(derive_seed(self.seed, "encoder"))
+        encoder = model._make_encoder(derive_seed(self.seed, "encoder"))
         if isinstance(encoder, SentenceEncoder) and model.precision == "bfloat16":
             encoder.encode_precision = "bfloat16"  # asked for by name; "auto" stays exact
         if encoder.kind == "precomputed":
@@ -158,11 +160,11 @@ class Fitting:
                 f"in {rows} samples; ask for at most {distinct} clusters."
             )
 
-    def _facts(self, sizes: Ints) -> Facts:
+    def _facts(self, sizes: Ints) -> TrainingContext:
         n_views, n = self.inputs.views.shape
         seed = derive_seed(self.seed, "stages")
         rows = self.inputs.views[0]
-        return Facts(n, n_views, seed, tuple(map(int, sizes)), self.inputs.texts, rows)
+        return TrainingContext(n, n_views, seed, tuple(map(int, sizes)), self.inputs.texts, rows)
 
     def _distinct_texts(self) -> list[str] | None:
         """One text for each distinct item."""
@@ -173,13 +175,13 @@ class Fitting:
 
     def _pretrain(self, data: TrainingData) -> None:
         """Train what the start solution needs, where a method asks for it (an autoencoder)."""
-        facts = self._facts(np.empty(0, dtype=np.int64))
-        stages = self.model.pretraining(facts)
+        context = self._facts(np.empty(0, dtype=np.int64))
+        stages = self.model._pretraining_stages(context)
         if not stages:
             return
         self.encoder.complete()
         with torch_seeded(derive_seed(self.seed, "build", "pretraining"), self.device):
-            net = self.model.build_pretraining(self.encoder, facts).to(self.device)
+            net = self.model._build_pretraining_network(self.encoder, context).to(self.device)
         with self.phase("pretrain"):
             train(net, data, stages, self._run("pretraining"))
 
@@ -198,9 +200,9 @@ class Fitting:
 
     def _train(
         self, net: torch.nn.Module, stages: list[Any], data: TrainingData, start: Start
-    ) -> tuple[Rule, Verdict, Floats]:
+    ) -> tuple[Assigner, Verdict, Floats]:
         model = self.model
-        trained, rule = start.vectors, start.rule
+        trained, assigner = start.vectors, start.assigner
         self.trained_parameters = count_trained(net, stages)
         log.info("numbers that are trained: %s", self.trained_parameters)
         try:
@@ -210,18 +212,20 @@ class Fitting:
                 if getattr(model, "tune", "full") not in STILL:
                     rows = np.arange(len(start.vectors))
                     trained = encode_all(self.encoder, data.items, rows, progress=self.progress)
-                rule = model.finish(net, trained, start.weights, derive_seed(self.seed, "finish"))
-            labels = labels_of(rule, trained)
+                assigner = model._final_assigner(
+                    net, trained, start.weights, derive_seed(self.seed, "finish")
+                )
+            labels = labels_of(assigner, trained)
             self.trained_labels = _to_rows(labels, self.inputs)
             verdict = start.guard.judge(labels)
         except TrainingError as error:
             verdict = start.guard.judge(None, str(error))
         if verdict.fired and model.guard:
             log.warning("the start solution is returned: %s", verdict.reason)
-            return start.rule, verdict, start.vectors
+            return start.assigner, verdict, start.vectors
         if verdict.final is None:
             raise TrainingError(verdict.reason)
-        return rule, verdict, trained
+        return assigner, verdict, trained
 
     def _run(self, part: str = "") -> Run:
         model = self.model
@@ -253,23 +257,23 @@ class Fitting:
 
     def _hand_over(
         self,
-        rule: Rule,
+        assigner: Assigner,
         vectors: Floats,
         start_labels: Ints,
         verdict: Verdict | None,
         net: torch.nn.Module | None,
     ) -> None:
         model, rows = self.model, self.inputs.views[0]
-        labels = start_labels if net is None else labels_of(rule, vectors)
+        labels = start_labels if net is None else labels_of(assigner, vectors)
         sizes = np.bincount(labels[rows], minlength=model.n_clusters)
         order = np.argsort(-sizes, kind="stable")
-        ordered = rule.reordered(order)
+        ordered = assigner.reordered(order)
         with self.phase("calibrate"):
             ordered = calibrate(ordered, vectors, self.seed, self.device)
         model.distinct_vectors_ = vectors
         model.rows_ = _to_rows(np.arange(len(vectors)), self.inputs)
         model.encoder_ = self.encoder
-        model.rule_ = ordered
+        model.assigner_ = ordered
         model.corrections_, model.corrected_rows_ = {}, {}  # a person's word, see edited.py
         model.net_ = net
         model.guard_ = verdict
@@ -281,12 +285,12 @@ class Fitting:
         model.trained_labels_ = self.trained_labels
         model.trained_parameters_ = self.trained_parameters
         model.seconds_ = self.seconds
-        model.after_fit(net, order)
+        model._after_fit(net, order)
 
 
-def labels_of(rule: Rule, vectors: Floats) -> Ints:
+def labels_of(assigner: Assigner, vectors: Floats) -> Ints:
     """Labels as prediction gives them."""
-    return np.asarray(probabilities(rule.logits(vectors)).argmax(axis=1), dtype=np.int64)
+    return np.asarray(probabilities(assigner.logits(vectors)).argmax(axis=1), dtype=np.int64)
 
 
 def _to_rows(labels: Ints, inputs: Inputs) -> Ints:

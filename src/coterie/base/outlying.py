@@ -61,7 +61,7 @@ class Assessed:
         return np.asarray(limit.marks(self.scores, self.labels) & ~self.bound)
 
 
-class Outlying:
+class OutlierMixin:
     """Outlier scores of a model: of its own texts, and of new ones; a part of the estimator."""
 
     outlier_limit_: OutlierLimit | None = None
@@ -119,7 +119,7 @@ class Outlying:
             Without outlier scores if the model was saved by a version that had none.
         """
         inputs, vectors = self._encoded(X)
-        p = correct(self, inputs.spread(probabilities(self.rule_.logits(vectors)), 0.0), inputs)
+        p = correct(self, inputs.spread(probabilities(self.assigner_.logits(vectors)), 0.0), inputs)
         known = self._surroundings is not None or hasattr(self, "distinct_vectors_")
         own = surroundings(self).scores(vectors) if known else np.full(len(vectors), np.nan)
         scores = inputs.spread(own, np.nan)
@@ -128,7 +128,7 @@ class Outlying:
 
     def _encoded(self: Any, X: Any) -> tuple[Inputs, Floats]:
         """The texts as the encoder takes them, and vectors of the different ones."""
-        check_is_fitted(self, "rule_")
+        check_is_fitted(self, "assigner_")
         inputs = self._inputs(X)
         return inputs, self.encoder_.encode(inputs.items)
 

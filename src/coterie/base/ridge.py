@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from coterie._types import Floats, Ints
-from coterie.blocks.assign import LinearRule, scale_for
+from coterie.blocks.assign import LinearAssigner, scale_for
 
 ROWS = 8_192  # rows in a matrix product
 CALIBRATED = 5_000  # rows that the scale of confidence is found on
@@ -53,12 +53,12 @@ class RidgeClassifier:
         square[d, d] += self.weights.sum()
         self.factor = torch.linalg.cholesky(square)
 
-    def fit(self, labels: Ints, n_clusters: int) -> LinearRule:
+    def fit(self, labels: Ints, n_clusters: int) -> LinearAssigner:
         """Fit these labels.
 
         Returns
         -------
-        LinearRule
+        LinearAssigner
             Its logits are near one for the cluster of a text and near zero for the others.
         """
         sums = torch.zeros(n_clusters, self.x.shape[1] + 1)
@@ -68,21 +68,21 @@ class RidgeClassifier:
             sums[:, :-1].index_add_(0, label, rows * weight[:, None])
             sums[:, -1].index_add_(0, label, weight)
         solved = torch.cholesky_solve(sums.T.double(), self.factor).float().numpy()
-        return LinearRule(np.ascontiguousarray(solved[:-1].T), np.ascontiguousarray(solved[-1]))
+        return LinearAssigner(np.ascontiguousarray(solved[:-1].T), np.ascontiguousarray(solved[-1]))
 
 
-def calibrated(rule: LinearRule, x: Floats, confidence: float) -> LinearRule:
-    """The rule with ``confidence`` as the mean top probability of ``x``; labels do not change.
+def calibrated(assigner: LinearAssigner, x: Floats, confidence: float) -> LinearAssigner:
+    """The assigner with ``confidence`` as the mean top probability of ``x``; labels do not change.
 
     Parameters
     ----------
-    rule : LinearRule
+    assigner : LinearAssigner
     x : ndarray of shape (n, d)
         The first 5,000 rows are enough.
     confidence : float
     """
-    if len(rule.bias) == 1 or len(x) == 0:
-        return rule
-    scores = rule.logits(x[:CALIBRATED])
+    if len(assigner.bias) == 1 or len(x) == 0:
+        return assigner
+    scores = assigner.logits(x[:CALIBRATED])
     scale = np.float32(scale_for(scores.max() - scores, confidence))
-    return LinearRule(rule.weight / scale, rule.bias / scale)
+    return LinearAssigner(assigner.weight / scale, assigner.bias / scale)

@@ -10,16 +10,16 @@ from torch import Tensor, nn
 
 from coterie._types import Floats, Terms
 from coterie._validation import check_fields
-from coterie.base.coded import CodedClusterer
-from coterie.base.facts import Facts
-from coterie.blocks.assign import Rule, StudentTRule
+from coterie.base.coded import AutoencoderClusterer
+from coterie.base.facts import TrainingContext
+from coterie.blocks.assign import Assigner, StudentTAssigner
 from coterie.blocks.student_t import StudentTHead, kl_to_target, log_target
 from coterie.engine import Batch, Stage, steps_for
 
 EPOCHS, MOST = 100, 8000  # where the number of steps is not given
 
 
-class SharpenedNet(nn.Module):
+class DECNet(nn.Module):
     """The encoder, the centers, and the target of every text as of the last look at all."""
 
     log_p: Tensor
@@ -31,14 +31,14 @@ class SharpenedNet(nn.Module):
         self.register_buffer("log_p", torch.zeros(n, len(centers)))
 
 
-def sharpen(net: SharpenedNet, codes: Tensor) -> None:
+def sharpen(net: DECNet, codes: Tensor) -> None:
     """Take new targets from the codes of the whole corpus, Eq. (3) of DEC."""
     with torch.no_grad():
         net.log_p.copy_(log_target(net.assign(codes)))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SharpenedClusterer(CodedClusterer):
+class DECClusterer(AutoencoderClusterer):
     """Clusters of codes, made sharper by their own sure assignments.
 
     Parameters
@@ -61,27 +61,27 @@ class SharpenedClusterer(CodedClusterer):
     steps: int | None = None
     tol: float = 1e-3
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_fields(
             self, integers={"refresh_every": 1, "steps": 0}, above=["alpha"], least=["lr", "tol"]
         )
 
-    def build(self, encoder: Any, start: Any, facts: Facts) -> SharpenedNet:
-        return SharpenedNet(encoder, torch.from_numpy(start.centers), facts.n, self.alpha)
+    def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> DECNet:
+        return DECNet(encoder, torch.from_numpy(start.centers), context.n, self.alpha)
 
-    def stages(self, facts: Facts) -> list[Stage]:
+    def _training_stages(self, context: TrainingContext) -> list[Stage]:
         steps = self.steps
         if steps is None:
-            steps = min(MOST, steps_for(EPOCHS, facts.n, self.batch_size))
+            steps = min(MOST, steps_for(EPOCHS, context.n, self.batch_size))
         if steps == 0:
             return []
         return [
             Stage(
                 name="sharpen",
                 steps=steps,
-                loss=self.loss,
-                lr=dict.fromkeys(self.parts(), self.lr),
+                loss=self._loss,
+                lr=dict.fromkeys(self._trained_parts(), self.lr),
                 setup=sharpen,
                 refresh=sharpen,
                 labels=lambda net, codes: net.assign(codes).argmax(dim=1),
@@ -90,14 +90,14 @@ class SharpenedClusterer(CodedClusterer):
             )
         ]
 
-    def parts(self) -> list[str]:
+    def _trained_parts(self) -> list[str]:
         """What is trained."""
         return ["encoder.coder", "assign"]
 
-    def loss(self, net: Any, batch: Batch) -> Terms:
+    def _loss(self, net: Any, batch: Batch) -> Terms:
         """The divergence of the assignment from its target, Eq. (2) of DEC."""
         log_q = net.assign(net.encoder(batch.features))  # (n, k)
         return {"cluster": kl_to_target(net.log_p[batch.index], log_q)}
 
-    def finish(self, net: Any, vectors: Floats, weights: Floats, seed: int) -> Rule:
-        return StudentTRule(net.assign.centers.detach().cpu().numpy(), self.alpha)
+    def _final_assigner(self, net: Any, vectors: Floats, weights: Floats, seed: int) -> Assigner:
+        return StudentTAssigner(net.assign.centers.detach().cpu().numpy(), self.alpha)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ROWS = 12  # clusters that a notebook shows
 
 
-class Shown:
+class DisplayMixin:
     """Ways to look at a model; a part of the estimator.
 
     The work is done by the layers above, which are reached by the package's public names.
@@ -78,18 +78,18 @@ class Shown:
 
     def _html_repr(self: Any) -> str:
         """What a notebook shows: a small table of a fitted model, else what scikit-learn shows."""
-        if not hasattr(self, "rule_"):
+        if not hasattr(self, "assigner_"):
             return str(super()._html_repr())  # type: ignore[misc]
         return summary_html(self)
 
     @property
     def _repr_html_(self: Any) -> Any:  # older scikit-learns do not ask for _html_repr
-        if not hasattr(self, "rule_"):
+        if not hasattr(self, "assigner_"):
             return super()._repr_html_  # type: ignore[misc]
         return self._html_repr
 
     def _repr_mimebundle_(self: Any, **kwargs: Any) -> dict[str, str]:
-        if not hasattr(self, "rule_"):
+        if not hasattr(self, "assigner_"):
             return dict(super()._repr_mimebundle_(**kwargs))  # type: ignore[misc]
         return {"text/plain": repr(self), "text/html": self._html_repr()}
 

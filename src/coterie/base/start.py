@@ -9,7 +9,7 @@ import torch
 
 from coterie._types import Floats
 from coterie._validation import check_device
-from coterie.blocks.assign import CenterRule, NeighborRule, Rule
+from coterie.blocks.assign import Assigner, CenterAssigner, NeighborAssigner
 from coterie.blocks.kmeans import KMeans
 from coterie.blocks.linkage import agglomerate, memory_needed
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def kmeans_rule(
+def kmeans_assigner(
     model: TextClusterer, vectors: Floats, weights: Floats, seed: int, *, spherical: bool = False
-) -> CenterRule:
+) -> CenterAssigner:
     """K-means on the model's device."""
     kmeans = KMeans(
         n_clusters=model.n_clusters, seed=seed, n_init=model.n_init, spherical=spherical
     )
     found = kmeans(torch.from_numpy(vectors).to(check_device(model.device)), weights)
-    return CenterRule(found.centers, normalize=spherical)
+    return CenterAssigner(found.centers, normalize=spherical)
 
 
 def second_step(
     model: TextClusterer, vectors: Floats, weights: Floats, seed: int, cluster: str
-) -> Rule:
+) -> Assigner:
     """The clustering that a method with its own vectors ends with: "kmeans" or "ward"."""
     if cluster == "kmeans":
-        return kmeans_rule(model, vectors, weights, seed)
+        return kmeans_assigner(model, vectors, weights, seed)
     n, d = vectors.shape
     log.info("linkage of %d texts takes about %d MB", n, memory_needed(n, d) >> 20)
-    return NeighborRule(vectors, agglomerate(vectors, model.n_clusters, "ward", weights))
+    return NeighborAssigner(vectors, agglomerate(vectors, model.n_clusters, "ward", weights))

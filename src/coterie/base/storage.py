@@ -25,7 +25,7 @@ from coterie._trust import (
     read_arrays,
     read_json,
 )
-from coterie.base.edited import EditedRule, check_labels, restore_rule
+from coterie.base.edited import EditedAssigner, check_labels, restore_assigner
 from coterie.base.guard import Signs, Verdict
 from coterie.base.outlying import SHAPE as OUTLIERS
 from coterie.base.outlying import load_outliers, save_outliers
@@ -62,14 +62,14 @@ def save(model: TextClusterer, folder: Path, *, include_encoder: bool) -> None:
         **_clusters(model),
         "seed": model.seed_,
         "guard": model.guard_.to_dict() if model.guard_ is not None else None,
-        "fitted": {name: getattr(model, name) for name in model.keeps},
+        "fitted": {name: getattr(model, name) for name in model._saved_attributes},
     }
     if hasattr(model, "n_features_in_"):
         config["n_features_in"] = model.n_features_in_
 
     def fill(fresh: Path) -> None:
         config["outliers"] = save_outliers(model, fresh)
-        save_arrays(fresh / "model.safetensors", model.rule_.arrays())
+        save_arrays(fresh / "model.safetensors", model.assigner_.arrays())
         if encoder.get("pointer") is None:
             model.encoder_.save(fresh / "encoder")
         if include_encoder and hasattr(model.encoder_, "meaning"):
@@ -88,7 +88,7 @@ def save_clusters(model: TextClusterer, folder: Path) -> None:
     if model.outlier_limit_ is not None:
         config["outliers"] |= {"limit": model.outlier_limit_.to_dict()}
     with atomic_path(folder / "model.safetensors") as temporary:
-        save_arrays(temporary, model.rule_.arrays())
+        save_arrays(temporary, model.assigner_.arrays())
     if "files" in config:  # models of version 0.1 list none
         now = list_files(folder)["model.safetensors"]
         config["files"] |= {"model.safetensors": now}
@@ -98,7 +98,7 @@ def save_clusters(model: TextClusterer, folder: Path) -> None:
 def _clusters(model: TextClusterer) -> dict[str, Any]:
     """The part of the settings that says what the clusters are."""
     return {
-        "rule": {"kind": model.rule_.kind, **model.rule_.numbers()},
+        "rule": {"kind": model.assigner_.kind, **model.assigner_.numbers()},
         "n_clusters": model.n_clusters_,
         "corrections": model.corrections_,
     }
@@ -124,10 +124,10 @@ def _load(cls: type[TextClusterer], folder: Path, config: dict[str, Any]) -> Tex
         )
     known = {f.name for f in fields(cls)} - NOT_SAVED
     model = cls(**{k: v for k, v in config["parameters"].items() if k in known})
-    rule = dict(config["rule"])
+    assigner = dict(config["rule"])
     arrays = read_arrays(folder / "model.safetensors")
-    check_labels(arrays, rule, config["n_clusters"])
-    model.rule_ = restore_rule(arrays, rule, cls.rules)
+    check_labels(arrays, assigner, config["n_clusters"])
+    model.assigner_ = restore_assigner(arrays, assigner, cls._assigners)
     model.corrections_ = dict(config.get("corrections", {}))
     model.encoder_ = load_saved(folder / "encoder", config["encoder"])
     model.encoder_.eval()
@@ -136,7 +136,7 @@ def _load(cls: type[TextClusterer], folder: Path, config: dict[str, Any]) -> Tex
     model.seed_ = config["seed"]
     model.guard_ = _verdict(config["guard"])
     load_outliers(model, folder, config.get("outliers"))
-    for name in cls.keeps:
+    for name in cls._saved_attributes:
         setattr(model, name, config["fitted"][name])
     if "n_features_in" in config:
         model.n_features_in_ = config["n_features_in"]
@@ -160,8 +160,10 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 def _check_fit(model: TextClusterer) -> None:
     """Refuse a model whose parts do not fit together, or give no numbers."""
-    rule, k = model.rule_, model.n_clusters_
-    numbers = set(rule.clusters if isinstance(rule, EditedRule) else range(min(k, MOST_CLUSTERS)))
+    assigner, k = model.assigner_, model.n_clusters_
+    numbers = set(
+        assigner.clusters if isinstance(assigner, EditedAssigner) else range(min(k, MOST_CLUSTERS))
+    )
     highest = max(numbers, default=0)
     if not 1 <= k <= MOST_CLUSTERS or len(numbers) != k or highest > max(HIGHEST, 100 * k):
         raise DataError(f"n_clusters={k} and clusters up to {highest} do not fit together.")
@@ -173,10 +175,10 @@ def _check_fit(model: TextClusterer) -> None:
         raise DataError(f"vectors of {dim} numbers are out of all proportion.")
     with np.errstate(all="ignore"):
         try:
-            found = rule.logits(np.zeros((1, dim), dtype=np.float32))
+            found = assigner.logits(np.zeros((1, dim), dtype=np.float32))
         except (ValueError, RuntimeError, IndexError) as error:
             raise DataError(f"the clusters do not fit vectors of {dim} numbers.") from error
-    width = highest + 1 if isinstance(rule, EditedRule) else k
+    width = highest + 1 if isinstance(assigner, EditedAssigner) else k
     if found.shape[1] < width or not np.isfinite(found[:, sorted(numbers)]).all():
         raise DataError(f"the model has no {k} clusters in vectors of {dim} numbers.")
 

@@ -37,29 +37,29 @@ class TunedClusterer(TextClusterer):
     (``views="eda"``, or pairs): two passes of a text are alike without dropout.
     """
 
-    kmeans_on_vectors: ClassVar[bool] = False  # whether labels="kmeans" looks at them alone
-    needs_tokens: ClassVar[bool] = False  # whether a step looks into the encoder
+    _kmeans_on_vectors: ClassVar[bool] = False  # whether labels="kmeans" looks at them alone
+    _needs_tokens: ClassVar[bool] = False  # whether a step looks into the encoder
 
     tune: str = "full"
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         read_tune(self.tune)
-        if self.tune in STILL and self.kmeans_on_vectors:
+        if self.tune in STILL and self._kmeans_on_vectors:
             if getattr(self, "labels", "") == "kmeans":
                 raise UsageError(
                     f"{param('tune', self.tune)} leaves the vectors as they are, and "
                     f"{param('labels', 'kmeans')} looks "
                     f"at nothing else: use {param('labels', 'head')}, or {param('tune', 'lora')}."
                 )
-        if self.tune == "frozen" and self.needs_tokens:
+        if self.tune == "frozen" and self._needs_tokens:
             raise UsageError(
                 f"{param('tune', 'frozen')}: a step of {self.name} looks into the encoder; use "
                 f"{param('tune', 'heads')} or "
                 f"{param('tune', 'last-1')}."
             )
 
-    def make_encoder(self, seed: int) -> Encoder:
-        encoder = super().make_encoder(seed)
+    def _make_encoder(self, seed: int) -> Encoder:
+        encoder = super()._make_encoder(seed)
         check_tune(encoder, self.tune)
         return encoder

@@ -28,7 +28,7 @@ def with_noise(model: TextClusterer, size: float, draw: int) -> Encoder:
         Another number is other noise. Equal vectors get equal noise, so that ``predict`` agrees
         with ``labels_``.
     """
-    encoder: Any = TextClusterer.make_encoder(model, 0)
+    encoder: Any = TextClusterer._make_encoder(model, 0)
     kind = type(encoder)
     encoder.__class__ = type(f"Noisy{kind.__name__}", (_Noisy, kind), {})
     encoder.noise = (size, draw)

@@ -106,7 +106,7 @@ def _entry(said: Any, where: str, datasets: tuple[str, ...]) -> Entry:
     for more in ({}, *by_dataset.values()):  # values, too, are judged before the first run
         model = METHODS[method].make(2, entry.preset, **{**parameters, **more})
         try:
-            model.check_parameters()
+            model._check_parameters()
         except UsageError as error:
             raise UsageError(f"{where}: {error}") from error
     return entry

@@ -1,7 +1,7 @@
 """How a fitted model puts a vector into a cluster: by centers, by neighbours, or by a soft head.
 
-Each rule turns vectors into logits, one column per cluster; probabilities are their softmax and
-the label is the largest probability, so the two can never disagree. A rule is plain arrays and
+Each assigner turns vectors into logits, one column per cluster; probabilities are their softmax and
+the label is the largest probability, so the two can never disagree. An assigner is plain arrays and
 numbers, saved as safetensors and JSON.
 """
 
@@ -19,7 +19,7 @@ from coterie._types import Floats, Ints
 CHUNK = 1 << 22  # distances held at a time
 
 
-class Rule(Protocol):
+class Assigner(Protocol):
     """Turns vectors of shape (n, d) into logits of shape (n, k)."""
 
     kind: ClassVar[str]
@@ -27,8 +27,8 @@ class Rule(Protocol):
     def logits(self, vectors: Floats) -> Floats:
         """Unnormalised log probabilities of every cluster."""
 
-    def reordered(self, order: Ints) -> Rule:
-        """The same rule with cluster ``order[j]`` now called ``j``."""
+    def reordered(self, order: Ints) -> Assigner:
+        """The same assigner with cluster ``order[j]`` now called ``j``."""
 
     def arrays(self) -> dict[str, Any]:
         """The arrays to save."""
@@ -38,7 +38,7 @@ class Rule(Protocol):
 
 
 @dataclass(frozen=True)
-class CenterRule:
+class CenterAssigner:
     """The nearest center wins; confidence falls with the squared distance over ``scale``."""
 
     kind: ClassVar[str] = "centers"
@@ -49,19 +49,19 @@ class CenterRule:
     def logits(self, vectors: Floats) -> Floats:
         return -squared_distances(self.seen(vectors), self.centers) / self.scale
 
-    def calibrated(self, vectors: Floats, confidence: float) -> CenterRule:
-        """The same rule, with ``confidence`` as the mean top probability of the vectors."""
+    def calibrated(self, vectors: Floats, confidence: float) -> CenterAssigner:
+        """The same assigner, with ``confidence`` as the mean top probability of the vectors."""
         distances = squared_distances(self.seen(vectors), self.centers)
         return replace(self, scale=scale_for(distances, confidence))
 
     def seen(self, vectors: Floats) -> Floats:
-        """The vectors as the rule looks at them: of unit length or as they are."""
+        """The vectors as the assigner looks at them: of unit length or as they are."""
         if not self.normalize:
             return vectors
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.where(norms > 0, norms, 1))
 
-    def reordered(self, order: Ints) -> CenterRule:
+    def reordered(self, order: Ints) -> CenterAssigner:
         return replace(self, centers=self.centers[order])
 
     def arrays(self) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class CenterRule:
 
 
 @dataclass(frozen=True)
-class NeighborRule:
+class NeighborAssigner:
     """The cluster of the nearest training text wins, for clusterings that have no centers.
 
     A training text keeps the label it was given; how sure that is, its neighbours decide: it is
@@ -126,8 +126,8 @@ class NeighborRule:
             itself.append(np.where(np.isin(np.arange(len(block)), known), order[closest], -1))
         return np.concatenate(nearest), np.concatenate(itself)
 
-    def calibrated(self, rows: Ints) -> NeighborRule:
-        """The same rule, as sure of itself as it is right about training texts it leaves out.
+    def calibrated(self, rows: Ints) -> NeighborAssigner:
+        """The same assigner, as sure of itself as it is right about training texts it leaves out.
 
         A text that is alone in its cluster has no other to be found by, and is not asked.
         """
@@ -139,7 +139,7 @@ class NeighborRule:
         right = distances[asked].argmin(axis=1) == self.labels[rows][asked]
         return replace(self, scale=scale_for(distances[asked], right.mean()), seen=self.seen)
 
-    def reordered(self, order: Ints) -> NeighborRule:
+    def reordered(self, order: Ints) -> NeighborAssigner:
         seen = self.seen.mapped(lambda kept: (kept[0][:, order], kept[1]))
         return replace(self, labels=np.argsort(order)[self.labels], seen=seen)
 
@@ -151,7 +151,7 @@ class NeighborRule:
 
 
 @dataclass(frozen=True)
-class StudentTRule:
+class StudentTAssigner:
     """The soft assignment of a trained clustering head, Eq. (1) of DEC."""
 
     kind: ClassVar[str] = "student-t"
@@ -162,7 +162,7 @@ class StudentTRule:
         distances = squared_distances(vectors, self.centers)
         return np.asarray(-(self.alpha + 1) / 2 * np.log1p(distances / self.alpha))
 
-    def reordered(self, order: Ints) -> StudentTRule:
+    def reordered(self, order: Ints) -> StudentTAssigner:
         return replace(self, centers=self.centers[order])
 
     def arrays(self) -> dict[str, Any]:
@@ -173,7 +173,7 @@ class StudentTRule:
 
 
 @dataclass(frozen=True)
-class LinearRule:
+class LinearAssigner:
     """A trained linear head: softmax of ``weight @ x + bias``."""
 
     kind: ClassVar[str] = "linear"
@@ -183,7 +183,7 @@ class LinearRule:
     def logits(self, vectors: Floats) -> Floats:
         return np.asarray(vectors @ self.weight.T + self.bias)
 
-    def reordered(self, order: Ints) -> LinearRule:
+    def reordered(self, order: Ints) -> LinearAssigner:
         return replace(self, weight=self.weight[order], bias=self.bias[order])
 
     def arrays(self) -> dict[str, Any]:
@@ -194,8 +194,8 @@ class LinearRule:
 
 
 @dataclass(frozen=True)
-class MappedRule:
-    """Another rule on ``weight @ x + bias``, for methods that cluster a linear map of vectors."""
+class MappedAssigner:
+    """An assigner on ``weight @ x + bias``, for methods that cluster a linear map of vectors."""
 
     kind: ClassVar[str] = "mapped"
     inner: Any
@@ -203,13 +203,13 @@ class MappedRule:
     map_bias: Floats
 
     def seen(self, vectors: Floats) -> Floats:
-        """The vectors as the inner rule looks at them."""
+        """The vectors as the inner assigner looks at them."""
         return np.asarray(vectors @ self.map_weight.T + self.map_bias)
 
     def logits(self, vectors: Floats) -> Floats:
         return np.asarray(self.inner.logits(self.seen(vectors)))
 
-    def reordered(self, order: Ints) -> MappedRule:
+    def reordered(self, order: Ints) -> MappedAssigner:
         return replace(self, inner=self.inner.reordered(order))
 
     def arrays(self) -> dict[str, Any]:
@@ -221,29 +221,36 @@ class MappedRule:
         return {"inner": {"kind": self.inner.kind, **self.inner.numbers()}}
 
 
-RULES: dict[str, type[Any]] = {
-    rule.kind: rule for rule in (CenterRule, LinearRule, MappedRule, NeighborRule, StudentTRule)
+ASSIGNERS: dict[str, type[Any]] = {
+    assigner.kind: assigner
+    for assigner in (
+        CenterAssigner,
+        LinearAssigner,
+        MappedAssigner,
+        NeighborAssigner,
+        StudentTAssigner,
+    )
 }
 
 
-def make_rule(
+def make_assigner(
     arrays: dict[str, Any], numbers: dict[str, Any], more: dict[str, type[Any]] | None = None
 ) -> Any:
-    """The rule that gave these arrays and numbers, the numbers with its ``kind``.
+    """The assigner that gave these arrays and numbers, the numbers with its ``kind``.
 
     Parameters
     ----------
     arrays, numbers : dict
-        As :meth:`Rule.arrays` and :meth:`Rule.numbers` give them.
+        As :meth:`Assigner.arrays` and :meth:`Assigner.numbers` give them.
     more : dict of str to type, optional
         Kinds that only one method knows.
     """
     arrays, numbers = dict(arrays), dict(numbers)
     kind = numbers.pop("kind")
-    if kind == MappedRule.kind:
+    if kind == MappedAssigner.kind:
         own = {name: arrays.pop(name) for name in ("map_weight", "map_bias")}
-        return MappedRule(make_rule(arrays, numbers["inner"], more), **own)
-    made = {**RULES, **(more or {})}[kind]
+        return MappedAssigner(make_assigner(arrays, numbers["inner"], more), **own)
+    made = {**ASSIGNERS, **(more or {})}[kind]
     return made.restore(arrays, numbers) if hasattr(made, "restore") else made(**arrays, **numbers)
 
 

@@ -152,7 +152,7 @@ class AttentionHeads(nn.Module):
 
 
 @dataclass(frozen=True)
-class AttentionRule:
+class AttentionAssigner:
     """The heads beside fixed reference texts: a text's label does not depend on its company."""
 
     kind: ClassVar[str] = "attention"
@@ -164,8 +164,8 @@ class AttentionRule:
     @torch.inference_mode()
     def make(
         cls, heads: AttentionHeads, vectors: Floats, size: int, sets: int, seed: int
-    ) -> AttentionRule:
-        """The rule of trained heads, with random texts among ``vectors`` as references."""
+    ) -> AttentionAssigner:
+        """The assigner of trained heads, with random texts among ``vectors`` as references."""
         heads = copy.deepcopy(heads).cpu().eval().requires_grad_(False)
         rng, n = numpy_generator(seed, "references"), len(vectors)
         size = max(1, min(size, n))
@@ -191,8 +191,8 @@ class AttentionRule:
                 p[rows] += self.heads.log_p(self.heads.attend(z[rows])[0]).exp() / rounds
         return np.asarray(p.numpy()[:, self.order])
 
-    def reordered(self, order: Ints) -> AttentionRule:
-        return AttentionRule(self.heads, self.references, self.order[order])
+    def reordered(self, order: Ints) -> AttentionAssigner:
+        return AttentionAssigner(self.heads, self.references, self.order[order])
 
     def arrays(self) -> dict[str, Any]:
         weights = {f"heads.{k}": v.numpy() for k, v in self.heads.state_dict().items()}
@@ -202,8 +202,8 @@ class AttentionRule:
         return dict(self.heads.sizes)
 
     @classmethod
-    def restore(cls, arrays: dict[str, Any], numbers: dict[str, Any]) -> AttentionRule:
-        """Make the rule again from what :meth:`arrays` and :meth:`numbers` gave."""
+    def restore(cls, arrays: dict[str, Any], numbers: dict[str, Any]) -> AttentionAssigner:
+        """Make the assigner again from what :meth:`arrays` and :meth:`numbers` gave."""
         heads = AttentionHeads(**numbers)
         weights = {k.removeprefix("heads."): v for k, v in arrays.items() if k.startswith("heads.")}
         heads.load_state_dict({k: torch.from_numpy(v) for k, v in weights.items()})

@@ -1,4 +1,4 @@
-"""A clustering head of three layers, and the rule that a trained one is."""
+"""A clustering head of three layers, and the assigner that a trained one is."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DeepHead(nn.Module):
 
 
 @dataclass(frozen=True)
-class HeadRule:
+class HeadAssigner:
     """The probabilities of a trained :class:`DeepHead`."""
 
     kind: ClassVar[str] = "head"
@@ -49,8 +49,8 @@ class HeadRule:
     biases: tuple[Floats, ...]
 
     @classmethod
-    def make(cls, head: DeepHead) -> HeadRule:
-        """The rule of a trained head."""
+    def make(cls, head: DeepHead) -> HeadAssigner:
+        """The assigner of a trained head."""
         linear = [part for part in head.layers if isinstance(part, nn.Linear)]
         return cls(
             tuple(part.weight.detach().cpu().numpy() for part in linear),
@@ -64,7 +64,7 @@ class HeadRule:
             x = np.maximum(x @ weight.T.astype(np.float64) + bias, 0)
         return np.asarray(x @ self.weights[-1].T.astype(np.float64) + self.biases[-1])
 
-    def reordered(self, order: Ints) -> HeadRule:
+    def reordered(self, order: Ints) -> HeadAssigner:
         return replace(
             self,
             weights=(*self.weights[:-1], self.weights[-1][order]),
@@ -79,7 +79,7 @@ class HeadRule:
         return {"layers": len(self.weights)}
 
     @classmethod
-    def restore(cls, arrays: dict[str, Any], numbers: dict[str, Any]) -> HeadRule:
-        """Make the rule again from what :meth:`arrays` and :meth:`numbers` gave."""
+    def restore(cls, arrays: dict[str, Any], numbers: dict[str, Any]) -> HeadAssigner:
+        """Make the assigner again from what :meth:`arrays` and :meth:`numbers` gave."""
         every = range(numbers["layers"])
         return cls(tuple(arrays[f"w.{i}"] for i in every), tuple(arrays[f"b.{i}"] for i in every))

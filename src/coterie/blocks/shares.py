@@ -13,7 +13,7 @@ SMALLEST = 1e-30  # a share of zero has a logarithm, too
 
 
 @dataclass(frozen=True)
-class ShareRule:
+class ShareAssigner:
     """The shares themselves are the probabilities, each times the handicap of its topic."""
 
     kind: ClassVar[str] = "shares"
@@ -24,7 +24,7 @@ class ShareRule:
         logits = np.log(np.maximum(vectors.astype(np.float64), SMALLEST)) + self.handicap
         return np.asarray(logits[:, self.order])
 
-    def reordered(self, order: Ints) -> ShareRule:
+    def reordered(self, order: Ints) -> ShareAssigner:
         return replace(self, order=self.order[order])
 
     def arrays(self) -> dict[str, Any]:

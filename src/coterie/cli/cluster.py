@@ -190,7 +190,7 @@ def _checked(model: Any) -> Any:
     from coterie._validation import check_device
     from coterie.encoders import check_encoder
 
-    model.check_parameters()
+    model._check_parameters()
     check_device(model.device)
     if model.encoder != type(model).encoder:  # some methods have one of their own
         check_encoder(model.encoder)

@@ -187,7 +187,7 @@ def probe(
     from coterie._validation import check_device
     from coterie.encoders import no_cache
 
-    encoder = model.make_encoder(0)
+    encoder = model._make_encoder(0)
     some = list(texts[:PROBED])
     encoder.learn(some)
     encoder.to(check_device(model.device))

@@ -69,7 +69,9 @@ def _split(edit: Edit, state: State) -> None:
     said, state.next_id = state.shown(cluster), state.next_id + edit.into - 1
     step = Split(cluster, ids, _sure(found.centers[order], vectors, seed))
     rows = np.flatnonzero(state.labels == cluster)
-    state.labels[rows] = np.array(ids)[step.rule.logits(state.get_vectors()[rows]).argmax(axis=1)]
+    state.labels[rows] = np.array(ids)[
+        step.assigner.logits(state.get_vectors()[rows]).argmax(axis=1)
+    ]
     for part, name in zip(ids, edit.names or [None] * edit.into, strict=True):
         state.rename(part, name)
     state.follow_corrections({cluster})
@@ -80,13 +82,13 @@ def _split(edit: Edit, state: State) -> None:
 
 
 def _sure(centers: Floats, vectors: Floats, seed: int) -> Any:
-    """The rule of the parts, as sure of itself as two halves of the texts agree."""
+    """The assigner of the parts, as sure of itself as two halves of the texts agree."""
     import torch
 
     from coterie.base.confidence import calibrate
-    from coterie.blocks.assign import CenterRule
+    from coterie.blocks.assign import CenterAssigner
 
-    return calibrate(CenterRule(centers), vectors, seed, torch.device("cpu"))
+    return calibrate(CenterAssigner(centers), vectors, seed, torch.device("cpu"))
 
 
 def _rename(edit: Edit, state: State) -> None:

@@ -126,7 +126,7 @@ def _edit_model(model: TextClusterer, wanted: Sequence[Any], texts: Any) -> Text
     if texts is None and any(e.kind == "move" for e in wanted):
         raise UsageError("texts: pass the texts the model was fitted on; 'move' looks them up.")
     labels = np.asarray(model.labels_).copy()
-    rule = edited(model.rule_, model.n_clusters_)
+    assigner = edited(model.assigner_, model.n_clusters_)
     given = [f"{i}" if i >= 0 else "" for i in model.rows_] if texts is None else texts_from(texts)
     if len(given) != len(labels):
         raise UsageError(f"texts: {len(given)} for a model of {len(labels)} texts.")
@@ -134,14 +134,14 @@ def _edit_model(model: TextClusterer, wanted: Sequence[Any], texts: Any) -> Text
         texts=given,
         labels=labels,
         get_vectors=lambda: model.vectors_,
-        names={i: None for i in rule.clusters},
-        next_id=rule.width,
+        names={i: None for i in assigner.clusters},
+        next_id=assigner.width,
         corrections=dict(model.corrections_),
         seed=model.seed_,
     )
     apply_edits(wanted, state)
     out = copy.copy(model)
-    out.rule_ = rule.then(*state.steps)
+    out.assigner_ = assigner.then(*state.steps)
     out.labels_, out.n_clusters_ = state.labels, len(state.names)
     out.corrections_ = state.corrections
     rows = dict(model.corrected_rows_) | dict(state.bound_rows())

@@ -19,7 +19,7 @@ from coterie._errors import CoterieError, DataError
 from coterie._folders import one_state
 from coterie._types import Ints
 from coterie.base import TextClusterer
-from coterie.base.edited import EditedRule, Merge, fingerprint
+from coterie.base.edited import EditedAssigner, Merge, fingerprint
 from coterie.comparison import jaccard, links, partners
 from coterie.editing.run import EditableRun
 from coterie.editing.state import State
@@ -104,7 +104,7 @@ def keep(model: TextClusterer, kept: Kept, texts: Sequence[str]) -> None:
     Parameters
     ----------
     model : TextClusterer
-        Fitted on the texts; its labels and its rule change.
+        Fitted on the texts; its labels and its assigner change.
     kept : Kept
         Its state becomes that of the new run.
     texts : sequence of str
@@ -127,12 +127,12 @@ def keep(model: TextClusterer, kept: Kept, texts: Sequence[str]) -> None:
     labels[list(rows)] = list(rows.values())
     steps = [Merge((counts[c], c), counts[c]) for c in sorted(alive)
              if not (labels == c).any() and counts[c] >= 0]  # fmt: skip
-    model.rule_ = EditedRule(model.rule_, tuple(place), tuple(steps), tuple(extra))
-    model.labels_, model.n_clusters_ = labels, len(model.rule_.clusters)
+    model.assigner_ = EditedAssigner(model.assigner_, tuple(place), tuple(steps), tuple(extra))
+    model.labels_, model.n_clusters_ = labels, len(model.assigner_.clusters)
     model.corrections_, model.corrected_rows_ = state.corrections, rows
     topics = getattr(model, "topics_", None)
     kept.topics = None if topics is None else dict(zip(place, topics, strict=False))
-    _tell(kept, old, model.rule_.clusters)
+    _tell(kept, old, model.assigner_.clusters)
     if model.n_clusters_ != k:
         kept.sentences.append(
             f"There are {model.n_clusters_} clusters instead of {k}: {_why(len(steps), len(extra))}"

@@ -27,11 +27,11 @@ def edit_model(run: EditableRun, state: State) -> Floats:
     rounding, the table is right: the text is bound to its cluster.
     """
     model = run.model
-    model.rule_ = edited(model.rule_, model.n_clusters_).then(*state.steps)
+    model.assigner_ = edited(model.assigner_, model.n_clusters_).then(*state.steps)
     model.n_clusters_ = len(state.names)
     filled = np.array([text != "" for text in state.texts])
-    p = np.zeros((len(filled), model.rule_.width))
-    p[filled] = probabilities(model.rule_.logits(run.vectors[filled]))
+    p = np.zeros((len(filled), model.assigner_.width))
+    p[filled] = probabilities(model.assigner_.logits(run.vectors[filled]))
     model.outlier_limit_ = edited_limit(model.outlier_limit_, state.steps)
     wrong = _unlike(state, p) | _wrongly_odd(model, run, state, filled)
     if wrong.sum() > max(1, ODD * filled.sum()):
@@ -73,7 +73,7 @@ def edited_limit(limit: OutlierLimit | None, steps: Sequence[Step]) -> OutlierLi
 
 
 def _unlike(state: State, p: Floats) -> Bools:
-    """Rows that the rule puts elsewhere than the table, and no correction does."""
+    """Rows that the assigner puts elsewhere than the table, and no correction does."""
     bound = [row for row, _ in state.bound_rows()]
     out = (state.labels >= 0) & (p.argmax(axis=1) != state.labels)
     out[bound] = False

@@ -36,7 +36,7 @@ class State:
     corrections : dict of str to int
         Clusters of texts by their fingerprints.
     steps : list of Merge or Split
-        What the edits add to the rule of the model.
+        What the edits add to the assigner of the model.
     done : list of str
         What was done, in sentences.
     seed : int

@@ -20,8 +20,8 @@ from torch import Tensor, nn
 from coterie._errors import UsageError
 from coterie._types import Floats, Terms
 from coterie._validation import check_fields, check_integer, check_number
-from coterie.base import Facts, TextClusterer
-from coterie.blocks.assign import NeighborRule, Rule
+from coterie.base import TextClusterer, TrainingContext
+from coterie.blocks.assign import Assigner, NeighborAssigner
 from coterie.blocks.linkage import agglomerate, memory_needed
 from coterie.blocks.projection import mlp
 from coterie.blocks.soft_labels import (
@@ -205,8 +205,8 @@ class ADSL(TextClusterer):
     variant: Variant = "attention"
     word_vectors: Any = "auto"
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_fields(
             self,
             choices={
@@ -225,7 +225,7 @@ class ADSL(TextClusterer):
         if check_number("dropout", self.dropout) >= 1:
             raise UsageError(f"dropout should be below 1, got {self.dropout!r}.")
 
-    def make_encoder(self, seed: int) -> Encoder:
+    def _make_encoder(self, seed: int) -> Encoder:
         kind = OneWordEncoder if self.encoder == "precomputed" else WordEncoder
         return kind(
             max_features=self.max_features,
@@ -236,42 +236,42 @@ class ADSL(TextClusterer):
             seed=seed,
         )
 
-    def pretraining(self, facts: Facts) -> list[Stage]:
+    def _pretraining_stages(self, context: TrainingContext) -> list[Stage]:
         rates = {"encoder": self.ae_lr, "decoder": self.ae_lr}
         return [Stage(name="autoencoder", steps=self.ae_steps, loss=reconstruction, lr=rates)]
 
-    def build_pretraining(self, encoder: Any, facts: Facts) -> AutoencoderNet:
+    def _build_pretraining_network(self, encoder: Any, context: TrainingContext) -> AutoencoderNet:
         return AutoencoderNet(encoder, self.ae_layers)
 
-    def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
+    def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         n, d = vectors.shape
         log.info("linkage of %d texts takes about %d MB", n, memory_needed(n, d) >> 20)
-        return NeighborRule(vectors, agglomerate(vectors, self.n_clusters, "ward", weights))
+        return NeighborAssigner(vectors, agglomerate(vectors, self.n_clusters, "ward", weights))
 
-    def build(self, encoder: Any, start: Any, facts: Facts) -> ADSLNet:
-        assert facts.rows is not None
+    def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> ADSLNet:
+        assert context.rows is not None
         labels = torch.from_numpy(start.labels)
         if self.variant == "one":
             soft = F.one_hot(labels, self.n_clusters).float()
         else:
-            weights = torch.from_numpy(np.bincount(facts.rows).astype(np.float32))
+            weights = torch.from_numpy(np.bincount(context.rows).astype(np.float32))
             distances = center_distances(
                 torch.from_numpy(start.vectors), labels, weights, self.n_clusters
             )
             soft = soft_labels(distances, self.sharpness)
-        rows = torch.from_numpy(facts.rows)
+        rows = torch.from_numpy(context.rows)
         return ADSLNet(encoder, soft[rows], self.dropout, attend=self.variant == "attention")
 
-    def stages(self, facts: Facts) -> list[Stage]:
+    def _training_stages(self, context: TrainingContext) -> list[Stage]:
         if self.epochs == 0:
             return []
         period = 0
         if self.variant in ("dynamic", "attention"):
-            period = steps_for(self.refresh_epochs, facts.n, self.batch_size)
+            period = steps_for(self.refresh_epochs, context.n, self.batch_size)
         return [
             Stage(
                 name=self.variant,
-                steps=steps_for(self.epochs, facts.n, self.batch_size),
+                steps=steps_for(self.epochs, context.n, self.batch_size),
                 loss=label_term,
                 lr={"encoder": self.lr, "head": self.lr},
                 refresh=self._refresh,

@@ -17,10 +17,15 @@ from torch import Tensor, nn
 
 from coterie._types import Floats, Ints, Terms
 from coterie._validation import check_fields
-from coterie.base import Facts, TunedClusterer, kmeans_rule
+from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
 from coterie.blocks import entropy
-from coterie.blocks.assign import Rule
-from coterie.blocks.attention import AttentionHeads, AttentionRule, same_cluster, stray_similarity
+from coterie.blocks.assign import Assigner
+from coterie.blocks.attention import (
+    AttentionAssigner,
+    AttentionHeads,
+    same_cluster,
+    stray_similarity,
+)
 from coterie.blocks.guided_contrast import Views, guided_contrast
 from coterie.blocks.nt_xent import nt_xent
 from coterie.engine import Batch, Stage, steps_for
@@ -143,8 +148,8 @@ class AECL(TunedClusterer):
         },
         "official-code": {"compat": "official", "early_positives": "head", "spherical": False},
     }
-    rules: ClassVar[dict[str, type[Any]]] = {AttentionRule.kind: AttentionRule}
-    keeps: ClassVar[tuple[str, ...]] = ("balance_",)
+    _assigners: ClassVar[dict[str, type[Any]]] = {AttentionAssigner.kind: AttentionAssigner}
+    _saved_attributes: ClassVar[tuple[str, ...]] = ("balance_",)
     wordings: ClassVar[int] = 1  # views that are made of each text where a kind is named
 
     attention: Literal["layer", "matrices"] = "layer"
@@ -172,8 +177,8 @@ class AECL(TunedClusterer):
     threshold: float = 0.95
     views: Any = "virtual"
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_fields(
             self,
             choices=CHOICES,
@@ -182,47 +187,51 @@ class AECL(TunedClusterer):
             least="balance_weight contrast_weight entropy_weight head_lr label_weight lr".split(),
         )
 
-    def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
-        return kmeans_rule(self, vectors, weights, seed, spherical=self.spherical)
+    def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
+        return kmeans_assigner(self, vectors, weights, seed, spherical=self.spherical)
 
-    def build(self, encoder: Any, start: Any, facts: Facts) -> AECLNet:
+    def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> AECLNet:
         heads = AttentionHeads(encoder.dim, self.n_clusters, self.attention, self.head)
-        return AECLNet(encoder, heads, facts.n)
+        return AECLNet(encoder, heads, context.n)
 
-    def stages(self, facts: Facts) -> list[Stage]:
+    def _training_stages(self, context: TrainingContext) -> list[Stage]:
         weight = self.balance_weight
-        self.balance_ = entropy.balance_for(facts.sizes) if weight is None else weight
-        first, second = self._lengths(facts.n)
+        self.balance_ = entropy.balance_for(context.sizes) if weight is None else weight
+        first, second = self._lengths(context.n)
         early = self.early_positives == "kmeans"
         plan = [
-            self._stage("contrast", first, self._contrast_loss, facts, label=early),
-            self._stage("labels", second, self._label_loss, facts, label=True),
-            self._stage("cluster", self.epochs - first - second, self._cluster_loss, facts),
+            self._stage("contrast", first, self._contrast_loss, context, label=early),
+            self._stage("labels", second, self._label_loss, context, label=True),
+            self._stage("cluster", self.epochs - first - second, self._cluster_loss, context),
         ]
         return [stage for stage in plan if stage.steps > 0]
 
     def _stage(
-        self, name: str, epochs: int, loss: Any, facts: Facts, *, label: bool = False
+        self, name: str, epochs: int, loss: Any, context: TrainingContext, *, label: bool = False
     ) -> Stage:
         heads = ["heads.project", "heads.attend"] + ["heads.classify"] * (name != "contrast")
 
         def setup(net: AECLNet, vectors: Tensor) -> None:
-            rule = self.start(vectors.cpu().numpy(), np.ones(facts.n, np.float32), facts.seed)
-            labels = rule.logits(vectors.cpu().numpy()).argmax(axis=1)
+            assigner = self._initial_assigner(
+                vectors.cpu().numpy(), np.ones(context.n, np.float32), context.seed
+            )
+            labels = assigner.logits(vectors.cpu().numpy()).argmax(axis=1)
             net.labels.copy_(torch.from_numpy(labels))
 
         return Stage(
             name=name,
-            steps=steps_for(max(0, min(epochs, self.epochs)), facts.n, self.batch_size),
+            steps=steps_for(max(0, min(epochs, self.epochs)), context.n, self.batch_size),
             loss=loss,
             lr={"encoder": self.lr, **dict.fromkeys(heads, self.head_lr)},
-            views=(0, 1) if facts.n_views > 1 else (0, 0),
+            views=(0, 1) if context.n_views > 1 else (0, 0),
             setup=setup if label else None,
             continues=True,
         )
 
-    def finish(self, net: Any, vectors: Floats, weights: Floats, seed: int) -> Rule:
-        return AttentionRule.make(net.heads, vectors, self.batch_size - 1, self.references, seed)
+    def _final_assigner(self, net: Any, vectors: Floats, weights: Floats, seed: int) -> Assigner:
+        return AttentionAssigner.make(
+            net.heads, vectors, self.batch_size - 1, self.references, seed
+        )
 
     def remarks(self) -> list[str]:
         chosen = "as asked" if self.balance_weight is not None else "by the sizes at the start"
@@ -233,11 +242,11 @@ class AECL(TunedClusterer):
 
         The probabilities of ``rounds`` random orders are averaged; one is what the paper does.
         """
-        if not isinstance(self.rule_, AttentionRule):
+        if not isinstance(self.assigner_, AttentionAssigner):
             return self.predict(X)
         inputs, distinct = self._encoded(X)
         vectors, filled = np.asarray(inputs.spread(distinct, 0.0)), inputs.filled
-        p = self.rule_.in_batches(vectors[filled], self.batch_size, rounds, self.seed_)
+        p = self.assigner_.in_batches(vectors[filled], self.batch_size, rounds, self.seed_)
         labels = np.full(len(vectors), -1, dtype=np.int64)
         labels[filled] = p.argmax(axis=1)
         return labels

@@ -24,10 +24,16 @@ from coterie._progress import make_progress
 from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats, Ints
 from coterie._validation import check_device, check_fields
-from coterie.base import TextClusterer, kmeans_rule
+from coterie.base import TextClusterer, kmeans_assigner
 from coterie.base.consensus import DIRECTIONS, ROUNDS, n_neighbors, smoothed_runs
 from coterie.base.ridge import RidgeClassifier, calibrated
-from coterie.blocks.assign import LinearRule, MappedRule, NeighborRule, Rule, scale_for
+from coterie.blocks.assign import (
+    Assigner,
+    LinearAssigner,
+    MappedAssigner,
+    NeighborAssigner,
+    scale_for,
+)
 from coterie.blocks.graph import principal_directions, principal_part
 from coterie.blocks.kmeans import KMeans
 from coterie.encoders import BagOfWords, CharNgrams, Encoder, MixedEncoder
@@ -84,67 +90,67 @@ class Auto(TextClusterer):
     """
 
     name: ClassVar[str] = "auto"
-    keeps: ClassVar[tuple[str, ...]] = ("choice_",)
+    _saved_attributes: ClassVar[tuple[str, ...]] = ("choice_",)
 
     effort: Effort = "standard"
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_fields(self, choices={"effort": list(MOST)})
 
-    def make_encoder(self, seed: int) -> Encoder:
-        encoder = super().make_encoder(seed)
+    def _make_encoder(self, seed: int) -> Encoder:
+        encoder = super()._make_encoder(seed)
         if encoder.kind != "precomputed" and not isinstance(encoder, BagOfWords):
             encoder = MixedEncoder(encoder, LEXICAL_WEIGHT, seed, CharNgrams(seed=seed))
         self._encoder: Encoder = encoder
         return encoder
 
-    def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
+    def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         self.choice_: dict[str, Any] = {}
         if self._encoder.kind == "precomputed" or self.n_clusters == 1:
-            return kmeans_rule(self, vectors, weights, seed)
+            return kmeans_assigner(self, vectors, weights, seed)
         rows = self._rows(len(vectors), seed)
         part = vectors[rows]
         labels = self._cluster(part, weights[rows], seed)
-        rule = self._classifier(vectors, weights, rows, labels)
-        if rule is None:
+        assigner = self._classifier(vectors, weights, rows, labels)
+        if assigner is None:
             log.info("the classifier would leave a cluster empty: the consensus is kept")
             self._expected = self._confidence(part, labels, seed)
             return _nearest_text(part, labels)
-        answers = np.asarray(rule.logits(vectors).argmax(axis=1), dtype=np.int64)
+        answers = np.asarray(assigner.logits(vectors).argmax(axis=1), dtype=np.int64)
         self.choice_["moved"] = round(float((answers[rows] != labels).mean()), 4)
         order = numpy_generator(seed, "confidence").permutation(len(vectors))
         expected = self._confidence(vectors, answers, seed)
-        return calibrated(rule, vectors[order[:LOOKED_AT]], expected)
+        return calibrated(assigner, vectors[order[:LOOKED_AT]], expected)
 
     def _classifier(
         self, vectors: Floats, weights: Floats, rows: Ints, labels: Ints
-    ) -> LinearRule | None:
+    ) -> LinearAssigner | None:
         """A classifier of the labels of some rows that uses all clusters; None if none does.
 
         A weaker penalty keeps small clusters that a stronger one would give up.
         """
         for penalty in PENALTIES:
             part = RidgeClassifier(vectors[rows], weights[rows], penalty)
-            rule = part.fit(labels, self.n_clusters)
-            answers = np.asarray(rule.logits(vectors).argmax(axis=1), dtype=np.int64)
+            assigner = part.fit(labels, self.n_clusters)
+            answers = np.asarray(assigner.logits(vectors).argmax(axis=1), dtype=np.int64)
             if len(rows) < len(vectors):  # learn from all texts
-                rule = RidgeClassifier(vectors, weights, penalty).fit(answers, self.n_clusters)
-                answers = np.asarray(rule.logits(vectors).argmax(axis=1), dtype=np.int64)
+                assigner = RidgeClassifier(vectors, weights, penalty).fit(answers, self.n_clusters)
+                answers = np.asarray(assigner.logits(vectors).argmax(axis=1), dtype=np.int64)
             if len(np.unique(answers)) == self.n_clusters:
-                return rule
+                return assigner
         return None
 
-    def after_fit(self, net: nn.Module | None, order: Ints) -> None:
+    def _after_fit(self, net: nn.Module | None, order: Ints) -> None:
         expected = self.__dict__.pop("_expected", None)
         if expected is not None:  # the nearest text decides: only its scale is set anew
-            rule = self.__dict__["rule_"]
-            inner = rule.inner
+            assigner = self.__dict__["assigner_"]
+            inner = assigner.inner
             distances = inner.distances(inner.vectors)[0]
             known = np.isfinite(distances).all(axis=1)  # a text alone in its cluster has none
             if known.any():
                 scale = scale_for(distances[known], expected)
-                self.__dict__["rule_"] = replace(rule, inner=replace(inner, scale=scale))
+                self.__dict__["assigner_"] = replace(assigner, inner=replace(inner, scale=scale))
         self.__dict__.pop("_encoder", None)
 
     def n_fitted(self, n: int, n_clusters: int) -> int:
@@ -220,8 +226,8 @@ class Auto(TextClusterer):
         return float(1 / (1 + np.exp(-(intercept + slope * share))))
 
 
-def _nearest_text(vectors: Floats, labels: Ints) -> Rule:
+def _nearest_text(vectors: Floats, labels: Ints) -> Assigner:
     """The cluster of the nearest text, in few directions."""
     few = principal_directions(vectors, DIRECTIONS)
-    inner = NeighborRule(vectors @ few.T, labels)
-    return MappedRule(inner, few, np.zeros(len(few), dtype=np.float32))
+    inner = NeighborAssigner(vectors @ few.T, labels)
+    return MappedAssigner(inner, few, np.zeros(len(few), dtype=np.float32))

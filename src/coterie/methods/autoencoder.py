@@ -7,12 +7,12 @@ from typing import ClassVar, Literal
 
 from coterie._types import Floats
 from coterie._validation import check_choice
-from coterie.base import CodedClusterer, second_step
-from coterie.blocks.assign import Rule
+from coterie.base import AutoencoderClusterer, second_step
+from coterie.blocks.assign import Assigner
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Autoencoder(CodedClusterer):
+class Autoencoder(AutoencoderClusterer):
     """Train an autoencoder on the vectors of the texts and cluster its codes.
 
     Parameters
@@ -43,9 +43,9 @@ class Autoencoder(CodedClusterer):
 
     cluster: Literal["kmeans", "ward"] = "kmeans"
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_choice("cluster", self.cluster, ["kmeans", "ward"])
 
-    def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
+    def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         return second_step(self, vectors, weights, seed, self.cluster)

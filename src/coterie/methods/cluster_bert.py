@@ -22,10 +22,10 @@ from coterie._errors import UsageError, param
 from coterie._random import derive_seed
 from coterie._types import Floats, Ints, Terms
 from coterie._validation import check_choice, check_integer, check_number
-from coterie.base import Facts, TunedClusterer, denoising, kmeans_rule
+from coterie.base import TrainingContext, TunedClusterer, denoising, kmeans_assigner
 from coterie.base.looks import Looks
 from coterie.blocks.align import align
-from coterie.blocks.assign import CenterRule, LinearRule, Rule
+from coterie.blocks.assign import Assigner, CenterAssigner, LinearAssigner
 from coterie.blocks.linear_head import put_centers, soft_cross_entropy
 from coterie.blocks.student_t import log_frequency, log_target
 from coterie.encoders import Encoder
@@ -145,13 +145,13 @@ class ClusterBERT(TunedClusterer):
     """
 
     name: ClassVar[str] = "cluster-bert"
-    kmeans_on_vectors: ClassVar[bool] = True
-    needs_tokens: ClassVar[bool] = True
+    _kmeans_on_vectors: ClassVar[bool] = True
+    _needs_tokens: ClassVar[bool] = True
     citation: ClassVar[str] = (
         "Anonymous (2022). ClusterBERT: Multi-Stage Fine-Tuning of Transformers for Deep Text "
         "Clustering. Under review."
     )
-    keeps: ClassVar[tuple[str, ...]] = ("stages_",)
+    _saved_attributes: ClassVar[tuple[str, ...]] = ("stages_",)
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {},
         "fast": {"batch_size": 64, "lr": 2e-5 * math.sqrt(8), "head_lr": 2e-5 * math.sqrt(8)},
@@ -177,8 +177,8 @@ class ClusterBERT(TunedClusterer):
     rounds: int = 2
     tol: float = 0.001
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_choice("head_start", self.head_start, ["kmeans", "random"])
         check_choice("labels", self.labels, ["kmeans", "head"])
         for name in ("adapt_epochs", "harden_epochs", "rounds"):
@@ -197,17 +197,17 @@ class ClusterBERT(TunedClusterer):
                 f"{param('labels', 'kmeans')}."
             )
 
-    def make_encoder(self, seed: int) -> Encoder:
-        encoder = super().make_encoder(seed)
+    def _make_encoder(self, seed: int) -> Encoder:
+        encoder = super()._make_encoder(seed)
         denoising.know_words(encoder)
         return encoder
 
-    def build(self, encoder: Any, start: Any, facts: Facts) -> ClusterBERTNet:
-        names = ["start", *(stage.name for stage in self.stages(facts))]
-        looks = Looks(names if self.record_stages else [], facts.n)
-        return ClusterBERTNet(encoder, facts.n, self.n_clusters, looks)
+    def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> ClusterBERTNet:
+        names = ["start", *(stage.name for stage in self._training_stages(context))]
+        looks = Looks(names if self.record_stages else [], context.n)
+        return ClusterBERTNet(encoder, context.n, self.n_clusters, looks)
 
-    def stages(self, facts: Facts) -> list[Stage]:
+    def _training_stages(self, context: TrainingContext) -> list[Stage]:
         plan = [("adapt", self.adapt_epochs, 0.0)] if self.adapt_epochs else []
         second, third = self.cluster_weight, self.harden_weight
         if not self.reconstruction:
@@ -215,16 +215,16 @@ class ClusterBERT(TunedClusterer):
         plan += [(f"cluster-{r + 1}", self.round_epochs, second) for r in range(self.rounds)]
         plan += [("harden", self.harden_epochs, third)] if self.harden_epochs else []
         before = ["start", *(name for name, _, _ in plan)]
-        return [self._stage(*stage, before[i], facts) for i, stage in enumerate(plan)]
+        return [self._stage(*stage, before[i], context) for i, stage in enumerate(plan)]
 
-    def finish(self, net: Any, vectors: Floats, weights: Floats, seed: int) -> Rule:
+    def _final_assigner(self, net: Any, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         net.trained = vectors
         if self.labels == "kmeans":
-            return self.start(vectors, weights, seed)
+            return self._initial_assigner(vectors, weights, seed)
         head = (p.detach().cpu().numpy() for p in (net.head.weight, net.head.bias))
-        return LinearRule(*head)
+        return LinearAssigner(*head)
 
-    def after_fit(self, net: Any, order: Ints) -> None:
+    def _after_fit(self, net: Any, order: Ints) -> None:
         denoising.forget_words(self.encoder_)
         self.stages_ = []
         if net is None or not self.record_stages:
@@ -236,19 +236,21 @@ class ClusterBERT(TunedClusterer):
             net.looks.take(net.looks.names[-1], vectors, labels)
         self.stages_ = net.looks.to_list(filled)
 
-    def _stage(self, name: str, epochs: int, weight: float, before: str, facts: Facts) -> Stage:
+    def _stage(
+        self, name: str, epochs: int, weight: float, before: str, context: TrainingContext
+    ) -> Stage:
         parts = ["decoder"] * (weight < 1) + ["head"] * (weight > 0)
         last = name == "harden"
-        setup = partial(self._set_up, name=name, before=before, seed=facts.seed)
+        setup = partial(self._set_up, name=name, before=before, seed=context.seed)
         return Stage(
             name=name,
-            steps=steps_for(epochs, facts.n, self.batch_size),
+            steps=steps_for(epochs, context.n, self.batch_size),
             loss=self._loss(weight, soft=last),
             lr={"encoder": self.lr, **dict.fromkeys(parts, self.head_lr)},
             setup=setup if weight > 0 or self.record_stages else None,
             refresh=harden if last else None,
             labels=(lambda net, vectors: net.head(vectors).argmax(dim=1)) if last else None,
-            refresh_every=steps_for(1, facts.n, self.batch_size) if last else 0,
+            refresh_every=steps_for(1, context.n, self.batch_size) if last else 0,
             stop_below=self.tol,
             clip=CLIP,
             continues=True,
@@ -280,13 +282,13 @@ class ClusterBERT(TunedClusterer):
         if not rounds and not self.record_stages:
             return
         points = vectors.cpu().numpy()
-        rule, labels = self._kmeans(points, derive_seed(seed, name))
+        assigner, labels = self._kmeans(points, derive_seed(seed, name))
         net.looks.take(before, points, labels)
         if not rounds:
             return
         if name != "cluster-1":
             numbers = align(labels, net.labels.cpu().numpy(), self.n_clusters)
-            rule, labels = rule.reordered(np.argsort(numbers)), numbers[labels]
+            assigner, labels = assigner.reordered(np.argsort(numbers)), numbers[labels]
         net.labels.copy_(torch.from_numpy(labels))
         if name != "cluster-1" and not self.reinit_head:
             return
@@ -294,8 +296,8 @@ class ClusterBERT(TunedClusterer):
             net.head.reset_parameters()
         else:
             some = points[:: -(-len(points) // ROWS)]
-            put_centers(net.head, rule.centers, rule.calibrated(some, SURE).scale)
+            put_centers(net.head, assigner.centers, assigner.calibrated(some, SURE).scale)
 
-    def _kmeans(self, vectors: Floats, seed: int) -> tuple[CenterRule, Ints]:
-        rule = kmeans_rule(self, vectors, np.ones(len(vectors), dtype=np.float32), seed)
-        return rule, rule.logits(vectors).argmax(axis=1)
+    def _kmeans(self, vectors: Floats, seed: int) -> tuple[CenterAssigner, Ints]:
+        assigner = kmeans_assigner(self, vectors, np.ones(len(vectors), dtype=np.float32), seed)
+        return assigner, assigner.logits(vectors).argmax(axis=1)

@@ -18,7 +18,7 @@ from coterie._types import Floats, Ints
 from coterie._validation import check_device, check_fields
 from coterie.base import TextClusterer
 from coterie.base.exact import exactly
-from coterie.blocks.assign import NeighborRule, Rule
+from coterie.blocks.assign import Assigner, NeighborAssigner
 from coterie.blocks.consensus import memberships
 from coterie.blocks.kmeans import KMeans
 from coterie.blocks.linkage import agglomerate
@@ -72,15 +72,15 @@ class Consensus(TextClusterer):
         "Wu, Liu, Xiong, Cao, Chen (2015). K-Means-Based Consensus Clustering: A Unified View. "
         "IEEE Transactions on Knowledge and Data Engineering."
     )
-    keeps: ClassVar[tuple[str, ...]] = ("agreement_",)
+    _saved_attributes: ClassVar[tuple[str, ...]] = ("agreement_",)
 
     n_members: int = 12
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_fields(self, integers={"n_members": 1})
 
-    def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
+    def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         members = self.members(vectors, weights, seed)
         rows = memberships(members)  # (n, clusters of all members)
         x = torch.from_numpy(rows).to(check_device(self.device))
@@ -90,7 +90,7 @@ class Consensus(TextClusterer):
         labels = exactly(rows, kmeans(x, weights).labels, self.n_clusters, weights, seed)
         self.agreement_ = [round(accuracy(labels, member), 4) for member in members]
         log.info("members agree with the consensus on %s", self.agreement_)
-        return NeighborRule(vectors, labels)
+        return NeighborAssigner(vectors, labels)
 
     def members(self, vectors: Floats, weights: Floats, seed: int) -> list[Ints]:
         """Labels by each member."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from coterie.base import SharpenedClusterer
+from coterie.base import DECClusterer
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class DEC(SharpenedClusterer):
+class DEC(DECClusterer):
     """Cluster the codes of an autoencoder, then let sure assignments pull codes and centers.
 
     Parameters

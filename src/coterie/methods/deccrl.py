@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from coterie._types import Floats, Ints, Terms
 from coterie._validation import check_choice, check_integer, check_number
-from coterie.base import Facts, TunedClusterer, kmeans_rule
-from coterie.blocks.assign import MappedRule, Rule, StudentTRule
+from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
+from coterie.blocks.assign import Assigner, MappedAssigner, StudentTAssigner
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.pca import principal_map
 from coterie.blocks.projection import mlp
@@ -48,7 +48,9 @@ SMALLEST = {"n_topics": 1, "projection_dim": 1, "word_dim": 1, "warmup_steps": 0
 class DECCRLNet(nn.Module):
     """An encoder, the map ``reduce`` to the space of the clusters, and what learns there."""
 
-    def __init__(self, encoder: Encoder, start: MappedRule, alpha: float, projection: int) -> None:
+    def __init__(
+        self, encoder: Encoder, start: MappedAssigner, alpha: float, projection: int
+    ) -> None:
         super().__init__()
         dim, width = start.map_weight.shape
         self.encoder = encoder
@@ -175,7 +177,7 @@ class DECCRL(TunedClusterer):
             "mask_duplicates": False, "negatives": "cross-view-decoupled", "assign": "paper"
         },
     }  # fmt: skip
-    keeps: ClassVar[tuple[str, ...]] = ("topics_",)
+    _saved_attributes: ClassVar[tuple[str, ...]] = ("topics_",)
 
     alpha: float = 1.0
     assign: Literal["argmax", "soft", "gumbel", "paper"] = "argmax"
@@ -201,8 +203,8 @@ class DECCRL(TunedClusterer):
     word_dim: int = 300
     word_vectors: Source = "auto"
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         for name, choices in CHOICES.items():
             check_choice(name, getattr(self, name), choices)
         for name in ("alpha", "temperature"):
@@ -214,65 +216,69 @@ class DECCRL(TunedClusterer):
                 check_integer(name, getattr(self, name), least)
         width_of(self.word_vectors, self.word_dim)
 
-    def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
+    def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         width = width_of(self.word_vectors, self.word_dim)
         dim = self.latent_dim or max(width // 2, 1)
         return self._kmeans(*principal_map(vectors, weights, dim), (vectors, weights, seed))
 
-    def build(self, encoder: Any, start: Any, facts: Facts) -> DECCRLNet:
+    def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> DECCRLNet:
         net = DECCRLNet(encoder, start, self.alpha, self.projection_dim)
-        dim, kind = net.reduce.out_features, self._reconstruction(facts)
+        dim, kind = net.reduce.out_features, self._reconstruction(context)
         if kind == "latent":
             net.latent = mlp(dim, max(dim // 2, 1), dim)
-        if kind != "topics" or facts.texts is None:
+        if kind != "topics" or context.texts is None:
             return net
-        texts, vocabulary = facts.texts, Vocabulary.build(facts.texts)
+        texts, vocabulary = context.texts, Vocabulary.build(context.texts)
         if len(vocabulary):
-            rho = make_word_vectors(self.word_vectors, texts, vocabulary, self.word_dim, facts.seed)
+            rho = make_word_vectors(
+                self.word_vectors, texts, vocabulary, self.word_dim, context.seed
+            )
             net.topics = TopicDecoder(torch.from_numpy(rho), net.assign.centers, self.n_topics)
             net.bags, net.words = WordBags(vocabulary.counts(texts)), vocabulary.words
         return net
 
-    def stages(self, facts: Facts) -> list[Stage]:
+    def _training_stages(self, context: TrainingContext) -> list[Stage]:
         steps = self.steps
         if steps is None:
-            fewest, most = (steps_for(epochs, facts.n, self.batch_size) for epochs in (30, 100))
+            fewest, most = (steps_for(epochs, context.n, self.batch_size) for epochs in (30, 100))
             steps = min(max(3000, fewest), most)
-        if self.reconstruction == "topics" and facts.texts is None:
+        if self.reconstruction == "topics" and context.texts is None:
             log.warning("there are no words in vectors: nothing is reconstructed")
-        parts = {"reduce", "project", "assign", self._reconstruction(facts)} - {"none"}
-        pair = {1: (0, 0), 2: (0, 1)}.get(facts.n_views, (0, 1, 2))
+        parts = {"reduce", "project", "assign", self._reconstruction(context)} - {"none"}
+        pair = {1: (0, 0), 2: (0, 1)}.get(context.n_views, (0, 1, 2))
         rates = {"encoder": self.lr, **dict.fromkeys(sorted(parts), self.head_lr)}
         move = (lambda net, _: net.empty.reseed(net.assign.centers)) if self.reseed else None
         loss = self._loss(steps)
         return [Stage(name="joint", steps=steps, loss=loss, lr=rates, views=pair, after_epoch=move,
                       counts=True)]  # fmt: skip
 
-    def finish(self, net: Any, vectors: Floats, weights: Floats, seed: int) -> Rule:
+    def _final_assigner(self, net: Any, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         weight, bias = (p.detach().cpu().numpy() for p in net.reduce.parameters())
         if self.labels == "kmeans":
             return self._kmeans(weight, bias, (vectors, weights, seed))
         centers = net.assign.centers.detach().cpu().numpy()
-        return MappedRule(StudentTRule(centers, self.alpha), weight, bias)
+        return MappedAssigner(StudentTAssigner(centers, self.alpha), weight, bias)
 
-    def after_fit(self, net: Any, order: Ints) -> None:
+    def _after_fit(self, net: Any, order: Ints) -> None:
         self.topics_: list[list[list[str]]] | None = None
         if self.kept_start or not net.words:
             return
-        rule: Any = self.rule_  # its centers have the final order
-        centers = torch.from_numpy(rule.inner.centers).to(net.topics.rho.device)
+        assigner: Any = self.assigner_  # its centers have the final order
+        centers = torch.from_numpy(assigner.inner.centers).to(net.topics.rho.device)
         with torch.no_grad():
             self.topics_ = top_words(net.topics.log_beta(centers), net.words, TOP_WORDS)
         log.info("%d times an empty cluster was moved", int(net.empty.moved))
 
-    def _reconstruction(self, facts: Facts) -> str:
-        no_words = self.reconstruction == "topics" and facts.texts is None
+    def _reconstruction(self, context: TrainingContext) -> str:
+        no_words = self.reconstruction == "topics" and context.texts is None
         return "none" if no_words else self.reconstruction
 
-    def _kmeans(self, weight: Floats, bias: Floats, data: tuple[Floats, Floats, int]) -> MappedRule:
+    def _kmeans(
+        self, weight: Floats, bias: Floats, data: tuple[Floats, Floats, int]
+    ) -> MappedAssigner:
         vectors, weights, seed = data
-        found = kmeans_rule(self, vectors @ weight.T + bias, weights, seed)
-        return MappedRule(found, weight, bias)
+        found = kmeans_assigner(self, vectors @ weight.T + bias, weights, seed)
+        return MappedAssigner(found, weight, bias)
 
     def _loss(self, steps: int) -> Callable[[DECCRLNet, Batch], Terms]:
         warmup, third = min(self.warmup_steps, steps // 10), max(steps / 3, 1.0)

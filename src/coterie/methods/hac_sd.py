@@ -20,7 +20,7 @@ from coterie._random import derive_seed
 from coterie._types import Floats, Ints
 from coterie._validation import check_device, check_fields
 from coterie.base import TextClusterer
-from coterie.blocks.assign import NeighborRule, Rule
+from coterie.blocks.assign import Assigner, NeighborAssigner
 from coterie.blocks.iterative import iterative_classification
 from coterie.blocks.kept_pairs import kept_pairs
 from coterie.blocks.linkage import agglomerate, cut
@@ -85,8 +85,8 @@ class HACSD(TextClusterer):
     iterations: int = 0
     kept_factor: float = 1.0
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_fields(
             self,
             choices={"classify": ["words", "vectors"]},
@@ -94,10 +94,10 @@ class HACSD(TextClusterer):
             above=["kept_factor"],
         )
 
-    def look(self, texts: list[str] | None) -> None:
+    def _on_texts(self, texts: list[str] | None) -> None:
         self._texts = texts
 
-    def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
+    def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         labels = self._linked(vectors, weights)
         if self.iterations:
             labels = iterative_classification(
@@ -108,9 +108,9 @@ class HACSD(TextClusterer):
                 self.iterations,
                 derive_seed(seed, "iterations"),
             )
-        return NeighborRule(vectors, labels)
+        return NeighborAssigner(vectors, labels)
 
-    def after_fit(self, net: nn.Module | None, order: Ints) -> None:
+    def _after_fit(self, net: nn.Module | None, order: Ints) -> None:
         self.__dict__.pop("_texts", None)
 
     def _linked(self, vectors: Floats, weights: Floats) -> Ints:

@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 
 from coterie._types import Terms
 from coterie._validation import check_fields
-from coterie.base import SharpenedClusterer
+from coterie.base import DECClusterer
 from coterie.blocks.student_t import kl_to_target
 from coterie.engine import Batch
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class IDEC(SharpenedClusterer):
+class IDEC(DECClusterer):
     """Sharpen the clusters of codes that must go on to reconstruct their vectors.
 
     Parameters
@@ -61,14 +61,14 @@ class IDEC(SharpenedClusterer):
     batch_size: int = 256
     cluster_weight: float = 0.1
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_fields(self, least=["cluster_weight"])
 
-    def parts(self) -> list[str]:
-        return [*super().parts(), "encoder.decoder"]
+    def _trained_parts(self) -> list[str]:
+        return [*super()._trained_parts(), "encoder.decoder"]
 
-    def loss(self, net: Any, batch: Batch) -> Terms:
+    def _loss(self, net: Any, batch: Batch) -> Terms:
         rows = net.encoder.rows(batch.features)
         code = net.encoder.coder(rows)
         divergence = kl_to_target(net.log_p[batch.index], net.assign(code))

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from coterie._types import Floats, Terms
 from coterie._validation import check_choice, check_fields
-from coterie.base import Facts, TextClusterer, second_step
-from coterie.blocks.assign import Rule
+from coterie.base import TextClusterer, TrainingContext, second_step
+from coterie.blocks.assign import Assigner
 from coterie.blocks.competition import compete
 from coterie.encoders import BagOfWords, Encoder, make_code_encoder
 from coterie.engine import Batch, Stage, steps_for
@@ -106,8 +106,8 @@ class KATE(TextClusterer):
     max_features: int = 2000
     winners: int = 32
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_choice("encoder", self.encoder, ["log-counts"])
         check_fields(
             self,
@@ -116,24 +116,24 @@ class KATE(TextClusterer):
             least=["boost", "lr"],
         )
 
-    def make_encoder(self, seed: int) -> Encoder:
+    def _make_encoder(self, seed: int) -> Encoder:
         words = BagOfWords("log-max", max_features=self.max_features, seed=seed, stop_words=True)
         return make_code_encoder(words, "none")
 
-    def build_pretraining(self, encoder: Any, facts: Facts) -> nn.Module:
+    def _build_pretraining_network(self, encoder: Any, context: TrainingContext) -> nn.Module:
         encoder.make_coder([self.code_dim], bounded=True)
         encoder.decoder = None  # the way back has the same weights
         nn.init.xavier_uniform_(encoder.coder[0].weight)
         nn.init.zeros_(encoder.coder[0].bias)
         return KATENet(encoder)
 
-    def pretraining(self, facts: Facts) -> list[Stage]:
+    def _pretraining_stages(self, context: TrainingContext) -> list[Stage]:
         def loss(net: KATENet, batch: Batch) -> Terms:
             return word_loss(net, batch, winners=self.winners, boost=self.boost)
 
-        steps = steps_for(self.epochs, facts.n, self.batch_size)
+        steps = steps_for(self.epochs, context.n, self.batch_size)
         rates = {"encoder.coder": self.lr, "output": self.lr}
         return [Stage(name="competition", steps=steps, loss=loss, lr=rates)]
 
-    def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
+    def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         return second_step(self, vectors, weights, seed, self.cluster)

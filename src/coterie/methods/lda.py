@@ -15,8 +15,8 @@ import numpy as np
 from coterie._types import Floats, Ints
 from coterie._validation import check_choice, check_fields
 from coterie.base import TextClusterer, second_step
-from coterie.blocks.assign import Rule
-from coterie.blocks.shares import ShareRule, fair_handicap
+from coterie.blocks.assign import Assigner
+from coterie.blocks.shares import ShareAssigner, fair_handicap
 from coterie.encoders import Encoder, TopicShares
 
 log = logging.getLogger(__name__)
@@ -73,8 +73,8 @@ class LDA(TextClusterer):
 
     name: ClassVar[str] = "lda"
     citation: ClassVar[str] = "Blei, Ng, Jordan (2003). Latent Dirichlet Allocation. JMLR."
-    rules: ClassVar[dict[str, type[Any]]] = {ShareRule.kind: ShareRule}
-    keeps: ClassVar[tuple[str, ...]] = ("topics_",)
+    _assigners: ClassVar[dict[str, type[Any]]] = {ShareAssigner.kind: ShareAssigner}
+    _saved_attributes: ClassVar[tuple[str, ...]] = ("topics_",)
 
     cluster: Literal["topics", "kmeans", "ward"] = "topics"
     encoder: Any = "lda"
@@ -82,8 +82,8 @@ class LDA(TextClusterer):
     n_topics: int | None = None
     topic_prior: float = 0.1
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_choice("encoder", self.encoder, ["lda"])
         check_fields(
             self,
@@ -94,24 +94,24 @@ class LDA(TextClusterer):
         if self.cluster == "topics" and self.n_topics not in (None, self.n_clusters):
             check_choice("cluster (with n_topics given)", "topics", ["kmeans", "ward"])
 
-    def make_encoder(self, seed: int) -> Encoder:
+    def _make_encoder(self, seed: int) -> Encoder:
         topics = self.n_topics
         if topics is None:
             topics = self.n_clusters * (1 if self.cluster == "topics" else 2)
         return TopicShares(topics, self.topic_prior, self.max_iter, seed)
 
-    def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
+    def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         if self.cluster != "topics":
             return second_step(self, vectors, weights, seed, self.cluster)
         handicap = fair_handicap(vectors)
         if handicap.any():
             log.info("%d topics had no text of their own", int((handicap > 0).sum()))
-        return ShareRule(handicap, np.arange(self.n_clusters))
+        return ShareAssigner(handicap, np.arange(self.n_clusters))
 
-    def after_fit(self, net: Any, order: Ints) -> None:
+    def _after_fit(self, net: Any, order: Ints) -> None:
         shown: Any = self.encoder_
         words = shown.top_words(TOP_WORDS)
-        if isinstance(self.rule_, ShareRule):
+        if isinstance(self.assigner_, ShareAssigner):
             self.topics_ = [[words[i]] for i in order]
             return
         means = [self.vectors_[self.labels_ == j].mean(axis=0) for j in range(self.n_clusters)]

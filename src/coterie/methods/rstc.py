@@ -18,9 +18,9 @@ from torch import Tensor, nn
 
 from coterie._types import Floats, Terms
 from coterie._validation import check_fields
-from coterie.base import Facts, TunedClusterer, kmeans_rule
-from coterie.blocks.assign import Rule
-from coterie.blocks.head import DeepHead, HeadRule
+from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
+from coterie.blocks.assign import Assigner
+from coterie.blocks.head import DeepHead, HeadAssigner
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.projection import mlp
 from coterie.blocks.transport import adaptive_plan
@@ -158,7 +158,7 @@ class RSTC(TunedClusterer):
     """
 
     name: ClassVar[str] = "rstc"
-    kmeans_on_vectors: ClassVar[bool] = True
+    _kmeans_on_vectors: ClassVar[bool] = True
     citation: ClassVar[str] = (
         "Zheng, Hu, Liu, Chen, Liao (2023). Robust Representation Learning with Reliable "
         "Pseudo-labels Generation via Self-Adaptive Optimal Transport for Short Text Clustering. "
@@ -167,8 +167,8 @@ class RSTC(TunedClusterer):
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {"label_steps": 40, "mask_duplicates": False, "spherical": False, "steps": 3000}
     }
-    rules: ClassVar[dict[str, type[Any]]] = {HeadRule.kind: HeadRule}
-    keeps: ClassVar[tuple[str, ...]] = ("balance_", "shares_")
+    _assigners: ClassVar[dict[str, type[Any]]] = {HeadAssigner.kind: HeadAssigner}
+    _saved_attributes: ClassVar[tuple[str, ...]] = ("balance_", "shares_")
 
     balance_weight: float | None = None
     batch_size: int = 200
@@ -191,8 +191,8 @@ class RSTC(TunedClusterer):
     tol: float = 0.01
     views: Any = "virtual"
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_fields(
             self,
             choices={"labels": ["head", "kmeans"]},
@@ -202,18 +202,18 @@ class RSTC(TunedClusterer):
             least=["balance_weight", "eta", "head_lr", "lr", "tol"],
         )  # fmt: skip
 
-    def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
-        return kmeans_rule(self, vectors, weights, seed, spherical=self.spherical)
+    def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
+        return kmeans_assigner(self, vectors, weights, seed, spherical=self.spherical)
 
-    def build(self, encoder: Any, start: Any, facts: Facts) -> RSTCNet:
-        return RSTCNet(encoder, facts.n, self.n_clusters, self.projection_dim)
+    def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> RSTCNet:
+        return RSTCNet(encoder, context.n, self.n_clusters, self.projection_dim)
 
-    def stages(self, facts: Facts) -> list[Stage]:
+    def _training_stages(self, context: TrainingContext) -> list[Stage]:
         weight = self.balance_weight
-        self.balance_ = barrier_for(facts.sizes) if weight is None else weight
+        self.balance_ = barrier_for(context.sizes) if weight is None else weight
         steps = self.steps
         if steps is None:
-            fewest, most = (steps_for(epochs, facts.n, self.batch_size) for epochs in (30, 100))
+            fewest, most = (steps_for(epochs, context.n, self.batch_size) for epochs in (30, 100))
             steps = min(3000, max(fewest, min(1000, most)))
         first = min(self.contrast_steps, steps)
         second = self.label_steps
@@ -221,21 +221,21 @@ class RSTC(TunedClusterer):
             second = max(40, min(10 * self.n_clusters, steps // 3))
         second = min(second, steps - first)
         lengths = {"contrast": first, "labels": second, "transport": steps - first - second}
-        return [self._stage(name, n, facts) for name, n in lengths.items() if n > 0]
+        return [self._stage(name, n, context) for name, n in lengths.items() if n > 0]
 
-    def finish(self, net: Any, vectors: Floats, weights: Floats, seed: int) -> Rule:
+    def _final_assigner(self, net: Any, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         if self.labels == "kmeans":
-            return self.start(vectors, weights, seed)
-        return HeadRule.make(net.head)
+            return self._initial_assigner(vectors, weights, seed)
+        return HeadAssigner.make(net.head)
 
-    def after_fit(self, net: Any, order: Any) -> None:
+    def _after_fit(self, net: Any, order: Any) -> None:
         self.shares_ = None
         if net is not None and not self.kept_start:
             self.shares_ = [round(float(net.shares[i]), 6) for i in order]
             log.info("labels were refreshed %d times", int(net.looks))
 
-    def _stage(self, name: str, steps: int, facts: Facts) -> Stage:
-        pair = {1: (0, 0), 2: (0, 1)}.get(facts.n_views, (1, 2))
+    def _stage(self, name: str, steps: int, context: TrainingContext) -> Stage:
+        pair = {1: (0, 0), 2: (0, 1)}.get(context.n_views, (1, 2))
         heads = ["project"] + ["head"] * (name != "contrast")
         due = (steps * np.linspace(0, 1, self.refreshes) ** 2).tolist()
 
@@ -243,8 +243,12 @@ class RSTC(TunedClusterer):
             transport_labels(net, vectors, self.smoothness, self.balance_)
 
         def kmeans(net: RSTCNet, vectors: Tensor) -> None:
-            rule = self.start(vectors.cpu().numpy(), np.ones(facts.n, np.float32), facts.seed)
-            net.labels.copy_(torch.from_numpy(rule.logits(vectors.cpu().numpy()).argmax(axis=1)))
+            assigner = self._initial_assigner(
+                vectors.cpu().numpy(), np.ones(context.n, np.float32), context.seed
+            )
+            net.labels.copy_(
+                torch.from_numpy(assigner.logits(vectors.cpu().numpy()).argmax(axis=1))
+            )
 
         def refresh(net: RSTCNet, vectors: Tensor) -> None:
             now = int(net.step)

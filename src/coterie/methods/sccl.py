@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from coterie._types import Floats, Terms
 from coterie._validation import check_choice, check_integer, check_number
-from coterie.base import Facts, TunedClusterer, kmeans_rule
-from coterie.blocks.assign import Rule, StudentTRule
+from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
+from coterie.blocks.assign import Assigner, StudentTAssigner
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.projection import mlp
 from coterie.blocks.student_t import StudentTHead, kl_to_target, log_frequency, log_target
@@ -158,7 +158,7 @@ class SCCL(TunedClusterer):
     """
 
     name: ClassVar[str] = "sccl"
-    kmeans_on_vectors: ClassVar[bool] = True
+    _kmeans_on_vectors: ClassVar[bool] = True
     citation: ClassVar[str] = (
         "Zhang, Nan, Wei, Li, Zhu, McKeown, Nallapati, Arnold, Xiang (2021). Supporting "
         "Clustering with Contrastive Learning. NAACL-HLT."
@@ -195,8 +195,8 @@ class SCCL(TunedClusterer):
     tol: float = 0.0
     views: Any = "virtual"
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_choice("objective", self.objective, ["joint", "instance", "clustering", "sequential"])
         check_choice("clustering_loss", self.clustering_loss, ["original", "crossed", "to-views"])
         check_choice("frequency", self.frequency, ["batch", "running", "corpus"])
@@ -210,27 +210,29 @@ class SCCL(TunedClusterer):
         if self.steps is not None:
             check_integer("steps", self.steps, 0)
 
-    def build(self, encoder: Any, start: Any, facts: Facts) -> SCCLNet:
+    def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> SCCLNet:
         return SCCLNet(encoder, torch.from_numpy(start.centers), self.alpha, self.projection_dim)
 
-    def stages(self, facts: Facts) -> list[Stage]:
+    def _training_stages(self, context: TrainingContext) -> list[Stage]:
         steps = self.steps
         if steps is None:
-            fewest, most = (steps_for(epochs, facts.n, self.batch_size) for epochs in (30, 100))
+            fewest, most = (steps_for(epochs, context.n, self.batch_size) for epochs in (30, 100))
             steps = min(3000, max(fewest, min(1000, most)))
         if self.objective == "sequential":
-            first = self._stage("instance", steps // 2, facts)
-            return [first, self._stage("clustering", steps - steps // 2, facts, restart=True)]
-        return [self._stage(self.objective, steps, facts)]
+            first = self._stage("instance", steps // 2, context)
+            return [first, self._stage("clustering", steps - steps // 2, context, restart=True)]
+        return [self._stage(self.objective, steps, context)]
 
-    def finish(self, net: Any, vectors: Floats, weights: Floats, seed: int) -> Rule:
+    def _final_assigner(self, net: Any, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         if self.labels == "kmeans":
-            return self.start(vectors, weights, seed)
-        return StudentTRule(net.assign.centers.detach().cpu().numpy(), self.alpha)
+            return self._initial_assigner(vectors, weights, seed)
+        return StudentTAssigner(net.assign.centers.detach().cpu().numpy(), self.alpha)
 
-    def _stage(self, objective: str, steps: int, facts: Facts, *, restart: bool = False) -> Stage:
+    def _stage(
+        self, objective: str, steps: int, context: TrainingContext, *, restart: bool = False
+    ) -> Stage:
         contrast, cluster = objective != "clustering", objective != "instance"
-        pair = {1: (0, 0), 2: (0, 1)}.get(facts.n_views, (1, 2))
+        pair = {1: (0, 0), 2: (0, 1)}.get(context.n_views, (1, 2))
         views: tuple[int, ...] = (0,)
         if contrast or self.clustering_loss != "original":
             views = pair
@@ -241,8 +243,10 @@ class SCCL(TunedClusterer):
 
         def setup(net: SCCLNet, vectors: Tensor) -> None:
             if restart:
-                rule = kmeans_rule(self, vectors.cpu().numpy(), np.ones(facts.n), facts.seed)
-                net.assign.centers.data = torch.from_numpy(rule.centers).to(vectors.device)
+                assigner = kmeans_assigner(
+                    self, vectors.cpu().numpy(), np.ones(context.n), context.seed
+                )
+                net.assign.centers.data = torch.from_numpy(assigner.centers).to(vectors.device)
             if cluster:
                 count_clusters(net, vectors)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from coterie._validation import check_choice, check_fields
-from coterie.base import SharpenedClusterer
+from coterie.base import DECClusterer
 from coterie.blocks.autoencoder import Activation
 from coterie.encoders import Encoder, SIFEncoder, make_code_encoder
 from coterie.encoders.code import Scaling
@@ -19,7 +19,7 @@ from coterie.words import Source, width_of
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SelfTrain(SharpenedClusterer):
+class SelfTrain(DECClusterer):
     """Weighted means of word vectors, an autoencoder, and clusters that sharpen themselves.
 
     Parameters
@@ -83,12 +83,12 @@ class SelfTrain(SharpenedClusterer):
     word_dim: int = 48
     word_vectors: Source = "auto"
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_choice("encoder", self.encoder, ["sif"])
         check_fields(self, integers={"word_dim": 1}, above=["rare"])
         width_of(self.word_vectors, self.word_dim)
 
-    def make_encoder(self, seed: int) -> Encoder:
+    def _make_encoder(self, seed: int) -> Encoder:
         words = SIFEncoder(self.word_vectors, self.rare, self.word_dim, seed)
         return make_code_encoder(words, self.scaling)

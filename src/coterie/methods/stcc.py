@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from coterie._errors import UsageError
 from coterie._types import Floats, Terms
 from coterie._validation import check_fields
-from coterie.base import Facts, TextClusterer
+from coterie.base import TextClusterer, TrainingContext
 from coterie.blocks.binary_codes import bits_at_median, eigenmaps, heat_graph, lsa, preserving
 from coterie.encoders import BagOfWords, Encoder
 from coterie.encoders.dynamic import DynamicEncoder
@@ -119,8 +119,8 @@ class STCC(TextClusterer):
     word_dim: int = 48
     word_vectors: Source = "auto"
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_fields(
             self,
             choices={"encoder": ["word-cnn"], "code": ["lpi", "le", "lsa", "mean"]},
@@ -136,14 +136,14 @@ class STCC(TextClusterer):
                 "rows twice."
             )
 
-    def make_encoder(self, seed: int) -> Encoder:
+    def _make_encoder(self, seed: int) -> Encoder:
         return DynamicEncoder(self.word_vectors, self.word_dim, self.max_length, seed)
 
-    def build_pretraining(self, encoder: Any, facts: Facts) -> STCCNet:
-        assert facts.texts is not None and facts.rows is not None
-        first = np.unique(facts.rows, return_index=True)[1]
-        numbers = self.reduced([facts.texts[i] for i in first], encoder, facts.seed)
-        bits = bits_at_median(numbers)[facts.rows]
+    def _build_pretraining_network(self, encoder: Any, context: TrainingContext) -> STCCNet:
+        assert context.texts is not None and context.rows is not None
+        first = np.unique(context.rows, return_index=True)[1]
+        numbers = self.reduced([context.texts[i] for i in first], encoder, context.seed)
+        bits = bits_at_median(numbers)[context.rows]
         encoder.make_network()
         return STCCNet(encoder, torch.from_numpy(bits), self.dropout)
 
@@ -165,9 +165,9 @@ class STCC(TextClusterer):
             return eigenmaps(graph, self.n_bits, seed)
         return preserving(weighted, graph, self.n_bits, seed)
 
-    def pretraining(self, facts: Facts) -> list[Stage]:
+    def _pretraining_stages(self, context: TrainingContext) -> list[Stage]:
         steps = self.steps
         if steps is None:
-            steps = max(FEWEST, steps_for(EPOCHS, facts.n, self.batch_size))
+            steps = max(FEWEST, steps_for(EPOCHS, context.n, self.batch_size))
         rates = {"encoder": self.lr, "output": self.lr}
         return [Stage(name="bits", steps=steps, loss=bit_loss, lr=rates)]

@@ -15,9 +15,9 @@ import torch
 
 from coterie._types import Floats, Ints
 from coterie._validation import check_device, check_fields, check_integer
-from coterie.base import TextClusterer, kmeans_rule
+from coterie.base import TextClusterer, kmeans_assigner
 from coterie.base.exact import exactly
-from coterie.blocks.assign import CenterRule, NeighborRule, Rule
+from coterie.blocks.assign import Assigner, CenterAssigner, NeighborAssigner
 from coterie.blocks.density import dense_groups
 from coterie.blocks.linkage import agglomerate, memory_needed
 from coterie.blocks.mixture import Covariance, mixture_labels
@@ -92,8 +92,8 @@ class TwoStep(TextClusterer):
     smooth: int = 0
     word_weight: float = 0.0
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_fields(
             self,
             choices={
@@ -107,13 +107,13 @@ class TwoStep(TextClusterer):
         if self.reduced_dim is not None:
             check_integer("reduced_dim", self.reduced_dim)
 
-    def make_encoder(self, seed: int) -> Encoder:
-        meaning = super().make_encoder(seed)
+    def _make_encoder(self, seed: int) -> Encoder:
+        meaning = super()._make_encoder(seed)
         if self.word_weight == 0 or meaning.kind == "precomputed":
             return meaning
         return MixedEncoder(meaning, self.word_weight, seed)
 
-    def start(self, vectors: Floats, weights: Floats, seed: int) -> Rule:
+    def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         plain = self.cluster in ("kmeans", "spherical-kmeans")
         if plain and self.reduce == "none" and not self.smooth:
             return self._kmeans(vectors, weights, seed)
@@ -128,11 +128,11 @@ class TwoStep(TextClusterer):
             labels = self._kmeans(seen, weights, seed).logits(seen).argmax(axis=1)
         else:
             labels = self._cluster(seen, weights, seed)
-        return NeighborRule(vectors, labels)
+        return NeighborAssigner(vectors, labels)
 
-    def _kmeans(self, vectors: Floats, weights: Floats, seed: int) -> CenterRule:
+    def _kmeans(self, vectors: Floats, weights: Floats, seed: int) -> CenterAssigner:
         spherical = self.cluster == "spherical-kmeans"
-        return kmeans_rule(self, vectors, weights, seed, spherical=spherical)
+        return kmeans_assigner(self, vectors, weights, seed, spherical=spherical)
 
     def _cluster(self, x: Floats, weights: Floats, seed: int) -> Ints:
         """Labels by a clustering that has no centers."""

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from coterie._errors import UsageError, param
 from coterie._types import Terms
 from coterie._validation import check_fields
-from coterie.base import Facts, TunedClusterer
+from coterie.base import TrainingContext, TunedClusterer
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.virtual import hardest_step, neighborhood, told_apart
 from coterie.encoders import Encoder
@@ -109,8 +109,8 @@ class VaSCL(TunedClusterer):
     temperature: float = 0.05
     virtual_weight: float = 1.0
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_fields(
             self,
             integers={"n_neighbors": 1, "projection_dim": 1, "steps": 0},
@@ -124,17 +124,17 @@ class VaSCL(TunedClusterer):
                 f"else: use {param('tune', 'lora')}, 'last-2' or 'full'."
             )
 
-    def build(self, encoder: Any, start: Any, facts: Facts) -> VaSCLNet:
+    def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> VaSCLNet:
         return VaSCLNet(encoder, self.projection_dim)
 
-    def stages(self, facts: Facts) -> list[Stage]:
+    def _training_stages(self, context: TrainingContext) -> list[Stage]:
         steps = self.steps
         if steps is None:
-            steps = min(1000, steps_for(30, facts.n, self.batch_size))
+            steps = min(1000, steps_for(30, context.n, self.batch_size))
         rates = {"encoder": self.lr, "project": self.head_lr}
-        return [Stage(name="contrast", steps=steps, loss=self.loss, lr=rates, views=(0, 0))]
+        return [Stage(name="contrast", steps=steps, loss=self._loss, lr=rates, views=(0, 0))]
 
-    def loss(self, net: VaSCLNet, batch: Batch) -> Terms:
+    def _loss(self, net: VaSCLNet, batch: Batch) -> Terms:
         """The contrast of both passes, and the mean virtual term of the two."""
         e1, e2 = batch.encode(net.encoder)  # (n, d) each
         groups = batch.groups if self.mask_duplicates else None

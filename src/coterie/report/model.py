@@ -12,7 +12,7 @@ import numpy as np
 import coterie
 from coterie._errors import UsageError
 from coterie._types import Bools, Floats, Ints
-from coterie.base.edited import EditedRule
+from coterie.base.edited import EditedAssigner
 from coterie.corpus import texts_from
 from coterie.description import Cluster, describe, describe_numbered
 from coterie.hierarchy import Hierarchy, build_hierarchy, build_themes
@@ -154,9 +154,9 @@ def _look(model: TextClusterer, texts: Any, X: Any) -> Seen:
 
 def _describe(model: TextClusterer, seen: Seen, **options: Any) -> list[Cluster]:
     topics = getattr(model, "topics_", None)  # only some methods find any
-    rule = model.rule_
-    if isinstance(rule, EditedRule):
-        own = {} if topics is None else {c: topics[i] for c, i in rule.untouched.items()}
+    assigner = model.assigner_
+    if isinstance(assigner, EditedAssigner):
+        own = {} if topics is None else {c: topics[i] for c, i in assigner.untouched.items()}
         facts = {"probabilities": seen.probabilities, "topics": own, **options}
         return describe_numbered(seen.texts, seen.labels, seen.vectors, {}, **facts)
     return describe(

@@ -103,13 +103,13 @@ class Short:
         corpus by itself, its own rhythm is kept, and nothing of the training changes.
         """
         watch = _Watch(look)
-        plain = model.stages
+        plain = model._training_stages
         # The instance's own attribute goes before the method of its class.
-        model.__dict__["stages"] = lambda facts: watch.around(plain(facts))
+        model.__dict__["_training_stages"] = lambda context: watch.around(plain(context))
         try:
             model.fit(self.data.texts)
         finally:
-            del model.__dict__["stages"]
+            del model.__dict__["_training_stages"]
         if watch.seen and watch.seen[-1]["step"] < watch.total and watch.ran_out(model.history_):
             vectors = torch.from_numpy(model.vectors_).to(check_device(self.device))
             watch.see(model.net_, vectors, watch.seen[-1]["stage"], watch.total)
