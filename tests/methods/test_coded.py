@@ -52,7 +52,7 @@ def test_losses_equal_their_loops(cls: type, topics) -> None:
             index = rows
             features = {"vectors": (x[rows] - encoder.shift) / encoder.factor}  # noqa: RUF012
 
-        terms = model.loss(net, Three())
+        terms = model._loss(net, Three())
         kl = sum(p[i, j] * math.log(p[i, j] / q[i, j]) for i in rows for j in range(3)) / 3
         weight = 0.1 if cls is IDEC else 1.0
         assert terms["cluster"].item() == pytest.approx(weight * kl, rel=1e-3, abs=1e-6)

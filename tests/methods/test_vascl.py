@@ -36,7 +36,7 @@ def test_the_loss_is_the_sum_of_its_terms(masked: bool) -> None:
     net, batch = VaSCLNet(Five(), 3), Two()
     model = VaSCL(2, n_neighbors=2, virtual_weight=0.5, mask_duplicates=masked)
     torch.manual_seed(7)
-    terms = model.loss(net, batch)
+    terms = model._loss(net, batch)
     groups = batch.groups if masked else None
     e = batch.encode(None)
     contrast = nt_xent(net.project(e[0]), net.project(e[1]), 0.05, groups=groups)
@@ -48,7 +48,7 @@ def test_the_loss_is_the_sum_of_its_terms(masked: bool) -> None:
         step = hardest_step(x, x[near], real, 1.0, 0.05)
         total += told_apart(x + step, x, x[near], real, 0.05).mean().item() / 2
     assert terms["virtual"].item() == pytest.approx(0.5 * total, rel=1e-5)
-    assert VaSCL(2, virtual_weight=0.0).loss(net, batch).keys() == {"contrast"}
+    assert VaSCL(2, virtual_weight=0.0)._loss(net, batch).keys() == {"contrast"}
 
 
 def test_training_lowers_both_terms_and_moves_everything(tiny_encoder: Path, topics) -> None:
