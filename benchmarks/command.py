@@ -46,7 +46,7 @@ PARTS = {  # what is timed, in the order of a run
     "coterie.cli.cluster:_read": "reading the file",
     "coterie.cli.cluster:_how_many": "the number of clusters",
     "coterie.base.fitting:Fitting._read": "character n-grams",
-    "coterie.methods.auto:nearest_rows": "neighbours",
+    "coterie.base.consensus:nearest_rows": "neighbours",
     "coterie.methods.auto:Auto.start": "clustering",
     "coterie.methods.two_step:TwoStep.start": "clustering",
     "coterie.base.fitting:labels_of": "labels and confidence",

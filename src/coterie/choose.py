@@ -25,11 +25,12 @@ from coterie._types import Floats, Ints
 from coterie._validation import check_integer
 from coterie.base.consensus import DIRECTIONS, RESTART, ROUNDS, n_neighbors
 from coterie.base.consensus import NEIGHBORS as SMOOTHED
-from coterie.blocks.graph import knn_smooth, nearest_rows, principal_part
+from coterie.blocks.graph import knn_smooth, principal_part
 from coterie.blocks.kmeans import KMeans, nearest
 from coterie.corpus import texts_from
 from coterie.encoders import DEFAULT, BagOfWords, CharNgrams, MixedEncoder, load_encoder
 from coterie.metrics import accuracy, contingency
+from coterie.neighbors import nearest_rows
 from coterie.words import word_information, word_presence
 
 SAMPLE = 3_000  # texts that are clustered

@@ -25,9 +25,10 @@ from coterie._errors import UsageError
 from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
 from coterie._validation import check_integer
-from coterie.blocks.graph import knn_smooth, nearest_rows
+from coterie.blocks.graph import knn_smooth
 from coterie.blocks.linkage import MatrixSpace, chain, cut
 from coterie.description import Cluster, describe
+from coterie.neighbors import nearest_rows
 
 LEVEL_COLUMN = re.compile(r"(level_\d+|theme)(_name)?")  # of the table
 READABLE = 10  # clusters that need no themes above them

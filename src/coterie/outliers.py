@@ -31,14 +31,13 @@ import torch
 from coterie._errors import UsageError
 from coterie._random import numpy_generator
 from coterie._types import Bools, Floats, Ints
-from coterie.blocks.graph import largest
+from coterie.neighbors import largest, similarity_blocks
 
 NEIGHBORS = 10  # few enough that a theme of a dozen texts is no outlier
 POWER = 8
 TEXTS = 5_000  # that new ones are compared with; all texts, if there are fewer
 NUMBERS = 1 << 24  # in their vectors, which are saved with the model
 PER_CLUSTER = 50  # texts of a small cluster that are among them, whatever its share
-CHUNK = 1 << 22  # distances held at a time
 USUAL = 0.5  # score of the middle text; what is no lonelier is never marked
 USUALLY = {0.1: -1.2816, 0.8: 0.8416}  # quantiles that tell what is usual, in standard deviations
 EXCESS = 0.9  # texts beyond a limit that the usual distances explain, as a share of those there
@@ -69,24 +68,16 @@ class Surroundings:
 
     def distances(self, vectors: Floats) -> Floats:
         """Mean distance of each vector to the nearest texts; a text is not its own neighbour."""
-        center = self.vectors.mean(axis=0)
         norms = np.linalg.norm(self.vectors, axis=1)
         unit = bool(norms.any() and np.allclose(norms[norms > 0], 1, atol=1e-3))
-        texts, parts = torch.from_numpy(self.vectors - center), []
-        size = max(1, CHUNK // len(texts))
-        squares = texts.square().sum(dim=1)
-        same = 1e-5 * float(squares.mean())
-        held = torch.empty(min(size, len(vectors)), len(texts))
-        for start in range(0, len(vectors), size):
-            block = vectors[start : start + size]
-            moved = torch.from_numpy(block - center)
-            squared = torch.addmm(squares, moved, texts.T, alpha=-2, out=held[: len(block)])
-            squared += moved.square().sum(dim=1, keepdim=True)
+        same = 1e-5 * float(np.square(self.vectors - self.vectors.mean(axis=0)).sum(axis=1).mean())
+        parts = []
+        for block, nearness in similarity_blocks(vectors, self.vectors, metric="euclidean"):
             if unit:  # a text without a known word points nowhere: it is like no other
-                squared[torch.from_numpy(~block.any(axis=1))] = 2.0
-                squared[:, torch.from_numpy(norms == 0)] = 2.0
-            which = largest(squared.neg_(), min(self.n_neighbors + 1, len(texts)))
-            nearest = squared.gather(1, which).neg_().clamp_(min=0).numpy()
+                nearness[torch.from_numpy(~vectors[block].any(axis=1))] = -2.0
+                nearness[:, torch.from_numpy(norms == 0)] = -2.0
+            which = largest(nearness, min(self.n_neighbors + 1, len(self.vectors)))
+            nearest = nearness.gather(1, which).neg_().clamp_(min=0).numpy()
             parts.append(self._mean(nearest, self.counts[which.numpy()], same))
         return np.concatenate(parts) if parts else np.empty(0)
 

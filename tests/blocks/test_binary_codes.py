@@ -5,6 +5,7 @@ import pytest
 import scipy.linalg
 from scipy.sparse import csr_matrix
 
+from coterie import neighbors
 from coterie.blocks import binary_codes as block
 from coterie.blocks.binary_codes import bits_at_median, eigenmaps, heat_graph, lsa, preserving
 
@@ -28,7 +29,7 @@ def test_the_graph_equals_its_loop() -> None:
 
 
 def test_texts_without_a_common_word_are_not_joined(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block, "CHUNK", 8)  # several parts
+    monkeypatch.setattr(neighbors, "BLOCK", 8)  # several parts
     found = heat_graph(csr_matrix(np.eye(4, 4)[[0, 0, 1, 2]]), 3).toarray()
     assert found[0, 1] == found[1, 0] == 1 and found.sum() == 2
 

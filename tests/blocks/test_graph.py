@@ -1,31 +1,14 @@
-"""Neighbours by cosine, and k-NN smoothing."""
+"""k-NN smoothing."""
 
 import numpy as np
 import pytest
-import torch
 
-from coterie.blocks import graph
-from coterie.blocks.graph import knn_smooth, largest, nearest_rows, principal_part
+from coterie.blocks.graph import knn_smooth, principal_part
+from coterie.neighbors import nearest_rows
 
 
 def unit(x: np.ndarray) -> np.ndarray:
     return x / np.linalg.norm(x, axis=1, keepdims=True)
-
-
-def test_nearest_are_those_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    x = np.random.default_rng(0).normal(size=(30, 5)).astype(np.float32)
-    found = nearest_rows(x, 4)
-    for i in range(30):
-        cosines = [x[i] @ x[j] / np.linalg.norm(x[i]) / np.linalg.norm(x[j]) for j in range(30)]
-        assert list(found[i]) == list(np.argsort(cosines)[::-1][:4])
-    monkeypatch.setattr(graph, "CHUNK", 70)  # two rows at a time
-    np.testing.assert_array_equal(nearest_rows(torch.from_numpy(x), 4), found)
-
-
-def test_a_row_is_its_own_first_neighbour_also_among_equals() -> None:
-    x = np.ones((5, 3), dtype=np.float32)
-    np.testing.assert_array_equal(nearest_rows(x, 3)[:, 0], np.arange(5))
-    assert nearest_rows(x, 9).shape == (5, 5)
 
 
 @pytest.mark.parametrize("restart", [0.0, 0.3])
@@ -73,25 +56,3 @@ def test_few_directions_keep_the_angles_that_lie_in_them() -> None:
     # By hand: of (3, 0), (3, 0), (0, 1) the first axis holds 18 of 19 parts of the squared length.
     by_hand = principal_part(np.array([[3.0, 0.0], [3.0, 0.0], [0.0, 1.0]]), 1)
     np.testing.assert_allclose(np.abs(by_hand.ravel()), [1, 1, 0], atol=1e-6)
-
-
-@pytest.mark.parametrize("columns", [5, 320, 333, 640])
-def test_the_largest_are_those_of_a_sort(columns: int) -> None:
-    x = torch.randn(40, columns, generator=torch.Generator().manual_seed(3))
-    for k in (1, 2, 5):
-        expected = x.sort(dim=1, descending=True).indices[:, :k]
-        assert torch.equal(largest(x, k), expected)
-
-
-def test_equal_values_are_all_found() -> None:
-    x = torch.zeros(1, 640)
-    x[0, [3, 23, 43, 63]] = 1.0  # all in one group: columns that differ by a multiple of 20
-    assert sorted(largest(x, 4)[0].tolist()) == [3, 23, 43, 63]
-
-
-def test_neighbours_among_many_rows_are_the_exact_ones() -> None:
-    x = np.random.default_rng(0).normal(size=(1500, 12)).astype(np.float32)
-    unit_rows = unit(x.astype(np.float64))
-    near = unit_rows @ unit_rows.T
-    np.fill_diagonal(near, 2)
-    np.testing.assert_array_equal(nearest_rows(x, 8), np.argsort(-near, axis=1)[:, :8])

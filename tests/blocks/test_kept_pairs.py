@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from coterie import neighbors
 from coterie.blocks import kept_pairs as block
 from coterie.blocks.kept_pairs import kept_pairs, row_statistics
 
@@ -71,7 +72,7 @@ def test_where_all_pairs_are_too_many_rows_bring_their_nearest(
     x = unit(40)
     whole = kept_pairs(x, 10, np.ones(40), 0.5)
     monkeypatch.setattr(block, "CANDIDATES", 40 * 12)
-    monkeypatch.setattr(block, "CHUNK", 100)
+    monkeypatch.setattr(neighbors, "BLOCK", 100)
     part = kept_pairs(x, 10, np.ones(40), 0.5)
     np.testing.assert_array_equal(part.first, whole.first)
     np.testing.assert_array_equal(part.second, whole.second)

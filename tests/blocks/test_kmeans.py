@@ -96,7 +96,7 @@ def test_spherical_objective_is_not_worse_than_plain_kmeans_on_unit_vectors() ->
 def test_nearest_works_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     x, centers = torch.randn(50, 3), torch.randn(4, 3)
     labels, distances = nearest(x, centers)
-    monkeypatch.setattr("coterie.blocks.kmeans.CHUNK", 8)
+    monkeypatch.setattr("coterie.neighbors.BLOCK", 8)
     again = nearest(x, centers)
     assert torch.equal(labels, again[0])
     torch.testing.assert_close(distances, again[1])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from coterie.blocks import smooth
+from coterie import neighbors
 from coterie.blocks.smooth import neighbor_mean
 
 
@@ -21,7 +21,7 @@ def test_parts_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     x = torch.randn(50, 4)
     whole = neighbor_mean(x, 5)
-    monkeypatch.setattr(smooth, "CHUNK", 50 * 7)
+    monkeypatch.setattr(neighbors, "BLOCK", 50 * 7)
     torch.testing.assert_close(neighbor_mean(x, 5), whole)
 
 

@@ -11,11 +11,12 @@ from coterie._errors import UsageError
 from coterie.base import consensus as runs_module
 from coterie.base.consensus import consensus, n_neighbors
 from coterie.base.ridge import RidgeClassifier
-from coterie.blocks.graph import knn_smooth, nearest_rows, principal_part
+from coterie.blocks.graph import knn_smooth, principal_part
 from coterie.blocks.kmeans import KMeans
 from coterie.encoders import CharNgrams, MixedEncoder
 from coterie.methods import auto
 from coterie.metrics import accuracy
+from coterie.neighbors import nearest_rows
 
 
 @pytest.fixture(scope="module")

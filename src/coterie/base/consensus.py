@@ -16,8 +16,9 @@ from coterie._random import derive_seed
 from coterie._types import Floats, Ints
 from coterie.base.exact import exactly
 from coterie.blocks.consensus import memberships
-from coterie.blocks.graph import knn_smooth, nearest_rows, principal_part
+from coterie.blocks.graph import knn_smooth, principal_part
 from coterie.blocks.kmeans import KMeans
+from coterie.neighbors import nearest_rows
 
 NEIGHBORS = 4, 10  # fewest and most neighbours of the graph
 ROUNDS, RESTART = 8, 0.1  # of smoothing

@@ -6,11 +6,9 @@ import numpy as np
 
 from coterie._random import derive_seed
 from coterie._types import Floats, Ints
-from coterie.blocks.assign import squared_distances
 from coterie.blocks.kmeans import KMeans
 from coterie.blocks.linkage import agglomerate
-
-CHUNK = 1 << 25  # most distances held at a time
+from coterie.neighbors import top_k
 
 
 def exactly(x: Floats, labels: Ints, n_clusters: int, weights: Floats, seed: int) -> Ints:
@@ -58,11 +56,9 @@ def _joined(x: Floats, labels: Ints) -> Ints:
         return labels
     if lost.all():
         return np.zeros(len(labels), dtype=np.int64)
-    out, known = labels.copy(), x[~lost]
-    rows = max(1, CHUNK // len(known))
-    where = np.flatnonzero(lost)
-    for part in np.split(where, range(rows, len(where), rows)):
-        out[part] = labels[~lost][squared_distances(x[part], known).argmin(axis=1)]
+    nearest, _ = top_k(x[lost], 1, x[~lost], metric="euclidean")
+    out = labels.copy()
+    out[lost] = labels[~lost][nearest[:, 0].numpy()]
     return out
 
 

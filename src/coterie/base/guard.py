@@ -26,6 +26,7 @@ from coterie._types import Floats, Ints
 from coterie.base.consensus import smoothed_runs
 from coterie.encoders import CharNgrams
 from coterie.metrics import nmi, size_entropy
+from coterie.neighbors import top_k
 from coterie.words import word_information, word_presence
 
 log = logging.getLogger(__name__)
@@ -190,10 +191,8 @@ def nearest_neighbors(vectors: Floats, seed: int) -> tuple[Ints, Ints]:
     if n > ANCHORS:
         anchors = np.sort(numpy_generator(seed, "guard").choice(n, ANCHORS, replace=False))
     unit = torch.nn.functional.normalize(torch.as_tensor(vectors, dtype=torch.float32), dim=1)
-    similarity = unit[anchors] @ unit.T  # (anchors, n)
-    similarity[torch.arange(len(anchors)), torch.from_numpy(anchors)] = -torch.inf
-    found = similarity.topk(min(NEIGHBORS, n - 1), dim=1).indices if n > 1 else None
-    return (np.empty((n, 0), dtype=np.int64) if found is None else found.numpy()), anchors
+    found, _ = top_k(unit[anchors], min(NEIGHBORS, n - 1), unit, itself=anchors)
+    return found.numpy(), anchors
 
 
 def neighbor_agreement(labels: Ints, neighbors: Ints, anchors: Ints) -> float:

@@ -15,8 +15,7 @@ import torch
 
 from coterie._seen import LastSeen
 from coterie._types import Floats, Ints
-
-CHUNK = 1 << 22  # distances held at a time
+from coterie.neighbors import similarity_blocks
 
 
 class Assigner(Protocol):
@@ -106,25 +105,17 @@ class NeighborAssigner:
     def _distances(self, vectors: Floats) -> tuple[Floats, Ints]:
         order = np.argsort(self.labels, kind="stable")
         starts = np.searchsorted(self.labels[order], np.arange(self.labels.max() + 1))
-        shift = self.vectors.mean(axis=0)  # distances do not change, digits are saved
-        members = torch.from_numpy(np.ascontiguousarray(self.vectors[order] - shift))
-        squares = members.square().sum(dim=1)
-        same = 1e-5 * float(squares.mean())
-        blocks = _blocks(len(vectors), len(members))
-        held = torch.empty(min(blocks[0].stop, max(len(vectors), 1)), len(members))
-        nearest, itself = [], []
-        for rows in blocks:
-            block = torch.from_numpy(np.ascontiguousarray(vectors[rows] - shift))
-            # Without the square of the block, which all members have in common, until the end.
-            found = torch.addmm(squares, block, members.T, alpha=-2, out=held[: len(block)])
-            own = block.square().sum(dim=1)
-            low, closest = (part.numpy() for part in found.min(dim=1))
-            known = np.flatnonzero(low + own.numpy() <= same)
-            found.numpy()[known, closest[known]] = np.inf
-            lowest = np.minimum.reduceat(found.numpy(), starts, axis=1) + own.numpy()[:, None]
-            nearest.append(np.maximum(lowest, 0))
-            itself.append(np.where(np.isin(np.arange(len(block)), known), order[closest], -1))
-        return np.concatenate(nearest), np.concatenate(itself)
+        members = self.vectors[order]
+        same = 1e-5 * float(np.square(members - members.mean(axis=0)).sum(axis=1).mean())
+        nearest = np.empty((len(vectors), len(starts)), dtype=np.float32)
+        itself = np.full(len(vectors), -1)
+        for block, nearness in similarity_blocks(vectors, members, metric="euclidean"):
+            best, closest = (part.numpy() for part in nearness.max(dim=1))
+            known = np.flatnonzero(-best <= same)
+            itself[block][known] = order[closest[known]]
+            nearness.numpy()[known, closest[known]] = -np.inf
+            nearest[block] = -np.maximum.reduceat(nearness.numpy(), starts, axis=1)
+        return np.maximum(nearest, 0), itself
 
     def calibrated(self, rows: Ints) -> NeighborAssigner:
         """The same assigner, as sure of itself as it is right about training texts it leaves out.
@@ -300,8 +291,3 @@ def squared_distances(a: Floats, b: Floats) -> Floats:
     found = torch.addmm(squares[1], torch.from_numpy(a), torch.from_numpy(b).T, alpha=-2)
     found.add_(squares[0][:, None]).clamp_(min=0)
     return np.asarray(found.numpy())
-
-
-def _blocks(n: int, width: int) -> list[slice]:
-    rows = max(1, CHUNK // max(width, 1))
-    return [slice(first, first + rows) for first in range(0, max(n, 1), rows)]

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from coterie._types import Floats
+from coterie.neighbors import similarity_blocks
 
-CHUNK = 1 << 25  # similarities held at a time
 DENSE = 400  # rows up to which all eigenvectors are found at once
 RANK = 100  # singular directions that locality preserving indexing works in
 
@@ -50,16 +50,15 @@ def heat_graph(rows: Any, n_neighbors: int = 15, width: float = 1.0) -> Any:
     n = rows.shape[0]
     k = min(n_neighbors, n - 1)
     found: list[list[Any]] = [[], [], []]
-    step = max(1, CHUNK // n)
-    for begin in range(0, n, step):
-        cosines = (rows[begin : begin + step] @ rows.T).toarray()
+    for block, similarities in similarity_blocks(rows):
+        cosines = similarities.numpy()
         own = np.arange(len(cosines))
-        cosines[own, own + begin] = -np.inf
+        cosines[own, own + block.start] = -np.inf
         near = np.argpartition(-cosines, k - 1, axis=1)[:, :k] if k else own[:, None][:, :0]
         values = np.take_along_axis(cosines, near, axis=1)
         real = values > 0
         for store, part in zip(
-            found, ((own + begin)[:, None] + 0 * near, near, values), strict=True
+            found, ((own + block.start)[:, None] + 0 * near, near, values), strict=True
         ):
             store.append(part[real])
     first, second, values = (np.concatenate(store) for store in found)

@@ -16,8 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from coterie._types import Floats, Ints
+from coterie.neighbors import top_k
 
-CHUNK = 1 << 25  # similarities held at a time
 CANDIDATES = 1 << 24  # pairs looked at in all; rows give their nearest where all are too many
 
 
@@ -103,18 +103,9 @@ def kept_pairs(x: Floats | Tensor, n_clusters: int, weights: Floats, factor: flo
 def _candidates(unit: Tensor, mean: Tensor, deviation: Tensor) -> tuple[Ints, Ints, Floats, Floats]:
     """The nearest others of each row, with their cosines and how much they stand out in it."""
     n = len(unit)
-    reach = min(n - 1, max(1, CANDIDATES // n))
-    found: list[list[Tensor]] = [[], [], [], []]
-    begin = 0
-    for part in unit.split(max(1, CHUNK // n)):
-        cosines = part @ unit.T
-        own = torch.arange(begin, begin + len(part), device=unit.device)
-        cosines[own - begin, own] = -torch.inf
-        near, columns = cosines.topk(reach, dim=1)
-        scores = (near - mean[own, None]) / deviation[own, None]
-        rows = own[:, None].expand_as(columns)
-        for store, values in zip(found, (rows, columns, near, scores), strict=True):
-            store.append(values.reshape(-1).cpu())
-        begin += len(part)
-    arrays = [torch.cat(store).numpy() for store in found]
-    return arrays[0], arrays[1], arrays[2], arrays[3]
+    own = torch.arange(n, device=unit.device)
+    columns, cosines = top_k(unit, min(n - 1, max(1, CANDIDATES // n)), itself=own)
+    scores = (cosines - mean[:, None]) / deviation[:, None]
+    rows = own[:, None].expand_as(columns)
+    found = [part.reshape(-1).cpu().numpy() for part in (rows, columns, cosines, scores)]
+    return found[0], found[1], found[2], found[3]

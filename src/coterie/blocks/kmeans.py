@@ -19,9 +19,9 @@ from torch import Tensor
 
 from coterie._types import Floats, Ints
 from coterie._validation import need
+from coterie.neighbors import row_blocks, top_k
 
 Backend = Literal["auto", "sklearn", "faiss", "torch"]
-CHUNK = 1 << 26  # most entries of a distance matrix held at a time
 SEEDED = 5_000, 60  # starts are drawn from so many rows, and at least so many per cluster
 FINALISTS = 3  # starts that run on all rows, where the others ran on a part
 
@@ -162,14 +162,10 @@ class KMeans:
 
 
 def nearest(x: Tensor, centers: Tensor) -> tuple[Tensor, Tensor]:
-    """Index of the nearest center of each row and the squared distance to it, in chunks."""
-    labels, distances = [], []
+    """Index of the nearest center of each row and the squared distance to it."""
     half = centers.square().sum(dim=1) / 2
-    for block in x.split(max(1, CHUNK // len(centers))):
-        score, label = (block @ centers.T - half).max(dim=1)
-        labels.append(label)
-        distances.append((block.square().sum(dim=1) - 2 * score).clamp(min=0))
-    return torch.cat(labels), torch.cat(distances)
+    labels, scores = top_k(x, 1, centers, bias=-half)
+    return labels[:, 0], (x.square().sum(dim=1) - 2 * scores[:, 0]).clamp(min=0)
 
 
 def _finish(x: Tensor, centers: Tensor, weights: Floats | None) -> Clustering:
@@ -220,10 +216,9 @@ def _means(x: Tensor, weight: Tensor, labels: Tensor, distances: Tensor, centers
     k = len(centers)
     sums = torch.zeros_like(centers)
     sizes = torch.zeros(k, device=x.device)
-    rows = max(1, CHUNK // k)
-    for block, w, label in zip(x.split(rows), weight.split(rows), labels.split(rows), strict=True):
-        member = torch.nn.functional.one_hot(label, k).to(x.dtype) * w[:, None]
-        sums += member.T @ block
+    for block in row_blocks(len(x), k, x.device):
+        member = torch.nn.functional.one_hot(labels[block], k).to(x.dtype) * weight[block, None]
+        sums += member.T @ x[block]
         sizes += member.sum(dim=0)
     empty = torch.nonzero(sizes == 0)[:, 0]
     if len(empty):

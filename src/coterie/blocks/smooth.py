@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-CHUNK = 1 << 26  # most similarities held at a time
+from coterie.neighbors import row_blocks, top_k
 
 
 def neighbor_mean(x: Tensor, n_neighbors: int = 20, rounds: int = 2) -> Tensor:
@@ -23,14 +23,12 @@ def neighbor_mean(x: Tensor, n_neighbors: int = 20, rounds: int = 2) -> Tensor:
     Returns
     -------
     Tensor of shape (n, d)
-        Means of unit vectors; all rows are compared with all, a part at a time.
+        Means of unit vectors.
     """
     for _ in range(rounds):
         unit = F.normalize(x.float(), dim=1)
-        size = max(1, CHUNK // len(unit))
         k = min(n_neighbors, max(2, len(unit) // 5), len(unit))
-        parts = [
-            unit[(part @ unit.T).topk(k, dim=1).indices].mean(dim=1) for part in unit.split(size)
-        ]
-        x = torch.cat(parts)
+        near, _ = top_k(unit, k)
+        blocks = row_blocks(len(unit), k * unit.shape[1], unit.device)
+        x = torch.cat([unit[near[block]].mean(dim=1) for block in blocks])
     return x

@@ -11,10 +11,10 @@ import numpy as np
 from coterie._types import Bools, Floats, Ints
 from coterie.description.examples import means
 from coterie.description.words import ClusterTerms
+from coterie.neighbors import similarity_blocks
 
 MUCH = 2.0  # a word is much more frequent here if its share is so many times that of there
 LEAST_SHARE = 0.03  # of the texts; rarer words do not set two clusters apart
-CHUNK = 512
 
 
 @dataclass(frozen=True)
@@ -51,22 +51,19 @@ def find_neighbors(
 
     ``members`` are the texts of each cluster.
     """
-    k = clusters.n_clusters
     profile, used = _profiles(clusters, vectors, labels)
     out: list[list[Neighbor]] = []
-    for first in range(0, k, CHUNK):  # never all pairs at once
-        rows = np.arange(first, min(first + CHUNK, k))
-        block = profile[rows] @ profile.T
-        block = np.asarray(block.toarray() if hasattr(block, "toarray") else block)
-        block = np.where(used[None, :], block, -np.inf)
-        block[np.arange(len(rows)), rows] = -np.inf
-        for i, row in zip(rows, block, strict=True):
+    for block, found in similarity_blocks(profile):
+        similarities = found.numpy()
+        similarities[:, ~used] = -np.inf
+        for i, row in enumerate(similarities, block.start):
+            row[i] = -np.inf
             near = np.argsort(-np.round(row, 9), kind="stable")[: n if used[i] else 0]
             out.append([
                 Neighbor(
                     int(j), names[j], round(float(row[j]), 4),
-                    differing(clusters, int(i), int(j), members[int(i)]),
-                    differing(clusters, int(j), int(i), members[int(j)]),
+                    differing(clusters, i, int(j), members[i]),
+                    differing(clusters, int(j), i, members[int(j)]),
                 )
                 for j in near if np.isfinite(row[j])
             ])  # fmt: skip

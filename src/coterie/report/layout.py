@@ -17,9 +17,9 @@ import numpy as np
 
 from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats, Ints
-from coterie.blocks.graph import nearest_rows
 from coterie.blocks.pca import principal_map
 from coterie.encoders.items import distinct
+from coterie.neighbors import nearest_rows, top_k
 from coterie.report.place import place, tie
 
 POINTS = 20_000  # on the map; more would hide each other and make the page heavy
@@ -199,14 +199,8 @@ def _neighbors(unit: Floats) -> tuple[Ints, Floats]:
 def _settle(unit: Floats, marks: Ints, placed: Floats, seed: int) -> Floats:
     """Places of all texts, given those of some."""
     others = np.setdiff1d(np.arange(len(unit)), marks)
-    near, distances = [], []
-    for rows in np.array_split(others, max(1, len(others) // 1_000)):
-        far = 1 - unit[rows] @ unit[marks].T
-        best = np.argpartition(far, JOINS - 1, axis=1)[:, :JOINS]
-        best = np.take_along_axis(best, np.take_along_axis(far, best, 1).argsort(axis=1), 1)
-        near.append(best)
-        distances.append(np.take_along_axis(far, best, 1))
-    found, apart = np.concatenate(near), np.concatenate(distances)
+    found, cosines = (part.numpy() for part in top_k(unit[others], JOINS, unit[marks]))
+    apart = 1 - cosines
     pull = 1 / (apart + 1e-3)
     pull /= pull.sum(axis=1, keepdims=True)
     # Between two marks that lie far apart there is nothing: begin at the nearest, lean to the rest.
