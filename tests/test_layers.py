@@ -10,7 +10,7 @@ import coterie
 ROOT = Path(coterie.__file__).parent
 LAYERS = {
     "_cache": 0, "_errors": 0, "_facts": 0, "_files": 0, "_progress": 0, "_random": 0, "_ranks": 0,
-    "_emoji": 0, "_seen": 0, "_folders": 0, "_locks": 0, "_runs": 0, "_threads": 0, "_trust": 0,
+    "_emoji": 0, "_seen": 0, "_folders": 0, "_runs": 0, "_threads": 0, "_trust": 0,
     "_types": 0,
     "_validation": 0, "masking": 0, "neighbors": 0, "blocks": 1,
     "metrics": 1, "corpus": 2, "encoders": 2,

@@ -1,17 +1,25 @@
-"""Writing files so that a crash never leaves half of one, and telling files apart by content."""
+"""Writing files so that a crash never leaves half of one, locks, and digests of content."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
+from filelock import lock_descriptor
 from numpy.typing import NDArray
+
+log = logging.getLogger(__name__)
+
+LOCK = ".lock"  # name of the lock file in a folder
+PATIENCE = 0.3  # seconds; whoever only looks whether a lock is free has it for less
 
 
 @contextmanager
@@ -94,3 +102,29 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     return str(value)
+
+
+def is_locked(path: Path) -> bool | None:
+    """Whether another process has locked this file; None if it or locks are not there."""
+    try:
+        with path.open("r+b") as file:
+            return not lock_descriptor(file.fileno(), blocking=False)
+    except OSError:
+        return None
+
+
+def take_lock(file: IO[Any]) -> bool:
+    """Lock an open file until it is closed; whether it is ours.
+
+    The lock ends with its process, however that ends. On file systems without locks (some network
+    drives) the file is always ours.
+    """
+    end = time.monotonic() + PATIENCE
+    try:
+        while not lock_descriptor(file.fileno(), blocking=False):
+            if time.monotonic() >= end:
+                return False
+            time.sleep(0.02)
+    except OSError as error:
+        log.info("no locks here: %s", error)
+    return True

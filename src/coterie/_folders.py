@@ -21,9 +21,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from coterie._errors import DataError, UsageError
-from coterie._files import flush, written
-from coterie._locks import NAME as LOCK
-from coterie._locks import is_locked, take
+from coterie._files import LOCK, flush, is_locked, take_lock, written
 
 HERE = -100  # AT_FDCWD: paths are as the process sees them
 EXCHANGE = 2  # RENAME_EXCHANGE
@@ -241,8 +239,8 @@ def refuse_held(folder: Path) -> None:
     """Refuse a folder that another process works on, without taking it."""
     if not (folder / LOCK).exists():
         return
-    with (folder / LOCK).open("r", encoding="utf-8") as file:
-        if not take(file):
+    with (folder / LOCK).open("r+", encoding="utf-8") as file:
+        if not take_lock(file):
             raise UsageError(_refusal(folder, file))
 
 
@@ -251,7 +249,7 @@ def _locked(path: Path, folder: Path) -> Iterator[IO[str]]:
     """The lock file, made if it is not there; not one that its holder has just deleted."""
     while True:
         with path.open("a+", encoding="utf-8") as file:
-            if not take(file):
+            if not take_lock(file):
                 raise UsageError(_refusal(folder, file))
             if path.exists() and os.fstat(file.fileno()).st_ino == path.stat().st_ino:
                 yield file
@@ -259,7 +257,9 @@ def _locked(path: Path, folder: Path) -> Iterator[IO[str]]:
 
 
 def _refusal(folder: Path, file: IO[Any]) -> str:
-    file.seek(0)
-    holder = file.read(20).strip()
+    holder = ""
+    with suppress(OSError):  # some systems do not let it be read
+        file.seek(0)
+        holder = file.read(20).strip()
     who = f"another process ({holder})" if holder.isdigit() else "another process"
     return f"{who} is working on {folder}; wait until it is done, or choose another folder."

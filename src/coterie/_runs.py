@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from coterie._errors import DataError
-from coterie._files import sha256_file, write_json
+from coterie._files import LOCK, sha256_file, write_json
 from coterie._folders import is_litter, replace_folder
-from coterie._locks import NAME as LOCK
 from coterie._trust import check_file, read_json
 
 MANIFEST = "manifest.json"

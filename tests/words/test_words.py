@@ -151,3 +151,10 @@ def test_wrong_sources_are_refused_clearly(tmp_path: Path) -> None:
 def test_a_corpus_of_one_word_has_vectors_too() -> None:
     vectors = make_word_vectors("ppmi", ["dog"], Vocabulary(["dog"]), 4, seed=0)
     assert vectors.shape == (1, 4) and np.isfinite(vectors).all()
+
+
+def test_other_languages_have_their_own_rules() -> None:
+    assert stem("häuser", "de") == stem("hauses", "de") == "haus"
+    assert stem("книгами", "ru") == stem("книга", "ru")
+    assert stem("parcels", "xx") == "parcels"  # a language without rules
+    assert stem("häuser") == "häuser"

@@ -12,11 +12,12 @@ import hashlib
 import json
 import logging
 import os
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from filelock import lock_descriptor
 
 from coterie._errors import DataError
 from coterie._files import plain
@@ -79,7 +80,8 @@ class Ledger:
         """Add a line, whole, whoever else is writing."""
         line = (json.dumps(row, default=plain) + "\n").encode()
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        with self.file.open("a+b") as stream, _locked(stream.fileno()):
+        with self.file.open("a+b") as stream:
+            _locked(stream.fileno())
             tail = _unfinished(stream)
             if tail and not _is_json(tail):  # of a write that was cut off
                 stream.truncate(stream.seek(0, os.SEEK_END) - len(tail))
@@ -153,40 +155,15 @@ def _is_at(number: int, path: Path) -> bool:
         return False
 
 
-if sys.platform == "win32":
-    import msvcrt
+def _locked(number: int) -> None:
+    """Lock an open file until it is closed; a file system without locks has to do without."""
+    with contextlib.suppress(OSError):
+        lock_descriptor(number)
 
-    @contextmanager
-    def _locked(number: int) -> Iterator[None]:
-        os.lseek(number, 0, os.SEEK_SET)
-        msvcrt.locking(number, msvcrt.LK_LOCK, 1)
-        try:
-            yield
-        finally:
-            os.lseek(number, 0, os.SEEK_SET)
-            msvcrt.locking(number, msvcrt.LK_UNLCK, 1)
 
-    def _try_lock(number: int) -> bool:
-        try:
-            msvcrt.locking(number, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    @contextmanager
-    def _locked(number: int) -> Iterator[None]:
-        with contextlib.suppress(OSError):  # a file system without locks has to do without
-            fcntl.flock(number, fcntl.LOCK_EX)
-        yield  # closing the file ends it
-
-    def _try_lock(number: int) -> bool:
-        try:
-            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError as error:
-            log.info("no locks here, so a run may be done twice: %s", error)
-        return True
+def _try_lock(number: int) -> bool:
+    try:
+        return lock_descriptor(number, blocking=False)
+    except OSError as error:
+        log.info("no locks here, so a run may be done twice: %s", error)
+    return True

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from coterie._errors import UsageError
+from coterie._files import LOCK
 from coterie._folders import delete, is_litter, mend_folder
-from coterie._locks import NAME
 from coterie._runs import MANIFEST, NEXT, RESULT, RUNNING, is_run, run_files
 from coterie._trust import check_shape, inside, read_json
 
@@ -21,7 +21,7 @@ def refuse_taken(path: Path, *, resume: bool, overwrite: bool) -> None:
     mend_folder(path)
     if path.exists() and not path.is_dir():
         raise UsageError(f"--out {path} is a file; a run needs a folder.")
-    if not path.exists() or all(p.name == NAME or is_litter(p.name) for p in path.iterdir()):
+    if not path.exists() or all(p.name == LOCK or is_litter(p.name) for p in path.iterdir()):
         return
     manifest = read_manifest(path)
     if not is_run(manifest) and not (path / NEXT / MANIFEST).exists():
@@ -63,7 +63,7 @@ def withdraw(path: Path) -> None:
         delete(path)
         return
     for name, file in run_files(path).items():
-        if (RESULT.fullmatch(name) or RUNNING.fullmatch(name)) and name != NAME:
+        if (RESULT.fullmatch(name) or RUNNING.fullmatch(name)) and name != LOCK:
             file.unlink(missing_ok=True)
     drop_checkpoints(path)
     delete_empty(path / "model")

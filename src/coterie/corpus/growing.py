@@ -20,7 +20,7 @@ from typing import IO, Any, TextIO
 import pyarrow as pa
 
 from coterie._errors import DataError, UsageError
-from coterie._locks import is_locked, keep_file
+from coterie._files import is_locked, take_lock
 from coterie.corpus.write import check_suffix, combine, write_stream
 
 # Kinds of result columns; a part in which nothing has a value would leave them open.
@@ -99,7 +99,8 @@ class GrowingTable:
             self.record.touch()  # from now on the partial table is known as coterie's
         self._file = self.partial.open("x+b" if fresh else "r+b")
         try:
-            keep_file(self._file, self.partial)  # before anything of another process is touched
+            if not take_lock(self._file):  # before anything of another process is touched
+                raise _in_use(self.partial)
             kept = self._go_on(self._file) if self._resume else []
             self._file.truncate()
             if self._made_from is not None:
@@ -272,9 +273,7 @@ def refuse_partial(path: Path, *, resume: bool) -> None:
     if not partial.exists():
         return
     if is_locked(partial):
-        raise UsageError(
-            f"another process is writing {partial}; wait until it is done, or choose another name."
-        )
+        raise _in_use(partial)
     if not record.exists():
         raise UsageError(
             f"{partial} is in the way: {path.name} would grow under that name, and there is no "
@@ -291,6 +290,12 @@ def refuse_partial(path: Path, *, resume: bool) -> None:
             f"{partial} holds {rows:,} rows of a command that was stopped; --resume goes on behind "
             "them. Delete it to start anew."
         )
+
+
+def _in_use(partial: Path) -> UsageError:
+    return UsageError(
+        f"another process is writing {partial}; wait until it is done, or choose another name."
+    )
 
 
 def read_record(record: Path) -> list[dict[str, Any]]:
