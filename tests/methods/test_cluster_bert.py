@@ -1,20 +1,310 @@
-"""ClusterBERT: its stages and targets by hand, and its training on real (tiny) transformers."""
+"""ClusterBERT: noise, decoder, head and targets against loops, stages, training."""
 
 import copy
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
+from torch import nn
+from transformers import BertConfig, BertModel, DistilBertConfig, DistilBertModel
 
 from coterie import ClusterBERT, load
 from coterie._errors import UsageError
-from coterie.base import TrainingContext, denoising
-from coterie.base.looks import Looks
+from coterie.base import TrainingContext
 from coterie.encoders import VectorEncoder, load_encoder
 from coterie.engine import TrainingData
-from coterie.methods.cluster_bert import ClusterBERTNet, cluster_term, harden
+from coterie.methods.cluster_bert import (
+    ClusterBERTNet,
+    Looks,
+    TokenDecoder,
+    align,
+    cluster_term,
+    delete_entries,
+    delete_words,
+    harden,
+    put_centers,
+    reconstruction_loss,
+    shared_parts,
+    soft_cross_entropy,
+    survivors,
+)
+
+PAD = 0
+# [CLS] a(2 tokens) b c [SEP]; [CLS] d [SEP]; a text of special tokens alone
+TOKENS = torch.tensor([[101, 5, 6, 7, 8, 102], [101, 9, 102, 0, 0, 0], [101, 102, 0, 0, 0, 0]])
+PRESENT = (TOKENS != PAD).long()
+WORDS = torch.tensor(
+    [[-1, 0, 0, 1, 2, -1], [-1, 0, -1, -1, -1, -1], [-1, -1, -1, -1, -1, -1]]
+)  # fmt: skip
+
+
+def read(ids: torch.Tensor, mask: torch.Tensor) -> list[list[int]]:
+    return [row[: int(m.sum())].tolist() for row, m in zip(ids, mask, strict=True)]
+
+
+def test_whole_words_go_and_special_tokens_stay() -> None:
+    torch.manual_seed(0)
+    seen = set()
+    for _ in range(300):
+        ids, mask = delete_words(TOKENS, PRESENT, WORDS, 0.6, PAD)
+        assert ids.shape == mask.shape == TOKENS.shape
+        assert (ids[mask == 0] == PAD).all()
+        assert (mask.diff(dim=1) <= 0).all()  # what is left lies on the left
+        first, second, third = read(ids, mask)
+        seen.add(tuple(first[1:-1]))
+        assert first[0] == 101 and first[-1] == 102
+        assert second == [101, 9, 102] and third == [101, 102]
+    words = [(5, 6), (7,), (8,)]
+    some = {
+        sum((w for i, w in enumerate(words) if bits >> i & 1), ()) for bits in range(1, 8)
+    }  # every choice of at least one word, in the order of the text
+    assert seen == some
+
+
+def test_nothing_goes_at_zero_and_one_word_stays_at_one() -> None:
+    torch.manual_seed(0)
+    ids, mask = delete_words(TOKENS, PRESENT, WORDS, 0.0, PAD)
+    assert torch.equal(ids, TOKENS) and torch.equal(mask, PRESENT)
+    ids, mask = delete_words(TOKENS, PRESENT, WORDS, 1.0, PAD)
+    assert read(ids, mask)[0] in ([101, 5, 6, 102], [101, 7, 102], [101, 8, 102])
+
+
+@pytest.mark.parametrize("ratio", [0.3, 0.6])
+def test_the_share_that_goes_is_the_ratio(ratio: float) -> None:
+    torch.manual_seed(0)
+    present = torch.ones(2000, 30, dtype=torch.bool)
+    assert survivors(present, ratio).float().mean().item() == pytest.approx(1 - ratio, abs=0.01)
+
+
+def test_the_one_that_stays_is_any_of_them() -> None:
+    torch.manual_seed(0)
+    present = torch.tensor([[True, False, True, True]]).expand(3000, 4)
+    stays = survivors(present, 1.0)
+    assert (stays.sum(dim=1) == 1).all()
+    share = stays.float().mean(dim=0)
+    torch.testing.assert_close(share, torch.tensor([1, 0, 1, 1]) / 3, atol=0.04, rtol=0)
+
+
+def test_bags_lose_entries_but_never_all() -> None:
+    torch.manual_seed(0)
+    rows = torch.rand(500, 20) * (torch.rand(500, 20) < 0.3)
+    rows[0] = 0
+    noisy = delete_entries(rows, 0.6)
+    assert ((noisy == rows) | (noisy == 0)).all()
+    filled = (rows != 0).any(dim=1)
+    assert ((noisy != 0).any(dim=1) == filled).all() and not filled[0]
+    # The one entry that is saved in short rows moves the share a little under the ratio.
+    gone = 1 - (noisy != 0).sum() / (rows != 0).sum()
+    assert 0.55 < gone.item() < 0.61
+
+
+def test_the_same_seed_deletes_the_same_words() -> None:
+    torch.manual_seed(3)
+    first = delete_words(TOKENS, PRESENT, WORDS, 0.6, PAD)
+    torch.manual_seed(3)
+    again = delete_words(TOKENS, PRESENT, WORDS, 0.6, PAD)
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+
+
+SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+
+
+@pytest.fixture
+def backbone() -> BertModel:
+    torch.manual_seed(0)
+    config = BertConfig(vocab_size=23, intermediate_size=24, max_position_embeddings=20, **SIZES)
+    return BertModel(config).eval()
+
+
+@pytest.fixture
+def decoder(backbone: BertModel) -> TokenDecoder:
+    return TokenDecoder(shared_parts(backbone)).eval()
+
+
+IDS = torch.tensor([[2, 7, 8, 9, 3], [2, 11, 3, 0, 0]])
+MASK = (IDS != 0).long()
+
+
+def test_the_layers_are_the_encoders_own_and_not_registered_twice(backbone, decoder) -> None:
+    parts = shared_parts(backbone)
+    assert parts.embeddings is backbone.embeddings
+    assert all(a is b for a, b in zip(parts.layers, backbone.encoder.layer, strict=True))
+    assert parts.table is backbone.embeddings.word_embeddings.weight
+    mine = {id(p) for p in decoder.parameters()}
+    assert not mine & {id(p) for p in backbone.parameters()}
+    assert not any("query" in name or "key" in name for name, _ in decoder.named_parameters())
+
+
+def test_gradients_reach_shared_and_own_weights(backbone, decoder) -> None:
+    z = torch.randn(2, 16, requires_grad=True)
+    decoder.loss(shared_parts(backbone), IDS, MASK, z).backward()
+    assert z.grad.abs().sum() > 0
+    for name, parameter in [*decoder.named_parameters(), *backbone.named_parameters()]:
+        if "pooler" not in name:
+            assert parameter.grad is not None, name
+            # A bias of the keys moves all scores of a query alike: no softmax sees it.
+            assert parameter.grad.abs().sum() > 0 or "key.bias" in name, name
+
+
+def test_later_tokens_do_not_change_earlier_logits(backbone, decoder) -> None:
+    parts, z = shared_parts(backbone), torch.randn(2, 16)
+    logits = decoder.logits(parts, decoder(parts, IDS, z))
+    for position in range(1, IDS.shape[1]):
+        other = IDS.clone()
+        other[:, position] = 15
+        changed = decoder.logits(parts, decoder(parts, other, z))
+        torch.testing.assert_close(changed[:, :position], logits[:, :position])
+        assert not torch.allclose(changed[:, position], logits[:, position])
+
+
+def test_every_position_sees_the_vector(backbone, decoder) -> None:
+    parts, z = shared_parts(backbone), torch.randn(2, 16)
+    first, second = decoder(parts, IDS, z), decoder(parts, IDS, -z)
+    assert ((first - second).abs().sum(dim=2) > 1e-4).all()
+
+
+def test_cross_attention_is_attention_over_one_key(decoder) -> None:
+    """With any queries and keys, softmax over the one key is 1: the projected value is left."""
+    cross = decoder.cross[0]
+    x, z = torch.randn(3, 5, 16), torch.randn(3, 16)
+    query, key = nn.Linear(16, 16), nn.Linear(16, 16)
+    q, k, v = query(x), key(z)[:, None], cross.value(z)[:, None]
+    weights = (q @ k.transpose(1, 2)).softmax(dim=2)  # (3, 5, 1)
+    expected = cross.norm(x + cross.output(weights @ v))
+    torch.testing.assert_close(cross(x, z), expected)
+
+
+def test_the_layers_without_mask_or_vector_are_the_encoders(backbone, decoder) -> None:
+    """On one token a causal mask hides nothing; without cross-attention the encoder is left."""
+    for cross in decoder.cross:
+        cross.forward = lambda x, vector: x
+    parts, ids = shared_parts(backbone), torch.tensor([[7]])
+    expected = decoder.transform(backbone(input_ids=ids).last_hidden_state)
+    torch.testing.assert_close(decoder(parts, ids, torch.zeros(1, 16)), expected)
+
+
+def test_the_loss_is_teacher_forcing_over_all_label_tokens(backbone, decoder) -> None:
+    parts, z = shared_parts(backbone), torch.randn(2, 16)
+    total, count = 0.0, 0
+    for row in range(2):
+        length = int(MASK[row].sum())
+        for t in range(1, length):  # predict token t from those before it; the text alone, no pad
+            alone = decoder(parts, IDS[row : row + 1, :t], z[row : row + 1])
+            log_p = decoder.logits(parts, alone)[0, -1].log_softmax(dim=0)
+            total, count = total - log_p[IDS[row, t]].item(), count + 1
+    assert count == 6
+    assert decoder.loss(parts, IDS, MASK, z).item() == pytest.approx(total / count, rel=1e-5)
+
+
+def test_half_precision_products_stay_near(backbone, decoder) -> None:
+    parts, z = shared_parts(backbone), torch.randn(2, 16)
+    exact = decoder.loss(parts, IDS, MASK, z)
+    half = decoder.loss(parts, IDS, MASK, z, torch.bfloat16)
+    assert half.dtype == torch.float32 and half.item() == pytest.approx(exact.item(), rel=0.05)
+
+
+def test_copies_keep_working_on_their_own_encoder(backbone, decoder) -> None:
+    both = nn.ModuleDict({"encoder": backbone, "decoder": decoder})
+    other = copy.deepcopy(both)
+    z = torch.randn(2, 16)
+    before = decoder.loss(shared_parts(backbone), IDS, MASK, z)
+    backbone.embeddings.word_embeddings.weight.data += 1
+    after = other["decoder"].loss(shared_parts(other["encoder"]), IDS, MASK, z)
+    torch.testing.assert_close(before, after)
+
+
+def test_other_architectures_are_refused_by_name() -> None:
+    config = DistilBertConfig(vocab_size=23, dim=16, n_layers=1, n_heads=2, hidden_dim=24)
+    with pytest.raises(UsageError, match=r"DistilBertModel.*BERT and RoBERTa"):
+        shared_parts(DistilBertModel(config))
+    with pytest.raises(UsageError, match="Linear"):
+        shared_parts(nn.Linear(2, 2))
+
+
+def test_the_head_has_the_softmax_of_the_printed_weights() -> None:
+    rng = np.random.default_rng(0)
+    centers = rng.normal(size=(5, 7)).astype(np.float32)
+    z = torch.from_numpy(rng.normal(size=(20, 7)).astype(np.float32))
+    head, s = nn.Linear(7, 5), 2 / 0.8
+    put_centers(head, centers, 0.8)
+    c = torch.from_numpy(centers)
+    printed = z @ (s * c).T - s * (c * c).sum(dim=1) / 2  # W_j = s c_j, b_j = -s c_j.c_j / 2
+    torch.testing.assert_close(head(z).softmax(dim=1), printed.softmax(dim=1))
+    nearest = torch.cdist(z, c).argmin(dim=1)
+    assert torch.equal(head(z).argmax(dim=1), nearest)
+
+
+def test_vectors_with_much_in_common_keep_their_nearest_center() -> None:
+    rng = np.random.default_rng(0)
+    common = 1000 * np.ones(16)
+    centers = (common + rng.normal(size=(8, 16))).astype(np.float32)
+    points = (common + rng.normal(size=(200, 16))).astype(np.float32)
+    head = nn.Linear(16, 8)
+    put_centers(head, centers, 1.0)
+    exact = np.square(points[:, None].astype(np.float64) - centers[None]).sum(axis=2)
+    two = np.sort(exact, axis=1)[:, :2]
+    clear = two[:, 1] - two[:, 0] > 0.1
+    found = head(torch.from_numpy(points)).argmax(dim=1).numpy()
+    np.testing.assert_array_equal(found[clear], exact.argmin(axis=1)[clear])
+
+
+def test_cross_entropy_has_the_target_first() -> None:
+    q, p = torch.tensor([[0.9, 0.1]]), torch.tensor([[0.5, 0.5]])
+    # -(0.9 log 0.5 + 0.1 log 0.5) = log 2; the other way round it would be 0.5 * 2.41 = 1.20
+    assert soft_cross_entropy(q.log(), p.log()).item() == pytest.approx(np.log(2))
+    other = -0.5 * np.log(0.9) - 0.5 * np.log(0.1)
+    assert soft_cross_entropy(p.log(), q.log()).item() == pytest.approx(other)
+
+
+def test_cross_entropy_equals_a_loop_and_is_least_at_the_target() -> None:
+    torch.manual_seed(0)
+    log_q, log_p = torch.randn(2, 6, 4, dtype=torch.float64).log_softmax(dim=2)
+    total = 0.0
+    for i in range(6):
+        for j in range(4):
+            total -= float(log_q[i, j].exp() * log_p[i, j])
+    assert soft_cross_entropy(log_q, log_p).item() == pytest.approx(total / 6)
+    entropy = -(log_q.exp() * log_q).sum(dim=1).mean()
+    torch.testing.assert_close(soft_cross_entropy(log_q, log_q), entropy)
+    assert soft_cross_entropy(log_q, log_p) > entropy
+    logits = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
+    loss = lambda x: soft_cross_entropy(log_q, x.log_softmax(dim=1))  # noqa: E731
+    assert torch.autograd.gradcheck(loss, (logits,))
+
+
+def test_a_hard_target_is_the_negative_log_likelihood() -> None:
+    log_p = torch.randn(3, 4).log_softmax(dim=1)
+    hard = torch.full((3, 4), -torch.inf)
+    hard[[0, 1, 2], [1, 3, 0]] = 0.0
+    found = -(hard.exp() * log_p).sum(dim=1).mean()
+    torch.testing.assert_close(found, torch.nn.functional.nll_loss(log_p, torch.tensor([1, 3, 0])))
+
+
+def test_a_renumbered_clustering_gets_its_numbers_back() -> None:
+    rng = np.random.default_rng(0)
+    old = rng.integers(5, size=200)
+    shuffle = rng.permutation(5)
+    np.testing.assert_array_equal(align(shuffle[old], old, 5)[shuffle[old]], old)
+
+
+def test_agreement_is_the_best_of_all_permutations() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        old, new = rng.integers(4, size=(2, 30))
+        best = max((np.array(p)[new] == old).sum() for p in permutations(range(4)))
+        numbers = align(new, old, 4)
+        assert sorted(numbers.tolist()) == [0, 1, 2, 3]
+        assert (numbers[new] == old).sum() == best
+
+
+def test_clusters_that_are_empty_on_either_side_get_the_numbers_left() -> None:
+    numbers = align(np.array([0, 0, 1]), np.array([2, 2, 0]), 4)
+    assert numbers[0] == 2 and numbers[1] == 0
+    assert sorted(numbers.tolist()) == [0, 1, 2, 3]
+
 
 FAST = {"batch_size": 30, "lr": 1e-3, "head_lr": 1e-2, "random_state": 0}
 FACTS = TrainingContext(90, 1, 0)
@@ -135,10 +425,10 @@ def test_rows_are_reconstructed_in_units_of_their_own_squares() -> None:
     rows = torch.randn(5, 4)
     net.decoder.weight.data.zero_()
     net.decoder.bias.data.zero_()
-    loss = denoising.reconstruction_loss(net.encoder, net.decoder, {"vectors": rows}, rows)
+    loss = reconstruction_loss(net.encoder, net.decoder, {"vectors": rows}, rows)
     assert loss.item() == pytest.approx(1.0)
     net.decoder.weight.data.copy_(torch.eye(4) / 2)  # half of each number is missing: a quarter
-    loss = denoising.reconstruction_loss(net.encoder, net.decoder, {"vectors": rows}, rows)
+    loss = reconstruction_loss(net.encoder, net.decoder, {"vectors": rows}, rows)
     assert loss.item() == pytest.approx(0.25)
 
 
@@ -180,7 +470,7 @@ def test_the_terms_are_weighted_by_lambda(settings, weights) -> None:
     for stage, weight in zip(stages, weights, strict=True):
         terms = stage.loss(net, batch)
         z = batch.features["vectors"]
-        rec = denoising.reconstruction_loss(encoder, net.decoder, batch.features, z)
+        rec = reconstruction_loss(encoder, net.decoder, batch.features, z)
         cluster = cluster_term(net, z, batch.index, soft=stage.name == "harden")
         expected = {"reconstruction": (1 - weight) * rec, "cluster": weight * cluster}
         shares = {"reconstruction": 1 - weight, "cluster": weight}
@@ -294,7 +584,7 @@ def test_the_decoder_learns_to_write_the_texts_again(tiny_encoder: Path, topics)
     with torch.no_grad():
         z = torch.from_numpy(encoder.encode(items)[rows])
         own, other = (
-            float(denoising.reconstruction_loss(encoder, model.net_.decoder, features, vectors))
+            float(reconstruction_loss(encoder, model.net_.decoder, features, vectors))
             for vectors in (z, z.roll(1, dims=0))
         )
     assert own < other - 0.05

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from coterie._errors import UsageError
 from coterie._types import Terms
 from coterie.augmentation.draws import bits, text_keys
-from coterie.blocks.token_decoder import token_cross_entropy
+from coterie.blocks.token_loss import token_cross_entropy
 from coterie.encoders import SentenceEncoder
 from coterie.engine import Batch
 

@@ -1,35 +1,49 @@
 """AECL: Attention-Enhanced Contrastive Learning for Short Text Clustering (Yao and Li).
 
-Reading order: the network, the estimator with its three stages, their losses. Attention runs
-between the texts of a batch; its weights say which other texts are positives, its outputs are
-what the clustering head sees (``blocks/attention.py``, ``blocks/guided_contrast.py``).
+The texts of a batch attend to each other. The attention weights ``S`` say which other texts are
+positives of the contrast, the attention outputs ``H`` are what the clustering head ``P`` sees.
+Training has three stages, Eq. (14)-(15), over a batch of ``n`` texts in two views::
+
+    stage 1   lambda_1 L_I
+    stage 2   lambda_1 L_I + lambda_2 L_P          labels of k-means
+    stage 3   L_C + lambda_1 L_I + lambda_2 L_P + lambda_3 L_E1 + lambda_4 L_E2
+
+    S = softmax(Z W_K1 (Z W_K2)' / sqrt(d)),  H = S Z W_T              Eq. (1)-(3)
+    L_I   contrast of texts, guided by S                               Eq. (6)-(9)
+    L_C   contrast of clusters: NT-Xent on the columns of P            Eq. (10)-(11)
+    L_P   cross entropy with labels of probability 0.95 or more        Eq. (4), (12)
+    L_E1  mean of sum p log p over the rows: no row is sure too soon   Eq. (5)
+    L_E2  log k + sum q log q of the mean row: clusters of even size   Eq. (13)
+
+Reading order: network, losses, assigner, estimator.
 """
 
 from __future__ import annotations
 
+import copy
+import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from coterie._random import numpy_generator
 from coterie._types import Floats, Ints, Terms
 from coterie._validation import check_fields
 from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
-from coterie.blocks import entropy
 from coterie.blocks.assign import Assigner
-from coterie.blocks.attention import (
-    AttentionAssigner,
-    AttentionHeads,
-    same_cluster,
-    stray_similarity,
-)
-from coterie.blocks.guided_contrast import Views, guided_contrast
 from coterie.blocks.nt_xent import nt_xent
 from coterie.engine import Batch, Stage, steps_for
 
+Form = Literal["layer", "matrices"]
+HeadKind = Literal["mlp", "linear"]
+WIDTH = 128  # of the projections
+Positives = Literal["shared", "all", "none"]
+ContrastForm = Literal["row", "text", "broadcast"]
+LEAST = 1e-5  # added to the attention weights, as in the authors' code
 CHOICES = {
     "attention": ["layer", "matrices"],
     "compat": ["none", "official"],
@@ -40,6 +54,114 @@ CHOICES = {
 }
 
 
+class SampleAttention(nn.Module):
+    """Attention over the rows of a batch.
+
+    Parameters
+    ----------
+    dim : int
+    form : {"layer", "matrices"}, default="layer"
+        A transformer layer with one head, normalisation after each part and a feed-forward part,
+        as the authors released it; or three matrices as printed, Eq. (1)-(3).
+    dropout : float, default=0.1
+        Of the layer; the matrices have none.
+    """
+
+    def __init__(self, dim: int, form: Form = "layer", dropout: float = 0.1) -> None:
+        super().__init__()
+        layer = form == "layer"
+        self.form, self.dim = form, dim
+        self.query = nn.Linear(dim, dim, bias=layer)
+        self.key = nn.Linear(dim, dim, bias=layer)
+        self.value = nn.Linear(dim, dim, bias=layer)
+        self.dropout = nn.Dropout(dropout if layer else 0.0)
+        if layer:
+            self.out = nn.Linear(dim, dim)
+            self.norm1, self.norm2 = nn.LayerNorm(dim), nn.LayerNorm(dim)
+            self.feed = nn.Sequential(
+                nn.Linear(dim, 2 * dim), nn.ReLU(), nn.Dropout(dropout), nn.Linear(2 * dim, dim)
+            )
+            bound = math.sqrt(6 / (4 * dim))  # Xavier for the three input maps as one matrix
+            for part in (self.query, self.key, self.value):
+                nn.init.uniform_(part.weight, -bound, bound)
+                nn.init.zeros_(part.bias)
+            nn.init.zeros_(self.out.bias)
+
+    def forward(self, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Shared representations, similarities, and similarities after dropout.
+
+        Parameters
+        ----------
+        z : Tensor of shape (..., n, d)
+            Batches in front do not see each other.
+
+        Returns
+        -------
+        h : Tensor of shape (..., n, d)
+        s : Tensor of shape (..., n, n)
+            Rows sum to one.
+        dropped : Tensor of shape (..., n, n)
+            What the outputs were mixed with; equal to ``s`` in evaluation.
+        """
+        scores = self.query(z) @ self.key(z).mT / math.sqrt(self.dim)  # (..., n, n)
+        s = scores.softmax(dim=-1)
+        dropped = self.dropout(s)
+        return self._finish(z, dropped @ self.value(z)), s, dropped
+
+    def beside(self, z: Tensor, references: Tensor) -> Tensor:
+        """Representations of rows that look at ``references`` and at themselves, not at each other.
+
+        Parameters
+        ----------
+        z : Tensor of shape (n, d)
+        references : Tensor of shape (m, d)
+
+        Returns
+        -------
+        Tensor of shape (n, d)
+        """
+        query, key = self.query(z), self.key(z)
+        own = (query * key).sum(dim=1, keepdim=True)  # (n, 1)
+        scores = torch.cat([own, query @ self.key(references).T], dim=1) / math.sqrt(self.dim)
+        weights = scores.softmax(dim=1)  # (n, 1 + m)
+        mixed = weights[:, :1] * self.value(z) + weights[:, 1:] @ self.value(references)
+        return self._finish(z, mixed)
+
+    def _finish(self, z: Tensor, mixed: Tensor) -> Tensor:
+        if self.form == "matrices":
+            return mixed
+        x = self.norm1(z + self.dropout(self.out(mixed)))
+        return self.norm2(x + self.dropout(self.feed(x)))  # type: ignore[no-any-return]
+
+
+class AttentionHeads(nn.Module):
+    """Projector, attention between texts, and clustering head."""
+
+    def __init__(self, dim: int, n_clusters: int, attention: Form, head: HeadKind) -> None:
+        super().__init__()
+        self.sizes = {"dim": dim, "n_clusters": n_clusters, "attention": attention, "head": head}
+        if head == "mlp":
+            self.project = nn.Sequential(nn.Linear(dim, dim), nn.ReLU(), nn.Linear(dim, WIDTH))
+            self.attend = SampleAttention(WIDTH, attention)
+            self.classify: nn.Module = nn.Sequential(
+                nn.Dropout(0.5),
+                nn.Linear(WIDTH, dim),
+                nn.ReLU(),
+                nn.Dropout(0.5),
+                nn.Linear(dim, dim),
+                nn.ReLU(),
+                nn.Linear(dim, n_clusters),
+            )
+        else:
+            self.project = nn.Sequential(nn.Linear(dim, WIDTH))
+            self.attend = SampleAttention(WIDTH, attention)
+            self.classify = nn.Linear(WIDTH, n_clusters)
+
+    def log_p(self, h: Tensor) -> Tensor:
+        """Log probabilities of the clusters, shape (..., n, k)."""
+        return self.classify(h).log_softmax(dim=-1)  # type: ignore[no-any-return]
+
+
 class AECLNet(nn.Module):
     """An encoder with the heads, and a label for every text for the second stage."""
 
@@ -48,6 +170,262 @@ class AECLNet(nn.Module):
         self.encoder, self.heads = encoder, heads
         self.register_buffer("labels", torch.zeros(n, dtype=torch.long))
         self.labels: Tensor
+
+
+class Views(NamedTuple):
+    """Both views of a batch, worked at once: the originals and their augmentations.
+
+    Attributes
+    ----------
+    z : Tensor of shape (2, n, d)
+        Projections.
+    h : Tensor of shape (2, n, d)
+        Shared representations.
+    s : Tensor of shape (2, n, n)
+        Similarities.
+    """
+
+    z: Tensor
+    h: Tensor
+    s: Tensor
+
+
+def guided_contrast(
+    views: Views,
+    companions: Tensor,
+    temperature: float = 0.5,
+    *,
+    positives: Positives = "shared",
+    form: ContrastForm = "row",
+) -> Tensor:
+    """Mean loss over texts and views.
+
+    Parameters
+    ----------
+    views : Views
+    companions : Tensor of shape (n, n) of bool
+        Which texts are in one predicted cluster; the diagonal is true.
+    temperature : float, default=0.5
+    positives : {"shared", "all", "none"}, default="shared"
+        Pairs of a projection and a shared representation, Eq. (7); pairs of projections and of
+        shared representations as well, as released; or the pair of views alone.
+    form : {"row", "text", "broadcast"}, default="row"
+        A logarithm for each of the ``2 n`` rows; for each text, both directions added, Eq. (9);
+        or the released form, which adds every row's ratio to that of every other row.
+
+    Returns
+    -------
+    Tensor of shape ()
+        Zero for a single text.
+    """
+    n = views.z.shape[1]
+    if n == 1:
+        return 0.0 * views.z[0].sum()
+    logits = _logits(views.z.flatten(0, 1), temperature)
+    pair = torch.cat([logits.diagonal(n), logits.diagonal(-n)])  # (2n,)
+    below = _log_denominator(logits)
+    if positives == "none":
+        return -_by_text(pair - below, n).mean() if form == "text" else -(pair - below).mean()
+    guided = _guided(views, companions, temperature, positives)
+    return -_joined(pair, below, guided, form)
+
+
+def _joined(pair: Tensor, below: Tensor, guided: Tensor, form: ContrastForm) -> Tensor:
+    """Mean log of the two ratios added; logs of shape (2n,), and (2, 2n) for both views."""
+    if form == "broadcast":  # every pair over every denominator
+        return torch.logaddexp(pair[:, None] - below[None, :], guided[:, None, :]).mean()
+    if form == "text":
+        n = len(pair) // 2
+        return torch.logaddexp(_by_text(pair - below, n), _by_text(guided, n)).mean()
+    return torch.logaddexp(pair - below, guided).mean()
+
+
+def _guided(views: Views, companions: Tensor, temperature: float, positives: Positives) -> Tensor:
+    """Log ratio of each row of ``[z; h]`` and its companions, shape (2, 2n)."""
+    z, h, s = views
+    n = z.shape[1]
+    logits = _logits(torch.cat([z, h], dim=1), temperature)  # (2, 2n, 2n)
+    weights, allowed = s.repeat(1, 2, 2), companions.repeat(2, 2)
+    if positives == "all":
+        weights = weights * (1 - torch.eye(2 * n, device=s.device, dtype=s.dtype))
+    else:
+        side = torch.arange(2 * n, device=s.device) < n
+        allowed = allowed & (side[:, None] != side[None, :])
+    above = (logits + (weights + LEAST).log()).masked_fill(~allowed, float("-inf"))
+    return above.logsumexp(dim=-1) - _log_denominator(logits)
+
+
+def _logits(rows: Tensor, temperature: float) -> Tensor:
+    unit = F.normalize(rows if rows.dtype == torch.double else rows.float(), dim=-1)
+    return unit @ unit.mT / temperature
+
+
+def _log_denominator(logits: Tensor) -> Tensor:
+    """Log sum over all other texts, both sides; the text itself is left out on both."""
+    n = logits.shape[-1] // 2
+    itself = torch.eye(n, dtype=torch.bool, device=logits.device).repeat(2, 2)
+    return logits.masked_fill(itself, float("-inf")).logsumexp(dim=-1)
+
+
+def _by_text(rows: Tensor, n: int) -> Tensor:
+    return torch.logaddexp(rows[..., :n], rows[..., n:])
+
+
+def same_cluster(log_p: Tensor) -> Tensor:
+    """Which texts have the same most probable cluster, shape (n, n); carries no gradient."""
+    best = log_p.detach().argmax(dim=1)
+    return best[:, None] == best[None, :]
+
+
+def stray_similarity(s: Tensor, labels: Tensor) -> Tensor:
+    """Mean attention that a text pays to texts with another label: NS of AECL, Eq. (18).
+
+    PS, Eq. (19), is one less this.
+
+    Parameters
+    ----------
+    s : Tensor of shape (n, n)
+        Rows sum to one.
+    labels : Tensor of shape (n,)
+
+    Returns
+    -------
+    Tensor of shape ()
+        Between 0 and 1.
+    """
+    other = labels[:, None] != labels[None, :]
+    return (s * other).sum(dim=1).mean()
+
+
+def negative_entropy(log_p: Tensor) -> Tensor:
+    """Mean over rows of ``sum p log p``: minimised, it keeps rows from becoming sure too soon.
+
+    Parameters
+    ----------
+    log_p : Tensor of shape (n, k)
+
+    Returns
+    -------
+    Tensor of shape ()
+        Between ``-log k`` (uniform rows) and 0 (one-hot rows).
+    """
+    return (log_p.exp() * log_p).sum(dim=1).mean()
+
+
+def imbalance(log_p: Tensor) -> Tensor:
+    """``log k + sum_j q_j log q_j`` of the mean assignment ``q``: how uneven the clusters are.
+
+    Parameters
+    ----------
+    log_p : Tensor of shape (n, k)
+
+    Returns
+    -------
+    Tensor of shape ()
+        0 for even clusters, ``log k`` if all texts are in one.
+    """
+    n, k = log_p.shape
+    log_q = log_p.logsumexp(dim=0) - math.log(n)  # (k,)
+    return math.log(k) + (log_q.exp() * log_q).sum()
+
+
+def trusted_nll(log_p: Tensor, log_guide: Tensor, threshold: float) -> Tensor:
+    """Cross entropy with the labels of another view, where that view is sure (AECL, Eq. 4 and 12).
+
+    Parameters
+    ----------
+    log_p : Tensor of shape (n, k)
+        The view that learns.
+    log_guide : Tensor of shape (n, k)
+        The view that teaches; it gets no gradient.
+    threshold : float
+        Least top probability of a row that teaches; others count as zero in the mean.
+
+    Returns
+    -------
+    Tensor of shape ()
+    """
+    best, labels = log_guide.detach().max(dim=1)
+    sure = (best >= math.log(threshold)).to(log_p.dtype)
+    nll = -log_p.gather(1, labels[:, None])[:, 0]
+    return (sure * nll).mean()
+
+
+def without_empty(columns: Tensor, least: float = 1e-8) -> Tensor:
+    """Rows of a matrix; those shorter than ``least`` carry no gradient, which would explode."""
+    long = columns.detach().norm(dim=1, keepdim=True) > least
+    return torch.where(long, columns, columns.detach())
+
+
+def balance_for(sizes: tuple[int, ...]) -> float:
+    """Weight of even clusters by the skew of the start: the paper's three values.
+
+    Examples
+    --------
+    >>> balance_for((30, 20)), balance_for((40, 10)), balance_for((100, 1))
+    (10.0, 0.18, 0.09)
+    """
+    skew = max(sizes) / max(1, min(sizes))
+    return 10.0 if skew < 3 else 0.18 if skew <= 20 else 0.09
+
+
+@dataclass(frozen=True)
+class AttentionAssigner:
+    """The heads beside fixed reference texts: a text's label does not depend on its company."""
+
+    kind: ClassVar[str] = "attention"
+    heads: AttentionHeads
+    references: Floats  # (sets, m, d), projections
+    order: Ints  # cluster of each column
+
+    @classmethod
+    @torch.inference_mode()
+    def make(
+        cls, heads: AttentionHeads, vectors: Floats, size: int, sets: int, seed: int
+    ) -> AttentionAssigner:
+        """The assigner of trained heads, with random texts among ``vectors`` as references."""
+        heads = copy.deepcopy(heads).cpu().eval().requires_grad_(False)
+        rng, n = numpy_generator(seed, "references"), len(vectors)
+        size = max(1, min(size, n))
+        chosen = np.stack([rng.choice(n, size, replace=False) for _ in range(sets)])
+        z = heads.project(torch.from_numpy(vectors[chosen]))  # (sets, size, d)
+        return cls(heads, z.numpy(), np.arange(heads.sizes["n_clusters"]))
+
+    @torch.inference_mode()
+    def logits(self, vectors: Floats) -> Floats:
+        z = self.heads.project(torch.from_numpy(vectors))
+        sets = torch.from_numpy(self.references)
+        parts = torch.stack([self.heads.log_p(self.heads.attend.beside(z, r)) for r in sets])
+        return np.asarray(parts.logsumexp(dim=0).numpy()[:, self.order])
+
+    @torch.inference_mode()
+    def in_batches(self, vectors: Floats, batch_size: int, rounds: int, seed: int) -> Floats:
+        """Mean probabilities over random orders, cut into batches that attend to themselves."""
+        z = self.heads.project(torch.from_numpy(vectors))
+        p = torch.zeros(len(z), len(self.order))
+        for round_ in range(rounds):
+            order = torch.from_numpy(numpy_generator(seed, "round", round_).permutation(len(z)))
+            for rows in order.split(batch_size):
+                p[rows] += self.heads.log_p(self.heads.attend(z[rows])[0]).exp() / rounds
+        return np.asarray(p.numpy()[:, self.order])
+
+    def reordered(self, order: Ints) -> AttentionAssigner:
+        return AttentionAssigner(self.heads, self.references, self.order[order])
+
+    def arrays(self) -> dict[str, Any]:
+        weights = {f"heads.{k}": v.numpy() for k, v in self.heads.state_dict().items()}
+        return {"references": self.references, "order": self.order, **weights}
+
+    def numbers(self) -> dict[str, Any]:
+        return dict(self.heads.sizes)
+
+    @classmethod
+    def restore(cls, arrays: dict[str, Any], numbers: dict[str, Any]) -> AttentionAssigner:
+        """Make the assigner again from what :meth:`arrays` and :meth:`numbers` gave."""
+        heads = AttentionHeads(**numbers)
+        weights = {k.removeprefix("heads."): v for k, v in arrays.items() if k.startswith("heads.")}
+        heads.load_state_dict({k: torch.from_numpy(v) for k, v in weights.items()})
+        return cls(heads.eval(), arrays["references"], arrays["order"])
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -184,7 +562,14 @@ class AECL(TunedClusterer):
             choices=CHOICES,
             integers={"references": 1, "epochs": 0, "contrast_epochs": 0, "label_epochs": 0},
             above=("cluster_temperature", "temperature", "threshold"),
-            least="balance_weight contrast_weight entropy_weight head_lr label_weight lr".split(),
+            least=(
+                "balance_weight",
+                "contrast_weight",
+                "entropy_weight",
+                "head_lr",
+                "label_weight",
+                "lr",
+            ),
         )
 
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
@@ -196,7 +581,7 @@ class AECL(TunedClusterer):
 
     def _training_stages(self, context: TrainingContext) -> list[Stage]:
         weight = self.balance_weight
-        self.balance_ = entropy.balance_for(context.sizes) if weight is None else weight
+        self.balance_ = balance_for(context.sizes) if weight is None else weight
         first, second = self._lengths(context.n)
         early = self.early_positives == "kmeans"
         plan = [
@@ -273,16 +658,16 @@ class AECL(TunedClusterer):
 
     def _cluster_loss(self, net: AECLNet, batch: Batch) -> Terms:
         terms, log_p0, log_p1 = self._contrast(net, batch)
-        c0, c1 = (entropy.without_empty(p.exp().T) for p in (log_p0, log_p1))  # (k, n) each
+        c0, c1 = (without_empty(p.exp().T) for p in (log_p0, log_p1))  # (k, n) each
         terms["cluster"] = nt_xent(
             c0,
             c1,
             self.cluster_temperature,
             positive_in_denominator=self.form == "row" or self.compat == "official",
         )
-        terms["labels"] = self.label_weight * entropy.trusted_nll(log_p1, log_p0, self.threshold)
-        terms["entropy"] = self.entropy_weight * entropy.negative_entropy(log_p0)
-        terms["balance"] = self.balance_ * (entropy.imbalance(log_p0) + entropy.imbalance(log_p1))
+        terms["labels"] = self.label_weight * trusted_nll(log_p1, log_p0, self.threshold)
+        terms["entropy"] = self.entropy_weight * negative_entropy(log_p0)
+        terms["balance"] = self.balance_ * (imbalance(log_p0) + imbalance(log_p1))
         return terms
 
     def _contrast(

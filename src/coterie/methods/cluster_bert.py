@@ -1,8 +1,20 @@
 """ClusterBERT: multi-stage fine-tuning of transformers for text clustering (2022, under review).
 
-Reading order: the network, the cluster term and its targets, the estimator with its stages. The
-denoising autoencoder is that of TSDAE (Wang et al., 2021) and lies in ``base/denoising.py``, on top
-of ``blocks/noise.py`` and ``blocks/token_decoder.py``. Equation numbers are ClusterBERT's.
+Three stages: a denoising autoencoder adapts the encoder to the texts (TSDAE, Wang et al., 2021); a
+linear head learns the clusters of k-means while the autoencoder goes on; the head's own sharpened
+probabilities are its targets at the end::
+
+    stage 1   L_R = -mean log p(token | tokens before, vector of the noisy text)    Eq. (1)
+    stage 2   (1 - lambda) L_R + lambda CE(Q, P),  Q = labels of k-means             Eq. (3)-(4)
+    stage 3   the same, with Q_ij ~ P_ij^2 / f_j over all clean texts                Eq. (5)
+
+The decoder uses the encoder's own embeddings and layers, handed over at every call and never
+registered: they have one owner, one optimiser and one place in a checkpoint. Attention over a
+single key is a softmax over one number, which is 1 whatever the query, so the cross-attention to
+the vector has no queries and keys.
+
+Reading order: noise, decoder, denoising autoencoder around any encoder, network, cluster term and
+targets, estimator. Equation numbers are ClusterBERT's.
 """
 
 from __future__ import annotations
@@ -11,7 +23,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from operator import attrgetter
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -20,21 +33,308 @@ from torch import Tensor, nn
 
 from coterie._errors import UsageError, param
 from coterie._random import derive_seed
-from coterie._types import Floats, Ints, Terms
+from coterie._types import Bools, Features, Floats, Ints, Terms
 from coterie._validation import check_choice, check_integer, check_number
-from coterie.base import TrainingContext, TunedClusterer, denoising, kmeans_assigner
-from coterie.base.looks import Looks
-from coterie.blocks.align import align
+from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
 from coterie.blocks.assign import Assigner, CenterAssigner, LinearAssigner
-from coterie.blocks.linear_head import put_centers, soft_cross_entropy
 from coterie.blocks.student_t import log_frequency, log_target
-from coterie.encoders import Encoder
+from coterie.blocks.token_loss import IGNORED, token_cross_entropy
+from coterie.encoders import Encoder, SentenceEncoder, VectorEncoder
 from coterie.engine import Batch, Stage, steps_for
+from coterie.metrics import dunn, silhouette
 
+LAYOUT = (  # what a layer must have
+    "attention.self.query",
+    "attention.self.key",
+    "attention.self.value",
+    "attention.self.num_attention_heads",
+    "attention.output.LayerNorm",
+    "intermediate",
+    "output.LayerNorm",
+    "output.dropout",
+)
 CLIP = 1.0  # largest gradient norm
 FLOOR = 1e-6  # smallest cluster size in a target, as a share of the mean size
 SURE = 0.5  # mean top probability of a head that starts from k-means
 ROWS = 5000  # texts that this probability is measured on
+
+
+def survivors(present: Tensor, ratio: float) -> Tensor:
+    """Which of the present things stay when each goes with probability ``ratio``.
+
+    Parameters
+    ----------
+    present : Tensor of shape (n, m), bool
+    ratio : float
+
+    Returns
+    -------
+    Tensor of shape (n, m), bool
+        At least one stays per row, a random one, where there is any.
+    """
+    draw = torch.rand(present.shape, device=present.device).masked_fill(~present, -1.0)
+    luckiest = draw == draw.max(dim=1, keepdim=True).values
+    return present & ((draw >= ratio) | luckiest)
+
+
+def delete_words(
+    ids: Tensor, mask: Tensor, words: Tensor, ratio: float, pad: int
+) -> tuple[Tensor, Tensor]:
+    """Delete whole words; what is left moves up, and the width stays.
+
+    Parameters
+    ----------
+    ids, mask : Tensor of shape (n, width)
+        Tokens, and 1 where there is one.
+    words : Tensor of shape (n, width)
+        Number of each token's word, from 0 without gaps; -1 for special tokens, which always stay.
+    ratio : float
+        Probability that a word is deleted.
+    pad : int
+        Token to fill up with.
+
+    Returns
+    -------
+    ids, mask : Tensor of shape (n, width)
+    """
+    position = torch.arange(ids.shape[1], device=ids.device)
+    counts = words.max(dim=1, keepdim=True).values + 1
+    stays = survivors(position < counts, ratio)  # (n, words), no row has more words than tokens
+    kept = mask.bool() & (stays.gather(1, words.clamp(min=0)) | (words < 0))
+    order = torch.argsort(kept.logical_not().byte(), dim=1, stable=True)
+    left = position < kept.sum(dim=1, keepdim=True)
+    return torch.where(left, ids.gather(1, order), pad), left.to(mask.dtype)
+
+
+def delete_entries(rows: Tensor, ratio: float) -> Tensor:
+    """The same for bags of words: entries of each row become zero, at least one stays."""
+    return rows * survivors(rows != 0, ratio)
+
+
+class Shared(NamedTuple):
+    """Modules of an encoder that the decoder works with."""
+
+    embeddings: Any
+    layers: Any
+
+    @property
+    def table(self) -> Tensor:
+        """Word embeddings, shape (vocabulary, d)."""
+        table: Tensor = self.embeddings.word_embeddings.weight
+        return table
+
+
+def shared_parts(backbone: Any) -> Shared:
+    """Modules of a transformer with BERT's layout (BERT, MiniLM, RoBERTa, XLM-R, ...)."""
+    parts = None
+    try:
+        parts = Shared(backbone.embeddings, backbone.encoder.layer)
+        first = parts.layers[0]
+        attrgetter(*LAYOUT)(first)
+        fits = parts.table.shape[1] == first.attention.self.query.in_features
+    except (AttributeError, IndexError, TypeError):
+        fits = False
+    if parts is None or not fits:
+        raise UsageError(
+            f"encoder: a decoder cannot share the layers of {type(backbone).__name__}; it works "
+            "with BERT and RoBERTa and what is built like them (MiniLM, XLM-RoBERTa, CamemBERT), "
+            f"and with {param('encoder', 'tfidf')}, 'tfidf-svd', 'bow' or 'precomputed'."
+        )
+    return parts
+
+
+class OneVectorAttention(nn.Module):
+    """Cross-attention to one vector: its value and output projections, added and normalised."""
+
+    def __init__(self, width: int, dropout: float, eps: float, std: float) -> None:
+        super().__init__()
+        self.value = nn.Linear(width, width)
+        self.output = nn.Linear(width, width)
+        self.dropout = nn.Dropout(dropout)
+        self.norm = nn.LayerNorm(width, eps=eps)
+        for linear in (self.value, self.output):
+            nn.init.normal_(linear.weight, std=std)
+            nn.init.zeros_(linear.bias)
+
+    def forward(self, x: Tensor, vector: Tensor) -> Tensor:
+        seen = self.dropout(self.output(self.value(vector)))  # (n, d)
+        mixed: Tensor = self.norm(x + seen[:, None])
+        return mixed
+
+
+class TokenDecoder(nn.Module):
+    """Predicts each token from the tokens before it and the vector of the text.
+
+    Parameters
+    ----------
+    parts : Shared
+        Of the encoder; only sizes are read here.
+    std : float, default=0.02
+        Spread of the new weights, as BERT draws its own.
+    """
+
+    def __init__(self, parts: Shared, std: float = 0.02) -> None:
+        super().__init__()
+        vocabulary, width = parts.table.shape
+        norm = parts.layers[0].output.LayerNorm
+        dropout = parts.layers[0].output.dropout.p
+        self.cross = nn.ModuleList(
+            OneVectorAttention(width, dropout, norm.eps, std) for _ in parts.layers
+        )
+        dense = nn.Linear(width, width)
+        nn.init.normal_(dense.weight, std=std)
+        nn.init.zeros_(dense.bias)
+        self.transform = nn.Sequential(dense, nn.GELU(), nn.LayerNorm(width, eps=norm.eps))
+        self.bias = nn.Parameter(torch.zeros(vocabulary))
+
+    def forward(self, parts: Shared, ids: Tensor, vector: Tensor) -> Tensor:
+        """Features of shape (n, width, d) from which the token after each position is read."""
+        x = parts.embeddings(input_ids=ids)
+        for layer, cross in zip(parts.layers, self.cross, strict=True):
+            x = cross(_look_back(layer.attention, x), vector)
+            x = layer.output(layer.intermediate(x), x)
+        features: Tensor = self.transform(x)
+        return features
+
+    def logits(self, parts: Shared, features: Tensor) -> Tensor:
+        """Score of every word, by the encoder's word embeddings: small inputs only."""
+        return F.linear(features, parts.table, self.bias)
+
+    def loss(
+        self,
+        parts: Shared,
+        ids: Tensor,
+        mask: Tensor,
+        vector: Tensor,
+        dtype: torch.dtype | None = None,
+    ) -> Tensor:
+        """Mean over all tokens but the first of minus its log probability, Eq. (1).
+
+        Teacher forcing: position ``t`` sees the true tokens up to ``t`` and predicts the next one.
+        Padding lies on the right, where no position looks, and is never a label.
+
+        Parameters
+        ----------
+        parts : Shared
+        ids, mask : Tensor of shape (n, width)
+            The text as it should be.
+        vector : Tensor of shape (n, d)
+        dtype : torch.dtype, optional
+            Precision of the products; losses and softmax keep that of the weights.
+        """
+        with torch.autocast(ids.device.type, dtype=dtype, enabled=dtype is not None):
+            features = self(parts, ids[:, :-1], vector).to(self.bias.dtype)
+        labels = ids[:, 1:].masked_fill(mask[:, 1:] == 0, IGNORED)
+        return token_cross_entropy(
+            features.flatten(0, 1), parts.table, self.bias, labels.flatten(), dtype
+        )
+
+
+def _look_back(attention: Any, x: Tensor) -> Tensor:
+    """The encoder's self-attention, each position seeing itself and those before it."""
+    own = attention.self
+    n, width, _ = x.shape
+    query, key, value = (
+        part(x).view(n, width, own.num_attention_heads, -1).transpose(1, 2)
+        for part in (own.query, own.key, own.value)
+    )
+    dropout = own.dropout.p if own.training else 0.0
+    mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True, dropout_p=dropout)
+    looked: Tensor = attention.output(mixed.transpose(1, 2).reshape(n, width, -1), x)
+    return looked
+
+
+def know_words(encoder: Encoder) -> None:
+    """Let the encoder keep the word of each token; refuse one that no decoder fits."""
+    if isinstance(encoder, SentenceEncoder):
+        _shared(encoder)
+        encoder.keep_words = True
+    elif not isinstance(encoder, VectorEncoder):
+        raise UsageError(f"encoder: what a {encoder.kind!r} encoder reads cannot be reconstructed.")
+
+
+def forget_words(encoder: Encoder) -> None:
+    """Prediction needs no words."""
+    if isinstance(encoder, SentenceEncoder):
+        encoder.keep_words = False
+
+
+def make_decoder(encoder: Encoder) -> nn.Module:
+    """A decoder with the encoder's own layers; one linear layer where the input are numbers."""
+    if isinstance(encoder, SentenceEncoder):
+        return TokenDecoder(_shared(encoder))
+    return nn.Linear(encoder.dim, encoder.dim)
+
+
+def add_noise(encoder: Any, features: Features, ratio: float) -> Features:
+    """The texts without a share of their words; rows of numbers lose entries instead."""
+    if "vectors" in features:
+        return {"vectors": delete_entries(features["vectors"], ratio)}
+    ids, mask, words = (features[key] for key in ("input_ids", "attention_mask", "word_ids"))
+    ids, mask = delete_words(ids, mask, words, ratio, encoder.tokenizer.pad_token_id or 0)
+    return {"input_ids": ids, "attention_mask": mask}
+
+
+def reconstruction_loss(encoder: Any, decoder: Any, features: Features, z: Tensor) -> Tensor:
+    """Cross entropy of the clean tokens, written again from the vectors ``z`` of shape (n, d).
+
+    For rows of numbers it is the squared error over the rows' own squares: 1 is what an output of
+    zeros costs, whatever the scale of the numbers.
+    """
+    if "vectors" in features:
+        rows = features["vectors"]
+        error: Tensor = (decoder(z) - rows).square().sum()
+        return error / rows.square().sum().clamp(min=1e-12)
+    ids, mask = features["input_ids"], features["attention_mask"]
+    loss: Tensor = decoder.loss(_shared(encoder), ids, mask, z, encoder.compute_dtype)
+    return loss
+
+
+def _shared(encoder: SentenceEncoder) -> Shared:
+    return shared_parts(encoder.model[0].auto_model)
+
+
+class Looks(nn.Module):
+    """Labels, silhouette and Dunn index per look; buffers, so that a checkpoint holds them.
+
+    Parameters
+    ----------
+    names : list of str
+        Of the looks, in order; an empty list keeps nothing.
+    n : int
+        Texts.
+    """
+
+    labels: Tensor  # (looks, n), -1 until taken
+    scores: Tensor  # (looks, 2)
+
+    def __init__(self, names: list[str], n: int) -> None:
+        super().__init__()
+        self.names = names
+        self.register_buffer("labels", torch.full((len(names), n), -1))
+        self.register_buffer("scores", torch.full((len(names), 2), torch.nan))
+
+    def take(self, name: str, vectors: Floats, labels: Ints) -> None:
+        """Look at the corpus; a name that is not wanted costs nothing."""
+        if name in self.names:
+            number = self.names.index(name)
+            scores = silhouette(vectors, labels), dunn(vectors, labels)
+            self.labels[number].copy_(torch.from_numpy(labels))
+            self.scores[number].copy_(torch.tensor(scores))
+
+    def to_list(self, filled: Bools) -> list[dict[str, Any]]:
+        """Plain values, one dict per look taken; texts that are not ``filled`` have label -1."""
+        out = []
+        for name, labels, scores in zip(
+            self.names, self.labels.cpu().numpy(), self.scores.tolist(), strict=True
+        ):
+            if labels.min() >= 0:
+                every = np.full(len(filled), -1)
+                every[filled] = labels
+                values = [value if math.isfinite(value) else None for value in scores]
+                look = {"stage": name, "silhouette": values[0], "dunn": values[1]}
+                out.append({**look, "labels": every.tolist()})
+        return out
 
 
 class ClusterBERTNet(nn.Module):
@@ -46,12 +346,28 @@ class ClusterBERTNet(nn.Module):
     def __init__(self, encoder: Encoder, n: int, k: int, looks: Looks) -> None:
         super().__init__()
         self.encoder = encoder
-        self.decoder = denoising.make_decoder(encoder)
+        self.decoder = make_decoder(encoder)
         self.head = nn.Linear(encoder.dim, k)
         self.looks = looks
         self.register_buffer("labels", torch.zeros(n, dtype=torch.long))
         self.register_buffer("log_q", torch.zeros(n, k))
         self.trained: Floats | None = None  # vectors of the distinct texts after training
+
+
+def soft_cross_entropy(log_q: Tensor, log_p: Tensor) -> Tensor:
+    """Mean over rows of ``-sum_j q_j log p_j``.
+
+    Parameters
+    ----------
+    log_q, log_p : Tensor of shape (n, k)
+        Log of the target and of the prediction.
+
+    Returns
+    -------
+    Tensor of shape ()
+        At least the entropy of the target, which it has when both are equal.
+    """
+    return -(log_q.exp() * log_p).sum(dim=1).mean()
 
 
 def cluster_term(net: ClusterBERTNet, z: Tensor, index: Tensor, *, soft: bool) -> Tensor:
@@ -68,6 +384,54 @@ def harden(net: ClusterBERTNet, vectors: Tensor) -> None:
     log_p = net.head(vectors).log_softmax(dim=1)  # (n, k)
     floor = math.log(FLOOR * log_p.shape[0] / log_p.shape[1])
     net.log_q.copy_(log_target(log_p, log_frequency(log_p).clamp(min=floor)))
+
+
+@torch.no_grad()
+def put_centers(head: nn.Linear, centers: Floats, scale: float) -> None:
+    """Let the softmax of the head be that of ``-|z - c_j|^2 / scale`` over the centers.
+
+    ``W_j = s c_j`` and ``b_j = -s c_j.c_j / 2`` with ``s = 2 / scale`` do that, up to a number that
+    all clusters share. So the mean of all rows is taken off: vectors of a transformer have much in
+    common, and large weights that cancel each other lose digits.
+
+    Parameters
+    ----------
+    head : nn.Linear
+        From d to k.
+    centers : ndarray of shape (k, d)
+    scale : float
+        How far apart, squared, is far.
+    """
+    exact = centers.astype(np.float64)
+    squares = np.square(exact).sum(axis=1)
+    head.weight.copy_(torch.from_numpy(2 / scale * (exact - exact.mean(axis=0))))
+    head.bias.copy_(torch.from_numpy(-1 / scale * (squares - squares.mean())))
+
+
+def align(new: Ints, old: Ints, n_clusters: int) -> Ints:
+    """Number in ``old`` for each cluster of ``new``, so that most texts keep their number.
+
+    Parameters
+    ----------
+    new, old : ndarray of shape (n,)
+        Labels from 0 to ``n_clusters - 1`` of the same texts.
+    n_clusters : int
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,)
+        A permutation; ``align(...)[new]`` are the aligned labels.
+
+    Examples
+    --------
+    >>> align(np.array([2, 2, 0, 1]), np.array([0, 0, 1, 2]), 3).tolist()
+    [1, 2, 0]
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    overlap = np.zeros((n_clusters, n_clusters), dtype=np.int64)
+    np.add.at(overlap, (new, old), 1)
+    return np.asarray(linear_sum_assignment(overlap, maximize=True)[1], dtype=np.int64)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -199,7 +563,7 @@ class ClusterBERT(TunedClusterer):
 
     def _make_encoder(self, seed: int) -> Encoder:
         encoder = super()._make_encoder(seed)
-        denoising.know_words(encoder)
+        know_words(encoder)
         return encoder
 
     def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> ClusterBERTNet:
@@ -225,7 +589,7 @@ class ClusterBERT(TunedClusterer):
         return LinearAssigner(*head)
 
     def _after_fit(self, net: Any, order: Ints) -> None:
-        denoising.forget_words(self.encoder_)
+        forget_words(self.encoder_)
         self.stages_ = []
         if net is None or not self.record_stages:
             return
@@ -260,11 +624,11 @@ class ClusterBERT(TunedClusterer):
         """Eq. (4), with ``weight`` as lambda; one pass of the noisy texts serves both terms."""
 
         def loss(net: ClusterBERTNet, batch: Batch) -> Terms:
-            noisy = denoising.add_noise(net.encoder, batch.features, self.deletion)
+            noisy = add_noise(net.encoder, batch.features, self.deletion)
             z = batch.apply(net.encoder, noisy)
             terms: Terms = {}
             if weight < 1:
-                term = denoising.reconstruction_loss(net.encoder, net.decoder, batch.features, z)
+                term = reconstruction_loss(net.encoder, net.decoder, batch.features, z)
                 terms["reconstruction"] = (1 - weight) * term
             if weight > 0:
                 terms["cluster"] = weight * cluster_term(net, z, batch.index, soft=soft)

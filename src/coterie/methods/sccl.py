@@ -1,7 +1,17 @@
 """SCCL: Supporting Clustering with Contrastive Learning (Zhang et al., NAACL 2021).
 
-Reading order: the network, the two losses, the estimator with its schedule.
-Deviations from the paper and from the authors' code are listed in the notes of :class:`SCCL`.
+The objective over a batch of ``n`` texts, each with two views, Eq. (6)::
+
+    L = L_Cluster + eta L_Instance
+
+    L_Instance  NT-Xent of the projected views: the two views of a text are positives, the
+                2n - 2 views of the other texts negatives                  Eq. (1)-(2)
+    L_Cluster   mean KL(p || q) of the Student-t assignment q of the text
+                to its sharpened target p ~ q^2 / f                        Eq. (3)-(5)
+
+Reading order: network, losses, estimator. NT-Xent and the Student-t assignment are shared with
+other methods and stand in ``blocks/``. Deviations from the paper and from the authors' code are in
+the notes of :class:`SCCL`.
 """
 
 from __future__ import annotations

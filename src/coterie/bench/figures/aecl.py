@@ -13,7 +13,7 @@ from coterie.bench.figures.picture import Lines, Picture
 from coterie.bench.figures.short import Short, columns_of
 from coterie.bench.keys import Row
 from coterie.bench.sensitivity import AECL_SWEEPS, label_of
-from coterie.blocks.attention import stray_similarity
+from coterie.methods.aecl import stray_similarity
 
 FORMS = {"AECL": "shared", "without guided positives": "none"}
 
