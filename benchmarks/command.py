@@ -48,7 +48,7 @@ PARTS = {  # what is timed, in the order of a run
     "coterie.base.fitting:Fitting._read": "character n-grams",
     "coterie.base.consensus:nearest_rows": "neighbours",
     "coterie.methods.auto:Auto.start": "clustering",
-    "coterie.methods.two_step:TwoStep.start": "clustering",
+    "coterie.methods.baselines.classical:TwoStep.start": "clustering",
     "coterie.base.fitting:labels_of": "labels and confidence",
     "coterie.base.fitting:calibrate": "labels and confidence",
     "coterie.base.outlying:OutlierMixin.outlier_scores": "outliers",

@@ -180,7 +180,7 @@ def hdbscan(x: Floats) -> Ints:
     """Density clusters of the vectors in five dimensions; -1 is noise. Defaults of BERTopic."""
     from sklearn.cluster import HDBSCAN
 
-    from coterie.blocks.reduction import reduce_by_umap
+    from coterie.methods.baselines.classical import reduce_by_umap
 
     reduced = reduce_by_umap(x, 5, 15, SEED)
     labels = HDBSCAN(min_cluster_size=10, copy=False).fit_predict(reduced)

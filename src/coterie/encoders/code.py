@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from coterie._files import save_arrays, write_json
 from coterie._trust import read_json, read_tensors
 from coterie._types import Features, Ints
-from coterie.blocks.autoencoder import make_half
+from coterie.blocks.layers import mlp
 from coterie.encoders.base import Encoder
 from coterie.encoders.items import Items, Rows
 
@@ -105,10 +105,10 @@ class CodeEncoder(Encoder):
         """A fresh network; the last of the widths is the code's, ``bounded`` puts a tanh there."""
         width = self.meaning.dim
         self.network = {"layers": list(layers), "activation": activation, "bounded": bounded}
-        self.coder = make_half([width, *layers], activation)
+        self.coder = mlp(width, *layers, activation=activation)
         if bounded:
             self.coder.append(nn.Tanh())
-        self.decoder = make_half([*reversed(layers), width], activation)
+        self.decoder = mlp(*reversed(layers), width, activation=activation)
         self.dim = layers[-1]
         self.register_buffer("factor", torch.ones(width))
         self.register_buffer("shift", torch.zeros(width))

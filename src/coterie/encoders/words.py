@@ -21,7 +21,7 @@ from coterie._files import save_arrays, write_json
 from coterie._trust import read_json, read_tensors
 from coterie._types import Features, Floats, Ints
 from coterie.blocks.dense_cnn import DenseCNN
-from coterie.blocks.projection import mlp
+from coterie.blocks.layers import mlp
 from coterie.encoders.base import Encoder
 from coterie.encoders.items import RaggedTokens, Rows, distinct
 from coterie.words import Source, Vocabulary, make_word_vectors

@@ -1,6 +1,7 @@
-"""All methods by name; a new one is a file beside this one and a line in ``METHODS``.
+"""All methods by name; a new one is a file in this package and a line in ``METHODS``.
 
-The files are imported when a method is made, so that listing methods takes no time.
+The papers have a file each; methods that they compare with are in ``baselines/``. The files are
+imported when a method is made, so that listing methods takes no time.
 """
 
 from __future__ import annotations
@@ -14,49 +15,6 @@ from coterie._validation import check_choice
 
 if TYPE_CHECKING:
     from coterie.base import TextClusterer
-    from coterie.methods.adsl import ADSL
-    from coterie.methods.aecl import AECL
-    from coterie.methods.auto import Auto
-    from coterie.methods.autoencoder import Autoencoder
-    from coterie.methods.cluster_bert import ClusterBERT
-    from coterie.methods.consensus import Consensus
-    from coterie.methods.dec import DEC
-    from coterie.methods.deccrl import DECCRL
-    from coterie.methods.hac_sd import HACSD
-    from coterie.methods.idec import IDEC
-    from coterie.methods.kate import KATE
-    from coterie.methods.lda import LDA
-    from coterie.methods.rstc import RSTC
-    from coterie.methods.sccl import SCCL
-    from coterie.methods.self_train import SelfTrain
-    from coterie.methods.stcc import STCC
-    from coterie.methods.two_step import TwoStep
-    from coterie.methods.vascl import VaSCL
-
-__all__ = [
-    "ADSL",
-    "AECL",
-    "DEC",
-    "DECCRL",
-    "HACSD",
-    "IDEC",
-    "KATE",
-    "LDA",
-    "METHODS",
-    "RSTC",
-    "SCCL",
-    "STCC",
-    "Auto",
-    "Autoencoder",
-    "ClusterBERT",
-    "Consensus",
-    "Recipe",
-    "SelfTrain",
-    "TwoStep",
-    "VaSCL",
-    "load",
-    "make_method",
-]
 
 
 @dataclass(frozen=True)
@@ -66,7 +24,7 @@ class Recipe:
     Attributes
     ----------
     class_name, module : str
-        The class, and the file beside this one that holds it.
+        The class, and the module of this package that holds it.
     summary : str
     parameters : dict
     """
@@ -92,50 +50,84 @@ class Recipe:
         return self.cls.from_preset(preset, n_clusters=n_clusters, **chosen)
 
 
+AUTOENCODERS, CLASSICAL = "baselines.autoencoders", "baselines.classical"
+
+
 def _two_step(summary: str, **parameters: Any) -> Recipe:
-    return Recipe("TwoStep", "two_step", summary, parameters)
+    return Recipe("TwoStep", CLASSICAL, summary, parameters)
 
 
 METHODS: dict[str, Recipe] = {
     "auto": Recipe("Auto", "auto", "consensus of k-means runs after k-NN smoothing; the default"),
     "aecl": Recipe("AECL", "aecl", "attention between texts, pseudo-labels; trains the encoder"),
     "sccl": Recipe("SCCL", "sccl", "contrast and sharpening at once; trains the encoder"),
-    "cluster-bert": Recipe("ClusterBERT", "cluster_bert",
-                           "denoising autoencoder, then k-means labels; trains the encoder"),
+    "cluster-bert": Recipe(
+        "ClusterBERT",
+        "cluster_bert",
+        "denoising autoencoder, then k-means labels; trains the encoder",
+    ),
     "deccrl": Recipe("DECCRL", "deccrl", "as sccl, and centers that explain words; gives topics"),
-    "adsl": Recipe("ADSL", "adsl", "a network over words learns soft labels and corrects them",
-                   {"encoder": "words"}),
+    "adsl": Recipe(
+        "ADSL",
+        "adsl",
+        "a network over words learns soft labels and corrects them",
+        {"encoder": "words"},
+    ),
     "rstc": Recipe("RSTC", "rstc", "labels by optimal transport, and contrast; trains the encoder"),
-    "dec": Recipe("DEC", "dec", "autoencoder over the encoder; sure assignments pull the others"),
-    "idec": Recipe("IDEC", "idec", "as dec, and codes go on to reconstruct their vectors"),
-    "self-train": Recipe("SelfTrain", "self_train", "word vectors, autoencoder, then as dec",
-                         {"encoder": "sif"}),
-    "autoencoder": Recipe("Autoencoder", "autoencoder",
-                          "autoencoder over the encoder, then k-means"),
-    "kate": Recipe("KATE", "kate", "neurons that compete for a bag of words, then k-means",
-                   {"encoder": "log-counts"}),
-    "lda": Recipe("LDA", "lda", "a topic of words for each cluster; gives topics",
-                  {"encoder": "lda"}),
-    "vascl": Recipe("VaSCL", "vascl", "contrast with moved neighbours; trains the encoder"),
-    "tsdae": Recipe("ClusterBERT", "cluster_bert", "denoising autoencoder; trains the encoder",
-                    {"rounds": 0, "harden_epochs": 0, "lr": 3e-5, "head_lr": 3e-5}),
-    "stcc": Recipe("STCC", "stcc", "a network over words learns binary codes of TF-IDF",
-                   {"encoder": "word-cnn"}),
-    "hac-sd": Recipe("HACSD", "hac_sd", "encoder, then linkage of pairs that stand out"),
-    "consensus": Recipe("Consensus", "consensus", "encoder, then what several clusterings share"),
+    "dec": Recipe(
+        "DEC", AUTOENCODERS, "autoencoder over the encoder; sure assignments pull the others"
+    ),
+    "idec": Recipe("IDEC", AUTOENCODERS, "as dec, and codes go on to reconstruct their vectors"),
+    "self-train": Recipe(
+        "SelfTrain", AUTOENCODERS, "word vectors, autoencoder, then as dec", {"encoder": "sif"}
+    ),
+    "autoencoder": Recipe(
+        "Autoencoder", AUTOENCODERS, "autoencoder over the encoder, then k-means"
+    ),
+    "kate": Recipe(
+        "KATE",
+        AUTOENCODERS,
+        "neurons that compete for a bag of words, then k-means",
+        {"encoder": "log-counts"},
+    ),
+    "lda": Recipe(
+        "LDA",
+        "baselines.lda",
+        "a topic of words for each cluster; gives topics",
+        {"encoder": "lda"},
+    ),
+    "vascl": Recipe(
+        "VaSCL", "baselines.vascl", "contrast with moved neighbours; trains the encoder"
+    ),
+    "tsdae": Recipe(
+        "ClusterBERT",
+        "cluster_bert",
+        "denoising autoencoder; trains the encoder",
+        {"rounds": 0, "harden_epochs": 0, "lr": 3e-5, "head_lr": 3e-5},
+    ),
+    "stcc": Recipe(
+        "STCC",
+        "baselines.stcc",
+        "a network over words learns binary codes of TF-IDF",
+        {"encoder": "word-cnn"},
+    ),
+    "hac-sd": Recipe("HACSD", "baselines.hac_sd", "encoder, then linkage of pairs that stand out"),
+    "consensus": Recipe("Consensus", CLASSICAL, "encoder, then what several clusterings share"),
     "kmeans": _two_step("encoder, then k-means"),
     "spherical-kmeans": _two_step("encoder, then k-means by cosine", cluster="spherical-kmeans"),
     "umap-kmeans": _two_step("encoder, UMAP, then k-means", reduce="umap"),
-    "average": _two_step("encoder, then average linkage; many clusters of all sizes",
-                         cluster="average"),
+    "average": _two_step(
+        "encoder, then average linkage; many clusters of all sizes", cluster="average"
+    ),
     "ward": _two_step("encoder, then Ward's linkage", cluster="ward"),
     "gmm": _two_step("encoder, then a mixture of Gaussians", cluster="gmm"),
-    "umap-hdbscan": _two_step("encoder, UMAP, then HDBSCAN", reduce="umap",
-                              cluster="hdbscan"),
+    "umap-hdbscan": _two_step("encoder, UMAP, then HDBSCAN", reduce="umap", cluster="hdbscan"),
     "tfidf-kmeans": _two_step("TF-IDF, then k-means", encoder="tfidf"),
     "bow-kmeans": _two_step("word counts, then k-means", encoder="bow"),
     "sif-kmeans": _two_step("weighted means of word vectors, then k-means", encoder="sif"),
-}  # fmt: skip
+}
+CLASSES = sorted({recipe.class_name for recipe in METHODS.values()})
+__all__ = [*CLASSES, "METHODS", "Recipe", "load", "make_method"]
 
 
 def __getattr__(name: str) -> Any:

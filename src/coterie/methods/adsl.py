@@ -32,8 +32,8 @@ from coterie._types import Floats, Terms
 from coterie._validation import check_fields, check_integer, check_number
 from coterie.base import TextClusterer, TrainingContext
 from coterie.blocks.assign import Assigner, NeighborAssigner
+from coterie.blocks.layers import mlp
 from coterie.blocks.linkage import agglomerate, memory_needed
-from coterie.blocks.projection import mlp
 from coterie.encoders import Encoder, OneWordEncoder, WordEncoder
 from coterie.engine import Batch, Stage, steps_for
 

@@ -33,8 +33,8 @@ from coterie._types import Floats, Ints, Terms
 from coterie._validation import check_fields
 from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
 from coterie.blocks.assign import Assigner
+from coterie.blocks.layers import mlp
 from coterie.blocks.nt_xent import nt_xent
-from coterie.blocks.projection import mlp
 from coterie.encoders import Encoder
 from coterie.engine import Batch, Stage, steps_for
 

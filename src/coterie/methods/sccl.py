@@ -28,8 +28,8 @@ from coterie._types import Floats, Terms
 from coterie._validation import check_choice, check_integer, check_number
 from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
 from coterie.blocks.assign import Assigner, StudentTAssigner
+from coterie.blocks.layers import mlp
 from coterie.blocks.nt_xent import nt_xent
-from coterie.blocks.projection import mlp
 from coterie.blocks.student_t import StudentTHead, kl_to_target, log_frequency, log_target
 from coterie.encoders import Encoder
 from coterie.engine import Batch, Stage, steps_for

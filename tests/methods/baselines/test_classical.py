@@ -1,16 +1,94 @@
-"""The baselines: what is special in each second step."""
+"""Two-step methods and the consensus: what is clustered, how, and where new texts go."""
 
 import numpy as np
 import pytest
+import torch
 from scipy.cluster.hierarchy import fcluster, linkage
-from sklearn.cluster import HDBSCAN, KMeans
+from sklearn.cluster import HDBSCAN
+from sklearn.cluster import KMeans as LibraryKMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
-from coterie import TwoStep
+from coterie import Consensus, TwoStep, neighbors
 from coterie._errors import MissingError, UsageError
-from coterie.blocks.density import dense_groups
-from coterie.blocks.mixture import mixture_labels
+from coterie._random import derive_seed
+from coterie.blocks.kmeans import KMeans
+from coterie.blocks.linkage import agglomerate
+from coterie.methods.baselines.classical import (
+    dense_groups,
+    mixture_labels,
+    neighbor_mean,
+    reduce_by_umap,
+)
+from coterie.metrics import accuracy
+
+pytest.importorskip("umap")
+
+
+def test_neighbours_stay_together_and_a_seed_repeats() -> None:
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], 30)
+    x = (np.eye(3)[labels] + 0.05 * rng.normal(size=(90, 3))).astype(np.float32)
+    y = reduce_by_umap(x, dim=2, seed=1)
+    assert y.shape == (90, 2) and y.dtype == np.float32
+    np.testing.assert_array_equal(y, reduce_by_umap(x, dim=2, seed=1))
+    centers = np.stack([y[labels == k].mean(axis=0) for k in range(3)])
+    nearest = ((y[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1)
+    assert (nearest == labels).mean() > 0.98
+
+
+def test_torch_keeps_its_threads() -> None:
+    import torch
+
+    before = torch.get_num_threads()
+    x = np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32)
+    reduce_by_umap(x, dim=2)
+    assert torch.get_num_threads() == before
+
+
+def test_few_rows_get_fewer_dimensions() -> None:
+    x = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
+    assert reduce_by_umap(x, dim=5).shape == (6, 4)
+
+
+def test_equals_a_loop() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(20, 3)
+    unit = x / x.norm(dim=1, keepdim=True)
+    for i, row in enumerate(neighbor_mean(x, 3, rounds=1)):
+        order = sorted(range(20), key=lambda j: -float(unit[i] @ unit[j]))[:3]
+        torch.testing.assert_close(row, torch.stack([unit[j] for j in order]).mean(dim=0))
+
+
+def test_parts_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(50, 4)
+    whole = neighbor_mean(x, 5)
+    monkeypatch.setattr(neighbors, "BLOCK", 50 * 7)
+    torch.testing.assert_close(neighbor_mean(x, 5), whole)
+
+
+def test_clusters_draw_together_and_stay_apart() -> None:
+    torch.manual_seed(0)
+    centers = torch.eye(3).repeat_interleave(40, dim=0)
+    x = centers + 0.3 * torch.randn(120, 3)
+    y = neighbor_mean(x, 10)
+    inside = lambda v: torch.nn.functional.normalize(v, dim=1).view(3, 40, 3).var(dim=1).sum()  # noqa: E731
+    assert inside(y) < 0.5 * inside(x)
+
+
+def test_fewer_rows_than_neighbors() -> None:
+    x = torch.tensor([[1.0, 0.0], [0.0, 2.0]])
+    torch.testing.assert_close(neighbor_mean(x, 20, 1), torch.full((2, 2), 0.5))
+    assert torch.equal(neighbor_mean(x, 20, 0), x)
+
+
+def test_few_rows_are_not_all_replaced_by_one_mean() -> None:
+    rng = np.random.default_rng(0)
+    sides = np.repeat(np.eye(2, 5), 6, axis=0) + rng.normal(0, 0.1, (12, 5))
+    found = neighbor_mean(torch.tensor(sides), 20, 2)
+    assert torch.equal(found.argmax(dim=1), torch.arange(12) // 6)
+    assert neighbor_mean(torch.ones(1, 3)).shape == (1, 3)
 
 
 def cloud(n: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -31,7 +109,7 @@ def test_linkage_equals_scipy(cluster: str) -> None:
 
 def test_kmeans_equals_scikit_learn() -> None:
     x, _ = cloud()
-    expected = KMeans(4, n_init=10, random_state=0).fit(x)
+    expected = LibraryKMeans(4, n_init=10, random_state=0).fit(x)
     model = TwoStep(4, encoder="precomputed", random_state=0).fit(x)
     assert adjusted_rand_score(expected.labels_, model.labels_) == 1
     np.testing.assert_allclose(
@@ -165,9 +243,9 @@ def test_the_least_size_of_a_dense_place_is_looked_for() -> None:
 
 
 def test_idec_is_a_second_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.base.coded.HIDDEN", (30,))
-    monkeypatch.setattr("coterie.base.coded.FEWEST", 250)
-    monkeypatch.setattr("coterie.base.coded.MOST", 250)
+    monkeypatch.setattr("coterie.methods.baselines.autoencoders.HIDDEN", (30,))
+    monkeypatch.setattr("coterie.methods.baselines.autoencoders.AE_FEWEST", 250)
+    monkeypatch.setattr("coterie.methods.baselines.autoencoders.AE_MOST", 250)
     x, truth = cloud(80)
     model = TwoStep(4, cluster="idec", encoder="precomputed", random_state=0)
     labels = model.fit(x).labels_
@@ -183,7 +261,7 @@ def test_umap_reduces_to_one_more_than_the_clusters(monkeypatch: pytest.MonkeyPa
         seen.append((dim, n_neighbors))
         return vectors
 
-    monkeypatch.setattr("coterie.methods.two_step.reduce_by_umap", reduced)
+    monkeypatch.setattr("coterie.methods.baselines.classical.reduce_by_umap", reduced)
     x, _ = cloud()
     for dim in (None, 7):
         TwoStep(4, reduce="umap", reduced_dim=dim, encoder="precomputed").fit(x)
@@ -195,3 +273,60 @@ def test_rows_without_text_alone_get_no_cluster() -> None:
     assert model.predict(["", None]).tolist() == [-1, -1]
     assert model.predict_proba([""]).shape == (1, 2)
     assert (model.predict([""]) == model.predict(["", "car"])[:1]).all()
+
+
+def groups(n: int = 150, spread: float = 1.6) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    truth = np.arange(n) % 6
+    x = 3 * np.eye(6, 8)[truth] + rng.normal(scale=spread, size=(n, 8)) + 1
+    return x.astype(np.float32), truth
+
+
+def test_members_are_what_they_are_called() -> None:
+    x, _ = groups()
+    model = Consensus(6, encoder="precomputed", n_members=6, random_state=0)
+    members = model.members(x, np.ones(150, dtype=np.float32), 0)
+    assert len(members) == 6
+    for number in (0, 1):
+        seed = derive_seed(0, "member", number)
+        kmeans = KMeans(n_clusters=6, seed=seed, n_init=1, spherical=number == 1)
+        np.testing.assert_array_equal(members[number], kmeans(x).labels)
+    np.testing.assert_array_equal(members[4], agglomerate(x, 6, "ward"))
+    np.testing.assert_array_equal(members[5], agglomerate(x, 6, "average"))
+    for a in range(4):
+        for b in range(a):
+            assert accuracy(members[a], members[b]) < 1
+    assert len(Consensus(6, n_members=3).members(x, np.ones(150, dtype=np.float32), 0)) == 3
+
+
+def test_the_result_is_nearer_to_the_members_than_they_are_to_each_other() -> None:
+    x, _ = groups()
+    model = Consensus(6, encoder="precomputed", n_members=8, random_state=0).fit(x)
+    members = model.members(x, np.ones(150, dtype=np.float32), 5)
+    between = [accuracy(a, b) for i, a in enumerate(members) for b in members[:i]]
+    assert np.mean(model.agreement_) > np.mean(between) + 0.05
+    assert len(model.agreement_) == 8
+    assert "8 clusterings" in model.remarks()[0]
+
+
+def test_what_all_members_agree_on_stays() -> None:
+    x, truth = groups(spread=0.2)
+    model = Consensus(6, encoder="precomputed", random_state=0).fit(x)
+    assert adjusted_rand_score(truth, model.labels_) == 1
+    assert max(model.agreement_) == 1
+
+
+def test_linkage_is_left_out_where_it_would_take_too_long(monkeypatch) -> None:
+    monkeypatch.setattr("coterie.methods.baselines.classical.LINKED", 100)
+
+    def refused(*_):
+        raise AssertionError("linkage was asked")
+
+    monkeypatch.setattr("coterie.methods.baselines.classical.agglomerate", refused)
+    model = Consensus(6, encoder="precomputed", n_members=5, random_state=0).fit(groups()[0])
+    assert len(model.agreement_) == 5
+
+
+def test_no_members_are_refused() -> None:
+    with pytest.raises(UsageError, match="n_members"):
+        Consensus(2, encoder="tfidf", n_members=0).fit(["a cat", "the dog"])

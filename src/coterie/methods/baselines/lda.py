@@ -1,13 +1,13 @@
 """LDA: latent Dirichlet allocation (Blei et al., JMLR 2003), by scikit-learn.
 
 A topic is a distribution over words, a text a mixture of topics; the shares of the topics are the
-vector of a text (``encoders/shares.py``).
+vector of a text (``encoders/shares.py``). A text belongs where its largest share is.
 """
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -16,13 +16,68 @@ from coterie._types import Floats, Ints
 from coterie._validation import check_choice, check_fields
 from coterie.base import TextClusterer, second_step
 from coterie.blocks.assign import Assigner
-from coterie.blocks.shares import ShareAssigner, fair_handicap
 from coterie.encoders import Encoder, TopicShares
 
+SMALLEST = 1e-30  # a share of zero has a logarithm, too
 log = logging.getLogger(__name__)
-
 TOP_WORDS = 10
 TOP_TOPICS = 3  # shown of a cluster that is no topic
+
+
+@dataclass(frozen=True)
+class ShareAssigner:
+    """The shares themselves are the probabilities, each times the handicap of its topic."""
+
+    kind: ClassVar[str] = "shares"
+    handicap: Floats  # (k,), logarithms
+    order: Ints  # topic of each cluster
+
+    def logits(self, vectors: Floats) -> Floats:
+        logits = np.log(np.maximum(vectors.astype(np.float64), SMALLEST)) + self.handicap
+        return np.asarray(logits[:, self.order])
+
+    def reordered(self, order: Ints) -> ShareAssigner:
+        return replace(self, order=self.order[order])
+
+    def arrays(self) -> dict[str, Any]:
+        return {"handicap": self.handicap, "order": self.order}
+
+    def numbers(self) -> dict[str, Any]:
+        return {}
+
+
+def fair_handicap(shares: Floats, rounds: int = 200) -> Floats:
+    """Logarithms that make every topic the largest of at least one text, as small as can be.
+
+    A topic that is nowhere the largest is raised until the text that lacks least, among those
+    whose topic has others, is its own. All others are zero.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n, k)
+    rounds : int, default=200
+        Most topics raised; texts with the same shares cannot be told apart, however often.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+    """
+    logits = np.log(np.maximum(shares.astype(np.float64), SMALLEST))
+    k = logits.shape[1]
+    handicap = np.zeros(k)
+    for _ in range(rounds):
+        current = logits + handicap
+        labels = current.argmax(axis=1)
+        sizes = np.bincount(labels, minlength=k)
+        empty = np.flatnonzero(sizes == 0)
+        if not len(empty):
+            break
+        lack = current.max(axis=1) - current[:, empty[0]]
+        lack[sizes[labels] < 2] = np.inf
+        if not np.isfinite(lack).any():
+            break
+        handicap[empty[0]] += lack.min() + 1e-6
+    return handicap
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -1,4 +1,4 @@
-"""Autoencoder, DEC, IDEC and Self-Train: their losses against loops, their training, their ends."""
+"""Autoencoder, DEC, IDEC, Self-Train and KATE: losses against loops, their training, their ends."""
 
 import math
 from pathlib import Path
@@ -8,11 +8,78 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
+from torch import Tensor
 
-from coterie import DEC, IDEC, Autoencoder, SelfTrain
+from coterie import DEC, IDEC, KATE, Autoencoder, SelfTrain
 from coterie._errors import DataError, UsageError
 from coterie.base import TrainingContext
-from coterie.base.sharpened import sharpen
+from coterie.blocks.layers import mlp
+from coterie.methods.baselines.autoencoders import (
+    KATENet,
+    compete,
+    pair_error,
+    reconstruction_error,
+    sharpen,
+    word_loss,
+)
+
+
+def leaky(x: float) -> float:
+    return x if x > 0 else 0.2 * x
+
+
+def test_a_half_has_no_activation_at_its_end() -> None:
+    half = mlp(3, 5, 2, activation="leaky-relu")
+    x = torch.randn(4, 3)
+    hidden = torch.tensor([[leaky(float(v)) for v in row] for row in half[0](x).tolist()])
+    torch.testing.assert_close(half(x), half[2](hidden))
+    assert [part.out_features for part in mlp(7, 4)] == [4]
+
+
+def test_error_by_hand() -> None:
+    coder, decoder = mlp(2, 1), mlp(1, 2)
+    with torch.no_grad():
+        coder[0].weight.copy_(torch.tensor([[1.0, 1.0]]))
+        decoder[0].weight.copy_(torch.tensor([[0.5], [0.5]]))
+        for part in (coder[0], decoder[0]):
+            part.bias.zero_()
+    # (3, 1) has the code 4 and comes back as (2, 2): the error is (1 + 1) / 2.
+    assert reconstruction_error(coder, decoder, torch.tensor([[3.0, 1.0]])).item() == 1.0
+
+
+@pytest.mark.parametrize("layer", [0, 1, 2])
+def test_a_pair_equals_its_loop(layer: int) -> None:
+    torch.manual_seed(layer)
+    widths = [6, 5, 4, 3]
+    coder, decoder = mlp(*widths), mlp(*widths[::-1])
+    x = torch.randn(8, 6)
+    linear = [part for part in coder if isinstance(part, torch.nn.Linear)]
+    back = [part for part in decoder if isinstance(part, torch.nn.Linear)][::-1]
+    total = 0.0
+    for row in x:
+        y = row
+        for part in linear[:layer]:
+            y = part(y).clamp(min=0)
+        h = linear[layer](y)
+        h = h.clamp(min=0) if layer < 2 else h
+        r = back[layer](h)
+        r = r.clamp(min=0) if layer > 0 else r
+        total += float((r - y).square().mean())
+    found = pair_error(coder, decoder, x, layer, 0.0)
+    assert found.item() == pytest.approx(total / 8, rel=1e-5)
+    found.backward()
+    moved = [part.weight.grad is not None for part in (*linear, *back)]
+    assert moved == [i == layer for i in range(3)] * 2
+
+
+def test_damage_is_done_to_the_input_and_not_to_what_is_asked_for() -> None:
+    torch.manual_seed(0)
+    x = torch.ones(500, 4)
+    same = torch.nn.Sequential(torch.nn.Identity())
+    # Of the ones, half become 0 and half 2; both are 1 off.
+    assert reconstruction_error(same, same, x, 0.5).item() == pytest.approx(1.0)
+    assert reconstruction_error(same, same, x).item() == 0
+
 
 SMALL = {"ae_layers": (40, 10), "ae_steps": 80, "random_state": 0, "encoder": "tfidf"}
 SHORT = {**SMALL, "steps": 30, "refresh_every": 10, "tol": 0.0, "guard": False}
@@ -259,3 +326,115 @@ def test_gpu_and_cpu_find_the_same_topics(cls, settings, topics) -> None:
     for device in ("cpu", "cuda"):
         model = cls(3, device=device, **settings).fit(topics[0])
         assert adjusted_rand_score(topics[1], model.labels_) > 0.6
+
+
+def loop_compete(z: Tensor, k: int, alpha: float) -> Tensor:
+    """Winners and losers of each sign, neuron by neuron."""
+    out = torch.zeros_like(z)
+    for row, values in enumerate(z.tolist()):
+        for sign, winners in ((1, k // 2), (-1, k - k // 2)):
+            rivals = sorted(
+                (i for i, v in enumerate(values) if v * sign > 0), key=lambda i: -abs(values[i])
+            )
+            energy = sum(abs(values[i]) for i in rivals[winners:])
+            for i in rivals[:winners]:
+                out[row, i] = sign * (abs(values[i]) + alpha * energy)
+    return out
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 8])
+@pytest.mark.parametrize("alpha", [0.0, 1.0, 6.26])
+def test_equals_the_loop(k: int, alpha: float) -> None:
+    z = torch.randn(20, 8, generator=torch.Generator().manual_seed(k)).tanh()
+    torch.testing.assert_close(compete(z, k, alpha), loop_compete(z, k, alpha))
+
+
+def test_by_hand() -> None:
+    z = torch.tensor([[0.8, 0.3, 0.1, -0.5, -0.2]])
+    # The positive winner gets 0.8 + 2 * (0.3 + 0.1), the negative one -(0.5 + 2 * 0.2).
+    torch.testing.assert_close(compete(z, 2, 2.0), torch.tensor([[1.6, 0.0, 0.0, -0.9, 0.0]]))
+
+
+def test_one_winner_of_each_kind_and_alpha_one_keep_the_sum() -> None:
+    z = torch.randn(6, 9, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(compete(z, 2, 1.0).sum(dim=1), z.sum(dim=1))
+
+
+def test_no_more_than_k_survive_and_more_winners_than_neurons_change_nothing() -> None:
+    z = torch.randn(30, 12, generator=torch.Generator().manual_seed(1))
+    assert ((compete(z, 4, 6.26) != 0).sum(dim=1) <= 4).all()
+    z = torch.tensor([[0.5, -0.4]])
+    torch.testing.assert_close(compete(z, 100, 6.26), z)
+
+
+def test_signs_are_treated_alike() -> None:
+    z = torch.randn(5, 10, generator=torch.Generator().manual_seed(2))
+    torch.testing.assert_close(compete(-z, 4, 3.0), -compete(z, 4, 3.0))
+
+
+def test_gradient_is_right() -> None:
+    z = torch.randn(3, 6, dtype=torch.double, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: compete(x, 3, 2.0), (z,))
+
+
+TINY = {"epochs": 40, "lr": 1e-2, "code_dim": 24, "winners": 8, "random_state": 0}
+
+
+class Kept(KATE):
+    """Keeps the network of the training."""
+
+    def _build_pretraining_network(self, encoder, facts) -> KATENet:
+        self.net = super()._build_pretraining_network(encoder, facts)
+        return self.net
+
+
+def test_the_loss_equals_its_loop(topics) -> None:
+    texts = topics[0][:9]
+    model = Kept(3, **TINY).fit(texts)
+    net = model.net
+    items, rows = model.encoder_.prepare(texts)
+
+    class Everything:
+        features = items.batch(rows)
+
+    x = Everything.features["vectors"]
+    weight = net.encoder.coder[0].weight
+    total = 0.0
+    with torch.no_grad():
+        for row in x:
+            z = torch.tanh(weight @ row + net.encoder.coder[0].bias)
+            z = compete(z[None], 8, 6.26)[0]
+            back = 1 / (1 + torch.exp(-(weight.T @ z + net.output.bias)))  # the same weights
+            for wanted, found in zip(row.tolist(), back.tolist(), strict=True):
+                found = min(max(found, 1e-12), 1 - 1e-7)
+                total -= wanted * math.log(found) + (1 - wanted) * math.log(1 - found)
+        loss = word_loss(net, Everything(), winners=8, boost=6.26)["words"]
+    assert loss.item() == pytest.approx(total / 9, rel=1e-3)
+
+
+def test_training_lowers_the_loss_and_moves_every_part(topics) -> None:
+    model = Kept(3, **TINY).fit(topics[0])
+    losses = model.history_.losses()
+    assert losses[-1] < 0.5 * losses[0]
+    untrained = clone(model).set_params(epochs=0).fit(topics[0]).net.state_dict()
+    for name, parameter in model.net.named_parameters():
+        assert not torch.equal(parameter, untrained[name]), f"{name} was never updated"
+    assert adjusted_rand_score(topics[1], model.labels_) > 0.8
+
+
+def test_codes_are_without_competition(topics) -> None:
+    model = KATE(3, **TINY).fit(topics[0])
+    items, rows = model.encoder_.prepare(topics[0])
+    x = items.batch(rows)["vectors"]
+    with torch.no_grad():
+        wanted = torch.tanh(model.encoder_.coder[0](x)).numpy()
+    np.testing.assert_allclose(model.vectors_, wanted, atol=1e-6)
+    assert ((wanted != 0).sum(axis=1) > 8).all()
+
+
+def test_ward_and_wrong_parameters(topics) -> None:
+    assert KATE(3, cluster="ward", **TINY).fit(topics[0]).assigner_.kind == "neighbors"
+    wrong = {"winners": 0, "code_dim": 0, "boost": -1.0, "cluster": "average", "encoder": "tfidf"}
+    for name, value in wrong.items():
+        with pytest.raises(UsageError, match=name):
+            KATE(3, **{**TINY, name: value}).fit(topics[0])

@@ -1,0 +1,409 @@
+"""Classical clusterings of a frozen encoder's vectors: the baselines every deep method must beat.
+
+Nothing is trained. ``TwoStep`` encodes, may smooth or reduce, and clusters; encoder, reduction and
+clustering are free choices, so all rows of that kind in the papers' tables are this one class.
+``Consensus`` (K-means-based consensus clustering, Wu et al., 2015) lays the clusters of several
+clusterings side by side; k-means on these rows finds the partition that disagrees least with them.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from coterie._random import derive_seed
+from coterie._threads import kept_threads
+from coterie._types import Floats, Ints
+from coterie._validation import check_device, check_fields, check_integer, need
+from coterie.base import TextClusterer, kmeans_assigner
+from coterie.base.exact import exactly
+from coterie.blocks.assign import Assigner, CenterAssigner, NeighborAssigner
+from coterie.blocks.consensus import memberships
+from coterie.blocks.kmeans import KMeans
+from coterie.blocks.linkage import agglomerate, memory_needed
+from coterie.encoders import Encoder, MixedEncoder
+from coterie.engine import steps_for
+from coterie.methods.baselines.autoencoders import IDEC
+from coterie.metrics import accuracy
+from coterie.neighbors import row_blocks, top_k
+
+MIN_SAMPLES = 5  # neighbours that make a place dense; fixed, so that only the size is looked for
+Covariance = Literal["diag", "full", "spherical", "tied"]
+log = logging.getLogger(__name__)
+Reduce = Literal["none", "umap"]
+Cluster = Literal["kmeans", "spherical-kmeans", "average", "ward", "gmm", "hdbscan", "idec"]
+IDEC_EPOCHS, IDEC_BATCH = 150, 256  # epochs of ClusterBERT's Table 3, batches of IDEC
+LINKED = 12_000  # different texts up to which linkage is a member; it takes time by their square
+
+
+def neighbor_mean(x: Tensor, n_neighbors: int = 20, rounds: int = 2) -> Tensor:
+    """Replace each row by the mean of the nearest rows by cosine, itself among them.
+
+    Parameters
+    ----------
+    x : Tensor of shape (n, d)
+    n_neighbors : int, default=20
+        At most a fifth of all rows, and two at least: the mean of all would say nothing.
+    rounds : int, default=2
+        How often; each round looks for neighbours anew.
+
+    Returns
+    -------
+    Tensor of shape (n, d)
+        Means of unit vectors.
+    """
+    for _ in range(rounds):
+        unit = F.normalize(x.float(), dim=1)
+        k = min(n_neighbors, max(2, len(unit) // 5), len(unit))
+        near, _ = top_k(unit, k)
+        blocks = row_blocks(len(unit), k * unit.shape[1], unit.device)
+        x = torch.cat([unit[near[block]].mean(dim=1) for block in blocks])
+    return x
+
+
+def reduce_by_umap(vectors: Floats, dim: int = 5, n_neighbors: int = 15, seed: int = 0) -> Floats:
+    """Reduce to ``dim`` dimensions for clustering, by cosine; fewer where there are few rows.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n, d)
+    dim, n_neighbors, seed : int
+
+    Returns
+    -------
+    ndarray of shape (n, dim)
+    """
+    umap = need("umap", "umap")
+    reducer = umap.UMAP(
+        n_neighbors=min(n_neighbors, len(vectors) - 1),
+        n_components=min(dim, len(vectors) - 2),
+        min_dist=0.0,  # clusters may be dense
+        metric="cosine",
+        random_state=seed,
+        n_jobs=1,  # a seed makes UMAP use one thread; saying so avoids its warning
+    )
+    with kept_threads():
+        return np.asarray(reducer.fit_transform(vectors), dtype=np.float32)
+
+
+def mixture_labels(
+    x: Floats,
+    n_clusters: int,
+    weights: Floats,
+    *,
+    covariance: Covariance = "diag",
+    n_init: int = 1,
+    seed: int = 0,
+) -> Ints:
+    """The most probable part of a mixture for each row.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, d)
+    n_clusters : int
+    weights : ndarray of shape (n,)
+        How often each row counts; scikit-learn knows no weights, so rows are repeated.
+    covariance : {"diag", "full", "spherical", "tied"}, default="diag"
+        What the parts may look like.
+    n_init, seed : int
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        From 0 to ``n_clusters - 1``; a part that is most probable nowhere has no row.
+    """
+    from sklearn.mixture import GaussianMixture
+
+    if len(x) == 1:  # scikit-learn asks for two rows
+        return np.zeros(1, dtype=np.int64)
+    repeated = np.repeat(x, weights.astype(np.int64), axis=0).astype(np.float64)
+    model = GaussianMixture(
+        n_clusters, covariance_type=covariance, n_init=n_init, random_state=seed
+    ).fit(repeated)
+    return np.asarray(model.predict(x.astype(np.float64)), dtype=np.int64)
+
+
+def dense_groups(
+    x: Floats, n_clusters: int, weights: Floats, min_cluster_size: int | None = None
+) -> Ints:
+    """Dense groups of rows; rows between them are -1.
+
+    HDBSCAN finds the number of groups itself. If no size is given, the largest least size is
+    looked for, by bisection, that leaves at least ``n_clusters`` groups.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, d)
+    n_clusters : int
+    weights : ndarray of shape (n,)
+        How often each row counts.
+    min_cluster_size : int, optional
+        Rows that a group must have.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Groups from 0, as many as were found.
+    """
+    counts = weights.astype(np.int64)
+    first = np.cumsum(counts) - counts  # the place of each row among the repeated ones
+    repeated = np.repeat(x, counts, axis=0)
+    if n_clusters == 1 or len(repeated) < 4:
+        return np.zeros(len(x), dtype=np.int64)
+    if min_cluster_size is not None:
+        return np.asarray(_groups(repeated, min_cluster_size)[first])
+    low, high = 2, max(2, len(repeated) // n_clusters)
+    best = _groups(repeated, low)
+    while low < high:  # the number of groups falls as the least size grows
+        middle = (low + high + 1) // 2
+        found = _groups(repeated, middle)
+        if found.max() + 1 >= n_clusters:
+            low, best = middle, found
+        else:
+            high = middle - 1
+    return np.asarray(best[first])
+
+
+def _groups(x: Floats, min_cluster_size: int) -> Ints:
+    from sklearn.cluster import HDBSCAN
+
+    model = HDBSCAN(
+        min_cluster_size=min(min_cluster_size, len(x)),
+        min_samples=min(MIN_SAMPLES, len(x)),
+        copy=True,
+    )
+    return np.asarray(model.fit_predict(x.astype(np.float64)), dtype=np.int64)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TwoStep(TextClusterer):
+    """A frozen encoder, an optional reduction, and a classical clustering.
+
+    Parameters
+    ----------
+    cluster : str, default="kmeans"
+        "kmeans"; "spherical-kmeans", by direction; "average", linkage on cosine distance, or
+        "ward" on Euclidean, both in bounded memory; "gmm", a mixture of Gaussians; "hdbscan",
+        clusters by density; "idec", an autoencoder over the vectors with clusters that sharpen.
+    covariance : {"diag", "full", "spherical", "tied"}, default="diag"
+        Shape of the Gaussians of "gmm"; "full" is for few dimensions, such as UMAP's.
+    min_cluster_size : int, optional
+        Texts that a dense place of "hdbscan" must have. Default: as many as leave at least
+        ``n_clusters`` places.
+    reduce : {"none", "umap"}, default="none"
+        Reduce the vectors before clustering.
+    reduced_dim : int or None, default=5
+        Dimensions that UMAP reduces to; None is one more than there are clusters.
+    n_neighbors : int, default=15
+        Neighbours that UMAP looks at.
+    smooth : int, default=0
+        Rounds in which every vector becomes the mean of its 20 nearest ones, before clustering.
+    word_weight : float, default=0.0
+        Length of a second part of the vectors, made of the words of the texts (LSA of TF-IDF);
+        the encoder's part has length one then.
+
+    Notes
+    -----
+    Defaults: ten starts as in the code of SCCL; UMAP with 15 neighbours as in ClusterBERT, to 5
+    dimensions as is usual for clustering (ClusterBERT takes ``n_clusters + 1``); IDEC with 150
+    epochs as there. New texts go to the nearest center, or, where the clustering has no centers in
+    the encoder's space (all but k-means, and everything after UMAP), to the cluster of the nearest
+    training text. Deviations: HDBSCAN knows neither a number of clusters nor a place for every
+    text; here texts between the dense regions join the nearest one, and places are joined by Ward's
+    criterion, or cut in two, until there are ``n_clusters``; so is a mixture with an empty part.
+
+    See Also
+    --------
+    SCCL : Trains the encoder, starting from this.
+
+    Examples
+    --------
+    >>> model = TwoStep(2, encoder="tfidf", random_state=0)
+    >>> model.fit_predict(["red apple", "green apple", "fast car", "slow car", "old car"])
+    array([1, 1, 0, 0, 0])
+    """
+
+    name: ClassVar[str] = "two-step"
+
+    cluster: Cluster = "kmeans"
+    covariance: Covariance = "diag"
+    min_cluster_size: int | None = None
+    reduce: Reduce = "none"
+    reduced_dim: int | None = 5
+    n_neighbors: int = 15
+    smooth: int = 0
+    word_weight: float = 0.0
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_fields(
+            self,
+            choices={
+                "cluster": get_args(Cluster),
+                "covariance": get_args(Covariance),
+                "reduce": get_args(Reduce),
+            },
+            integers={"min_cluster_size": 2, "n_neighbors": 2, "smooth": 0},
+            least=["word_weight"],
+        )
+        if self.reduced_dim is not None:
+            check_integer("reduced_dim", self.reduced_dim)
+
+    def _make_encoder(self, seed: int) -> Encoder:
+        meaning = super()._make_encoder(seed)
+        if self.word_weight == 0 or meaning.kind == "precomputed":
+            return meaning
+        return MixedEncoder(meaning, self.word_weight, seed)
+
+    def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
+        plain = self.cluster in ("kmeans", "spherical-kmeans")
+        if plain and self.reduce == "none" and not self.smooth:
+            return self._kmeans(vectors, weights, seed)
+        seen = vectors
+        if self.smooth:
+            x = torch.from_numpy(vectors).to(check_device(self.device))
+            seen = neighbor_mean(x, rounds=self.smooth).cpu().numpy()
+        if self.reduce == "umap":
+            dim = self.n_clusters + 1 if self.reduced_dim is None else self.reduced_dim
+            seen = reduce_by_umap(seen, dim, self.n_neighbors, seed)
+        if plain:
+            labels = self._kmeans(seen, weights, seed).logits(seen).argmax(axis=1)
+        else:
+            labels = self._cluster(seen, weights, seed)
+        return NeighborAssigner(vectors, labels)
+
+    def _kmeans(self, vectors: Floats, weights: Floats, seed: int) -> CenterAssigner:
+        spherical = self.cluster == "spherical-kmeans"
+        return kmeans_assigner(self, vectors, weights, seed, spherical=spherical)
+
+    def _cluster(self, x: Floats, weights: Floats, seed: int) -> Ints:
+        """Labels by a clustering that has no centers."""
+        k = self.n_clusters
+        if self.cluster == "average" or self.cluster == "ward":
+            needed = memory_needed(*x.shape) >> 20
+            log.info("linkage of %d texts takes about %d MB", len(x), needed)
+            return agglomerate(x, k, self.cluster, weights)
+        if self.cluster == "idec":
+            return self._idec(x, weights, seed)
+        if self.cluster == "gmm":
+            found = mixture_labels(
+                x, k, weights, covariance=self.covariance, n_init=self.n_init, seed=seed
+            )
+        else:
+            found = dense_groups(x, k, weights, self.min_cluster_size)
+            log.info(
+                "HDBSCAN found %d clusters, %d texts between", found.max() + 1, (found < 0).sum()
+            )
+        return exactly(x, found, k, weights, seed)
+
+    def _idec(self, x: Floats, weights: Floats, seed: int) -> Ints:
+        rows = np.repeat(np.arange(len(x)), weights.astype(np.int64))
+        steps = steps_for(IDEC_EPOCHS, len(rows), IDEC_BATCH)
+        model = IDEC(
+            self.n_clusters,
+            encoder="precomputed",
+            batch_size=IDEC_BATCH,
+            steps=steps,
+            n_init=self.n_init,
+            device=self.device,
+            guard=self.guard,
+            verbose=self.verbose,
+            random_state=seed,
+        ).fit(x[rows])
+        first = np.cumsum(weights.astype(np.int64)) - weights.astype(np.int64)
+        return np.asarray(model.labels_[first])
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Consensus(TextClusterer):
+    """Cluster in several ways and keep what most of them agree on.
+
+    Parameters
+    ----------
+    n_members : int, default=12
+        Clusterings that are asked: k-means and spherical k-means from different starts in turn,
+        and, where there are more than three, Ward's and average linkage as the last two.
+
+    Attributes
+    ----------
+    agreement_ : list of float
+        Of each member, the share of texts on which it agrees with the consensus.
+
+    Notes
+    -----
+    Each member of k-means has a single start, so that members differ. Linkage is left out above
+    12,000 different texts. New texts go to the cluster of the nearest training text. Deviations:
+    the system of that name in ADSL's tables goes on to train a network on the texts that all
+    members agree on, and is published in no more detail than that; this is the consensus alone.
+
+    References
+    ----------
+    .. [1] Wu, Liu, Xiong, Cao, Chen (2015). K-Means-Based Consensus Clustering: A Unified View.
+       IEEE Transactions on Knowledge and Data Engineering.
+
+    See Also
+    --------
+    Auto : A consensus of k-means runs on smoothed vectors.
+
+    Examples
+    --------
+    >>> model = Consensus(2, encoder="tfidf", random_state=0)
+    >>> model.fit_predict(["red apple", "green apple", "fast car", "slow car", "old car"])
+    array([1, 1, 0, 0, 0])
+    """
+
+    name: ClassVar[str] = "consensus"
+    citation: ClassVar[str] = (
+        "Wu, Liu, Xiong, Cao, Chen (2015). K-Means-Based Consensus Clustering: A Unified View. "
+        "IEEE Transactions on Knowledge and Data Engineering."
+    )
+    _saved_attributes: ClassVar[tuple[str, ...]] = ("agreement_",)
+
+    n_members: int = 12
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_fields(self, integers={"n_members": 1})
+
+    def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
+        members = self.members(vectors, weights, seed)
+        rows = memberships(members)  # (n, clusters of all members)
+        x = torch.from_numpy(rows).to(check_device(self.device))
+        kmeans = KMeans(
+            n_clusters=self.n_clusters, seed=derive_seed(seed, "consensus"), n_init=self.n_init
+        )
+        labels = exactly(rows, kmeans(x, weights).labels, self.n_clusters, weights, seed)
+        self.agreement_ = [round(accuracy(labels, member), 4) for member in members]
+        log.info("members agree with the consensus on %s", self.agreement_)
+        return NeighborAssigner(vectors, labels)
+
+    def members(self, vectors: Floats, weights: Floats, seed: int) -> list[Ints]:
+        """Labels by each member."""
+        linked = len(vectors) <= LINKED and self.n_members > 3
+        x = torch.from_numpy(vectors).to(check_device(self.device))
+        found: list[Ints] = []
+        for number in range(self.n_members - 2 * linked):
+            kmeans = KMeans(
+                n_clusters=self.n_clusters,
+                seed=derive_seed(seed, "member", number),
+                n_init=1,
+                spherical=number % 2 == 1,
+            )
+            found.append(np.asarray(kmeans(x, weights).labels, dtype=np.int64))
+        if linked:
+            found.append(agglomerate(vectors, self.n_clusters, "ward", weights))
+            found.append(agglomerate(vectors, self.n_clusters, "average", weights))
+        return found
+
+    def remarks(self) -> list[str]:
+        told: Any = self.agreement_
+        return [
+            f"{len(told)} clusterings were asked; they agree with the result on "
+            f"{100 * min(told):.0f} to {100 * max(told):.0f}% of the texts."
+        ]

@@ -1,0 +1,405 @@
+"""HAC-SD: linkage on the similarities that stand out, and a classifier that corrects it.
+
+Improving Short Text Clustering by Similarity Matrix Sparsification (Rakib et al., DocEng 2018) and
+Enhancement of Short Text Clustering by Iterative Classification (Rakib et al., NLDB 2020).
+
+1. A pair of texts is kept if its similarity is far above the mean of either text (``kept_pairs``).
+2. Average linkage on the kept pairs; what is not kept counts as zero (``sparse_average``). Clusters
+   that are each other's nearest are joined, all such pairs at once: for average linkage a join
+   brings no cluster nearer to another than its nearer half was, so that the same tree comes out as
+   by joining the best pair at a time. A round is one product of sparse matrices, so memory is that
+   of the kept pairs, whatever the number of texts.
+3. In each round the odd texts of every cluster are set aside, a part of the others teaches a
+   classifier, and all texts it was not taught with go where it says (``iterative_classification``).
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from coterie._random import derive_seed, numpy_generator
+from coterie._types import Floats, Ints
+from coterie._validation import check_device, check_fields
+from coterie.base import TextClusterer
+from coterie.blocks.assign import Assigner, NeighborAssigner
+from coterie.blocks.linkage import agglomerate, cut
+from coterie.neighbors import top_k
+
+CANDIDATES = 1 << 24  # pairs looked at in all; rows give their nearest where all are too many
+Merge = tuple[float, int, int]  # similarity, the row that stands for a cluster, and the one gone
+log = logging.getLogger(__name__)
+LEAST, MOST, APART = 70, 85, 5  # per cent of an equal cluster that may teach; step between rounds
+ODD = 0.1  # share of each cluster that is set aside
+TREES = 100
+FEW = 10  # texts below which a tenth of a cluster is none
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Kept pairs of rows, each once.
+
+    Attributes
+    ----------
+    first, second : ndarray of shape (m,)
+        The rows; the first number is the smaller one.
+    similarities : ndarray of shape (m,)
+        Cosines.
+    """
+
+    first: Ints
+    second: Ints
+    similarities: Floats
+
+
+def row_statistics(unit: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and standard deviation of the cosines of each row with all others.
+
+    Parameters
+    ----------
+    unit : Tensor of shape (n, d)
+        Rows of unit length.
+    weights : Tensor of shape (n,)
+        How often each row counts; a row that occurs twice has itself for an other.
+
+    Returns
+    -------
+    mean, deviation : Tensor of shape (n,)
+        Found from sums and products of the rows, without the matrix of all pairs.
+    """
+    x, w = unit.double(), weights.double()
+    others = w.sum() - 1
+    own = x.square().sum(dim=1)  # one, or zero for rows of zeros
+    total = x @ (w @ x) - own  # sums of cosines with all but itself
+    squares = ((x @ (x.T @ (w[:, None] * x))) * x).sum(dim=1) - own.square()
+    mean = total / others.clamp(min=1)
+    variance = (squares / others.clamp(min=1) - mean.square()).clamp(min=0)
+    return mean, variance.sqrt().clamp(min=1e-6)
+
+
+def kept_pairs(x: Floats | Tensor, n_clusters: int, weights: Floats, factor: float = 1.0) -> Pairs:
+    """The pairs that stand out most, ``factor`` times as many as equal clusters would have.
+
+    Parameters
+    ----------
+    x : array or Tensor of shape (n, d)
+        On the GPU the similarities are worked there.
+    n_clusters : int
+    weights : ndarray of shape (n,)
+        How often each row counts; a pair counts as often as it occurs.
+    factor : float, default=1.0
+
+    Returns
+    -------
+    Pairs
+        At most 2 ** 24 are looked at: beyond 4,096 rows each row brings its nearest ones.
+    """
+    unit = F.normalize(torch.as_tensor(x, dtype=torch.float32), dim=1)
+    n = len(unit)
+    w = torch.from_numpy(weights.astype(np.float32)).to(unit.device)
+    mean, deviation = row_statistics(unit, w)
+    rows, columns, similarities, scores = _candidates(unit, mean.float(), deviation.float())
+    low, high = np.minimum(rows, columns), np.maximum(rows, columns)
+    # The better of the two scores of a pair comes first, so that it is the one kept.
+    order = np.lexsort((high, low, -scores))
+    _, first = np.unique(low[order] * n + high[order], return_index=True)
+    best = order[np.sort(first)]  # by falling score
+    counts = weights[low[best]].astype(np.float64) * weights[high[best]]
+    total = float(weights.sum())
+    inside = total * (total / n_clusters - 1) / 2  # pairs of equal clusters
+    inside -= float((weights * (weights - 1)).sum()) / 2  # those of a row with itself
+    number = int(np.searchsorted(np.cumsum(counts), factor * inside, side="right"))
+    kept = best[: max(number, 1)]
+    kept = kept[np.lexsort((high[kept], low[kept]))]
+    return Pairs(low[kept], high[kept], similarities[kept])
+
+
+def _candidates(unit: Tensor, mean: Tensor, deviation: Tensor) -> tuple[Ints, Ints, Floats, Floats]:
+    """The nearest others of each row, with their cosines and how much they stand out in it."""
+    n = len(unit)
+    own = torch.arange(n, device=unit.device)
+    columns, cosines = top_k(unit, min(n - 1, max(1, CANDIDATES // n)), itself=own)
+    scores = (cosines - mean[:, None]) / deviation[:, None]
+    rows = own[:, None].expand_as(columns)
+    found = [part.reshape(-1).cpu().numpy() for part in (rows, columns, cosines, scores)]
+    return found[0], found[1], found[2], found[3]
+
+
+def sparse_average(
+    first: Ints, second: Ints, similarities: Floats, weights: Floats
+) -> tuple[list[Merge], Ints]:
+    """All joins of clusters with a similarity above zero.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (m,)
+        Pairs of rows, each once.
+    similarities : ndarray of shape (m,)
+        Those at or below zero are as good as not there.
+    weights : ndarray of shape (n,)
+        How often each row counts.
+
+    Returns
+    -------
+    merges : list of (similarity, kept, gone)
+        In no order; ``kept`` is the smallest row of the joined cluster.
+    groups : ndarray of shape (n,)
+        Number of the connected part that each row ends in.
+    """
+    from scipy.sparse import coo_matrix
+
+    n = len(weights)
+    sizes = weights.astype(np.float64)
+    able = similarities > 0
+    first, second = first[able], second[able]
+    sums = similarities[able].astype(np.float64) * sizes[first] * sizes[second]
+    graph = coo_matrix((sums, (first, second)), shape=(n, n)).tocsr()
+    graph = (graph + graph.T).tocsr()
+    names = np.arange(n)  # the smallest row of each cluster
+    groups = np.arange(n)
+    merges: list[Merge] = []
+    while graph.nnz:
+        kept, gone, height = _mutual(graph, sizes)
+        merges += zip(height.tolist(), names[kept].tolist(), names[gone].tolist(), strict=True)
+        target = np.arange(len(sizes))
+        target[gone] = kept
+        alive, numbers = np.unique(target, return_inverse=True)
+        sizes = np.bincount(numbers, sizes).astype(np.float64)
+        names, groups = names[alive], numbers[groups]
+        graph = _joined(graph, numbers, len(alive))
+    return merges, groups
+
+
+def _mutual(graph: Any, sizes: Floats) -> tuple[Ints, Ints, Floats]:
+    """Pairs of clusters that are each other's nearest: lower number, higher number, similarity."""
+    counts = np.diff(graph.indptr)
+    rows = np.repeat(np.arange(len(sizes)), counts)
+    values = graph.data / (sizes[rows] * sizes[graph.indices])
+    some = np.flatnonzero(counts)
+    best = np.zeros(len(sizes))
+    best[some] = np.maximum.reduceat(values, graph.indptr[some])
+    # An order of all pairs, by similarity and then by number, has no circles among the nearest.
+    low, high = np.minimum(rows, graph.indices), np.maximum(rows, graph.indices)
+    tied = np.flatnonzero(values == best[rows])
+    order = tied[np.lexsort((high[tied], low[tied], rows[tied]))]
+    chosen = order[np.unique(rows[order], return_index=True)[1]]
+    nearest = np.full(len(sizes), -1)
+    nearest[rows[chosen]] = graph.indices[chosen]
+    at = np.flatnonzero(nearest >= 0)
+    kept = at[(nearest[nearest[at]] == at) & (at < nearest[at])]
+    return kept, nearest[kept], best[kept]
+
+
+def _joined(graph: Any, numbers: Ints, n: int) -> Any:
+    from scipy.sparse import coo_matrix
+
+    wide = graph.tocoo()
+    rows, columns = numbers[wide.row], numbers[wide.col]
+    apart = rows != columns
+    summed = coo_matrix((wide.data[apart], (rows[apart], columns[apart])), shape=(n, n)).tocsr()
+    # Sums of many numbers depend on their order: without this, two clusters could disagree on how
+    # near they are, and none would be another's nearest in turn.
+    return (0.5 * (summed + summed.T)).tocsr()
+
+
+def iterative_classification(
+    x: Any, labels: Ints, n_clusters: int, weights: Floats, rounds: int, seed: int
+) -> Ints:
+    """Labels after ``rounds`` of teaching and asking.
+
+    Parameters
+    ----------
+    x : ndarray or sparse matrix of shape (n, d)
+    labels : ndarray of shape (n,)
+        All of 0 to ``n_clusters - 1`` occur, and will.
+    n_clusters : int
+    weights : ndarray of shape (n,)
+        How often each row counts.
+    rounds, seed : int
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    if n_clusters == 1 or rounds == 0:
+        return labels
+    shares = limits(rounds, seed)
+    for number, share in enumerate(shares):
+        most = share / 100 * float(weights.sum()) / n_clusters
+        teachers = choose_teachers(x, labels, weights, most, derive_seed(seed, "teach", number))
+        asked = np.ones(len(labels), dtype=bool)
+        asked[teachers] = False
+        if not asked.any():
+            break
+        found = labels.copy()
+        found[asked] = _answers(x, labels, weights, teachers, asked)
+        log.info("round %d: %.2f %% moved", number + 1, 100 * float((found != labels).mean()))
+        labels = found
+    return labels
+
+
+def limits(rounds: int, seed: int) -> list[int]:
+    """Per cent of an equal cluster that may teach in each round: 70 to 85, or a step beyond.
+
+    A draw closer than 5 to the one before is moved by 5 away from it.
+    """
+    out: list[int] = []
+    for draw in numpy_generator(seed, "limits").integers(LEAST, MOST + 1, rounds).tolist():
+        if out and abs(draw - out[-1]) < APART:
+            draw += APART if draw >= out[-1] else -APART
+        out.append(draw)
+    return out
+
+
+def choose_teachers(x: Any, labels: Ints, weights: Floats, most: float, seed: int) -> Ints:
+    """Rows that teach: of each cluster those that are not odd, drawn until they count ``most``."""
+    from sklearn.ensemble import IsolationForest
+
+    generator = numpy_generator(seed, "teachers")
+    chosen = []
+    for j in np.unique(labels):
+        rows = np.flatnonzero(labels == j)
+        if len(rows) >= FEW:
+            forest = IsolationForest(
+                n_estimators=TREES,
+                contamination=ODD,
+                bootstrap=True,
+                random_state=derive_seed(seed, "forest", int(j)),
+            )
+            rows = rows[forest.fit_predict(x[rows]) > 0]
+        rows = generator.permutation(rows)
+        number = int(np.searchsorted(np.cumsum(weights[rows]), most, side="right"))
+        chosen.append(rows[: max(number, 1)])
+    return np.sort(np.concatenate(chosen))
+
+
+def _answers(x: Any, labels: Ints, weights: Floats, teachers: Ints, asked: Any) -> Ints:
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(max_iter=300)  # multinomial, by L-BFGS
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # 300 rounds are the authors' limit
+        model.fit(x[teachers], labels[teachers], sample_weight=weights[teachers])
+    return np.asarray(model.predict(x[asked]), dtype=np.int64)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class HACSD(TextClusterer):
+    """Average linkage on the pairs of texts whose similarity stands out, then a classifier.
+
+    Parameters
+    ----------
+    classify : {"words", "vectors"}, default="words"
+        What the classifier sees: the TF-IDF of the words, or the encoder's vectors.
+    iterations : int, default=0
+        Rounds in which a classifier is taught the clusters and corrects them (50 in the paper).
+    kept_factor : float, default=1.0
+        How many pairs are kept, as a multiple of those inside clusters of equal size.
+
+    Notes
+    -----
+    From the first paper: a pair is kept if its similarity is far enough above the mean of either
+    of its texts, in standard deviations of that text, and as many are kept as equal clusters would
+    have. From the second: rounds, shares, isolation forests, logistic regression. Any encoder may
+    give the similarities; the papers take means of word vectors. Deviations: average linkage in
+    place of Ward's, since it needs no more than the kept pairs; beyond 4,096 texts each text
+    brings only its nearest ones, 16.8 million pairs in all, so that memory stays bounded; parts
+    that no kept pair joins are joined by average linkage of their mean vectors, not at random.
+    Nothing is trained, so there is no start to go back to. New texts go to the cluster of the
+    nearest training text.
+
+    References
+    ----------
+    .. [1] Rakib, Jankowska, Zeh, Milios (2018). Improving Short Text Clustering by Similarity
+       Matrix Sparsification. DocEng.
+    .. [2] Rakib, Zeh, Jankowska, Milios (2020). Enhancement of Short Text Clustering by Iterative
+       Classification. NLDB.
+
+    See Also
+    --------
+    TwoStep : Linkage on all similarities.
+
+    Examples
+    --------
+    >>> texts = ["red apple", "green apple", "apple tree", "fast car", "slow car"]
+    >>> model = HACSD(2, encoder="tfidf", random_state=0).fit(texts)
+    >>> model.predict(["a car", "an apple"])
+    array([1, 0])
+    """
+
+    name: ClassVar[str] = "hac-sd"
+    citation: ClassVar[str] = (
+        "Rakib, Jankowska, Zeh, Milios (2018). Improving Short Text Clustering by Similarity "
+        "Matrix Sparsification. DocEng. Rakib, Zeh, Jankowska, Milios (2020). Enhancement of "
+        "Short Text Clustering by Iterative Classification. NLDB."
+    )
+    presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {}, "iterative": {"iterations": 50}}
+
+    classify: Literal["words", "vectors"] = "words"
+    iterations: int = 0
+    kept_factor: float = 1.0
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_fields(
+            self,
+            choices={"classify": ["words", "vectors"]},
+            integers={"iterations": 0},
+            above=["kept_factor"],
+        )
+
+    def _on_texts(self, texts: list[str] | None) -> None:
+        self._texts = texts
+
+    def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
+        labels = self._linked(vectors, weights)
+        if self.iterations:
+            labels = iterative_classification(
+                self._seen(vectors),
+                labels,
+                self.n_clusters,
+                weights,
+                self.iterations,
+                derive_seed(seed, "iterations"),
+            )
+        return NeighborAssigner(vectors, labels)
+
+    def _after_fit(self, net: nn.Module | None, order: Ints) -> None:
+        self.__dict__.pop("_texts", None)
+
+    def _linked(self, vectors: Floats, weights: Floats) -> Ints:
+        if self.n_clusters == 1:
+            return np.zeros(len(vectors), dtype=np.int64)
+        x = torch.from_numpy(vectors).to(check_device(self.device))
+        pairs = kept_pairs(x, self.n_clusters, weights, self.kept_factor)
+        log.info("%d pairs of %d texts are kept", len(pairs.first), len(vectors))
+        merges, parts = sparse_average(pairs.first, pairs.second, pairs.similarities, weights)
+        number = int(parts.max()) + 1
+        if number <= self.n_clusters:
+            merges = [(-similarity, kept, gone) for similarity, kept, gone in merges]
+            return cut(merges, self.n_clusters, len(vectors))
+        log.info("%d parts have no pair between them", number)
+        sums = np.zeros((number, vectors.shape[1]))
+        np.add.at(sums, parts, weights[:, None] * vectors)
+        sizes = np.bincount(parts, weights).astype(np.float64)
+        means = (sums / sizes[:, None]).astype(np.float32)
+        return np.asarray(agglomerate(means, self.n_clusters, "average", sizes)[parts])
+
+    def _seen(self, vectors: Floats) -> Any:
+        """What the classifier looks at."""
+        if self.classify == "vectors" or self._texts is None:
+            return vectors
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        try:
+            return TfidfVectorizer().fit_transform(self._texts).tocsr()
+        except ValueError:  # no text has a word of two letters
+            return vectors

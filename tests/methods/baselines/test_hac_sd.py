@@ -1,0 +1,292 @@
+"""HAC-SD: kept pairs, linkage on them, iterative classification, and the method."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import adjusted_rand_score
+
+from coterie import HACSD, neighbors
+from coterie._errors import UsageError
+from coterie.blocks.linkage import cut
+from coterie.methods.baselines import hac_sd as block
+from coterie.methods.baselines.hac_sd import (
+    choose_teachers,
+    iterative_classification,
+    kept_pairs,
+    limits,
+    row_statistics,
+    sparse_average,
+)
+
+
+def unit(n: int, seed: int = 0) -> np.ndarray:
+    x = np.random.default_rng(seed).normal(size=(n, 6)) + 1
+    return (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
+
+
+def loop(x: np.ndarray, number: int) -> list[tuple[int, int]]:
+    """The best pairs by the larger of their two standard scores, from all pairs."""
+    n = len(x)
+    s = x.astype(np.float64) @ x.T.astype(np.float64)
+    scores = {}
+    for i in range(n):
+        others = [s[i, j] for j in range(n) if j != i]
+        m, sd = np.mean(others), np.std(others)
+        for j in range(n):
+            if j != i:
+                pair = (min(i, j), max(i, j))
+                scores[pair] = max(scores.get(pair, -np.inf), (s[i, j] - m) / sd)
+    return sorted(sorted(scores, key=lambda pair: -scores[pair])[:number])
+
+
+def test_statistics_of_rows_equal_their_loop() -> None:
+    x, counts = unit(12), np.array([1, 2, 1, 1, 3, 1, 1, 1, 1, 1, 1, 1])
+    repeated = np.repeat(x, counts, axis=0).astype(np.float64)
+    mean, deviation = row_statistics(torch.from_numpy(x), torch.from_numpy(counts))
+    places = np.cumsum(counts) - counts
+    for i, place in enumerate(places):
+        others = np.delete(repeated @ repeated[place], place)
+        assert mean[i] == pytest.approx(others.mean(), abs=1e-6)
+        assert deviation[i] == pytest.approx(others.std(), abs=1e-6)
+
+
+@pytest.mark.parametrize(("n_clusters", "factor"), [(3, 1.0), (5, 1.0), (5, 0.5)])
+def test_the_pairs_kept_are_those_of_the_loop(n_clusters: int, factor: float) -> None:
+    x = unit(30)
+    found = kept_pairs(x, n_clusters, np.ones(30), factor)
+    number = int(factor * 30 * (30 / n_clusters - 1) / 2)
+    assert list(zip(found.first.tolist(), found.second.tolist(), strict=True)) == loop(x, number)
+    expected = (x[found.first] * x[found.second]).sum(axis=1)
+    np.testing.assert_allclose(found.similarities, expected, atol=1e-6)
+
+
+def test_two_clusters_of_two_by_hand() -> None:
+    # Four texts, two clusters: 4 * (4 / 2 - 1) / 2 = 2 pairs, one inside each.
+    x = np.array([[1, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]], dtype=np.float32)
+    found = kept_pairs(x, 2, np.ones(4))
+    assert found.first.tolist() == [0, 2] and found.second.tolist() == [1, 3]
+
+
+def test_a_pair_may_pass_by_either_text() -> None:
+    """Row 3 is near to nobody, so even its faint similarity to row 0 stands out for it."""
+    x = np.eye(4, 5, dtype=np.float32)
+    x[1, 0] = x[2, 0] = 3  # 0, 1, 2 are close together
+    x[3, 0] = 0.2
+    found = kept_pairs(x, 1, np.ones(4), factor=4 / 6)
+    assert (0, 3) in set(zip(found.first.tolist(), found.second.tolist(), strict=True))
+
+
+def test_where_all_pairs_are_too_many_rows_bring_their_nearest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x = unit(40)
+    whole = kept_pairs(x, 10, np.ones(40), 0.5)
+    monkeypatch.setattr(block, "CANDIDATES", 40 * 12)
+    monkeypatch.setattr(neighbors, "BLOCK", 100)
+    part = kept_pairs(x, 10, np.ones(40), 0.5)
+    np.testing.assert_array_equal(part.first, whole.first)
+    np.testing.assert_array_equal(part.second, whole.second)
+    monkeypatch.setattr(block, "CANDIDATES", 40)
+    one = kept_pairs(x, 10, np.ones(40))
+    nearest = {(min(i, j), max(i, j)) for i, j in enumerate((x @ x.T - 9 * np.eye(40)).argmax(1))}
+    assert set(zip(one.first.tolist(), one.second.tolist(), strict=True)) == nearest
+
+
+def similarities(n: int, share: float, seed: int = 0) -> np.ndarray:
+    """A symmetric matrix with zeros in most places and a few groups."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(5, size=n)
+    s = np.where(group[:, None] == group[None, :], 0.5, 0.1) + 0.4 * rng.random((n, n))
+    s = np.triu(s * (rng.random((n, n)) < share), 1)
+    return s + s.T
+
+
+def run(s: np.ndarray, weights: np.ndarray | None = None):
+    first, second = np.nonzero(np.triu(s, 1))
+    weights = np.ones(len(s)) if weights is None else weights
+    return sparse_average(first, second, s[first, second], weights)
+
+
+def labels(s: np.ndarray, n_clusters: int, weights: np.ndarray | None = None) -> np.ndarray:
+    merges, _ = run(s, weights)
+    return cut([(-height, a, b) for height, a, b in merges], n_clusters, len(s))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_equals_scipy_on_the_full_matrix(seed: int) -> None:
+    s = similarities(60, 0.4, seed)
+    tree = linkage(squareform(1 - s - np.eye(60), checks=False), "average")
+    merges, groups = run(s)
+    assert groups.max() == 0
+    heights = np.sort([1 - merge[0] for merge in merges])
+    np.testing.assert_allclose(heights, np.sort(tree[:, 2]), atol=1e-9)
+    for k in (2, 5, 12, 30):
+        assert adjusted_rand_score(fcluster(tree, k, "maxclust"), labels(s, k)) == 1
+
+
+def test_three_rows_by_hand() -> None:
+    s = np.array([[0, 0.9, 0.6], [0.9, 0, 0], [0.6, 0, 0]])
+    merges, groups = run(s)
+    assert merges[0] == (0.9, 0, 1)
+    assert merges[1][0] == pytest.approx((0.6 + 0) / 2)  # the missing pair counts as zero
+    assert groups.tolist() == [0, 0, 0]
+
+
+def test_rows_without_a_pair_stay_apart() -> None:
+    s = np.zeros((5, 5))
+    s[0, 1] = s[1, 0] = 0.5
+    s[2, 3] = s[3, 2] = -0.5
+    merges, groups = run(s)
+    assert len(merges) == 1
+    assert groups.tolist() == [0, 0, 1, 2, 3]
+
+
+def test_ties_come_to_an_end() -> None:
+    s = np.ones((9, 9)) - np.eye(9)
+    merges, groups = run(s)
+    assert len(merges) == 8 and groups.max() == 0
+    assert all(merge[0] == pytest.approx(1) for merge in merges)
+
+
+def test_a_weight_is_a_repeated_row() -> None:
+    s = similarities(20, 0.6)
+    weights = np.random.default_rng(1).integers(1, 4, 20)
+    wide = np.repeat(np.repeat(s, weights, axis=0), weights, axis=1)
+    owner = np.repeat(np.arange(20), weights)
+    wide[(owner[:, None] == owner[None, :])] = 1.0
+    np.fill_diagonal(wide, 0)
+    first = np.cumsum(weights) - weights
+    for k in (3, 8):
+        assert adjusted_rand_score(labels(s, k, weights), labels(wide, k)[first]) == 1
+
+
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block, "TREES", 20)
+
+
+def cloud(n: int = 90) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    truth = np.arange(n) % 3
+    return 4 * np.eye(3, 5)[truth] + rng.normal(scale=0.7, size=(n, 5)), truth
+
+
+def test_labels_that_are_wrong_here_and_there_are_mended() -> None:
+    x, truth = cloud()
+    wrong = truth.copy()
+    wrong[::6] = (wrong[::6] + 1) % 3
+    mended = iterative_classification(x, wrong, 3, np.ones(90), 5, 0)
+    assert (mended == truth).mean() > 0.97 > (wrong == truth).mean()
+
+
+def test_limits_are_drawn_apart() -> None:
+    found = limits(200, 0)
+    assert all(abs(a - b) >= 5 for a, b in pairwise(found))
+    assert min(found) >= 65 and max(found) <= 90 and len(set(found)) > 10
+    assert limits(200, 0) == found != limits(200, 1)
+
+
+def test_odd_texts_do_not_teach_and_clusters_teach_alike() -> None:
+    x, labels = cloud(120)
+    labels = np.where(np.arange(120) < 80, 0, 1 + labels % 2)  # one large cluster and two others
+    x[labels == 0] *= 0.1
+    x[0] = 50  # far from all of its cluster
+    teachers = choose_teachers(x, labels, np.ones(120), 25.0, 0)
+    assert 0 not in teachers
+    sizes = np.bincount(labels[teachers])
+    assert sizes[0] == 25
+    for j in (1, 2):
+        assert sizes[j] <= 0.9 * (labels == j).sum() + 1
+
+
+def test_a_round_is_a_classifier_on_the_texts_it_was_not_taught() -> None:
+    x, truth = cloud()
+    wrong = np.roll(truth, 1)[np.random.default_rng(1).permutation(90)]
+    weights = np.random.default_rng(2).integers(1, 3, 90).astype(float)
+    most = limits(1, 3)[0] / 100 * weights.sum() / 3
+    from coterie._random import derive_seed
+
+    teachers = choose_teachers(x, wrong, weights, most, derive_seed(3, "teach", 0))
+    model = LogisticRegression(max_iter=300)
+    model.fit(x[teachers], wrong[teachers], sample_weight=weights[teachers])
+    expected = model.predict(x)
+    expected[teachers] = wrong[teachers]
+    np.testing.assert_array_equal(iterative_classification(x, wrong, 3, weights, 1, 3), expected)
+
+
+def test_no_cluster_runs_empty() -> None:
+    x = np.random.default_rng(0).normal(size=(40, 3))
+    labels = np.where(np.arange(40) < 6, np.arange(40), 6)  # six texts alone, the rest together
+    found = iterative_classification(x, labels, 7, np.ones(40), 4, 0)
+    assert sorted(set(found.tolist())) == list(range(7))
+
+
+def mixture(n: int = 80) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    truth = np.arange(n) % 4
+    x = 3 * np.eye(4, 7)[truth] + rng.normal(size=(n, 7)) + 0.5
+    return x.astype(np.float32), truth
+
+
+def test_is_average_linkage_on_the_sparse_matrix() -> None:
+    x, _ = mixture()
+    pairs = kept_pairs(x, 4, np.ones(80), 2.0)
+    s = np.zeros((80, 80))
+    s[pairs.first, pairs.second] = s[pairs.second, pairs.first] = pairs.similarities
+    tree = linkage(squareform(1 - s - np.eye(80), checks=False), "average")
+    assert tree[-4:, 2].max() < 1  # all parts are joined above zero
+    model = HACSD(4, encoder="precomputed", kept_factor=2.0, random_state=0).fit(x)
+    assert adjusted_rand_score(fcluster(tree, 4, "maxclust"), model.labels_) == 1
+
+
+def test_parts_without_a_pair_are_joined_by_their_means() -> None:
+    rng = np.random.default_rng(0)
+    angles = np.repeat([0.0, 0.15, 1.4], 20) + rng.normal(scale=0.01, size=60)
+    x = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    model = HACSD(2, encoder="precomputed", kept_factor=0.05, random_state=0).fit(x)
+    assert adjusted_rand_score(np.repeat([0, 0, 1], 20), model.labels_) == 1
+
+
+@pytest.mark.parametrize("classify", ["words", "vectors"])
+def test_classification_mends_clusters(classify: str, topics, monkeypatch) -> None:
+    monkeypatch.setattr("coterie.methods.baselines.hac_sd.TREES", 20)
+    texts, truth = topics
+    numbers = np.unique(truth, return_inverse=True)[1]
+    wrong = np.where(np.arange(90) % 7 == 0, (numbers + 1) % 3, numbers)
+    monkeypatch.setattr(HACSD, "_linked", lambda self, vectors, weights: wrong.copy())
+    settings = {"encoder": "tfidf", "classify": classify, "random_state": 0}
+    model = HACSD(3, iterations=5, **settings).fit(texts)
+    plain = HACSD(3, **settings).fit(texts)
+    assert len(model.distinct_vectors_) == 90
+    scores = [adjusted_rand_score(truth, labels) for labels in (plain.labels_, model.labels_)]
+    assert scores[0] < 0.7 and scores[1] > 0.9
+    assert not hasattr(model, "_texts")
+
+
+def test_the_words_are_what_the_classifier_sees(topics, monkeypatch) -> None:
+    seen = []
+
+    def note(x, labels, *rest):
+        seen.append(x.shape)
+        return labels
+
+    monkeypatch.setattr("coterie.methods.baselines.hac_sd.iterative_classification", note)
+    texts = topics[0]
+    HACSD(3, encoder="tfidf-svd", iterations=1, random_state=0).fit(texts)
+    model = HACSD(3, encoder="tfidf-svd", iterations=1, classify="vectors", random_state=0)
+    model.fit(texts)
+    assert seen[0] == (len(set(texts)), 30)  # the thirty words of the topics
+    assert seen[1] == model.distinct_vectors_.shape
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"classify": "letters"}, {"iterations": -1}, {"kept_factor": 0.0}]
+)
+def test_wrong_parameters_are_refused(wrong: dict) -> None:
+    with pytest.raises(UsageError, match=next(iter(wrong))):
+        HACSD(2, encoder="tfidf", **wrong).fit(["a cat", "the dog"])
