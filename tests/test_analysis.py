@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
+from by_key import raises
 from coterie import Auto, ClusterBERT, TwoStep, load
 from coterie._errors import DataError, UsageError
 from coterie.analysis import (
@@ -121,21 +122,21 @@ def test_stage_indices_score_the_labels_of_each_stage(model: ClusterBERT, topics
 
 
 def test_what_cannot_be_analysed_is_refused(model: ClusterBERT, topics) -> None:
-    with pytest.raises(DataError, match="no pairs"):
+    with raises(DataError, "analysis.no_pairs"):
         pair_similarity(model, [])
-    with pytest.raises(DataError, match="one of each per query"):
+    with raises(DataError, "analysis.one_list_per_query"):
         retrieval(model, ["a"], [], [])
-    with pytest.raises(DataError, match="query 1 has 1 candidates but 2"):
+    with raises(DataError, "analysis.one_mark_per_candidate", number=1, candidates=1, marks=2):
         retrieval(model, ["a"], [["b"]], [[0, 1]])
-    with pytest.raises(DataError, match="no query has a relevant"):
+    with raises(DataError, "analysis.nothing_relevant"):
         retrieval(model, ["apple"], [["car"]], [[0]])
-    with pytest.raises(DataError, match="3 labels for a model of 90 texts"):
+    with raises(DataError, "analysis.one_label_per_text", labels=3, texts=90):
         stage_indices(model, ["a", "b", "c"])
-    with pytest.raises(UsageError, match="record_stages"):
+    with raises(UsageError, "analysis.no_stages"):
         stage_indices(TwoStep(3, encoder="tfidf").fit(topics[0]))
     rows = np.random.default_rng(0).normal(size=(9, 3))
     numbers = TwoStep(3, encoder="precomputed").fit(rows)
-    with pytest.raises(UsageError, match="fitted on vectors"):
+    with raises(UsageError, "analysis.no_texts"):
         pair_similarity(numbers, [("a", "b")])
 
 
@@ -147,7 +148,7 @@ def test_an_encoder_object_that_was_not_saved_has_to_be_given(
     model.save(tmp_path / "m")
     again = load(tmp_path / "m")
     pairs = [("apple", "car")]
-    with pytest.raises(UsageError, match="start="):
+    with raises(UsageError, "analysis.encoder_width"):
         pair_similarity(again, pairs)
     found = pair_similarity(again, pairs, start=start)
     np.testing.assert_allclose(found["before"], pair_similarity(model, pairs)["before"], atol=1e-6)

@@ -1,4 +1,4 @@
-"""What can go wrong, by who can mend it; the command line turns each into an exit code."""
+"""What can go wrong, by who can fix it; the command line turns each into an exit code."""
 
 from __future__ import annotations
 
@@ -7,14 +7,23 @@ from ast import literal_eval
 from collections.abc import Callable
 from typing import Any
 
-NOTHING = object()  # stands for a parameter that is named without a value
-# Parameters are marked in messages: Python and the command line write them differently.
-_OPEN, _IS, _CLOSE = "\ue0f0", "\ue0f1", "\ue0f2"
-_MARKED = re.compile(f"{_OPEN}([^{_IS}{_CLOSE}]*)(?:{_IS}([^{_CLOSE}]*))?{_CLOSE}")
+from coterie.messages import CLOSE, IS, MESSAGES, OPEN, fill
+from coterie.messages import NOTHING as NOTHING
+from coterie.messages import param as param
+
+_MARKED = re.compile(f"{OPEN}([^{IS}{CLOSE}]*)(?:{IS}([^{CLOSE}]*))?{CLOSE}")
 
 
-def param(name: str, value: Any = NOTHING) -> str:
-    """A parameter for a message, with a value or without.
+class CoterieError(Exception):
+    """Base of all errors that coterie raises on purpose; the message names the remedy.
+
+    Parameters
+    ----------
+    key : str
+        Which message of :mod:`coterie.messages`; the attribute ``key`` keeps it. A text that is
+        no key is the message itself, and ``key`` is then empty.
+    **values
+        What the message is filled with; the attribute ``values`` keeps it.
 
     Examples
     --------
@@ -24,23 +33,19 @@ def param(name: str, value: Any = NOTHING) -> str:
     >>> error.shown(lambda name, value: f"--{name}")
     '--device: there is none; see --device.'
     """
-    given = "" if value is NOTHING else f"{_IS}{value!r}"
-    return f"{_OPEN}{name}{given}{_CLOSE}"
-
-
-class CoterieError(Exception):
-    """Base of all errors that coterie raises on purpose; the message names the remedy."""
 
     exit_code = 1
 
-    def __init__(self, message: str = "") -> None:
-        self._marked = str(message)
+    def __init__(self, key: str = "", /, **values: Any) -> None:
+        self.key = key if key in MESSAGES else ""
+        self.values = values
+        self._marked = fill(MESSAGES[key], values) if self.key else str(key)
         super().__init__(self.shown(_in_python))
 
     def shown(self, write: Callable[[str, Any], str]) -> str:
         """The message with its parameters as ``write`` writes them, from name and value.
 
-        The value is :data:`NOTHING` where a parameter is only named.
+        The value is :data:`coterie.messages.NOTHING` where a parameter is only named.
         """
         return _MARKED.sub(lambda found: write(found[1], _value(found[2])), self._marked)
 

@@ -42,11 +42,10 @@ def stage_indices(model: Any, labels: Sequence[Any] | None = None) -> list[dict[
     """
     recorded = getattr(model, "stages_", None)
     if not recorded:
-        raise UsageError("the model holds no stages; fit it with record_stages=True.")
+        raise UsageError("analysis.no_stages")
     if labels is not None and len(labels) != len(recorded[0]["labels"]):
         raise DataError(
-            f"{len(labels)} labels for a model of {len(recorded[0]['labels'])} texts; give one "
-            "label for each text it was fitted on."
+            "analysis.one_label_per_text", labels=len(labels), texts=len(recorded[0]["labels"])
         )
     out = []
     for stage in recorded:
@@ -78,7 +77,7 @@ def pair_similarity(
     dict of str to ndarray of shape (n_pairs,)
     """
     if not len(pairs):
-        raise DataError("there are no pairs to compare.")
+        raise DataError("analysis.no_pairs")
     texts = [text for pair in pairs for text in pair]
     units = _units(model, texts, start)
     return {when: (units[when][::2] * units[when][1::2]).sum(axis=1) for when in BOTH}
@@ -117,7 +116,7 @@ def retrieval(
     units = _units(model, texts, start)
     used = [any(row) for row in relevant]
     if not any(used):
-        raise DataError("no query has a relevant candidate; MAP and MRR are not defined.")
+        raise DataError("analysis.nothing_relevant")
     out: dict[str, dict[str, float]] = {}
     ends = len(queries) + np.cumsum([len(row) for row in candidates])
     for when in BOTH:
@@ -167,9 +166,7 @@ def _ranks(scores: Sequence[float] | Floats, relevant: Sequence[int]) -> Floats:
 def _units(model: TextClusterer, texts: Sequence[str], start: Encoder | None) -> dict[str, Floats]:
     check_is_fitted(model, "assigner_")
     if model.encoder_.kind == "precomputed":
-        raise UsageError(
-            "the model was fitted on vectors (encoder='precomputed'): it has no texts."
-        )
+        raise UsageError("analysis.no_texts")
     before = start if start is not None else _start_encoder(model)
     out = {}
     for when, encoder in zip(BOTH, (before, model.encoder_), strict=True):
@@ -190,21 +187,23 @@ def _start_encoder(model: TextClusterer) -> Encoder:
         return model.encoder_  # is never trained
     made = model._make_encoder(derive_seed(model.seed_, "encoder"))
     if made.dim != model.encoder_.dim:  # an encoder object leaves no name in a saved model
-        raise UsageError(
-            f"the parameter encoder names one of width {made.dim}, the trained one has "
-            f"{model.encoder_.dim}; pass the encoder before training as start=."
-        )
+        raise UsageError("analysis.encoder_width", start=made.dim, trained=model.encoder_.dim)
     return made.to(check_device(model.device))
 
 
 def _check_lists(queries: Any, candidates: Any, relevant: Any) -> None:
     if not len(queries) == len(candidates) == len(relevant):
         raise DataError(
-            f"{len(queries)} queries, {len(candidates)} lists of candidates and {len(relevant)} "
-            "of relevance; there should be one of each per query."
+            "analysis.one_list_per_query",
+            queries=len(queries),
+            candidates=len(candidates),
+            relevant=len(relevant),
         )
     for number, (texts, marks) in enumerate(zip(candidates, relevant, strict=True), 1):
         if len(texts) != len(marks):
             raise DataError(
-                f"query {number} has {len(texts)} candidates but {len(marks)} marks of relevance."
+                "analysis.one_mark_per_candidate",
+                number=number,
+                candidates=len(texts),
+                marks=len(marks),
             )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from by_key import raises
 from coterie._errors import MissingError
 from coterie.bench import SUITES, Entry, Suite, run_suite, summarize
 from coterie.bench import run as module
@@ -100,7 +101,7 @@ def test_suites_name_known_things() -> None:
 
 
 def test_missing_data_say_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(MissingError, match="coterie datasets get"):
+    with raises(MissingError, "datasets.not_found"):
         run_suite(SUITES["encoder"], tmp_path / "r.jsonl", Options(data=tmp_path))
 
 

@@ -136,7 +136,7 @@ def test_a_caption_says_when_where_and_which() -> None:
 def test_latex_is_escaped() -> None:
     nasty = "50% & a_b #1 {x} ~ ^ $ \\ ±"
     assert escape_latex(nasty) == (
-        r"50 \% \& a\_b \#1 \{x\} \textasciitilde{} \textasciicircum{} \$ \textbackslash{} $\pm$"
+        r"50\% \& a\_b \#1 \{x\} \textasciitilde{} \textasciicircum{} \$ \textbackslash{} $\pm$"
     )
     text = Table("A_b", "c & d", ["h", "i"], [[nasty, "1"]]).to_latex()
     (row,) = [found for found in text.splitlines() if found.startswith("50")]

@@ -11,6 +11,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
+from by_key import raises
 from coterie._errors import DataError, UsageError
 from coterie.analysis import average_precision, reciprocal_rank
 from coterie.bench.data import Data, load_data
@@ -163,9 +164,9 @@ def test_retrieval_asks_for_texts_that_share_words() -> None:
         assert query not in candidates and len(set(candidates)) == 20
         assert right == [int(labels[i] == labels[query]) for i in candidates]
         assert sum(right) == 14  # all others with its second word come before those without
-    with pytest.raises(DataError, match="at least 22 texts"):
+    with raises(DataError, "bench.too_few_texts_to_rank", least=22):
         cluster_bert_figures.ask(texts[:21], labels[:21])
-    with pytest.raises(DataError, match="nothing to rank"):
+    with raises(DataError, "bench.nothing_to_rank"):
         cluster_bert_figures.ask(texts, ["one"] * 30)
 
 
@@ -190,7 +191,7 @@ def test_ranking_equals_the_loop_and_a_value_by_hand() -> None:
 
 
 def test_retrieval_is_followed_with_and_without_reconstruction(short: Short) -> None:
-    with pytest.raises(UsageError, match="another data set"):
+    with raises(UsageError, "bench.retrieval_needs_texts"):
         cluster_bert_figures.retrieval(short)
     told: list[str] = []
     assert draw_all(Path(), Path(), short, only=["cluster-bert-retrieval"], tell=told.append) == []
@@ -377,7 +378,7 @@ def test_numbers_go_to_a_file_and_back(tmp_path: Path) -> None:
     assert list(draw(read_picture(file)).axes[0].lines[0].get_xdata()) == [1]
     for wrong in ("[]", "{", '{"title": "x", "panels": [{"kind": "pie"}]}', '{"panels": [{}]}'):
         file.write_text(wrong, "utf-8")
-        with pytest.raises(DataError, match="does not hold the numbers of a figure"):
+        with raises(DataError, "bench.bad_figure_file"):
             read_picture(file)
 
 
@@ -395,7 +396,7 @@ def test_figures_are_drawn_again_without_runs(tmp_path: Path) -> None:
     )
     assert done.exit_code == 0, done.output
     assert made[0].read_bytes() == first
-    with pytest.raises(UsageError, match=r"does not hold aecl-map\.json"):
+    with raises(UsageError, "bench.nothing_to_redraw", missing="aecl-map.json"):
         redraw(tmp_path, ["sccl-map", "aecl-map"])
 
 

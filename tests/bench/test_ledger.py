@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from by_key import raises
 from coterie._errors import DataError
 from coterie.bench.keys import key_of
 from coterie.bench.ledger import Ledger, read_results
@@ -55,7 +56,7 @@ def test_a_whole_line_without_an_end_is_kept(tmp_path: Path) -> None:
 def test_a_broken_line_in_the_middle_is_named(tmp_path: Path) -> None:
     file = tmp_path / "r.jsonl"
     file.write_text(f"{json.dumps(ROW)}\nnonsense\n{json.dumps(ROW)}\n")
-    with pytest.raises(DataError, match="line 2 is not JSON"):
+    with raises(DataError, "bench.bad_result_line", number=2):
         read_results([file])
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from by_key import raises
 from coterie._errors import CoterieError, UsageError
 from coterie.bench import Suite, run_suite
 from coterie.bench import data as data_module
@@ -80,7 +81,7 @@ def test_splits_have_the_printed_sizes_and_follow_the_seed() -> None:
     assert first.train.sum() == 6400
     np.testing.assert_array_equal(first.train, same.train)
     assert (first.train != other.train).any()
-    with pytest.raises(UsageError, match=r"no sizes for 'tweet'.*--datasets"):
+    with raises(UsageError, "bench.no_split_sizes", name="tweet"):
         split(replace(data, name="tweet"), 0)
 
 
@@ -109,7 +110,7 @@ def test_a_run_that_breaks_down_does_not_stop_the_others(
     monkeypatch.setattr(module, "run_one", sometimes)
     told: list[str] = []
     suite = replace(small, entries=small.entries[:1])
-    with pytest.raises(CoterieError, match=r"1 of 2 runs failed.*seed 0.*no more memory"):
+    with raises(CoterieError, "bench.runs_failed", failed=1, runs=2):
         run_suite(suite, tmp_path / "r.jsonl", Options(), tell=told.append)
     assert [line.split(":")[0] for line in told] == ["failed", "[1/2] TF-IDF on topics, seed 1"]
     monkeypatch.setattr(module, "run_one", original)

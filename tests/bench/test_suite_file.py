@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from by_key import raises
 from coterie._errors import UsageError
 from coterie.bench.ledger import read_results
 from coterie.bench.suite_file import read_suite
@@ -100,9 +101,9 @@ def test_the_command_runs_it(folder: Path) -> None:
         ('own_views = "eda"', 'own_views = "edda"', r"own_views should be a kind such as 'eda'"),
         ('"tfidf-kmeans"', '"tfidf-kmeans"\nown_views = "eda"', r"takes no views"),
         ('"sample"]', '"smple"]', r"datasets: each should be one of .*Did you mean 'sample'"),
-        ('"sample"]', '"topics"]', r"datasets: 'topics' is there twice"),
+        ('"sample"]', '"topics"]', r"datasets: 'topics' occurs twice"),
         ("by_dataset.topics", "by_dataset.tweet", r"by_dataset should be one of topics, sample"),
-        ('label = "counted words"', 'label = "SCCL, short"', r"'SCCL, short' is there twice"),
+        ('label = "counted words"', 'label = "SCCL, short"', r"'SCCL, short' occurs twice"),
         ('"topics.csv"', '"nothing.csv"', r"data\[0\]: there is no file .*nothing.csv"),
         ('labels_column = "topic"', "", r"data\[0\]: labels_column is missing"),
         ('name = "topics"', 'name = "tweet"', r"'tweet' is the name of a known data set"),
@@ -116,11 +117,11 @@ def test_what_cannot_be_is_said_with_its_place(folder: Path, old, new, message) 
 
 
 def test_a_file_without_entries_or_sets_is_refused(folder: Path) -> None:
-    with pytest.raises(UsageError, match="entries is missing"):
+    with raises(UsageError, "bench.key_missing", key="entries"):
         read_suite(write(folder, 'datasets = ["sample"]'))
-    with pytest.raises(UsageError, match="datasets is missing"):
+    with raises(UsageError, "bench.suite_without_datasets"):
         read_suite(write(folder, '[[entries]]\nmethod = "kmeans"'))
-    with pytest.raises(UsageError, match="there is no suite file"):
+    with raises(UsageError, "bench.no_suite_file"):
         read_suite(folder / "other.toml")
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
+from by_key import raises
 from coterie import compare
 from coterie._errors import DataError, UsageError
 from coterie.comparison import Side, read_table_side
@@ -142,13 +143,13 @@ def test_different_texts_without_models_are_matched_by_words() -> None:
 
 
 def test_what_cannot_be_compared_is_refused() -> None:
-    with pytest.raises(DataError, match="nothing to compare by"):
+    with raises(DataError, "compare.nothing_shared"):
         compare(side("a", {"one": 0}), side("b", {"two": 0}))
-    with pytest.raises(UsageError, match="2 labels before and 3 after"):
+    with raises(UsageError, "compare.one_label_per_row", before=2, after=3):
         compare([0, 1], [0, 1, 1])
     with pytest.raises(UsageError, match="--by"):
         compare([0], [0], by="guessing")
-    with pytest.raises(DataError, match="--by words"):
+    with raises(DataError, "compare.cannot_compare_by", by="words"):
         compare([0], [0], by="words")
 
 
@@ -165,7 +166,7 @@ def test_labels_of_any_kind() -> None:
     assert labels.tolist() == [1, -1, 0, 1] and names == {0: "broken", 1: "late"}
     labels, names = read_labels(np.array([5, -1, 2]))
     assert labels.tolist() == [5, -1, 2] and set(names) == {2, 5}
-    with pytest.raises(UsageError, match="-1 for none"):
+    with raises(UsageError, "compare.bad_label"):
         read_labels([0, -7])
 
 

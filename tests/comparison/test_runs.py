@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from by_key import raises
 from coterie import compare, load
 from coterie._errors import DataError
 from coterie.cli import app
@@ -65,7 +66,7 @@ def test_ids_are_used_when_both_have_them(runs) -> None:
     found = compare(runs["a"], runs["next"], id_column="ticket", by="auto")
     assert found.evidence == "model"  # the numbers differ, so no row is in both
     assert compare(runs["a"], runs["b"], id_column="ticket").evidence == "ids"
-    with pytest.raises(DataError, match="--id-column"):
+    with raises(DataError, "compare.no_id_column"):
         compare(runs["a"], runs["b"], id_column="number")
 
 
@@ -121,7 +122,7 @@ def test_centers_are_compared_where_encoders_are_the_same(runs, tmp_path, tiny_e
         assert result.exit_code == 0, result.output
     found = compare(tmp_path / "one", tmp_path / "two", by="centers")
     assert found.evidence == "centers" and found.moved is None
-    with pytest.raises(DataError, match="--by centers"):
+    with raises(DataError, "compare.cannot_compare_by", by="centers"):
         compare(runs["a"], runs["b"], by="centers")
 
 

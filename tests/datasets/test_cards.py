@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from by_key import raises
 from coterie._errors import DataError, MissingError, UsageError
 from coterie.corpus import read_corpus
 from coterie.datasets import (
@@ -107,9 +108,9 @@ def test_label_title_text_by_hand() -> None:
 def test_unknown_names_and_missing_files_say_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="Did you mean 'tweet'"):
         load_dataset("tweets", tmp_path)
-    with pytest.raises(MissingError, match="coterie datasets get tweet"):
+    with raises(MissingError, "datasets.not_found", name="tweet"):
         load_dataset("tweet", tmp_path)
-    with pytest.raises(MissingError, match=r"tweet\.eda\.csv"):
+    with raises(MissingError, "datasets.no_pairs_file", file="tweet.eda.csv"):
         find_pairs("tweet", "eda", tmp_path)
     with pytest.raises(UsageError, match="contextual10"):
         find_pairs("tweet", "magic", tmp_path)
@@ -129,13 +130,13 @@ def test_prepared_sets_are_found_in_or_beside_the_data_folder(tmp_path: Path) ->
 
 def test_prepared_sets_say_that_they_cannot_be_downloaded(tmp_path: Path) -> None:
     for ask in (load_dataset, get_dataset):
-        with pytest.raises(MissingError, match=r"holds dev/insurance\.csv .* cannot be downloaded"):
+        with raises(MissingError, "datasets.not_found", name="insurance"):
             ask("insurance", tmp_path)
 
 
 def test_a_changed_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "tweet.csv").write_text("text,label\nhello,1\n")
-    with pytest.raises(DataError, match="sha256 differs"):
+    with raises(DataError, "datasets.file_differs"):
         load_dataset("tweet", tmp_path)
 
 

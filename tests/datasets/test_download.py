@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from by_key import raises
 from coterie._errors import DataError, MissingError
 from coterie._progress import Silent
 from coterie.datasets import CARDS, get_dataset
@@ -94,18 +95,18 @@ def test_an_interrupted_download_is_continued(server, tmp_path: Path) -> None:
 def test_other_data_than_known_is_refused_and_not_kept(server, tmp_path: Path) -> None:
     folder, url, _ = server
     (folder / "tweet.txt").write_text("1\tsomething else\n")
-    with pytest.raises(DataError, match="is not the known data"):
+    with raises(DataError, "datasets.download_differs"):
         get_dataset("tweet", tmp_path / "data", urls=[f"{url}/tweet.txt"])
     assert list((tmp_path / "data").iterdir()) == []
 
 
 def test_a_missing_page_is_named(server, tmp_path: Path) -> None:
     _, url, _ = server
-    with pytest.raises(MissingError, match="404"):
+    with raises(MissingError, "datasets.bad_answer", code=404):
         get_dataset("tweet", tmp_path / "data", urls=[f"{url}/gone"])
 
 
 def test_without_a_network_the_message_says_what_to_do(tmp_path: Path) -> None:
     closed = "http://127.0.0.1:9/never"  # the discard port: nobody listens
-    with pytest.raises(MissingError, match=r"could not be reached.*COTERIE_DATA"):
+    with raises(MissingError, "datasets.not_reached"):
         get_dataset("tweet", tmp_path / "data", urls=[closed])

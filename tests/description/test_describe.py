@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from by_key import raises
 from coterie import describe
 from coterie._errors import UsageError
 from coterie.description import Cluster, Neighbor
@@ -173,20 +174,35 @@ def test_edges(texts: list[str], labels: list[int], with_vectors: bool) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"labels": [0]}, "2 texts but 1 labels"),
-        ({"labels": [0, -2]}, "-2 is no cluster"),
-        ({"vectors": np.ones((3, 1))}, "vectors: 3 rows for 2 texts"),
-        ({"probabilities": np.ones((1, 2))}, "probabilities: 1 rows"),
-        ({"probabilities": np.ones((2, 1))}, "probabilities: 1 columns for 2 clusters"),
-        ({"dates": ["2026-01-01"]}, "dates: 1 rows"),
-        ({"columns": {"team": ["a"]}}, "team: 1 rows"),
-        ({"topics": [[]]}, "topics: 1 given for 2 clusters"),
-        ({"parents": [0]}, "parents: 1 given for 2 clusters"),
-        ({"language": "xx"}, "language: 'xx'"),
+        ({"labels": [0]}, ("describe.labels_per_text", {"texts": 2, "labels": 1})),
+        ({"labels": [0, -2]}, "describe.bad_label"),
+        (
+            {"vectors": np.ones((3, 1))},
+            ("describe.one_per_text", {"name": "vectors", "rows": 3, "texts": 2}),
+        ),
+        (
+            {"probabilities": np.ones((1, 2))},
+            ("describe.one_per_text", {"name": "probabilities", "rows": 1}),
+        ),
+        (
+            {"probabilities": np.ones((2, 1))},
+            ("describe.probability_columns", {"columns": 1, "clusters": 2}),
+        ),
+        ({"dates": ["2026-01-01"]}, ("describe.one_per_text", {"name": "dates", "rows": 1})),
+        ({"columns": {"team": ["a"]}}, ("describe.one_per_text", {"name": "team", "rows": 1})),
+        (
+            {"topics": [[]]},
+            ("describe.one_per_cluster", {"name": "topics", "given": 1, "clusters": 2}),
+        ),
+        (
+            {"parents": [0]},
+            ("describe.one_per_cluster", {"name": "parents", "given": 1, "clusters": 2}),
+        ),
+        ({"language": "xx"}, ("describe.unknown_language", {"name": "xx"})),
     ],
 )
 def test_what_does_not_fit_is_refused(change: dict, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+    with raises(UsageError, message):
         describe(**{"texts": ["a", "b"], "labels": [0, 1], **change})
 
 

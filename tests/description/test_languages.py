@@ -2,6 +2,7 @@
 
 import pytest
 
+from by_key import raises
 from coterie._errors import UsageError
 from coterie.description import describe
 from coterie.description.languages import check_language
@@ -61,7 +62,7 @@ def test_a_language_can_be_named_or_switched_off() -> None:
     assert Terms(["und und"], "german").words == ["und"]
     assert not Terms(["und"], "german").telling.any()
     assert Terms(["und"], None).telling.all() and Terms(["und"], "en").telling.all()
-    with pytest.raises(UsageError, match="language: 'klingon' has no list"):
+    with raises(UsageError, "describe.unknown_language", name="klingon"):
         check_language("klingon")
 
 

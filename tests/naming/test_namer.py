@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import coterie
+from by_key import raises, says
 from coterie._errors import UsageError
 from coterie.naming import Endpoint, make_requests, name_clusters, renamed
 
@@ -159,13 +160,15 @@ def test_own_names_stay_when_the_endpoint_fails(server, clusters, status: int, t
 def test_nobody_there(server, clusters) -> None:
     server.stop()
     naming = name_clusters(clusters, quick(server))
-    assert naming.clusters == clusters and "cannot be reached" in naming.problem
+    assert naming.clusters == clusters and says(naming.problem, "naming.unreachable")
 
 
 def test_one_useless_answer_costs_one_name(server, clusters) -> None:
     server.plan = [server.say("One"), server.say(" ** "), server.say("Three")]
     naming = name_clusters(clusters, server.url)
-    assert names(naming) == ["One", "own 1", "Three"] and "nothing that could be" in naming.problem
+    assert names(naming) == ["One", "own 1", "Three"] and says(
+        naming.problem, "naming.no_usable_name"
+    )
 
 
 def test_garbage_without_end_is_given_up(server, clusters) -> None:
@@ -173,7 +176,7 @@ def test_garbage_without_end_is_given_up(server, clusters) -> None:
     many = [replace(clusters[i % 3], id=i, name=f"own {i}", near=[]) for i in range(9)]
     naming = name_clusters(many, server.url, model="m")
     assert names(naming) == [f"own {i}" for i in range(9)] and len(server.seen) == 9 // 3
-    assert "not JSON" in naming.problem
+    assert says(naming.problem, "naming.answer_not_json")
 
 
 def test_hostile_names(server, clusters) -> None:
@@ -202,7 +205,7 @@ def test_lone_surrogates_do_not_stop_it(server, clusters, tmp_path: Path) -> Non
 def test_arguments() -> None:
     with pytest.raises(UsageError, match="examples"):
         name_clusters([], "http://localhost:1/v1", examples=-1)
-    with pytest.raises(UsageError, match="localhost:11434"):
+    with raises(UsageError, "naming.bad_address"):
         name_clusters([], "nonsense")
 
 

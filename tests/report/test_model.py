@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from by_key import raises
 from coterie import describe, make_method
 from coterie._errors import UsageError
 from coterie.base import TextClusterer
@@ -57,12 +58,12 @@ def test_describing_by_the_model_is_describing_its_labels(model: TextClusterer, 
 def test_models_of_vectors_need_them(topics, tmp_path: Path) -> None:
     x = np.random.default_rng(0).normal(size=(90, 4)).astype(np.float32)
     model = make_method("kmeans", 3, encoder="precomputed", random_state=0).fit(x)
-    with pytest.raises(UsageError, match="pass those of the texts as X"):
+    with raises(UsageError, "report.needs_vectors"):
         model.describe(topics[0])
-    with pytest.raises(UsageError, match="90 rows for 5 texts"):
+    with raises(UsageError, "report.one_per_text", rows=90, texts=5):
         model.describe(topics[0][:5], x)
     assert sum(c.size for c in model.describe(topics[0], x)) == 90
-    with pytest.raises(UsageError, match="more than the 3 clusters"):
+    with raises(UsageError, "report.too_many_levels", clusters=3):
         model.report(tmp_path / "x.html", topics[0], x, levels=[2, 4])
 
 

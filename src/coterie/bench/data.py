@@ -67,10 +67,7 @@ def split(data: Data, seed: int) -> Data:
     Sizes are those of DECCRL's Table 1.
     """
     if data.name not in SPLITS:
-        raise UsageError(
-            f"protocol 'split' has no sizes for {data.name!r}, only for {', '.join(SPLITS)}: "
-            "choose among them with --datasets."
-        )
+        raise UsageError("bench.no_split_sizes", name=data.name, known=", ".join(SPLITS))
     n = len(data.texts)
     train = np.zeros(n, dtype=bool)
     train[numpy_generator(seed, "split").permutation(n)[: SPLITS[data.name]]] = True
@@ -83,7 +80,7 @@ def _load_file(own: DataFile) -> Data:
     found = corpus.table.column(column).to_pylist()
     scored = np.array([label is not None and str(label) != "" for label in found])
     if not scored.any():
-        raise DataError(f"{own.file}: no row has a label in the column {own.labels_column!r}.")
+        raise DataError("bench.no_labels", file=own.file, column=own.labels_column)
     labels = ["" if label is None else str(label) for label in found]
     classes = len({label for label, has in zip(labels, scored, strict=True) if has})
     digest = sha256_file(own.file)

@@ -44,10 +44,7 @@ def run_jobs(task: Task, jobs: int, report: Report) -> None:
             process.join()
     lost = [process.exitcode for process in crew if process.exitcode]
     if lost:
-        raise CoterieError(
-            f"{len(lost)} of {jobs} processes ended with {lost[0]}; a negative number is a signal, "
-            "and -9 often means too little memory. Run the command again with fewer --jobs."
-        )
+        raise CoterieError("bench.processes_ended", lost=len(lost), jobs=jobs, code=lost[0])
 
 
 def _pass_on(events: Any, report: Report, wait: float) -> bool:

@@ -43,7 +43,9 @@ def _read(file: Path) -> Iterator[Row]:
             if number == len(lines):  # no line end: a write that did not come to its end
                 log.warning("%s: the last line is incomplete and does not count", file)
                 return
-            raise DataError(f"{file}, line {number} is not JSON: {error}.") from error
+            raise DataError(
+                "bench.bad_result_line", file=file, number=number, error=error
+            ) from error
 
 
 class Ledger:

@@ -135,7 +135,9 @@ def run_suite(
     finally:
         Ledger(file).tidy()
     if failures:
-        raise CoterieError(f"{len(failures)} of {len(wanted)} runs failed, first {failures[0]}")
+        raise CoterieError(
+            "bench.runs_failed", failed=len(failures), runs=len(wanted), first=failures[0]
+        )
     keys = set(wanted)
     own = read_results([file]) if file.exists() else []
     return own + [row for row in read_results(f for f in also if f.exists()) if key_of(row) in keys]

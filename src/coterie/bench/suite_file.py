@@ -48,7 +48,7 @@ def read_suite(path: Path) -> Suite:
     default = [f.name for f in files]
     datasets = _names(said.get("datasets", default), f"{where}, datasets", known)
     if not datasets:
-        raise UsageError(f"{where}: datasets is missing; name at least one, such as 'sample'.")
+        raise UsageError("bench.suite_without_datasets", where=where)
     entries = [
         _entry(one, f"{where}, entries[{i}]", datasets) for i, one in enumerate(said["entries"])
     ]
@@ -60,14 +60,14 @@ def read_suite(path: Path) -> Suite:
 
 def _parse(path: Path) -> dict[str, Any]:
     if not path.exists():
-        raise UsageError(f"there is no suite file {path}.")
+        raise UsageError("bench.no_suite_file", path=path)
     text = path.read_text("utf-8")
     try:
         said = json.loads(text) if path.suffix == ".json" else _toml(text)
     except ValueError as error:  # of both formats
-        raise UsageError(f"{path} cannot be read: {error}.") from error
+        raise UsageError("bench.bad_suite_file", path=path, error=error) from error
     if not isinstance(said, dict):
-        raise UsageError(f"{path} should hold a table with entries and datasets.")
+        raise UsageError("bench.suite_not_a_table", path=path)
     return said
 
 
@@ -98,9 +98,9 @@ def _entry(said: Any, where: str, datasets: tuple[str, ...]) -> Entry:
     views = _names(said.get("views", []), f"{where}: views", kinds)
     own_views = said.get("own_views")
     if own_views is not None and own_views != "virtual" and not is_kind(own_views):
-        raise UsageError(f"{where}: own_views should be a kind such as 'eda', got {own_views!r}.")
+        raise UsageError("bench.bad_own_views", where=where, own_views=own_views)
     if (views or own_views) and "views" not in _fields(cls):
-        raise UsageError(f"{where}: the method {method!r} takes no views.")
+        raise UsageError("bench.method_without_views", where=where, method=method)
     only = _names(said.get("datasets", []), f"{where}: datasets", datasets)
     entry = Entry(label, method, parameters, said.get("preset"), views, by_dataset, own_views, only)
     for more in ({}, *by_dataset.values()):  # values, too, are judged before the first run
@@ -108,7 +108,7 @@ def _entry(said: Any, where: str, datasets: tuple[str, ...]) -> Entry:
         try:
             model._check_parameters()
         except UsageError as error:
-            raise UsageError(f"{where}: {error}") from error
+            raise UsageError("bench.bad_entry", where=where, problem=error) from error
     return entry
 
 
@@ -116,10 +116,10 @@ def _data(said: Any, path: Path, where: str) -> DataFile:
     _check(said, DATA, where, needed=("file", "labels_column"))
     file = path.parent / said["file"]
     if not file.exists():
-        raise UsageError(f"{where}: there is no file {file}.")
+        raise UsageError("bench.no_data_file", where=where, file=file)
     name = said.get("name", file.stem)
     if name in CARDS or name == "sample":
-        raise UsageError(f"{where}: {name!r} is the name of a known data set; give it another one.")
+        raise UsageError("bench.name_taken", where=where, name=name)
     k = said.get("n_clusters")
     if k is not None:
         check_integer(f"{where}: n_clusters", k)
@@ -128,19 +128,21 @@ def _data(said: Any, path: Path, where: str) -> DataFile:
 
 def _check(said: Any, known: Mapping[str, type], where: str, needed: Iterable[str]) -> None:
     if not isinstance(said, dict):
-        raise UsageError(f"{where} should be a table, got {said!r}.")
+        raise UsageError("bench.not_a_table", where=where, given=said)
     for key, value in said.items():
         check_choice(f"{where}: the key", key, known)
         if not isinstance(value, known[key]) or isinstance(value, bool):
-            raise UsageError(f"{where}: {key} should be {WORDS[known[key]]}, got {value!r}.")
+            raise UsageError(
+                "bench.wrong_type", where=where, key=key, wanted=WORDS[known[key]], given=value
+            )
     for key in needed:
         if not said.get(key):
-            raise UsageError(f"{where}: {key} is missing.")
+            raise UsageError("bench.key_missing", where=where, key=key)
 
 
 def _parameters(said: Any, where: str, cls: type[Any]) -> dict[str, Any]:
     if not isinstance(said, dict):
-        raise UsageError(f"{where} should be a table, got {said!r}.")
+        raise UsageError("bench.not_a_table", where=where, given=said)
     for key in said:
         check_choice(f"{where}: each", key, _fields(cls))
     return dict(said)
@@ -162,4 +164,4 @@ def _names(said: Iterable[Any], where: str, known: Iterable[str]) -> tuple[str, 
 def _different(names: list[str], where: str) -> None:
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise UsageError(f"{where}: {twice[0]!r} is there twice.")
+        raise UsageError("bench.given_twice", where=where, name=twice[0])

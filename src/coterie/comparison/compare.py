@@ -56,8 +56,7 @@ def _compare(a: Any, b: Any, by: str, id_column: str | None, examples: int) -> C
     left, right = make_side(a, "before", id_column), make_side(b, "after", id_column)
     if not _is_named(a) and not _is_named(b) and len(left.labels) != len(right.labels):
         raise UsageError(
-            f"compare: {len(left.labels)} labels before and {len(right.labels)} after; give one "
-            "for each row, in the same order."
+            "compare.one_label_per_row", before=len(left.labels), after=len(right.labels)
         )
     evidence = gather(left, right, by)
     return _Work(left, right, evidence).result(examples)

@@ -65,7 +65,7 @@ def gather(a: Side, b: Side, by: str = "auto") -> Evidence:
         try:
             return _FINDERS[by](a, b, 0.0)
         except _CannotError as cannot:
-            raise DataError(f"--by {by}: {cannot}; leave it out to use what there is.") from None
+            raise DataError("compare.cannot_compare_by", by=by, reason=cannot) from None
     tried: list[str] = []
     # A few shared rows are the last resort.
     for way, enough in (*((way, ENOUGH) for way in _FINDERS), ("rows", 0.0)):
@@ -76,7 +76,9 @@ def gather(a: Side, b: Side, by: str = "auto") -> Evidence:
             continue
         before = f" Not by {'; not by '.join(tried)}." if tried else ""
         return Evidence(**{**vars(found), "reason": found.reason + before})
-    raise DataError(f"{a.title} and {b.title} have nothing to compare by ({'; '.join(tried)}).")
+    raise DataError(
+        "compare.nothing_shared", before=a.title, after=b.title, reasons="; ".join(tried)
+    )
 
 
 def pair_rows(a: Side, b: Side) -> tuple[str, Ints, Ints]:

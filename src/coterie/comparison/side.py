@@ -83,9 +83,9 @@ def read_run_side(folder: Path, id_column: str | None = None) -> Side:
     chosen = id_column or manifest["data"].get("id_column")
     if chosen is not None and chosen not in columns:
         known = ", ".join(columns)
-        raise DataError(f"--id-column: {folder} has no column {chosen!r} (columns: {known}).")
+        raise DataError("compare.no_id_column", folder=folder, column=chosen, known=known)
     if text_column not in columns:
-        raise DataError(f"{folder}: assignments.csv has no column {text_column!r}.")
+        raise DataError("compare.no_text_column", folder=folder, column=text_column)
     clusters = read_clusters(folder)
     model = inside(folder, "model")
     cells = columns[result_column(columns, "cluster")]
@@ -156,7 +156,7 @@ def read_labels(values: Sequence[Any]) -> tuple[Ints, dict[int, str]]:
     kinds = sorted({text for text in texts if text})
     whole = all(_whole(text) for text in kinds)
     if whole and any(int(text) < -1 for text in kinds):
-        raise UsageError("labels: a cluster has a number from 0 on, or -1 for none.")
+        raise UsageError("compare.bad_label")
     if whole:
         labels = np.array([int(text) if text else -1 for text in texts], dtype=np.int64)
         return labels, {int(i): f"Cluster {i}" for i in np.unique(labels) if i >= 0}

@@ -49,7 +49,7 @@ def get_dataset(
         log.info("%s is already there", target)
         return target
     if not (urls or card.urls):
-        raise MissingError(f"the data set {name!r} is not in {folder}; {card.remedy}")
+        raise MissingError("datasets.not_found", name=name, folder=folder, remedy=card.remedy)
     parts = [
         fetch(url, folder / f".{card.file}.{number}.part", progress or Silent())
         for number, url in enumerate(urls or card.urls)
@@ -59,8 +59,11 @@ def get_dataset(
         for part in parts:
             part.unlink(missing_ok=True)
         raise DataError(
-            f"what {card.address} gave for {name!r} is not the known data (sha256 "
-            f"{_digest(content)[:12]}..., expected {card.sha256[:12]}...); nothing was kept."
+            "datasets.download_differs",
+            address=card.address,
+            name=name,
+            found=_digest(content)[:12],
+            expected=card.sha256[:12],
         )
     with atomic_path(target) as temporary:
         temporary.write_bytes(content)
@@ -89,14 +92,12 @@ def fetch(url: str, part: Path, progress: Progress) -> Path:
     except urllib.error.HTTPError as error:
         if error.code == 416:  # everything is there already
             return part
-        raise MissingError(f"{url} answered {error.code} {error.reason}.") from error
+        raise MissingError(
+            "datasets.bad_answer", url=url, code=error.code, reason=error.reason
+        ) from error
     except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", error)
-        raise MissingError(
-            f"{url} could not be reached ({reason}). Without a network, put the file into a folder "
-            "yourself and name the folder with --data or COTERIE_DATA; what was downloaded so far "
-            "is kept and will be continued."
-        ) from error
+        raise MissingError("datasets.not_reached", url=url, reason=reason) from error
     return part
 
 

@@ -55,7 +55,7 @@ def load_dataset(name: str, folder: str | Path | None = None) -> Dataset:
     path = _search(card.file, Path(folder) if folder is not None else None)
     if path is None:
         raise MissingError(
-            f"the data set {name!r} is not in {folder or default_folder()}; {card.remedy}"
+            "datasets.not_found", name=name, folder=folder or default_folder(), remedy=card.remedy
         )
     _check(path, card.sha256)
     reader = csv.DictReader(io.StringIO(path.read_text("utf-8"), newline=""))
@@ -90,8 +90,10 @@ def find_pairs(name: str, kind: str, folder: str | Path | None = None) -> Path:
     path = _search(pairs.file, Path(folder) if folder is not None else None)
     if path is None:
         raise MissingError(
-            f"{pairs.file} (from {pairs.source}) is not in {folder or default_folder()}; name its "
-            "folder with --data or COTERIE_DATA."
+            "datasets.no_pairs_file",
+            file=pairs.file,
+            source=pairs.source,
+            folder=folder or default_folder(),
         )
     _check(path, pairs.sha256)
     return path
@@ -118,7 +120,4 @@ def _search(file: str, folder: Path | None) -> Path | None:
 
 def _check(path: Path, sha256: str) -> None:
     if sha256_file(path) != sha256:
-        raise DataError(
-            f"{path} is not the known file of that name (its sha256 differs); move it away and "
-            "fetch it anew."
-        )
+        raise DataError("datasets.file_differs", path=path)

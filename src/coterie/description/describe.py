@@ -81,7 +81,7 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
     k = _check(texts, codes, p, [("vectors", vectors), ("dates", dates), *(columns or {}).items()])
     for name, values in (("topics", topics), ("parents", parents)):
         if values is not None and len(values) < k:
-            raise UsageError(f"{name}: {len(values)} given for {k} clusters; give one for each.")
+            raise UsageError("describe.one_per_cluster", name=name, given=len(values), clusters=k)
     # Everything is worked in the order of the texts: then no result hangs on that of the rows.
     order = np.array(sorted(range(len(texts)), key=texts.__getitem__), dtype=np.int64)
     work = _Work([texts[i] for i in order], codes[order], k, language)
@@ -180,15 +180,13 @@ def _check(
     """Refuse what does not fit together; returns the number of clusters."""
     n = len(texts)
     if len(labels) != n:
-        raise UsageError(f"{n} texts but {len(labels)} labels.")
+        raise UsageError("describe.labels_per_text", texts=n, labels=len(labels))
     if n and labels.min() < -1:
-        raise UsageError(f"labels: {labels.min()} is no cluster; -1 marks texts without one.")
+        raise UsageError("describe.bad_label", label=labels.min())
     for name, values in [("probabilities", probabilities), *others]:
         if values is not None and len(values) != n:
-            raise UsageError(f"{name}: {len(values)} rows for {n} texts; give one for each text.")
+            raise UsageError("describe.one_per_text", name=name, rows=len(values), texts=n)
     k = int(labels.max()) + 1 if n else 0
     if probabilities is not None and probabilities.shape[1] < k:
-        raise UsageError(
-            f"probabilities: {probabilities.shape[1]} columns for {k} clusters; give one for each."
-        )
+        raise UsageError("describe.probability_columns", columns=probabilities.shape[1], clusters=k)
     return k

@@ -25,8 +25,9 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from coterie._errors import CoterieError, UsageError, param
+from coterie._errors import CoterieError, UsageError
 from coterie._validation import check_number
+from coterie.messages import message
 
 log = logging.getLogger(__name__)
 
@@ -73,12 +74,11 @@ class Endpoint:
     def __post_init__(self) -> None:
         self.url = check_url(self.url)
         if check_number("timeout", self.timeout, above=True) > LONGEST:
-            raise UsageError(f"{param('timeout', self.timeout)}: at most {LONGEST:,} s, a day.")
+            raise UsageError("naming.timeout_too_long", timeout=self.timeout, most=LONGEST)
         self._key = find_key(self.host, os.environ)
-        insecure = self.url.startswith("http:") and not self.local
-        if insecure:
-            log.warning("%s is not encrypted: texts%s can be read on the way", self.url,
-                        " and key" if self._key else "")  # fmt: skip
+        if self.url.startswith("http:") and not self.local:
+            with_key = message("naming.insecure_key", url=self.url)
+            log.warning(with_key if self._key else message("naming.insecure", url=self.url))
 
     @property
     def host(self) -> str:
@@ -103,7 +103,7 @@ class Endpoint:
         names = [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
         if len(names) != 1:
             some = ", ".join(printable(name)[:60] for name in names[:12]) or "none that it names"
-            raise UsageError(f"say which model of {self.url} to use; it has: {some}.")
+            raise UsageError("naming.which_model", url=self.url, models=some)
         return names[0]
 
     def ask(self, body: Mapping[str, Any]) -> str:
@@ -118,9 +118,9 @@ class Endpoint:
         try:
             content = found["choices"][0]["message"]["content"]
         except (KeyError, IndexError, TypeError) as error:
-            raise UnusableError(f"the answer of {self.url} holds no message.") from error
+            raise UnusableError("naming.answer_without_message", url=self.url) from error
         if not isinstance(content, str):
-            raise UnusableError(f"the answer of {self.url} holds no text.")
+            raise UnusableError("naming.answer_without_text", url=self.url)
         return self._without_key(content)
 
     def _body(self, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,10 +134,11 @@ class Endpoint:
                 return self._once(path, body)
             except BusyError as busy:
                 asked = busy.wait if busy.wait is not None else wait
-                if left == 0 or asked > PATIENCE:
-                    more = f" and asks to wait {asked:.0f} s" if asked > PATIENCE else ""
-                    raise EndpointError(f"{self.url} {busy}{more}.") from None
-                log.info("%s %s; trying again in %.1f s", self.url, busy, asked)
+                if asked > PATIENCE:
+                    raise EndpointError("naming.long_wait", url=self.url, wait=asked) from None
+                if left == 0:
+                    raise
+                log.info("%s Trying again in %.1f s.", busy, asked)
                 time.sleep(asked)
                 wait *= 2
         raise AssertionError("tries is at least one")
@@ -153,17 +154,19 @@ class Endpoint:
         try:
             raw = _within(self.timeout, lambda: self._exchange(request, connections), connections)
         except TimeoutError:
-            raise BusyError(f"gave no answer in {self.timeout:g} s") from None
+            raise BusyError("naming.no_answer", url=self.url, seconds=self.timeout) from None
         except urllib.error.URLError as error:
             if isinstance(error.reason, TimeoutError):
-                raise BusyError(f"gave no answer in {self.timeout:g} s") from None
-            raise BusyError(f"cannot be reached ({printable(str(error.reason))[:200]})") from None
+                raise BusyError("naming.no_answer", url=self.url, seconds=self.timeout) from None
+            reason = printable(str(error.reason))[:200]
+            raise BusyError("naming.unreachable", url=self.url, reason=reason) from None
         except (http.client.HTTPException, OSError) as error:
-            raise BusyError(f"broke off ({type(error).__name__})") from None
+            reason = type(error).__name__
+            raise BusyError("naming.broke_off", url=self.url, reason=reason) from None
         try:
             return json.loads(raw)
         except (ValueError, RecursionError) as error:
-            raise UnusableError(f"the answer of {self.url} is not JSON.") from error
+            raise UnusableError("naming.answer_not_json", url=self.url) from error
 
     def _exchange(
         self, request: urllib.request.Request, connections: list[http.client.HTTPConnection]
@@ -184,19 +187,22 @@ class Endpoint:
             said = ""
         told = self._without_key(printable(said))[:300]
         if error.code in AGAIN:
-            return BusyError(
-                f"answers {error.code}", _retry_after(error.headers.get("Retry-After"))
-            )
+            busy = BusyError("naming.busy", url=self.url, code=error.code)
+            busy.wait = _retry_after(error.headers.get("Retry-After"))
+            return busy
         if 300 <= error.code < 400:
             where = printable(str(error.headers.get("Location")))[:200]
-            return EndpointError(f"{self.url} redirects to {where}; name that address instead.")
-        remedy = {
-            401: f"; set {KEYS[0]} to its key",
-            403: f"; set {KEYS[0]} to a key that may use it",
-            404: "; is the address right up to /v1, and the model there?",
-        }.get(error.code, "")
-        kind = RefusedError if error.code in (400, 422) else EndpointError
-        return kind(f"{self.url} answers {error.code} ({told}){remedy}")
+            return EndpointError("naming.redirected", url=self.url, target=where)
+        given = {"url": self.url, "code": error.code, "text": told}
+        if error.code == 401:
+            return EndpointError("naming.key_needed", variable=KEYS[0], **given)
+        if error.code == 403:
+            return EndpointError("naming.key_not_allowed", variable=KEYS[0], **given)
+        if error.code == 404:
+            return EndpointError("naming.not_there", **given)
+        if error.code in (400, 422):
+            return RefusedError("naming.refused", **given)
+        return EndpointError("naming.refused", **given)
 
     def _opener(
         self, connections: list[http.client.HTTPConnection]
@@ -214,12 +220,10 @@ class RefusedError(EndpointError):
     """The endpoint did not like the request itself."""
 
 
-class BusyError(Exception):
-    """The endpoint may answer later; ``wait`` seconds if it said so."""
+class BusyError(EndpointError):
+    """The endpoint may answer later, after ``wait`` seconds if it said so."""
 
-    def __init__(self, message: str, wait: float | None = None) -> None:
-        super().__init__(message)
-        self.wait = wait
+    wait: float | None = None
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -235,14 +239,9 @@ def check_url(url: str) -> str:
     except ValueError:
         good = False
     if not good or any(ord(sign) < 33 for sign in url.strip()):
-        raise UsageError(
-            "the endpoint should be an address like http://localhost:11434/v1, got "
-            f"{printable(url)!r}."
-        )
+        raise UsageError("naming.bad_address", url=printable(url))
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise UsageError(
-            f"the endpoint's address may hold no key, password or query; set {KEYS[0]} instead."
-        )
+        raise UsageError("naming.secret_in_address", variable=KEYS[0])
     return urllib.parse.urlunsplit(parts).rstrip("/").removesuffix("/chat/completions")
 
 
@@ -258,7 +257,7 @@ def find_key(host: str, environment: Mapping[str, str]) -> str | None:
         return None
     if not (key.isascii() and key.isprintable() and " " not in key):
         name = KEYS[0] if own else KEYS[1]
-        raise UsageError(f"{name} holds characters that no key has; set it anew.")
+        raise UsageError("naming.bad_key", name=name)
     return key
 
 
@@ -340,7 +339,7 @@ def _read(response: Any, end: float) -> bytes:
         parts.append(block)
         size += len(block)
         if size > LARGEST:
-            raise UnusableError("the answer is longer than a name can be.")
+            raise UnusableError("naming.answer_too_long")
         if time.monotonic() > end:
             raise TimeoutError
     return b"".join(parts)

@@ -165,7 +165,7 @@ def _ask(endpoint: Endpoint, request: Request, journal: Journal, own: str) -> No
         answer = endpoint.ask(request.body)
         name = clean_name(answer)
         if name is None:
-            raise UnusableError(f"{endpoint.url} answered with nothing that could be a name.")
+            raise UnusableError("naming.no_usable_name", url=endpoint.url)
     except (EndpointError, UnusableError) as error:
         journal.write(entry | {"status": "failed", "error": str(error)})
         raise

@@ -84,9 +84,9 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
         found = skim(table, saved["rows"] if saved else [], own_columns)
         check_known(found.labels.tolist(), clusters, path)
         if text_column not in found.columns:
-            raise DataError(f"{table} has no column {text_column!r}, which the manifest names.")
+            raise DataError("report.no_text_column", table=table, text_column=text_column)
         if saved and len(found.columns[text_column]) != len(saved["rows"]):
-            raise DataError(f"{path / 'map.json'} is damaged: it has rows that {table} lacks.")
+            raise DataError("report.map_damaged", map=path / "map.json", table=table)
         outliers = _outliers(found, text_column, clusters)
         quality = figures(
             found.labels,
@@ -153,7 +153,7 @@ def result_column(columns: Sequence[str] | dict[str, list[str]], name: str) -> s
     for column in reversed(list(columns)):
         if _bare(column) == name:
             return column
-    raise DataError(f"the table has no column {name!r}; is it the assignments.csv of a run?")
+    raise DataError("report.no_result_column", name=name)
 
 
 def cluster_columns(columns: Sequence[str], said: str | None = None) -> tuple[str, str, str]:

@@ -91,13 +91,10 @@ def report_model(
             seen.texts, seen.labels, seen.vectors, clusters, seed=model.seed_
         )
     elif isinstance(levels, str):
-        raise UsageError(f"levels should be numbers such as (5, 20), or 'themes', got {levels!r}.")
+        raise UsageError("report.bad_levels", levels=levels)
     elif levels:
         if max(levels) > len(clusters):
-            raise UsageError(
-                f"levels: {max(levels)} asked for, more than the {len(clusters)} clusters there "
-                "are; ask for fewer."
-            )
+            raise UsageError("report.too_many_levels", asked=max(levels), clusters=len(clusters))
         hierarchy, clusters = build_hierarchy(
             seen.texts, seen.labels, seen.vectors, clusters, levels
         )
@@ -130,10 +127,7 @@ def broad_themes(
     clusters = _describe(model, seen)
     used = sum(cluster.size > 0 for cluster in clusters)
     if n_themes is not None and n_themes >= used:
-        raise UsageError(
-            f"n_themes: {n_themes} asked for, but there are only {used} clusters to group; ask for "
-            "fewer."
-        )
+        raise UsageError("report.too_many_themes", n_themes=n_themes, clusters=used)
     return build_themes(seen.texts, seen.labels, seen.vectors, clusters, n_themes, model.seed_)[0]
 
 
@@ -141,12 +135,10 @@ def _look(model: TextClusterer, texts: Any, X: Any) -> Seen:
     read = texts_from(texts)
     given: Any = read if X is None else X
     if model.encoder_.kind == "precomputed" and X is None:
-        raise UsageError("X: this model takes vectors; pass those of the texts as X.")
+        raise UsageError("report.needs_vectors")
     found = model.assess(given)
     if len(found.labels) != len(read):
-        raise UsageError(
-            f"X: {len(found.labels)} rows for {len(read)} texts; give one for each text."
-        )
+        raise UsageError("report.one_per_text", rows=len(found.labels), texts=len(read))
     nearest, limit = found.labels, model.outlier_limit_
     labels = np.where(found.outliers(limit), -1, nearest) if limit else nearest
     return Seen(read, found.vectors, found.probabilities, nearest, labels, found.scores)

@@ -69,9 +69,9 @@ def skim(
             kept.take(number, row)
         highest = max(kept.labels, default=0)
         if min(kept.labels, default=0) < -1 or highest >= ClusterId.HIGHEST:
-            raise DataError(f"{path}: the column 'cluster' holds numbers that no cluster has.")
+            raise DataError("report.unknown_cluster", path=path)
         if not all(np.isfinite(np.array(part)).all() for part in (kept.confidence, kept.margin)):
-            raise DataError(f"{path}: confidence and margin should be finite numbers.")
+            raise DataError("report.not_finite", path=path)
     return Skimmed(
         columns=_columns(header, kept.shown),
         labels=np.array(kept.labels, dtype=np.int64),
@@ -116,7 +116,7 @@ def reading(path: Path) -> Iterator[tuple[list[str], Iterator[list[str]]]]:
             rows = csv.reader(_lines(file, path))
             header = next(rows, [])
             if not header or len(set(header)) != len(header):
-                raise DataError(f"{path} has no header, or one that names a column twice.")
+                raise DataError("report.bad_header", path=path)
             yield header, _whole(rows, len(header), path)
     finally:
         csv.field_size_limit(before)
@@ -129,7 +129,7 @@ def _lines(file: TextIO, path: Path) -> Iterator[str]:
         if not line:
             return
         if len(line) == LONGEST:
-            raise DataError(f"{path}, line {number}: longer than {LONGEST:,} characters.")
+            raise DataError("report.line_too_long", path=path, number=number, most=LONGEST)
         yield line
 
 
@@ -138,10 +138,12 @@ def _whole(rows: Iterator[list[str]], width: int, path: Path) -> Iterator[list[s
     try:
         for number, row in enumerate(rows, 1):
             if len(row) != width:
-                raise DataError(f"{path}, row {number}: {len(row)} cells instead of {width}.")
+                raise DataError(
+                    "report.bad_row", path=path, number=number, cells=len(row), width=width
+                )
             yield row
     except csv.Error as error:
-        raise DataError(f"{path} cannot be read as CSV: {error}.") from error
+        raise DataError("report.bad_csv", path=path, error=error) from error
 
 
 def _columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, list[str]]:

@@ -169,7 +169,7 @@ def redraw(
     there = [name for name in names if (folder / f"{name}.json").exists()]
     if not there or (only is not None and there != names):
         lost = ", ".join(f"{name}.json" for name in names if name not in there)
-        raise UsageError(f"{folder} does not hold {lost}: draw without --redraw first.")
+        raise UsageError("bench.nothing_to_redraw", folder=folder, missing=lost)
     out: list[Path] = []
     for name in there:
         out += _write(read_picture(folder / f"{name}.json"), folder, name)

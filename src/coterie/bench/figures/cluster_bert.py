@@ -53,7 +53,7 @@ def reconstruction(rows: Sequence[Row]) -> Picture | None:
 def retrieval(short: Short) -> Picture:
     """Figure 4: scores of clusters, and of ranking texts of another set, over training."""
     if short.other is None:
-        raise UsageError("other: retrieval ranks texts of another data set, none was given.")
+        raise UsageError("bench.retrieval_needs_texts")
     questions = ask(short.other.texts, short.other.labels, short.seed)
     seen = {form: trace_retrieval(short, questions, on) for form, on in FORMS.items()}
     panels = [
@@ -85,7 +85,7 @@ def ask(texts: Sequence[str], labels: Sequence[Any], seed: int = 0) -> Questions
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     if len(texts) < CANDIDATES + 2:
-        raise DataError(f"retrieval needs at least {CANDIDATES + 2} texts, got {len(texts)}.")
+        raise DataError("bench.too_few_texts_to_rank", least=CANDIDATES + 2, given=len(texts))
     words: Any = TfidfVectorizer(sublinear_tf=True).fit_transform(list(texts))
     order = np.random.default_rng(derive_seed(seed, "queries")).permutation(len(texts))
     found = Questions(list(texts), [], [], [])
@@ -99,7 +99,7 @@ def ask(texts: Sequence[str], labels: Sequence[Any], seed: int = 0) -> Questions
             found.candidates.append(best)
             found.right.append(right)
     if not found.queries:
-        raise DataError("no text has candidates both of its class and of others: nothing to rank.")
+        raise DataError("bench.nothing_to_rank")
     return found
 
 

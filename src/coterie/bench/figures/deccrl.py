@@ -52,7 +52,7 @@ def topic_table(short: Short) -> Picture:
     """Table 4: words of the topics of each cluster."""
     model: Any = short.make("deccrl").fit(short.data.texts)
     if model.topics_ is None:
-        raise TrainingError("the run has no topics: its texts have no words in common.")
+        raise TrainingError("bench.no_topics")
     most = max(len(cluster) for cluster in model.topics_)
     header = ["cluster", *(f"topic {t + 1}" for t in range(most))]
     body = [

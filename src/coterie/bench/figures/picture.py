@@ -128,10 +128,7 @@ def read_picture(file: Path) -> Picture:
         panels = [_to_panel(dict(panel)) for panel in found.pop("panels")]
         return Picture(panels=panels, **found)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise DataError(
-            f"{file} does not hold the numbers of a figure ({error}); "
-            "make it anew with: coterie bench figures"
-        ) from error
+        raise DataError("bench.bad_figure_file", file=file, error=error) from error
 
 
 def _to_dict(panel: Panel) -> dict[str, Any]:

@@ -1,0 +1,229 @@
+"""Every message of coterie, by key, so that a new wording changes this file alone.
+
+``UsageError("report.too_many_levels", asked=9, clusters=4)`` fills the template with that key. Code
+and tests know a message by ``error.key`` and ``error.values``, never by its words. In a template,
+``{name}`` is a value, with the format codes of :meth:`str.format`; ``<name>`` is a parameter, and
+``<name=>`` a parameter with its value: Python and the command line write those differently.
+
+A message says what is wrong, names the argument or row, and says how to fix it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from string import Formatter
+from typing import Any
+
+NOTHING = object()  # stands for a parameter that is named without a value
+# Marks around a parameter, until it is known who reads the message.
+OPEN, IS, CLOSE = "\ue0f0", "\ue0f1", "\ue0f2"
+_PARAMETER = re.compile(r"<(\w+)(=?)>")
+
+MESSAGES: dict[str, str] = {
+    # analysis
+    "analysis.encoder_width": (
+        "the parameter encoder names one of width {start}, but the trained one has "
+        "{trained}; pass the encoder before training as start=."
+    ),
+    "analysis.no_pairs": "there are no pairs to compare.",
+    "analysis.no_stages": "the model has no recorded stages; fit it with record_stages=True.",
+    "analysis.no_texts": (
+        "the model was fitted on vectors (encoder='precomputed'): it has no texts."
+    ),
+    "analysis.nothing_relevant": "no query has a relevant candidate; MAP and MRR are not defined.",
+    "analysis.one_label_per_text": (
+        "{labels} labels for a model of {texts} texts; give one label for each text it was "
+        "fitted on."
+    ),
+    "analysis.one_list_per_query": (
+        "{queries} queries, {candidates} lists of candidates and {relevant} of relevance; "
+        "there should be one of each per query."
+    ),
+    "analysis.one_mark_per_candidate": (
+        "query {number} has {candidates} candidates but {marks} marks of relevance."
+    ),
+    # bench
+    "bench.bad_entry": "{where}: {problem}",
+    "bench.bad_figure_file": (
+        "{file} does not contain the numbers of a figure ({error}); make it again with: "
+        "coterie bench figures"
+    ),
+    "bench.bad_own_views": "{where}: own_views should be a kind such as 'eda', got {own_views!r}.",
+    "bench.bad_result_line": "{file}, line {number} is not JSON: {error}.",
+    "bench.bad_suite_file": "{path} cannot be read: {error}.",
+    "bench.given_twice": "{where}: {name!r} occurs twice.",
+    "bench.key_missing": "{where}: {key} is missing.",
+    "bench.method_without_views": "{where}: the method {method!r} takes no views.",
+    "bench.name_taken": "{where}: {name!r} is the name of a known data set; choose another name.",
+    "bench.no_data_file": "{where}: there is no file {file}.",
+    "bench.no_labels": "{file}: no row has a label in the column {column!r}.",
+    "bench.no_split_sizes": (
+        "protocol 'split' has no sizes for {name!r}, only for {known}; choose among them "
+        "with --datasets."
+    ),
+    "bench.no_suite_file": "there is no suite file {path}.",
+    "bench.no_topics": "the run has no topics: its texts have no words in common.",
+    "bench.not_a_table": "{where} should be a table, got {given!r}.",
+    "bench.nothing_to_rank": (
+        "no text has candidates both of its class and of others: nothing to rank."
+    ),
+    "bench.nothing_to_redraw": "{folder} does not contain {missing}; draw without --redraw first.",
+    "bench.processes_ended": (
+        "{lost} of {jobs} processes ended with exit code {code}; a negative code is a "
+        "signal, and -9 often means out of memory. Run the command again with fewer --jobs."
+    ),
+    "bench.retrieval_needs_texts": (
+        "other: retrieval ranks texts of another data set, but none was given."
+    ),
+    "bench.runs_failed": "{failed} of {runs} runs failed, first {first}",
+    "bench.suite_not_a_table": "{path} should hold a table with entries and datasets.",
+    "bench.suite_without_datasets": (
+        "{where}: datasets is missing; name at least one, such as 'sample'."
+    ),
+    "bench.too_few_texts_to_rank": "retrieval needs at least {least} texts, got {given}.",
+    "bench.wrong_type": "{where}: {key} should be {wanted}, got {given!r}.",
+    # compare
+    "compare.bad_label": "labels: clusters are numbered from 0; -1 means no cluster.",
+    "compare.cannot_compare_by": (
+        "--by {by}: {reason}; leave out --by to compare by whatever both sides have."
+    ),
+    "compare.no_id_column": "--id-column: {folder} has no column {column!r} (columns: {known}).",
+    "compare.no_text_column": "{folder}: assignments.csv has no column {column!r}.",
+    "compare.nothing_shared": "{before} and {after} have nothing to compare by ({reasons}).",
+    "compare.one_label_per_row": (
+        "compare: {before} labels before and {after} after; give one for each row, in the "
+        "same order."
+    ),
+    # datasets
+    "datasets.bad_answer": "{url} answered {code} {reason}.",
+    "datasets.download_differs": (
+        "the file that {address} sent for {name!r} is not the expected data (sha256 "
+        "{found}..., expected {expected}...); nothing was kept."
+    ),
+    "datasets.file_differs": (
+        "{path} is not the expected file (its sha256 differs); move it away and download it again."
+    ),
+    "datasets.no_pairs_file": (
+        "{file} (from {source}) is not in {folder}; name its folder with --data or COTERIE_DATA."
+    ),
+    "datasets.not_found": "the data set {name!r} is not in {folder}; {remedy}",
+    "datasets.not_reached": (
+        "{url} could not be reached ({reason}). Without a network, put the file into a "
+        "folder yourself and name the folder with --data or COTERIE_DATA. The part that was "
+        "downloaded is kept; the next attempt continues it."
+    ),
+    # describe
+    "describe.bad_label": (
+        "labels: {label} is not a cluster number; use -1 for texts without a cluster."
+    ),
+    "describe.labels_per_text": "{texts} texts but {labels} labels; give one label for each text.",
+    "describe.one_per_cluster": (
+        "{name}: {given} given for {clusters} clusters; give one for each."
+    ),
+    "describe.one_per_text": "{name}: {rows} rows for {texts} texts; give one for each text.",
+    "describe.probability_columns": (
+        "probabilities: {columns} columns for {clusters} clusters; give one for each."
+    ),
+    "describe.unknown_language": (
+        "language: {name!r} has no list of stop words; use 'auto', None for no list, or some "
+        "of {known}."
+    ),
+    # naming
+    "naming.answer_not_json": "the answer of {url} is not JSON.",
+    "naming.answer_too_long": "the answer is longer than a name can be.",
+    "naming.answer_without_message": "the answer of {url} contains no message.",
+    "naming.answer_without_text": "the answer of {url} contains no text.",
+    "naming.bad_address": (
+        "the endpoint should be an address like http://localhost:11434/v1, got {url!r}."
+    ),
+    "naming.bad_key": "{name} contains characters that cannot be part of a key; set it again.",
+    "naming.broke_off": "{url} closed the connection ({reason}).",
+    "naming.busy": "{url} answers {code}.",
+    "naming.insecure": "{url} is not encrypted: others on the network can read the texts.",
+    "naming.insecure_key": (
+        "{url} is not encrypted: others on the network can read the texts and the key."
+    ),
+    "naming.key_needed": "{url} answers {code} ({text}); set {variable} to its key.",
+    "naming.key_not_allowed": (
+        "{url} answers {code} ({text}); set {variable} to a key that has access."
+    ),
+    "naming.long_wait": "{url} asks to wait {wait:.0f} s; try again later.",
+    "naming.no_answer": "{url} gave no answer in {seconds:g} s.",
+    "naming.no_usable_name": "{url} answered with nothing that can be used as a name.",
+    "naming.not_there": (
+        "{url} answers {code} ({text}); check that the address is right up to /v1 and that "
+        "the model exists."
+    ),
+    "naming.redirected": "{url} redirects to {target}; use that address instead.",
+    "naming.refused": "{url} answers {code} ({text}).",
+    "naming.secret_in_address": (
+        "the endpoint's address must not contain a key, password or query; set {variable} instead."
+    ),
+    "naming.timeout_too_long": "<timeout=>: at most {most:,} seconds (one day).",
+    "naming.unreachable": "{url} cannot be reached ({reason}).",
+    "naming.which_model": "say which model of {url} to use; it has: {models}.",
+    # report
+    "report.bad_csv": "{path} cannot be read as CSV: {error}.",
+    "report.bad_header": "{path} has no header, or one that names a column twice.",
+    "report.bad_levels": "levels should be numbers such as (5, 20), or 'themes', got {levels!r}.",
+    "report.bad_row": "{path}, row {number}: {cells} cells instead of {width}.",
+    "report.line_too_long": "{path}, line {number}: longer than {most:,} characters.",
+    "report.map_damaged": "{map} is damaged: it has rows that {table} does not have.",
+    "report.needs_vectors": "X: this model takes vectors; pass those of the texts as X.",
+    "report.no_result_column": (
+        "the table has no column {name!r}; is it the assignments.csv of a run?"
+    ),
+    "report.no_text_column": "{table} has no column {text_column!r}, which the manifest names.",
+    "report.not_finite": "{path}: confidence and margin should be finite numbers.",
+    "report.one_per_text": "X: {rows} rows for {texts} texts; give one for each text.",
+    "report.too_many_levels": (
+        "levels: {asked} asked for, but there are only {clusters} clusters; ask for fewer."
+    ),
+    "report.too_many_themes": (
+        "n_themes: {n_themes} asked for, but there are only {clusters} clusters to group; "
+        "ask for fewer."
+    ),
+    "report.unknown_cluster": (
+        "{path}: the column 'cluster' has numbers that are not clusters of this run."
+    ),
+}
+
+
+def message(key: str, /, **values: Any) -> str:
+    """The message with this key, filled with its values."""
+    return fill(MESSAGES[key], values)
+
+
+def fill(template: str, values: Mapping[str, Any]) -> str:
+    """Put values and marked parameters into a template.
+
+    Examples
+    --------
+    >>> fill("{n:,} rows; at most {most}", {"n": 1200, "most": 9})
+    '1,200 rows; at most 9'
+    """
+
+    def marked(found: re.Match[str]) -> str:
+        return param(found[1], values[found[1]]) if found[2] else param(found[1])
+
+    return "".join(
+        _PARAMETER.sub(marked, text) + ("" if name is None else _filled(name, spec, kind, values))
+        for text, name, spec, kind in Formatter().parse(template)
+    )
+
+
+def _filled(name: str, spec: str | None, kind: str | None, values: Mapping[str, Any]) -> str:
+    value = repr(values[name]) if kind == "r" else values[name]
+    return format(value, spec or "")
+
+
+def fields(template: str) -> set[str]:
+    """Names of the values that a template needs."""
+    named = {name for _, name, _, _ in Formatter().parse(template) if name}
+    return named | {name for name, given in _PARAMETER.findall(template) if given}
+
+
+def param(name: str, value: Any = NOTHING) -> str:
+    """A parameter for a message, with a value or without; for names known only at run time."""
+    return f"{OPEN}{name}{'' if value is NOTHING else f'{IS}{value!r}'}{CLOSE}"

@@ -1,0 +1,99 @@
+"""Messages are in one file, and code asks for them by key with exactly their values."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import coterie
+from by_key import raises, says
+from coterie._errors import CoterieError, DataError, UsageError
+from coterie.messages import MESSAGES, fields, message
+
+ROOT = Path(coterie.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+CLASSES = [
+    (node.name, {getattr(base, "id", "") for base in node.bases})
+    for path in FILES
+    for node in ast.walk(ast.parse(path.read_text("utf-8")))
+    if isinstance(node, ast.ClassDef)
+]
+ERRORS = {"CoterieError"}
+for _ in range(3):  # as deep as our errors descend from one another
+    ERRORS |= {name for name, bases in CLASSES if bases & ERRORS}
+# Units whose messages are still written where they are raised.
+LEFT = {path.relative_to(ROOT).parts[0].removesuffix(".py") for path in FILES} - {
+    "analysis",
+    "bench",
+    "comparison",
+    "datasets",
+    "description",
+    "naming",
+    "report",
+}
+
+
+def asked(path: Path) -> Iterator[tuple[ast.Call, str | None]]:
+    """Calls that make an error or a message, each with its key if it is written out."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ERRORS | {"message"}:
+            first = node.args[0] if node.args else None
+            yield node, first.value if isinstance(first, ast.Constant) else None
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_keys_exist_and_get_the_values_they_need(path: Path) -> None:
+    unit = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    for call, key in asked(path):
+        if key in MESSAGES:
+            given = {keyword.arg for keyword in call.keywords}
+            assert None in given or given == fields(MESSAGES[key]), key
+        else:
+            assert unit in LEFT, f"line {call.lineno}: no key of coterie/messages.py"
+
+
+def test_every_message_is_used() -> None:
+    used = {
+        node.value
+        for path in FILES
+        if path.name != "messages.py"
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert MESSAGES.keys() <= used
+
+
+def test_an_error_knows_its_key_and_values() -> None:
+    error = DataError("report.bad_row", path="t.csv", number=1200, cells=2, width=3)
+    assert error.key == "report.bad_row" and error.values["number"] == 1200
+    assert str(error) == message("report.bad_row", **error.values)
+    again = copy.deepcopy(error)
+    assert (again.key, again.values, str(again)) == (error.key, error.values, str(error))
+    assert CoterieError("a text of its own {x}").key == ""
+
+
+def test_parameters_are_written_as_the_reader_knows_them() -> None:
+    error = UsageError("naming.timeout_too_long", timeout=99, most=5)
+    assert "timeout=99" in str(error)
+    assert "--timeout 99" in error.shown(lambda name, value: f"--{name} {value}")
+
+
+def test_a_value_that_looks_like_a_template_is_left_alone() -> None:
+    error = DataError("bench.no_labels", file="<file=>{file}", column="x")
+    assert "<file=>{file}" in str(error)
+
+
+def test_the_helpers_of_tests_tell_keys_and_values_apart() -> None:
+    error = UsageError("report.too_many_levels", asked=9, clusters=4)
+    with raises(UsageError, "report.too_many_levels", asked=9):
+        raise error
+    for key, asked_for in (("report.bad_levels", 9), ("report.too_many_levels", 8)):
+        with pytest.raises(AssertionError), raises(UsageError, key, asked=asked_for):
+            raise error
+    wrapped = str(error).replace(" ", "\n")
+    assert says(wrapped, error.key, clusters=4) and not says(wrapped, error.key, clusters=5)
+    assert not says(wrapped, "report.too_many_themes")
