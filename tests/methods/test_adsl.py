@@ -1,4 +1,4 @@
-"""ADSL: soft labels and weights of documents against loops and by hand, networks, training."""
+"""ADSL: network over words, soft labels and weights of documents against loops, training."""
 
 from pathlib import Path
 
@@ -8,27 +8,288 @@ import torch
 import torch.nn.functional as F
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
+from torch import nn
 
 import coterie
 from coterie import ADSL
 from coterie._errors import DataError, UsageError
 from coterie.base import TrainingContext
 from coterie.blocks.assign import NeighborAssigner
-from coterie.encoders import OneWordEncoder
+from coterie.encoders import load_saved
+from coterie.encoders.load import saved_settings
 from coterie.engine import TrainingData
+from coterie.methods import adsl as module
 from coterie.methods.adsl import (
     ADSLNet,
+    DenseCNN,
+    MaskedBatchNorm,
+    OneWordEncoder,
+    WordEncoder,
     attention,
     attention_gradient,
     attention_step,
     center_distances,
     cluster_sums,
+    in_a_row,
     label_term,
+    load_word_encoder,
     refresh_share,
     refreshed,
     soft_cross_entropy,
     soft_labels,
 )
+from coterie.words import stem
+
+
+def make(dense_input: bool = False, width: int = 5, maps: int = 4) -> DenseCNN:
+    torch.manual_seed(0)
+    net = DenseCNN(width, maps, dense_input=dense_input).double()
+    for norm in net.norms:  # as after some training
+        norm.running_mean.normal_()
+        norm.running_var.uniform_(0.5, 2)
+        nn.init.uniform_(norm.weight, 0.5, 2)
+        nn.init.normal_(norm.bias)
+    return net.eval()
+
+
+def text(length: int, seed: int = 1, width: int = 5) -> torch.Tensor:
+    return torch.randn(length, width, generator=torch.Generator().manual_seed(seed)).double()
+
+
+def by_loop(net: DenseCNN, x: torch.Tensor) -> torch.Tensor:
+    """Eq. (6) for one text without padding, word by word."""
+    seen, given = ([x] if net.dense_input else []), x
+    for convolution, norm in zip(net.convolutions, net.norms, strict=True):
+        rows = []
+        for m in range(len(x)):
+            total = torch.zeros(convolution.out_channels).double()
+            for offset in (-1, 0, 1):
+                if 0 <= m + offset < len(x):
+                    total += convolution.weight[:, :, offset + 1] @ given[m + offset]
+            scaled = (total - norm.running_mean) / (norm.running_var + 1e-5).sqrt()
+            rows.append((norm.weight * scaled + norm.bias).clamp(min=0))
+        out = torch.stack(rows)
+        seen.append(out)
+        given = torch.cat(seen, dim=1)
+    return out.max(dim=0).values
+
+
+@pytest.mark.parametrize("dense_input", [False, True])
+@pytest.mark.parametrize("length", [1, 2, 7])
+def test_equals_a_loop_over_words(dense_input: bool, length: int) -> None:
+    net, x = make(dense_input), text(length)
+    found = net(x[None], torch.ones(1, length))[0]
+    torch.testing.assert_close(found, by_loop(net, x))
+
+
+def test_layers_see_all_layers_before_them() -> None:
+    def seen(dense_input: bool) -> list[int]:
+        return [c.in_channels for c in DenseCNN(300, dense_input=dense_input).convolutions]
+
+    assert seen(False) == [300, 128, 256]
+    assert seen(True) == [300, 128 + 300, 256 + 300]
+    net = DenseCNN(300)
+    assert {(c.out_channels, c.kernel_size, c.padding) for c in net.convolutions} == {
+        (128, (3,), (1,))
+    }
+
+
+@pytest.mark.parametrize("dense_input", [False, True])
+@pytest.mark.parametrize("training", [False, True])
+def test_padding_changes_nothing(dense_input: bool, training: bool) -> None:
+    net = make(dense_input).train(training)
+    words = torch.stack([text(6), text(6, seed=2)])
+    mask = torch.tensor([[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]])
+    found = net(words, mask)
+    statistics = net.state_dict()
+    padded, wide = torch.cat([words, 9 * torch.ones(2, 3, 5)], dim=1), F.pad(mask, (0, 3))
+    net = make(dense_input).train(training)  # the same network, its statistics untouched
+    torch.testing.assert_close(net(padded, wide), found)
+    for name, tensor in net.state_dict().items():
+        torch.testing.assert_close(tensor, statistics[name])
+    if not training:
+        torch.testing.assert_close(net(words[:1, :4], mask[:1, :4])[0], found[0])
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_skipping_the_padding_changes_nothing(training: bool, monkeypatch) -> None:
+    words = torch.stack([text(6), text(6, seed=2), text(6, seed=3)])
+    mask = torch.tensor([[1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0]])
+    skipped = in_a_row(words, mask, 1, skip=True)
+    assert skipped[0].shape == (1, 5, 8 + 3) and skipped[2].tolist() == [0] * 3 + [1] * 7 + [2]
+    assert skipped[1].flatten().tolist() == [1, 1, 0] + [1] * 6 + [0, 0]
+    found = make().train(training)(words, mask)
+
+    def keep_all(words, mask, gap, *, skip):
+        return in_a_row(words, mask, gap, skip=False)
+
+    monkeypatch.setattr(module, "in_a_row", keep_all)
+    torch.testing.assert_close(make().train(training)(words, mask), found)
+
+
+def test_a_text_of_padding_alone_is_zero() -> None:
+    net = make().train()
+    found = net(text(3)[None], torch.zeros(1, 3))
+    assert not found.any()
+    for tensor in net.state_dict().values():
+        assert torch.isfinite(tensor).all()
+
+
+def test_batch_norm_equals_torch_without_padding() -> None:
+    ours, theirs = MaskedBatchNorm(4).double(), nn.BatchNorm1d(4).double()
+    for step in range(1, 15):
+        theirs.momentum = max(0.1, 1 / step)
+        x = torch.randn(6, 4, 5, generator=torch.Generator().manual_seed(step)).double()
+        torch.testing.assert_close(ours(x, torch.ones(6, 1, 5)), theirs(x))
+        torch.testing.assert_close(ours.running_mean, theirs.running_mean)
+        torch.testing.assert_close(ours.running_var, theirs.running_var)
+    x = torch.randn(2, 4, 5).double()
+    torch.testing.assert_close(ours.eval()(x, torch.ones(2, 1, 5)), theirs.eval()(x))
+
+
+def test_a_batch_of_one_word_is_fine_and_leaves_no_trace() -> None:
+    net = make().train()
+    before = [norm.running_var.clone() for norm in net.norms]
+    out = net(text(1)[None], torch.ones(1, 1))
+    assert torch.isfinite(out).all()
+    for norm, variance in zip(net.norms, before, strict=True):
+        torch.testing.assert_close(norm.running_var, variance)
+
+
+def test_gradients_pass_gradcheck() -> None:
+    net = make().train()
+    mask = torch.tensor([[1.0, 1, 1, 0], [1, 1, 0, 0]])
+    words = torch.stack([text(4), text(4, seed=3)]).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: net(x, mask), (words,))
+
+
+WORDED = ["Cars and trucks", "a car on the road", "ripe apples", "apple pie", "trucks, cars and"]
+
+
+def word_encoder(texts: list[str] = WORDED, **settings) -> WordEncoder:
+    encoder = WordEncoder(word_vectors="ppmi", **settings)
+    encoder.learn(texts)
+    torch.manual_seed(0)
+    encoder.make_coder(6, 3)
+    return encoder
+
+
+def test_rows_are_tf_idf_of_stems_with_a_mean_square_of_one() -> None:
+    encoder = word_encoder()
+    items, rows = encoder.prepare(WORDED)
+    found = items.batch(rows)["rows"].numpy()
+    stems = [[stem(w) for w in t.lower().replace(",", "").split()] for t in WORDED]
+    vocabulary = encoder.stems.words
+    assert set(vocabulary) == {"car", "truck", "road", "ripe", "appl", "pie"}
+    for i, words in enumerate(stems):
+        row = np.zeros(6)
+        for j, word in enumerate(vocabulary):
+            holders = sum(word in other for other in stems)
+            row[j] = words.count(word) * (np.log(6 / (1 + holders)) + 1)
+        row *= np.sqrt(6) / np.linalg.norm(row)
+        np.testing.assert_allclose(found[i], row, rtol=1e-5)
+
+
+def test_words_are_all_words_in_order_up_to_the_limit() -> None:
+    encoder = word_encoder(max_length=3)
+    items, rows = encoder.prepare(WORDED)
+    ids = items.batch(rows)["words"]
+    words = [[encoder.words.words[i - 1] for i in line.tolist() if i] for line in ids]
+    assert words == [t.lower().replace(",", "").split()[:3] for t in WORDED]
+    assert ids[2].tolist()[2] == 0
+
+
+def test_texts_with_equal_words_are_one_item_and_order_matters() -> None:
+    items, rows = word_encoder().prepare(["ripe apples", "RIPE apples!", "apples ripe"])
+    assert rows.tolist() == [0, 0, 1] and len(items) == 2
+
+
+def test_unknown_words_are_skipped_and_texts_without_known_ones_are_padding() -> None:
+    encoder = word_encoder()
+    items, rows = encoder.prepare(["ripe zebra apples", "zebra"])
+    features = items.batch(rows)
+    assert (features["words"] > 0).sum(dim=1).tolist() == [2, 0]
+    assert not features["rows"][1].any()
+    encoder.make_trainable()
+    items, rows = encoder.prepare(["zebra"])
+    assert not encoder.encode(items).any()
+
+
+def test_stop_words_count_where_there_is_nothing_else() -> None:
+    assert word_encoder(["the", "a"]).stems.words == ["a", "the"]
+    with pytest.raises(DataError, match="no text has a word"):
+        word_encoder(["_", "__"])
+
+
+def test_it_begins_as_a_code_and_turns_to_words() -> None:
+    encoder = word_encoder()
+    items, _ = encoder.prepare(WORDED)
+    assert encoder.dim == 3 and encoder.encode(items).shape == (5, 3)
+    vectors = encoder.vectors
+    encoder.make_trainable()
+    assert encoder.dim == 128 and encoder.encode(items).shape == (5, 128)
+    assert encoder.coder is None and "rows" not in encoder.prepare(WORDED)[0].batch(np.arange(2))
+    np.testing.assert_array_equal(encoder.embedding.weight[1:].detach().numpy(), vectors)
+    assert not encoder.embedding.weight[0].any()
+
+
+def test_the_row_of_the_padding_never_moves() -> None:
+    encoder = word_encoder()
+    encoder.make_trainable()
+    items, rows = encoder.prepare(["ripe apples", "a car on the road"])
+    encoder(items.batch(rows)).sum().backward()
+    gradient = encoder.embedding.weight.grad
+    assert not gradient[0].any() and gradient[1:].any()
+
+
+def test_a_text_alone_gets_the_vector_it_gets_in_a_crowd() -> None:
+    encoder = word_encoder()
+    encoder.make_trainable()
+    items, _ = encoder.prepare(WORDED)
+    crowd = encoder.encode(items)
+    for i in range(len(items)):
+        np.testing.assert_allclose(encoder.encode(items, np.array([i]))[0], crowd[i], atol=1e-6)
+
+
+@pytest.mark.parametrize("face", ["code", "words"])
+@pytest.mark.parametrize("dense_input", [False, True])
+def test_saved_and_loaded_it_gives_the_same_vectors(face, dense_input, tmp_path: Path) -> None:
+    encoder = word_encoder(dense_input=dense_input, max_length=4, normalize=dense_input)
+    if face == "words":
+        encoder.make_trainable()
+        encoder.train()(encoder.prepare(WORDED)[0].batch(np.arange(5)))  # moves the statistics
+    encoder.save(tmp_path)
+    again = load_saved(tmp_path, saved_settings(encoder, "auto"), {"words": load_word_encoder})
+    assert (again.kind, again.face, again.dim) == ("words", face, encoder.dim)
+    new = ["a ripe car", "zebra", *WORDED]
+    expected, found = (e.encode(*e.prepare(new)) for e in (encoder, again))
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("face", ["code", "words"])
+def test_rows_of_numbers_are_texts_of_one_word(face: str, tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
+    encoder = OneWordEncoder()
+    items, rows = encoder.prepare(np.concatenate([x, x[:2]]))
+    assert rows.tolist() == [0, 1, 2, 3, 4, 5, 0, 1]
+    encoder.make_coder(5, 2)
+    if face == "words":
+        encoder.make_trainable()
+        words, mask = encoder._sequence(items.batch(np.arange(6)))
+        np.testing.assert_array_equal(words[:, 0].numpy(), x)
+        assert mask.shape == (6, 1) and mask.all()
+    encoder.save(tmp_path)
+    again = load_saved(tmp_path, saved_settings(encoder, "auto"), {"words": load_word_encoder})
+    assert again.kind == "precomputed"
+    np.testing.assert_array_equal(again.encode(items), encoder.encode(items))
+
+
+def test_items_have_content_and_move() -> None:
+    encoder = word_encoder()
+    first, second = (encoder.prepare(texts)[0] for texts in (WORDED, WORDED[::-1]))
+    assert first.content() != second.content()
+    moved = first.to(torch.device("cpu"))
+    assert torch.equal(moved.batch(np.arange(3))["words"], first.batch(np.arange(3))["words"])
 
 
 def distances(n: int = 7, k: int = 4, seed: int = 0) -> torch.Tensor:

@@ -27,6 +27,7 @@ from coterie.base.shown import DisplayMixin
 from coterie.base.start import kmeans_assigner
 from coterie.blocks.assign import Assigner, probabilities
 from coterie.encoders import DEFAULT, Encoder, Pooling, load_encoder
+from coterie.encoders.load import Loaders
 from coterie.engine import SHORTCUTS, Stage, chosen_shortcuts
 
 Self = TypeVar("Self", bound="TextClusterer")
@@ -105,6 +106,7 @@ class TextClusterer(DisplayMixin, OutlierMixin, ClusterMixin, TransformerMixin, 
     citation: ClassVar[str] = ""
     presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {}}
     _assigners: ClassVar[dict[str, type[Any]]] = {}  # kinds of rules only this method has
+    _encoders: ClassVar[Loaders] = {}  # readers of encoders only this method has
     _saved_attributes: ClassVar[
         tuple[str, ...]
     ] = ()  # fitted attributes, plain values, saved with the model

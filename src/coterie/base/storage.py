@@ -129,7 +129,7 @@ def _load(cls: type[TextClusterer], folder: Path, config: dict[str, Any]) -> Tex
     check_labels(arrays, assigner, config["n_clusters"])
     model.assigner_ = restore_assigner(arrays, assigner, cls._assigners)
     model.corrections_ = dict(config.get("corrections", {}))
-    model.encoder_ = load_saved(folder / "encoder", config["encoder"])
+    model.encoder_ = load_saved(folder / "encoder", config["encoder"], cls._encoders)
     model.encoder_.eval()
     model.n_clusters_ = config["n_clusters"]
     _check_fit(model)

@@ -13,7 +13,6 @@ from coterie.encoders.shares import TopicShares
 from coterie.encoders.sif import SIFEncoder
 from coterie.encoders.static import StaticEncoder
 from coterie.encoders.vectors import BagOfWords, VectorEncoder
-from coterie.encoders.words import OneWordEncoder, WordEncoder
 
 __all__ = [
     "DEFAULT",
@@ -23,7 +22,6 @@ __all__ = [
     "Encoder",
     "Items",
     "MixedEncoder",
-    "OneWordEncoder",
     "Pooling",
     "RaggedTokens",
     "Rows",
@@ -32,7 +30,6 @@ __all__ = [
     "StaticEncoder",
     "TopicShares",
     "VectorEncoder",
-    "WordEncoder",
     "check_encoder",
     "load_encoder",
     "load_saved",

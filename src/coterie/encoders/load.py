@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import logging
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from coterie._errors import DataError, UsageError, param
@@ -13,7 +15,6 @@ from coterie._trust import check_encoder_folder, check_modules, check_shape, rea
 from coterie._validation import need
 from coterie.encoders.base import Encoder
 from coterie.encoders.code import CodeEncoder, load_code
-from coterie.encoders.dynamic import DynamicEncoder, load_dynamic
 from coterie.encoders.light import read_light
 from coterie.encoders.locate import ASK, locate, pointer_to
 from coterie.encoders.mixed import MixedEncoder, load_mixed
@@ -23,10 +24,11 @@ from coterie.encoders.sif import PREFIX as SIF_PREFIX
 from coterie.encoders.sif import SIFEncoder
 from coterie.encoders.static import PREFIX, StaticEncoder, check_static, is_static
 from coterie.encoders.vectors import BagOfWords, VectorEncoder, load_vector_encoder
-from coterie.encoders.words import WordEncoder, load_word_encoder
 from coterie.words import width_of
 
 log = logging.getLogger(__name__)
+
+Loaders = Mapping[str, Callable[[Path], Encoder]]
 
 
 def load_encoder(
@@ -110,10 +112,21 @@ def _no_pooling(pooling: str) -> None:
         )
 
 
-def load_saved(folder: Path, settings: dict[str, Any]) -> Encoder:
-    """Load the encoder of a saved model: from its folder, or from where its pointer leads."""
+def load_saved(
+    folder: Path, settings: dict[str, Any], loaders: Loaders = MappingProxyType({})
+) -> Encoder:
+    """Load the encoder of a saved model: from its folder, or from where its pointer leads.
+
+    Parameters
+    ----------
+    folder : Path
+    settings : dict
+        As :func:`saved_settings` gave them.
+    loaders : mapping of str to callable, optional
+        By kind, for encoders that one method alone has.
+    """
     if "meaning" in settings:
-        below = load_saved(folder / "meaning", settings["meaning"])
+        below = load_saved(folder / "meaning", settings["meaning"], loaders)
         mixed = settings["kind"] == MixedEncoder.kind
         return load_mixed(folder, below) if mixed else load_code(folder, below)
     if settings["kind"] == StaticEncoder.kind:
@@ -121,10 +134,8 @@ def load_saved(folder: Path, settings: dict[str, Any]) -> Encoder:
     if settings["kind"] != SentenceEncoder.kind:
         file = folder / "encoder.json"
         kind = check_shape(read_json(file), {"kind": str}, str(file))["kind"]
-        if kind == DynamicEncoder.kind:
-            return load_dynamic(folder)
-        if kind == WordEncoder.kind:
-            return load_word_encoder(folder)
+        if kind in loaders:
+            return loaders[kind](folder)
         return load_vector_encoder(folder, SIFEncoder, TopicShares)
     options = {key: settings[key] for key in ("max_length", "normalize", "pooling")}
     pointer = settings.get("pointer")

@@ -1,18 +1,21 @@
 """ADSL: document-level attention based on dynamic soft labels (Chen et al., Interspeech 2020).
 
-An autoencoder over TF-IDF and agglomerative clustering of its codes give soft labels. A network
-over word vectors learns them, each document with a weight, and corrects them every few epochs::
+An autoencoder over TF-IDF and agglomerative clustering of its codes give soft labels. A convolution
+network over word vectors, in which each layer sees all layers before it, learns them, each document
+with a weight, and corrects them every few epochs::
 
     y_ij ~ (1 / s_ij)^a,  s_ij = |h_i - c_j|^2                             Eq. (1)-(3)
     y    = norm(y_ori + delta^((T - t) / period) p),  p from the network   Eq. (4)-(5)
+    h    = max over words of conv_3([conv_2, conv_1])                      Eq. (6)
     L    = sum_i beta_i CE(y_i, p_i)                                       Eq. (7)-(9)
     beta_i = v_i^2 / sum of v^2 over its cluster                           Eq. (10)
 
-The network over words is :class:`coterie.encoders.WordEncoder`, Eq. (6). Functions of tensors are
-over the whole corpus: ``n`` documents, ``k`` clusters.
+Both networks read the same texts, so both are prepared at once and are one encoder: it starts with
+the face "code", the autoencoder's, and turns to the face "words" when it is made trainable.
+Functions of tensors are over the whole corpus: ``n`` documents, ``k`` clusters.
 
-Reading order: networks, labels, weights and losses, estimator. Deviations are in the notes of
-:class:`ADSL`.
+Reading order: network over words, encoder, autoencoder and network with its labels, labels, weights
+and losses, estimator. Deviations are in the notes of :class:`ADSL`.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -27,19 +31,392 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._errors import UsageError
-from coterie._types import Floats, Terms
+from coterie._errors import DataError, UsageError
+from coterie._files import save_arrays, write_json
+from coterie._trust import read_json, read_tensors
+from coterie._types import Features, Floats, Ints, Terms
 from coterie._validation import check_fields, check_integer, check_number
 from coterie.base import TextClusterer, TrainingContext
 from coterie.blocks.assign import Assigner, NeighborAssigner
 from coterie.blocks.layers import mlp
 from coterie.blocks.linkage import agglomerate, memory_needed
-from coterie.encoders import Encoder, OneWordEncoder, WordEncoder
+from coterie.encoders.base import Encoder
+from coterie.encoders.items import RaggedTokens, Rows, distinct
+from coterie.encoders.load import Loaders
 from coterie.engine import Batch, Stage, steps_for
+from coterie.words import Source, Vocabulary, make_word_vectors
 
+Face = Literal["code", "words"]
+MAX_WORDS = 20_000  # different words with a vector of their own
+WORD_DIM = 300
+MAPS = 128
+PADDING = 0  # the words count from one
 Norm = Literal["softmax", "sum"]
 log = logging.getLogger(__name__)
 Variant = Literal["one", "soft", "dynamic", "attention"]
+
+
+class DenseCNN(nn.Module):
+    """Word vectors of a text in, one vector out; padding changes nothing.
+
+    Parameters
+    ----------
+    width : int
+        Of the word vectors.
+    maps : int, default=128
+        Feature maps of each layer, and the width of the result.
+    layers : int, default=3
+    window : int, default=3
+        Words that a convolution sees; odd, so that a text keeps its length.
+    dense_input : bool, default=False
+        Whether later layers see the word vectors, too, besides the layers before them.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        maps: int = 128,
+        *,
+        layers: int = 3,
+        window: int = 3,
+        dense_input: bool = False,
+    ) -> None:
+        super().__init__()
+        self.dense_input, self.window = dense_input, window
+        seen = [width] + [maps * i + width * dense_input for i in range(1, layers)]
+        # The normalisation takes the mean away, so a bias would do nothing.
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(n, maps, window, padding=window // 2, bias=False) for n in seen
+        )
+        self.norms = nn.ModuleList(MaskedBatchNorm(maps) for _ in seen)
+
+    def forward(self, words: Tensor, mask: Tensor) -> Tensor:
+        """Eq. (6) of ADSL and the maximum over time.
+
+        Parameters
+        ----------
+        words : Tensor of shape (n, m, width)
+            In any precision; it is that of the result.
+        mask : Tensor of shape (n, m)
+            1 where there is a word, 0 where there is padding.
+
+        Returns
+        -------
+        Tensor of shape (n, maps)
+            Zero for texts of padding alone.
+        """
+        # On a CPU most of the work would go into padding when one text of a batch is long. A GPU
+        # has time for that, but would have to wait to learn how much there is.
+        cpu = words.device.type == "cpu"
+        x, mask, owner = in_a_row(words, mask, self.window // 2, skip=cpu)
+        seen = [x] if self.dense_input else []
+        for convolution, norm in zip(self.convolutions, self.norms, strict=True):
+            weight = convolution.get_parameter("weight").to(x.dtype)
+            # Masked after each layer, so that the next sees zeros between the texts.
+            last = F.relu(norm(F.conv1d(x, weight, padding=self.window // 2), mask)) * mask
+            seen.append(last)
+            x = torch.cat(seen, dim=1)
+        # After ReLU nothing is below zero, so the zeros between the texts never win.
+        out = last.new_zeros(len(words), last.shape[1])
+        return out.scatter_reduce(0, owner[:, None].expand_as(last[0].T), last[0].T, "amax")
+
+
+def in_a_row(words: Tensor, mask: Tensor, gap: int, *, skip: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """All texts of a batch one behind the other, with ``gap`` zeros after each.
+
+    Parameters
+    ----------
+    words : Tensor of shape (n, m, width)
+    mask : Tensor of shape (n, m)
+    gap : int
+    skip : bool
+        Leave padding out, but for the gaps.
+
+    Returns
+    -------
+    words : Tensor of shape (1, width, l)
+    mask : Tensor of shape (1, 1, l)
+    owner : Tensor of shape (l,)
+        The text that each place belongs to.
+    """
+    mask = F.pad(mask.to(words.dtype), (0, gap))  # (n, m + gap)
+    x = F.pad(words, (0, 0, 0, gap)) * mask[:, :, None]
+    owner = torch.arange(len(mask), device=mask.device)[:, None].expand_as(mask)
+    if skip:
+        keep = mask > 0
+        keep[:, mask.shape[1] - gap :] = True
+        x, mask, owner = x[keep], mask[keep], owner[keep]
+    else:
+        x, mask, owner = x.flatten(0, 1), mask.flatten(), owner.flatten()
+    return x.T[None], mask[None, None], owner
+
+
+class MaskedBatchNorm(nn.Module):
+    """Batch normalisation of maps over the words of a batch, padding left out.
+
+    In evaluation the running mean and variance are used, so a text alone gets the same vector as
+    among others. They begin as the plain mean over batches, so that a small corpus, which has few
+    batches between two evaluations, is not judged by the values they were made with. A batch of
+    a single word has no variance: it leaves them as they are.
+
+    Parameters
+    ----------
+    maps : int
+    momentum : float, default=0.1
+        Least weight of a batch in the running mean and variance.
+    """
+
+    def __init__(self, maps: int, momentum: float = 0.1) -> None:
+        super().__init__()
+        self.momentum = momentum
+        self.weight = nn.Parameter(torch.ones(maps))
+        self.bias = nn.Parameter(torch.zeros(maps))
+        self.register_buffer("running_mean", torch.zeros(maps))
+        self.register_buffer("running_var", torch.ones(maps))
+        self.register_buffer("batches", torch.zeros(()))
+        self.batches: Tensor
+        self.running_mean: Tensor
+        self.running_var: Tensor
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """Normalise ``x`` of shape (n, maps, m) with a mask of shape (n, 1, m)."""
+        mean, variance = self._statistics(x, mask) if self.training else self._running()
+        scale = self.weight * torch.rsqrt(variance + 1e-5)
+        return x * scale[:, None] + (self.bias - mean * scale)[:, None]
+
+    def _running(self) -> tuple[Tensor, Tensor]:
+        return self.running_mean, self.running_var
+
+    def _statistics(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        count = mask.sum().clamp(min=1)
+        mean = (x * mask).sum(dim=(0, 2)) / count
+        variance = ((x - mean[:, None]).square() * mask).sum(dim=(0, 2)) / count
+        with torch.no_grad():
+            enough = (count > 1).to(mean.dtype)
+            self.batches += enough
+            rate = enough * (1 / self.batches.clamp(min=1)).clamp(min=self.momentum)
+            unbiased = variance * count / (count - 1).clamp(min=1)
+            self.running_mean.lerp_(mean, rate)
+            self.running_var.lerp_(unbiased, rate)
+        return mean, variance
+
+
+class WordItems:
+    """Rows of weighted stems and the words of each text; either may be missing."""
+
+    def __init__(self, rows: Rows | None, words: RaggedTokens | None) -> None:
+        self.rows, self.words = rows, words
+        longest = words if words is not None else rows
+        assert longest is not None
+        self.lengths = longest.lengths
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def batch(self, index: Ints, step: int = 1) -> Features:
+        features: Features = {}
+        if self.rows is not None:
+            features["rows"] = self.rows.batch(index)["vectors"]
+        if self.words is not None:
+            features["words"] = self.words.batch(index, step)["input_ids"]
+        return features
+
+    def to(self, device: torch.device) -> WordItems:
+        rows = None if self.rows is None else self.rows.to(device)
+        return WordItems(rows, None if self.words is None else self.words.to(device))
+
+    def content(self) -> bytes:
+        return b"".join(part.content() for part in (self.rows, self.words) if part is not None)
+
+
+class WordEncoder(Encoder):
+    """TF-IDF of stems into a code, or word vectors through a dense convolution network.
+
+    Parameters
+    ----------
+    max_features : int, default=3000
+        The most frequent stems that are counted.
+    max_length : int, default=400
+        Words read of each text by the network.
+    word_vectors : str or Path, default="auto"
+        Where the word vectors come from, see :func:`make_word_vectors`.
+    dense_input : bool, default=False
+        See :class:`DenseCNN`.
+    normalize : bool, default=False
+        Codes of unit length.
+    seed : int, default=0
+        Of the word vectors.
+    """
+
+    kind: ClassVar[str] = "words"
+
+    def __init__(
+        self,
+        *,
+        max_features: int = 3000,
+        max_length: int = 400,
+        word_vectors: Source = "auto",
+        dense_input: bool = False,
+        normalize: bool = False,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        self.max_features, self.max_length, self.normalize = max_features, max_length, normalize
+        self.word_vectors, self.dense_input, self.seed = word_vectors, dense_input, seed
+        self.face: Face = "code"
+        self.width = self.dim = 0  # of the rows, of the vectors
+        self.stems, self.words = Vocabulary([], stems=True), Vocabulary([])
+        self.idf: Floats = np.empty(0, dtype=np.float32)
+        self.vectors: Floats = np.empty((0, WORD_DIM), dtype=np.float32)  # of the words
+        self.layers: list[int] = []  # widths of the coder
+        self.coder: nn.Sequential | None = None
+        self.embedding: nn.Embedding | None = None
+        self.cnn: DenseCNN | None = None
+
+    # Texts ------------------------------------------------------------------------------------
+
+    def learn(self, texts: Sequence[str]) -> None:
+        size = {"max_size": self.max_features, "min_count": 1}
+        self.stems = Vocabulary.build(texts, **size, stems=True)  # type: ignore[arg-type]
+        if not len(self.stems):  # nothing but stop words: they are all there is
+            self.stems = Vocabulary.build(texts, **size, stems=True, stop_words=False)
+        if not len(self.stems):
+            raise DataError("no text has a word in it; use another method.")
+        present = np.asarray((self.stems.counts(texts) > 0).sum(axis=0)).ravel()
+        self.idf = np.log((1 + len(texts)) / (1 + present)).astype(np.float32) + 1
+        self.width = len(self.stems)
+        self.words = Vocabulary.build(texts, max_size=MAX_WORDS, min_count=1, stop_words=False)
+        self.vectors = make_word_vectors(
+            self.word_vectors, texts, self.words, WORD_DIM, self.seed
+        )  # (words, dim)
+
+    def prepare(self, texts: Any) -> tuple[WordItems, Ints]:
+        ids = [[i + 1 for i in self.words.ids(text)[: self.max_length]] for text in texts]
+        ids = [found or [PADDING] for found in ids]
+        if self.face == "words":
+            first, items = distinct(map(tuple, ids))
+            return WordItems(None, RaggedTokens.build([ids[i] for i in first], PADDING)), items
+        matrix = self._weighted(texts)
+        bounds = zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)
+        first, items = distinct(
+            (tuple(found), matrix.indices[a:b].tobytes(), matrix.data[a:b].tobytes())
+            for found, (a, b) in zip(ids, bounds, strict=True)
+        )
+        words = RaggedTokens.build([ids[i] for i in first], PADDING)
+        return WordItems(Rows(matrix[first]), words), items
+
+    def _weighted(self, texts: Sequence[str]) -> Any:
+        """TF-IDF with a mean square of one per number, on which an autoencoder can learn."""
+        from sklearn.preprocessing import normalize
+
+        weighted = self.stems.counts(texts).multiply(self.idf).tocsr().astype(np.float32)
+        return normalize(weighted) * np.float32(np.sqrt(self.width))
+
+    # Network ----------------------------------------------------------------------------------
+
+    def make_coder(self, *hidden: int) -> None:
+        """A fresh network from rows to codes; the last of the widths is the code's."""
+        self.layers = list(hidden)
+        self.coder, self.dim = mlp(self.width, *hidden), hidden[-1]
+
+    def make_trainable(self) -> None:
+        """Turn to the face "words": from here on vectors come from the network over words."""
+        self._make_words(len(self.words), self.vectors.shape[1])
+        assert self.embedding is not None
+        with torch.no_grad():
+            self.embedding.weight[1:] = torch.from_numpy(self.vectors)
+        self.vectors = self.vectors[:0]
+
+    def _make_words(self, size: int, width: int) -> None:
+        self.embedding = nn.Embedding(size + 1, width, padding_idx=PADDING)
+        self._make_cnn(width)
+
+    def _make_cnn(self, width: int) -> None:
+        self.cnn = DenseCNN(width, MAPS, dense_input=self.dense_input)
+        self.face, self.dim, self.coder = "words", MAPS, None
+
+    def forward(self, features: Features) -> Tensor:
+        if self.face == "code":
+            assert self.coder is not None
+            code: Tensor = self.coder(features["rows"])
+            return F.normalize(code, dim=1) if self.normalize else code
+        assert self.cnn is not None
+        vectors: Tensor = self.cnn(*self._sequence(features))
+        return vectors.float()
+
+    def _sequence(self, features: Features) -> tuple[Tensor, Tensor]:
+        """Word vectors of shape (n, m, width), and where there are words."""
+        assert self.embedding is not None
+        ids = features["words"]
+        return self.embedding(ids), ids != PADDING
+
+    # Saving -----------------------------------------------------------------------------------
+
+    def save(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(
+            folder / "encoder.json",
+            {
+                "kind": WordEncoder.kind,
+                "takes": self.kind,
+                "face": self.face,
+                "layers": self.layers,
+                "width": self.width,
+                "max_length": self.max_length,
+                "dense_input": self.dense_input,
+                "normalize": self.normalize,
+                "stems": self.stems.words,
+                "words": self.words.words,
+            },
+        )
+        arrays = {name: tensor.cpu().numpy() for name, tensor in self.state_dict().items()}
+        save_arrays(folder / "encoder.safetensors", {"idf": self.idf, **arrays})
+
+    def restore(self, saved: dict[str, Any], arrays: dict[str, Tensor]) -> None:
+        """Take back what :meth:`save` wrote."""
+        self.width = int(saved["width"])
+        self.stems, self.words = Vocabulary(saved["stems"], stems=True), Vocabulary(saved["words"])
+        self.idf = arrays.pop("idf").numpy()
+        if saved["face"] == "code":
+            self.make_coder(*saved["layers"])
+        else:
+            self._make_words(len(self.words), arrays["cnn.convolutions.0.weight"].shape[1])
+        self.load_state_dict(arrays)
+
+
+class OneWordEncoder(WordEncoder):
+    """The same for rows of numbers: each is both the row to code and a text of a single word."""
+
+    kind: ClassVar[str] = "precomputed"
+
+    def prepare(self, texts: Any) -> tuple[WordItems, Ints]:
+        matrix = np.ascontiguousarray(texts, dtype=np.float32)
+        self.width = matrix.shape[1]
+        first, items = distinct(row.tobytes() for row in matrix)
+        return WordItems(Rows(matrix[first]), None), items
+
+    def make_trainable(self) -> None:
+        self._make_words(0, self.width)
+
+    def _make_words(self, size: int, width: int) -> None:
+        self._make_cnn(width)
+
+    def _sequence(self, features: Features) -> tuple[Tensor, Tensor]:
+        rows = features["rows"]
+        if not self.training:
+            # Convolutions add up in an order that depends on the number of texts; in float64 that
+            # does not show, and for texts of one word it costs little.
+            rows = rows.double()
+        return rows[:, None], torch.ones_like(rows[:, :1])
+
+
+def load_word_encoder(folder: Path) -> WordEncoder:
+    """Read back what :meth:`WordEncoder.save` wrote."""
+    saved = read_json(folder / "encoder.json")
+    cls = OneWordEncoder if saved["takes"] == OneWordEncoder.kind else WordEncoder
+    encoder = cls(**{name: saved[name] for name in ("dense_input", "max_length", "normalize")})
+    encoder.restore(saved, read_tensors(folder / "encoder.safetensors"))
+    return encoder
 
 
 class AutoencoderNet(nn.Module):
@@ -279,6 +656,7 @@ class ADSL(TextClusterer):
         "Chen, Guo, Dai, Ling, Du (2020). Neural Text Clustering with Document-level Attention "
         "based on Dynamic Soft Labels. Interspeech."
     )
+    _encoders: ClassVar[Loaders] = {WordEncoder.kind: load_word_encoder}
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {"label_norm": "softmax", "normalize": False},
         "paper-long": {"ae_lr": 5e-4, "label_norm": "softmax", "normalize": False},

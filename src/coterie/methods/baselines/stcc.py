@@ -1,14 +1,22 @@
 """STCC: Self-Taught Convolutional Neural Networks for Short Text Clustering (Xu et al., 2017).
 
-Bits of reduced TF-IDF teach a convolution network over word vectors (``encoders/dynamic.py``);
-k-means on what it learned gives the clusters. The rows are reduced by latent semantic analysis,
-Laplacian eigenmaps (Belkin and Niyogi, 2003) or locality preserving indexing (He et al., 2004), the
-last two on the graph of nearest rows, and each number is cut at its median.
+Bits of reduced TF-IDF teach a convolution network over word vectors; k-means on what it learned
+gives the clusters. The rows are reduced by latent semantic analysis, Laplacian eigenmaps (Belkin
+and Niyogi, 2003) or locality preserving indexing (He et al., 2004), the last two on the graph of
+nearest rows, and each number is cut at its median.
+
+The network is the dynamic one of Kalchbrenner et al. (2014) with two layers. A text is a matrix: a
+column for each word, a row for each number of its vector. Rows are convolved by themselves, rows 2r
+and 2r + 1 are added (folding), and of each row the k largest numbers are kept in their order (k-max
+pooling); k grows with the length of the text in the first layer and is fixed in the last, so that
+all texts end with the same number of features.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -16,21 +24,26 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._errors import UsageError
-from coterie._types import Floats, Terms
+from coterie._errors import DataError, UsageError
+from coterie._files import save_arrays, write_json
+from coterie._trust import read_json, read_tensors
+from coterie._types import Features, Floats, Ints, Terms
 from coterie._validation import check_fields
 from coterie.base import TextClusterer, TrainingContext
 from coterie.encoders import BagOfWords, Encoder
-from coterie.encoders.dynamic import DynamicEncoder
-from coterie.encoders.items import Rows
+from coterie.encoders.items import RaggedTokens, Rows, distinct
+from coterie.encoders.load import Loaders
 from coterie.engine import Batch, Stage, steps_for
 from coterie.neighbors import similarity_blocks
-from coterie.words import Source, width_of
+from coterie.words import Source, Vocabulary, make_word_vectors, width_of
 
+WIDTH = 3  # words that a filter sees
+TOP = 5  # numbers kept of each row at the end
+PADDING = 0  # the words count from one
 DENSE = 400  # rows up to which all eigenvectors are found at once
 RANK = 100  # singular directions that locality preserving indexing works in
 Code = Literal["lpi", "le", "lsa", "mean"]
-MAX_WORDS = 20_000  # counted for the bits
+MAX_WORDS = 20_000  # different words with a vector of their own, and counted for the bits
 EPOCHS, FEWEST = 10, 500  # of the training where nothing else is said
 
 
@@ -139,6 +152,173 @@ def preserving(rows: Any, graph: Any, dim: int, seed: int) -> Floats:
     return np.asarray(x @ vectors[:, np.argsort(-values)[:dim]])
 
 
+def k_max(x: Tensor, k: Tensor, valid: Tensor, most: int) -> Tensor:
+    """The ``k`` largest numbers along the last dimension, in the order they had.
+
+    Parameters
+    ----------
+    x : Tensor of shape (n, ..., m)
+    k, valid : Tensor of shape (n,)
+        How many to keep of each text, and how many of the m places are its own.
+    most : int
+        Width of what comes out; no ``k`` is larger.
+
+    Returns
+    -------
+    Tensor of shape (n, ..., most)
+        Zeros follow where there are fewer numbers than that.
+
+    Examples
+    --------
+    >>> x = torch.tensor([[3.0, 9.0, 1.0, 4.0, 8.0]])
+    >>> k_max(x, torch.tensor([2]), torch.tensor([4]), 3)
+    tensor([[9., 4., 0.]])
+    """
+    width = x.shape[-1]
+    shape = [-1] + [1] * (x.dim() - 1)
+    place = torch.arange(width, device=x.device)
+    number = min(most, width)
+    masked = x.masked_fill(place >= valid.view(shape), -torch.inf)
+    where = masked.topk(number, dim=-1).indices
+    chosen = place[:number] < torch.minimum(k, valid).view(shape)
+    where = torch.where(chosen, where, width).sort(dim=-1).values  # what is not kept goes last
+    kept = x.gather(-1, where.clamp(max=width - 1))
+    kept = torch.where(where < width, kept, torch.zeros_like(kept))
+    return F.pad(kept, (0, most - number))
+
+
+class DynamicCNN(nn.Module):
+    """From word vectors to features of fixed size.
+
+    Parameters
+    ----------
+    dim : int
+        Width of the word vectors, a multiple of four: two foldings halve it twice.
+    maps : tuple of int, default=(12, 8)
+        Feature maps of the two layers.
+    """
+
+    def __init__(self, dim: int, maps: tuple[int, int] = (12, 8)) -> None:
+        super().__init__()
+        self.maps = maps
+        wide: dict[str, Any] = {"kernel_size": WIDTH, "padding": WIDTH - 1, "bias": False}
+        # One group per row: a filter sees the same row of all maps below and no other row.
+        self.first = nn.Conv1d(dim, dim * maps[0], groups=dim, **wide)
+        self.second = nn.Conv1d(dim // 2 * maps[0], dim // 2 * maps[1], groups=dim // 2, **wide)
+        self.first_bias = nn.Parameter(torch.zeros(dim // 2, maps[0], 1))
+        self.second_bias = nn.Parameter(torch.zeros(dim // 4, maps[1], 1))
+        self.dim = dim // 4 * maps[1] * TOP
+
+    def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
+        """Features of shape (n, dim) from word vectors of shape (n, m, d), zero after each text."""
+        longest = max(TOP, -(-words.shape[1] // 2))
+        k = torch.clamp((lengths + 1) // 2, min=TOP)
+        x = fold(self.first(words.transpose(1, 2)), self.maps[0])  # (n, d / 2, maps, m + 2)
+        valid = lengths + WIDTH - 1
+        x = self._pooled(x, k, valid, longest, self.first_bias)
+        valid = torch.minimum(k, valid)
+        x = fold(self.second(x.flatten(1, 2)), self.maps[1])  # (n, d / 4, maps, ...)
+        top = torch.full_like(k, TOP)
+        return self._pooled(x, top, valid + WIDTH - 1, TOP, self.second_bias).flatten(1)
+
+    @staticmethod
+    def _pooled(x: Tensor, k: Tensor, valid: Tensor, most: int, bias: Tensor) -> Tensor:
+        pooled = torch.tanh(k_max(x, k, valid, most) + bias)
+        inside = torch.arange(most, device=x.device) < torch.minimum(k, valid)[:, None]
+        return pooled * inside[:, None, None, :]
+
+
+def fold(x: Tensor, maps: int) -> Tensor:
+    """Add neighbouring rows: (n, rows * maps, m) becomes (n, rows / 2, maps, m)."""
+    n, channels, m = x.shape
+    return x.view(n, channels // (2 * maps), 2, maps, m).sum(dim=2)
+
+
+class DynamicEncoder(Encoder):
+    """Features of a dynamic convolution network over the words of a text.
+
+    Parameters
+    ----------
+    word_vectors : str or Path, default="auto"
+        Where they come from, see :func:`make_word_vectors`.
+    word_dim : int, default=48
+        Width of those learned from the texts; a multiple of four.
+    max_length : int, default=128
+        Words read of each text.
+    seed : int, default=0
+        Of the word vectors.
+    """
+
+    kind: ClassVar[str] = "word-cnn"
+
+    def __init__(
+        self,
+        word_vectors: Source = "auto",
+        word_dim: int = 48,
+        max_length: int = 128,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        self.word_vectors, self.word_dim = word_vectors, word_dim
+        self.max_length, self.seed = max_length, seed
+        self.words = Vocabulary([])
+        self.vectors: Floats = np.empty((0, word_dim), dtype=np.float32)
+        self.embedding: nn.Embedding | None = None
+        self.cnn: DynamicCNN | None = None
+
+    def learn(self, texts: Sequence[str]) -> None:
+        self.words = Vocabulary.build(texts, max_size=MAX_WORDS, min_count=1, stop_words=False)
+        if not len(self.words):
+            raise DataError("no text has a word in it; use another method.")
+        self.vectors = make_word_vectors(
+            self.word_vectors, texts, self.words, self.word_dim, self.seed
+        )
+
+    def prepare(self, texts: Any) -> tuple[RaggedTokens, Ints]:
+        ids = [[i + 1 for i in self.words.ids(text)[: self.max_length]] for text in texts]
+        ids = [found or [PADDING] for found in ids]
+        first, items = distinct(map(tuple, ids))
+        return RaggedTokens.build([ids[i] for i in first], PADDING), items
+
+    def make_network(self) -> None:
+        """A fresh network above the word vectors, which move with it from here on."""
+        self._make(*self.vectors.shape)
+        assert self.embedding is not None
+        with torch.no_grad():
+            self.embedding.weight[1:] = torch.from_numpy(self.vectors)
+        self.vectors = self.vectors[:0]
+
+    def _make(self, size: int, width: int) -> None:
+        self.embedding = nn.Embedding(size + 1, width, padding_idx=PADDING)
+        self.cnn = DynamicCNN(width)
+        self.dim = self.cnn.dim
+
+    def forward(self, features: Features) -> Tensor:
+        assert self.embedding is not None and self.cnn is not None
+        lengths = features["attention_mask"].sum(dim=1)
+        vectors: Tensor = self.cnn(self.embedding(features["input_ids"]), lengths)
+        return vectors.float()
+
+    def save(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        settings = {"kind": self.kind, "max_length": self.max_length, "words": self.words.words}
+        write_json(folder / "encoder.json", settings)
+        weights = {name: tensor.cpu().numpy() for name, tensor in self.state_dict().items()}
+        save_arrays(folder / "encoder.safetensors", weights)
+
+
+def load_dynamic(folder: Path) -> DynamicEncoder:
+    """Read back what :meth:`DynamicEncoder.save` wrote."""
+    saved = read_json(folder / "encoder.json")
+    weights = read_tensors(folder / "encoder.safetensors")
+    encoder = DynamicEncoder(max_length=int(saved["max_length"]))
+    encoder.words = Vocabulary(saved["words"])
+    size, width = weights["embedding.weight"].shape
+    encoder._make(size - 1, width)
+    encoder.load_state_dict(weights)
+    return encoder
+
+
 class STCCNet(nn.Module):
     """The encoder, and an output for each bit."""
 
@@ -216,6 +396,7 @@ class STCC(TextClusterer):
         "Xu, Xu, Wang, Zheng, Tian, Zhao, Xu (2017). Self-Taught Convolutional Neural Networks for "
         "Short Text Clustering. Neural Networks."
     )
+    _encoders: ClassVar[Loaders] = {DynamicEncoder.kind: load_dynamic}
 
     batch_size: int = 200
     code: Code = "lpi"
