@@ -32,8 +32,7 @@ from coterie import sample
 from coterie._errors import MissingError
 from coterie.augmentation import make_augmenter, reword
 from coterie.augmentation.eda import DELETE, INSERT, REPLACE
-from coterie.augmentation.forms import readings
-from coterie.augmentation.wordnet import WordNet, find_wordnet
+from coterie.augmentation.wordnet import WordNet, find_wordnet, readings
 from coterie.datasets import load_dataset
 from coterie.encoders import no_cache
 from coterie.words.stopwords import ENGLISH

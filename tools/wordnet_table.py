@@ -15,8 +15,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from coterie.augmentation.synonyms import SENSES, spoken
-from coterie.augmentation.wordnet import BUNDLED, PARTS, WordNet, read_wordnet
+from coterie.augmentation.wordnet import BUNDLED, PARTS, SENSES, WordNet, read_wordnet, spoken
 
 MARK = {"n": 1, "v": 2, "a": 3, "r": 4}  # of a part of speech in cntlist.rev
 

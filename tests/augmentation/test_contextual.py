@@ -8,10 +8,8 @@ import torch
 
 from coterie._errors import MissingError, UsageError
 from coterie.augmentation import augment
-from coterie.augmentation.base import TOKEN, WORD
+from coterie.augmentation.base import TOKEN, WORD, bits, like, split_edges, text_keys, uniform
 from coterie.augmentation.contextual import Contextual, Vocabulary, draw
-from coterie.augmentation.draws import bits, text_keys, uniform
-from coterie.augmentation.tokens import like, split_edges
 
 rng = np.random.default_rng(0)
 PLAIN = "parcel box refund late money back please where is my the lost order".split()

@@ -5,8 +5,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coterie.augmentation.base import FIRST, OPERATION, SECOND, SLOT, SOURCE, SYNONYM, WORD
-from coterie.augmentation.draws import Keys, bits, text_keys, uniform
+from coterie.augmentation.base import (
+    FIRST,
+    OPERATION,
+    SECOND,
+    SLOT,
+    SOURCE,
+    SYNONYM,
+    WORD,
+    Keys,
+    bits,
+    text_keys,
+    uniform,
+)
 from coterie.augmentation.eda import DELETE, EDA, INSERT, REPLACE, SWAP
 
 WORDS = ["box", "parcel", "error", "stop", "the", "is", "zzz", "big", "quickly", "Baby,"]

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from coterie.augmentation.base import PAIR, WORD
-from coterie.augmentation.draws import bits, text_keys
+from coterie.augmentation.base import PAIR, WORD, bits, text_keys
 from coterie.augmentation.letters import LETTER_RATE, CharSwap, Deletion
 
 TEXTS = [

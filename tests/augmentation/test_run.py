@@ -1,4 +1,4 @@
-"""What all kinds of augmentation promise."""
+"""Augmentations by name, their wordings on disk, and the views that methods read."""
 
 import subprocess
 import sys
@@ -8,12 +8,11 @@ import pytest
 
 import coterie
 from coterie import SCCL
-from coterie._errors import UsageError
+from coterie._errors import DataError, UsageError
 from coterie.augmentation import Asked, make_augmenter, read_views, reword
-from coterie.augmentation.base import CHAIN, Augmenter
-from coterie.augmentation.draws import bits, text_keys
-from coterie.augmentation.kinds import Step, is_kind, read_steps
+from coterie.augmentation.base import CHAIN, Augmenter, bits, text_keys
 from coterie.augmentation.letters import Deletion
+from coterie.augmentation.run import Step, is_kind, read_steps
 
 TEXTS = [
     "the big parcel is late", "please stop it quickly", "my box", "error", "a baby and a mouse, ?",
@@ -187,3 +186,54 @@ def test_aecl_makes_one_wording(topics) -> None:
     assert Fitting(model, topics[0][:20], None).inputs.views.shape[0] == 2
     model = SCCL(3, encoder="tfidf", random_state=0, views="charswap")
     assert Fitting(model, topics[0][:20], None).inputs.views.shape[0] == 3
+
+
+PLAIN = ["one fish", "two fish", ""]
+
+
+def file(tmp_path: Path, content: str) -> Path:
+    path = tmp_path / "pairs.csv"
+    path.write_text(content)
+    return path
+
+
+def test_virtual_views_need_nothing() -> None:
+    assert read_views("virtual", PLAIN) == []
+    assert read_views(None, PLAIN) == []
+
+
+def test_rows_in_the_same_order(tmp_path: Path) -> None:
+    path = file(tmp_path, "text,text1,text2,label\none fish,a,b,0\ntwo fish,c,d,0\n,e,f,1\n")
+    assert read_views(path, PLAIN) == [["a", "c", "e"], ["b", "d", "f"]]
+
+
+def test_duplicates_in_the_same_order_keep_their_own_views(tmp_path: Path) -> None:
+    path = file(tmp_path, "text,text1\nsame,a\nsame,b\n")
+    assert read_views(path, ["same", "same"]) == [["a", "b"]]
+
+
+def test_rows_in_another_order_are_looked_up(tmp_path: Path) -> None:
+    path = file(tmp_path, "text1,text\nc,two fish\nx,unused\na,one fish\n")
+    assert read_views(str(path), PLAIN) == [["a", "c", ""]]
+
+
+def test_texts_without_views_are_named(tmp_path: Path) -> None:
+    path = file(tmp_path, "text,text1\none fish,a\n")
+    with pytest.raises(DataError, match="for 1 of 3 texts; the first is row 2: 'two fish'"):
+        read_views(path, PLAIN)
+
+
+def test_files_without_the_columns_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="found body, label"):
+        read_views(file(tmp_path, "body,label\na,0\n"), PLAIN)
+
+
+def test_a_missing_file_is_named() -> None:
+    with pytest.raises(UsageError, match="neither 'virtual' nor a kind"):
+        read_views("nowhere.csv", PLAIN)
+
+
+def test_lists_must_have_the_length_of_the_texts() -> None:
+    assert read_views([["a", "b", "c"]], PLAIN) == [["a", "b", "c"]]
+    with pytest.raises(UsageError, match="view 2 has 1 texts, X has 3"):
+        read_views([["a", "b", "c"], ["a"]], PLAIN)

@@ -9,9 +9,8 @@ import torch
 
 from coterie._errors import MissingError, UsageError
 from coterie.augmentation import augment, make_augmenter, reword
-from coterie.augmentation.apertium import Apertium, plain
-from coterie.augmentation.draws import bits, text_keys, uniform
-from coterie.augmentation.translation import Noise, Translation, _uniform
+from coterie.augmentation.base import bits, text_keys, uniform
+from coterie.augmentation.translation import Apertium, Noise, Translation, _uniform, plain
 
 TEXTS = ["where is my parcel", "the order is late please", "money back", "lost red box", "blue"]
 installed = Path("/usr/share/apertium/modes/eng-spa.mode").exists() and shutil.which("lt-proc")

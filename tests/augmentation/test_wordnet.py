@@ -8,12 +8,19 @@ import pytest
 
 from coterie._errors import MissingError
 from coterie.augmentation import augment
-from coterie.augmentation.base import SYNONYM, WORD
-from coterie.augmentation.draws import bits, text_keys, uniform
+from coterie.augmentation.base import SYNONYM, WORD, bits, text_keys, uniform
 from coterie.augmentation.eda import EDA
-from coterie.augmentation.forms import Reading, inflected, readings
-from coterie.augmentation.synonyms import WEIGHTS, Synonyms
-from coterie.augmentation.wordnet import BUNDLED, NEEDED, find_wordnet, read_wordnet
+from coterie.augmentation.wordnet import (
+    BUNDLED,
+    NEEDED,
+    WEIGHTS,
+    Reading,
+    Synonyms,
+    find_wordnet,
+    inflected,
+    read_wordnet,
+    readings,
+)
 
 REAL = Path("/usr/share/wordnet")
 whole = pytest.mark.skipif(

@@ -87,7 +87,7 @@ def test_mistakes_are_named(tickets: Path, arguments: list[str], code: int, mess
 
 
 def test_the_cache_shows_and_drops_wordings(tickets: Path, monkeypatch, tmp_path) -> None:
-    from coterie.augmentation.store import open_store
+    from coterie.augmentation.run import open_store
 
     monkeypatch.setenv("COTERIE_CACHE", str(tmp_path / "cache"))
     store = open_store("a kind")

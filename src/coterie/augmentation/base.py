@@ -1,14 +1,232 @@
-"""What all augmenters have in common."""
+"""What all augmenters share: random numbers of a text, texts as words, and their base class.
+
+Every random number is a hash of a text's own key, a stream and a position, not of the run. So the
+same text gets the same numbers whatever stands beside it, however the texts are cut into batches,
+and in every process; and all texts get theirs in one step, as arrays.
+
+All words of many texts lie in one list, and facts are found once per word. A word is what stands
+between blanks; punctuation at its ends is kept apart when it is changed.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any, ClassVar
 
-from coterie.augmentation.draws import Keys, bits
+import numpy as np
+from numpy.typing import NDArray
 
+from coterie._types import Bools, Ints
+
+Keys = NDArray[np.uint64]
+STEP = 0x9E3779B97F4A7C15  # of SplitMix64 (Steele, Lea and Flood, 2014), like the two factors
+FACTORS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+ROW_BITS = 24  # of a sort key; the other 40 are the random part
+EDGES = re.compile(r"^([\W_]*)(.*?)([\W_]*)$", re.DOTALL)
 FORMAT = 1  # of what is kept on disk; another number makes all of it anew
+# What random numbers are for: streams of :func:`coterie.augmentation.base.bits`.
+CHAIN, OPERATION, WORD, SYNONYM, SLOT, SOURCE, FIRST, SECOND, PAIR, TOKEN = range(10)
+
+
+def text_keys(texts: Sequence[str], settings: Mapping[str, Any]) -> Keys:
+    """A number of 64 bits for each text, from the text and all that decides its augmentation."""
+    space = hashlib.blake2b(json.dumps(settings, sort_keys=True, default=str).encode()).digest()
+    blake = hashlib.blake2b
+    digests = [
+        blake(text.encode("utf-8", "surrogatepass"), digest_size=8, key=space).digest()
+        for text in texts
+    ]
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+
+
+def bits(keys: Keys, stream: int, position: Any = 0) -> Keys:
+    """64 random bits for each key at a position of a stream (SplitMix64's output function).
+
+    Parameters
+    ----------
+    keys : ndarray of uint64
+    stream : int
+        What the number is for.
+    position : int or ndarray, default=0
+        Which number of the stream, below 2**32; broadcast against ``keys``.
+    """
+    with np.errstate(over="ignore"):
+        place = np.asarray(position).astype(np.uint64) + np.uint64((stream << 32) + 1)
+        z = keys + place * np.uint64(STEP)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(FACTORS[0])
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(FACTORS[1])
+        out: Keys = z ^ (z >> np.uint64(31))
+    return out
+
+
+def uniform(keys: Keys, stream: int, position: Any = 0) -> NDArray[np.float64]:
+    """Numbers from 0 up to, but not including, 1."""
+    top = bits(keys, stream, position) >> np.uint64(11)
+    return top.astype(np.float64) * 2.0**-53
+
+
+def below(count: Any, keys: Keys, stream: int, position: Any = 0) -> Ints:
+    """Whole numbers from 0 up to ``count - 1``, all about equally likely; 0 where it is 0."""
+    drawn: Ints = (uniform(keys, stream, position) * count).astype(np.int64)
+    return drawn
+
+
+def chosen(rows: Ints, scores: Keys, most: Ints) -> Bools:
+    """Mark the ``most[row]`` entries with the smallest scores in each row.
+
+    Parameters
+    ----------
+    rows : ndarray of int of shape (m,)
+        Row of each entry, in ascending order, below 2**24.
+    scores : ndarray of uint64 of shape (m,)
+    most : ndarray of int
+        By row; a row with fewer entries is marked whole.
+    """
+    place = np.empty(len(rows), dtype=np.int64)
+    place[np.argsort(sort_keys(rows, scores))] = positions(rows)
+    marked: Bools = place < most[rows]
+    return marked
+
+
+def sort_keys(rows: Ints, scores: Keys) -> Keys:
+    """Numbers that sort by row and, within a row, at random."""
+    keys: Keys = (rows.astype(np.uint64) << np.uint64(64 - ROW_BITS)) | (
+        scores >> np.uint64(ROW_BITS)
+    )
+    return keys
+
+
+def positions(rows: Ints) -> Ints:
+    """0, 1, 2, ... within each run of equal rows."""
+    if not len(rows):
+        return np.empty(0, dtype=np.int64)
+    first = np.flatnonzero(np.diff(rows, prepend=rows[0] - 1))
+    lengths = np.diff(first, append=len(rows))
+    return np.arange(len(rows)) - np.repeat(first, lengths)
+
+
+def how_many(words: Ints, rate: float) -> Ints:
+    """Words to change of so many: the share ``rate``, rounded down, but at least one."""
+    share = np.floor(np.asarray(words, dtype=np.float64) * rate + 1e-9)  # 0.29 * 100 is 28.99...
+    return np.maximum(1, share).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of some texts, one after the other.
+
+    Attributes
+    ----------
+    words : list of str
+    rows, places : ndarray of int
+        Text of each word, and its position there.
+    counts : ndarray of int
+        Words of each text.
+    """
+
+    words: list[str]
+    rows: Ints
+    places: Ints
+    counts: Ints
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Words:
+        """Cut texts at their blanks."""
+        lists = [text.split() for text in texts]
+        counts = np.fromiter(map(len, lists), np.int64, len(lists))
+        rows = np.repeat(np.arange(len(lists)), counts)
+        return cls(list(chain.from_iterable(lists)), rows, positions(rows), counts)
+
+    def keys(self, keys: Keys) -> Keys:
+        """The key of each word's text."""
+        spread: Keys = keys[self.rows]
+        return spread
+
+
+def split_edges(word: str) -> tuple[str, str, str]:
+    """Punctuation before, the word itself, punctuation behind.
+
+    Examples
+    --------
+    >>> split_edges("(don't)?"), split_edges("...")
+    (('(', "don't", ')?'), ('...', '', ''))
+    """
+    before, core, behind = EDGES.match(word).groups()  # type: ignore[union-attr]
+    return before, core, behind
+
+
+def like(word: str, model: str) -> str:
+    """``word`` in the case of ``model``: capitals, a first capital, or as it is.
+
+    Examples
+    --------
+    >>> like("parcel", "BOX"), like("big parcel", "Box"), like("parcel", "box")
+    ('PARCEL', 'Big parcel', 'parcel')
+    """
+    if len(model) > 1 and model.isupper():
+        return word.upper()
+    return word[:1].upper() + word[1:] if model[:1].isupper() else word
+
+
+def join(pool: Sequence[str], picks: Ints, counts: Ints) -> list[str]:
+    """Texts of the words ``pool[picks]``, ``counts`` of them each."""
+    words = [pool[i] for i in picks.tolist()]
+    ends = np.cumsum(counts).tolist()
+    starts = [0, *ends[:-1]]
+    return [" ".join(words[a:b]) for a, b in zip(starts, ends, strict=True)]
+
+
+class Numbers(dict[Any, int]):
+    """A number for each thing, given when it is first asked for, in order; ``things`` has them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.things: list[Any] = []
+
+    def __missing__(self, thing: Any) -> int:
+        number = self[thing] = len(self.things)
+        self.things.append(thing)
+        return number
+
+    def of(self, things: Sequence[Any]) -> Ints:
+        """Numbers of many things."""
+        return np.fromiter(map(self.__getitem__, things), np.int64, len(things))
+
+
+class Choices:
+    """What each thing may be replaced by, found once per thing and laid out for arrays.
+
+    Parameters
+    ----------
+    find : callable (thing) -> sequence of str
+    """
+
+    def __init__(self, find: Callable[[Any], Sequence[str]]) -> None:
+        self.find = find
+        self.numbers = Numbers()
+        self.forms: list[str] = []
+        self._counts: list[int] = []
+        self._table = np.empty((2, 0), dtype=np.int64)
+
+    def of(self, things: Sequence[Any]) -> tuple[Ints, Ints]:
+        """Where the choices of each thing begin in ``forms``, and how many there are."""
+        numbers = self.numbers.of(things)
+        fresh = self.numbers.things[len(self._counts) :]
+        if fresh:
+            for thing in fresh:
+                found = self.find(thing)
+                self.forms.extend(found)
+                self._counts.append(len(found))
+            counts = np.asarray(self._counts, dtype=np.int64)
+            self._table = np.stack([np.cumsum(counts) - counts, counts])
+        starts, counts = self._table[:, numbers]
+        return starts, counts
 
 
 class Augmenter(ABC):
@@ -58,7 +276,3 @@ class Chain(Augmenter):
     def close(self) -> None:
         for part in self.parts:
             part.close()
-
-
-# What random numbers are for: streams of :func:`coterie.augmentation.draws.bits`.
-CHAIN, OPERATION, WORD, SYNONYM, SLOT, SOURCE, FIRST, SECOND, PAIR, TOKEN = range(10)

@@ -11,10 +11,22 @@ import numpy as np
 from coterie._errors import MissingError, UsageError, param
 from coterie._types import Ints
 from coterie._validation import check_device, need
-from coterie.augmentation.base import TOKEN, WORD, Augmenter
-from coterie.augmentation.draws import Keys, bits, chosen, how_many, uniform
+from coterie.augmentation.base import (
+    TOKEN,
+    WORD,
+    Augmenter,
+    Choices,
+    Keys,
+    Words,
+    bits,
+    chosen,
+    how_many,
+    join,
+    like,
+    split_edges,
+    uniform,
+)
 from coterie.augmentation.models import batches, find_model, load_model, load_tokenizer, weights_of
-from coterie.augmentation.tokens import Choices, Words, join, like, split_edges
 
 LENGTH = 128  # tokens read of each text; words behind them stay
 TOKENS = {"cpu": 2_048, "cuda": 65_536}  # of one batch

@@ -17,20 +17,20 @@ from coterie.augmentation.base import (
     SYNONYM,
     WORD,
     Augmenter,
-)
-from coterie.augmentation.draws import (
+    Choices,
     Keys,
+    Words,
     below,
     bits,
     chosen,
     how_many,
+    join,
+    like,
     positions,
+    split_edges,
     uniform,
 )
-from coterie.augmentation.forms import readings
-from coterie.augmentation.synonyms import SENSES, spoken
-from coterie.augmentation.tokens import Choices, Words, join, like, split_edges
-from coterie.augmentation.wordnet import WordNet, find_wordnet
+from coterie.augmentation.wordnet import SENSES, WordNet, find_wordnet, readings, spoken
 from coterie.words.stopwords import ENGLISH
 
 REPLACE, INSERT, SWAP, DELETE = range(4)

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie._types import Bools, Ints
-from coterie.augmentation.base import PAIR, WORD, Augmenter
-from coterie.augmentation.draws import Keys, bits, chosen, how_many, positions
+from coterie.augmentation.base import PAIR, WORD, Augmenter, Keys, bits, chosen, how_many, positions
 
 LETTER_RATE = 0.3  # swaps per letter of a chosen word, as in the published pairs
 PLANE = 1 << 16  # code points whose case is known; letters of rarer scripts are not swapped

@@ -1,22 +1,253 @@
-"""Another wording for every text: each distinct text once, in batches, kept on disk where slow."""
+"""Another wording for every text: kinds by name, wordings kept on disk, views of a corpus.
+
+Each distinct text is worked once, in batches. What took a model seconds is kept on disk, so that it
+is not made twice and a stopped run goes on: a shard is one safetensors file, written whole under a
+name of its own and never changed, as those of the vectors are. It holds digests of the texts, and
+the new wordings as they are.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
+import os
+import re
+import uuid
+import zlib
 from collections.abc import Sequence
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie._cache import cache_folder, limit, make_room, place, private
+from coterie._errors import DataError, UsageError, param
+from coterie._files import atomic_path, save_arrays
 from coterie._progress import Progress, Silent, make_progress
 from coterie._random import resolve_seed
-from coterie.augmentation.base import FORMAT, Augmenter
-from coterie.augmentation.draws import text_keys
-from coterie.augmentation.kinds import make_augmenter
-from coterie.augmentation.store import Store, open_store
-from coterie.corpus import texts_from
+from coterie._validation import check_choice
+from coterie.augmentation.base import FORMAT, Augmenter, Chain, text_keys
+from coterie.corpus import read_table, texts_from
 from coterie.corpus.clean import clean_text, has_words
 
+VIRTUAL = "virtual"  # the same text under another dropout mask; nothing is written
+KINDS = {
+    "eda": "one of: synonyms in place, synonyms inserted, words swapped, words deleted",
+    "wordnet": "words replaced by synonyms from WordNet, in the same form",
+    "contextual": "words replaced by what a masked language model expects there",
+    "charswap": "neighbouring letters swapped in some words",
+    "deletion": "some words deleted",
+    "backtranslation": "translated to another language and back",
+}
+STEP = re.compile(rf"({'|'.join(KINDS)})(?:@([\d.]+)(%?))?(?::(.+))?", re.DOTALL)
+PLUS = re.compile(rf"\+(?=(?:{'|'.join(KINDS)})(?:[@:+]|$))")  # a folder may have a + in its name
+MODELS = ("contextual", "backtranslation")  # kinds that need one
 log = logging.getLogger(__name__)
+FOLDER = "wordings"  # beside the vectors
+SHARE = 10  # of the limit of the vectors: wordings are small
+DIGEST = 16
+
+
+class Step(NamedTuple):
+    """One augmentation, as asked for."""
+
+    kind: str
+    rate: float | None
+    model: str | None
+
+
+def is_kind(said: str) -> bool:
+    """Whether a line asks for augmentations, as "eda" or "contextual@0.2:FOLDER+charswap" do."""
+    return all(STEP.fullmatch(part) for part in PLUS.split(said))
+
+
+def read_steps(said: str) -> list[Step]:
+    """The augmentations that a line asks for.
+
+    Examples
+    --------
+    >>> read_steps("contextual@20%:models/bert+charswap")
+    [Step(kind='contextual', rate=0.2, model='models/bert'), Step(kind='charswap', rate=None, ...)]
+    """
+    steps = []
+    for part in PLUS.split(said):
+        found = STEP.fullmatch(part)
+        if found is None:
+            name = re.split("[@:+]", part)[0]
+            check_choice("kind", name, KINDS)
+            raise UsageError(f"{param('kind', said)}: write KIND, KIND@RATE or KIND@RATE:MODEL.")
+        kind, rate, percent, model = found.groups()
+        steps.append(Step(kind, None if rate is None else _rate(rate, percent), model))
+    return steps
+
+
+def _rate(said: str, percent: str) -> float:
+    try:
+        return float(said) / (100 if percent else 1)
+    except ValueError as error:
+        raise UsageError(f"rate: {said!r} is no number.") from error
+
+
+def make_augmenter(
+    kind: str,
+    *,
+    rate: float | None = None,
+    model: str | None = None,
+    languages: tuple[str, str] | None = None,
+    device: str = "auto",
+) -> Augmenter:
+    """Make what ``kind`` names.
+
+    Parameters
+    ----------
+    kind : str
+        One of :data:`KINDS`; with a share of words, "eda@0.1", and a model, "contextual@20%:DIR".
+        Several joined by "+" are applied one after the other.
+    rate : float, optional
+        Share of words to change, for steps that do not say their own. Default: 0.1 for
+        "contextual", 0.2 for all others.
+    model : str, optional
+        For "contextual" a folder or hub name of a masked language model; for "backtranslation" an
+        Apertium pair ("eng-spa", the default) or two sequence-to-sequence models ("THERE,BACK").
+    languages : pair of str, optional
+        Codes of both languages, for translation models of many languages.
+    device : str, default="auto"
+        Where models run.
+    """
+    if kind == VIRTUAL:
+        raise UsageError(
+            f"{param('kind', 'virtual')} writes no texts: it is the same text under another "
+            "dropout mask while "
+            f"a method trains ({param('views', 'virtual')})."
+        )
+    parts = []
+    for step in read_steps(kind):
+        share = rate if step.rate is None else step.rate
+        if share is not None and not 0 < share <= 1:
+            raise UsageError(f"rate should be above 0 and at most 1, got {share!r}.")
+        parts.append(_make_step(Step(step.kind, share, step.model or model), languages, device))
+    return parts[0] if len(parts) == 1 else Chain(parts)
+
+
+def _make_step(step: Step, languages: tuple[str, str] | None, device: str) -> Augmenter:
+    options: dict[str, Any] = {} if step.rate is None else {"rate": step.rate}
+    if step.kind == "backtranslation":
+        return _translator(step.model or "eng-spa", languages, device)
+    if step.kind == "contextual":
+        from coterie.augmentation.contextual import Contextual
+
+        return Contextual(step.model, device=device, **options)
+    if step.kind == "eda":
+        from coterie.augmentation.eda import EDA
+
+        return EDA(**options)
+    if step.kind == "wordnet":
+        from coterie.augmentation.wordnet import Synonyms
+
+        return Synonyms(**options)
+    from coterie.augmentation.letters import CharSwap, Deletion
+
+    return CharSwap(**options) if step.kind == "charswap" else Deletion(**options)
+
+
+def _translator(model: str, languages: tuple[str, str] | None, device: str) -> Augmenter:
+    from coterie.augmentation.translation import PAIR, Apertium, Translation
+
+    if PAIR.fullmatch(model):
+        return Apertium(model)
+    there, _, back = model.partition(",")
+    if not back and languages is None:
+        raise UsageError(
+            f"{param('model', model)}: back-translation takes an Apertium pair such as "
+            "'eng-spa', two "
+            "models, 'THERE,BACK', or one model of many languages together with languages."
+        )
+    return Translation(there, back or there, languages, device=device)
+
+
+def wordings_folder() -> Path | None:
+    """Folder of the wordings, whether or not it exists; None if nothing is to be kept."""
+    found = place()
+    return None if found is None else found.with_name(FOLDER)
+
+
+def open_store(space: str) -> Store | None:
+    """The wordings of one augmenter with one group of settings, unless the cache is off."""
+    folder = wordings_folder()
+    return None if folder is None or cache_folder() is None else Store(folder, space)
+
+
+class Store:
+    """Wordings made with the same settings."""
+
+    def __init__(self, folder: Path, space: str) -> None:
+        self.root = folder
+        self.space = hashlib.sha256(space.encode()).hexdigest()
+        self.folder = folder / self.space[:32]
+
+    def digests(self, texts: Sequence[str]) -> list[bytes]:
+        """What tells each text from all others."""
+        return [
+            hashlib.blake2b(t.encode("utf-8", "surrogatepass"), digest_size=DIGEST).digest()
+            for t in texts
+        ]
+
+    def read(self, texts: Sequence[str]) -> dict[str, str]:
+        """Wordings of those texts that are here."""
+        wanted = dict(zip(self.digests(texts), texts, strict=True))
+        found: dict[str, str] = {}
+        for path in self.folder.glob("*.safetensors"):
+            if len(found) == len(texts):
+                break
+            for digest, wording in self._open(path):
+                if digest in wanted:
+                    found[wanted[digest]] = wording
+        return found
+
+    def write(self, texts: Sequence[str], wordings: Sequence[str]) -> None:
+        """Keep wordings; a disk that is full or read-only costs the cache, not the run."""
+        data = [wording.encode("utf-8", "surrogatepass") for wording in wordings]
+        whole = b"".join(data)
+        arrays: dict[str, NDArray[Any]] = {
+            "keys": np.frombuffer(b"".join(self.digests(texts)), np.uint8).reshape(-1, DIGEST),
+            "ends": np.cumsum([len(d) for d in data], dtype=np.int64),
+            "data": np.frombuffer(whole, np.uint8),
+            "check": np.array([zlib.crc32(whole)], dtype=np.uint32),
+        }
+        try:
+            private(self.root)
+            with atomic_path(self.folder / f"{uuid.uuid4().hex}.safetensors") as temporary:
+                save_arrays(temporary, arrays)
+            make_room(self.root, limit() // SHARE)
+        except OSError as error:
+            log.warning("the wordings are not kept in %s: %s", self.root, error)
+
+    def _open(self, path: Path) -> list[tuple[bytes, str]]:
+        """What a shard holds; a file that is not whole is deleted and gives nothing."""
+        from safetensors import SafetensorError
+        from safetensors.numpy import load_file
+
+        try:
+            arrays = load_file(path)
+            data, ends = arrays["data"].tobytes(), arrays["ends"].tolist()
+            if zlib.crc32(data) == int(arrays["check"][0]):
+                keys = [row.tobytes() for row in arrays["keys"]]
+                parts = [data[a:b] for a, b in zip([0, *ends], ends, strict=False)]
+                texts = [part.decode("utf-8", "surrogatepass") for part in parts]
+                with suppress(OSError):
+                    os.utime(path)  # used now: goes last when room is needed
+                return list(zip(keys, texts, strict=True))
+        except FileNotFoundError:  # another process made room
+            return []
+        except (SafetensorError, KeyError, IndexError, OSError, ValueError) as error:
+            log.info("%s cannot be read: %s", path, error)
+        with suppress(OSError):
+            path.unlink()
+        return []
 
 
 class Augmented(list[str]):
@@ -134,3 +365,101 @@ def _make(
     finally:
         progress.stop()
     return made
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Views as a user asks for them, with what it takes to make them.
+
+    Attributes
+    ----------
+    views : Any
+        See :func:`read_views`.
+    count : int
+        How many to make of each text where a kind is named.
+    seed : int
+    device : str
+        Where language models run.
+    progress : Progress
+    """
+
+    views: Any
+    count: int = 2
+    seed: int = 0
+    device: str = "auto"
+    progress: Progress = field(default_factory=Silent)
+
+
+def read_views(views: Any, texts: Sequence[str]) -> list[list[str]]:
+    """Augmented texts for each text: none for virtual views, else one list per view.
+
+    Parameters
+    ----------
+    views : None, "virtual", str, Path, Augmenter, sequence or Asked
+        A kind of augmentation such as "eda" makes the views. A file has a column ``text`` and one
+        column per view, ``text1``, ``text2``, ...; its rows are those of ``texts`` in the same
+        order, or are looked up by ``text``. A sequence holds a list of texts or a kind per view.
+    texts : sequence of str
+        Cleaned texts.
+    """
+    asked = views if isinstance(views, Asked) else Asked(views)
+    views = asked.views
+    if views is None or (isinstance(views, str) and views == VIRTUAL):
+        return []
+    if isinstance(views, Augmenter) or (isinstance(views, str) and is_kind(views)):
+        return _made([views] * asked.count, texts, asked)
+    if isinstance(views, (str, Path)):
+        return _from_file(Path(views), texts)
+    views = list(views)
+    if views and all(isinstance(view, (str, Augmenter)) for view in views):
+        return _made(views, texts, asked)
+    lists = [texts_from(view) for view in views]
+    for number, view in enumerate(lists, 1):
+        if len(view) != len(texts):
+            raise UsageError(f"views: view {number} has {len(view)} texts, X has {len(texts)}.")
+    return lists
+
+
+def _made(kinds: Sequence[Any], texts: Sequence[str], asked: Asked) -> list[list[str]]:
+    """A view per kind; what ignores the seed makes one view, however often it is asked for."""
+    out: list[list[str]] = []
+    made: dict[Any, Augmenter] = {}
+    for number, kind in enumerate(kinds, 1):
+        if kind not in made:
+            own = isinstance(kind, Augmenter)
+            made[kind] = kind if own else make_augmenter(kind, device=asked.device)
+        elif not made[kind].seeded:
+            continue
+        out.append(list(reword(made[kind], texts, asked.seed, number, asked.progress)))
+    for kind, augmenter in made.items():
+        if augmenter is not kind:
+            augmenter.close()
+    return out
+
+
+def _from_file(path: Path, texts: Sequence[str]) -> list[list[str]]:
+    if not path.exists():
+        raise UsageError(
+            f"{param('views', str(path))} is neither {VIRTUAL!r} nor a kind ({', '.join(KINDS)}) "
+            "nor a "
+            "file; a file is a CSV with the columns text, text1 and text2."
+        )
+    table, _ = read_table(path)
+    names = sorted(n for n in table.column_names if n.startswith("text") and n[4:].isdigit())
+    if "text" not in table.column_names or not names:
+        raise DataError(
+            f"{path}: expected the columns text, text1, ...; found {', '.join(table.column_names)}."
+        )
+    originals = texts_from(table.column("text"))
+    columns = [texts_from(table.column(name)) for name in names]
+    if list(originals) == list(texts):
+        return columns
+    place = {text: row for row, text in reversed(list(enumerate(originals)))}
+    missing = [i for i, text in enumerate(texts) if text and text not in place]
+    if missing:
+        raise DataError(
+            f"{path} has no views for {len(missing)} of {len(texts)} texts; the first is row "
+            f"{missing[0] + 1}: {texts[missing[0]][:60]!r}."
+        )
+    rows = [place.get(text, -1) for text in texts]
+    return [["" if row < 0 else column[row] for row in rows] for column in columns]

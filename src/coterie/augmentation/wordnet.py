@@ -1,26 +1,53 @@
-"""WordNet's files: an index in memory, senses when they are asked for.
+"""Synonyms from WordNet in the place of words, in the same form and for the likely meaning.
 
-The package brings what augmentation needs of WordNet 3.0 in ``wordnet.zip``, whose licence is in
-``wordnet-licence.txt``. WNSEARCHDIR names other files: a whole WordNet, or another version.
+WordNet's files: an index in memory, senses when they are asked for. The package brings what
+augmentation needs of WordNet 3.0 in ``wordnet.zip``, whose licence is in ``wordnet-licence.txt``.
+WNSEARCHDIR names other files: a whole WordNet, or another version. The format is that of the
+manual page wndb(5WN): ``index.POS`` has a line per lemma with the places of its senses in
+``data.POS``, the frequent ones first; ``POS.exc`` has irregular forms; ``cntlist.rev`` tells how
+often a sense was met.
 
-The format is that of the manual page wndb(5WN): ``index.POS`` has a line per lemma with the places
-of its senses in ``data.POS``, the frequent ones first; ``POS.exc`` has irregular forms;
-``cntlist.rev`` tells how often a sense was met.
+Forms: lemmas are found as WordNet's morphy(7WN) does, by endings and lists of exceptions. Forms are
+made by the regular rules and the same lists; where it is not sure what is right, nothing is made.
+
+Reading order: the files, forms of words, the augmenter.
 """
 
 from __future__ import annotations
 
 import mmap
 import os
+import re
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
 
 from coterie._errors import MissingError
+from coterie._types import Bools, Ints
+from coterie.augmentation.base import (
+    SYNONYM,
+    WORD,
+    Augmenter,
+    Choices,
+    Keys,
+    Numbers,
+    Words,
+    below,
+    bits,
+    chosen,
+    how_many,
+    join,
+    like,
+    split_edges,
+)
+from coterie.words.stopwords import ENGLISH
 
 PARTS = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
+ORDER = "nvar"  # of the weights of parts of speech
 NEEDED = [f"{kind}.{part}" for part in PARTS.values() for kind in ("index", "data")]
 OPTIONAL = [*(f"{part}.exc" for part in PARTS.values()), "cntlist.rev"]
 NUMBERED = {"1": "n", "2": "v", "3": "a", "4": "r", "5": "a"}  # 5: a satellite adjective
@@ -29,6 +56,56 @@ REMEDY = (
     "unset WNSEARCHDIR to take the synonyms of coterie itself, or let it name a folder with "
     "WordNet's files ('apt-get install wordnet-base' brings them to /usr/share/wordnet)"
 )
+ENDINGS = {  # part of speech: ending of the form, ending of the lemma, name of the form
+    "n": "s::plural ses:s:plural xes:x:plural zes:z:plural ches:ch:plural shes:sh:plural "
+    "men:man:plural ies:y:plural",
+    "v": "s::s ies:y:s es:e:s es::s ed:e:past ed::past ing:e:ing ing::ing",
+    "a": "er::er est::est er:e:er est:e:est",
+    "r": "",
+}
+RULES = {
+    part: [tuple(rule.split(":")) for rule in rules.split()] for part, rules in ENDINGS.items()
+}
+BY_LETTER = {  # the same by the last letter of the ending
+    part: {letter: [rule for rule in rules if rule[0].endswith(letter)] for letter in "sndgrt"}
+    for part, rules in RULES.items()
+}
+PLAIN = {"n": "singular", "v": "base", "a": "plain", "r": "plain"}
+VOWELS = "aeiou"
+HISSING = ("s", "x", "z", "ch", "sh")
+VOWEL_GROUPS = re.compile(r"[aeiouy]+")
+SENSES = 3  # of each word; the rarer ones mostly mean something else
+LONGEST = 2  # words in a synonym
+# What the word before says about a word: weights of noun, verb, adjective, adverb. They are rough:
+# with the counts of WordNet they only have to order at most four readings.
+BEFORE: dict[str, tuple[str, tuple[float, float, float, float]]] = {
+    "named": (
+        "a an the my your his her its our their this that these those some any no each every "
+        "another which whose",
+        (8, 0.1, 4, 0.3),
+    ),
+    "acting": (
+        "to i you we they he she it who can could will would shall should must may might do "
+        "does did don't doesn't didn't can't cannot couldn't won't wouldn't not please "
+        "never let's i'll we'll you'll",
+        (0.3, 8, 0.3, 1),
+    ),
+    "being": (
+        "is are was were am be been being isn't aren't wasn't weren't i'm it's you're very "
+        "too so quite really more most seems looks feels becomes",
+        (0.5, 2, 6, 2),
+    ),
+    "relating": (
+        "of in on at for with without from by about into over under between through "
+        "after before during",
+        (6, 0.2, 2, 0.3),
+    ),
+}
+EVEN = (1.0, 1.0, 1.0, 1.0)
+WEIGHTS = [EVEN, *(weights for _, weights in BEFORE.values())]
+CONTEXT = {
+    word: number for number, (words, _) in enumerate(BEFORE.values(), 1) for word in words.split()
+}
 
 
 class WordNet:
@@ -152,3 +229,260 @@ def find_wordnet() -> WordNet:
     """WordNet from the folder or zip file that WNSEARCHDIR names, else from the package."""
     named = os.environ.get("WNSEARCHDIR")
     return read_wordnet(Path(named).expanduser().absolute() if named else BUNDLED)
+
+
+class Reading(NamedTuple):
+    """One way to understand a word."""
+
+    lemma: str
+    part: str
+    form: str
+
+
+def readings(word: str, wordnet: WordNet) -> list[Reading]:
+    """All ways to understand a word in small letters that WordNet knows."""
+    out = []
+    last = word[-1:]
+    for part, rules in BY_LETTER.items():
+        if wordnet.has(word, part):
+            out.append(Reading(word, part, PLAIN[part]))
+        irregular = wordnet.exceptions[part].get(word)
+        if irregular:
+            out += [Reading(lemma, part, _form_of(word, part)) for lemma in irregular]
+            continue
+        for ending, other, form in rules.get(last, ()):
+            if word.endswith(ending):
+                lemma = word[: len(word) - len(ending)] + other
+                if len(lemma) > 1 and wordnet.has(lemma, part):
+                    out.append(Reading(lemma, part, form))
+    return list(dict.fromkeys(out))
+
+
+def _form_of(word: str, part: str) -> str:
+    """Name of an irregular form, by its ending."""
+    if part == "v":
+        return "ing" if word.endswith("ing") else "s" if word.endswith("s") else "past"
+    if part == "n":
+        return "plural"
+    return "est" if word.endswith("st") else "er" if word.endswith("r") else PLAIN[part]
+
+
+def inflected(lemma: str, part: str, form: str, wordnet: WordNet) -> str | None:
+    """The form of a lemma (blanks between its words), or None where it is not sure.
+
+    The first word of a verb of several words is changed, and the last of a noun.
+    """
+    if form == PLAIN[part]:
+        return lemma
+    if part == "n":
+        before, blank, head = lemma.rpartition(" ")
+        made = _plural(head, wordnet.irregular["n"].get(head, []))
+        return None if made is None else before + blank + made
+    head, blank, behind = lemma.partition(" ")
+    irregular = wordnet.irregular[part].get(head, [])
+    if part == "v":
+        made = _verb(head, form, irregular)
+    elif blank:
+        return None
+    else:
+        made = _compared(head, form, irregular)
+    return None if made is None else made + blank + behind
+
+
+def _plural(noun: str, irregular: list[str]) -> str | None:
+    if noun.endswith("s") and not noun.endswith(("ss", "us", "is")):
+        return None  # news, goods
+    regular = _with_s(noun)
+    if irregular:
+        return regular if regular in irregular else irregular[0]
+    return None if noun.endswith("is") else regular
+
+
+def _with_s(word: str) -> str:
+    if word.endswith("y") and word[-2:-1] not in VOWELS:
+        return word[:-1] + "ies"
+    return word + ("es" if word.endswith(HISSING) else "s")
+
+
+def _verb(verb: str, form: str, irregular: list[str]) -> str | None:
+    kinds = [(_form_of(other, "v"), other) for other in irregular]
+    own = [other for kind, other in kinds if kind == form]
+    if own:
+        return own[0] if len(own) == 1 else None  # went or gone?
+    if form == "s":
+        return verb + "es" if verb.endswith("o") else _with_s(verb)
+    if form == "ing":
+        if verb.endswith("ie"):
+            return verb[:-2] + "ying"
+        mute = verb.endswith("e") and not verb.endswith(("ee", "oe", "ye"))
+        return (verb[:-1] if mute else _doubled(verb)) + "ing"
+    if verb.endswith("e"):
+        return verb + "d"
+    if verb.endswith("y") and verb[-2:-1] not in VOWELS:
+        return verb[:-1] + "ied"
+    return _doubled(verb) + "ed"
+
+
+def _doubled(word: str) -> str:
+    """The last letter twice in words like "stop": one syllable, a short vowel."""
+    short = len(VOWEL_GROUPS.findall(word)) == 1 and len(word) > 2
+    shape = short and word[-1] not in VOWELS + "wxy" and word[-2] in VOWELS
+    return word + word[-1] if shape and word[-3] not in VOWELS else word
+
+
+def _compared(word: str, form: str, irregular: list[str]) -> str | None:
+    own = [other for other in irregular if _form_of(other, "a") == form]
+    if own:
+        return own[0] if len(own) == 1 else None
+    syllables = len(VOWEL_GROUPS.findall(word[:-1] if word.endswith("e") else word))
+    if word.endswith("y") and syllables <= 2 and word[-2:-1] not in VOWELS:
+        return word[:-1] + "i" + form
+    if syllables != 1:
+        return None  # "more": another word, in another place
+    return word[:-1] + form if word.endswith("e") else _doubled(word) + form
+
+
+def article(word: str) -> str:
+    """Which of "a" and "an" stands before a word.
+
+    Examples
+    --------
+    >>> article("error"), article("user"), article("hour"), article("box")
+    ('an', 'a', 'an', 'a')
+    """
+    small = word.lower()
+    if small.startswith(("hour", "honest", "honor", "honour", "heir")):
+        return "an"
+    if small.startswith(("uni", "use", "usu", "eu", "one", "once", "ubi")):
+        return "a"
+    return "an" if small[:1] in VOWELS else "a"
+
+
+class Synonyms(Augmenter):
+    """Replace a share of the words by synonyms, at least one.
+
+    The part of speech is guessed from the word before and from how often WordNet's authors met
+    the word as each. The synonym gets the form and the case of the word; "a" and "an" before it
+    are put right. Stop words and words without a synonym stay.
+    """
+
+    kind: ClassVar[str] = "wordnet"
+
+    def __init__(self, rate: float = 0.2, wordnet: WordNet | None = None) -> None:
+        self.rate = rate
+        self.wordnet = wordnet or find_wordnet()
+        self._context = Choices(lambda word: ("",) * CONTEXT.get(word.lower(), 0))
+        self._words = Numbers()
+        self._choices = Choices(self._find)
+        self._known: dict[tuple[str, Reading], list[str]] = {}
+        self._read: dict[str, list[Reading]] = {}
+        self._known_words = Choices(lambda number: ("",) * len(self._readings(number)))
+        self._shut: set[int] = set()  # words that turned out to have no synonym
+
+    def settings(self) -> dict[str, Any]:
+        return {"kind": self.kind, "rate": self.rate, "senses": SENSES}
+
+    def apply(self, texts: Sequence[str], keys: Keys) -> list[str]:
+        words = Words.of(texts)
+        classes = self._context.of(words.words)[1]  # what each word says about the next one
+        before = np.where(words.places > 0, np.roll(classes, 1), 0)
+        numbers = self._words.of(words.words)
+        picked, starts, counts = self._pick(words, numbers * len(WEIGHTS) + before, keys)
+        own = keys[words.rows[picked]]
+        forms = starts + below(counts, own, SYNONYM, words.places[picked])
+        out = list(words.words)
+        for at, form in zip(picked.tolist(), forms.tolist(), strict=True):
+            out[at] = self._choices.forms[form]
+        _mend_articles(out, picked[words.places[picked] > 0])
+        return join(out, np.arange(len(out)), words.counts)
+
+    def _pick(self, words: Words, things: Ints, keys: Keys) -> tuple[Ints, Ints, Ints]:
+        """Words to replace, and where their synonyms begin and how many there are.
+
+        To find the synonyms of a word takes longest, so that is done for chosen words alone: one
+        that turns out to have none is passed over from then on, and the choice is made again. The
+        end is the same as if all had been known before.
+        """
+        able = np.flatnonzero(self._open(things))
+        scores = bits(keys[words.rows[able]], WORD, words.places[able])
+        wanted = how_many(words.counts, self.rate)
+        while True:
+            best = chosen(words.rows[able], scores, wanted)
+            picked = able[best]
+            starts, counts = self._choices.of(things[picked].tolist())
+            if counts.all():
+                return picked, starts, counts
+            self._shut.update(things[picked[counts == 0]].tolist())
+            still = np.ones(len(able), dtype=bool)
+            still[np.flatnonzero(best)[counts == 0]] = False
+            able, scores = able[still], scores[still]
+
+    def _open(self, things: Ints) -> Bools:
+        """Whether each word may have synonyms, as far as is known."""
+        known = self._known_words.of((things // len(WEIGHTS)).tolist())[1] > 0
+        if self._shut:
+            shut = np.fromiter(self._shut, np.int64, len(self._shut))
+            known &= ~np.isin(things, shut)
+        return known
+
+    def _readings(self, number: int) -> list[Reading]:
+        """Ways to understand a word; none for stop words and what is no word."""
+        word = split_edges(self._words.things[number])[1].lower()
+        found = self._read.get(word)
+        if found is None:
+            fit = word not in ENGLISH and len(word) > 2 and word.replace("-", "").isalpha()
+            found = self._read[word] = readings(word, self.wordnet) if fit else []
+        return found
+
+    def _find(self, thing: int) -> list[str]:
+        """Synonyms of a word behind one kind of word, dressed like the word itself."""
+        number, before = divmod(thing, len(WEIGHTS))
+        left, core, right = split_edges(self._words.things[number])
+        known = self._readings(number)
+        if not known:
+            return []
+        word, best = core.lower(), known[0]
+        if len(known) > 1:
+            best = max(known, key=lambda reading: self._likely(reading, WEIGHTS[before]))
+        return [f"{left}{like(other, core)}{right}" for other in self._alike(best, word)]
+
+    def _likely(self, reading: Reading, weights: Sequence[float]) -> float:
+        """How likely a reading is; "-ing" and "-ed" also stand where adjectives and nouns do."""
+        seen = self.wordnet.seen.get(reading.lemma, {}).get(reading.part, 0)
+        weight = weights[ORDER.index(reading.part)]
+        if reading.part == "v" and reading.form in ("ing", "past"):
+            weight = max(weight, weights[ORDER.index("a")])
+        return (seen + 0.5) * weight
+
+    def _alike(self, reading: Reading, word: str) -> list[str]:
+        known = self._known.get((word, reading))
+        if known is not None:  # the same word in other clothes
+            return known
+        senses = self.wordnet.synsets(reading.lemma, reading.part, SENSES)
+        out = []
+        for other in spoken(word for sense in senses for word in sense):
+            form = inflected(other, reading.part, reading.form, self.wordnet)
+            if other != reading.lemma and form is not None and form != word:
+                out.append(form)
+        self._known[word, reading] = found = list(dict.fromkeys(out))
+        return found
+
+
+def spoken(words: Iterable[str]) -> list[str]:
+    """Words of WordNet as people write them, without names and without long phrases."""
+    out: dict[str, None] = {}
+    for word in words:
+        if word.isalpha():
+            if word.islower():
+                out[word] = None
+        elif word.count("_") < LONGEST and word.islower() and word.replace("_", "").isalpha():
+            out[word.replace("_", " ")] = None
+    return list(out)
+
+
+def _mend_articles(words: list[str], changed: Ints) -> None:
+    """Put "a" and "an" right before words that were changed, in place."""
+    for at in changed.tolist():
+        before = words[at - 1]
+        if before.lower() in ("a", "an"):
+            words[at - 1] = like(article(split_edges(words[at])[1]), before[0] + before[1:].lower())

@@ -15,7 +15,7 @@ from typing import Any
 
 from coterie._errors import UsageError
 from coterie._validation import check_choice, check_integer
-from coterie.augmentation.kinds import is_kind
+from coterie.augmentation.run import is_kind
 from coterie.bench.entries import DataFile, Entry, Suite
 from coterie.datasets import CARDS, PAIRS
 from coterie.methods import METHODS

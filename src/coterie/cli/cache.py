@@ -28,7 +28,7 @@ def cache(
     """
     from coterie._cache import clear, place, usage
     from coterie._validation import check_choice
-    from coterie.augmentation.store import SHARE, wordings_folder
+    from coterie.augmentation.run import SHARE, wordings_folder
 
     check_choice("action", action, ["path", "size", "clear"])
     folder, beside = place(), wordings_folder()

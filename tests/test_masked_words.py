@@ -13,16 +13,17 @@ from coterie._errors import DataError, UsageError
 from coterie.cli import app
 from coterie.encoders import load_encoder
 from coterie.engine import TrainingData
-from coterie.masked_words import HeadSettings, train_masked_head
-from coterie.masked_words.net import (
+from coterie.masked_words import (
+    HeadSettings,
     MaskedHead,
     MaskedNet,
     hidden_places,
     hide,
     masked_loss,
     score,
+    split,
+    train_masked_head,
 )
-from coterie.masked_words.train import split
 
 FAST = HeadSettings(steps=150, batch_size=32, lr=3e-3, head_lr=3e-3, device="cpu", held_out=0.2)
 CPU = torch.device("cpu")
@@ -137,7 +138,7 @@ def test_the_head_in_the_folder_gives_the_scores_of_the_net(
 ) -> None:
     from transformers import AutoModelForMaskedLM
 
-    from coterie.masked_words.train import _shell, _write
+    from coterie.masked_words import _shell, _write
 
     net, data = make_net(tiny_encoder, topics[0][:4])
     torch.nn.init.normal_(net.head.dense.weight, std=0.2)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from coterie.augmentation.draws import (
+from coterie.augmentation.base import (
     FACTORS,
     STEP,
     below,
