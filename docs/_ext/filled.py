@@ -99,7 +99,7 @@ def public() -> str:
     by_module: dict[str, list[str]] = {}
     for name in coterie.__all__:
         if name != "__version__":
-            by_module.setdefault(coterie._PUBLIC[name], []).append(name)
+            by_module.setdefault(coterie._PUBLIC.get(name, "coterie.methods"), []).append(name)
     order = [*HEADINGS, *sorted(by_module.keys() - HEADINGS.keys())]
     out = []
     for module in order:

@@ -1,6 +1,7 @@
 """coterie turns a pile of short texts into clusters a person can use.
 
-The names below are imported when first used, so that ``import coterie`` costs nothing.
+The names below, and the classes of all methods, are imported when first used, so that
+``import coterie`` costs nothing.
 """
 
 from __future__ import annotations
@@ -11,27 +12,9 @@ from typing import Any
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "AECL": "coterie.methods",
-    "Auto": "coterie.methods",
-    "Autoencoder": "coterie.methods",
-    "ADSL": "coterie.methods",
-    "DEC": "coterie.methods",
-    "DECCRL": "coterie.methods",
-    "HACSD": "coterie.methods",
-    "IDEC": "coterie.methods",
-    "KATE": "coterie.methods",
-    "LDA": "coterie.methods",
-    "RSTC": "coterie.methods",
-    "SCCL": "coterie.methods",
-    "STCC": "coterie.methods",
-    "SelfTrain": "coterie.methods",
-    "ClusterBERT": "coterie.methods",
-    "Consensus": "coterie.methods",
     "METHODS": "coterie.methods",
     "TextClusterer": "coterie.base",
     "TextStream": "coterie.corpus",
-    "TwoStep": "coterie.methods",
-    "VaSCL": "coterie.methods",
     "augment": "coterie.augmentation",
     "broad_themes": "coterie.report",
     "choose_n_clusters": "coterie.choose",
@@ -57,17 +40,26 @@ _PUBLIC = {
     "write_report": "coterie.report",
 }
 
-__all__ = ["__version__", *sorted(_PUBLIC)]
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
+    if name == "__all__":
+        value: Any = ["__version__", *sorted({*_PUBLIC, *_methods().CLASSES})]
+    elif name in _PUBLIC:
+        # A sub-package may share the name of the function in it (describe): fetch the function.
+        value = getattr(importlib.import_module(_PUBLIC[name]), name)
+    elif name[:1].isupper() and name in _methods().CLASSES:
+        value = getattr(_methods(), name)
+    else:
         raise AttributeError(f"module 'coterie' has no attribute {name!r}")
-    # A sub-package may share the name of the function in it (describe): fetch the function.
-    value = getattr(importlib.import_module(_PUBLIC[name]), name)
     globals()[name] = value
     return value
 
 
+def _methods() -> Any:
+    """The package whose registry names the classes of all methods."""
+    return importlib.import_module("coterie.methods")
+
+
 def __dir__() -> list[str]:
-    return __all__
+    names: list[str] = __getattr__("__all__")
+    return names
