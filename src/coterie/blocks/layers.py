@@ -11,7 +11,7 @@ Activation = Literal["relu", "leaky-relu"]
 ACTIVATIONS: dict[str, Any] = {"relu": nn.ReLU, "leaky-relu": lambda: nn.LeakyReLU(0.2)}
 
 
-def mlp(*dims: int, activation: Activation = "relu") -> nn.Sequential:
+def mlp(*dims: int, activation: str = "relu") -> nn.Sequential:
     """Linear layers of the given widths, the activation between them, none after the last.
 
     Layer ``i`` is number ``2 * i`` of the sequence. ``mlp(768, 768, 128)`` is the contrast head of
