@@ -26,8 +26,7 @@ from pathlib import Path
 
 from coterie._files import write_text
 from coterie.bench.figures import FIGURES, read_picture
-from coterie.bench.figures.draw import save
-from coterie.bench.figures.picture import Table
+from coterie.bench.figures.picture import Table, save
 from coterie.bench.tables import markdown
 
 ROOT = Path(__file__).parents[1]

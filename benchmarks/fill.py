@@ -28,10 +28,9 @@ import views
 
 from coterie.bench import SUITES, generalization
 from coterie.bench.beside import details, overview
-from coterie.bench.collect import read_folder
-from coterie.bench.keys import Row
-from coterie.bench.ledger import read_results
+from coterie.bench.ledger import Row, read_results
 from coterie.bench.pages import ablation_part, found_part, gains_part, method_part, short_part
+from coterie.bench.tables import read_folder
 
 ROOT = Path(__file__).parents[1]
 DOCS, RESULTS = ROOT / "docs", ROOT / "results"

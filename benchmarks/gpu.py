@@ -11,7 +11,7 @@ from pathlib import Path
 
 import lines
 
-from coterie.bench.collect import about
+from coterie.bench.tables import about
 
 RESULTS = Path(__file__).parents[1] / "results"
 WHOLE = "whole run"

@@ -24,7 +24,7 @@ from pathlib import Path
 import children
 import lines
 
-from coterie.bench.collect import about
+from coterie.bench.tables import about
 from coterie.encoders import DEFAULT
 
 SMALL = ["--datasets", "tweet", "--only", "SCCL, default"]

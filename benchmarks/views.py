@@ -26,11 +26,10 @@ from coterie import load_dataset
 from coterie._errors import UsageError
 from coterie.augmentation import augment, read_views
 from coterie.bench import run_suite
-from coterie.bench.collect import about
 from coterie.bench.entries import Entry, Suite
-from coterie.bench.figures.sccl import COSINE_EDGES
+from coterie.bench.figures.papers import COSINE_EDGES
 from coterie.bench.run import Options
-from coterie.bench.tables import cell
+from coterie.bench.tables import about, cell
 from coterie.corpus import texts_from
 from coterie.datasets import find_pairs
 from coterie.encoders import DEFAULT

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from coterie.bench.beside import counterpart, details, long_form, overview, pairs
-from coterie.bench.collect import about, measured, ranks, read_folder
-from coterie.bench.formats import Table, escape_latex
+from coterie.bench.beside import counterpart, details, load_reported, long_form, overview, pairs
 from coterie.bench.pages import found_part, gains_part
-from coterie.bench.reported import load_reported
+from coterie.bench.tables import Table, about, escape_latex, measured, ranks, read_folder
 from coterie.cli import app
 
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from coterie._errors import UsageError
 from coterie.bench import SUITES, Entry, Suite, run_suite
 from coterie.bench.entries import plan
-from coterie.bench.keys import NOISE, key_of
+from coterie.bench.ledger import NOISE, key_of
 from coterie.bench.noise import add_noise, spreads, summarize_stability, with_noise
 from coterie.bench.run import Options
 from coterie.bench.suites import entries_for

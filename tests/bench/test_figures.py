@@ -15,21 +15,23 @@ from by_key import raises
 from coterie._errors import DataError, UsageError
 from coterie.analysis import average_precision, reciprocal_rank
 from coterie.bench.data import Data, load_data
-from coterie.bench.figures import FIGURES, Short, aecl, cut, deccrl, draw_all, redraw, sccl
-from coterie.bench.figures import adsl as adsl_figures
-from coterie.bench.figures import cluster_bert as cluster_bert_figures
-from coterie.bench.figures.draw import COLORS, OTHERS, draw, mark_of, save
-from coterie.bench.figures.lines import bars_of, curves_of
-from coterie.bench.figures.maps import as_points, draw_maps, place
+from coterie.bench.figures import FIGURES, Short, cut, draw_all, papers, redraw
+from coterie.bench.figures.papers import bars_of, curves_of
 from coterie.bench.figures.picture import (
+    COLORS,
+    OTHERS,
     Bars,
     Histogram,
     Lines,
     Picture,
     Points,
     Table,
+    draw,
+    mark_of,
     read_picture,
+    save,
 )
+from coterie.bench.figures.short import as_points, draw_maps, place
 from coterie.cli import app
 from coterie.metrics import accuracy, cluster_distances
 
@@ -75,7 +77,7 @@ def test_watching_changes_no_label_and_sees_start_and_end(short: Short, method: 
 
 
 def test_distances_at_the_start_are_those_of_the_encoder(short: Short) -> None:
-    seen = sccl.trace_distances(short)
+    seen = papers.trace_distances(short)
     model = short.make("sccl", steps=0).fit(short.data.texts)
     expected = cluster_distances(model.vectors_, short.truth)
     assert seen[0]["intra true"] == pytest.approx(expected["intra"], rel=1e-5)
@@ -84,7 +86,7 @@ def test_distances_at_the_start_are_those_of_the_encoder(short: Short) -> None:
 
 
 def test_distances_of_all_three_objectives_are_drawn(short: Short) -> None:
-    picture = sccl.distances(short)
+    picture = papers.sccl_distances(short)
     assert [panel.title for panel in picture.panels] == [
         f"{who} clusters: {kind}-cluster distance"
         for who in ("predicted", "true") for kind in ("intra", "inter")
@@ -102,7 +104,7 @@ def test_cosines_inside_classes() -> None:
     """By hand: two right angles and a pair of opposites; then against the loop."""
     v = torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0], [-1.0, 0.0], [5.0, 5.0]])
     labels = torch.tensor([0, 0, 1, 1, 2])
-    assert aecl.cosine_inside(v, labels) == pytest.approx((0 + -1) / 2)
+    assert papers.cosine_inside(v, labels) == pytest.approx((0 + -1) / 2)
     rng = np.random.default_rng(0)
     v, labels = torch.from_numpy(rng.normal(size=(20, 4))), torch.from_numpy(rng.integers(0, 3, 20))
     total, pairs = 0.0, 0
@@ -111,11 +113,11 @@ def test_cosines_inside_classes() -> None:
             if i != j and labels[i] == labels[j]:
                 total += float(v[i] @ v[j] / (v[i].norm() * v[j].norm()))
                 pairs += 1
-    assert aecl.cosine_inside(v, labels) == pytest.approx(total / pairs)
+    assert papers.cosine_inside(v, labels) == pytest.approx(total / pairs)
 
 
 def test_attention_is_shared_out(short: Short) -> None:
-    seen = aecl.trace_stray(short)
+    seen = papers.trace_stray(short)
     assert {row["stage"] for row in seen} == {"contrast"}
     for row in seen:
         assert row["NS"] + row["PS"] == pytest.approx(1) and 0 < row["PS"] < 1
@@ -127,36 +129,36 @@ def test_attention_is_shared_out(short: Short) -> None:
 def test_hard_labels_stay_those_of_the_start(short: Short) -> None:
     """NN+one never refreshes its labels, and looking at them is no reason to."""
     hard = replace(short, parameters={**FAST, "variant": "one"})
-    seen = adsl_figures.trace_labels(hard)
+    seen = papers.trace_labels(hard)
     start = hard.make("adsl").fit(short.data.texts).start_labels_
     assert len(seen) > 3
     for row in seen:
         assert row["ACC"] == pytest.approx(100 * accuracy(short.data.labels, start))
     sure = hard.trace(hard.make("adsl"), lambda net, _: {"least": float(net.target.amax(1).min())})
     assert {row["least"] for row in sure} == {1.0}
-    soft = adsl_figures.trace_labels(short)  # one refresh an epoch, none after the last
+    soft = papers.trace_labels(short)  # one refresh an epoch, none after the last
     assert [row["step"] for row in soft] == [0, 3, 6, 9, 12]
 
 
 def test_stages_of_cluster_bert_are_in_order(short: Short) -> None:
-    seen = cluster_bert_figures.trace_stages(short)
+    seen = papers.trace_stages(short)
     assert [row["stage"] for row in seen] == ["start", "adapt", "cluster-1", "cluster-2", "harden"]
     assert all(0 <= row["nmi"] <= 1 and 0 <= row["acc"] <= 1 for row in seen)
 
 
 def test_topics_have_a_row_for_each_cluster(short: Short) -> None:
-    (table,) = deccrl.topic_table(short).panels
+    (table,) = papers.deccrl_topic_table(short).panels
     assert table.header[:2] == ["cluster", "topic 1"] and [row[0] for row in table.rows] == list(
         "012"
     )
-    assert len(table.rows[0][1].split(",")) == deccrl.WORDS
+    assert len(table.rows[0][1].split(",")) == papers.WORDS
 
 
 def test_retrieval_asks_for_texts_that_share_words() -> None:
     """Two classes that share "common": candidates are the 20 nearest by words, not the query."""
     texts = [f"common left w{i}" for i in range(15)] + [f"common right w{i}" for i in range(15)]
     labels = ["l"] * 15 + ["r"] * 15
-    questions = cluster_bert_figures.ask(texts, labels)
+    questions = papers.ask(texts, labels)
     assert sorted(questions.queries) == list(range(30))
     for query, candidates, right in zip(
         questions.queries, questions.candidates, questions.right, strict=True
@@ -165,41 +167,41 @@ def test_retrieval_asks_for_texts_that_share_words() -> None:
         assert right == [int(labels[i] == labels[query]) for i in candidates]
         assert sum(right) == 14  # all others with its second word come before those without
     with raises(DataError, "bench.too_few_texts_to_rank", least=22):
-        cluster_bert_figures.ask(texts[:21], labels[:21])
+        papers.ask(texts[:21], labels[:21])
     with raises(DataError, "bench.nothing_to_rank"):
-        cluster_bert_figures.ask(texts, ["one"] * 30)
+        papers.ask(texts, ["one"] * 30)
 
 
 def test_ranking_equals_the_loop_and_a_value_by_hand() -> None:
-    questions = cluster_bert_figures.Questions(["q", "a", "b", "c"], [0], [[1, 2, 3]], [[0, 1, 1]])
+    questions = papers.Questions(["q", "a", "b", "c"], [0], [[1, 2, 3]], [[0, 1, 1]])
     units = np.array([[1, 0], [0.8, 0.6], [0, 1], [0.6, 0.8]], dtype=np.float64)
     # cosines 0.8, 0, 0.6: the right ones are at places 3 and 2
-    assert cluster_bert_figures.rank(units, questions) == pytest.approx(
+    assert papers.rank(units, questions) == pytest.approx(
         {"MAP": 100 * (1 / 2 + 2 / 3) / 2, "MRR": 50}
     )
     rng = np.random.default_rng(0)
     units = rng.normal(size=(12, 4))
     units /= np.linalg.norm(units, axis=1, keepdims=True)
     rows = [[1, 2, 3, 4], [5, 6, 7, 8]]
-    many = cluster_bert_figures.Questions([""] * 12, [0, 9], rows, [[1, 0, 1, 0], [0, 0, 0, 1]])
+    many = papers.Questions([""] * 12, [0, 9], rows, [[1, 0, 1, 0], [0, 0, 0, 1]])
     found = []
     for query, candidates, right in zip(many.queries, rows, many.right, strict=True):
         cosines = [float(units[i] @ units[query]) for i in candidates]
         found.append((average_precision(cosines, right), reciprocal_rank(cosines, right)))
     expected = [100 * sum(pair[i] for pair in found) / 2 for i in (0, 1)]
-    assert list(cluster_bert_figures.rank(units, many).values()) == pytest.approx(expected)
+    assert list(papers.rank(units, many).values()) == pytest.approx(expected)
 
 
 def test_retrieval_is_followed_with_and_without_reconstruction(short: Short) -> None:
     with raises(UsageError, "bench.retrieval_needs_texts"):
-        cluster_bert_figures.retrieval(short)
+        papers.cluster_bert_retrieval(short)
     told: list[str] = []
     assert draw_all(Path(), Path(), short, only=["cluster-bert-retrieval"], tell=told.append) == []
     assert told[0].endswith("needs another data set: name it with --other")
     texts = [" ".join(text.split()[1:]) for text in short.data.texts]  # others, of the same words
     other = replace(short.data, name="others", texts=texts)
     quick = replace(short, other=other, parameters={**FAST, "lr": 0.05})
-    picture = cluster_bert_figures.retrieval(quick)
+    picture = papers.cluster_bert_retrieval(quick)
     assert [panel.y for panel in picture.panels] == ["NMI in %", "ACC in %", "MAP in %", "MRR in %"]
     assert "queries of others, not trained on" in picture.subtitle
     for panel in picture.panels:
@@ -256,7 +258,7 @@ def test_maps_of_stages_are_in_the_order_of_training(short: Short) -> None:
 def test_bars_are_as_high_as_the_means() -> None:
     rows = [line("SCCL", "sccl", "tweet", 0, 0.8), line("SCCL", "sccl", "tweet", 1, 0.9),
             line("instances only", "sccl", "tweet", 0, 0.6)]  # fmt: skip
-    picture = sccl.objectives(rows)
+    picture = papers.sccl_objectives(rows)
     acc, nmi = draw(picture).axes
     assert [patch.get_height() for patch in acc.patches] == pytest.approx([85, 60])
     assert [patch.get_height() for patch in nmi.patches] == pytest.approx([42.5, 30])
@@ -264,13 +266,15 @@ def test_bars_are_as_high_as_the_means() -> None:
     assert picture.subtitle.startswith("mean and deviation of 1 to 2 seeds")
     assert "3 runs of 2026-11-15" in picture.about
     assert bars_of(rows[:2], "sccl", ["SCCL", "instances only"], "") is None  # nothing to compare
-    assert sccl.strengths(rows) is None
+    assert papers.sccl_strengths(rows) is None
 
 
 def test_bars_show_what_training_made_not_what_the_guard_returned() -> None:
     rows = [line("SCCL", "sccl", "tweet", 0, 0.8), line("instances only", "sccl", "tweet", 0, 0.6)]
     rows[1]["trained_scores"] = {"acc": 0.1, "nmi": 0.2}
-    groups = [panel.groups["tweet"]["instances only"][0] for panel in sccl.objectives(rows).panels]
+    groups = [
+        panel.groups["tweet"]["instances only"][0] for panel in papers.sccl_objectives(rows).panels
+    ]
     assert groups == pytest.approx([10, 20])
 
 
@@ -292,8 +296,8 @@ def test_wordings_by_hand() -> None:
     ]  # fmt: skip
     counts = [0] * 22 + [3, 3]
     moved = [{"dataset": "tweet", "label": "contextual 10 %", "cosine": {"histogram": counts}}]
-    assert sccl.views(runs) is None and sccl.views(moved) is None
-    scores, cosines = sccl.views([*runs, *moved]).panels
+    assert papers.sccl_views(runs) is None and papers.sccl_views(moved) is None
+    scores, cosines = papers.sccl_views([*runs, *moved]).panels
     assert scores.series == {
         "contextual": [[10, pytest.approx(50), 0.0]],
         "contextual + CharSwap": [[10, pytest.approx(10), 0.0]],
@@ -324,11 +328,11 @@ def test_legends_stand_outside_and_say_each_name_once() -> None:
 def test_sweeps_go_through_the_points() -> None:
     rows = [line(f"{t} topics", "deccrl", "stackoverflow", 0, t / 100) for t in (20, 1, 10)]
     rows.append(line("DECCRL", "deccrl", "stackoverflow", 0, 0.05))  # has 5
-    (axes,) = draw(deccrl.topics(rows)).axes
+    (axes,) = draw(papers.deccrl_topics(rows)).axes
     curve = axes.lines[0]
     assert list(curve.get_xdata()) == [1, 5, 10, 20] and axes.get_xscale() == "log"
     np.testing.assert_allclose(curve.get_ydata().astype(float), [1, 5, 10, 20])
-    assert curves_of(rows[:1], "deccrl", {"topics": deccrl.TOPICS}, "") is None
+    assert curves_of(rows[:1], "deccrl", {"topics": papers.TOPICS}, "") is None
 
 
 def test_the_sensitivity_suite_has_what_its_figures_draw() -> None:
@@ -336,12 +340,12 @@ def test_the_sensitivity_suite_has_what_its_figures_draw() -> None:
 
     entries = SUITES["sensitivity"].entries
     rows = [line(e.label, e.method, "stackoverflow", 0, 0.5) for e in entries]
-    panels = [panel.x for panel in aecl.sensitivity(rows).panels]
+    panels = [panel.x for panel in papers.aecl_sensitivity(rows).panels]
     assert panels == ["contrast_weight", "label_weight", "entropy_weight", "balance_weight",
                       "contrast_epochs", "label_epochs"]  # fmt: skip
-    (panel,) = adsl_figures.sharpness(rows).panels
+    (panel,) = papers.adsl_sharpness(rows).panels
     assert [point[0] for point in panel.series["stackoverflow"]] == [1, 2, 5, 10, 20, 50]
-    (axes,) = draw(adsl_figures.sharpness(rows)).axes
+    (axes,) = draw(papers.adsl_sharpness(rows)).axes
     assert [t.get_text() for t in axes.get_xticklabels()] == ["1", "2", "5", "10", "20", "50"]
 
 

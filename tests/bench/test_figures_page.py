@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from coterie.bench.figures import FIGURES, Picture, read_picture
-from coterie.bench.figures.draw import mark_of
-from coterie.bench.figures.picture import Lines, Table
+from coterie.bench.figures.picture import Lines, Table, mark_of
 
 SENTENCE = re.compile(r"[A-Z][^.]{40,}\.", re.S)
 

@@ -3,9 +3,9 @@
 import pytest
 
 from coterie.bench import SUITES
-from coterie.bench.collect import read_folder
 from coterie.bench.figures import FIGURES
 from coterie.bench.pages import ablation_part, method_part, short_part
+from coterie.bench.tables import read_folder
 from coterie.methods import METHODS
 
 
@@ -88,7 +88,7 @@ def test_ablations_stand_beside_those_of_the_paper(script) -> None:
 
 def test_whole_systems_have_the_same_settings_in_both_suites() -> None:
     """Lines of one suite stand in for those of another only where nothing differs."""
-    from coterie.bench.collect import SAME
+    from coterie.bench.tables import SAME
 
     entries = {e.label: e for suite in SUITES.values() for e in suite.entries}
     for label, usual in SAME.items():

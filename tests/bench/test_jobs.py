@@ -14,17 +14,14 @@ import pytest
 from coterie._errors import CoterieError
 from coterie.bench import Entry, Suite, run_suite
 from coterie.bench.entries import Job, plan
-from coterie.bench.jobs import _threads_shared
-from coterie.bench.keys import key_of
-from coterie.bench.ledger import Ledger, read_results
-from coterie.bench.outlook import Outlook
-from coterie.bench.run import Options
+from coterie.bench.ledger import Ledger, key_of, read_results
+from coterie.bench.run import Options, Outlook, _threads_shared
 
 SHELL = """
 import sys
 from pathlib import Path
 from coterie.bench.run import Options, run_suite
-from coterie.bench.suite_file import read_suite
+from coterie.bench.suites import read_suite
 if __name__ == "__main__":
     run_suite(read_suite(Path(sys.argv[1])), Path(sys.argv[2]), Options(), jobs=int(sys.argv[3]))
 """

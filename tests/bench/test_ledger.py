@@ -12,8 +12,7 @@ import pytest
 
 from by_key import raises
 from coterie._errors import DataError
-from coterie.bench.keys import key_of
-from coterie.bench.ledger import Ledger, read_results
+from coterie.bench.ledger import Ledger, key_of, read_results
 
 ROW = {
     "label": "a", "method": "sccl", "preset": None, "parameters": {"steps": 3}, "dataset": "d",
@@ -136,7 +135,7 @@ def test_lines_that_are_committed_are_found_done(
     from coterie.bench import SUITES, run
     from coterie.bench.data import Data
     from coterie.bench.entries import Job
-    from coterie.bench.keys import head
+    from coterie.bench.ledger import head
     from coterie.datasets import PAIRS
 
     monkeypatch.setattr(run, "find_pairs", lambda name, kind, _: Path(PAIRS[name, kind].file))

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from coterie.bench.reported import DOUBTS, ELSEWHERE, PAPERS, load_reported
+from coterie.bench.beside import DOUBTS, ELSEWHERE, PAPERS, load_reported
 from coterie.bench.suites import SUITES
 from coterie.datasets import CARDS
 from coterie.methods import METHODS

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from by_key import raises
 from coterie._errors import UsageError
 from coterie.bench.ledger import read_results
-from coterie.bench.suite_file import read_suite
+from coterie.bench.suites import read_suite
 from coterie.cli import app
 
 GOOD = """

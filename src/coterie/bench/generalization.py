@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coterie.bench.collect import Measured, about, measured
-from coterie.bench.keys import Row
+from coterie.bench.ledger import Row
 from coterie.bench.noise import summarize_stability
-from coterie.bench.tables import Cell, cell, markdown
-from coterie.bench.whole import BENCHMARKS, DEV
+from coterie.bench.papers import BENCHMARKS, DEV
+from coterie.bench.tables import Cell, Measured, about, cell, markdown, measured
 from coterie.datasets import CARDS
 
 MARGIN = 0.5  # points of NMI below k-means that count as a loss

@@ -11,7 +11,7 @@ import numpy as np
 from coterie._progress import Progress
 from coterie._types import Floats, Ints
 from coterie.base import TextClusterer
-from coterie.bench.keys import Row
+from coterie.bench.ledger import Row
 from coterie.bench.tables import shown
 from coterie.encoders import Encoder
 

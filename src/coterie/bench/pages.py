@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coterie.bench.beside import PARTIAL, best_printed, counterpart, said
-from coterie.bench.collect import METRICS, Measured, about, entries_of, measured, order_of
+from coterie.bench.beside import PARTIAL, Reported, best_printed, counterpart, load_reported, said
 from coterie.bench.entries import Suite
-from coterie.bench.keys import Row
-from coterie.bench.reported import Reported, load_reported
-from coterie.bench.tables import Cell, cell, markdown
-from coterie.bench.whole import BENCHMARKS
+from coterie.bench.ledger import Row
+from coterie.bench.papers import BENCHMARKS
+from coterie.bench.tables import (
+    METRICS,
+    Cell,
+    Measured,
+    about,
+    cell,
+    entries_of,
+    markdown,
+    measured,
+    order_of,
+)
 from coterie.datasets import CARDS
 
 

@@ -1,8 +1,12 @@
-"""Suites of the papers' own tables: each system on its data sets, and its ablations."""
+"""Suites of the papers' tables: their systems, ablations, baselines and sensitivity, as data."""
 
 from __future__ import annotations
 
-from coterie.bench.entries import Entry, Suite
+from dataclasses import replace
+from typing import Any
+
+from coterie.bench.entries import Entry, Suite, union
+from coterie.datasets import CARDS
 
 EDA = ("eda",)
 PAIRS = ("contextual10", "eda")  # contextual substitution where it was published
@@ -132,4 +136,195 @@ PAPER_SUITES = (
     CLUSTER_BERT,
     CLUSTER_BERT_ABLATIONS,
     ADSL,
+)
+
+
+# What the papers compare with.
+RSTC_SETS = {  # the authors' script: eps2 over the scale, and steps of contrast alone
+    "stackoverflow": {"balance_weight": 0.1, "refreshes": 50},
+    "searchsnippets": {"balance_weight": 0.01, "refreshes": 74, "contrast_steps": 600},
+    "tweet": {"balance_weight": 0.001, "refreshes": 110},
+}
+TFIDF = {"encoder": "tfidf"}
+
+UNTRAINED = (
+    Entry("BoW + k-means", "bow-kmeans"),
+    Entry("TF-IDF + k-means", "tfidf-kmeans"),
+    Entry("encoder + k-means", "kmeans"),
+    Entry("encoder + spherical k-means", "spherical-kmeans"),
+    Entry("encoder + UMAP + k-means", "umap-kmeans"),
+    Entry("encoder + average linkage", "average"),
+    Entry("encoder + Ward", "ward"),
+)
+
+BASELINES = Suite(
+    "baselines",
+    "what the papers compare with, on three benchmarks; RSTC, TSDAE and VaSCL want a GPU",
+    (
+        Entry("BoW + k-means", "bow-kmeans"),
+        Entry("TF-IDF + k-means", "tfidf-kmeans"),
+        Entry("SIF + k-means", "sif-kmeans"),
+        Entry("encoder + k-means", "kmeans"),
+        Entry("encoder + UMAP + k-means", "umap-kmeans"),
+        Entry("encoder + mixture of Gaussians", "gmm"),
+        Entry("encoder + UMAP + HDBSCAN", "umap-hdbscan"),
+        Entry("HAC-SD", "hac-sd"),
+        Entry("HAC-SD, iterative classification", "hac-sd", {}, "iterative"),
+        Entry("consensus", "consensus"),
+        Entry("LDA, topics", "lda"),
+        Entry("LDA + Ward", "lda", {"cluster": "ward"}),
+        Entry("KATE + k-means", "kate"),
+        Entry("KATE + Ward", "kate", {"cluster": "ward"}),
+        Entry("TF-IDF + autoencoder + k-means", "autoencoder", TFIDF),
+        Entry("encoder + autoencoder + k-means", "autoencoder"),
+        Entry("TF-IDF + DEC", "dec", TFIDF),
+        Entry("encoder + DEC", "dec"),
+        Entry("encoder + IDEC", "idec"),
+        Entry("Self-Train", "self-train"),
+        *(Entry(f"STCC, {code}", "stcc", {"code": code}) for code in ("lpi", "le", "lsa", "mean")),
+        Entry("TSDAE", "tsdae"),
+        Entry("VaSCL", "vascl"),
+        Entry("RSTC, default", "rstc", views=PAIRS),
+        Entry("RSTC, paper preset", "rstc", {}, "paper", PAIRS, RSTC_SETS),
+    ),
+    ("stackoverflow", "searchsnippets", "tweet"),
+    3,
+)
+
+WIDE = {"reduce": "umap", "reduced_dim": None}
+SECOND_STEPS = Suite(
+    "second-steps",
+    "ClusterBERT's Table 3: with UMAP or without, k-means or IDEC, behind two encoders",
+    tuple(
+        Entry(f"{label} + {steps}", method, parameters)
+        for label, method in (("SIF", "sif-kmeans"), ("encoder", "kmeans"))
+        for steps, parameters in (
+            ("k-means", {}),
+            ("UMAP + k-means", WIDE),
+            ("IDEC", {"cluster": "idec"}),
+            ("UMAP + IDEC", {**WIDE, "cluster": "idec"}),
+        )
+    ),
+    ("stackoverflow", "searchsnippets", "biomedical", "agnews", "bbc-sentences", "googlenews-t"),
+    3,
+)
+
+
+# Figures 7 to 9 of AECL: four weights, and the lengths of the first two stages.
+AECL_SWEEPS: dict[str, tuple[float, ...]] = {
+    "contrast_weight": (0, 5, 10, 15, 20),
+    "label_weight": (1, 5, 10, 15),
+    "entropy_weight": (0.001, 0.005, 0.01, 0.1),
+    "balance_weight": (0.09, 0.18, 0.5, 1, 10),
+    "contrast_epochs": (2, 6, 10, 15, 20),
+    "label_epochs": (1, 2, 6, 10, 15),
+}
+ADSL_SWEEPS: dict[str, tuple[float, ...]] = {"sharpness": (1, 2, 5, 10, 20, 50)}  # Figure 4a
+
+
+def label_of(name: str, value: float) -> str:
+    """How an entry of a sweep is called.
+
+    Examples
+    --------
+    >>> label_of("label_weight", 5)
+    'label_weight=5'
+    """
+    return f"{name}={value:g}"
+
+
+def _sweep(method: str, sweeps: dict[str, tuple[float, ...]], **more: Any) -> list[Entry]:
+    whole = ("contrast_epochs", "label_epochs")
+    return [
+        Entry(label_of(name, v), method, {name: v if name in whole else float(v)}, **more)
+        for name, values in sweeps.items()
+        for v in values
+    ]
+
+
+SENSITIVITY = Suite(
+    "sensitivity",
+    "AECL's Figures 7 to 9 and ADSL's Figure 4: one parameter at a time; wants a GPU",
+    (
+        *_sweep("aecl", AECL_SWEEPS, views=("eda",), own_views="eda"),
+        *_sweep("adsl", ADSL_SWEEPS, datasets=("stackoverflow",)),
+    ),
+    ("stackoverflow", "searchsnippets", "googlenews-ts", "tweet"),
+    3,
+)
+
+
+BENCHMARKS = tuple(name for name, card in CARDS.items() if card.group == "benchmark")
+DEV = tuple(name for name, card in CARDS.items() if card.group == "dev")
+LANGUAGES = tuple(name for name, card in CARDS.items() if card.group == "lang")
+NEWS = ("googlenews-ts", "googlenews-t", "googlenews-s")
+
+
+def _aecl(first: int, second: int, balance: float) -> dict[str, Any]:
+    return {"contrast_epochs": first, "label_epochs": second, "balance_weight": balance}
+
+
+# Lengths of the first two stages and the weight of even sizes, section 4.2 of AECL.
+AECL_SETS = {
+    "agnews": _aecl(10, 1, 10.0),
+    "searchsnippets": _aecl(10, 1, 0.18),
+    "stackoverflow": _aecl(2, 1, 10.0),
+    "biomedical": _aecl(2, 1, 10.0),
+    **{name: _aecl(10, 6, 0.09) for name in NEWS},
+    "tweet": _aecl(20, 10, 0.09),
+}
+# The rest of the authors' script: eps2 over the scale, refreshes, steps of contrast alone.
+RSTC_ALL: dict[str, dict[str, Any]] = {
+    **RSTC_SETS,
+    "agnews": {"balance_weight": 0.1, "refreshes": 110, "contrast_steps": 600},
+    "biomedical": {"balance_weight": 0.1, "refreshes": 50},
+    **{n: {"balance_weight": 0.001, "refreshes": 82, "contrast_steps": 600} for n in NEWS},
+}
+
+
+def _own(entry: Entry, **changes: Any) -> Entry:
+    """The entry with our own pairs where none were published."""
+    return replace(entry, own_views="eda", **changes)
+
+
+def _rstc() -> list[Entry]:
+    default, paper = (entry for entry in BASELINES.entries if entry.method == "rstc")
+    return [_own(default), _own(paper, by_dataset=RSTC_ALL)]
+
+
+PAPERS = Suite(
+    "papers",
+    "the papers' systems, the encoder alone and auto on the eight benchmarks; wants a GPU",
+    (
+        *UNTRAINED,
+        Entry("auto", "auto"),
+        *(_own(entry) for entry in SCCL.entries),
+        *(_own(entry) for entry in AECL.entries),
+        Entry("AECL, settings of the paper", "aecl", {}, None, EDA, AECL_SETS, "eda"),
+        *(_own(entry) for entry in DECCRL.entries),
+        *CLUSTER_BERT.entries,
+        *_rstc(),
+        Entry("NN+ADSL", "adsl"),
+    ),
+    BENCHMARKS,
+    5,
+    parts=("sccl", "aecl", "deccrl", "cluster-bert", "adsl", "encoder", "two-step", "auto",
+           "baselines"),
+)  # fmt: skip
+
+FIVE = ("SCCL, default", "AECL, default", "DECCRL, default", "ClusterBERT, fast preset",
+        "RSTC, default")  # fmt: skip
+SYSTEMS = replace(
+    PAPERS,
+    name="systems",
+    about="five trained systems, one setting each, on the eight benchmarks; wants a GPU",
+    entries=tuple(entry for entry in PAPERS.entries if entry.label in FIVE),
+    parts=("papers", *PAPERS.parts),
+)
+
+ABLATIONS = union(
+    "ablations",
+    "the ablations of all papers: what each part brings; wants a GPU",
+    (SCCL_ABLATIONS, AECL_ABLATIONS, DECCRL_ABLATIONS, CLUSTER_BERT_ABLATIONS, ADSL),
+    3,
 )

@@ -1,10 +1,18 @@
-"""Running a suite: resumable, one JSON line per run, labels used for scoring alone."""
+"""Run a suite: resumable, in one process or several, one JSON line per run.
+
+Labels are used for scoring alone.
+"""
 
 from __future__ import annotations
 
 import logging
+import multiprocessing
+import os
+import queue
+import signal
 import time
-from collections.abc import Callable, Iterable, MutableSequence
+from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,10 +23,8 @@ from coterie._validation import check_choice, check_integer
 from coterie.base import TextClusterer
 from coterie.bench.data import Data, load_data, split
 from coterie.bench.entries import PROTOCOLS, Entry, Job, Suite, plan
-from coterie.bench.keys import Row, head, key_of
-from coterie.bench.ledger import Ledger, read_results
+from coterie.bench.ledger import Ledger, Row, head, key_of, read_results
 from coterie.bench.noise import with_noise
-from coterie.bench.outlook import Outlook
 from coterie.bench.score import fitted_texts, score_fit
 from coterie.choose import Choice, choose_n_clusters
 from coterie.datasets import PAIRS, find_pairs
@@ -129,8 +135,6 @@ def run_suite(
         if jobs == 1:
             work(task, report)
         else:
-            from coterie.bench.jobs import run_jobs
-
             run_jobs(task, min(jobs, len(wanted)), report)
     finally:
         Ledger(file).tidy()
@@ -220,3 +224,143 @@ def make(entry: Entry, data: Data, seed: int, options: Options) -> TextClusterer
 def run_one(model: TextClusterer, data: Data, options: Options) -> Row:
     """Fit on the texts alone, then score."""
     return score_fit(model, data, options.device)
+
+
+WAIT = 0.2  # seconds between two looks at whether the processes live
+
+
+def run_jobs(task: Task, jobs: int, report: Report) -> None:
+    """Work at a suite with ``jobs`` processes and pass on what they report.
+
+    They are started anew, not forked: a GPU does not survive a fork. If this process is
+    interrupted, they end, and what they were at is lost; lines that are written stay.
+    """
+    context = multiprocessing.get_context("spawn")
+    events: Any = context.Queue()
+    broken: Any = context.RawArray("b", len(task.jobs()))
+    with _threads_shared(jobs):
+        crew = [context.Process(target=_serve, args=(task, events, broken)) for _ in range(jobs)]
+        for process in crew:
+            process.start()
+    try:
+        while any(process.is_alive() for process in crew):
+            _pass_on(events, report, WAIT)
+        for process in crew:
+            process.join()
+        while _pass_on(events, report, WAIT):
+            pass
+    finally:
+        for process in crew:
+            if process.is_alive():
+                process.terminate()
+            process.join()
+    lost = [process.exitcode for process in crew if process.exitcode]
+    if lost:
+        raise CoterieError("bench.processes_ended", lost=len(lost), jobs=jobs, code=lost[0])
+
+
+def _pass_on(events: Any, report: Report, wait: float) -> bool:
+    with suppress(queue.Empty):
+        report(events.get(timeout=wait))
+        return True
+    return False
+
+
+def _serve(task: Task, events: Any, broken: Any) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process hears it and ends this one
+
+    def report(event: Row) -> None:
+        events.put(event)
+
+    work(task, report, broken)
+
+
+@contextmanager
+def _threads_shared(jobs: int) -> Iterator[None]:
+    """Processes started in the block share the cores, unless the user has said how many."""
+    if "OMP_NUM_THREADS" in os.environ:
+        yield
+        return
+    os.environ["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // jobs))
+    try:
+        yield
+    finally:
+        del os.environ["OMP_NUM_THREADS"]
+
+
+class Outlook:
+    """Counts runs, and expects of those to come what their like took.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        All runs of the suite.
+    keys : sequence of str
+        Of the runs, in the same order.
+    ledger : Ledger
+    workers : int
+        How many run at a time.
+    """
+
+    def __init__(
+        self, jobs: Sequence[Job], keys: Sequence[str], ledger: Ledger, workers: int
+    ) -> None:
+        done, self.workers, self.total = ledger.done(), workers, len(keys)
+        self.left = {k: j for k, j in zip(keys, jobs, strict=True) if k not in done}
+        self.took: dict[tuple[str, str], list[float]] = {}
+        for row in read_results(ledger.files()):
+            if key_of(row) in set(keys):
+                self._note(row)
+
+    def line(self, row: Row) -> str:
+        """What to say when a run has ended."""
+        self.left.pop(key_of(row), None)
+        self._note(row)
+        scores, found = row["scores"], ", K found" if row["k"] == "found" else ""
+        found += f", noise {row['noise']['draw']}" if row.get("noise") else ""
+        said = (
+            f"[{self.total - len(self.left)}/{self.total}] {row['label']} on {row['dataset']}, "
+            f"seed {row['seed']}{found}: ACC {100 * scores['acc']:.1f}, "
+            f"NMI {100 * scores['nmi']:.1f}, {seconds_of(row):.0f} s"
+        )
+        return said + (f"; about {duration(self.seconds_left())} left" if self.left else "")
+
+    def seconds_left(self) -> float:
+        """Of the clock: by runs of the same entry and data set, else of the entry, else of any."""
+        everything = mean(t for times in self.took.values() for t in times)
+        total = 0.0
+        for job in self.left.values():
+            same = self.took.get((job.entry.label, job.dataset), [])
+            alike = [
+                t for (label, _), ts in self.took.items() if label == job.entry.label for t in ts
+            ]
+            total += mean(same) if same else mean(alike) if alike else everything
+        return total / min(self.workers, max(len(self.left), 1))
+
+    def _note(self, row: Row) -> None:
+        self.took.setdefault((row["label"], row["dataset"]), []).append(seconds_of(row))
+
+
+def seconds_of(row: Row) -> float:
+    """Of a run, all phases."""
+    return float(sum(row["seconds"].values()))
+
+
+def mean(values: Iterable[float]) -> float:
+    """Zero of nothing."""
+    listed = list(values)
+    return sum(listed) / len(listed) if listed else 0.0
+
+
+def duration(seconds: float) -> str:
+    """In words a person reads at a glance.
+
+    Examples
+    --------
+    >>> duration(42), duration(600), duration(9000)
+    ('42 s', '10 min', '2 h 30 min')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

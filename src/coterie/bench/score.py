@@ -15,7 +15,7 @@ from coterie._facts import hardware, peak_memory, versions
 from coterie._validation import check_device
 from coterie.base import TextClusterer
 from coterie.bench.data import Data
-from coterie.bench.keys import Row
+from coterie.bench.ledger import Row
 from coterie.bench.speed import step_ms
 from coterie.metrics import (
     confidence_auc,

@@ -1,17 +1,38 @@
-"""All suites by name: what to run, as data."""
+"""All suites by name, and suites from a TOML or JSON file: what to run, as data.
+
+A file has ``datasets``, ``seeds`` and a list of ``entries``; ``data`` names labelled files as data
+sets. Everything is checked before the first run, and each message says where in the file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import dataclasses
+import json
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from coterie._validation import check_choice
-from coterie.bench.baselines import BASELINES, SECOND_STEPS, UNTRAINED
-from coterie.bench.entries import Entry, Suite
-from coterie.bench.papers import PAPER_SUITES
-from coterie.bench.sensitivity import SENSITIVITY
+from coterie._errors import UsageError
+from coterie._validation import check_choice, check_integer
+from coterie.augmentation.run import is_kind
+from coterie.bench.entries import DataFile, Entry, Suite
+from coterie.bench.papers import (
+    ABLATIONS,
+    BASELINES,
+    BENCHMARKS,
+    DEV,
+    LANGUAGES,
+    PAPER_SUITES,
+    PAPERS,
+    SECOND_STEPS,
+    SENSITIVITY,
+    SYSTEMS,
+    UNTRAINED,
+)
 from coterie.bench.speed import SAME, SPEED
-from coterie.bench.whole import ABLATIONS, BENCHMARKS, DEV, LANGUAGES, PAPERS, SYSTEMS
+from coterie.datasets import CARDS, PAIRS
 from coterie.methods import METHODS
 
 KMEANS, AUTO = Entry("encoder + k-means", "kmeans"), Entry("auto", "auto")
@@ -127,3 +148,150 @@ def entries_for(methods: Iterable[str]) -> tuple[Entry, ...]:
         known.get(name) or Entry(name, check_choice("--methods: each", name, METHODS))
         for name in methods
     )
+
+
+SUFFIXES = (".toml", ".json")
+KEYS = {"name": str, "about": str, "datasets": list, "seeds": int, "entries": list, "data": list}
+ENTRY = {
+    "label": str, "method": str, "preset": str, "parameters": dict, "views": list,
+    "own_views": str, "by_dataset": dict, "datasets": list,
+}  # fmt: skip
+DATA = {"name": str, "file": str, "labels_column": str, "text_column": str, "n_clusters": int}
+WORDS = {str: "a text", list: "a list", int: "a whole number", dict: "a table"}
+
+
+def read_suite(path: Path) -> Suite:
+    """The suite that a file describes.
+
+    Parameters
+    ----------
+    path : Path
+        Ends with .toml or .json.
+    """
+    said = _parse(path)
+    where = str(path)
+    _check(said, KEYS, where, needed=("entries",))
+    files = tuple(
+        _data(one, path, f"{where}, data[{i}]") for i, one in enumerate(said.get("data", []))
+    )
+    known = {*CARDS, "sample", *(f"{n}-sentences" for n in CARDS), *(f.name for f in files)}
+    default = [f.name for f in files]
+    datasets = _names(said.get("datasets", default), f"{where}, datasets", known)
+    if not datasets:
+        raise UsageError("bench.suite_without_datasets", where=where)
+    entries = [
+        _entry(one, f"{where}, entries[{i}]", datasets) for i, one in enumerate(said["entries"])
+    ]
+    _different([entry.label for entry in entries], f"{where}, entries: the label")
+    seeds = check_integer(f"{where}, seeds", said.get("seeds", 3))
+    name = said.get("name", path.stem)
+    return Suite(name, said.get("about", ""), tuple(entries), datasets, seeds, files=files)
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        raise UsageError("bench.no_suite_file", path=path)
+    text = path.read_text("utf-8")
+    try:
+        said = json.loads(text) if path.suffix == ".json" else _toml(text)
+    except ValueError as error:  # of both formats
+        raise UsageError("bench.bad_suite_file", path=path, error=error) from error
+    if not isinstance(said, dict):
+        raise UsageError("bench.suite_not_a_table", path=path)
+    return said
+
+
+def _toml(text: str) -> Any:
+    if sys.version_info >= (3, 11):
+        import tomllib
+
+        return tomllib.loads(text)
+    import tomli
+
+    return tomli.loads(text)
+
+
+def _entry(said: Any, where: str, datasets: tuple[str, ...]) -> Entry:
+    _check(said, ENTRY, where, needed=("method",))
+    method = check_choice(f"{where}: method", said["method"], METHODS)
+    label = said.get("label", method)
+    where = f"{where} ({label})"
+    cls = METHODS[method].cls
+    if "preset" in said:
+        check_choice(f"{where}: preset", said["preset"], cls.presets)
+    parameters = _parameters(said.get("parameters", {}), f"{where}: parameters", cls)
+    by_dataset = {}
+    for name, own in said.get("by_dataset", {}).items():
+        check_choice(f"{where}: by_dataset", name, datasets)
+        by_dataset[name] = _parameters(own, f"{where}: by_dataset.{name}", cls)
+    kinds = {kind for _, kind in PAIRS}
+    views = _names(said.get("views", []), f"{where}: views", kinds)
+    own_views = said.get("own_views")
+    if own_views is not None and own_views != "virtual" and not is_kind(own_views):
+        raise UsageError("bench.bad_own_views", where=where, own_views=own_views)
+    if (views or own_views) and "views" not in _fields(cls):
+        raise UsageError("bench.method_without_views", where=where, method=method)
+    only = _names(said.get("datasets", []), f"{where}: datasets", datasets)
+    entry = Entry(label, method, parameters, said.get("preset"), views, by_dataset, own_views, only)
+    for more in ({}, *by_dataset.values()):  # values, too, are judged before the first run
+        model = METHODS[method].make(2, entry.preset, **{**parameters, **more})
+        try:
+            model._check_parameters()
+        except UsageError as error:
+            raise UsageError("bench.bad_entry", where=where, problem=error) from error
+    return entry
+
+
+def _data(said: Any, path: Path, where: str) -> DataFile:
+    _check(said, DATA, where, needed=("file", "labels_column"))
+    file = path.parent / said["file"]
+    if not file.exists():
+        raise UsageError("bench.no_data_file", where=where, file=file)
+    name = said.get("name", file.stem)
+    if name in CARDS or name == "sample":
+        raise UsageError("bench.name_taken", where=where, name=name)
+    k = said.get("n_clusters")
+    if k is not None:
+        check_integer(f"{where}: n_clusters", k)
+    return DataFile(name, file, said["labels_column"], said.get("text_column"), k)
+
+
+def _check(said: Any, known: Mapping[str, type], where: str, needed: Iterable[str]) -> None:
+    if not isinstance(said, dict):
+        raise UsageError("bench.not_a_table", where=where, given=said)
+    for key, value in said.items():
+        check_choice(f"{where}: the key", key, known)
+        if not isinstance(value, known[key]) or isinstance(value, bool):
+            raise UsageError(
+                "bench.wrong_type", where=where, key=key, wanted=WORDS[known[key]], given=value
+            )
+    for key in needed:
+        if not said.get(key):
+            raise UsageError("bench.key_missing", where=where, key=key)
+
+
+def _parameters(said: Any, where: str, cls: type[Any]) -> dict[str, Any]:
+    if not isinstance(said, dict):
+        raise UsageError("bench.not_a_table", where=where, given=said)
+    for key in said:
+        check_choice(f"{where}: each", key, _fields(cls))
+    return dict(said)
+
+
+def _fields(cls: type[Any]) -> list[str]:
+    set_by_the_suite = ("n_clusters", "random_state", "device", "verbose")
+    return [f.name for f in dataclasses.fields(cls) if f.name not in set_by_the_suite]
+
+
+def _names(said: Iterable[Any], where: str, known: Iterable[str]) -> tuple[str, ...]:
+    listed, allowed = list(said), sorted(known)
+    for name in listed:
+        check_choice(f"{where}: each", name, allowed)
+    _different(listed, where)
+    return tuple(listed)
+
+
+def _different(names: list[str], where: str) -> None:
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise UsageError("bench.given_twice", where=where, name=twice[0])

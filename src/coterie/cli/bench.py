@@ -141,7 +141,7 @@ def _list() -> None:
 def _suite(said: str) -> Suite:
     from coterie._validation import check_choice
     from coterie.bench import SUITES
-    from coterie.bench.suite_file import SUFFIXES, read_suite
+    from coterie.bench.suites import SUFFIXES, read_suite
 
     if said.endswith(SUFFIXES):
         return read_suite(Path(said))

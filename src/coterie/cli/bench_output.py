@@ -50,7 +50,7 @@ def tables(
 
 def _tables(folder: Path, format: str) -> str:
     from coterie.bench.beside import details, long_form, overview
-    from coterie.bench.collect import METRICS, read_folder
+    from coterie.bench.tables import METRICS, read_folder
 
     rows = read_folder(folder) if folder.is_dir() else []
     if not rows:

@@ -16,15 +16,11 @@ from typing import Any
 from coterie._errors import UsageError
 from coterie._files import write_text
 from coterie._validation import check_choice, need
-from coterie.bench.collect import read_folder
-from coterie.bench.figures import adsl, aecl, cluster_bert, deccrl, sccl
-from coterie.bench.figures.draw import save
-from coterie.bench.figures.maps import draw_maps
-from coterie.bench.figures.picture import Picture, Table, read_picture
-from coterie.bench.figures.short import Short, cut
-from coterie.bench.keys import Row
-from coterie.bench.ledger import read_results
-from coterie.bench.tables import markdown
+from coterie.bench.figures import papers
+from coterie.bench.figures.picture import Picture, Table, read_picture, save
+from coterie.bench.figures.short import Short, cut, draw_maps
+from coterie.bench.ledger import Row, read_results
+from coterie.bench.tables import markdown, read_folder
 
 __all__ = ["FIGURES", "Drawing", "Picture", "Short", "cut", "draw_all", "read_picture", "redraw"]
 
@@ -85,32 +81,38 @@ def _suite(name: str) -> str:
 
 FIGURES: dict[str, Drawing] = {
     "sccl-map": Drawing("SCCL, Figure 1", _map("sccl", "SCCL")),
-    "sccl-objectives": Drawing("SCCL, Figure 3", sccl.objectives, _suite("sccl-ablations")),
-    "sccl-distances": Drawing("SCCL, Figure 4", sccl.distances),
-    "sccl-strengths": Drawing("SCCL, Figure 5", sccl.strengths, _suite("sccl-ablations")),
+    "sccl-objectives": Drawing("SCCL, Figure 3", papers.sccl_objectives, _suite("sccl-ablations")),
+    "sccl-distances": Drawing("SCCL, Figure 4", papers.sccl_distances),
+    "sccl-strengths": Drawing("SCCL, Figure 5", papers.sccl_strengths, _suite("sccl-ablations")),
     "sccl-views": Drawing(
-        "SCCL, Figure 5", sccl.views, "benchmarks/views.py", ("sccl-views", "view-cosines")
+        "SCCL, Figure 5", papers.sccl_views, "benchmarks/views.py", ("sccl-views", "view-cosines")
     ),
     "deccrl-map": Drawing("DECCRL, Figure 2", _map("deccrl", "DECCRL")),
-    "deccrl-silhouettes": Drawing("DECCRL, Figure 3", deccrl.silhouettes),
-    "deccrl-topics": Drawing("DECCRL, Figure 4", deccrl.topics, _suite("deccrl-ablations")),
-    "deccrl-words": Drawing("DECCRL, Table 4", deccrl.topic_table),
+    "deccrl-silhouettes": Drawing("DECCRL, Figure 3", papers.deccrl_silhouettes),
+    "deccrl-topics": Drawing("DECCRL, Figure 4", papers.deccrl_topics, _suite("deccrl-ablations")),
+    "deccrl-words": Drawing("DECCRL, Table 4", papers.deccrl_topic_table),
     "aecl-map": Drawing("AECL, Figure 4", _map("aecl", "AECL")),
-    "aecl-similarity": Drawing("AECL, Figure 5", aecl.similarity),
-    "aecl-stray": Drawing("AECL, Figure 6", aecl.stray),
-    "aecl-sensitivity": Drawing("AECL, Figures 7 to 9", aecl.sensitivity, _suite("sensitivity")),
+    "aecl-similarity": Drawing("AECL, Figure 5", papers.aecl_similarity),
+    "aecl-stray": Drawing("AECL, Figure 6", papers.aecl_stray),
+    "aecl-sensitivity": Drawing(
+        "AECL, Figures 7 to 9", papers.aecl_sensitivity, _suite("sensitivity")
+    ),
     "cluster-bert-map": Drawing(
         "ClusterBERT, Figure 1",
         _map("cluster-bert", "ClusterBERT", preset="fast", by_stage=True),
     ),
-    "cluster-bert-stages": Drawing("ClusterBERT, Figure 3", cluster_bert.stages),
+    "cluster-bert-stages": Drawing("ClusterBERT, Figure 3", papers.cluster_bert_stages),
     "cluster-bert-reconstruction": Drawing(
-        "ClusterBERT, Figure 4", cluster_bert.reconstruction, _suite("cluster-bert-ablations")
+        "ClusterBERT, Figure 4",
+        papers.cluster_bert_reconstruction,
+        _suite("cluster-bert-ablations"),
     ),
-    "cluster-bert-retrieval": Drawing("ClusterBERT, Figure 4", cluster_bert.retrieval, other=True),
+    "cluster-bert-retrieval": Drawing(
+        "ClusterBERT, Figure 4", papers.cluster_bert_retrieval, other=True
+    ),
     "adsl-map": Drawing("ADSL, no figure of the paper", _map("adsl", "ADSL")),
-    "adsl-sharpness": Drawing("ADSL, Figure 4a", adsl.sharpness, _suite("sensitivity")),
-    "adsl-labels": Drawing("ADSL, Figure 4b", adsl.labels),
+    "adsl-sharpness": Drawing("ADSL, Figure 4a", papers.adsl_sharpness, _suite("sensitivity")),
+    "adsl-labels": Drawing("ADSL, Figure 4b", papers.adsl_labels),
 }
 
 
