@@ -73,6 +73,20 @@ def test_all_methods_that_train_a_sentence_encoder_are_here() -> None:
     assert not any(hasattr(cls, "tune") for cls in others)
 
 
+@pytest.mark.parametrize(
+    ("name", "more"), [("aecl", {}), ("rstc", {}), ("sccl", {"frequency": "corpus"})]
+)
+def test_a_frozen_encoder_trains_with_the_cache_on(
+    name: str, more: dict, tiny_encoder: Path, topics, tmp_path: Path, monkeypatch
+) -> None:
+    """From 64 texts on vectors go to the disk; those of a frozen encoder are vectors already."""
+    views = views_for("frozen", topics[0])
+    without = make(name, "frozen", tiny_encoder, **more).fit(topics[0], views=views)
+    monkeypatch.setenv("COTERIE_CACHE", str(tmp_path))
+    model = make(name, "frozen", tiny_encoder, **more).fit(topics[0], views=views)
+    np.testing.assert_array_equal(model.labels_, without.labels_)
+
+
 def test_the_right_parameters_move_and_all_others_are_the_same_bits(
     fitted: TunedClusterer, tiny_encoder: Path
 ) -> None:

@@ -93,9 +93,9 @@ class Encoder(nn.Module):
         index = np.arange(len(items)) if index is None else index
         folder = cache_folder() if len(index) >= FEW else None
         space = None if folder is None else self.space()
-        if folder is None or space is None:
+        keys = None if folder is None or space is None else items.digests(index)
+        if folder is None or space is None or keys is None:
             return self._work(items, index, progress)
-        keys = items.digests(index)
         first, rows = distinct(keys)
         cache = VectorCache(folder, space, self.dim)
         vectors, missing = cache.read([keys[i] for i in first])

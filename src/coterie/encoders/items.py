@@ -161,6 +161,9 @@ class Rows:
             return Rows(torch.from_numpy(self.matrix).to(device), device)
         return Rows(self.matrix, device)
 
+    def digests(self, index: Ints) -> None:
+        """None: rows are vectors already, those of a frozen encoder, too, and need no cache."""
+
     def content(self) -> bytes:
         if isinstance(self.matrix, Tensor):
             return self.matrix.cpu().numpy().tobytes()
