@@ -26,9 +26,9 @@ from curve import plain_name
 from make_texts import make_texts, write_texts
 
 from coterie._validation import whole_number
-from coterie.cli.estimate import Speeds, bytes_for, make_job, probe, seconds_for
-from coterie.cli.large import sample_size
 from coterie.methods import METHODS
+from coterie.runs.estimate import Speeds, bytes_for, make_job, probe, seconds_for
+from coterie.runs.sample import sample_size
 
 SIZES = (110_000, 300_000)
 CLUSTERS = 50

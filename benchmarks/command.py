@@ -43,8 +43,8 @@ FIRST, ENCODING, REST = "Python and libraries", "tokens and vectors", "the rest"
 PARTS = {  # what is timed, in the order of a run
     "coterie.encoders.sentence:SentenceEncoder.prepare": ENCODING,
     "coterie.encoders.base:Encoder.encode": ENCODING,
-    "coterie.cli.cluster:_read": "reading the file",
-    "coterie.cli.cluster:_how_many": "the number of clusters",
+    "coterie.runs.clustering:read_texts": "reading the file",
+    "coterie.runs.clustering:_choose": "the number of clusters",
     "coterie.base.fitting:Fitting._read": "character n-grams",
     "coterie.base.consensus:nearest_rows": "neighbours",
     "coterie.methods.auto:Auto.start": "clustering",
@@ -52,11 +52,11 @@ PARTS = {  # what is timed, in the order of a run
     "coterie.base.fitting:labels_of": "labels and confidence",
     "coterie.base.fitting:calibrate": "labels and confidence",
     "coterie.base.outlying:OutlierMixin.outlier_scores": "outliers",
-    "coterie.cli.run_folder:RunFolder._describe": "words, names, examples",
-    "coterie.cli.run_folder:write_map": "the map",
-    "coterie.cli.run_folder:RunFolder._write_tables": "tables, model, page",
+    "coterie.runs.results:Results._describe": "words, names, examples",
+    "coterie.runs.results:write_map": "the map",
+    "coterie.runs.results:Results._write_tables": "tables, model, page",
     "coterie.base.clusterer:TextClusterer.save": "tables, model, page",
-    "coterie.cli.run_folder:write_page": "tables, model, page",
+    "coterie.runs.results:write_page": "tables, model, page",
 }
 
 

@@ -24,8 +24,8 @@ from children import measure
 from drawing import Panel, draw
 from make_texts import make_texts, write_texts
 
-from coterie.cli.large import LARGE
 from coterie.encoders import DEFAULT
+from coterie.runs.sample import LARGE
 
 METHODS = ("auto", "kmeans", "umap-kmeans", "average", "ward", "tfidf-kmeans")
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)

@@ -19,7 +19,7 @@ LAYERS = {
     "description": 5,
     "choose": 5, "hierarchy": 5, "run_files": 5, "report": 6, "naming": 6, "comparison": 6,
     "editing": 6, "analysis": 6, "bench": 6,
-    "exports": 6, "checking": 6, "cli": 7,
+    "exports": 6, "checking": 6, "runs": 7, "cli": 8,
 }  # fmt: skip
 # Between neighbours of one layer these arrows are meant, and no others.
 MEANT = {("augmentation", "corpus"), ("augmentation", "encoders"), ("augmentation", "words"),

@@ -12,12 +12,14 @@ from typing import Any
 __version__ = "0.1.0"
 
 _PUBLIC = {
+    "Run": "coterie.runs",
     "METHODS": "coterie.methods",
     "TextClusterer": "coterie.base",
     "TextStream": "coterie.corpus",
     "augment": "coterie.augmentation",
     "broad_themes": "coterie.report",
     "choose_n_clusters": "coterie.choose",
+    "cluster": "coterie.runs",
     "compare": "coterie.comparison",
     "describe": "coterie.description",
     "describe_levels": "coterie.hierarchy",
@@ -31,6 +33,7 @@ _PUBLIC = {
     "mark_outliers": "coterie.outliers",
     "name_clusters": "coterie.naming",
     "nest": "coterie.hierarchy",
+    "open_run": "coterie.runs",
     "outlier_scores": "coterie.outliers",
     "read_corpus": "coterie.corpus",
     "report_model": "coterie.report",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,15 @@ from coterie._ranks import is_first
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
+
+# What would steer a terminal: controls but tab and line feed, and overrides of the direction.
+STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def say(message: str) -> None:
+    """A line on stderr; stdout is for data. What came from a file cannot steer the terminal."""
+    sys.stderr.write(STEERING.sub("\ufffd", message) + "\n")
+    sys.stderr.flush()
 
 
 class Progress(Protocol):

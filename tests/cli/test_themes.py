@@ -201,7 +201,7 @@ def test_edits_that_leave_too_few_clusters_take_the_themes_away(done: Path, tmp_
 
 
 def test_new_names_of_clusters_reach_a_theme_of_one_cluster(done: Path, tmp_path: Path) -> None:
-    from coterie.cli.run_names import RunNames
+    from coterie.runs.names import RunNames
 
     run_ = shutil.copytree(done, tmp_path / "run")
     saved = json.loads((run_ / "levels.json").read_text())

@@ -176,8 +176,8 @@ def test_the_second_time_it_stops_with_the_reason() -> None:
 
 
 def test_the_result_of_a_method_states_it(topics, monkeypatch) -> None:
-    from coterie.cli.summary import about_model
     from coterie.methods import sccl
+    from coterie.runs.results import about_model
 
     original, calls = sccl.SCCL._training_stages, []
 

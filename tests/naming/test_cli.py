@@ -14,7 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from coterie._folders import held
-from coterie.cli import app, run_names
+from coterie.cli import app
+from coterie.runs import names as run_names
 
 
 def run(*arguments: str):

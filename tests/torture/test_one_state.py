@@ -19,7 +19,7 @@ import pytest
 
 from coterie._folders import delete, one_state
 from coterie._trust import read_json
-from coterie.cli.labelling import Labeller
+from coterie.runs.label import Labeller
 
 CLUSTER = ["cluster", "t.csv", "-m", "kmeans", "--encoder", "tfidf", "--out", "run", "-q"]
 EDITS = [{"merge": [0, 1], "name": "Both"}, {"rename": {"2": "Two"}}]

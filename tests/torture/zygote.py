@@ -23,8 +23,8 @@ import torch  # noqa: F401
 
 from coterie import _folders
 from coterie.cli import bench, cluster, main, predict  # noqa: F401
-from coterie.cli.large_folder import LargeFolder  # noqa: F401
 from coterie.methods import METHODS
+from coterie.runs.results import SampledResults  # noqa: F401
 
 for recipe in METHODS.values():
     recipe.cls  # noqa: B018

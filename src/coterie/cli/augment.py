@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from coterie._errors import UsageError
+from coterie._progress import say
 from coterie.cli.options import (
     AsJson,
     Device,
@@ -21,7 +22,7 @@ from coterie.cli.options import (
     Quiet,
     TextColumn,
 )
-from coterie.cli.talk import say, say_header
+from coterie.cli.talk import say_header
 
 HEAD = "Of --train-head: "
 
@@ -98,9 +99,9 @@ def augment(
         coterie augment tickets.csv --kind contextual --model tickets.head
         coterie cluster tickets.csv -k 15 --method sccl --views tickets.views.csv
     """
-    from coterie.cli.cluster import _bundled
-    from coterie.cli.outputs import check_head_folder, check_output, is_reworded
     from coterie.corpus import read_corpus
+    from coterie.runs.outputs import check_head_folder, check_output, is_reworded
+    from coterie.runs.sample import bundled
 
     if wordings < 1:
         raise UsageError(f"--wordings should be at least 1, got {wordings}.")
@@ -110,11 +111,11 @@ def augment(
         check_head_folder(path)
     elif file != "-" or out is not None:
         path = _place(file, out, ".views.csv")
-        check_output(path, [_bundled(file), model, *(also or [])], wrote=is_reworded)
+        check_output(path, [bundled(file), model, *(also or [])], wrote=is_reworded)
         if out is None and path.exists():
             raise UsageError(f"{path} is there already; name it with --out to replace it.")
     corpus = read_corpus(
-        _bundled(file), text_column=text_column, format=format, encoding=encoding, header=header
+        bundled(file), text_column=text_column, format=format, encoding=encoding, header=header
     )
     shown = 0 if quiet else 1
     say_header(() if quiet else corpus.notes)

@@ -9,10 +9,11 @@ import typer
 from typer.core import TyperGroup
 
 from coterie._errors import UsageError
+from coterie._progress import say
 from coterie._validation import whole_number
 from coterie.cli.bench_output import figures, tables
 from coterie.cli.options import Data, Device, Quiet, parse_value
-from coterie.cli.talk import orderly, say, show_table
+from coterie.cli.talk import orderly, show_table
 
 if TYPE_CHECKING:
     from coterie.bench import Suite

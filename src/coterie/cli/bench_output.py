@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from coterie._errors import UsageError
+from coterie._progress import say
 from coterie.cli.options import Data, Device, Quiet, parse_value
-from coterie.cli.talk import say, show_table
+from coterie.cli.talk import show_table
 
 Results = Annotated[
     Path, typer.Option("--results", "-r", help="Folder with the lines of suites, *.jsonl.")

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from coterie._progress import say
 from coterie.cli.options import AsJson
-from coterie.cli.talk import say
 
 
 def check(

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
 import typer
 
 from coterie._errors import UsageError
+from coterie._progress import say
 from coterie._ranks import is_first
-from coterie.cli.handover import Levels, MaxOutliers, Write, read_plan
+from coterie._validation import check_choice, whole_number
 from coterie.cli.name import NameModel, NameWith, ShowRequest, make_asker
 from coterie.cli.options import (
     AsJson,
@@ -27,9 +26,29 @@ from coterie.cli.options import (
     Quiet,
     TextColumn,
     parse_settings,
+    read_formats,
 )
 from coterie.cli.overview import show_run
-from coterie.cli.talk import say
+
+Levels = Annotated[
+    str | None,
+    typer.Option(
+        "--levels", help="Nested levels, coarse to fine, e.g. 5,20,80; the last is the clustering."
+    ),
+]
+MaxOutliers = Annotated[
+    str | None,
+    typer.Option(
+        "--max-outliers",
+        help="Mark at most this share (5%) or number of rows as fitting no cluster. Default: none.",
+    ),
+]
+Write = Annotated[
+    str | None,
+    typer.Option(
+        "--write", help="Tables to write besides assignments.csv: xlsx, parquet, jsonl, tsv."
+    ),
+]
 
 
 def cluster(
@@ -132,175 +151,84 @@ def cluster(
         coterie cluster titles.txt -k 20 --method sccl --set steps=500 --device cuda
         cat posts.jsonl | coterie cluster - -k 8 --text-column body --out posts
     """
-    from coterie._folders import held, refuse_held
-    from coterie.cli.claim import refuse_taken
-    from coterie.cli.large import refuse_whole
-    from coterie.cli.outputs import check_run_output
+    from coterie._folders import held
+    from coterie.methods import METHODS
+    from coterie.runs import cluster as run_clustering
+    from coterie.runs.clustering import Stopped
 
-    path, quiet = out or _default_out(file), quiet or not is_first()
-    if is_first():
-        check_run_output(path, [_bundled(file), views])
-        refuse_held(path)
-        refuse_taken(path, resume=resume, overwrite=overwrite)
-    plan = read_plan(levels, max_outliers, write)
+    recipe = METHODS[check_choice("--method", method or "auto", METHODS)]
     asker = make_asker(name_with, name_model, show_request, as_json)
-    name, wanted = method or "auto", plan.clusters(clusters)
-    given: dict[str, Any] = {"encoder": encoder, "views": views, "random_state": seed}
-    given |= {"device": device, "verbose": 0 if quiet else 1, "effort": effort}
-    tried = _checked(_make(name, 2, preset, settings or [], given))
-    reading: dict[str, Any] = {"text_column": text_column, "id_column": id_column}
-    reading |= {"format": format, "encoding": encoding, "header": header}
-    corpus = _read(file, reading, (fit_sample, wanted, seed), quiet)
-    refuse_whole(corpus, keep=keep, views=views, **{"write xlsx": "xlsx" in plan.formats})
-    _tell_cost(corpus, tried, wanted, quiet)
-    choice = _how_many(wanted, corpus.texts, given, quiet)
-    plan.check(choice.n_clusters, corpus.texts, tried)
-    model = _make(name, choice.n_clusters, preset, settings or [], given)
-    folder = _folder(path, name, model, corpus, plan)
-    folder.locate(resume=resume, overwrite=overwrite)
-    if _only_helped(folder, resume=resume):
-        return
-    folder.choice = choice.to_dict() if choice.curve else None
-    folder.themes = wanted is None
-    folder.keep(keep)
-    with held(path):
-        if folder.begin(resume=resume, overwrite=overwrite) == "done":
-            say(f"{folder.path} holds this run already, finished.")
-            _named(asker, folder, [], quiet)
-            return
-        with _stoppable(folder):
-            _fit(model, folder)
-            described = folder.finish(include_encoder=include_encoder)
-        described = _named(asker, folder, described, quiet)
-    show_run(described, folder, as_json=as_json)
-
-
-def _folder(path: Path, name: str, model: Any, corpus: Any, plan: Any) -> Any:
-    """The folder of the run, for a corpus that is fitted whole or by a sample."""
-    from coterie.cli.large_folder import LargeFolder
-    from coterie.cli.run_folder import RunFolder
-    from coterie.corpus import Corpus
-
-    kind = RunFolder if isinstance(corpus, Corpus) else LargeFolder
-    return kind(path, name, model, corpus, plan)
-
-
-def _checked(model: Any) -> Any:
-    """Refuse options that cannot be before the texts are read, which may take long."""
-    from coterie._validation import check_device
-    from coterie.encoders import check_encoder
-
-    model._check_parameters()
-    check_device(model.device)
-    if model.encoder != type(model).encoder:  # some methods have one of their own
-        check_encoder(model.encoder)
-    return model
-
-
-def _tell_cost(corpus: Any, model: Any, clusters: int | None, quiet: bool) -> None:
-    """What a run on many texts will take, before it takes it."""
-    from coterie.cli.large import expected
-    from coterie.corpus import Corpus
-
-    if not quiet and not isinstance(corpus, Corpus):
-        say(expected(corpus, model, clusters))
-
-
-def _only_helped(folder: Any, *, resume: bool) -> bool:
-    """Whether this is one of several processes, but not the one that writes; if so, it fits."""
-    if not is_first() and not (resume and folder.is_done()):
-        folder.model.set_params(checkpoint=folder.work / "checkpoint").fit(folder.corpus.texts)
-    return not is_first()
-
-
-def _read(
-    file: str, reading: dict[str, Any], sampling: tuple[int | None, int | None, int], quiet: bool
-) -> Any:
-    """The corpus, whole or by a sample, and what is odd about it."""
-    from coterie._progress import make_progress
-    from coterie.cli.large import read_any
-
-    corpus = read_any(_bundled(file), reading, sampling, make_progress(0 if quiet else 1))
-    if not quiet:
-        say(f"{len(corpus):,} rows, texts in the column {corpus.text_column!r}")
-        for note in corpus.notes:
-            say(f"  {note.message}")
-    return corpus
-
-
-def _fit(model: Any, folder: Any) -> None:
-    """Fit the model, unless a run that is continued has done so."""
-    if not folder.fitted:
-        model.checkpoint = folder.work / "checkpoint"
-        model.fit(folder.corpus.texts)
-
-
-@contextmanager
-def _stoppable(folder: Any) -> Iterator[None]:
-    """Ctrl-C leaves what is done, and the way to go on."""
+    quiet = quiet or not is_first()
     try:
-        yield
-    except KeyboardInterrupt:
-        folder.stopped("interrupted", "Ctrl-C")
+        run = run_clustering(
+            file,
+            read_number(clusters),
+            method or "auto",
+            folder=out or default_out(file),
+            resume=resume,
+            overwrite=overwrite,
+            encoder=encoder,
+            preset=preset,
+            effort=effort,
+            settings=parse_settings(settings or [], recipe.cls),
+            views=views,
+            levels=read_levels(levels),
+            max_outliers=max_outliers,
+            write=read_formats(write, "--write"),
+            fit_sample=fit_sample,
+            keep=keep,
+            include_encoder=include_encoder,
+            seed=seed,
+            device=device,
+            text_column=text_column,
+            id_column=id_column,
+            format=format,
+            encoding=encoding,
+            header=header,
+            verbose=0 if quiet else 1,
+        )
+    except Stopped:
         again = [argument for argument in sys.argv[1:] if argument != "--resume"]
         say(f"\nStopped. Continue with:\n  coterie {shlex.join([*again, '--resume'])}")
         raise
-    except Exception as error:
-        folder.stopped("failed", str(error))
-        raise
+    if not is_first():
+        return
+    if not run.fresh:
+        say(f"{run.folder} holds this run already, finished.")
+    if asker is not None:
+        with held(run.folder):
+            asker.after(run.folder, quiet=quiet)
+    if run.fresh:
+        show_run(run, as_json=as_json)
 
 
-def _named(asker: Any, folder: Any, described: list[Any], quiet: bool) -> list[Any]:
-    """The clusters with names from an endpoint, if one was given."""
-    return described if asker is None else asker.after(folder.path, quiet=quiet)
-
-
-def _make(
-    name: str, clusters: int, preset: str | None, settings: list[str], given: dict[str, Any]
-) -> Any:
-    """The estimator, with the options that were given; what was not stays as the method has it."""
-    from coterie._validation import check_choice
-    from coterie.methods import METHODS
-
-    recipe = METHODS[check_choice("--method", name, METHODS)]
-    chosen = {key: value for key, value in given.items() if value is not None}
-    if "effort" in chosen and not hasattr(recipe.cls, "effort"):
-        raise UsageError(f"--effort is for the method 'auto', not for {name!r}.")
-    if "views" in chosen and not hasattr(recipe.cls, "views"):
-        raise UsageError(f"--views: the method {name!r} trains nothing and takes no views.")
-    return recipe.make(clusters, preset, **{**chosen, **parse_settings(settings, recipe.cls)})
-
-
-def _how_many(clusters: int | None, texts: list[str], given: dict[str, Any], quiet: bool) -> Any:
-    """The number of clusters, as asked for or as the texts say."""
-    from coterie._progress import make_progress
-    from coterie.choose import Choice, choose_n_clusters
-    from coterie.encoders import DEFAULT
-
-    if clusters is not None:
-        return Choice(clusters, clusters, clusters, [], "As asked.")
-    choice = choose_n_clusters(
-        texts,
-        encoder=given["encoder"] or DEFAULT,
-        random_state=given["random_state"],
-        progress=make_progress(0 if quiet else 1),
-    )
-    if not quiet:
-        say(choice.reason)
-    return choice
-
-
-def _bundled(file: str) -> str:
-    """The word "sample" stands for the bundled messages, unless there is a file of that name."""
-    from importlib import resources
-
-    if file != "sample" or Path(file).is_file():
-        return file
-    return str(resources.files("coterie") / "sample" / "support.csv")
-
-
-def _default_out(file: str) -> Path:
+def default_out(file: str) -> Path:
+    """The folder beside the file."""
     path = Path(file)
     if file == "-" or path.is_fifo():
         raise UsageError("--out is needed when the texts come from standard input or a pipe.")
     return path.with_name(f"{path.stem}.clusters")
+
+
+def read_number(said: str | None) -> int | Literal["auto"] | None:
+    """The number of clusters as it was typed."""
+    if said is None:
+        return None
+    if said.strip().lower() == "auto":
+        return "auto"
+    number = whole_number(said.strip())
+    if not number:
+        raise UsageError(
+            f"--clusters should be a whole number from 1 on, or auto; got {said!r:.80}."
+        )
+    return number
+
+
+def read_levels(said: str | None) -> tuple[int, ...]:
+    """``"5,20,80"`` as numbers."""
+    if said is None:
+        return ()
+    levels = tuple(whole_number(part.strip()) or 0 for part in said.split(","))
+    if not all(levels):
+        raise UsageError(f"--levels {said}: expected whole numbers from 1 on, such as 5,20,80.")
+    return levels

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from coterie._errors import UsageError
+from coterie._progress import say
 from coterie.cli.options import AsJson
-from coterie.cli.talk import say, show_table
+from coterie.cli.talk import show_table
 
 FLOWS = 10  # groups of moved rows in the terminal; the page and --json have all
 
@@ -68,9 +69,9 @@ def compare(
     from dataclasses import replace
 
     from coterie._folders import one_state
-    from coterie.cli.outputs import check_output, is_comparison
     from coterie.comparison import compare as find
     from coterie.comparison.page import write_comparison
+    from coterie.runs.outputs import check_output, is_comparison
 
     if out is not None and out.suffix.lower() not in {".html", ".htm"}:
         raise UsageError(f"--out {out}: the page is HTML; give it a name that ends in .html.")

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from coterie._errors import UsageError
+from coterie._progress import say
 from coterie.cli.options import AsJson, NoCache
-from coterie.cli.talk import say
 
 
 def edit(

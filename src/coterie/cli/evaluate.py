@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
+from coterie._progress import say
 from coterie.cli.options import AsJson, Encoding, File, Format
-from coterie.cli.talk import say, show_table
+from coterie.cli.talk import show_table
 
 MEANING = {
     "acc": "texts right under the best one-to-one match of clusters and classes",
@@ -54,12 +55,12 @@ def evaluate(
         coterie evaluate tickets.clusters/assignments.csv --labels-column theme
     """
     from coterie._errors import DataError
-    from coterie.cli.run_folder import NO_CLUSTER
     from coterie.corpus import read_table
     from coterie.corpus.clean import value_to_text
     from coterie.corpus.columns import cell_values, check_column
     from coterie.metrics import external_scores
     from coterie.report import cluster_columns
+    from coterie.runs.label import NO_CLUSTER
 
     table, _ = read_table(file, format=format, encoding=encoding, header=True)
     check_column(table, labels_column, "--labels-column")

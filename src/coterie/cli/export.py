@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from coterie.cli.handover import read_formats
-from coterie.cli.talk import say
+from coterie._progress import say
+from coterie.cli.options import read_formats
 
 
 def export(

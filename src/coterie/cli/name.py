@@ -12,8 +12,9 @@ from typing import Annotated, Any
 import typer
 
 from coterie._errors import UsageError
+from coterie._progress import say
 from coterie.cli.options import AsJson, Quiet
-from coterie.cli.talk import say, show_table
+from coterie.cli.talk import show_table
 
 SHOWN = {"email": "e-mail address", "phone": "telephone number", "iban": "IBAN", "link": "link",
          "card": "card number", "ip": "IP address", "code": "code", "number": "long number",
@@ -68,8 +69,8 @@ def name(
     from contextlib import nullcontext
 
     from coterie._folders import held
-    from coterie.cli.run_names import RunNames
     from coterie.naming import EndpointError
+    from coterie.runs.names import RunNames
 
     if own_names == (endpoint is not None):
         raise UsageError("give either --with URL or --own-names.")
@@ -122,8 +123,8 @@ class Asker:
     def __call__(self, path: Path, *, quiet: bool) -> str | None:
         """Name the clusters, or show the questions; returns what went wrong."""
         from coterie._progress import make_progress
-        from coterie.cli.run_names import RunNames
         from coterie.naming import make_requests, name_clusters
+        from coterie.runs.names import RunNames
 
         run = RunNames(path)
         clusters = run.to_name()
@@ -151,7 +152,7 @@ class Asker:
 
     def after(self, path: Path, *, quiet: bool) -> list[Any]:
         """The clusters after asking; what went wrong is said, and they keep their own names."""
-        from coterie.cli.run_names import RunNames
+        from coterie.runs.names import RunNames
 
         problem = self(path, quiet=quiet)
         if problem is not None:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from coterie._errors import UsageError
+from coterie._validation import check_choice
 
 
 def _without_cache(context: typer.Context, wanted: bool) -> bool:
@@ -64,6 +65,7 @@ NoCache = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
+FORMATS = ("csv", "tsv", "jsonl", "parquet", "xlsx")
 WORDS = {"true": True, "false": False, "none": None}
 
 
@@ -91,3 +93,12 @@ def parse_value(value: str) -> Any:
         return ast.literal_eval(value)
     except (ValueError, SyntaxError):
         return value
+
+
+def read_formats(said: str | None, option: str) -> tuple[str, ...]:
+    """``"xlsx,parquet"`` as words."""
+    parts = [part.strip().lower().lstrip(".") for part in (said or "").split(",") if part.strip()]
+    formats = tuple(dict.fromkeys(check_choice(option, part, FORMATS) for part in parts))
+    if said is not None and not formats:
+        raise UsageError(f"{option}: expected some of {', '.join(FORMATS)}, such as xlsx,parquet.")
+    return formats

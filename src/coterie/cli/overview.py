@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from coterie.cli.handover import LINES, tree_lines
 from coterie.cli.talk import show_table
 
+if TYPE_CHECKING:
+    from coterie.description import Cluster
+    from coterie.runs import Run
+
+LINES = 40  # of the tree in the terminal; the page has all of it
 LARGEST = 3  # clusters shown of each theme, where there are more than fit
 TOPIC_WORDS = 4  # shown of each topic; clusters.json has more
 
 
-def show_run(clusters: list[Any], folder: Any, *, as_json: bool) -> None:
+def show_run(run: Run, *, as_json: bool) -> None:
     """Print the clusters, the summary and where things lie; or the clusters alone, as JSON."""
     from coterie.report.html import shorten
 
+    clusters, levels = run.clusters, run.levels
     if as_json:
         typer.echo(json.dumps([c.to_dict() for c in clusters], ensure_ascii=False, indent=2))
         return
-    themes = folder.hierarchy is not None and folder.hierarchy.themes
-    shown = _by_theme(clusters, folder.hierarchy.levels) if themes else clusters
+    themes = run.hierarchy is not None and run.hierarchy.themes
+    shown = _by_theme(clusters, levels) if themes else clusters
     rows = []
     for cluster in shown:
         example = shorten(cluster.examples[0], 90) if cluster.examples else ""
@@ -42,19 +48,19 @@ def show_run(clusters: list[Any], folder: Any, *, as_json: bool) -> None:
         for cluster in clusters:
             topics = " | ".join(" ".join(words[:TOPIC_WORDS]) for words in cluster.topics)
             typer.echo(f"{cluster.id:>3}  {cluster.name}: {topics}")
-    if folder.hierarchy is not None and folder.hierarchy.levels and not themes:
+    if levels and not themes:
         typer.echo("\nlevels (texts)")
-        for line in tree_lines(folder.hierarchy.levels, clusters):
+        for line in tree_lines(levels, clusters):
             typer.echo(line)
     typer.echo("")
-    for sentence in [*folder.summary, *folder.remarks]:
+    for sentence in [*run.summary, *run.remarks]:
         typer.echo(sentence)
-    path = folder.path
+    path = run.folder
     typer.echo(f"\npage   {path / 'report.html'}\ntable  {path / 'assignments.csv'}")
     typer.echo(f"model  {path / 'model'}   (new texts: coterie predict {path} FILE)")
 
 
-def _by_theme(clusters: list[Any], levels: list[list[Any]]) -> list[Any]:
+def _by_theme(clusters: list[Cluster], levels: list[list[Cluster]]) -> list[Cluster]:
     """Print the broad themes; return the clusters in their order, the largest of each if many."""
     rows, out = [], []
     for theme in levels[0] if levels else []:
@@ -68,3 +74,38 @@ def _by_theme(clusters: list[Any], levels: list[list[Any]]) -> list[Any]:
     show_table("broad themes", header, rows, numbers=(0, 1, 2, 3))
     typer.echo("\nclusters, by theme")
     return out
+
+
+def tree_lines(
+    levels: Sequence[Sequence[Cluster]], clusters: Sequence[Cluster], most: int = LINES
+) -> list[str]:
+    """The hierarchy as lines for a terminal; levels that would not fit are only counted.
+
+    Parameters
+    ----------
+    levels : sequence of sequences of Cluster
+        Coarse to fine, without the clustering itself.
+    clusters : sequence of Cluster
+    most : int
+    """
+    from coterie.report import cluster_tree
+    from coterie.report.points import visible
+
+    everything = [*levels, clusters]
+    shown, lines = 1, len(everything[0])
+    while shown < len(everything) and lines + len(everything[shown]) <= most:
+        lines += len(everything[shown])
+        shown += 1
+
+    def draw(branches: Sequence[Any], depth: int, indent: str) -> list[str]:
+        out = []
+        for branch in branches:
+            hidden = depth == shown and branch.children
+            more = f", {len(branch.children)} inside" if hidden else ""
+            name, texts = visible(branch.cluster.name), f"{branch.cluster.size:,}"
+            out.append(f"{indent}{name}  ({texts}{more})")
+            if not hidden:
+                out += draw(branch.children, depth + 1, indent + "  ")
+        return out
+
+    return draw(cluster_tree(levels, clusters), 1, "")

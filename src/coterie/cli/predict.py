@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from coterie._errors import DataError, UsageError
+from coterie._errors import UsageError
+from coterie._progress import say
 from coterie.cli.options import Encoding, Format, Header, IdColumn, NoCache, TextColumn
-from coterie.cli.talk import say, say_header
-
-RESUME = "--resume needs a file to read and a CSV, TSV or JSONL file as --out."
+from coterie.cli.talk import say_header
 
 
 def predict(
@@ -80,110 +78,44 @@ def predict(
         cat new.jsonl | coterie predict tickets.clusters - --format jsonl | head
         coterie predict tickets.clusters parts/ --out labelled/ --engine ray
     """
-    from coterie.cli.parts import is_parts
+    from coterie.runs.shards import is_sharded
 
-    if engine != "local" or workers is not None or is_parts(file):
-        _to_parts(
-            folder, file, out, format, text_column=text_column, id_column=id_column,
-            outlier_limit=outlier_limit, engine=engine, workers=workers, resume=resume,
-        )  # fmt: skip
+    reading = {"text_column": text_column, "id_column": id_column}
+    if engine != "local" or workers is not None or is_sharded(file):
+        from coterie.runs.shards import predict_shards
+
+        if format not in ("auto", "parquet"):
+            raise UsageError(f"--format {format}: many files, and --engine ray, are Parquet only.")
+        if out is None or file == "-":
+            raise UsageError(
+                "many files, and --engine ray, need files to read and a folder as --out."
+            )
+        predict_shards(
+            folder,
+            file,
+            out,
+            outlier_limit=outlier_limit,
+            engine=engine,
+            workers=workers,
+            resume=resume,
+            **reading,
+        )
         return
-    from coterie.cli.labelling import Labeller, label
-    from coterie.cli.outputs import check_output, is_labelled
-    from coterie.corpus import TextStream
-    from coterie.corpus.growing import StreamTable
+    from coterie.runs.label import predict_file
 
-    if resume and (out is None or file == "-" or out.suffix.lower() == ".xlsx"):
-        raise UsageError(RESUME)
-    if out is not None:
-        grows = out.suffix.lower() != ".xlsx"
-        check_output(out, [file, folder], wrote=is_labelled, grows=grows, resume=resume)
-    labeller = Labeller.read(folder, outlier_limit)
-    stream = TextStream(
+    done = predict_file(
+        folder,
         file,
-        text_column=text_column,
-        id_column=id_column,
+        sys.stdout if out is None else out,
+        outlier_limit=outlier_limit,
+        resume=resume,
         format=format,
         encoding=encoding,
         header=header,
+        **reading,
     )
-    if resume and stream.source.is_pipe:
-        raise UsageError(RESUME)
-    if out is None:
-        table = StreamTable(sys.stdout)
-        for rows, columns in label(stream, labeller):
-            table.write(rows, columns)
-    elif out.suffix.lower() == ".xlsx":
-        _to_workbook(out, label(stream, labeller))
-    else:
-        _to_file(out, stream, labeller, resume=resume)
-    say_header(stream.notes)
-    if labeller.sentence:
-        say(labeller.sentence)
-
-
-def _to_parts(folder: Path, file: str, out: Path | None, format: str, **settings: Any) -> None:
-    """Parquet files to Parquet files of the same names."""
-    from coterie.cli.parts_run import predict_parts
-
-    if format not in ("auto", "parquet"):
-        raise UsageError(f"--format {format}: many files, and --engine ray, are Parquet only.")
-    if out is None or file == "-":
-        raise UsageError("many files, and --engine ray, need files to read and a folder as --out.")
-    predict_parts(folder, file, out, **settings)
-
-
-def _to_workbook(out: Path, labelled: Iterator[tuple[Any, dict[str, list[Any]]]]) -> None:
-    """A workbook, which is whole or not there: its parts cannot be read one by one."""
-    from itertools import chain
-
-    from coterie.corpus.excel import Sheet, write_workbook
-    from coterie.corpus.write import combine, table_rows
-
-    first = combine(*next(labelled))
-    rows = 0
-
-    def each() -> Iterator[Any]:
-        nonlocal rows
-        for table in chain([first], (combine(*part) for part in labelled)):
-            rows += table.num_rows
-            yield from table_rows(table)
-
-    notes = write_workbook(out, [Sheet("texts", first.column_names, each())])
-    say("\n".join([f"{rows:,} rows written to {out}", *notes]))
-
-
-def _to_file(out: Path, stream: Any, labeller: Any, *, resume: bool) -> None:
-    """A table that grows; Ctrl-C leaves what is there, and says how to go on."""
-    from coterie._progress import Silent, make_progress, working
-    from coterie.cli.labelling import label
-    from coterie.corpus.chunks import ROWS
-    from coterie.corpus.growing import GrowingTable
-
-    total = 0 if stream.source.is_pipe else stream.source.most_rows(stream.format)
-    progress = make_progress(1) if total > ROWS else Silent()
-
-    def made_from() -> dict[str, Any]:
-        """What decides the rows besides the input."""
-        return {
-            "model": labeller.digest,
-            "text_column": stream.text_column,
-            "outlier_limit": labeller.outlier_limit,
-        }
-
-    table = GrowingTable(out, made_from, resume=resume)
-    try:
-        with table, working(progress, "label", total, table.rows):
-            for rows, columns in label(stream, labeller, table):
-                table.write(rows, columns)
-                progress.advance(table.rows)
-    except DataError:
-        if not labeller.placed and not resume:
-            table.discard()  # rows without a word are nothing to keep
-        raise
-    except KeyboardInterrupt:
-        if table.rows:
-            again = "" if out.suffix.lower() == ".parquet" else "; --resume goes on behind them"
-            say(f"\n{table.rows:,} rows are in {table.partial}{again}.")
-        raise
-    say(f"{table.rows:,} rows written to {out}")
+    if out is not None:
+        say("\n".join([f"{done.rows:,} rows written to {out}", *done.notes]))
+    say_header(done.read)
+    if done.sentence:
+        say(done.sentence)

@@ -15,18 +15,6 @@ def report(
     ] = False,
 ) -> None:
     """Write report.html of a finished run anew, for instance with a newer coterie."""
-    from coterie._folders import held
-    from coterie._runs import swap_run
-    from coterie.cli.name import check_run
-    from coterie.cli.run_folder import write_page
-    from coterie.run_files import read_clusters, read_manifest
+    from coterie.runs import open_run
 
-    def write(fresh: Path) -> None:
-        manifest, clusters = read_manifest(fresh), read_clusters(fresh)
-        names.append(write_page(fresh, manifest, clusters, texts=not no_texts).name)
-
-    names: list[str] = []
-    check_run(folder)
-    with held(folder):
-        swap_run(folder, write)
-    typer.echo(str(folder / names[0]))
+    typer.echo(str(open_run(folder).report(texts=not no_texts)))

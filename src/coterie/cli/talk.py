@@ -8,7 +8,6 @@ import inspect
 import io
 import logging
 import os
-import re
 import shlex
 import sys
 import tempfile
@@ -22,21 +21,12 @@ import typer
 
 import coterie
 from coterie._errors import NOTHING, CoterieError
+from coterie._progress import say
 
 log = logging.getLogger(__name__)
 
-# What would steer a terminal: controls but tab and line feed, and overrides of the direction.
-STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-
-
 # Parameters of the library that options call otherwise.
-ALIASES = {"n_clusters": "clusters", "random_state": "seed"}
-
-
-def say(message: str) -> None:
-    """A line on stderr; stdout is for data. What came from a file cannot steer the terminal."""
-    sys.stderr.write(STEERING.sub("\ufffd", message) + "\n")
-    sys.stderr.flush()
+ALIASES = {"n_clusters": "clusters", "random_state": "seed", "folder": "out"}
 
 
 def orderly(verb: Callable[..., None]) -> Callable[..., None]:

@@ -3,8 +3,8 @@
 import pytest
 
 from coterie import SCCL, Auto, TwoStep
-from coterie.cli import estimate
-from coterie.cli.estimate import Job, Speeds, bytes_for, make_job, probe, seconds_for, sentence
+from coterie.runs import estimate
+from coterie.runs.estimate import Job, Speeds, bytes_for, make_job, probe, seconds_for, sentence
 
 SPEEDS = Speeds(encoding=1000.0, comparing=1e8, row=2e-5, dim=256, resident=400_000_000)
 

@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 from coterie import load
 from coterie.cli import app
-from coterie.cli.large import LARGE, sample_size
 from coterie.corpus import read_corpus, survey
 from coterie.corpus.chunks import TextStream
 from coterie.corpus.growing import partial_path
+from coterie.runs.sample import LARGE, sample_size
 
 OPTIONS = ["-k", "4", "--encoder", "tfidf-svd", "--method", "kmeans", "--fit-sample", "150"]
 
@@ -165,12 +165,12 @@ SAME = ["assignments.csv", "clusters.json", "map.json"]
 def test_a_stopped_run_ends_in_the_same_files(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
 ) -> None:
-    from coterie.cli import large_folder
+    from coterie.runs import results
 
     monkeypatch.setattr("coterie.corpus.read.FIRST", 350)
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     assert run("cluster", str(file), *OPTIONS, "--out", str(whole), "-q").exit_code == 0
-    real = large_folder.GrowingTable.write
+    real = results.GrowingTable.write
 
     def write(self, *part) -> None:
         if self.rows >= stop:
@@ -178,7 +178,7 @@ def test_a_stopped_run_ends_in_the_same_files(
         real(self, *part)
 
     with monkeypatch.context() as broken:
-        broken.setattr(large_folder.GrowingTable, "write", write)
+        broken.setattr(results.GrowingTable, "write", write)
         result = run("cluster", str(file), *OPTIONS, "--out", str(cut), "-q")
     assert result.exit_code == 130 and "--resume" in result.output
     assert read(cut / "manifest.json")["status"] == "interrupted"
@@ -197,7 +197,7 @@ def test_a_stopped_run_ends_in_the_same_files(
 def test_a_stop_behind_the_last_row_is_continued(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from coterie.cli import large_folder
+    from coterie.runs import results
 
     out = tmp_path / "o"
 
@@ -205,7 +205,7 @@ def test_a_stop_behind_the_last_row_is_continued(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
-        broken.setattr(large_folder.LargeFolder, "_recount", stop)
+        broken.setattr(results.SampledResults, "_recount", stop)
         assert run("cluster", str(file), *OPTIONS, "--out", str(out), "-q").exit_code == 130
     assert run("cluster", str(file), *OPTIONS, "--out", str(out), "-q", "--resume").exit_code == 0
     sizes = Counter(row["cluster"] for row in rows(out / "assignments.csv"))

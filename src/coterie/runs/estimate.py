@@ -11,9 +11,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from coterie._facts import peak_memory
+
+if TYPE_CHECKING:
+    from coterie.base import TextClusterer
+    from coterie.runs.sample import SampledCorpus
 
 PROBED = 300  # texts
 BLOCK = (1_000, 4_000)  # vectors, whose distances are timed
@@ -147,7 +151,7 @@ def in_words(seconds: float) -> str:
     return f"{seconds / 3600:.1f} hours" if seconds < 10 * 3600 else f"{seconds / 3600:.0f} hours"
 
 
-def make_job(model: Any, rows: int, sample: int, k: int | None) -> Job:
+def make_job(model: TextClusterer, rows: int, sample: int, k: int | None) -> Job:
     """What the model has to do with so many rows."""
     from coterie.methods import Auto, TwoStep
     from coterie.methods.auto import RUNS
@@ -164,7 +168,7 @@ def make_job(model: Any, rows: int, sample: int, k: int | None) -> Job:
 
 
 def probe(
-    model: Any,
+    model: TextClusterer,
     texts: Sequence[str],
     row: float,
     clock: Callable[[], float] = time.perf_counter,
@@ -207,3 +211,11 @@ def probe(
     resident = peak_memory().get("resident", 0)
     encoding = len(some) / max(spent, 1e-9)
     return Speeds(encoding, comparing, row, int(vectors.shape[1]), resident)
+
+
+def expected(corpus: SampledCorpus, model: TextClusterer, clusters: int | None) -> str:
+    """What a run on a sample will take, in a sentence."""
+    found = corpus.survey
+    job = make_job(model, found.rows, len(found.texts), clusters)
+    speeds = probe(model, found.texts, corpus.seconds / found.rows)
+    return sentence(job, speeds, model.name)

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 from coterie import TwoStep
 from coterie._errors import UsageError
 from coterie.cli import app
-from coterie.cli.ray_crew import Share, _check_address, share_out
+from coterie.runs.shards import Share, _check_address, share_out
 
 WORDS = ["apple plum", "pear fig", "car bus", "truck van"]
 PARTS, ROWS = 10, 30_000  # each part is three chunks, and a second or so of work
@@ -185,7 +185,7 @@ def test_a_stopped_run_is_finished_by_the_cluster(cluster: object, work: Path) -
     assert first.exit_code == 0, first.output
     before = {path: path.stat().st_mtime_ns for path in whole(out)}
     again = run("predict", work / "model", work / "parts", "-o", out, "--engine", "ray", "--resume")
-    assert again.exit_code == 0 and "7 of 10 parts are labelled already" in again.output
+    assert again.exit_code == 0 and "7 of 10 shards are labelled already" in again.output
     assert {path: path.stat().st_mtime_ns for path in before} == before
     check(work, out)
 
@@ -210,7 +210,7 @@ def test_ctrl_c_stops_all_workers_and_keeps_whole_parts(work: Path) -> None:
     assert child.returncode == 130, said
     there = len(whole(out))
     assert 2 <= there < PARTS
-    assert f"{there} of {PARTS} parts are in {out.resolve()}; --resume goes on" in said
+    assert f"{there} of {PARTS} shards are in {out.resolve()}; --resume goes on" in said
     assert json.loads((out / "manifest.json").read_text())["status"] == "interrupted"
     ((_, process),) = half
     while time.monotonic() < end and Path(f"/proc/{process}").exists():
@@ -229,7 +229,7 @@ def test_what_a_worker_refuses_is_said_here(cluster: object, work: Path, tmp_pat
     pyarrow.parquet.write_table(other, tmp_path / "in" / "part-99.parquet")
     result = run("predict", work / "model", tmp_path / "in", "-o", tmp_path / "out",
                  "--engine", "ray")  # fmt: skip
-    assert result.exit_code == 3 and "1 of 3 parts could not be labelled" in result.output
+    assert result.exit_code == 3 and "1 of 3 shards could not be labelled" in result.output
     assert "part-99.parquet: " in result.output and "text" in result.output
     assert len(whole(tmp_path / "out")) == 2
 
@@ -255,7 +255,7 @@ def test_a_part_that_kills_every_worker_is_given_up(
                  "-o", tmp_path / "out", "--engine", "ray")  # fmt: skip
     stop.set()
     thread.join()
-    assert result.exit_code == 3 and "1 of 3 parts could not be labelled" in result.output
+    assert result.exit_code == 3 and "1 of 3 shards could not be labelled" in result.output
     assert len(shot) == 3
     assert [path.name for path in whole(tmp_path / "out")] == ["part-07.parquet", "part-08.parquet"]
     assert list((tmp_path / "out").glob(".*")) == []

@@ -13,19 +13,19 @@ from typer.testing import CliRunner
 from coterie import TwoStep
 from coterie._errors import DataError
 from coterie.cli import app
-from coterie.cli.labelling import Labeller, model_digest
-from coterie.cli.parts import (
+from coterie.corpus.growing import KINDS, partial_path
+from coterie.runs.label import Labeller, model_digest
+from coterie.runs.shards import (
     KEY,
     Job,
-    Part,
-    PartWorker,
-    find_parts,
-    is_parts,
-    label_part,
+    Shard,
+    ShardWorker,
+    find_shards,
+    is_sharded,
+    label_shard,
     look_at,
     read_facts,
 )
-from coterie.corpus.growing import KINDS, partial_path
 
 WORDS = ["apple plum", "pear fig", "car bus", "truck van"]
 TEXTS = [f"{words} number {i}" for i in range(60) for words in WORDS]
@@ -80,7 +80,7 @@ def test_every_row_is_labelled_once_and_as_by_a_single_file(
     out = tmp_path / "labelled"
     result = run("predict", model, corpus, "--out", out, "--outlier-limit", 0.4)
     assert result.exit_code == 0, result.output
-    assert "244 rows in 4 parts written to" in result.output
+    assert "244 rows in 4 shards written to" in result.output
     names = [f"year={year}/{letter}.parquet" for year in (2024, 2025) for letter in "ab"]
     assert below(out) == {*names, "manifest.json"}
     found = [row for name in names for row in read(out / name)]
@@ -128,13 +128,13 @@ def test_a_stopped_run_goes_on_with_the_missing_parts(
     assert refused.exit_code == 2 and "add --resume" in refused.output
 
     asked = []
-    label = PartWorker.label
+    label = ShardWorker.label
     monkeypatch.setattr(
-        PartWorker, "label", lambda self, part: asked.append(part.name) or label(self, part)
+        ShardWorker, "label", lambda self, part: asked.append(part.name) or label(self, part)
     )
     result = run("predict", model, corpus, "--out", out, "--resume")
     assert result.exit_code == 0, result.output
-    assert "3 of 4 parts are labelled already" in result.output
+    assert "3 of 4 shards are labelled already" in result.output
     assert asked == ["year=2025/b.parquet"]
     assert {name: read(out / name) for name in wanted} == wanted
     assert {name: (out / name).stat().st_mtime_ns for name in kept} == kept
@@ -146,17 +146,17 @@ def test_ctrl_c_keeps_whole_parts(
     model: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "labelled"
-    label = PartWorker.label
+    label = ShardWorker.label
 
-    def stopped(self: PartWorker, part: Part) -> dict:
+    def stopped(self: ShardWorker, part: Shard) -> dict:
         facts = label(self, part)
         if part.name == "year=2025/a.parquet":  # whole, but nobody hears of it any more
             raise KeyboardInterrupt
         return facts
 
-    monkeypatch.setattr(PartWorker, "label", stopped)
+    monkeypatch.setattr(ShardWorker, "label", stopped)
     result = run("predict", model, corpus, "--out", out)
-    assert result.exit_code == 130 and "3 of 4 parts are in" in result.output
+    assert result.exit_code == 130 and "3 of 4 shards are in" in result.output
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["status"] == "interrupted" and manifest["counts"]["rows"] == 103
     assert len(list(out.rglob("*.parquet"))) == 3
@@ -197,7 +197,7 @@ def test_one_broken_part_does_not_stop_the_others(
     pyarrow.parquet.write_table(other, corpus / "year=2024" / "b.parquet")
     result = run("predict", model, corpus, "--out", out)
     assert result.exit_code == 3
-    assert "1 of 4 parts could not be labelled" in result.output
+    assert "1 of 4 shards could not be labelled" in result.output
     assert "year=2024/b.parquet" in result.output and "--resume" in result.output
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["status"] == "failed" and "text" in manifest["parts"][1]["error"]
@@ -223,10 +223,10 @@ class Fails:
 
 def test_a_part_is_whole_or_not_there(model: Path, tmp_path: Path) -> None:
     write(tmp_path / "in" / "a.parquet", TEXTS * 50)
-    (part,) = look_at(find_parts(str(tmp_path / "in"), tmp_path / "out"))
+    (part,) = look_at(find_shards(str(tmp_path / "in"), tmp_path / "out"))
     fails = Fails(Labeller.read(model), part.target)
     with pytest.raises(OSError, match="no space left"):
-        label_part(fails, job_of(model), part)
+        label_shard(fails, job_of(model), part)
     (half,) = fails.seen  # the first rows were written
     assert half.name.startswith(".a.") and half.name.endswith(".unfinished.partial.parquet")
     assert list((tmp_path / "out").iterdir()) == []
@@ -234,19 +234,19 @@ def test_a_part_is_whole_or_not_there(model: Path, tmp_path: Path) -> None:
 
 def test_a_part_that_changed_meanwhile_is_refused(model: Path, tmp_path: Path) -> None:
     write(tmp_path / "in" / "a.parquet", TEXTS)
-    (part,) = look_at(find_parts(str(tmp_path / "in"), tmp_path / "out"))
+    (part,) = look_at(find_shards(str(tmp_path / "in"), tmp_path / "out"))
     write(tmp_path / "in" / "a.parquet", TEXTS[::-1])
     with pytest.raises(DataError, match="not the file it was"):
-        PartWorker(job_of(model)).label(part)
+        ShardWorker(job_of(model)).label(part)
     assert not (tmp_path / "out").exists()
 
 
 def test_the_footer_tells_of_which_file_and_by_which_model(model: Path, tmp_path: Path) -> None:
     write(tmp_path / "a.parquet", TEXTS)
-    (part,) = look_at(find_parts(str(tmp_path / "a.parquet"), tmp_path / "out"))
+    (part,) = look_at(find_shards(str(tmp_path / "a.parquet"), tmp_path / "out"))
     job = job_of(model)
     assert read_facts(part, job) is None
-    facts = PartWorker(job).label(part)
+    facts = ShardWorker(job).label(part)
     footer = json.loads(pyarrow.parquet.read_metadata(part.target).metadata[KEY.encode()])
     assert footer == {key: facts[key] for key in footer} == read_facts(part, job)
     assert footer["rows"] == len(TEXTS) == footer["placed"] and footer["model"] == job.model
@@ -255,9 +255,9 @@ def test_the_footer_tells_of_which_file_and_by_which_model(model: Path, tmp_path
 
 def test_a_worker_with_another_model_refuses(model: Path) -> None:
     with pytest.raises(DataError, match="same folders under the same path"):
-        PartWorker(replace(job_of(model), model="other")).load()
+        ShardWorker(replace(job_of(model), model="other")).load()
     with pytest.raises(DataError, match="same folders under the same path"):
-        PartWorker(Job(model / "nowhere", "x", "text")).load()
+        ShardWorker(Job(model / "nowhere", "x", "text")).load()
 
 
 def test_the_digest_is_of_what_names_and_labels_come_from(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_folders_patterns_and_files(corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
 
     def names(said: object) -> list[str]:
-        return [part.name for part in find_parts(str(said), out)]
+        return [part.name for part in find_shards(str(said), out)]
 
     assert names(corpus) == [f"year={y}/{n}.parquet" for y in (2024, 2025) for n in "ab"]
     assert names(corpus / "year=*" / "a.parquet") == ["year=2024/a.parquet", "year=2025/a.parquet"]
@@ -287,10 +287,10 @@ def test_folders_patterns_and_files(corpus: Path, tmp_path: Path) -> None:
     assert names(corpus / "year=2024" / "a.parquet") == ["a.parquet"]
     (corpus / "year=2024" / "a.parquet").rename(corpus / "part-0")
     assert names(corpus / "part-*") == ["part-0.parquet"]
-    assert is_parts(str(corpus)) and is_parts("x/*.parquet") and not is_parts("x.parquet")
+    assert is_sharded(str(corpus)) and is_sharded("x/*.parquet") and not is_sharded("x.parquet")
     literal = tmp_path / "a[1].csv"
     literal.touch()
-    assert not is_parts(str(literal))
+    assert not is_sharded(str(literal))
 
 
 @pytest.mark.parametrize(

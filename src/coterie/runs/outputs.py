@@ -66,7 +66,7 @@ def check_output(
             delete(left)
 
 
-def check_parts_folder(out: Path) -> None:
+def check_shards_folder(out: Path) -> None:
     """Refuse a folder for labelled parts that holds a run, or a manifest of something else."""
     file = out / "manifest.json"
     found = _manifest(file)

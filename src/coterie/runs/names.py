@@ -10,7 +10,6 @@ from coterie._errors import DataError
 from coterie._files import atomic_path, write_json
 from coterie._runs import swap_run
 from coterie._trust import LARGE, inside, read_json
-from coterie.cli.run_folder import write_page
 from coterie.corpus.write import CsvWriter
 from coterie.description import Cluster
 from coterie.exports import write_exports
@@ -18,6 +17,7 @@ from coterie.naming import Naming, make_unique, renamed
 from coterie.report import own_columns, read_columns
 from coterie.report.skim import reading
 from coterie.run_files import read_clusters, read_levels, read_manifest, whole_numbers
+from coterie.runs.results import write_page
 
 COPIES = ("xlsx", "parquet", "jsonl", "tsv")  # of the table, where they were asked for
 

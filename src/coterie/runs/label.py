@@ -1,0 +1,355 @@
+"""Putting texts into the clusters of a model, a part at a time, as columns of a table."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+import numpy as np
+import pyarrow as pa
+
+from coterie._errors import DataError, UsageError, param
+from coterie._files import sha256_file
+from coterie._folders import one_state
+from coterie._progress import Silent, make_progress, say, working
+from coterie._types import Bools, Floats, Ints
+from coterie.base import TextClusterer
+from coterie.base.outlying import Assessed
+from coterie.corpus import Note, TextStream
+from coterie.corpus.chunks import ROWS
+from coterie.corpus.corpus import no_words
+from coterie.corpus.excel import Sheet, write_workbook
+from coterie.corpus.growing import GrowingTable, StreamTable
+from coterie.corpus.write import combine, table_rows
+from coterie.description import Cluster, names_by_number
+from coterie.hierarchy import Hierarchy
+from coterie.methods import load
+from coterie.outliers import OutlierLimit
+from coterie.report import NONE_OF_THESE
+from coterie.run_files import model_folder, read_clusters, read_levels
+from coterie.runs.outputs import check_output, is_labelled
+
+if TYPE_CHECKING:
+    from coterie.runs.sample import SampledCorpus
+
+NO_CLUSTER = "(no text)"
+RESUME = "--resume needs a file to read and a CSV, TSV or JSONL file as --out."
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """What was written.
+
+    Attributes
+    ----------
+    rows : int
+    notes : list of str
+        What Excel could not hold, in sentences.
+    read : tuple of Note
+        What was guessed about the file.
+    sentence : str
+        How many texts are outliers; empty where none can be.
+    """
+
+    rows: int
+    notes: list[str]
+    read: tuple[Note, ...]
+    sentence: str
+
+
+class Labeller:
+    """A model with what its clusters are called.
+
+    Parameters
+    ----------
+    model : TextClusterer
+    clusters : sequence of Cluster, optional
+        Those that have names; others are called by their number.
+    hierarchy : Hierarchy, optional
+    outlier_limit : float, optional
+        Default: that of the model.
+
+    Attributes
+    ----------
+    digest : str
+        Of all that labels and names come from; empty if it was not read from a folder.
+    marked, placed : int
+        Outliers and texts with a cluster among those labelled so far.
+    """
+
+    def __init__(
+        self,
+        model: TextClusterer,
+        clusters: Sequence[Cluster] | None = None,
+        hierarchy: Hierarchy | None = None,
+        outlier_limit: float | None = None,
+    ) -> None:
+        self.model, self.hierarchy, self.outlier_limit = model, hierarchy, outlier_limit
+        self.clusters = clusters
+        self.digest = ""  # of the folder that it was read from
+        self.marked = self.placed = 0
+        self._width: int | None = None
+
+    @classmethod
+    def read(cls, folder: Path, outlier_limit: float | None = None) -> Labeller:
+        """The model and the names of a run folder, or of the folder of a model alone."""
+
+        def read() -> Labeller:
+            model = load(model_folder(folder))
+            clusters = read_clusters(folder) if (folder / "clusters.json").exists() else None
+            found = cls(model, clusters, read_levels(folder), outlier_limit)
+            found.digest = model_digest(folder)
+            return found
+
+        return one_state([folder], read)
+
+    def __call__(self, texts: Sequence[str]) -> dict[str, list[Any]]:
+        """The columns cluster, name, confidence and so on of some texts."""
+        seen = self._assess(texts)
+        width = seen.probabilities.shape[1]
+        names: list[Any] = [f"Cluster {i}" for i in range(width)]
+        if self.clusters is not None:
+            names = names_by_number(self.clusters, width)
+        marked = self._mark(seen)
+        self.placed += int((seen.labels >= 0).sum())
+        self.marked += 0 if marked is None else int(marked.sum())
+        columns = assignment_columns(seen.labels, seen.probabilities, names)
+        return mark_columns(columns, seen.scores, marked, self.hierarchy)
+
+    @property
+    def sentence(self) -> str:
+        """How many were outliers; empty where none could be."""
+        if self.outlier_limit is None and self.model.outlier_limit_ is None:
+            return ""
+        share = 100 * self.marked / max(self.placed, 1)
+        return f"{self.marked:,} of {self.placed:,} texts ({share:.1f}%) are none of these."
+
+    def _mark(self, seen: Assessed) -> Bools | None:
+        """Which texts are outliers; None where the model has no limit and none is given."""
+        known, limit = self.model.outlier_limit_, self.outlier_limit
+        if limit is not None:
+            if not 0 <= limit <= 1:
+                raise UsageError(
+                    f"{param('outlier_limit')} should be between 0 and 1, got {limit}."
+                )
+            known = OutlierLimit(limit)
+        return None if known is None else seen.outliers(known)
+
+    def _assess(self, texts: Sequence[str]) -> Assessed:
+        """What the model says; nothing about a part in which no row has a text."""
+        if any(texts):
+            found: Assessed = self.model.assess(list(texts))
+            self._width = found.probabilities.shape[1]
+            return found
+        if self._width is None:
+            self._width = self.model.assess(["0"]).probabilities.shape[1]
+        n = len(texts)
+        nothing = np.full(n, np.nan)
+        return Assessed(
+            np.zeros((n, self._width)), nothing, np.zeros((n, 0)), np.zeros(n, dtype=bool)
+        )
+
+
+def assignment_columns(
+    labels: Ints, probabilities: Floats, names: Sequence[str | None]
+) -> dict[str, list[Any]]:
+    """The columns cluster, name, confidence, runner_up and margin; names by number."""
+    order = np.argsort(-probabilities, axis=1, kind="stable")
+    rows = np.arange(len(labels))
+    best = probabilities[rows, order[:, 0]]
+    second = order[:, 1] if probabilities.shape[1] > 1 else np.full(len(labels), -1)
+    margin = best - (probabilities[rows, second] if probabilities.shape[1] > 1 else 0.0)
+    empty = labels < 0
+    return {
+        "cluster": [int(label) for label in labels],
+        "name": [
+            (names[label] or f"Cluster {label}") if label >= 0 else NO_CLUSTER for label in labels
+        ],
+        "confidence": [round(float(value), 4) for value in best],
+        "runner_up": [
+            None if gone or names[r] is None else int(r)
+            for r, gone in zip(second, empty, strict=True)
+        ],
+        "margin": [round(float(value), 4) for value in margin],
+    }
+
+
+def mark_columns(
+    columns: dict[str, list[Any]],
+    scores: Floats,
+    outliers: Bools | None = None,
+    hierarchy: Hierarchy | None = None,
+) -> dict[str, list[Any]]:
+    """The result columns with those of outliers and levels behind them.
+
+    Parameters
+    ----------
+    columns : dict of str to list
+        With ``cluster`` and ``name`` of the nearest cluster, also for outliers.
+    scores : ndarray of shape (n,)
+        Outlier scores; not a number for rows without a text.
+    outliers : ndarray of shape (n,), optional
+        None where no text may be one: then there is no column ``nearest_cluster``.
+    hierarchy : Hierarchy, optional
+    """
+    nearest, out = columns["cluster"], dict(columns)
+    marked = [False] * len(nearest) if outliers is None else [bool(value) for value in outliers]
+    both = list(zip(nearest, columns["name"], marked, strict=True))
+    out["cluster"] = [-1 if odd else cluster for cluster, _, odd in both]
+    out["name"] = [NONE_OF_THESE if odd else name for _, name, odd in both]
+    out["outlier"] = ["yes" if odd else "no" for odd in marked]
+    out["outlier_score"] = [None if s != s else round(float(s), 4) for s in scores]
+    if outliers is not None:
+        out["nearest_cluster"] = [None if cluster < 0 else cluster for cluster in nearest]
+    if hierarchy is not None:
+        out |= hierarchy.columns(out["cluster"], out["name"])
+    return out
+
+
+def model_digest(folder: Path) -> str:
+    """Of everything that labels and names come from."""
+    root = model_folder(folder)
+    files = sorted(path for path in root.rglob("*") if path.is_file())
+    if root != folder:
+        named = (folder / name for name in ("clusters.json", "levels.json"))
+        files += [path for path in named if path.exists()]
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(f"{path.relative_to(folder).as_posix()} {sha256_file(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def label(
+    corpus: TextStream | SampledCorpus, labeller: Labeller, table: GrowingTable | None = None
+) -> Iterator[tuple[pa.Table, dict[str, list[Any]]]]:
+    """Each part of the input with its new columns.
+
+    Parameters
+    ----------
+    corpus : TextStream or SampledCorpus
+    labeller : Labeller
+    table : GrowingTable, optional
+        Rows that it has already are left out; they must be those that it was made from.
+    """
+    done = 0 if table is None else table.rows
+    rows = 0
+    for chunk in corpus:
+        rows = chunk.first + len(chunk)
+        old = min(max(done - chunk.first, 0), len(chunk))
+        if old and table is not None:
+            table.skip(chunk.part(0, old).table)
+        if old < len(chunk):
+            new = chunk.part(old, len(chunk))
+            yield new.table, labeller(new.texts)
+    if rows < done:
+        raise DataError(
+            f"{param('resume')}: {done:,} rows are labelled, but only {rows:,} can be read."
+        )
+    if not labeller.placed and not done:
+        raise no_words(rows, str(corpus.text_column))
+
+
+def predict_file(
+    folder: str | Path,
+    file: str | Path,
+    out: str | Path | TextIO,
+    *,
+    outlier_limit: float | None = None,
+    resume: bool = False,
+    **reading: Any,
+) -> Labelled:
+    """Put the rows of a file into the clusters of a run, in memory that does not grow with it.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Of a run, or of a saved model.
+    file : str or Path
+        CSV, TSV, JSON lines, Parquet or plain text; ``"-"`` is standard input.
+    out : str, Path or text file
+        A table to write, by its suffix; it stands in NAME.partial.SUFFIX until it is whole. An open
+        file gets CSV as rows come in.
+    outlier_limit : float, optional
+        Mark texts with a higher outlier score as outliers. Default: the limit of the run.
+    resume : bool, default=False
+        Go on behind the rows that a stopped call has written.
+    **reading
+        ``text_column``, ``id_column``, ``format``, ``encoding`` and ``header``.
+
+    Returns
+    -------
+    Labelled
+    """
+    target = Path(out) if isinstance(out, (str, Path)) else None
+    workbook = target is not None and target.suffix.lower() == ".xlsx"
+    if resume and (target is None or workbook or str(file) == "-"):
+        raise UsageError(RESUME)
+    if target is not None:
+        check_output(target, [file, folder], wrote=is_labelled, grows=not workbook, resume=resume)
+    labeller = Labeller.read(Path(folder), outlier_limit)
+    stream = TextStream(file, **reading)
+    if resume and stream.source.is_pipe:
+        raise UsageError(RESUME)
+    if target is None:
+        table = StreamTable(cast(TextIO, out))
+        rows = 0
+        for part, columns in label(stream, labeller):
+            table.write(part, columns)
+            rows += part.num_rows
+        notes: list[str] = []
+    elif workbook:
+        rows, notes = _to_workbook(target, label(stream, labeller))
+    else:
+        rows, notes = _to_file(target, stream, labeller, resume=resume), []
+    return Labelled(rows, notes, stream.notes, labeller.sentence)
+
+
+def _to_workbook(
+    out: Path, labelled: Iterator[tuple[pa.Table, dict[str, list[Any]]]]
+) -> tuple[int, list[str]]:
+    """A workbook, which is whole or not there: its parts cannot be read one by one."""
+    first, rows = combine(*next(labelled)), 0
+
+    def each() -> Iterator[Any]:
+        nonlocal rows
+        for table in chain([first], (combine(*part) for part in labelled)):
+            rows += table.num_rows
+            yield from table_rows(table)
+
+    notes = write_workbook(out, [Sheet("texts", first.column_names, each())])
+    return rows, notes
+
+
+def _to_file(out: Path, stream: TextStream, labeller: Labeller, *, resume: bool) -> int:
+    """A table that grows; Ctrl-C leaves what is there, and says how to go on."""
+    total = 0 if stream.source.is_pipe else stream.source.most_rows(stream.format)
+    progress = make_progress(1) if total > ROWS else Silent()
+
+    def made_from() -> dict[str, Any]:
+        """What decides the rows besides the input."""
+        return {
+            "model": labeller.digest,
+            "text_column": stream.text_column,
+            "outlier_limit": labeller.outlier_limit,
+        }
+
+    table = GrowingTable(out, made_from, resume=resume)
+    try:
+        with table, working(progress, "label", total, table.rows):
+            for rows, columns in label(stream, labeller, table):
+                table.write(rows, columns)
+                progress.advance(table.rows)
+    except DataError:
+        if not labeller.placed and not resume:
+            table.discard()  # rows without a word are nothing to keep
+        raise
+    except KeyboardInterrupt:
+        if table.rows:
+            again = "" if out.suffix.lower() == ".parquet" else "; --resume goes on behind them"
+            say(f"\n{table.rows:,} rows are in {table.partial}{again}.")
+        raise
+    return table.rows

@@ -1,0 +1,197 @@
+"""What a clustering run is asked for, checked before anything is read."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from coterie._errors import DataError, UsageError, param
+from coterie._validation import check_choice, check_device, check_integer
+
+if TYPE_CHECKING:
+    from coterie.base import TextClusterer
+
+FORMATS = ("csv", "tsv", "jsonl", "parquet", "xlsx")
+SPARE = 2  # different texts per cluster that are certainly enough, whatever the encoder ignores
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file of texts is read.
+
+    Attributes
+    ----------
+    text_column, id_column : str or None
+        Default: the obvious column, and none.
+    format : str
+        "csv", "tsv", "jsonl", "parquet" or "txt"; "auto": from the file extension.
+    encoding : str
+    header : bool or None
+        Whether the first row names the columns; None: guessed.
+    """
+
+    text_column: str | None = None
+    id_column: str | None = None
+    format: str = "auto"
+    encoding: str = "utf-8"
+    header: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Reading):
+    """All that decides a run besides the texts; see :func:`coterie.cluster` for what each means.
+
+    Examples
+    --------
+    >>> Options(levels=(5, 20)).wanted, Options(n_clusters="auto", levels=(5, 20)).wanted
+    (20, None)
+    >>> Options.make({"n_cluster": 8})
+    Traceback (most recent call last):
+        ...
+    coterie._errors.UsageError: cluster has no option 'n_cluster'. Did you mean 'n_clusters'?
+    """
+
+    n_clusters: int | Literal["auto"] | None = None
+    method: str = "auto"
+    encoder: Any = None
+    preset: str | None = None
+    effort: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    views: Any = None
+    levels: Sequence[int] = ()
+    max_outliers: float | str | None = None
+    write: Sequence[str] = ()
+    fit_sample: int | None = None
+    keep: str | Path | None = None
+    include_encoder: bool = False
+    seed: int = 0
+    device: str = "auto"
+    verbose: int = 0
+
+    @classmethod
+    def make(cls, given: Mapping[str, Any]) -> Options:
+        """Options by their names, checked; an unknown name is rejected with the nearest one."""
+        known = [f.name for f in fields(cls)]
+        for name in given:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(known)}."
+                raise UsageError(f"cluster has no option {name!r}.{hint}")
+        options = cls(**given)
+        options.check()
+        return options
+
+    @property
+    def wanted(self) -> int | None:
+        """The clusters to make: as asked for, else the finest level; None: to be found."""
+        if self.n_clusters is None:
+            return self.levels[-1] if self.levels else None
+        return None if self.n_clusters == "auto" else self.n_clusters
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Arguments of :func:`coterie.read_corpus`."""
+        return {f.name: getattr(self, f.name) for f in fields(Reading)}
+
+    def check(self) -> None:
+        """Reject what cannot be, whatever the texts are."""
+        if self.n_clusters not in (None, "auto"):
+            check_integer("n_clusters", self.n_clusters)
+        for level in self.levels:
+            check_integer("levels", level)
+        if any(a >= b for a, b in pairwise(self.levels)):
+            raise UsageError(
+                f"{param('levels')} {_listed(self.levels)}: the numbers do not increase; name the "
+                "levels coarse to fine, such as 5,20,80."
+            )
+        for name in self.write:
+            check_choice("write", name, FORMATS)
+        if "xlsx" in self.write:
+            from coterie.corpus.excel import check_excel
+
+            check_excel()
+        if self.max_outliers is not None:
+            from coterie.outliers import allowed_rows
+
+            allowed_rows(self.max_outliers, 0, param("max_outliers"))
+        if self.fit_sample is not None and self.fit_sample < 0:
+            raise UsageError(
+                f"{param('fit_sample')} should be a number of texts, or 0 for all; "
+                f"{self.fit_sample}."
+            )
+
+    def make_model(self, n_clusters: int) -> TextClusterer:
+        """The estimator; what was not asked for stays as the method has it."""
+        from coterie.methods import METHODS
+
+        recipe = METHODS[check_choice("method", self.method, METHODS)]
+        if self.effort is not None and not hasattr(recipe.cls, "effort"):
+            raise UsageError(
+                f"{param('effort')} is for the method 'auto', not for {self.method!r}."
+            )
+        if self.views is not None and not hasattr(recipe.cls, "views"):
+            raise UsageError(
+                f"{param('views')}: the method {self.method!r} trains nothing and takes no views."
+            )
+        given = {"encoder": self.encoder, "views": self.views, "effort": self.effort}
+        given = {name: value for name, value in given.items() if value is not None}
+        given |= {"random_state": self.seed, "device": self.device, "verbose": self.verbose}
+        return recipe.make(n_clusters, self.preset, **{**given, **self.settings})
+
+    def make_checked_model(self) -> TextClusterer:
+        """The estimator with parameters that can work, before the texts are read."""
+        from coterie.encoders import check_encoder
+
+        model = self.make_model(2)
+        model._check_parameters()
+        check_device(model.device)
+        if model.encoder != type(model).encoder:  # some methods have one of their own
+            check_encoder(model.encoder)
+        return model
+
+    def check_texts(self, n_clusters: int, texts: Sequence[str], model: TextClusterer) -> None:
+        """Reject what cannot be, now that the number of clusters and the texts are known.
+
+        Parameters
+        ----------
+        n_clusters : int
+        texts : sequence of str
+        model : TextClusterer
+            Not fitted; its encoder decides which texts differ.
+        """
+        from coterie.base.fitting import count_distinct
+        from coterie.outliers import allowed_rows
+
+        placed = sum(text != "" for text in texts)
+        if self.max_outliers is not None:
+            allowed_rows(self.max_outliers, placed, param("max_outliers"))
+        finest = max(self.levels, default=0)
+        distinct, read = len(set(texts) - {""}), ""
+        if distinct < SPARE * max(n_clusters, finest):
+            told_apart = count_distinct(model, texts)
+            read = " as the encoder reads them" if told_apart < distinct else ""
+            distinct = told_apart
+        few = f"there are only {distinct:,} different texts{read}; ask for at most {distinct}."
+        levels = f"{param('levels')} {_listed(self.levels)}"
+        if finest > distinct:
+            raise UsageError(f"{levels}: {finest:,} clusters asked for, but {few}")
+        if n_clusters > distinct:
+            raise DataError(f"{param('n_clusters', n_clusters)}: {few}")
+        if finest > n_clusters:
+            raise UsageError(
+                f"{levels}: the finest level has {finest} clusters, more than the {n_clusters} "
+                f"there are; leave out {param('n_clusters')}, or ask for at most {n_clusters}."
+            )
+
+    def handover(self) -> dict[str, Any]:
+        """What the manifest says about levels, outliers and tables."""
+        limit = None if self.max_outliers is None else str(self.max_outliers)
+        return {"levels": list(self.levels), "max_outliers": limit, "write": list(self.write)}
+
+
+def _listed(levels: Sequence[int]) -> str:
+    return ",".join(map(str, levels))

@@ -1,0 +1,435 @@
+"""What a fitted model becomes: described clusters, tables, map, page, all in the run's folder."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from coterie._facts import hardware, peak_memory
+from coterie._files import write_json, write_text
+from coterie._progress import make_progress, working
+from coterie._types import Bools, Floats, Ints
+from coterie._validation import check_device
+from coterie.base import TextClusterer
+from coterie.corpus import Chunk, Corpus, write_rows
+from coterie.corpus.growing import GrowingTable
+from coterie.description import (
+    Cluster,
+    describe,
+    describe_numbered,
+    guess_columns,
+    names_by_number,
+)
+from coterie.description.tally import Tally
+from coterie.exports import write_clusters
+from coterie.hierarchy import READABLE, Hierarchy, build_hierarchy, build_themes
+from coterie.report import own_columns, read_run, without_texts, write_map, write_report
+from coterie.report.folder import make_map
+from coterie.report.skim import reading
+from coterie.run_files import read_clusters, read_levels
+from coterie.runs.folder import RunFolder, now
+from coterie.runs.label import Labeller, assignment_columns, label, mark_columns
+from coterie.runs.options import Options
+from coterie.runs.sample import SampledCorpus
+
+if TYPE_CHECKING:
+    from coterie.choose import Choice
+    from coterie.editing.keep import Kept
+
+BORDERLINE = 0.1  # a margin below this is a close call
+MAP_MEMORY = 128  # megabytes of distances at a time; by default it would be eight times that
+WHOLE = re.compile(r"cluster|runner_up|nearest_cluster|level_\d+|theme")
+NUMBER = {"confidence", "margin", "outlier_score"}
+
+
+class Results:
+    """Writes the results of a model that was fitted on all texts.
+
+    Parameters
+    ----------
+    folder : RunFolder
+    options : Options
+    model : TextClusterer
+        Fitted.
+    corpus : Corpus
+    choice : Choice, optional
+        Of the number of clusters, where it was found.
+    kept : Kept, optional
+        What the run takes over from an earlier one.
+
+    Attributes
+    ----------
+    hierarchy : Hierarchy or None
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        options: Options,
+        model: TextClusterer,
+        corpus: Any,
+        choice: Choice | None = None,
+        kept: Kept | None = None,
+    ) -> None:
+        self.folder, self.options, self.model, self.corpus = folder, options, model, corpus
+        self.choice = None if choice is None else choice.to_dict()
+        self.kept = kept
+        self.hierarchy: Hierarchy | None = None
+
+    def write(self) -> None:
+        """Write all files and mark the run as done."""
+        model, corpus, path = self.model, self.corpus, self.folder.work
+        if self.kept is not None:
+            from coterie.editing.keep import keep
+
+            keep(model, self.kept, corpus.texts)
+        probabilities, marked = model.probabilities_, self._mark_outliers()
+        labels = np.where(marked, -1, model.labels_) if marked is not None else model.labels_
+        clusters = self._nest(self._describe(labels, probabilities), labels)
+        names = names_by_number(clusters, probabilities.shape[1])  # some may have no text
+        columns = assignment_columns(model.labels_, probabilities, names)
+        columns = mark_columns(columns, model.outlier_scores(), marked, self.hierarchy)
+        summary = [
+            *summarize(model, labels, probabilities, clusters),
+            *about_themes(self.hierarchy),
+        ]
+        if self.choice is not None:
+            summary.append(self.choice["reason"])
+        if self.kept is not None:
+            summary += self.kept.sentences
+            self.folder.manifest["editing"] = self.kept.to_dict()
+        write_json(path / "clusters.json", [cluster.to_dict() for cluster in clusters])
+        self._write_tables(columns, clusters)
+        write_map(path / "map.json", model.vectors_, model.labels_, model.seed_, marked)
+        model.save(path / "model", include_encoder=self.options.include_encoder)
+        self.folder.manifest |= {
+            "status": "done",
+            "finished": now(),
+            **self._fitted(),
+            **self._machine(),
+            "summary": summary,
+            "number_of_clusters": self.choice,
+        }
+        write_page(path, self.folder.manifest, clusters)
+        self.folder.complete()
+
+    def _fitted(self) -> dict[str, Any]:
+        """What the manifest says about the fit."""
+        guard = self.model.guard_
+        return {
+            "seed": self.model.seed_,
+            "guard": guard.to_dict() if guard is not None else None,
+            "seconds": self.model.seconds_,
+        }
+
+    def _machine(self) -> dict[str, Any]:
+        device = str(check_device(self.model.device))
+        return {"hardware": hardware(device), "peak_memory": peak_memory(device)}
+
+    def _mark_outliers(self) -> Bools | None:
+        """Which texts are outliers; None if none were asked for."""
+        if self.options.max_outliers is None:
+            return None
+        marked = self.model.mark_outliers(self.options.max_outliers)
+        self._note_outliers(int(marked.sum()))
+        return marked
+
+    def _note_outliers(self, marked: int) -> None:
+        limit = self.model.outlier_limit_
+        assert limit is not None
+        self.folder.manifest["outliers"] = {"marked": marked, **limit.to_dict()}
+
+    def _nest(self, clusters: list[Cluster], labels: Ints) -> list[Cluster]:
+        """The clusters with their parents, where there are levels; writes ``levels.json``."""
+        texts, vectors, levels = self.corpus.texts, self.model.vectors_, self.options.levels
+        if levels:
+            self.hierarchy, nested = build_hierarchy(texts, labels, vectors, clusters, levels)
+        elif self.options.wanted is None and len(clusters) > READABLE:
+            seed = self.model.seed_
+            self.hierarchy, nested = build_themes(texts, labels, vectors, clusters, seed=seed)
+        else:
+            return clusters
+        write_json(self.folder.work / "levels.json", self.hierarchy.to_dict())
+        return nested
+
+    def _write_tables(self, columns: dict[str, list[Any]], clusters: list[Cluster]) -> None:
+        work, remarks = self.folder.work, self.folder.remarks
+        for form in dict.fromkeys(["csv", *self.options.write]):
+            remarks += write_rows(work / f"assignments.{form}", self.corpus.table, columns)
+        if "xlsx" in self.options.write:
+            remarks += write_clusters(work / "clusters.xlsx", clusters, self.hierarchy)
+
+    def _describe(self, labels: Ints, probabilities: Floats) -> list[Cluster]:
+        """Clusters with all that the table of the corpus tells about them."""
+        model, corpus, kept = self.model, self.corpus, self.kept
+        table = corpus.table
+        date, categories = guess_columns(table, corpus.text_column, corpus.id_column)
+        facts: dict[str, Any] = {
+            "probabilities": probabilities,
+            "dates": None if date is None else table.column(date),
+            "columns": {name: table.column(name) for name in categories},
+        }
+        texts, vectors = corpus.texts, model.vectors_
+        if kept is not None:
+            return describe_numbered(
+                texts, labels, vectors, kept.names, topics=kept.topics, **facts
+            )
+        topics = getattr(model, "topics_", None)  # only some methods find any
+        return describe(texts, labels, vectors, topics=topics, **facts)
+
+
+class SampledResults(Results):
+    """Describes the sample, then labels all rows; can be stopped and resumed between rows."""
+
+    corpus: SampledCorpus
+
+    def write(self) -> None:
+        """Describe the sample and save the model, unless that is done; then label all rows."""
+        work, manifest = self.folder.work, self.folder.manifest
+        resumed = "fitted" in manifest
+        if resumed:
+            clusters, self.hierarchy = read_clusters(work), read_levels(work)
+        else:
+            clusters = self._describe_sample()
+        tally = self._label_all(clusters, resumed)
+        clusters = self._recount(tally, clusters)
+        for form in dict.fromkeys(self.options.write):
+            if form != "csv":
+                with GrowingTable(work / f"assignments.{form}") as table:
+                    for part in joined(self.corpus, work / "assignments.csv"):
+                        table.write(*part)
+        last = dict(manifest)  # the manifest itself stays as it is until all is written
+        fitted = dict(last.pop("fitted"))
+        summary = self._sentences(tally, clusters, fitted.pop("remarks"))
+        last |= {"status": "done", "finished": now(), **fitted, **self._machine()}
+        last["summary"] = summary
+        write_page(work, last, clusters)
+        self.folder.manifest = last
+        self.folder.complete()
+
+    def _describe_sample(self) -> list[Cluster]:
+        model, work = self.model, self.folder.work
+        marked = self._mark_outliers()
+        labels = np.where(marked, -1, model.labels_) if marked is not None else model.labels_
+        clusters = self._nest(self._describe(labels, model.probabilities_), labels)
+        self._write_map(marked)
+        model.save(work / "model", include_encoder=self.options.include_encoder)
+        write_json(work / "clusters.json", [cluster.to_dict() for cluster in clusters])
+        self.folder.manifest |= {
+            "fitted": {**self._fitted(), "remarks": about_model(model)},
+            "number_of_clusters": self.choice,
+        }
+        self.folder.write_manifest()
+        return clusters
+
+    def _describe(self, labels: Ints, probabilities: Floats) -> list[Cluster]:
+        model = self.model
+        topics = getattr(model, "topics_", None)
+        return describe(
+            self.corpus.texts, labels, model.vectors_, probabilities=probabilities, topics=topics
+        )
+
+    def _write_map(self, marked: Bools | None) -> None:
+        """The texts of the sample on the map, each at its first row."""
+        from sklearn import config_context
+
+        model, found = self.model, self.corpus.survey
+        place = {text: i for i, text in reversed(list(enumerate(self.corpus.texts)))}
+        rows = np.array([place[text] for text in found.texts])
+        odd = None if marked is None else marked[rows]
+        with config_context(working_memory=MAP_MEMORY):
+            made = make_map(model.vectors_[rows], model.labels_[rows], model.seed_, odd)
+        made |= {"rows": found.first[made["rows"]].tolist(), "total": found.filled}
+        text = json.dumps(made, separators=(",", ":")) + "\n"
+        write_text(self.folder.work / "map.json", text)
+
+    def _label_all(self, clusters: Sequence[Cluster], resumed: bool) -> Tally:
+        """Write ``assignments.csv`` and count; goes on where an earlier run stopped."""
+        tally = Tally(self.corpus.kinds, BORDERLINE)
+        file, corpus = self.folder.work / "assignments.csv", self.corpus
+        if resumed and file.exists():
+            for rows, columns in joined(corpus, file):
+                tally.add(rows, columns)
+            return tally
+        labeller = Labeller(self.model, clusters, self.hierarchy)
+        made_from = {"texts": corpus.sha256, "started": self.folder.manifest["started"]}
+        progress = make_progress(self.options.verbose)
+        with GrowingTable(file, lambda: made_from, resume=resumed) as table:
+            if table.rows:
+                for rows, columns in joined(corpus, table.partial, table.rows):
+                    tally.add(rows, columns)
+            with working(progress, "assign", len(corpus), table.rows):
+                for rows, columns in label(corpus, labeller, table):
+                    table.write(rows, columns)
+                    tally.add(rows, columns)
+                    progress.advance(table.rows)
+        return tally
+
+    def _recount(self, tally: Tally, clusters: Sequence[Cluster]) -> list[Cluster]:
+        """The clusters and levels with the counts of all rows."""
+        work, counted = self.folder.work, tally.apply(clusters)
+        write_json(work / "clusters.json", [cluster.to_dict() for cluster in counted])
+        if self.hierarchy is not None:
+            both = zip(self.hierarchy.levels, self.hierarchy.above, strict=True)
+            levels = [tally.nested(level, above) for level, above in both]
+            self.hierarchy = replace(self.hierarchy, levels=levels)
+            write_json(work / "levels.json", self.hierarchy.to_dict())
+        if self.options.max_outliers is not None:
+            self._note_outliers(tally.outliers)
+        return counted
+
+    def _sentences(
+        self, tally: Tally, clusters: Sequence[Cluster], remarks: list[str]
+    ) -> list[str]:
+        found, placed = self.corpus.survey, max(tally.placed, 1)
+        out = [
+            about_sizes(tally.placed, tally.rows, clusters),
+            about_confidence(tally.confidence / placed, tally.close_calls / placed),
+        ]
+        if self.options.max_outliers is not None:
+            out.append(about_outliers(tally.outliers, tally.placed + tally.outliers))
+        out += [*remarks, *about_themes(self.hierarchy)]
+        out.append(
+            f"{len(found.texts):,} of the {found.distinct:,} different texts were clustered, and "
+            "all rows put into those clusters. Counts are of all rows; names, words, examples and "
+            "the map come from the texts that were clustered."
+        )
+        choice = self.folder.manifest["number_of_clusters"]
+        return out if choice is None else [*out, choice["reason"]]
+
+
+def make_results(
+    folder: RunFolder,
+    options: Options,
+    model: TextClusterer,
+    corpus: Corpus | SampledCorpus,
+    choice: Choice | None = None,
+    kept: Kept | None = None,
+) -> Results:
+    """What writes the results, for texts that were fitted whole or by a sample."""
+    kind = Results if isinstance(corpus, Corpus) else SampledResults
+    return kind(folder, options, model, corpus, choice, kept)
+
+
+def write_page(
+    path: Path,
+    manifest: dict[str, Any],
+    clusters: Sequence[Cluster],
+    *,
+    texts: bool = True,
+    file: Path | None = None,
+) -> Path:
+    """Write the page from what the other files of the folder hold, with or without the texts."""
+    data = read_run(path, manifest, clusters)
+    file = file or path / ("report.html" if texts else "report-no-texts.html")
+    write_report(file, data if texts else without_texts(data))
+    return file
+
+
+def joined(
+    chunks: Iterable[Chunk], file: Path, most: int | None = None
+) -> Iterator[tuple[pa.Table, dict[str, list[Any]]]]:
+    """The input's rows beside the result columns of a table that was written for them.
+
+    Parameters
+    ----------
+    chunks : iterable of Chunk
+    file : Path
+    most : int, optional
+        Rows to read of the table; default: all.
+    """
+    with reading(file) as (header, body):
+        body = islice(body, most)
+        place = {name: header.index(column) for name, column in own_columns(header).items()}
+        for chunk in chunks:
+            rows = list(islice(body, len(chunk)))
+            if not rows:
+                return
+            columns = {n: [read_cell(n, row[i]) for row in rows] for n, i in place.items()}
+            yield chunk.table.slice(0, len(rows)), columns
+
+
+def read_cell(name: str, cell: str) -> Any:
+    """A value of a result column.
+
+    Examples
+    --------
+    >>> read_cell("cluster", "-1"), read_cell("margin", "0.25"), read_cell("runner_up", "")
+    (-1, 0.25, None)
+    """
+    if WHOLE.fullmatch(name):
+        return int(cell) if cell else None
+    if name in NUMBER:
+        return float(cell) if cell else None
+    return cell
+
+
+# The run in a few sentences ------------------------------------------------------------------
+
+
+def summarize(
+    model: TextClusterer, labels: Ints, probabilities: Floats, clusters: Sequence[Cluster]
+) -> list[str]:
+    """What was found, from the labels and probabilities of all rows."""
+    placed = labels >= 0
+    top = np.sort(probabilities[placed], axis=1)[:, ::-1]
+    margin = top[:, 0] - (top[:, 1] if top.shape[1] > 1 else 0.0)
+    out = [
+        about_sizes(int(placed.sum()), len(placed), clusters),
+        about_confidence(float(top[:, 0].mean()), float((margin < BORDERLINE).mean())),
+    ]
+    if model.outlier_limit_ is not None:
+        odd = int(((model.labels_ >= 0) & ~placed).sum())
+        out.append(about_outliers(odd, int((model.labels_ >= 0).sum())))
+    return out + about_model(model)
+
+
+def about_sizes(placed: int, rows: int, clusters: Sequence[Cluster]) -> str:
+    """How many texts are in clusters, and how large the largest is."""
+    return (
+        f"{placed:,} of {rows:,} texts are in {len(clusters)} clusters; the "
+        f"largest holds {100 * max(c.share for c in clusters):.0f}%."
+    )
+
+
+def about_confidence(mean: float, close: float) -> str:
+    """How sure the clustering is of itself."""
+    return (
+        f"Mean confidence is {mean:.2f}; {100 * close:.0f}% of the texts are "
+        "close calls between two clusters."
+    )
+
+
+def about_outliers(odd: int, placed: int) -> str:
+    """How many texts fit no cluster; ``placed`` counts them, too."""
+    return (
+        f"{odd:,} texts fit none of the clusters ({100 * odd / max(placed, 1):.1f}%); the column "
+        "nearest_cluster says where they would have been."
+    )
+
+
+def about_themes(hierarchy: Hierarchy | None) -> list[str]:
+    """How many broad themes the clusters form, where there are any."""
+    if hierarchy is None or not hierarchy.themes or not hierarchy.levels:
+        return []
+    k, n = len(hierarchy.above[0]), len(hierarchy.levels[0])
+    return [f"The {k} clusters form {n} broad themes (column theme_name)."]
+
+
+def about_model(model: TextClusterer) -> list[str]:
+    """What the method itself wants to be known."""
+    out = [*model.history_.notes, *model.remarks()]
+    if model.kept_start and model.guard_ is not None:
+        out.append(
+            f"The start guard stepped in: {model.guard_.reason}. These are the clusters before "
+            "training."
+        )
+    return out

@@ -1,0 +1,324 @@
+"""A finished run as a Python object. The folder is its file format: everything is read from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from coterie._errors import UsageError, param
+from coterie._folders import held, mend_folder, one_state
+from coterie._runs import MANIFEST, RESULT, RUNNING, link_files, replace_run, run_files, swap_run
+from coterie._types import Ints
+from coterie.base import TextClusterer
+from coterie.corpus import make_corpus
+from coterie.corpus.write import combine
+from coterie.description import Cluster
+from coterie.exports import Exported, export_run, run_table
+from coterie.hierarchy import Hierarchy
+from coterie.report import result_column
+from coterie.run_files import (
+    check_results,
+    read_clusters,
+    read_levels,
+    read_manifest,
+    read_map,
+)
+from coterie.runs.folder import refuse_taken
+from coterie.runs.label import Labeller
+from coterie.runs.results import write_page
+
+if TYPE_CHECKING:
+    from coterie.comparison import Comparison
+    from coterie.editing import Edited
+
+# Colours of the map in a notebook: ten that also colour-blind readers tell apart, then again.
+COLOURS = (
+    "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee",
+    "#aa3377", "#997700", "#44bb99", "#ee8866", "#777777",
+)  # fmt: skip
+ROWS = 20  # clusters that a notebook shows
+POINTS = 3_000  # on its map
+
+
+class Run:
+    """A finished clustering with all that belongs to it.
+
+    :func:`coterie.cluster` makes one, and :func:`coterie.open_run` reads one from its folder.
+
+    Parameters
+    ----------
+    folder : Path
+    model : TextClusterer, optional
+        The model as it was fitted, with the vectors of all texts; default: loaded when needed.
+    remarks : sequence of str
+        What the writing of single files noticed, in sentences.
+    fresh : bool, default=True
+        False if the folder held this run already, finished.
+    temporary : TemporaryDirectory, optional
+        Deleted with the object; :meth:`save` keeps the run.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> texts = ["red apple", "green apple", "ripe apple", "fast car", "slow car", "old car"]
+    >>> run = coterie.cluster(texts, 2, method="kmeans", encoder="tfidf")
+    >>> run
+    Run of 6 texts in 2 clusters
+    >>> run.table.column_names[:3]
+    ['text', 'cluster', 'name']
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        model: TextClusterer | None = None,
+        remarks: Sequence[str] = (),
+        fresh: bool = True,
+        temporary: TemporaryDirectory[str] | None = None,
+    ) -> None:
+        self.folder = Path(folder)
+        self.remarks, self.fresh = list(remarks), fresh
+        self._temporary = temporary
+        if model is not None:
+            self.model = model
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """How the run was made: method, parameters, data, seconds, summary, versions."""
+        return one_state([self.folder], lambda: read_manifest(self.folder))
+
+    @cached_property
+    def clusters(self) -> list[Cluster]:
+        """The clusters with names, words and examples, the largest first."""
+        return one_state([self.folder], lambda: read_clusters(self.folder))
+
+    @cached_property
+    def hierarchy(self) -> Hierarchy | None:
+        """The coarser levels and which cluster lies where; None where there are none."""
+        return one_state([self.folder], lambda: read_levels(self.folder))
+
+    @property
+    def levels(self) -> list[list[Cluster]]:
+        """The coarser levels, coarse to fine: those asked for, or one of broad themes; or none."""
+        return [] if self.hierarchy is None else [list(level) for level in self.hierarchy.levels]
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """The rows of the input with cluster, name, confidence and so on; ``.to_pandas()``."""
+        return one_state([self.folder], lambda: run_table(self.folder, self.manifest))
+
+    @property
+    def labels(self) -> Ints:
+        """Cluster of each row; -1 for rows without a text and for outliers."""
+        column = self.table[result_column(self.table.column_names, "cluster")]
+        return np.asarray(column.to_numpy(), dtype=np.int64)
+
+    @cached_property
+    def model(self) -> TextClusterer:
+        """The fitted estimator."""
+        from coterie.methods import load
+
+        return one_state([self.folder], lambda: load(self.folder / "model"))
+
+    @property
+    def summary(self) -> list[str]:
+        """The run in a few sentences."""
+        return list(self.manifest["summary"])
+
+    def predict(
+        self, data: Any, *, text_column: str | None = None, outlier_limit: float | None = None
+    ) -> pa.Table:
+        """Put new texts into the clusters.
+
+        Parameters
+        ----------
+        data : list of str, Series, DataFrame or Arrow table; or str or Path of a file
+            ``coterie predict`` and :func:`coterie.runs.predict_file` write files of any size.
+        text_column : str, optional
+        outlier_limit : float, optional
+            Mark texts with a higher outlier score as outliers. Default: the limit of the run.
+
+        Returns
+        -------
+        pyarrow.Table
+            The columns of the input, then cluster, name, confidence, runner_up, margin, outlier
+            and outlier_score.
+        """
+        from coterie.corpus import read_corpus
+
+        read = read_corpus if isinstance(data, (str, Path)) else make_corpus
+        corpus = read(data, text_column=text_column)
+        labeller = Labeller(self.model, self.clusters, self.hierarchy, outlier_limit)
+        return combine(corpus.table, labeller(corpus.texts))
+
+    def report(self, path: str | Path | None = None, *, texts: bool = True) -> Path:
+        """Write the page: one HTML file with the map, which loads nothing from the network.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Default: ``report.html`` in the folder, or ``report-no-texts.html``.
+        texts : bool, default=True
+            False writes words and counts only.
+        """
+        if path is not None:
+            return one_state(
+                [self.folder],
+                lambda: write_page(
+                    self.folder, self.manifest, self.clusters, texts=texts, file=Path(path)
+                ),
+            )
+        name: list[str] = []
+
+        def write(fresh: Path) -> None:
+            manifest, clusters = read_manifest(fresh), read_clusters(fresh)
+            name.append(write_page(fresh, manifest, clusters, texts=texts).name)
+
+        with held(self.folder):
+            swap_run(self.folder, write)
+        return self.folder / name[0]
+
+    def export(
+        self,
+        to: str | Sequence[str] = "xlsx",
+        *,
+        texts: bool = True,
+        out: str | Path | None = None,
+    ) -> Exported:
+        """Write the tables for Excel and others; see :func:`coterie.export_run`."""
+        return export_run(self.folder, to, texts=texts, out=out)
+
+    def edit(self, edits: Any, *, dry_run: bool = False) -> Edited:
+        """Merge, split, rename, move and lock clusters; see :func:`coterie.edit`."""
+        from coterie.editing import edit
+
+        done: Edited = edit(self.folder, edits, dry_run=dry_run)
+        if not dry_run:
+            self._forget()
+        return done
+
+    def undo(self) -> int:
+        """Take back the last edits; returns the number of the change."""
+        from coterie.editing import undo
+
+        number = undo(self.folder)
+        self._forget()
+        return number
+
+    def compare(self, other: Run | str | Path, **options: Any) -> Comparison:
+        """What changed from this run to another; see :func:`coterie.compare`."""
+        from coterie.comparison import compare
+
+        return compare(self.folder, other.folder if isinstance(other, Run) else other, **options)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
+        """Copy the run into another folder, which is its folder from now on.
+
+        Parameters
+        ----------
+        folder : str or Path
+        overwrite : bool, default=False
+            Replace an earlier run there; files of your own stay.
+        """
+        target = Path(folder)
+        if target.resolve() == self.folder.resolve():
+            return target
+        refuse_taken(target, resume=False, overwrite=overwrite)
+        with held(target):
+            if (target / MANIFEST).exists():
+                replace_run(target, self.folder, read_manifest(self.folder))
+            else:
+                names = run_files(self.folder)
+                own = [n for n in names if RESULT.fullmatch(n) or RUNNING.fullmatch(n)]
+                last = [n for n in own if n not in (MANIFEST, ".lock")]
+                link_files(self.folder, target, [*last, MANIFEST])
+        self.folder, self._temporary = target, None
+        return target
+
+    def _forget(self) -> None:
+        """What was read before the files changed."""
+        for name in ("manifest", "clusters", "hierarchy", "table", "model"):
+            self.__dict__.pop(name, None)
+
+    def __repr__(self) -> str:
+        return f"Run of {self.manifest['data']['rows']:,} texts in {len(self.clusters)} clusters"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the clusters and the map; everything in it is escaped."""
+        head = "".join(f"<th>{name}</th>" for name in ("", "cluster", "texts", "share", "name"))
+        body = "".join(
+            f'<tr><td style="color:{_colour(c.id)}">&#9679;</td><td>{c.id}</td><td>{c.size:,}</td>'
+            f"<td>{100 * c.share:.1f}%</td><td>{escape(c.name)}</td></tr>"
+            for c in self.clusters[:ROWS]
+        )
+        more = len(self.clusters) - ROWS
+        rest = f"<p>And {more} more, in run.clusters.</p>" if more > 0 else ""
+        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.summary)
+        return (
+            f"<div><strong>{escape(repr(self))}</strong>"
+            '<div style="display:flex;flex-wrap:wrap;gap:1em;align-items:flex-start">'
+            f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}</div>"
+            f"{self._map_svg()}</div>{said}</div>"
+        )
+
+    def _map_svg(self) -> str:
+        """The map as a picture; empty where there is none."""
+        saved = read_map(self.folder)
+        if saved is None or not saved["rows"]:
+            return ""
+        names = {c.id: c.name for c in self.clusters}
+        labels, step = self.labels, -(-len(saved["rows"]) // POINTS)
+        dots = []
+        for row, x, y in list(zip(saved["rows"], saved["x"], saved["y"], strict=True))[::step]:
+            label = int(labels[row])
+            title = escape(names.get(label, "no cluster"))
+            dots.append(
+                f'<circle cx="{x:g}" cy="{y:g}" r="70" fill="{_colour(label)}">'
+                f"<title>{title}</title></circle>"
+            )
+        return (
+            '<svg width="420" height="420" viewBox="-200 -200 10400 10400" role="img" '
+            f'aria-label="map of the texts">{"".join(dots)}</svg>'
+        )
+
+
+def open_run(folder: str | Path) -> Run:
+    """Read a finished run back from its folder.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Written by :func:`coterie.cluster`, :meth:`Run.save` or ``coterie cluster``.
+
+    Returns
+    -------
+    Run
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import coterie
+    >>> texts = ["red apple", "green apple", "ripe apple", "fast car", "slow car", "old car"]
+    >>> with TemporaryDirectory() as place:
+    ...     folder = coterie.cluster(texts, 2, method="kmeans", encoder="tfidf").save(place)
+    ...     len(open_run(folder).clusters)
+    2
+    """
+    path = Path(folder)
+    mend_folder(path)
+    if not path.is_dir():
+        raise UsageError(f"{param('folder', str(path))}: there is no such folder.")
+    one_state([path], lambda: check_results(path))
+    return Run(path)
+
+
+def _colour(cluster: int) -> str:
+    return COLOURS[cluster % len(COLOURS)] if cluster >= 0 else "#bbbbbb"

@@ -1,0 +1,222 @@
+"""The texts of a run: read whole, or, where there are too many rows, by a sample.
+
+A large file is read twice. The first time texts are counted and a sample of the different ones is
+drawn; the method is fitted on that, and clusters are described by it. The second time every row is
+labelled, written and counted. Memory grows with the sample and by a few bytes per row, not with the
+texts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from coterie._errors import DataError, UsageError, param
+from coterie._progress import make_progress, working
+from coterie.corpus import (
+    Chunk,
+    Corpus,
+    Note,
+    Source,
+    Survey,
+    Surveyor,
+    TextStream,
+    make_corpus,
+    read_corpus,
+)
+from coterie.corpus.chunks import ROWS
+from coterie.corpus.columns import cell_values, check_column
+from coterie.description.tally import ColumnLook, Kinds
+from coterie.runs.options import Options
+
+LARGE = 100_000  # rows; up to that, all texts are fitted: 3.2 GB with k-means on static vectors
+SAMPLE = 25_000  # different texts to fit: as many as "auto" clusters
+PER_CLUSTER = 50  # of them for each cluster that is asked for
+MOST = 100_000  # whatever the number of clusters
+COPIES = 2  # repeats are fitted, too, up to this many times the sample
+
+
+class TableStream:
+    """The rows of a corpus in memory, in chunks, as :class:`~coterie.TextStream` has a file's."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self.corpus, self.text_column, self.id_column = (
+            corpus,
+            corpus.text_column,
+            corpus.id_column,
+        )
+        self.notes: tuple[Note, ...] = ()  # the survey notes the same things
+        self.name = "the table"
+
+    def __iter__(self) -> Iterator[Chunk]:
+        corpus = self.corpus
+        for first in range(0, len(corpus), ROWS):
+            table = corpus.table.slice(first, ROWS)
+            values = cell_values(table.column(corpus.text_column))
+            yield Chunk(first, table, corpus.texts[first : first + ROWS], values)
+
+
+@dataclass(frozen=True)
+class SampledCorpus:
+    """A corpus of which a sample is fitted; it answers what a run asks of a :class:`Corpus`.
+
+    Attributes
+    ----------
+    stream : TextStream or TableStream
+        All rows.
+    survey : Survey
+    kinds : Kinds
+        Columns worth counting.
+    texts : list of str
+        The sample, repeats as often as they occur.
+    notes : tuple of Note
+    seconds : float
+        Time that the first reading took.
+    """
+
+    stream: TextStream | TableStream
+    survey: Survey
+    kinds: Kinds
+    texts: list[str]
+    notes: tuple[Note, ...]
+    seconds: float = 0.0
+
+    @property
+    def text_column(self) -> str:
+        """Column of the texts."""
+        return str(self.stream.text_column)
+
+    @property
+    def id_column(self) -> str | None:
+        """Column that names the rows."""
+        return self.stream.id_column
+
+    @property
+    def sha256(self) -> str:
+        """Digest of all texts."""
+        return self.survey.sha256
+
+    def __len__(self) -> int:
+        return self.survey.rows
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """The rows of the first reading, and no others: a log file may have grown since."""
+        digest, rows = hashlib.sha256(), 0
+        for chunk in self.stream:
+            chunk = chunk.part(0, len(self) - rows)
+            rows += len(chunk)
+            digest.update(b"".join(text.encode("utf-8") + b"\0" for text in chunk.texts))
+            if rows == len(self) and digest.hexdigest() != self.sha256:
+                break
+            yield chunk
+            if rows == len(self):
+                return
+        stream = self.stream
+        name = stream.source.name if isinstance(stream, TextStream) else stream.name
+        raise DataError(
+            f"{name} was changed while it was read: the {len(self):,} rows of the first look are "
+            "not there any more. Copy the file, and run the command on the copy."
+        )
+
+
+AnyCorpus = Corpus | SampledCorpus
+
+
+def read_texts(data: Any, options: Options) -> AnyCorpus:
+    """The texts of a file, a table or a list; whole if there are few enough.
+
+    Parameters
+    ----------
+    data : str, Path, list of str, Series, DataFrame or Arrow table
+        A string or path names a file, ``"-"`` standard input, and ``"sample"`` the messages that
+        come with coterie.
+    options : Options
+    """
+    size, limit = sample_size(options.fit_sample, options.wanted)
+    if not isinstance(data, (str, Path)):
+        corpus = _table_corpus(data, options)
+        if limit is None or len(corpus) <= limit:
+            return corpus
+        return _survey(TableStream(corpus), size, options, len(corpus))
+    stream = TextStream(Source(bundled(str(data)), again=True), **options.reading)
+    most = stream.source.most_rows(stream.format) - (stream.format in ("csv", "tsv"))  # the header
+    if limit is not None and most > limit:
+        sampled = _survey(stream, size, options, most)
+        if len(sampled) > limit:
+            return sampled
+    return read_corpus(stream.source, **options.reading | {"format": stream.format})
+
+
+def bundled(file: str) -> str:
+    """The word "sample" stands for the bundled messages, unless there is a file of that name."""
+    if file != "sample" or Path(file).is_file():
+        return file
+    return str(resources.files("coterie") / "sample" / "support.csv")
+
+
+def sample_size(fit_sample: int | None, clusters: int | None) -> tuple[int, int | None]:
+    """How many texts to fit, and from how many rows on; None is never.
+
+    Parameters
+    ----------
+    fit_sample : int or None
+        Different texts to fit if there are more rows; 0 fits all; None is the default.
+    clusters : int or None
+        As asked for; None if their number is to be found.
+
+    Examples
+    --------
+    >>> sample_size(None, None), sample_size(None, 1000), sample_size(500, 8)
+    ((25000, 100000), (50000, 100000), (500, 500))
+    """
+    if fit_sample is None:
+        return max(SAMPLE, min(PER_CLUSTER * (clusters or 0), MOST)), LARGE
+    return fit_sample, fit_sample or None
+
+
+def refuse_sampled(corpus: AnyCorpus, options: Options) -> None:
+    """Reject options that need all texts at once, when a sample is fitted."""
+    if isinstance(corpus, Corpus):
+        return
+    needed = {
+        param("keep"): options.keep,
+        param("views"): options.views,
+        f"{param('write')} xlsx": "xlsx" in options.write,
+    }
+    for name, value in needed.items():
+        if value:
+            raise UsageError(
+                f"{name} needs all texts at once, but of these {len(corpus):,} rows a sample of "
+                f"{len(corpus.survey.texts):,} texts is fitted; leave it out, or fit all with "
+                f"{param('fit_sample', 0)}."
+            )
+
+
+def _table_corpus(data: Any, options: Options) -> Corpus:
+    corpus = make_corpus(data, options.text_column)
+    if options.id_column is None:
+        return corpus
+    return replace(corpus, id_column=check_column(corpus.table, options.id_column, "id_column"))
+
+
+def _survey(
+    stream: TextStream | TableStream, size: int, options: Options, most: int
+) -> SampledCorpus:
+    surveyor, look, begun = Surveyor(size, options.seed), None, time.perf_counter()
+    progress = make_progress(options.verbose)
+    with working(progress, "read", most):
+        for chunk in stream:
+            surveyor.add(chunk)
+            look = look or ColumnLook(str(stream.text_column), stream.id_column)
+            look.add(chunk.table)
+            progress.advance(chunk.first + len(chunk))
+    assert look is not None  # an empty file is rejected by the stream
+    found = surveyor.done(str(stream.text_column))
+    texts = found.repeated(COPIES * size)
+    notes = (*stream.notes, *found.notes)
+    return SampledCorpus(stream, found, look.done(), texts, notes, time.perf_counter() - begun)

@@ -1,0 +1,725 @@
+"""Labelling a corpus that lies in many Parquet files (shards): one file in, one file out.
+
+A shard is whole or not there: it grows under a name of its own and is renamed at its end. Its
+footer says of which file and by which model it was made, so that nothing else is needed to resume.
+Labelled twice, it is the same file; so a worker that dies costs time and nothing else.
+
+Why Ray's processes (actors) and not Ray Data: its Parquet writer opens files under their final
+names, so that a worker that dies leaves half a file there; it names files by the run, so that a
+second run adds rows again; and which rows share a file is up to its scheduler. Here a shard goes to
+one worker at a time, is put in its place in one step, and has a name that depends on nothing else.
+Retries are ours as well. Ray would repeat a call on the restarted worker it was sent to; here the
+shard goes to whoever is free, and one that kills every worker is given up after a few.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import logging
+import os
+import secrets
+import socket
+import time
+from collections import Counter, deque
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coterie._errors import CoterieError, DataError, UsageError
+from coterie._files import write_json
+from coterie._progress import Silent, make_progress, say, working
+from coterie._validation import check_choice, need
+from coterie.runs.outputs import check_shards_folder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from coterie.runs.label import Labeller
+
+KEY = "coterie.part"  # in the footer of a labelled shard
+UNFINISHED = ".unfinished"
+READERS = 16  # footers read at a time; on a network drive most of it is waiting
+ENGINES = ("local", "ray")
+COUNTS = ("rows", "placed", "outliers")
+SHOWN = 3  # shards that failed, by name; the manifest has all
+TRIES = 3  # of a shard, and of workers in a row that die before they are ready
+PATIENCE = 10  # seconds for a cluster to answer
+CPUS = 4  # of a worker, where nobody says how many workers; each holds a model in memory
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One file of the corpus.
+
+    Attributes
+    ----------
+    name : str
+        Its path below the folder, the same before and after.
+    source, target : Path
+    rows : int
+    digest : str
+        Of its size and footer, which tell changes without reading the texts.
+    """
+
+    name: str
+    source: Path
+    target: Path
+    rows: int = 0
+    digest: str = ""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is the same for all shards.
+
+    Attributes
+    ----------
+    folder : Path
+        Of a run, or of a saved model.
+    model : str
+        Digest of what is read from it.
+    text_column : str
+    id_column : str or None
+    outlier_limit : float or None
+    cache : bool
+        Whether vectors may be kept on disk.
+    """
+
+    folder: Path
+    model: str
+    text_column: str
+    id_column: str | None = None
+    outlier_limit: float | None = None
+    cache: bool = True
+
+    def stamp(self, shard: Shard) -> dict[str, Any]:
+        """What decides the content of a labelled shard."""
+        own = asdict(self)
+        decisive = {key: own[key] for key in ("model", "text_column", "outlier_limit")}
+        return {**decisive, "source": shard.digest}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a shard.
+
+    Attributes
+    ----------
+    shard : Shard
+    facts : dict or None
+        Of a labelled shard, as :func:`label_shard` returns them.
+    error : str
+        Why there are none.
+    tries : int
+    """
+
+    shard: Shard
+    facts: dict[str, Any] | None
+    error: str = ""
+    tries: int = 1
+
+
+class ShardWorker:
+    """A process that holds the model, loaded once, and labels the shards it is given."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self._labeller: Labeller | None = None
+
+    def load(self) -> int:
+        """Read the model, unless it is another one than that of the run; the process id."""
+        from coterie.runs.label import Labeller
+
+        folder = self.job.folder
+        found = Labeller.read(folder, self.job.outlier_limit) if folder.is_dir() else None
+        if found is None or found.digest != self.job.model:
+            raise DataError(
+                f"a worker finds no model, or another one, in {folder}; all machines must "
+                "see the same folders under the same path."
+            )
+        self._labeller = found
+        return os.getpid()
+
+    def label(self, shard: Shard) -> dict[str, Any]:
+        """Write a shard; its counts."""
+        from coterie._cache import no_cache
+
+        if self._labeller is None:
+            self.load()
+        assert self._labeller is not None
+        with nullcontext() if self.job.cache else no_cache():
+            return label_shard(self._labeller, self.job, shard)
+
+
+def is_sharded(said: str) -> bool:
+    """Whether a folder or a pattern is meant, not one file."""
+    path = Path(said)
+    return path.is_dir() or (glob.has_magic(said) and not path.exists())
+
+
+def find_shards(said: str, out: Path) -> list[Shard]:
+    """The files of a folder, those that match a pattern, or one file, by name.
+
+    Files and folders whose names begin with a dot or an underscore are left out, as readers of
+    such folders do.
+    """
+    base, files = _files(said)
+    whole, out = base.resolve(), out.resolve()
+    if not files:
+        raise UsageError(f"{said}: there is no Parquet file; name a folder of them or a pattern.")
+    if Path(said).is_dir() and out.is_relative_to(whole):
+        raise UsageError(f"--out: {out} is inside {whole}; name a folder outside of it.")
+    shards: dict[str, Shard] = {}
+    for name in sorted(file.relative_to(base).as_posix() for file in files):
+        file = whole / name
+        name += "" if file.suffix.lower() == ".parquet" else ".parquet"
+        if file.is_relative_to(out) or name in shards:
+            raise UsageError(f"{said}: {file} would meet a labelled shard; name another --out.")
+        shards[name] = Shard(name, file, out / name)
+    return list(shards.values())
+
+
+def look_at(shards: Sequence[Shard]) -> list[Shard]:
+    """The shards with their rows and digests."""
+    with ThreadPoolExecutor(READERS) as pool:
+        return list(pool.map(_look, shards))
+
+
+def label_shard(labeller: Labeller, job: Job, shard: Shard) -> dict[str, Any]:
+    """Label all rows of a shard in their order and put the file in its place.
+
+    Returns
+    -------
+    dict
+        The stamp, ``rows``, ``placed`` and ``outliers``, as in the footer, and ``seconds``.
+    """
+    from coterie.corpus.growing import GrowingTable
+
+    begun = time.monotonic()
+    if _look(shard) != shard:
+        raise DataError(f"{shard.source} is not the file it was when the run began; start anew.")
+    # Two workers may have the same shard, if one that seemed lost is not; each has its own file.
+    own = f"{os.getpid()}-{secrets.token_hex(4)}"
+    unfinished = shard.target.with_name(f".{shard.target.stem}.{own}{UNFINISHED}.parquet")
+    marked, placed = labeller.marked, labeller.placed
+    table = GrowingTable(unfinished)
+    try:
+        with table:
+            for rows, columns in _labelled(labeller, job, shard):
+                table.write(rows, columns)
+            if table.rows != shard.rows:
+                raise DataError(f"{shard.source}: {table.rows:,} of {shard.rows:,} rows were read.")
+            facts = {**job.stamp(shard), "rows": table.rows}
+            facts["placed"] = labeller.placed - placed
+            facts["outliers"] = labeller.marked - marked
+            table.facts[KEY] = json.dumps(facts)
+        unfinished.replace(shard.target)
+    finally:
+        table.discard()
+        unfinished.unlink(missing_ok=True)
+    return {**facts, "seconds": round(time.monotonic() - begun, 3)}
+
+
+def read_facts(shard: Shard, job: Job) -> dict[str, Any] | None:
+    """The counts of a shard that is labelled already; None if it is not.
+
+    Refuses what was made from other texts, by another model or with other settings.
+    """
+    import pyarrow.parquet
+
+    if not shard.target.exists():
+        return None
+    metadata = pyarrow.parquet.read_metadata(shard.target)
+    facts: dict[str, Any] = json.loads((metadata.metadata or {}).get(KEY.encode(), b"{}"))
+    stamp = job.stamp(shard)
+    if {key: facts.get(key) for key in stamp} != stamp or metadata.num_rows != shard.rows:
+        raise DataError(
+            f"--resume: {shard.target} was made from other texts, by another model or with other "
+            "settings; delete it, or name another folder."
+        )
+    return facts
+
+
+def clear_unfinished(out: Path) -> None:
+    """Remove what killed workers left."""
+    for path in out.rglob(f".*{UNFINISHED}*.parquet"):
+        path.unlink(missing_ok=True)
+
+
+def _files(said: str) -> tuple[Path, list[Path]]:
+    """The folder that names are relative to, and the files."""
+    path = Path(said)
+    if path.is_dir():
+        return path, [file for file in path.rglob("*.parquet") if _is_seen(file, path)]
+    if path.exists():
+        return path.parent, [path]
+    steps = path.parts
+    plain = next((i for i, step in enumerate(steps) if glob.has_magic(step)), len(steps) - 1)
+    base = Path(*steps[:plain])
+    found = base.glob("/".join(steps[plain:]))
+    return base, [file for file in found if file.is_file() and _is_seen(file, base)]
+
+
+def _is_seen(file: Path, base: Path) -> bool:
+    return not any(step.startswith((".", "_")) for step in file.relative_to(base).parts)
+
+
+def _look(shard: Shard) -> Shard:
+    from coterie.corpus.source import Source
+
+    rows = Source(shard.source).most_rows("parquet")  # exact for Parquet; refuses what is none
+    with shard.source.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(-8, os.SEEK_END)  # the length of the footer and four letters
+        footer = int.from_bytes(file.read(4), "little")
+        file.seek(-8 - footer, os.SEEK_END)
+        digest = hashlib.sha256(str(size).encode() + file.read(footer)).hexdigest()
+    return replace(shard, rows=rows, digest=digest)
+
+
+def _labelled(
+    labeller: Labeller, job: Job, shard: Shard
+) -> Iterator[tuple[pa.Table, dict[str, list[Any]]]]:
+    import pyarrow.parquet
+
+    from coterie.corpus import TextStream
+
+    if not shard.rows:  # writers of many shards leave empty ones
+        yield pyarrow.parquet.read_schema(shard.source).empty_table(), labeller([])
+        return
+    stream = TextStream(
+        shard.source, text_column=job.text_column, id_column=job.id_column, format="parquet"
+    )
+    for chunk in stream:
+        yield chunk.table, labeller(chunk.texts)
+
+
+def predict_shards(  # noqa: PLR0913 - what the command has
+    folder: Path,
+    said: str,
+    out: Path,
+    *,
+    text_column: str | None = None,
+    id_column: str | None = None,
+    outlier_limit: float | None = None,
+    engine: str = "local",
+    workers: int | None = None,
+    resume: bool = False,
+) -> None:
+    """Label every row of every shard exactly once, into a folder of shards of the same names.
+
+    Parameters
+    ----------
+    folder : Path
+        Of a run, or of a saved model.
+    said : str
+        A folder, a pattern or a file.
+    out : Path
+        Folder to write.
+    text_column, id_column : str, optional
+        One for all shards; the first shard decides where none is named.
+    outlier_limit : float, optional
+    engine : {"local", "ray"}, default="local"
+        This process, or the workers of a cluster.
+    workers : int, optional
+        Only for ``"ray"``.
+    resume : bool, default=False
+        Go on with the shards that are missing.
+    """
+    check_choice("--engine", engine, ENGINES)
+    if workers is not None and engine != "ray":
+        raise UsageError("--workers needs --engine ray.")
+    shards = look_at(find_shards(said, out))
+    _check_out(out.resolve(), shards, resume=resume)
+    column = _text_column(shards, text_column, id_column)
+    job = _job(folder, out, column, id_column, outlier_limit)
+    run = ShardsRun(shards, job, out.resolve(), {"name": engine, "workers": workers})
+    run.go(_here(job, run.missing) if engine == "local" else _cluster(job, run.missing, workers))
+
+
+class ShardsRun:
+    """The state of a run, told by the files in its folder.
+
+    Parameters
+    ----------
+    shards : sequence of Shard
+    job : Job
+    out : Path
+    engine : dict
+        For the manifest.
+
+    Attributes
+    ----------
+    done : dict of str to dict
+        Counts by the names of the shards that are labelled.
+    failed : dict of str to str
+        Why others are not.
+    """
+
+    def __init__(
+        self, shards: Sequence[Shard], job: Job, out: Path, engine: dict[str, Any] | None = None
+    ) -> None:
+        self.shards, self.job, self.out, self.engine = shards, job, out, engine or {}
+        self.done: dict[str, dict[str, Any]] = self._read(shards)
+        self.failed: dict[str, str] = {}
+        self._begun = time.monotonic()
+
+    @property
+    def missing(self) -> list[Shard]:
+        """Shards that are to be labelled yet."""
+        return [shard for shard in self.shards if shard.name not in self.done]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Rows, placed texts and outliers of the shards that are done."""
+        return {key: sum(facts[key] for facts in self.done.values()) for key in COUNTS}
+
+    def go(self, outcomes: Generator[Outcome, None, None]) -> None:
+        """Take outcomes until all are there; then look whether every row is."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        clear_unfinished(self.out)
+        if self.done:
+            say(f"{len(self.done):,} of {len(self.shards):,} shards are labelled already.")
+        status = "failed"
+        self._write("running")
+        try:
+            self._take(outcomes)
+            self._check()
+            status = "done"
+        except KeyboardInterrupt:
+            status = "interrupted"
+            self.done |= self._read(self.missing)  # finished, but not reported any more
+            say(
+                f"\n{len(self.done):,} of {len(self.shards):,} shards are in {self.out}; --resume "
+                "goes on with the others."
+            )
+            raise
+        finally:
+            clear_unfinished(self.out)
+            self._write(status)
+        counts = self.counts
+        say(f"{counts['rows']:,} rows in {len(self.shards):,} shards written to {self.out}")
+        if counts["outliers"]:
+            share = 100 * counts["outliers"] / max(counts["placed"], 1)
+            say(
+                f"{counts['outliers']:,} of {counts['placed']:,} texts ({share:.1f}%) are none "
+                "of these."
+            )
+
+    def _read(self, shards: Sequence[Shard]) -> dict[str, dict[str, Any]]:
+        """Counts of those shards that are in the folder; refuses what was made otherwise."""
+        with ThreadPoolExecutor(READERS) as pool:
+            found = list(pool.map(lambda shard: read_facts(shard, self.job), shards))
+        pairs = zip(shards, found, strict=True)
+        return {shard.name: facts for shard, facts in pairs if facts is not None}
+
+    def _take(self, outcomes: Generator[Outcome, None, None]) -> None:
+        total = sum(shard.rows for shard in self.shards)
+        rows = self.counts["rows"]
+        progress = make_progress(1) if self.missing else Silent()
+        # Closed at once, not when it is collected: workers must not outlive an interrupt.
+        with closing(outcomes), working(progress, "label", total, rows):
+            for outcome in outcomes:
+                if outcome.facts is None:
+                    self.failed[outcome.shard.name] = outcome.error
+                    continue
+                self.done[outcome.shard.name] = {**outcome.facts, "tries": outcome.tries}
+                rows += outcome.shard.rows
+                progress.advance(rows)
+
+    def _check(self) -> None:
+        """Every row once: each shard is there and has the rows of its source."""
+        if self.failed:
+            lines = [f"{name}: {why}" for name, why in list(self.failed.items())[:SHOWN]]
+            more = len(self.failed) - len(lines)
+            lines += [f"and {more:,} more, in manifest.json"] if more else []
+            raise DataError(
+                f"{len(self.failed):,} of {len(self.shards):,} shards could not be labelled; mend "
+                "them and repeat the command with --resume.\n  " + "\n  ".join(lines)
+            )
+        if gone := {shard.name for shard in self.shards} - self._read(self.shards).keys():
+            raise CoterieError(f"{min(gone)} is gone from {self.out}; go on with --resume.")
+        if not self.counts["placed"]:
+            from coterie.corpus.corpus import no_words
+
+            raise no_words(self.counts["rows"], self.job.text_column)
+
+    def _write(self, status: str) -> None:
+        from coterie._facts import versions
+
+        shown = (*COUNTS, "seconds", "tries")
+        shards: list[dict[str, Any]] = []
+        for shard in self.shards:
+            facts = self.done.get(shard.name, {})
+            known = {key: facts[key] for key in shown if key in facts}
+            error = {"error": self.failed[shard.name]} if shard.name in self.failed else {}
+            shards.append({"part": shard.name, "source_rows": shard.rows, **known, **error})
+        write_json(
+            self.out / "manifest.json",
+            {
+                "status": status,
+                "model": {"folder": str(self.job.folder), "sha256": self.job.model},
+                "text_column": self.job.text_column,
+                "outlier_limit": self.job.outlier_limit,
+                "engine": self.engine,
+                "versions": versions(),
+                "counts": {"parts": len(self.done), **self.counts},
+                "seconds": round(time.monotonic() - self._begun, 3),
+                "parts": shards,
+            },
+        )
+
+
+def _here(job: Job, shards: Sequence[Shard]) -> Generator[Outcome, None, None]:
+    """Label shards in this process."""
+    worker = ShardWorker(job)
+    for shard in shards:
+        try:
+            yield Outcome(shard, worker.label(shard))
+        except CoterieError as error:
+            yield Outcome(shard, None, str(error))
+
+
+def _cluster(
+    job: Job, shards: Sequence[Shard], workers: int | None
+) -> Generator[Outcome, None, None]:
+    """Label shards on a cluster, which is not started for nothing."""
+    if shards:
+        yield from on_ray(job, shards, workers)
+
+
+def _check_out(out: Path, shards: Sequence[Shard], *, resume: bool) -> None:
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"--out {out} is a file; shards need a folder.")
+    check_shards_folder(out)
+    there = {path for path in out.rglob("*.parquet") if not path.name.startswith(".")}
+    if there and not resume:
+        raise UsageError(
+            f"--out {out} holds {len(there):,} shards already; add --resume to label those that "
+            "are missing, or name another folder."
+        )
+    if strange := there - {shard.target for shard in shards}:
+        raise DataError(
+            f"--resume: {min(strange)} is no shard of this corpus; remove it, or name another "
+            "folder."
+        )
+
+
+def _text_column(shards: Sequence[Shard], asked: str | None, id_column: str | None) -> str:
+    """The column of the texts, the same for all shards, whatever their first rows look like."""
+    from coterie.corpus import TextStream
+
+    first = next((shard for shard in shards if shard.rows), None)
+    if first is None:
+        raise DataError(f"all {len(shards):,} shards are empty: there is nothing to read.")
+    stream = TextStream(first.source, text_column=asked, id_column=id_column, format="parquet")
+    next(iter(stream))
+    return str(stream.text_column)
+
+
+def _job(
+    folder: Path, out: Path, text_column: str, id_column: str | None, outlier_limit: float | None
+) -> Job:
+    from coterie._cache import cache_folder
+    from coterie._folders import one_state
+    from coterie.run_files import model_folder
+    from coterie.runs.label import model_digest
+
+    folder = folder.resolve()
+    root = model_folder(folder)
+    if out.resolve().is_relative_to(root):
+        raise UsageError(f"--out {out} is inside the model {root}; name a folder outside of it.")
+    cache = cache_folder() is not None
+    digest = one_state([folder], lambda: model_digest(folder))
+    return Job(folder, digest, text_column, id_column, outlier_limit, cache)
+
+
+@dataclass(frozen=True)
+class Share:
+    """How many workers, and the CPUs and GPUs of each."""
+
+    workers: int
+    cpus: int
+    gpus: int = 0
+
+
+def on_ray(
+    job: Job, shards: Sequence[Shard], workers: int | None
+) -> Generator[Outcome, None, None]:
+    """Label shards on a cluster; outcomes as they come.
+
+    It is the cluster that this process is connected to, else that of ``RAY_ADDRESS``, else one
+    that runs on this machine, else one of this machine alone that is stopped afterwards.
+
+    Parameters
+    ----------
+    job : Job
+    shards : sequence of Shard
+    workers : int, optional
+        Default: one for each GPU, or for every four CPUs.
+    """
+    ray = need("ray", "ray")
+    with _connected(ray):
+        alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        share = share_out(alive, workers)
+        logger.info("%d workers of %d CPUs, %d GPUs", share.workers, share.cpus, share.gpus)
+        backend = RayBackend(ray, job, share)
+        try:
+            yield from backend.label(shards)
+        finally:
+            backend.stop()
+
+
+def share_out(nodes: Sequence[dict[str, float]], workers: int | None = None) -> Share:
+    """Divide machines among workers, each of which is on one machine.
+
+    Examples
+    --------
+    >>> share_out([{"CPU": 16.0}, {"CPU": 10.0}])
+    Share(workers=6, cpus=4, gpus=0)
+    >>> share_out([{"CPU": 16.0}, {"CPU": 10.0}], 3)
+    Share(workers=3, cpus=8, gpus=0)
+    """
+    gpus = sum(int(node.get("GPU", 0)) for node in nodes)
+    cpus = [int(node.get("CPU", 0)) for node in nodes]
+    most = gpus or sum(cpus)
+    if not most:
+        raise UsageError("--engine ray: the cluster has no CPU to work on.")
+    if workers is not None and not 1 <= workers <= most:
+        kind = "GPUs" if gpus else "CPUs"
+        raise UsageError(
+            f"--workers {workers}: the cluster has {most} {kind}; ask for 1 to {most}."
+        )
+    if gpus:
+        return Share(workers or gpus, 1, 1)
+    if workers is None:
+        each = min(CPUS, max(cpus))
+        return Share(sum(n // each for n in cpus), each)
+    each = next(c for c in range(max(cpus), 0, -1) if sum(n // c for n in cpus) >= workers)
+    return Share(workers, each)
+
+
+class RayBackend:
+    """Workers, the shards they have, and what to do when one is lost.
+
+    Parameters
+    ----------
+    ray : module
+    job : Job
+    share : Share
+    """
+
+    def __init__(self, ray: Any, job: Job, share: Share) -> None:
+        self.ray, self.job, self.share = ray, job, share
+        self._make = ray.remote(ShardWorker).options(
+            num_cpus=share.cpus, num_gpus=share.gpus, max_restarts=0, max_task_retries=0
+        )
+        self._busy: dict[Any, tuple[Any, Shard | None]] = {}  # no shard: it loads the model
+        self._idle: list[Any] = []
+        self._failed_starts = 0
+
+    def label(self, shards: Sequence[Shard]) -> Generator[Outcome, None, None]:
+        """Hand out the shards until each has an outcome."""
+        waiting, left = deque(shards), len(shards)
+        tries: Counter[Shard] = Counter()
+        while left:
+            self._fill(left)
+            while waiting and self._idle:
+                worker = self._idle.pop()
+                shard = waiting.popleft()
+                tries[shard] += 1
+                self._busy[worker.label.remote(shard)] = worker, shard
+            (call, *_), _ = self.ray.wait(list(self._busy), num_returns=1)
+            worker, done = self._busy.pop(call)
+            facts, error = self._answer(call, worker)
+            if done is None:
+                self._count_start(error)
+            elif facts is not None or isinstance(error, CoterieError) or tries[done] >= TRIES:
+                left -= 1
+                yield Outcome(done, facts, "" if error is None else _line(error), tries[done])
+            else:
+                logger.warning("%s goes to another worker: %s", done.name, _line(error))
+                waiting.appendleft(done)
+
+    def stop(self) -> None:
+        """Let all workers go, also those that wait for a machine."""
+        for worker in [*self._idle, *(worker for worker, _ in self._busy.values())]:
+            self.ray.kill(worker)
+        self._idle, self._busy = [], {}
+
+    def _fill(self, left: int) -> None:
+        """As many workers as there are to be, in place of those that were lost."""
+        # A worker gets its first shard when it is ready: one that no machine has room for would
+        # keep it for ever.
+        for _ in range(min(self.share.workers, left) - len(self._busy) - len(self._idle)):
+            worker = self._make.remote(self.job)
+            self._busy[worker.load.remote()] = worker, None
+
+    def _answer(self, call: Any, worker: Any) -> tuple[Any, Exception | None]:
+        """What a worker returned, or what went wrong; it is idle if it still lives."""
+        wrong = self.ray.exceptions
+        try:
+            answer = self.ray.get(call)
+        except wrong.RayTaskError as error:  # raised in the worker, which is well
+            self._idle.append(worker)
+            return None, error.cause if isinstance(error.cause, Exception) else error
+        except wrong.RayError as error:  # the worker or its machine is gone
+            return None, error
+        self._idle.append(worker)
+        return answer, None
+
+    def _count_start(self, error: Exception | None) -> None:
+        if isinstance(error, CoterieError):
+            raise error
+        if error is None:
+            self._failed_starts = 0
+            return
+        self._failed_starts += 1
+        if self._failed_starts >= TRIES:
+            raise CoterieError(
+                f"--engine ray: {TRIES} workers in a row were lost while they loaded the model "
+                f"({_line(error)}); is coterie installed on all machines, and memory left?"
+            ) from error
+
+
+@contextmanager
+def _connected(ray: Any) -> Iterator[None]:
+    if ray.is_initialized():
+        yield
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent unless asked for
+    _check_address(os.environ.get("RAY_ADDRESS", ""))
+    try:
+        ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    except ConnectionError as error:
+        raise UsageError(f"--engine ray: no cluster answers ({_line(error)}).") from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _check_address(address: str) -> None:
+    """Say at once that nobody listens; Ray itself tries for minutes."""
+    host, colon, port = address.rpartition(":")
+    if not colon or "/" in address or not port.isdecimal():
+        return  # none, "auto", "local", or a kind that only Ray understands
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
+    except OSError as error:
+        raise UsageError(
+            f"RAY_ADDRESS={address}: no Ray cluster answers there ({error}); start one with ray "
+            "start, or unset it to work on this machine alone."
+        ) from error
+
+
+def _line(error: Exception | None) -> str:
+    """The first line of an error."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

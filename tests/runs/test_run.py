@@ -1,0 +1,186 @@
+"""The product as a Python object: what ``coterie.cluster`` gives, keeps and gives back."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import coterie
+from coterie._errors import DataError, UsageError
+from coterie.cli import app
+from coterie.runs.sample import SampledCorpus
+
+FRUIT = ["red apple", "green apple", "ripe apple", "sweet apple", "sour apple", "apple pie"]
+CARS = ["fast car", "slow car", "old car", "new car", "car wash", "blue car"]
+TEXTS = [*FRUIT, *CARS]
+KMEANS = {"method": "kmeans", "encoder": "tfidf"}
+SAME = ["assignments.csv", "clusters.json", "map.json"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> coterie.Run:
+    return coterie.cluster(TEXTS, 2, folder=tmp_path_factory.mktemp("runs") / "run", **KMEANS)
+
+
+def test_a_run_has_table_clusters_model_and_manifest(run: coterie.Run) -> None:
+    assert run.table["text"].to_pylist() == TEXTS
+    assert run.labels.tolist() == run.model.labels_.tolist()
+    assert [c.size for c in run.clusters] == [6, 6] and run.levels == []
+    assert run.manifest["method"] == "kmeans" and run.manifest["parameters"]["n_clusters"] == 2
+    assert run.summary == run.manifest["summary"]
+    assert repr(run) == "Run of 12 texts in 2 clusters"
+
+
+def test_new_texts_get_cluster_and_name(run: coterie.Run) -> None:
+    found = run.predict(["an apple", "", "the car"])
+    assert found["text"].to_pylist() == ["an apple", "", "the car"]
+    assert found["cluster"].to_pylist() == [run.labels[0], -1, run.labels[-1]]
+    names = {c.id: c.name for c in run.clusters}
+    assert found["name"].to_pylist() == [names[run.labels[0]], "(no text)", names[run.labels[-1]]]
+
+
+def test_a_table_keeps_its_columns() -> None:
+    table = pd.DataFrame({"nr": range(12), "body": TEXTS})
+    run = coterie.cluster(table, 2, text_column="body", id_column="nr", **KMEANS)
+    assert run.table.column_names[:3] == ["nr", "body", "cluster"]
+    assert run.manifest["data"]["id_column"] == "nr"
+    with pytest.raises(DataError, match="no column 'number'"):
+        coterie.cluster(table, 2, text_column="body", id_column="number", **KMEANS)
+
+
+def test_the_command_and_the_function_write_the_same_files(run: coterie.Run, tmp_path) -> None:
+    file = tmp_path / "texts.txt"
+    file.write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
+    said = ["cluster", str(file), "-k", "2", "-m", "kmeans", "--encoder", "tfidf", "-q"]
+    result = CliRunner().invoke(app, said)
+    assert result.exit_code == 0, result.output
+    for name in SAME:
+        own = (run.folder / name).read_bytes()
+        assert (tmp_path / "texts.clusters" / name).read_bytes() == own, name
+
+
+def test_a_run_is_opened_again_and_is_equal(run: coterie.Run) -> None:
+    again = coterie.open_run(run.folder)
+    assert again.clusters == run.clusters and again.table == run.table
+    assert again.model.predict(TEXTS).tolist() == run.labels.tolist()
+
+
+def test_what_is_no_run_is_not_opened(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such folder"):
+        coterie.open_run(tmp_path / "none")
+    with pytest.raises(DataError, match="holds no run"):
+        coterie.open_run(tmp_path)
+
+
+def test_without_a_folder_the_run_is_temporary_until_saved(tmp_path: Path) -> None:
+    run = coterie.cluster(TEXTS, 2, **KMEANS)
+    first = run.folder
+    assert (first / "report.html").exists()
+    run.save(tmp_path / "kept")
+    assert not first.exists() and run.folder == tmp_path / "kept"
+    assert coterie.open_run(tmp_path / "kept").clusters == run.clusters
+    with pytest.raises(UsageError, match="holds a run"):
+        coterie.cluster(TEXTS, 3, **KMEANS).save(tmp_path / "kept")
+    coterie.cluster(TEXTS, 3, **KMEANS).save(tmp_path / "kept", overwrite=True)
+    assert len(coterie.open_run(tmp_path / "kept").clusters) == 3
+    result = CliRunner().invoke(app, ["check", str(tmp_path / "kept")])
+    assert result.exit_code == 0, result.output
+
+
+def test_edits_change_the_object_and_undo_takes_them_back(tmp_path: Path) -> None:
+    run = coterie.cluster(TEXTS, 2, folder=tmp_path / "run", **KMEANS)
+    before = run.table
+    run.edit([{"rename": {0: "First"}}])
+    assert run.clusters[0].name == "First" and "First" in run.table["name"].to_pylist()
+    assert run.undo() == 1 and run.table == before
+
+
+def test_levels_outliers_page_export_and_comparison(tmp_path: Path) -> None:
+    run = coterie.cluster(TEXTS, levels=[2, 4], max_outliers="10%", **KMEANS)
+    assert [len(level) for level in run.levels] == [2] and len(run.clusters) == 4
+    assert "nearest_cluster" in run.table.column_names
+    page = run.report(tmp_path / "page.html", texts=False)
+    assert page.exists() and "red apple" not in page.read_text(encoding="utf-8")
+    assert run.report() == run.folder / "report.html"
+    done = run.export("parquet", out=tmp_path)
+    assert [file.name for file in done.files] == ["assignments.parquet"]
+    assert run.compare(run).moved == 0
+
+
+def test_a_finished_run_is_not_made_twice(run: coterie.Run) -> None:
+    with pytest.raises(UsageError, match="overwrite=True replaces it"):
+        coterie.cluster(TEXTS, 2, folder=run.folder, **KMEANS)
+    again = coterie.cluster(TEXTS, 2, folder=run.folder, resume=True, **KMEANS)
+    assert not again.fresh and again.clusters == run.clusters
+
+
+def test_an_interrupted_run_resumes_to_the_same_bytes(tmp_path: Path, monkeypatch) -> None:
+    from coterie.runs.results import Results
+
+    whole = coterie.cluster(TEXTS, 2, folder=tmp_path / "whole", **KMEANS)
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    cut = tmp_path / "cut"
+    with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
+        broken.setattr(Results, "_write_tables", stop)
+        coterie.cluster(TEXTS, 2, folder=cut, **KMEANS)
+    manifest = json.loads((cut / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["status"] == "interrupted"
+    coterie.cluster(TEXTS, 2, folder=cut, resume=True, **KMEANS)
+    for name in SAME:
+        assert (cut / name).read_bytes() == (whole.folder / name).read_bytes(), name
+
+
+def test_many_texts_in_memory_are_fitted_by_a_sample() -> None:
+    texts = [f"{text} {i}" for i in range(20) for text in TEXTS]
+    run = coterie.cluster(texts, 2, fit_sample=100, **KMEANS)
+    assert run.manifest["fit_sample"] == 100 and len(run.table) == 240
+    assert sum(c.size for c in run.clusters) == 240
+    assert run.table["text"].to_pylist() == texts
+
+
+def test_the_number_is_found_where_none_is_given() -> None:
+    run = coterie.cluster(TEXTS * 2, **KMEANS)
+    assert run.manifest["number_of_clusters"]["n_clusters"] == len(run.clusters)
+    assert run.summary[-1] == run.manifest["number_of_clusters"]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_clusters": 0}, "n_clusters should be an integer of at least 1"),
+        ({"n_clusters": 40}, "n_clusters=40: there are only 12 different texts"),
+        ({"n_cluster": 2}, "no option 'n_cluster'. Did you mean 'n_clusters'"),
+        ({"method": "kmean"}, "Did you mean 'kmeans'"),
+        ({"levels": [5, 3]}, "the numbers do not increase"),
+        ({"write": ["docx"]}, "write should be one of"),
+        ({"max_outliers": "many"}, "max_outliers should be a share"),
+        ({"fit_sample": -1}, "fit_sample should be a number of texts"),
+        ({"effort": "best"}, "effort is for the method 'auto'"),
+    ],
+)
+def test_impossible_options_are_named_as_python_has_them(options: dict, message: str) -> None:
+    with pytest.raises((UsageError, DataError), match=message) as caught:
+        coterie.cluster(TEXTS, **{"n_clusters": 2, **KMEANS, **options})
+    assert "--" not in str(caught.value)
+
+
+def test_a_notebook_shows_clusters_and_map_with_everything_escaped() -> None:
+    run = coterie.cluster([f"<b>{text}</b>" for text in TEXTS], 2, **KMEANS)
+    run.edit([{"rename": {0: "<script>alert(1)</script>"}}])
+    shown = run._repr_html_()
+    assert shown.count("<circle") == 12 and "<table>" in shown
+    assert "<script>" not in shown and "&lt;script&gt;" in shown
+
+
+def test_a_sampled_corpus_gives_its_rows_back() -> None:
+    from coterie.runs.options import Options
+    from coterie.runs.sample import read_texts
+
+    corpus = read_texts(TEXTS, Options.make({"fit_sample": 5}))
+    assert isinstance(corpus, SampledCorpus) and len(corpus) == 12
+    assert [text for chunk in corpus for text in chunk.texts] == TEXTS
