@@ -167,13 +167,13 @@ def _summary(old: Sequence[str], labels: Ints, p: Floats, k: int, state: State) 
     sizes = np.unique(labels[placed], return_counts=True)[1]
     odd = int(state.outliers.sum())
     figures = {
-        r"^[\d,]+ of [\d,]+ texts are in \d+ clusters; the largest holds \d+ %":
+        r"^[\d,]+ of [\d,]+ texts are in \d+ clusters; the largest holds \d+ ?%":
             f"{int(placed.sum()):,} of {len(labels):,} texts are in {k} clusters; the largest "
             f"holds {100 * sizes.max() / placed.sum():.0f}%",
-        r"^Mean confidence is [\d.]+; \d+ % of":
+        r"^Mean confidence is [\d.]+; \d+ ?% of":
             f"Mean confidence is {float(top[:, 0].mean()):.2f}; "
             f"{100 * float((margin < CLOSE).mean()):.0f}% of",
-        r"^[\d,]+ texts fit none of the clusters \([\d.]+ %\)":
+        r"^[\d,]+ texts fit none of the clusters \([\d.]+ ?%\)":
             f"{odd:,} texts fit none of the clusters ({100 * odd / len(labels):.1f}%)",
     }  # fmt: skip
     out = list(old)
