@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from coterie.comparison import jaccard, links, partners, statuses
-from coterie.comparison.links import similar
+from coterie.comparison.compare import similar
 
 
 def slow_links(counts: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from coterie.datasets import (
     locate_dataset,
     sample,
 )
-from coterie.datasets.convert import convert
+from coterie.datasets.files import convert
 
 
 def test_the_eight_benchmarks_and_three_longer_sets_have_cards() -> None:

@@ -11,7 +11,7 @@ from by_key import raises
 from coterie._errors import DataError, MissingError
 from coterie._progress import Silent
 from coterie.datasets import CARDS, get_dataset
-from coterie.datasets.download import fetch
+from coterie.datasets.files import fetch
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):

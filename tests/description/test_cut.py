@@ -2,7 +2,7 @@
 
 import pytest
 
-from coterie.description.cut import BREAK, fold, join, pieces, tokens
+from coterie.description.terms import BREAK, fold, join, pieces, tokens
 
 
 @pytest.mark.parametrize(

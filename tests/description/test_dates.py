@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from coterie.description import parse_dates, sort_into_periods
-from coterie.description.dates import parse_text
+from coterie.description.columns import parse_text
 
 FIRST = date(2026, 3, 1)
 

@@ -5,8 +5,7 @@ from itertools import cycle, islice
 import pytest
 
 from coterie import describe
-from coterie.description.cut import pieces
-from coterie.description.greetings import greeting_words, mark_greetings
+from coterie.description.terms import greeting_words, mark_greetings, pieces
 
 PARCEL = ["my parcel is late", "the parcel has not arrived", "parcel still not delivered",
           "late delivery of a parcel", "where is my parcel"]  # fmt: skip

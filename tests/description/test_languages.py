@@ -5,8 +5,7 @@ import pytest
 from by_key import raises
 from coterie._errors import UsageError
 from coterie.description import describe
-from coterie.description.languages import check_language
-from coterie.description.terms import Terms
+from coterie.description.terms import Terms, check_language
 from coterie.words import ENGLISH
 from coterie.words.stopwords import LANGUAGES, STOP_WORDS
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from coterie import describe
-from coterie.description.names import LONGEST_NAME
+from coterie.description.describe import LONGEST_NAME
 from coterie.words.stems import stem
 
 THEMES = {

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from coterie.description import Cluster
-from coterie.description.neighbors import Neighbor
+from coterie.description.describe import Neighbor
 
 
 def send(handler: Any, status: int, body: Any, headers: dict[str, str] | None = None) -> None:

@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from coterie.naming.answer import LONGEST, clean_name, fold, make_unique
+from coterie.naming.namer import LONGEST_NAME, clean_name, fold, make_unique
 
 CASES = [
     ("Late parcels", "Late parcels"),
@@ -48,7 +48,7 @@ def test_no_name(answer: str) -> None:
 @pytest.mark.parametrize("answer", ["word " * 100, "x" * 5000, "ß" * 500, "a\u0301" * 500])
 def test_long_answers_are_cut(answer: str) -> None:
     name = clean_name(answer)
-    assert name is not None and 40 <= len(name) <= LONGEST and name.endswith("…")
+    assert name is not None and 40 <= len(name) <= LONGEST_NAME and name.endswith("…")
 
 
 def test_any_text_gives_one_harmless_line_or_none() -> None:

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from coterie.comparison import Side, compare
-from coterie.comparison.page import render_comparison, say, table_rows, write_comparison
-from coterie.comparison.picture import TALL, draw
+from coterie.comparison.page import TALL, draw, render_comparison, say, table_rows, write_comparison
 
 HOSTILE = [
     "</script><script>window.hacked = 1</script>",

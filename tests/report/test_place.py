@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from coterie._random import numpy_generator
-from coterie.report import place as module
-from coterie.report.place import PUSHES, A, B, _pull, _push, place, tie
+from coterie.report import layout as module
+from coterie.report.layout import PUSHES, A, B, _pull, _push, place, tie
 
 
 def graph(n: int = 30, k: int = 5) -> tuple[np.ndarray, np.ndarray]:

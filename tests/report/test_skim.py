@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from coterie.report import own_columns, read_columns
-from coterie.report.skim import skim
+from coterie.report.folder import skim
 
 
 @pytest.fixture

@@ -624,7 +624,7 @@ def test_a_timeout_holds_whatever_the_server_does(raw_server, speak) -> None:
 
 
 def test_heaps_of_accents_take_no_time() -> None:
-    from coterie.naming.answer import clean_name, make_unique
+    from coterie.naming.namer import clean_name, make_unique
 
     accents = "a" + "\u0316\u0301" * 400_000
 

@@ -1,7 +1,6 @@
 """Two clusterings side by side: what was kept, split, merged, born or died, and who moved."""
 
-from coterie.comparison.compare import compare
-from coterie.comparison.links import jaccard, links, partners, statuses
+from coterie.comparison.compare import compare, jaccard, links, partners, statuses
 from coterie.comparison.result import Change, Comparison, Flow
 from coterie.comparison.side import Side, make_side, read_run_side, read_table_side
 

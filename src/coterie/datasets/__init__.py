@@ -4,8 +4,14 @@ The one corpus that comes with the package is :func:`sample`, which its authors 
 """
 
 from coterie.datasets.cards import CARDS, PAIRS, Card, Pairs
-from coterie.datasets.download import get_dataset
-from coterie.datasets.files import Dataset, find_pairs, load_dataset, locate_dataset, sample
+from coterie.datasets.files import (
+    Dataset,
+    find_pairs,
+    get_dataset,
+    load_dataset,
+    locate_dataset,
+    sample,
+)
 
 __all__ = [
     "CARDS",

@@ -1,17 +1,25 @@
-"""Finding data sets on this machine, checking them, and reading them."""
+"""Find, check, read and download data sets."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
+import json
+import logging
 import os
 import re
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
 from coterie._errors import DataError, MissingError
-from coterie._files import sha256_file
+from coterie._files import atomic_path, sha256_file
+from coterie._progress import Progress, Silent
 from coterie._validation import check_choice
 from coterie.corpus import Corpus, read_corpus
 from coterie.datasets.cards import CARDS, PAIRS, Card
@@ -121,3 +129,168 @@ def _search(file: str, folder: Path | None) -> Path | None:
 def _check(path: Path, sha256: str) -> None:
     if sha256_file(path) != sha256:
         raise DataError("datasets.file_differs", path=path)
+
+
+Row = tuple[str, str]  # text, label
+
+
+def convert(format: str, sources: Sequence[bytes]) -> bytes:
+    """Content of the CSV made from the source files: UTF-8, comma, CRLF, header, stripped texts."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerow(["text", "label"])
+    writer.writerows((text.strip(), label) for text, label in FORMATS[format](sources))
+    return out.getvalue().encode("utf-8")
+
+
+def _lines(data: bytes) -> list[str]:
+    lines = data.decode("utf-8-sig").replace("\r\n", "\n").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _tab(sources: Sequence[bytes]) -> Iterable[Row]:
+    """``label<TAB>text`` a line."""
+    for line in _lines(sources[0]):
+        label, _, text = line.partition("\t")
+        yield text, label.strip()
+
+
+def _two_files(sources: Sequence[bytes]) -> Iterable[Row]:
+    """Texts in one file, labels in the other, line by line."""
+    labels = (label.strip() for label in _lines(sources[1]))
+    return list(zip(_lines(sources[0]), labels, strict=True))
+
+
+def _json(sources: Sequence[bytes]) -> Iterable[Row]:
+    """``{"text": ..., "cluster": ...}`` a line."""
+    records = (json.loads(line) for line in _lines(sources[0]) if line.strip())
+    return [(record["text"], str(record["cluster"])) for record in records]
+
+
+def _csv(sources: Sequence[bytes]) -> Iterable[Row]:
+    """A CSV with the columns ``text`` and ``label`` among others."""
+    reader = csv.DictReader(io.StringIO(sources[0].decode("utf-8-sig"), newline=""))
+    return [(row["text"], row["label"]) for row in reader]
+
+
+def _label_title_text(sources: Sequence[bytes]) -> Iterable[Row]:
+    """A CSV without header: label, title, text."""
+    reader = csv.reader(io.StringIO(sources[0].decode("utf-8-sig"), newline=""))
+    return [(f"{title.strip()} {text.strip()}", label) for label, title, text in reader]
+
+
+def _class_text(sources: Sequence[bytes]) -> Iterable[Row]:
+    """``class<TAB>text`` with a header line; classes are numbered in alphabetical order."""
+    pairs = [line.partition("\t") for data in sources for line in _lines(data)[1:] if line.strip()]
+    number = {name: str(i) for i, name in enumerate(sorted({p[0] for p in pairs}), 1)}
+    return [(text, number[name]) for name, _, text in pairs]
+
+
+def _folders(sources: Sequence[bytes]) -> Iterable[Row]:
+    """An archive with a folder per class and a file per text; white space is folded."""
+    with zipfile.ZipFile(io.BytesIO(sources[0])) as archive:
+        files = [n for n in archive.namelist() if n.endswith(".txt") and n.count("/") >= 2]
+        keyed = sorted((*name.rsplit("/", 2)[1:], name) for name in files)
+        classes = {name: str(i) for i, name in enumerate(sorted({key[0] for key in keyed}), 1)}
+        for folder, _, name in keyed:
+            text = archive.read(name).decode("utf-8", errors="replace")
+            yield " ".join(text.split()), classes[folder]
+
+
+FORMATS: dict[str, Callable[[Sequence[bytes]], Iterable[Row]]] = {
+    "tab": _tab,
+    "two-files": _two_files,
+    "json": _json,
+    "csv": _csv,
+    "label-title-text": _label_title_text,
+    "class-text": _class_text,
+    "folders": _folders,
+}
+
+
+log = logging.getLogger(__name__)
+
+BLOCK = 1 << 16
+TIMEOUT = 30.0
+
+
+def get_dataset(
+    name: str,
+    folder: Path | None = None,
+    *,
+    urls: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """Download a data set into ``folder`` and return the path of its CSV.
+
+    Parameters
+    ----------
+    name : str
+        One of ``CARDS``.
+    folder : Path, optional
+        Default: ``COTERIE_DATA``, else a cache folder of the user.
+    urls : sequence of str, optional
+        Mirrors of the source files, in the card's order; the checksum stays the same.
+    progress : Progress, optional
+    """
+    card = CARDS[check_choice("data set", name, CARDS)]
+    folder = folder or default_folder()
+    target = folder / card.file
+    if target.exists() and _digest(target.read_bytes()) == card.sha256:
+        log.info("%s is already there", target)
+        return target
+    if not (urls or card.urls):
+        raise MissingError("datasets.not_found", name=name, folder=folder, remedy=card.remedy)
+    parts = [
+        fetch(url, folder / f".{card.file}.{number}.part", progress or Silent())
+        for number, url in enumerate(urls or card.urls)
+    ]
+    content = convert(card.format, [part.read_bytes() for part in parts])
+    if _digest(content) != card.sha256:
+        for part in parts:
+            part.unlink(missing_ok=True)
+        raise DataError(
+            "datasets.download_differs",
+            address=card.address,
+            name=name,
+            found=_digest(content)[:12],
+            expected=card.sha256[:12],
+        )
+    with atomic_path(target) as temporary:
+        temporary.write_bytes(content)
+    for part in parts:
+        part.unlink(missing_ok=True)
+    return target
+
+
+def fetch(url: str, part: Path, progress: Progress) -> Path:
+    """Download ``url`` to ``part``, continuing what an earlier attempt left there."""
+    part.parent.mkdir(parents=True, exist_ok=True)
+    have = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+            resumed = answer.status == 206
+            have = have if resumed else 0
+            total = have + int(answer.headers.get("Content-Length") or 0)
+            progress.start("download", max(total, 1), have)
+            with part.open("ab" if resumed else "wb") as file:
+                while block := answer.read(BLOCK):
+                    file.write(block)
+                    have += len(block)
+                    progress.advance(have)
+            progress.stop()
+    except urllib.error.HTTPError as error:
+        if error.code == 416:  # everything is there already
+            return part
+        raise MissingError(
+            "datasets.bad_answer", url=url, code=error.code, reason=error.reason
+        ) from error
+    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+        reason = getattr(error, "reason", error)
+        raise MissingError("datasets.not_reached", url=url, reason=reason) from error
+    return part
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

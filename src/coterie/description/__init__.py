@@ -1,12 +1,15 @@
 """What a cluster is about: its words, a name and examples; never sees a model."""
 
-from coterie.description.cluster import Cluster
-from coterie.description.columns import guess_columns
-from coterie.description.cut import tokens
-from coterie.description.dates import Periods, parse_dates, sort_into_periods
-from coterie.description.describe import describe
-from coterie.description.neighbors import Neighbor
-from coterie.description.numbered import describe_numbered, names_by_number, rename_clusters
+from coterie.description.columns import Periods, guess_columns, parse_dates, sort_into_periods
+from coterie.description.describe import (
+    Cluster,
+    Neighbor,
+    describe,
+    describe_numbered,
+    names_by_number,
+    rename_clusters,
+)
+from coterie.description.terms import tokens
 
 __all__ = [
     "Cluster",

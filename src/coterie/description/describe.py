@@ -1,24 +1,469 @@
-"""From texts and labels to described clusters."""
+"""Describe clusters from texts and labels: name, words, examples, neighbours, counts over time.
+
+:func:`describe` is the entry; it never sees a model.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from coterie._errors import UsageError
-from coterie._types import Floats, Ints
+from coterie._types import Bools, Floats, Ints
 from coterie.corpus.columns import cell_values
-from coterie.description.cluster import Cluster
-from coterie.description.columns import count_values
-from coterie.description.dates import sort_into_periods
-from coterie.description.examples import by_distance, close_calls, once, spread
-from coterie.description.names import make_names
-from coterie.description.neighbors import find_neighbors
-from coterie.description.terms import Terms, weigh
-from coterie.description.words import ClusterTerms, top_words
+from coterie.description.columns import count_values, sort_into_periods
+from coterie.description.terms import Terms, join, weigh
+from coterie.description.words import ClusterTerms, Term, top_words
+from coterie.neighbors import similarity_blocks
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One cluster as a person reads it; what is not known is left empty.
+
+    Attributes
+    ----------
+    id : int
+    name : str
+        Unique among the clusters, made of its most telling words.
+    size : int
+    share : float
+        Of all texts that have a cluster.
+    words : list of (str, float)
+        Most telling words and pairs with their weights.
+    examples : list of str
+        The most central texts, each once.
+    topics : list of list of str
+        Most probable words of each of its topics, from methods that find topics in clusters.
+    diverse : list of str
+        Texts that cover the cluster, each far from the others.
+    borderline : list of str
+        Texts with the smallest lead over another cluster.
+    near : list of Neighbor
+        The nearest clusters, nearest first.
+    over_time : list of (str, int)
+        Texts in each period; the same periods for all clusters.
+    by : dict of str to list of (str, int)
+        For each category column, its values and how many texts have them.
+    parent : int or None
+        Cluster of the next coarser level that holds this one.
+    parent_name : str or None
+        Its name.
+    """
+
+    id: int
+    name: str
+    size: int
+    share: float
+    words: list[tuple[str, float]]
+    examples: list[str]
+    topics: list[list[str]] = field(default_factory=list)
+    diverse: list[str] = field(default_factory=list)
+    borderline: list[str] = field(default_factory=list)
+    near: list[Neighbor] = field(default_factory=list)
+    over_time: list[tuple[str, int]] = field(default_factory=list)
+    by: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    parent: int | None = None
+    parent_name: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, without optional fields that are empty."""
+        always = [f.name for f in fields(self)][:6]
+        return {
+            key: value
+            for key, value in asdict(self).items()
+            if key in always or (value is not None and value != [] and value != {})
+        }
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> Cluster:
+        """A cluster from what :meth:`to_dict` gave, also after a way through JSON."""
+        known = {f.name for f in fields(cls)}
+        values = {key: value for key, value in saved.items() if key in known}
+        for key in ("words", "over_time"):
+            if key in values:
+                values[key] = [(name, number) for name, number in values[key]]
+        if "near" in values:
+            values["near"] = [
+                Neighbor(near["id"], near["name"], near["similarity"], near["more"], near["less"])
+                for near in values["near"]
+            ]
+        if "by" in values:
+            values["by"] = {
+                column: [(name, number) for name, number in counts]
+                for column, counts in values["by"].items()
+            }
+        return cls(**values)
+
+
+def describe_numbered(
+    texts: Sequence[str],
+    labels: Ints,
+    vectors: Floats | None,
+    names: Mapping[int, str | None],
+    *,
+    probabilities: Floats,
+    **options: Any,
+) -> list[Cluster]:
+    """As :func:`coterie.describe`, for clusters of any numbers, some of which have names.
+
+    Parameters
+    ----------
+    texts, labels, vectors, probabilities
+        As for ``describe``; numbers may have gaps, and probabilities a column for each number.
+    names : mapping of int to str or None
+        Names to keep; clusters that are missing here, or None, are named by their words.
+    **options
+        Of ``describe``; ``topics`` is a mapping of numbers to topics.
+    """
+    ids = [int(i) for i in np.unique(labels) if i >= 0]
+    compact = np.where(labels >= 0, np.searchsorted(ids, labels), -1)
+    topics = options.pop("topics", None)
+    if topics is not None:
+        options["topics"] = [list(topics.get(i, [])) for i in ids]
+    found = describe(texts, compact, vectors, probabilities=probabilities[:, ids], **options)
+    final = final_names({i: c.name for i, c in zip(ids, found, strict=True)}, names)
+    return [renumbered(c, ids, final) for c in found]
+
+
+def final_names(made: Mapping[int, str], given: Mapping[int, str | None]) -> dict[int, str]:
+    """Given names as they are; made names changed where they would be the same as another.
+
+    Examples
+    --------
+    >>> final_names({0: "Refund", 1: "Parcel", 4: "Refund"}, {4: "Refund", 1: None})
+    {0: 'Refund (2)', 1: 'Parcel', 4: 'Refund'}
+    """
+    out = {i: name for i in made if (name := given.get(i)) is not None}
+    taken = {name.casefold() for name in out.values()}
+    for i, name in made.items():
+        if i in out:
+            continue
+        free, number = name, 2
+        while free.casefold() in taken:
+            free, number = f"{name} ({number})", number + 1
+        out[i] = free
+        taken.add(free.casefold())
+    return {i: out[i] for i in made}
+
+
+def renumbered(cluster: Cluster, ids: Sequence[int], names: Mapping[int, str]) -> Cluster:
+    """A cluster of place ``i`` under its number ``ids[i]``, and so are its neighbours."""
+    own = ids[cluster.id]
+    near = [replace(n, id=ids[n.id], name=names[ids[n.id]]) for n in cluster.near]
+    return replace(cluster, id=own, name=names[own], near=near)
+
+
+def rename_clusters(clusters: Sequence[Cluster], names: Mapping[int, str | None]) -> list[Cluster]:
+    """The same clusters with other names, also where they are named as neighbours."""
+    final = {c.id: names.get(c.id) or c.name for c in clusters}
+    return [
+        replace(
+            c,
+            name=final[c.id],
+            near=[replace(n, name=final.get(n.id, n.name)) for n in c.near],
+        )
+        for c in clusters
+    ]
+
+
+def names_by_number(clusters: Sequence[Cluster], width: int = 0) -> list[str | None]:
+    """Names in a list where place ``i`` is cluster ``i``; None for numbers no cluster has.
+
+    Examples
+    --------
+    >>> names_by_number([Cluster(2, "Late", 1, 1.0, [], [])], width=4)
+    [None, None, 'Late', None]
+    """
+    out: list[str | None] = [None] * max([width, *(c.id + 1 for c in clusters)])
+    for cluster in clusters:
+        out[cluster.id] = cluster.name
+    return out
+
+
+MANY = 20  # members from which the farthest are held to be odd rather than typical
+TYPICAL = 0.9  # share of the members, nearest to the middle, that examples are taken from
+
+
+def once(rows: Ints, texts: Sequence[str], n: int) -> list[str]:
+    """The first ``n`` texts of the rows, each once whatever its case and blanks."""
+    chosen: dict[str, str] = {}
+    for row in rows:
+        if len(chosen) == n:
+            break
+        text = texts[row]
+        chosen.setdefault(" ".join(text.casefold().split()), text)
+    return list(chosen.values())
+
+
+def by_distance(rows: Ints, vectors: Any) -> Ints:
+    """The rows of a cluster, nearest to their mean first.
+
+    ``vectors`` is an array or a sparse matrix with a row per text.
+    """
+    distance = _distance(vectors[rows], np.asarray(vectors[rows].mean(axis=0)).ravel())
+    return rows[np.argsort(np.round(distance, 6), kind="stable")]
+
+
+def spread(rows: Ints, vectors: Any, texts: Sequence[str], n: int) -> list[str]:
+    """Texts that cover a cluster: each is the one farthest from all that are chosen already.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        Of the cluster, most central first; the first one starts. Of many members, the tenth
+        farthest from the middle is left out, as those are odd rather than telling.
+    vectors : ndarray or sparse matrix with a row per text
+    texts : sequence of str
+    n : int
+    """
+    kept = rows[: max(round(TYPICAL * len(rows)), 1)] if len(rows) >= MANY else rows
+    members = vectors[kept]
+    chosen = [0]
+    gap = np.full(len(kept), np.inf)
+    while len(chosen) < min(n, len(kept)):
+        gap = np.minimum(gap, np.round(_distance(members, _row(members, chosen[-1])), 6))
+        far = int(gap.argmax())
+        if gap[far] <= 0:  # only repeats are left
+            break
+        chosen.append(far)
+    return once(kept[chosen], texts, n) if len(kept) else []
+
+
+def close_calls(rows: Ints, labels: Ints, probabilities: Floats) -> Ints:
+    """The rows of a cluster, smallest lead over the runner-up first."""
+    own = labels[rows]
+    p = np.array(probabilities[rows], dtype=np.float64)
+    here = p[np.arange(len(rows)), own]
+    p[np.arange(len(rows)), own] = -np.inf
+    return rows[np.argsort(np.round(here - p.max(axis=1), 9), kind="stable")]
+
+
+def means(vectors: Any, labels: Ints, n_clusters: int) -> tuple[Floats, Bools]:
+    """Mean vector of each cluster at unit length, and which clusters have texts."""
+    x = np.asarray(vectors)
+    out = np.zeros((n_clusters, x.shape[1]))
+    sizes = np.bincount(labels[labels >= 0], minlength=n_clusters)
+    for i in np.flatnonzero(sizes):
+        out[i] = x[labels == i].mean(axis=0, dtype=np.float64)
+    norms = np.linalg.norm(out, axis=1, keepdims=True)
+    return out / np.where(norms > 0, norms, 1), sizes > 0
+
+
+def _row(members: Any, i: int) -> Floats:
+    row = members[i]
+    return np.asarray(row.toarray() if hasattr(row, "toarray") else row).ravel()
+
+
+def _distance(members: Any, point: Floats) -> Floats:
+    """Euclidean distance of each member to a point, without a dense copy of sparse members."""
+    if hasattr(members, "toarray"):
+        squares = np.asarray(members.multiply(members).sum(axis=1)).ravel()
+        gap = squares + point @ point - 2 * np.asarray(members @ point).ravel()
+        return np.asarray(np.sqrt(np.maximum(gap, 0)), dtype=np.float64)
+    return np.asarray(np.linalg.norm(members - point, axis=1), dtype=np.float64)
+
+
+MUCH = 2.0  # a word is much more frequent here if its share is so many times that of there
+LEAST_SHARE = 0.03  # of the texts; rarer words do not set two clusters apart
+
+
+@dataclass(frozen=True)
+class Neighbor:
+    """A cluster near another one.
+
+    Attributes
+    ----------
+    id : int
+    name : str
+    similarity : float
+        Cosine of the two means.
+    more, less : list of str
+        Words that are much more frequent in the cluster itself than in the neighbour, and the
+        reverse.
+    """
+
+    id: int
+    name: str
+    similarity: float
+    more: list[str]
+    less: list[str]
+
+
+def find_neighbors(
+    clusters: ClusterTerms,
+    names: list[str],
+    members: Sequence[Sequence[str]],
+    vectors: Any,
+    labels: Ints,
+    n: int = 3,
+) -> list[list[Neighbor]]:
+    """The ``n`` nearest clusters of each, by vectors or, without them, by words.
+
+    ``members`` are the texts of each cluster.
+    """
+    profile, used = _profiles(clusters, vectors, labels)
+    out: list[list[Neighbor]] = []
+    for block, found in similarity_blocks(profile):
+        similarities = found.numpy()
+        similarities[:, ~used] = -np.inf
+        for i, row in enumerate(similarities, block.start):
+            row[i] = -np.inf
+            near = np.argsort(-np.round(row, 9), kind="stable")[: n if used[i] else 0]
+            out.append([
+                Neighbor(
+                    int(j), names[j], round(float(row[j]), 4),
+                    differing(clusters, i, int(j), members[i]),
+                    differing(clusters, int(j), i, members[int(j)]),
+                )
+                for j in near if np.isfinite(row[j])
+            ])  # fmt: skip
+    return out
+
+
+def differing(
+    clusters: ClusterTerms, here: int, there: int, texts: Sequence[str], n: int = 5
+) -> list[str]:
+    """Words much more frequent in one cluster than in another, largest difference first."""
+    stems, share = clusters.frequent(here)
+    other = clusters.shares(there, stems)
+    least = max(LEAST_SHARE, clusters.enough(here) / max(int(clusters.sizes[here]), 1))
+    score = (share - other) * np.log((share + 0.01) / (other + 0.01))
+    found = np.flatnonzero((share >= least) & (share >= MUCH * other))
+    order = found[np.lexsort((stems[found], -np.round(score[found], 9)))]
+    out: list[str] = []
+    for i in order:
+        if len(out) == n:
+            break
+        word = clusters.terms.text(clusters.single(int(stems[i])))
+        if text := clusters.shown(here, clusters.enough(here), word, texts, out):
+            out.append(text)
+    return out
+
+
+def _profiles(clusters: ClusterTerms, vectors: Any, labels: Ints) -> tuple[Any, Bools]:
+    if vectors is not None:
+        profile: tuple[Floats, Bools] = means(vectors, labels, clusters.n_clusters)
+        return profile
+    return clusters.profile(), clusters.sizes > 0
+
+
+LONGEST_NAME = 40
+MOST_PARTS = 3
+MOST_WORDS = 5
+PAIR, TRIPLE = 0.3, 0.5  # least share of the texts with a phrase's most frequent word
+BONUS = 1.7  # a phrase in a third of the texts of its best word comes before that word
+FADES = 0.03  # parts that say less than this share of what the first says are left out
+SPARE = 8  # further parts to choose from where names are alike
+
+
+def make_names(clusters: ClusterTerms, texts: Sequence[Sequence[str]]) -> list[str]:
+    """One name per cluster: unique, and where possible none inside another.
+
+    Large clusters choose first. A cluster without words gets its number.
+
+    Parameters
+    ----------
+    clusters : ClusterTerms
+    texts : sequence of sequences of str
+        Those of each cluster.
+    """
+    names: dict[int, str] = {}
+    order = sorted(range(clusters.n_clusters), key=lambda i: (-int(clusters.sizes[i]), i))
+    for i in order:
+        parts = name_parts(clusters, i, texts[i])
+        tried = list(_proposals(parts)) or [f"Cluster {i}"]
+        taken = [name.casefold() for name in names.values()]
+        free = [name for name in tried if name.casefold() not in taken]
+        apart = (name for name in free if not any(_inside(name.casefold(), t) for t in taken))
+        other = free[0] if free else _numbered(tried[0], taken)
+        names[i] = next(apart, other)
+    return [names[i] for i in range(clusters.n_clusters)]
+
+
+def name_parts(clusters: ClusterTerms, cluster: int, texts: Sequence[str]) -> list[str]:
+    """Words and phrases for a name, best first; no word is in two of them."""
+    single = clusters.best(cluster)
+    by_part = {term.parts[0]: term for term in single}
+    scored = [(term.weight, term) for term in single]
+    for length in (2, 3):
+        for term in clusters.best(cluster, length):
+            score = _phrase_score(term, by_part, clusters.enough(cluster))
+            if score > 0:
+                scored.append((score, term))
+    scored.sort(key=lambda pair: (-round(pair[0], 9), -len(pair[1].form), pair[1].text))
+    out: list[str] = []
+    seen: set[int] = set()
+    first = scored[0][0] if scored else 0.0
+    for score, term in scored:
+        if seen & set(term.parts) or (len(out) >= SPARE) or score < FADES * first:
+            continue
+        text = clusters.shown(cluster, term.count, _written(clusters, term), texts, out)
+        if text and len(text) <= LONGEST_NAME:
+            out.append(text)
+            seen |= set(term.parts)
+    return out
+
+
+def _phrase_score(term: Term, single: dict[int, Term], least: int) -> float:
+    """What its most telling word says, raised for being a phrase, as far as they go together."""
+    parts = [single[part] for part in set(term.parts) if part in single]
+    if len(parts) < max(2, len(term.parts)) or term.count < least:
+        return 0.0
+    # Three telling words must belong together; "date of birth" counts as two.
+    together = term.count / max(part.count for part in parts)
+    if together < (TRIPLE if len(parts) > 2 else PAIR):
+        return 0.0
+    best = max(parts, key=lambda part: part.weight)
+    raised = BONUS if len(parts) == 2 else 1.1 * BONUS
+    return float(raised * best.weight * (term.count / best.count) ** 0.5)
+
+
+def _written(clusters: ClusterTerms, term: Term) -> str:
+    """A term with capitals as in a title; stop words stay small."""
+    terms = clusters.terms
+    words = []
+    for i in term.form:
+        word = terms.written[i]
+        small = (len(term.form) > 1 and not terms.telling[i]) or word != terms.words[i]
+        words.append(word if small else word[:1].upper() + word[1:])
+    return join(words)
+
+
+def _proposals(parts: list[str]) -> Iterator[str]:
+    """Names from the best parts, first as many as fit, then with spare ones."""
+    best: list[str] = []
+    for part in parts:
+        words = sum(len(p.split()) for p in [*best, part])
+        if len(best) < MOST_PARTS and words <= MOST_WORDS and _fits([*best, part]):
+            best.append(part)
+    if best:
+        yield ", ".join(best)
+    for length in (2, 3, 1):
+        for some in combinations(parts, length):
+            if _fits(list(some)):
+                yield ", ".join(some)
+
+
+def _fits(parts: list[str]) -> bool:
+    return len(", ".join(parts)) <= LONGEST_NAME
+
+
+def _inside(a: str, b: str) -> bool:
+    return a in b or b in a
+
+
+def _numbered(name: str, taken: Sequence[str]) -> str:
+    number = 2
+    while f"{name} ({number})".casefold() in taken:
+        number += 1
+    return f"{name} ({number})"
+
 
 logger = logging.getLogger(__name__)
 

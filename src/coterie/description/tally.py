@@ -18,16 +18,16 @@ import pyarrow as pa
 
 from coterie._types import Ints
 from coterie.corpus.columns import cell_values
-from coterie.description.cluster import Cluster
 from coterie.description.columns import (
     MISSING,
     MOST_DISTINCT,
     as_text,
     guess_columns,
+    order_of_parts,
+    parse_dates,
     rank_values,
 )
-from coterie.description.dates import order_of_parts, parse_dates
-from coterie.description.describe import over_time
+from coterie.description.describe import Cluster, over_time
 
 
 @dataclass(frozen=True)

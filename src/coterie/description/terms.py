@@ -1,29 +1,344 @@
-"""Words and phrases of a corpus, counted once for everything that is said about clusters."""
+"""Words and phrases of a corpus: tokens, stop words by language, greetings, and their counts.
+
+They are counted once for everything that is said about clusters.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 
-from coterie._emoji import EMOJI
+from coterie._emoji import EMOJI, EMOJI_PATTERN
+from coterie._errors import UsageError
 from coterie._types import Bools, Ints
-from coterie.description.cut import BREAK, NO_BLANKS, fold, join, pieces
-from coterie.description.greetings import (
-    CLOSINGS,
-    DEVICES,
-    TIMES,
-    greeting_words,
-    mark_greetings,
-)
-from coterie.description.languages import check_language, detect_languages
 from coterie.words import stem as porter
-from coterie.words.stopwords import STOP_WORDS
+from coterie.words.stopwords import LANGUAGES, STOP_WORDS
+
+LONGEST = 2_000  # characters read of each text
+BREAK = ""  # stands where a phrase cannot go on: at punctuation and between scripts
+
+# Scripts without blanks between words: kana, Han, Thai, Lao, Burmese, Khmer.
+_NO_BLANKS = (
+    "\u3005-\u3007\u3041-\u3096\u3099-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uf900-\ufaff\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0edf\u1000-\u103f\u1050-\u109f\u1780-\u17d3"
+    "\U00020000-\U0002ffff"
+)
+NO_BLANKS = re.compile(f"[{_NO_BLANKS}]")
+# Vowel signs and accents that Python does not count as letters; Hindi would fall apart.
+_MARKS = "".join(
+    chr(i) for i in range(0x300, 0x1DFF) if unicodedata.category(chr(i)) in ("Mn", "Mc")
+)
+_LETTER = rf"[^\W_{_NO_BLANKS}]"
+_INNER = rf"(?:{_LETTER}|[{_MARKS}\u200c\u200d]|['’-](?={_LETTER}))"
+PIECE = re.compile(
+    rf"[{_NO_BLANKS}]+|{EMOJI_PATTERN}|{_LETTER}{_INNER}*[+#]{{0,2}}|[^\w\s'’#@&/.-]|\.(?=\s|$)|[\n\r]"
+)
+ADDRESS = re.compile(r"(?:https?://|www\.)\S+|\S+@\S+\.\w+|&(?:amp|nbsp|quot|lt|gt|#\d+);")
+# French and Italian write a short word before an apostrophe: the word behind it counts.
+ELISION = re.compile(
+    r"(?:[ldjmtsnc]|qu|jusqu|lorsqu|puisqu|quelqu|dell|all|nell|dall|sull|quell|quest|un)['’]"
+    r"(?=\w\w)",
+    re.IGNORECASE,
+)
+
+
+def pieces(text: str) -> list[str]:
+    """Words of a text as written, with a :data:`BREAK` where a phrase ends.
+
+    Chinese, Japanese, Thai and the like become pairs of neighbouring characters. Each emoji is a
+    word. Addresses of pages and people are left out.
+
+    Examples
+    --------
+    >>> pieces("No Wi-Fi, again: l'accès 😡")
+    ['No', 'Wi-Fi', '', 'again', '', 'accès', '😡']
+    """
+    text = text[:LONGEST]
+    if "@" in text or "&" in text or "://" in text or "www." in text:
+        text = ADDRESS.sub(" . ", text)
+    if text.isascii() and "'" not in text:  # most texts, and much faster
+        return [piece if piece[0].isalnum() else BREAK for piece in PIECE.findall(text)]
+    out: list[str] = []
+    for piece in PIECE.findall(unicodedata.normalize("NFC", text)):
+        if NO_BLANKS.match(piece):
+            grams = [piece[i : i + 2] for i in range(len(piece) - 1)] or [piece]
+            out += [BREAK, *grams, BREAK]
+        elif EMOJI.match(piece):
+            out.append(piece)
+        elif piece[0].isalnum():
+            elided = ELISION.match(piece)
+            out.append(piece[elided.end() :] if elided else piece)
+        else:
+            out.append(BREAK)
+    return out
+
+
+def fold(word: str) -> str:
+    """A word in lower case, with one kind of apostrophe.
+
+    Examples
+    --------
+    >>> fold("İade"), fold("DON’T")
+    ('iade', "don't")
+    """
+    return sys.intern(word.lower().replace("’", "'").replace("i\u0307", "i"))
+
+
+def tokens(text: str) -> list[str]:
+    """Lower-case words; Chinese, Japanese and Thai as pairs of neighbouring characters.
+
+    Examples
+    --------
+    >>> tokens("Where's my parcel?")
+    ["where's", 'my', 'parcel']
+    >>> tokens("退款申请")
+    ['退款', '款申', '申请']
+    """
+    return [fold(piece) for piece in pieces(text) if piece != BREAK]
+
+
+def join(words: list[str]) -> str:
+    """Neighbouring words as a phrase; overlapping pairs of characters grow together.
+
+    Examples
+    --------
+    >>> join(["credit", "card"]), join(["退款", "款申", "申请"])
+    ('credit card', '退款申请')
+    """
+    phrase = words[0]
+    for word in words[1:]:
+        phrase += word[1:] if NO_BLANKS.match(word) and len(word) > 1 else f" {word}"
+    return phrase
+
+
+COVERED = 0.2  # of the words of a text, before it tells its language
+LEAST_SHARE = 0.05  # of the texts that tell their language
+SAMPLE = 20_000  # texts that are asked
+LEAST_TEXTS = 2  # below, a second language is more likely chance
+
+
+def detect_languages(words: Sequence[str], word_of: Ints, row_of: Ints, n: int) -> list[str]:
+    """Codes of the languages of a corpus, most frequent first; English where nothing tells.
+
+    Each text votes for the language whose list covers most of its different words; where two lists
+    do, for the one that covers more of the whole corpus.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The vocabulary.
+    word_of, row_of : ndarray of shape (t,)
+        Number of the word, and of the text, of each running word.
+    n : int
+        Number of texts.
+    """
+    if n > SAMPLE:  # texts spread over the corpus are enough to tell
+        step = -(-n // SAMPLE)
+        use = row_of % step == 0
+        row_of, word_of, n = row_of[use] // step, word_of[use], -(-n // step)
+    row_of, word_of = np.divmod(np.unique(row_of * len(words) + word_of), max(len(words), 1))
+    codes = list(STOP_WORDS)
+    place = {word: i for i, word in enumerate(words)}
+    known = np.zeros((len(codes), len(words)), dtype=bool)
+    for i, code in enumerate(codes):
+        known[i, [place[word] for word in STOP_WORDS[code] if word in place]] = True
+    overall = known @ np.bincount(word_of, minlength=len(words))
+    order = np.argsort(-overall, kind="stable")
+    best, vote = np.zeros(n), np.full(n, -1)
+    # Function words make up a third or more of a text; fewer are chance or names.
+    best += COVERED * np.bincount(row_of, minlength=n)
+    for i in order:
+        hits = known[i][word_of]
+        covered = np.bincount(row_of[hits], minlength=n)
+        better = covered > best
+        best[better], vote[better] = covered[better], i
+    votes = np.bincount(vote[vote >= 0], minlength=len(codes))
+    ranked = sorted(range(len(codes)), key=lambda i: (-votes[i], codes[i]))
+    least = max(LEAST_SHARE * votes.sum(), LEAST_TEXTS, 0.01 * n)
+    found = [codes[i] for i in ranked if votes[i] >= least]
+    return found or ([codes[ranked[0]]] if votes.sum() else ["en"])
+
+
+def check_language(language: str | Sequence[str] | None) -> list[str] | None:
+    """Codes of the languages asked for; ``None`` means that the texts shall tell.
+
+    Examples
+    --------
+    >>> check_language("German"), check_language(["en", "fr"]), check_language("auto")
+    (['de'], ['en', 'fr'], None)
+    >>> check_language(None)  # no stop words at all
+    []
+    """
+    if language is None:
+        return []
+    asked = [language] if isinstance(language, str) else list(language)
+    if asked == ["auto"]:
+        return None
+    out = []
+    for name in asked:
+        code = LANGUAGES.get(str(name).lower(), str(name).lower())
+        if code not in STOP_WORDS:
+            raise UsageError("describe.unknown_language", name=name, known=", ".join(STOP_WORDS))
+        out.append(code)
+    return out
+
+
+# Greetings, thanks and closings by language.
+_GREETINGS = {
+    "ar": "تحياتي تحية شكرا مرحبا السلام",
+    "cs": "ahoj děkuji díky dobrý pozdravem zdravím",
+    "da": "hej hilsen kære mvh tak venlig venlige",
+    "de": """danke dankeschön geehrte geehrter geehrtes gruss gruß grüsse grüssen grüße grüßen hallo
+    hochachtungsvoll lg mfg moin servus tschüss vg viele vielen""",
+    "el": "γεια ευχαριστώ καλημέρα καλησπέρα χαιρετισμούς",
+    "en": """cheers dear farewell goodbye greetings hello hey hi hiya regards respectfully rgds
+    sincerely thank thanks thankyou thx tks ty""",
+    "es": """atentamente buenas buenos estimada estimadas estimado estimados gracias hola
+    saludos""",
+    "fi": "hei kiitos moi terveisin ystävällisin",
+    "fr": """amicalement bonjour bonsoir cdt cordialement coucou merci remerciements salut
+    salutations""",
+    "hu": "köszönöm szia sziasztok tisztelettel üdvözlettel",
+    "id": "halo hai terima kasih salam",
+    "it": "buonasera buongiorno ciao cordiali distinti grazie salve saluti spettabile",
+    "nl": "bedankt dank geachte groet groeten groetjes hallo hoi mvg vriendelijke",
+    "no": "hei hilsen kjære mvh takk vennlig",
+    "pl": "cześć dzięki dziękuję hej pozdrawiam pozdrowienia szanowni witam",
+    "pt": """abraços atenciosamente cumprimentos oi olá obrigada obrigado prezada prezado
+    prezados""",
+    "ro": "bună mulțumesc mulţumesc salut salutări stimate",
+    "ru": "добрый здравствуйте привет спасибо уважаемые уважением",
+    "sv": "hej hälsningar mvh tack tja vänlig vänliga",
+    "tr": "merhaba merhabalar saygılar saygılarımla selam selamlar sayın teşekkür teşekkürler",
+    "uk": "вітаю дякую привіт повагою",
+}
+GREETINGS = {code: frozenset(words.split()) for code, words in _GREETINGS.items()}
+# Characters of Chinese and Japanese come in pairs.
+PAIRS = frozenset("你好 您好 谢谢 感谢 此致 敬礼 多谢 拜启 敬具".split())
+# Beside a greeting these belong to it: "Kind regards", "Thanks in advance", "Viele liebe Grüße".
+BESIDE = frozenset(
+    """
+    a advance again all beaucoup best beste besten bien cordial cordiales everybody everyone
+    faithfully folks for freundliche freundlichen friendly gentlemen guys herr herzliche herzlichen
+    in kind kindest kindly ladies liebe lieben lieber lot lots madam madame many met mille miss
+    mister mit monsieur mr mrs ms much muchas mucho muchos muito schöne schönen sehr señor señora
+    sir sirs so tante team there très tutti very viel viele vielen warm warmest wishes with yours
+    """.split()
+)
+WISHED = frozenset("boa boas bom bonne buenas buenos god goede good gute guten".split())
+TIMES = frozenset(
+    """
+    afternoon abend avond day dag dia dias días evening journée middag morgen morning night noches
+    noite soirée tag tarde tardes
+    """.split()
+)
+CLOSINGS = frozenset("best faithfully love truly warmly wishes yours".split())  # before a name
+NAME = 3  # words of a name, at most
+DEVICES = frozenset("android blackberry galaxy ipad iphone mobile outlook phone samsung".split())
+
+
+def greeting_words(languages: Iterable[str]) -> frozenset[str]:
+    """Greetings, thanks and closings of some languages, and of English."""
+    return PAIRS.union(*(GREETINGS.get(code, frozenset()) for code in {"en", *languages}))
+
+
+def mark_greetings(pieces: Sequence[str], known: frozenset[str]) -> list[int]:
+    """Places of the words that belong to the greeting or the signature of a text.
+
+    That is the greeting at the beginning with whom it addresses, the closing at the end with the
+    name behind it, and "Sent from my iPhone".
+
+    Parameters
+    ----------
+    pieces : sequence of str
+        As :func:`coterie.description.terms.pieces` gives them.
+    known : frozenset of str
+        From :func:`greeting_words`.
+
+    Examples
+    --------
+    >>> known = greeting_words(["en"])
+    >>> text = ["Dear", "Support", "Team", "", "card", "lost", "", "Kind", "regards", "", "Ann"]
+    >>> [text[i] for i in mark_greetings(text, known)]
+    ['Dear', 'Support', 'Team', 'Kind', 'regards', 'Ann']
+    """
+    words = [fold(piece) for piece in pieces]
+    end = _before_device(words)
+    marked = set(range(end, len(words)))
+    said = {i for i, word in enumerate(words[:end]) if word in known}
+    for i, (good, time) in enumerate(pairwise(words[:end])):
+        if good in WISHED and time in TIMES:  # "Good morning"
+            said |= {i, i + 1}
+    for i in said:  # "Kind regards"
+        for step in (-1, 1):
+            j = i + step
+            while 0 <= j < end and words[j] in BESIDE:
+                marked.add(j)
+                j += step
+    marked |= said
+    marked |= _addressed(pieces, words, marked)
+    marked |= _signed(pieces[:end], words, marked)
+    return [i for i in sorted(marked) if words[i] != BREAK]
+
+
+def _before_device(words: Sequence[str]) -> int:
+    """Where "Sent from my iPhone" begins; the end, if it is not there."""
+    end = len(words)
+    while end and words[end - 1] == BREAK:
+        end -= 1
+    for start in range(max(0, end - 6), end - 2):
+        if words[start : start + 2] == ["sent", "from"] and words[end - 1] in DEVICES:
+            return start
+    return len(words)
+
+
+def _addressed(pieces: Sequence[str], words: Sequence[str], marked: set[int]) -> set[int]:
+    """Who is greeted at the beginning: a few words before punctuation, or a name."""
+    start = 0
+    while start in marked:
+        start += 1
+    if not start:
+        return set()
+    for end in range(start, min(start + NAME + 1, len(words))):
+        if words[end] == BREAK:
+            return set(range(start, end))
+    if start + 1 >= len(words) or not pieces[start].istitle():
+        return set()
+    small = words[start + 1] in ("i", "i'm", "i've") or not pieces[start + 1].istitle()
+    return {start} if small else set()  # else all words may begin with a capital
+
+
+def _signed(pieces: Sequence[str], words: Sequence[str], marked: set[int]) -> set[int]:
+    """The name at the end, behind a closing; and the closing, if only its place tells."""
+    end = len(pieces)
+    while end and words[end - 1] == BREAK:
+        end -= 1
+    start = end
+    while start and end - start < NAME and pieces[start - 1].istitle():
+        if start - 1 in marked or words[start - 1] in CLOSINGS:
+            break
+        start -= 1
+    last = start - 1  # of the closing
+    while last >= 0 and words[last] == BREAK:
+        last -= 1
+    first = last
+    while first >= 0 and (first in marked or words[first] in CLOSINGS | BESIDE):
+        first -= 1
+    if first == last or start == end or (first < 0 and last not in marked):
+        return set()
+    apart = last < start - 1 or (first >= 0 and words[first] == BREAK)
+    if apart or (first >= 0 and last in marked and not pieces[first].istitle()):
+        return set(range(first + 1, end))
+    return set()
+
 
 LONGEST_PHRASE = 3
 # Particles and pronouns: a pair of characters that holds one is no word. Hiragana are endings.

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from coterie._types import Floats, Ints
-from coterie.description.cut import NO_BLANKS
-from coterie.description.terms import Group, Terms, weigh
+from coterie.description.terms import NO_BLANKS, Group, Terms, weigh
 
 TAKES_OVER = 0.5  # a pair is shown for its words if so many of the texts with either have it
 GROWS = 0.8  # characters join a word of a script without blanks if so many of its texts have them

@@ -2,7 +2,7 @@
 
 Every text of the new data has a cluster in the earlier run: the one in its table if the text is
 there, else the one its model predicts. New clusters are matched with earlier ones by the rules of
-:mod:`coterie.comparison.links`; partners keep number and name, other clusters get numbers that
+:mod:`coterie.comparison.compare`; partners keep number and name, other clusters get numbers that
 were never used. Texts of locked clusters stay in them, whatever the new clustering says.
 """
 

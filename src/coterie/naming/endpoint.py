@@ -36,7 +36,7 @@ OPENAI = "api.openai.com"
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})  # statuses that may pass
 LARGEST = 1 << 20  # bytes of an answer
 BLOCK = 1 << 14
-LONGEST = 86_400  # seconds that one answer may take
+LONGEST_WAIT = 86_400  # seconds that one answer may take
 PATIENCE = 60.0  # longest wait that an endpoint may ask for, in seconds
 
 
@@ -73,8 +73,8 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         self.url = check_url(self.url)
-        if check_number("timeout", self.timeout, above=True) > LONGEST:
-            raise UsageError("naming.timeout_too_long", timeout=self.timeout, most=LONGEST)
+        if check_number("timeout", self.timeout, above=True) > LONGEST_WAIT:
+            raise UsageError("naming.timeout_too_long", timeout=self.timeout, most=LONGEST_WAIT)
         self._key = find_key(self.host, os.environ)
         if self.url.startswith("http:") and not self.local:
             with_key = message("naming.insecure_key", url=self.url)

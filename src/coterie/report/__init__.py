@@ -9,9 +9,11 @@ from coterie.report.folder import (
     write_map,
 )
 from coterie.report.html import (
+    Branch,
     Outlier,
     Outliers,
     ReportData,
+    cluster_tree,
     render,
     without_texts,
     write_report,
@@ -19,7 +21,6 @@ from coterie.report.html import (
 from coterie.report.model import broad_themes, describe_model, report_model
 from coterie.report.points import NONE_OF_THESE, Points
 from coterie.report.quality import Figure
-from coterie.report.tree import Branch, cluster_tree
 
 __all__ = [
     "NONE_OF_THESE",

@@ -15,7 +15,7 @@ from coterie.description import Cluster
 from coterie.exports import write_exports
 from coterie.naming import Naming, make_unique, renamed
 from coterie.report import own_columns, read_columns
-from coterie.report.skim import reading
+from coterie.report.folder import reading
 from coterie.run_files import read_clusters, read_levels, read_manifest, whole_numbers
 from coterie.runs.results import write_page
 

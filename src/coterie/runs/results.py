@@ -32,8 +32,7 @@ from coterie.description.tally import Tally
 from coterie.exports import write_clusters
 from coterie.hierarchy import READABLE, Hierarchy, build_hierarchy, build_themes
 from coterie.report import own_columns, read_run, without_texts, write_map, write_report
-from coterie.report.folder import make_map
-from coterie.report.skim import reading
+from coterie.report.folder import make_map, reading
 from coterie.run_files import read_clusters, read_levels
 from coterie.runs.folder import RunFolder, now
 from coterie.runs.label import Labeller, assignment_columns, label, mark_columns
