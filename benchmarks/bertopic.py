@@ -28,7 +28,7 @@ from children import measure
 from coterie.bench.run import Data, load_data
 from coterie.bench.tables import cell
 from coterie.encoders import DEFAULT
-from coterie.encoders.locate import locate
+from coterie.encoders.load import locate
 from coterie.metrics import external_scores, nmi
 
 SETS = ("sample", "agnews", "stackoverflow")

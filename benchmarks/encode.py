@@ -26,7 +26,7 @@ import numpy as np
 from coterie import TwoStep, sample
 from coterie.datasets import load_dataset
 from coterie.encoders import DEFAULT, load_encoder, no_cache
-from coterie.encoders.locate import locate
+from coterie.encoders.load import locate
 from coterie.metrics import accuracy, nmi
 
 SEEDS = 5  # of k-means

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from coterie._errors import DataError
-from coterie.encoders import locate as place
+from coterie.encoders import load as place
 from coterie.encoders.load import load_encoder
 
 HOME = Path(__file__).parents[1]

@@ -19,7 +19,7 @@ from coterie._types import Floats
 from coterie._validation import check_device
 from coterie.base import TextClusterer
 from coterie.encoders import Encoder, VectorEncoder
-from coterie.encoders.mixed import MixedEncoder
+from coterie.encoders.lexical import MixedEncoder
 from coterie.metrics import accuracy, nmi
 
 BOTH = ("before", "after")

@@ -13,13 +13,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from coterie.encoders import bert as packed_module
 from coterie.encoders import fused as fused_module
 from coterie.encoders import load_encoder
-from coterie.encoders import packed as packed_module
-from coterie.encoders.fused import can_fuse, draw, fused_layer, try_layer
-from coterie.encoders.fused_embedding import Places, fused_embedding
-from coterie.encoders.fused_parts import (
+from coterie.encoders.bert import pack_forward
+from coterie.encoders.fused import (
     Draws,
+    Places,
     Settings,
     add_norm,
     add_norm_gradient,
@@ -28,8 +28,12 @@ from coterie.encoders.fused_parts import (
     attend_gradient,
     bias_gelu,
     bias_gelu_gradient,
+    can_fuse,
+    draw,
+    fused_embedding,
+    fused_layer,
+    try_layer,
 )
-from coterie.encoders.packed import pack_forward
 
 triton = pytest.importorskip("triton")
 

@@ -7,12 +7,17 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
+from coterie import TwoStep, load
 from coterie._errors import DataError, MissingError, UsageError
-from coterie.encoders import DEFAULT, SentenceEncoder, load_encoder, load_saved
-from coterie.encoders.load import saved_settings
-from coterie.encoders.locate import locate
+from coterie.encoders import DEFAULT, RaggedTokens, SentenceEncoder, load_encoder, load_saved
+from coterie.encoders.load import locate, saved_settings
+from coterie.encoders.sentence import has_bfloat16, word_numbers
 
 TEXTS = ["My parcel is late", "The lamp arrived broken", "my parcel is late", "Wo ist mein Paket?"]
+TEXT = "I don't like  unhappiness, at-all!\u200b\n(ok)"
+WORDS = TEXT.split()
+needs = pytest.mark.skipif(not has_bfloat16(), reason="this CPU has no bfloat16")
+HALF_TEXTS = ["My parcel is late", "The lamp arrived broken", "How do I reset my password?"]
 
 
 @pytest.fixture(scope="module")
@@ -190,3 +195,109 @@ def test_no_more_tokens_are_read_than_the_model_has_places_for(tiny_encoder: Pat
     items, rows = encoder.prepare(["apple " * 5_000, "car"])
     assert items.lengths.max() == places
     assert np.isfinite(encoder.encode(items)[rows]).all()
+
+
+def bpe():
+    from tokenizers import ByteLevelBPETokenizer
+    from transformers import PreTrainedTokenizerFast
+
+    plain = ByteLevelBPETokenizer(add_prefix_space=False)
+    plain.train_from_iterator([TEXT, "apple pear plum"], vocab_size=300, show_progress=False)
+    return PreTrainedTokenizerFast(tokenizer_object=plain._tokenizer, unk_token=None)
+
+
+def test_touching_tokens_are_one_word_in_the_default_encoder() -> None:
+    tokenizer = load_encoder(DEFAULT).tokenizer
+    (numbers,) = word_numbers(tokenizer, [TEXT], 64)
+    ids = tokenizer(TEXT)["input_ids"]
+    assert len(numbers) == len(ids)
+    assert numbers[0] == numbers[-1] == -1 and -1 not in numbers[1:-1]
+    assert sorted(set(numbers[1:-1])) == list(range(len(WORDS)))
+    for number, word in enumerate(WORDS):
+        mine = [i for i, n in zip(ids, numbers, strict=True) if n == number]
+        assert mine == tokenizer(word, add_special_tokens=False)["input_ids"]
+
+
+def test_bytes_with_their_spaces_are_numbered_by_word() -> None:
+    tokenizer = bpe()
+    (numbers,) = word_numbers(tokenizer, [TEXT], 64)
+    assert sorted(set(numbers)) == list(range(len(WORDS)))
+    assert numbers == sorted(numbers)
+    pieces = tokenizer.convert_ids_to_tokens(tokenizer(TEXT)["input_ids"])
+    for number in (1, 2, 4):
+        text = "".join(p for p, n in zip(pieces, numbers, strict=True) if n == number)
+        assert text.strip("ĠĊ") == WORDS[number].replace("\u200b", "âĢĭ")
+
+
+def test_words_without_a_token_leave_no_gap() -> None:
+    (numbers,) = word_numbers(load_encoder(DEFAULT).tokenizer, ["one \u200b two"], 16)
+    assert numbers == [-1, 0, 1, -1]
+
+
+def test_cut_and_empty_texts() -> None:
+    tokenizer = load_encoder(DEFAULT).tokenizer
+    cut, empty = word_numbers(tokenizer, ["one two three four five", ""], 5)
+    assert cut == [-1, 0, 1, 2, -1] and empty == [-1, -1]
+
+
+def test_batches_hold_the_words_only_when_asked(tiny_encoder: Path) -> None:
+    encoder = load_encoder(tiny_encoder)
+    assert isinstance(encoder, SentenceEncoder)
+    texts = ["apple car", "song", "apple car"]
+    assert "word_ids" not in encoder.prepare(texts)[0].batch(np.array([0]))
+    plain = encoder.encode(encoder.prepare(texts)[0])
+    encoder.keep_words = True
+    items, rows = encoder.prepare(texts)
+    assert rows.tolist() == [0, 1, 0]
+    features = items.to(torch.device("cpu")).batch(np.array([0, 1]))
+    assert features["word_ids"].tolist() == [[-1, 0, 1, -1], [-1, 0, -1, -1]]
+    np.testing.assert_array_equal(encoder.encode(items), plain)  # the model never sees them
+
+
+def test_words_are_part_of_the_content() -> None:
+    tokens = [[1, 2, 3]]
+    contents = {
+        RaggedTokens.build(tokens, 0, words).content()
+        for words in (None, [[-1, 0, 0]], [[-1, 0, 1]])
+    }
+    assert len(contents) == 3
+
+
+def test_slow_tokenizers_are_refused() -> None:
+    class Slow:
+        is_fast = False
+
+    with pytest.raises(UsageError, match="fast tokenizer"):
+        list(word_numbers(Slow(), ["a"], 8))
+
+
+@needs
+def test_is_close_but_not_the_same_and_leaves_the_weights_alone() -> None:
+    encoder = load_encoder(DEFAULT)
+    items, _ = encoder.prepare(HALF_TEXTS)
+    exact, space = encoder.encode(items), encoder.space()
+    before = {name: tensor.clone() for name, tensor in encoder.state_dict().items()}
+    encoder.encode_precision = "bfloat16"
+    half = encoder.encode(items)
+    assert half.dtype == np.float32 and not np.array_equal(half, exact)
+    assert (half * exact).sum(axis=1).min() > 0.999
+    assert encoder.space() != space  # kept apart
+    after = encoder.state_dict()
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    encoder.encode_precision = "float32"
+    np.testing.assert_array_equal(encoder.encode(items), exact)
+
+
+@needs
+@pytest.mark.parametrize(("precision", "seen"), [("auto", "float32"), ("bfloat16", "bfloat16")])
+def test_only_by_name_and_saved_with_the_model(
+    tmp_path, tiny_encoder, topics, precision: str, seen: str
+) -> None:
+    model = TwoStep(3, encoder=tiny_encoder, precision=precision, random_state=0).fit(topics[0])
+    assert model.encoder_.encode_precision == seen
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert again.encoder_.encode_precision == seen
+    np.testing.assert_array_equal(again.transform(topics[0]), model.transform(topics[0]))
+    np.testing.assert_array_equal(again.predict(topics[0]), model.labels_)

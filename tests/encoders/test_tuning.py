@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from coterie._errors import UsageError
 from coterie.encoders import SentenceEncoder, load_encoder
-from coterie.encoders.packed import pack_forward
+from coterie.encoders.bert import pack_forward
 from coterie.encoders.tuning import (
     LowRank,
     Tuning,

@@ -11,7 +11,7 @@ import pytest
 from coterie import SCCL, TwoStep, load_dataset
 from coterie.datasets import CARDS, find_pairs
 from coterie.encoders import DEFAULT
-from coterie.encoders.locate import locate
+from coterie.encoders.load import locate
 from coterie.metrics import accuracy, nmi
 
 BENCHMARKS = [name for name, card in CARDS.items() if card.group == "benchmark"]

@@ -10,7 +10,7 @@ from typing import Any
 from coterie._errors import MissingError, UsageError, param
 from coterie._files import sha256_file
 from coterie._validation import need
-from coterie.encoders.locate import ASK
+from coterie.encoders.load import ASK
 from coterie.encoders.sentence import without_bars
 
 

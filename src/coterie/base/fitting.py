@@ -31,7 +31,7 @@ from coterie.base.guard import Guard, Verdict
 from coterie.base.inputs import Inputs, read_texts, read_vectors
 from coterie.blocks.assign import Assigner, probabilities
 from coterie.encoders import Encoder, SentenceEncoder
-from coterie.encoders.items import Rows
+from coterie.encoders.base import Rows
 from coterie.encoders.tuning import STILL, begin_training, ending, put_tune
 from coterie.engine import (
     Checkpoint,

@@ -1,13 +1,18 @@
-"""What every encoder can do: prepare texts once, turn batches into vectors, be saved."""
+"""What every encoder can do: prepare texts once, turn batches into vectors, be saved.
+
+Texts that an encoder cannot tell apart (the same tokens, the same row of numbers) are one item:
+they are processed once and always end in the same cluster.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -17,12 +22,13 @@ from coterie._cache import FEW, VectorCache, cache_folder
 from coterie._progress import Progress, Silent
 from coterie._types import Features, Floats, Ints
 from coterie._validation import check_memory
-from coterie.encoders.items import Items, distinct
 
 log = logging.getLogger(__name__)
 
 TOKENS_PER_BATCH = {"cpu": 1_024, "cuda": 131_072}  # fits the caches of a CPU; fills a GPU
 FEWEST = 32  # tokens of a batch on a CPU; smaller products are added up in another order
+WIDTHS = (32, 64, 128)  # tokens in a row of packed texts: the least that holds the longest
+ROUND = 1024  # packed batches have a multiple of this many places, so that few shapes occur
 
 
 class Encoder(nn.Module):
@@ -198,3 +204,241 @@ def batches_by_length(lengths: Ints, budget: int) -> list[Ints]:
         parts.append(order[first:last])
         first = last
     return parts
+
+
+class Items(Protocol):
+    """Distinct inputs that can be batched."""
+
+    lengths: Ints  # cost of each item; batches of similar cost waste least
+
+    def __len__(self) -> int: ...
+
+    def batch(self, index: Ints, step: int = 1) -> Features:
+        """Features of the items ``index``, in this order, on the items' device.
+
+        Where items differ in length, they are padded to a multiple of ``step``.
+        """
+
+    def to(self, device: torch.device) -> Items:
+        """The same items with their arrays on ``device``."""
+
+    def content(self) -> bytes:
+        """All that is in them, to tell one corpus from another."""
+
+
+class RaggedTokens:
+    """Token ids of all items in one flat array; a batch is padded to its own longest item.
+
+    Where the word of each token is known (``words``), batches hold it as ``word_ids``, -1 for
+    special tokens and padding.
+    """
+
+    def __init__(self, flat: Tensor, lengths: Ints, pad: int, words: Tensor | None = None) -> None:
+        self.flat = flat  # (total,) int32
+        self.words = words  # (total,) int32
+        self.lengths = lengths
+        self.starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
+        self.pad = pad
+
+    @classmethod
+    def build(
+        cls, sequences: list[list[int]], pad: int, words: list[list[int]] | None = None
+    ) -> RaggedTokens:
+        """Lay sequences of token ids end to end."""
+        lengths = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
+        return cls(_flat(sequences), lengths, pad, None if words is None else _flat(words))
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def batch(self, index: Ints, step: int = 1) -> Features:
+        device = self.flat.device
+        lengths, starts = to_device(np.stack([self.lengths[index], self.starts[index]]), device)
+        width = -(-int(self.lengths[index].max()) // step) * step
+        position = torch.arange(width, device=device)
+        mask = position < lengths[:, None]  # (n, width)
+        at = (starts[:, None] + position).clamp(max=len(self.flat) - 1)
+        ids = torch.where(mask, self.flat[at], self.pad)
+        features = {"input_ids": ids.long(), "attention_mask": mask.long()}
+        if self.words is not None:
+            features["word_ids"] = torch.where(mask, self.words[at], -1).long()
+        return features
+
+    def packed_batch(self, index: Ints) -> Features:
+        """Features with little padding: several texts share one row of a batch.
+
+        Returns
+        -------
+        dict of str to Tensor
+            ``input_ids`` and ``positions`` (within each text) of shape (rows, width); ``slots`` of
+            the same shape, whether a token is of the first, second ... text of its row, -1 for
+            padding; ``picks`` (n,), the number of each text's slot when every row has as many
+            slots as tokens; ``begins`` (n,), the place of its first token.
+        """
+        lengths = self.lengths[index]
+        width = row_width(int(self.lengths.max()))
+        begins, slot = pack_rows(lengths, width)
+        ends = np.cumsum(lengths)
+        inside = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
+        places = np.repeat(begins, lengths) + inside
+        row = begins // width
+        least = max(1, ROUND // width)
+        rows = -(-int(row.max() + 1) // least) * least
+        grids = np.zeros((3, rows * width), dtype=np.int64)
+        grids[0, places] = np.repeat(self.starts[index], lengths) + inside
+        grids[1, places] = inside
+        grids[2] = -1
+        grids[2, places] = np.repeat(slot, lengths)
+        texts = np.stack([row * width + slot, begins])
+        device = self.flat.device
+        where, positions, slots = to_device(grids, device).view(3, rows, width)
+        picks, begins_there = to_device(texts, device)
+        return {
+            "input_ids": self.flat[where].long(),
+            "positions": positions,
+            "slots": slots,
+            "picks": picks,
+            "begins": begins_there,
+        }
+
+    def to(self, device: torch.device) -> RaggedTokens:
+        words = None if self.words is None else self.words.to(device)
+        return RaggedTokens(self.flat.to(device), self.lengths, self.pad, words)
+
+    def digests(self, index: Ints) -> list[bytes]:
+        """What tells each of the items ``index`` from all others: a digest of its tokens."""
+        flat = self.flat.cpu().numpy()
+        bounds = zip(self.starts[index], self.lengths[index], strict=True)
+        return [
+            hashlib.blake2b(flat[a : a + n].tobytes(), digest_size=16).digest() for a, n in bounds
+        ]
+
+    def content(self) -> bytes:
+        parts = [self.flat] if self.words is None else [self.flat, self.words]
+        return self.lengths.tobytes() + b"".join(p.cpu().numpy().tobytes() for p in parts)
+
+
+def _flat(sequences: list[list[int]]) -> Tensor:
+    total = sum(map(len, sequences))
+    return torch.from_numpy(np.fromiter((t for ts in sequences for t in ts), np.int32, total))
+
+
+class Rows:
+    """Rows of a dense or sparse matrix; a batch is dense."""
+
+    def __init__(self, matrix: Any, device: torch.device | None = None) -> None:
+        self.matrix = matrix  # ndarray or csr_matrix of float32; a Tensor once moved
+        self.lengths = np.ones(matrix.shape[0], dtype=np.int64)
+        self.device = device
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def batch(self, index: Ints, step: int = 1) -> Features:
+        if isinstance(self.matrix, Tensor):
+            return {"vectors": self.matrix[to_device(index, self.matrix.device)]}
+        rows = self.matrix[index]
+        dense: Floats = rows.toarray() if hasattr(rows, "toarray") else rows
+        vectors = torch.from_numpy(np.ascontiguousarray(dense))
+        return {"vectors": vectors if self.device is None else vectors.to(self.device)}
+
+    def to(self, device: torch.device) -> Rows:
+        if isinstance(self.matrix, np.ndarray):
+            return Rows(torch.from_numpy(self.matrix).to(device), device)
+        return Rows(self.matrix, device)
+
+    def digests(self, index: Ints) -> None:
+        """None: rows are vectors already, those of a frozen encoder, too, and need no cache."""
+
+    def content(self) -> bytes:
+        if isinstance(self.matrix, Tensor):
+            return self.matrix.cpu().numpy().tobytes()
+        if isinstance(self.matrix, np.ndarray):
+            return self.matrix.tobytes()
+        parts = (self.matrix.indptr, self.matrix.indices, self.matrix.data)
+        return b"".join(part.tobytes() for part in parts)
+
+
+def to_device(array: Any, device: torch.device) -> Tensor:
+    """An array on the device; the host goes on while a GPU still copies it."""
+    tensor = torch.from_numpy(array)
+    if device.type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
+
+
+def row_width(longest: int) -> int:
+    """Tokens in a row of packed texts: short rows, since attention works through whole rows.
+
+    Examples
+    --------
+    >>> row_width(9), row_width(33), row_width(300)
+    (32, 64, 304)
+    """
+    return next((width for width in WIDTHS if longest <= width), -(-longest // 8) * 8)
+
+
+def pack_rows(lengths: Ints, width: int) -> tuple[Ints, Ints]:
+    """Lay items into few rows, none across two: the longest first, each where it fits best.
+
+    Returns
+    -------
+    begins : ndarray of int
+        Place of the first token of each item, counted through all rows.
+    slots : ndarray of int
+        Whether an item is the first, second ... of its row, from 0.
+
+    Examples
+    --------
+    >>> begins, slots = pack_rows(np.array([3, 2, 4, 1]), 5)
+    >>> begins.tolist(), slots.tolist()
+    ([5, 8, 0, 4], [0, 1, 0, 1])
+    """
+    order = np.argsort(-lengths, kind="stable")
+    items: list[int] = []  # of each row, so far
+    free: list[list[int]] = [[] for _ in range(width + 1)]  # rows by the places they have left
+    some = 0  # bit s is set where free[s] is not empty
+    placed = []
+    for length in lengths[order].tolist():
+        fits = some >> length
+        if fits:
+            space = length + (fits & -fits).bit_length() - 1  # the lowest bit that is set
+            row = free[space].pop()
+            if not free[space]:
+                some ^= 1 << space
+        else:
+            space, row = width, len(items)
+            items.append(0)
+        placed.append(((row + 1) * width - space, items[row]))
+        items[row] += 1
+        free[space - length].append(row)
+        some |= 1 << (space - length)
+    found = np.empty((2, len(lengths)), dtype=np.int64)
+    found[:, order] = np.array(placed).T
+    return found[0], found[1]
+
+
+def distinct(keys: Iterable[Any]) -> tuple[list[int], Ints]:
+    """Position of the first of each distinct key, and for every key the number of its item.
+
+    Examples
+    --------
+    >>> first, rows = distinct(["a", "b", "a"])
+    >>> first, rows.tolist()
+    ([0, 1], [0, 1, 0])
+    """
+    seen: dict[Any, int] = {}
+    first: list[int] = []
+    rows: list[int] = []
+    for position, key in enumerate(keys):
+        if key not in seen:
+            seen[key] = len(first)
+            first.append(position)
+        rows.append(seen[key])
+    return first, np.asarray(rows, dtype=np.int64)
+
+
+def distinct_rows(matrix: Any) -> tuple[list[int], Ints]:
+    """The same for the rows of a sparse matrix whose indices are sorted."""
+    bounds = zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)
+    return distinct(matrix.indices[a:b].tobytes() + matrix.data[a:b].tobytes() for a, b in bounds)

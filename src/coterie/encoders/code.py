@@ -15,11 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from coterie._files import save_arrays, write_json
-from coterie._trust import read_json, read_tensors
 from coterie._types import Features, Ints
 from coterie.blocks.layers import mlp
-from coterie.encoders.base import Encoder
-from coterie.encoders.items import Items, Rows
+from coterie.encoders.base import Encoder, Items, Rows
 
 Scaling = Literal["rms", "minmax", "none"]
 
@@ -161,18 +159,6 @@ def make_code_encoder(meaning: Encoder, scaling: Scaling) -> CodeEncoder:
     """A code encoder over texts, or over numbers if the encoder below takes numbers."""
     kind = CodedRows if meaning.kind == CodedRows.kind else CodeEncoder
     return kind(meaning, scaling)
-
-
-def load_code(folder: Path, meaning: Encoder) -> CodeEncoder:
-    """Read back what :meth:`CodeEncoder.save` wrote, around an encoder that was found."""
-    saved = read_json(folder / "encoder.json")
-    encoder = make_code_encoder(meaning, saved["scaling"])
-    encoder.make_coder(saved["layers"], saved["activation"], bounded=saved["bounded"])
-    encoder.decoder, encoder.scaled = None, True
-    weights = read_tensors(folder / "encoder.safetensors")
-    below = {f"meaning.{name}": tensor for name, tensor in meaning.state_dict().items()}
-    encoder.load_state_dict({**weights, **below})
-    return encoder
 
 
 def _edge(matrix: Any, name: str) -> Tensor:

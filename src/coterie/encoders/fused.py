@@ -10,29 +10,20 @@ from __future__ import annotations
 
 import logging
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-
-from coterie.encoders.fused_parts import (
-    WARPS,
-    Draws,
-    Settings,
-    add_norm,
-    add_norm_gradient,
-    add_up,
-    attend,
-    attend_gradient,
-    bias_gelu,
-    bias_gelu_gradient,
-    parts_of,
-)
 
 log = logging.getLogger(__name__)
 
 LARGEST = 64, 4096  # numbers of a head and of a token that fit
 OLDEST = 8, 0  # compute capability of GPUs that multiply bfloat16
+TILE = 2048  # numbers that a program of a norm or of the inner map works at once
+GRADIENT_TILE = 512  # the same for gradients, which hold more of each
+COLUMNS = 512  # of the inner map that a program works at once
+PARTS = 1056  # programs of a gradient at most, each with a row of partial sums; 8 for each of 132
+WARPS = {16: (1, 1), 32: (1, 1), 64: (4, 4), 128: (4, 8)}  # of attention and of its gradient
 
 
 def can_fuse(device: torch.device, width: int, d: int, heads: int) -> bool:
@@ -63,8 +54,6 @@ def try_layer(
     device: torch.device, width: int, d: int, heads: int, dtype: torch.dtype = torch.bfloat16
 ) -> None:
     """Run every kernel once, there and back; raises what would else come up in training."""
-    from coterie.encoders.fused_embedding import Places, fused_embedding
-
     whole = [(d, d), (d,)]
     sizes = [(3 * d, d), (3 * d,), *whole, (d,), (d,), *whole, *whole, (d,), (d,)]
     weights = [torch.zeros(size, device=device, dtype=dtype) for size in sizes]
@@ -174,3 +163,243 @@ class _Layer(torch.autograd.Function):
 
 def _next(draws: Draws, more: int) -> Draws:
     return draws._replace(site=draws.site + more)
+
+
+class Settings(NamedTuple):
+    """What the layers of an encoder share: heads, both rates of dropout, the norms' epsilon."""
+
+    heads: int
+    attention: float
+    hidden: float
+    eps: float
+
+
+class Draws(NamedTuple):
+    """Where a layer finds its random numbers: two words for each site, and its first site."""
+
+    words: Tensor
+    site: int
+
+
+def add_up(sums: Tensor) -> Tensor:
+    """Sums of the columns of partial sums, float32."""
+    from coterie.encoders import kernels
+
+    out = torch.empty(sums.shape[1], device=sums.device)
+    kernels.column_sums[(-(-len(out) // 32),)](
+        out, sums, *sums.shape, BLOCK=32, ROWS=256, num_warps=8
+    )
+    return out
+
+
+def parts_of(x: Tensor) -> int:
+    """Programs of a gradient: no more than there are blocks of rows."""
+    return min(PARTS, -(-len(x) // max(1, GRADIENT_TILE // power(x.shape[1]))))
+
+
+def power(n: int) -> int:
+    """The smallest power of two that is not below ``n``."""
+    return 1 << (n - 1).bit_length()
+
+
+def add_norm(
+    h: Tensor,
+    bias: Tensor,
+    x: Tensor,
+    scales: tuple[Tensor, Tensor],
+    settings: Settings,
+    draws: Draws,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``layer_norm(x + dropout(h + bias))`` of rows, their means and reciprocal deviations."""
+    from coterie.encoders import kernels
+
+    n, d = h.shape
+    out = torch.empty_like(x)
+    mean, rate = torch.empty(2, n, device=h.device)
+    block = power(d)
+    rows = max(1, TILE // block)
+    kernels.norm[(-(-n // rows),)](
+        out, mean, rate, h, bias, x, *scales, draws.words, draws.site, settings.hidden,
+        settings.eps, n, d=d, BLOCK=block, ROWS=rows, DROP=settings.hidden > 0,
+    )  # fmt: skip
+    return out, mean, rate
+
+
+def add_norm_gradient(
+    grad: Tensor, kept: tuple[Tensor, ...], settings: Settings, draws: Draws, sums: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Gradients of ``h`` and ``x`` of :func:`add_norm`.
+
+    ``kept`` is ``h, bias, x, gamma, mean, rate``. Partial sums of the gradients of bias, gamma
+    and beta go to the first columns of ``sums``; it has a row for each program.
+    """
+    from coterie.encoders import kernels
+
+    h, bias, x, gamma, mean, rate = kept
+    n, d = h.shape
+    dh, dx = torch.empty_like(h), torch.empty_like(x)
+    block = power(d)
+    kernels.norm_gradient[(len(sums),)](
+        dh, dx, sums, sums.stride(0), grad, mean, rate, h, bias, x, gamma, draws.words, draws.site,
+        settings.hidden, n, len(sums), d=d, BLOCK=block, ROWS=max(1, GRADIENT_TILE // block),
+        DROP=settings.hidden > 0,
+    )  # fmt: skip
+    return dh, dx
+
+
+def bias_gelu(u: Tensor, bias: Tensor) -> Tensor:
+    """``gelu(u + bias)`` of rows."""
+    from coterie.encoders import kernels
+
+    n, d = u.shape
+    out, block = torch.empty_like(u), min(COLUMNS, power(d))
+    rows = TILE // block
+    kernels.gelu[(-(-n // rows), -(-d // block))](out, u, bias, n, d, BLOCK=block, ROWS=rows)
+    return out
+
+
+def bias_gelu_gradient(grad: Tensor, u: Tensor, bias: Tensor, sums: Tensor) -> Tensor:
+    """Gradient of :func:`bias_gelu`, in the place of ``grad``; partial sums go to ``sums``."""
+    from coterie.encoders import kernels
+
+    n, d = u.shape
+    block = min(COLUMNS, power(d))
+    kernels.gelu_gradient[(len(sums), -(-d // block))](
+        grad, sums, sums.stride(0), u, bias, n, d, len(sums),
+        BLOCK=block, ROWS=GRADIENT_TILE // block,
+    )  # fmt: skip
+    return grad
+
+
+def attend(qkv: Tensor, bias: Tensor, slots: Tensor, settings: Settings, draws: Draws) -> Tensor:
+    """Attention within texts; ``qkv`` of shape (tokens, 3 d) is without its bias."""
+    from coterie.encoders import kernels
+
+    out = qkv.new_empty(len(qkv), qkv.shape[1] // 3)
+    grid, sizes = _heads(out, slots, settings)
+    kernels.attention[grid](
+        out, qkv, bias, slots, draws.words, draws.site, settings.attention, sizes["size"] ** -0.5,
+        **sizes, num_warps=WARPS[slots.shape[1]][0],
+    )  # fmt: skip
+    return out
+
+
+def attend_gradient(
+    grad: Tensor, kept: tuple[Tensor, Tensor], slots: Tensor, settings: Settings, draws: Draws
+) -> tuple[Tensor, Tensor]:
+    """Gradients of ``qkv`` and of its bias; ``kept`` is both of them."""
+    from coterie.encoders import kernels
+
+    qkv, bias = kept
+    found, sums = torch.empty_like(qkv), torch.empty(len(slots), len(bias), device=qkv.device)
+    grid, sizes = _heads(grad, slots, settings)
+    kernels.attention_gradient[grid](
+        found, sums, grad, qkv, bias, slots, draws.words, draws.site, settings.attention,
+        sizes["size"] ** -0.5, **sizes, num_warps=WARPS[slots.shape[1]][1],
+    )  # fmt: skip
+    return found, add_up(sums)
+
+
+def _heads(out: Tensor, slots: Tensor, settings: Settings) -> tuple[tuple[int, int], Any]:
+    """Programs of attention, and the sizes they are compiled for."""
+    size = out.shape[1] // settings.heads
+    sizes = {"heads": settings.heads, "size": size, "WIDTH": slots.shape[1]}
+    sizes |= {"BLOCK": max(16, power(size)), "DROP": settings.attention > 0}
+    return (settings.heads, len(slots)), sizes
+
+
+class Places(NamedTuple):
+    """Tokens and their places in their texts, shape (rows, width) each; places are below width."""
+
+    ids: Tensor
+    positions: Tensor
+    offset: int  # of the first place in its table
+
+
+def fused_embedding(
+    places: Places, rate: float, eps: float, draws: Draws, dtype: torch.dtype, weights: list[Tensor]
+) -> Tensor:
+    """``dropout(layer_norm(word + place + kind))`` of all tokens.
+
+    Parameters
+    ----------
+    places : Places
+    rate : float
+        Of dropout.
+    eps : float
+    draws : Draws
+        Its first site is taken.
+    dtype : torch.dtype
+        Of the result.
+    weights : list of Tensor
+        Tables of words and of places, the vector that all tokens share, scale and shift.
+
+    Returns
+    -------
+    Tensor of shape (rows, width, d)
+    """
+    out: Tensor = _Embedding.apply(  # type: ignore[no-untyped-call]
+        places, rate, eps, draws, dtype, *weights
+    )
+    return out
+
+
+class _Embedding(torch.autograd.Function):
+    """:func:`fused_embedding`; keeps no vectors, only what the norm divided by."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        places: Places,
+        rate: float,
+        eps: float,
+        draws: Draws,
+        dtype: torch.dtype,
+        *weights: Tensor,
+    ) -> Tensor:
+        from coterie.encoders import embedding_kernels
+
+        word, table, kind, gamma, beta = weights
+        ids, positions = places.ids.reshape(-1), (places.positions + places.offset).reshape(-1)
+        n, d = len(ids), word.shape[1]
+        out = torch.empty(n, d, dtype=dtype, device=word.device)
+        mean, scale = torch.empty(2, n, device=word.device)
+        rows = max(1, TILE // power(d))
+        with torch.cuda.device_of(word):
+            embedding_kernels.embed[(-(-n // rows),)](
+                out, mean, scale, ids, positions, word, table, kind, gamma, beta,
+                draws.words, draws.site, rate, eps, n,
+                d=d, BLOCK=power(d), ROWS=rows, DROP=rate > 0,
+            )  # fmt: skip
+        ctx.places, ctx.rate, ctx.site = places, rate, draws.site
+        ctx.save_for_backward(ids, positions, mean, scale, draws.words, *weights)
+        return out.view(*places.ids.shape, d)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        from coterie.encoders import embedding_kernels
+
+        ids, positions, mean, scale, words, word, table, kind, gamma, beta = ctx.saved_tensors
+        n, d = len(ids), word.shape[1]
+        of_word, of_table = ctx.needs_input_grad[5:7]
+        grad = grads[0].reshape(n, d).contiguous()
+        dy, sums = torch.empty_like(grad), torch.empty(parts_of(grad), 3 * d, device=grad.device)
+        dword = torch.zeros(word.shape if of_word else (1, d), device=grad.device)
+        with torch.cuda.device_of(grad):
+            embedding_kernels.embed_gradient[(len(sums),)](
+                dy, dword, sums, sums.stride(0), grad, mean, scale, ids, positions, word, table,
+                kind, gamma, words, ctx.site, ctx.rate, n, len(sums),
+                d=d, BLOCK=power(d), ROWS=max(1, GRADIENT_TILE // power(d)), DROP=ctx.rate > 0,
+                WORDS=of_word,
+            )  # fmt: skip
+            vectors = add_up(sums).chunk(3)
+        dtable = None
+        if of_table:
+            first = ctx.places.offset
+            last = min(first + ctx.places.ids.shape[1], len(table))
+            numbers = torch.arange(first, last, device=grad.device)
+            member = (positions[None, :] == numbers[:, None]).to(dy.dtype)  # (width, n)
+            dtable = torch.zeros_like(table)
+            dtable[first:last] = member @ dy
+        cast = (v.to(w.dtype) for v, w in zip(vectors, (kind, gamma, beta), strict=True))
+        return (*[None] * 5, dword.to(word.dtype) if of_word else None, dtable, *cast)

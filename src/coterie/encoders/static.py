@@ -19,8 +19,7 @@ from torch import Tensor
 from coterie._errors import DataError, UsageError, param
 from coterie._trust import LARGE, check_array, check_file, read_json
 from coterie._types import Features, Ints
-from coterie.encoders.base import Encoder
-from coterie.encoders.items import RaggedTokens, distinct
+from coterie.encoders.base import Encoder, RaggedTokens, distinct
 
 PREFIX = "static:"
 FILES = ("config.json", "tokenizer.json", "model.safetensors")

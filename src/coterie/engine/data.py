@@ -12,7 +12,7 @@ from coterie._progress import Progress
 from coterie._random import numpy_generator
 from coterie._types import Features, Ints
 from coterie.encoders import Encoder, Items
-from coterie.encoders.items import to_device
+from coterie.encoders.base import to_device
 from coterie.engine import parallel
 
 

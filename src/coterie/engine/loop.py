@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from coterie._progress import Silent
 from coterie._random import derive_seed, torch_seeded
 from coterie._types import Ints
-from coterie.encoders.items import RaggedTokens
+from coterie.encoders.base import RaggedTokens
 from coterie.engine import parallel
 from coterie.engine.checkpoint import (
     Moments,

@@ -30,8 +30,7 @@ from coterie._errors import DataError, UsageError
 from coterie._progress import Progress
 from coterie._random import derive_seed
 from coterie._types import Features, Floats, Ints
-from coterie.encoders.base import Encoder
-from coterie.encoders.items import Items
+from coterie.encoders.base import Encoder, Items
 
 NOT_YET = ("graphs", "packing")  # shortcuts that know of one process only
 

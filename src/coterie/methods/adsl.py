@@ -40,8 +40,7 @@ from coterie.base import TextClusterer, TrainingContext
 from coterie.blocks.assign import Assigner, NeighborAssigner
 from coterie.blocks.layers import mlp
 from coterie.blocks.linkage import agglomerate, memory_needed
-from coterie.encoders.base import Encoder
-from coterie.encoders.items import RaggedTokens, Rows, distinct
+from coterie.encoders.base import Encoder, RaggedTokens, Rows, distinct
 from coterie.encoders.load import Loaders
 from coterie.engine import Batch, Stage, steps_for
 from coterie.words import Source, Vocabulary, make_word_vectors

@@ -20,7 +20,7 @@ import numpy as np
 from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats, Ints
 from coterie.blocks.pca import principal_map
-from coterie.encoders.items import distinct
+from coterie.encoders.base import distinct
 from coterie.neighbors import nearest_rows, top_k
 
 A, B = 1.414, 0.949  # of 1 / (1 + a d^2b), fitted to a least distance of 0.15

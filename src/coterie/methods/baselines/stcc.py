@@ -31,7 +31,7 @@ from coterie._types import Features, Floats, Ints, Terms
 from coterie._validation import check_fields
 from coterie.base import TextClusterer, TrainingContext
 from coterie.encoders import BagOfWords, Encoder
-from coterie.encoders.items import RaggedTokens, Rows, distinct
+from coterie.encoders.base import RaggedTokens, Rows, distinct
 from coterie.encoders.load import Loaders
 from coterie.engine import Batch, Stage, steps_for
 from coterie.neighbors import similarity_blocks

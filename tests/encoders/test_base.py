@@ -5,8 +5,7 @@ import pytest
 import torch
 from scipy.sparse import csr_matrix
 
-from coterie.encoders.base import batches_by_length
-from coterie.encoders.items import RaggedTokens, Rows, distinct
+from coterie.encoders.base import RaggedTokens, Rows, batches_by_length, distinct
 
 SEQUENCES = [[5, 6, 7], [8], [9, 10], []]
 

@@ -1,0 +1,649 @@
+"""Vectors that the user brings, and lexical features: words, topics, character n-grams.
+
+:class:`MixedEncoder` puts lexical features beside embeddings. A sentence encoder knows what a text
+is about in general; lexical features know what it is about here: product names, codes, jargon.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from coterie._emoji import EMOJI_PATTERN
+from coterie._errors import DataError, UsageError
+from coterie._files import save_arrays, write_json
+from coterie._progress import Progress
+from coterie._random import numpy_generator
+from coterie._trust import Count, check_shape
+from coterie._types import Features, Floats, Ints
+from coterie.encoders.base import Encoder, Items, Rows, distinct, distinct_rows
+from coterie.words import ENGLISH, Source, Vocabulary, make_word_vectors
+
+WORD = re.compile(rf"\b\w\w+\b|{EMOJI_PATTERN}")
+N_HASHES = 1 << 20
+TEXTS_AT_ONCE = 20_000  # texts hashed at a time
+FITTED = 5_000  # texts that the SVD is fitted on
+POWER_ITERATIONS = 2
+SIF_WORDS = 50_000
+SIF_PREFIX = "sif:"  # before a file of word vectors
+LSA = 200  # dimensions of the lexical features
+MAX_WORDS = 20_000
+
+
+class VectorEncoder(Encoder):
+    """Rows of numbers pass through; in training a square map that starts as the identity moves.
+
+    Dropout on the numbers gives two different views of the same row in training.
+    """
+
+    kind: ClassVar[str] = "precomputed"
+
+    def __init__(self, *, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.dim = 0
+        self.dropout = nn.Dropout(dropout)
+        self.map: nn.Linear | None = None
+
+    def prepare(self, texts: Any) -> tuple[Rows, Ints]:
+        matrix = np.ascontiguousarray(texts, dtype=np.float32)
+        self.dim = matrix.shape[1]
+        first, rows = distinct(row.tobytes() for row in matrix)
+        return Rows(matrix[first]), rows
+
+    def forward(self, features: Features) -> Tensor:
+        vectors = features["vectors"]
+        return vectors if self.map is None else self.map(self.dropout(vectors))
+
+    def make_trainable(self) -> None:
+        self.map = nn.Linear(self.dim, self.dim, bias=False)
+        nn.init.eye_(self.map.weight)
+
+    def save(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / "encoder.json", {"kind": self.kind, "dim": self.dim, **self.settings()})
+        arrays = self.arrays()
+        if self.map is not None:
+            arrays["map"] = self.map.weight.detach().cpu().numpy()
+        save_arrays(folder / "encoder.safetensors", arrays)
+
+    def settings(self) -> dict[str, Any]:
+        """Plain settings to save beside the arrays."""
+        return {}
+
+    def arrays(self) -> dict[str, Any]:
+        """Arrays to save besides the trained map."""
+        return {}
+
+    def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
+        """Take back what :meth:`settings` and :meth:`arrays` gave, and the trained map."""
+        self.dim = check_shape(saved["dim"], Count, "encoder.json.dim")
+        if "map" in arrays:
+            self.make_trainable()
+            assert self.map is not None
+            self.map.weight.data = torch.from_numpy(arrays["map"])
+
+
+class BagOfWords(VectorEncoder):
+    """Bag of words, weighted by rarity (TF-IDF) or not, optionally reduced by SVD (LSA).
+
+    Parameters
+    ----------
+    weighting : {"tfidf", "counts", "log-max"}, default="tfidf"
+        TF-IDF rows have unit length; counts are plain, as in the papers' BoW rows; "log-max" is
+        ``log(1 + n)`` over the largest of its row, as in KATE.
+    max_features : int, default=1500
+        The most frequent words are kept (1,500 in SCCL and DECCRL).
+    svd : int, optional
+        Reduce to so many dimensions by truncated SVD.
+    seed : int, default=0
+        Of the randomised SVD.
+    stop_words : bool, default=False
+        Leave out English words that tell nothing.
+    """
+
+    kind: ClassVar[str] = "bag-of-words"
+
+    def __init__(
+        self,
+        weighting: str = "tfidf",
+        max_features: int = 1500,
+        svd: int | None = None,
+        seed: int = 0,
+        *,
+        stop_words: bool = False,
+    ) -> None:
+        super().__init__()
+        self.weighting = weighting
+        self.max_features = max_features
+        self.svd = svd
+        self.seed = seed
+        self.stop_words = stop_words
+        self.vocabulary: list[str] = []
+        self.idf: Floats = np.empty(0, dtype=np.float32)
+        self.components: Floats | None = None  # (svd, words)
+
+    def learn(self, texts: Sequence[str]) -> None:
+        from sklearn.decomposition import TruncatedSVD
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        if not any(WORD.search(text) for text in texts):
+            raise DataError(
+                "no text has a word of two or more letters, or an emoji; use another encoder."
+            )
+        stop = [word for word in ENGLISH if WORD.fullmatch(word)] if self.stop_words else None
+        left = (word for text in texts for word in WORD.findall(text.lower()))
+        if stop and not any(word not in stop for word in left):
+            stop = None  # nothing would be left
+        counter = CountVectorizer(
+            max_features=self.max_features,
+            stop_words=stop,
+            token_pattern=WORD.pattern,
+            dtype=np.float32,
+        )
+        counts = counter.fit_transform(texts)
+        self.vocabulary = [str(word) for word in counter.get_feature_names_out()]
+        present = (counts > 0).sum(axis=0)
+        frequency = np.asarray(present).ravel()
+        self.idf = np.log((1 + len(texts)) / (1 + frequency)).astype(np.float32) + 1
+        self.dim = len(self.vocabulary)
+        if self.svd is not None:
+            self.dim = max(1, min(self.svd, len(self.vocabulary) - 1, len(texts) - 1))
+            if len(self.vocabulary) == 1:  # nothing to reduce, which scikit-learn refuses
+                self.components = np.ones((1, 1), dtype=np.float32)
+                return
+            model = TruncatedSVD(self.dim, random_state=self.seed).fit(self._weighted(counts))
+            self.components = model.components_.astype(np.float32)
+
+    def prepare(self, texts: Sequence[str]) -> tuple[Rows, Ints]:
+        matrix = self._weighted(self._counts(texts))
+        first, rows = distinct_rows(matrix)
+        chosen = matrix[first]
+        return Rows(chosen if self.components is None else self.reduced(chosen)), rows
+
+    def reduced(self, weighted: Any) -> Floats:
+        """Weighted counts in fewer dimensions."""
+        assert self.components is not None
+        return np.asarray(weighted @ self.components.T)
+
+    def _counts(self, texts: Sequence[str]) -> Any:
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        counter = CountVectorizer(
+            vocabulary=self.vocabulary, token_pattern=WORD.pattern, dtype=np.float32
+        )
+        return counter.transform(texts)
+
+    def _weighted(self, counts: Any) -> Any:
+        from sklearn.preprocessing import normalize
+
+        if self.weighting == "counts":
+            return counts
+        if self.weighting == "log-max":
+            return normalize(counts.log1p(), norm="max")
+        return normalize(counts.multiply(self.idf).tocsr().astype(np.float32))
+
+    def settings(self) -> dict[str, Any]:
+        return {"weighting": self.weighting, "vocabulary": self.vocabulary}
+
+    def arrays(self) -> dict[str, Floats]:
+        return {"idf": self.idf} | (
+            {} if self.components is None else {"components": self.components}
+        )
+
+    def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
+        shape = {"weighting": str, "vocabulary": [str], "dim": Count}
+        check_shape(saved, shape, "encoder.json")
+        self.weighting = saved["weighting"]
+        self.vocabulary = list(saved["vocabulary"])
+        self.idf = arrays["idf"]
+        self.components = arrays.get("components")
+        words = len(self.vocabulary)
+        wide = (words,) if self.components is None else self.components.shape[1:]
+        if not words == len(set(self.vocabulary)) or self.idf.shape != (words,) or wide != (words,):
+            raise DataError(
+                f"encoder.json is damaged: {words} words do not fit weights of shape "
+                f"{self.idf.shape}."
+            )
+        if saved["dim"] != (words if self.components is None else len(self.components)):
+            raise DataError(f"encoder.json is damaged: 'dim' should not be {saved['dim']}.")
+        super().restore(saved, arrays)
+
+
+class TopicShares(BagOfWords):
+    """Shares of the topics of a text, from the counts of its words (LDA).
+
+    Parameters
+    ----------
+    n_topics : int, default=50
+    prior : float, default=0.1
+        Of the topics of a text (alpha): small values give a short text few topics.
+    max_iter : int, default=20
+        Rounds of variational inference over all texts.
+    seed : int, default=0
+
+    Attributes
+    ----------
+    components : ndarray of shape (n_topics, words)
+        Counts that each topic has of each word, the prior's included.
+    """
+
+    kind: ClassVar[str] = "lda"
+
+    def __init__(
+        self, n_topics: int = 50, prior: float = 0.1, max_iter: int = 20, seed: int = 0
+    ) -> None:
+        super().__init__("counts", max_features=MAX_WORDS, seed=seed, stop_words=True)
+        self.n_topics, self.prior, self.max_iter = n_topics, prior, max_iter
+
+    def learn(self, texts: Sequence[str]) -> None:
+        super().learn(texts)
+        model = self._make(random_state=self.seed % 2**32).fit(self._counts(texts))
+        self.components = model.components_
+        self.dim = self.n_topics
+
+    def reduced(self, counts: Any) -> Floats:
+        """Shares of the topics of each row, as inferred by the topics found."""
+        from scipy.special import psi
+
+        assert self.components is not None
+        model = self._make()
+        model.components_, model.n_features_in_ = self.components, counts.shape[1]
+        expected = psi(self.components) - psi(self.components.sum(axis=1))[:, None]
+        model.exp_dirichlet_component_, model.doc_topic_prior_ = np.exp(expected), self.prior
+        return np.asarray(model.transform(counts), dtype=np.float32)
+
+    def _make(self, **more: Any) -> Any:
+        from sklearn.decomposition import LatentDirichletAllocation
+
+        return LatentDirichletAllocation(
+            self.n_topics,
+            doc_topic_prior=self.prior,
+            max_iter=self.max_iter,
+            learning_method="batch",
+            **more,
+        )
+
+    def top_words(self, n: int) -> list[list[str]]:
+        """The ``n`` words that each topic has most of, best first."""
+        assert self.components is not None
+        order = np.argsort(-self.components, axis=1, kind="stable")[:, :n]
+        return [[self.vocabulary[i] for i in topic] for topic in order]
+
+    def settings(self) -> dict[str, Any]:
+        return {**super().settings(), "n_topics": self.n_topics, "prior": self.prior}
+
+    def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
+        self.n_topics, self.prior = int(saved["n_topics"]), float(saved["prior"])
+        super().restore(saved, arrays)
+
+
+class CharNgrams(VectorEncoder):
+    """TF-IDF of character n-grams within words, reduced by truncated SVD (LSA).
+
+    Parameters
+    ----------
+    lengths : tuple of int, default=(2, 3, 4)
+        Lengths of the n-grams. A word is padded with one space on each side.
+    max_features : int, default=10000
+        The most frequent n-grams that occur in two texts or more.
+    svd : int, default=200
+        Dimensions of the vectors.
+    seed : int, default=0
+        Of the randomised SVD.
+
+    Notes
+    -----
+    Terms count ``1 + log(count)``. N-grams are identified by a 20-bit hash, so that a few share a
+    feature; nothing but their numbers is saved.
+    """
+
+    kind: ClassVar[str] = "char-ngrams"
+
+    def __init__(
+        self,
+        lengths: Sequence[int] = (2, 3, 4),
+        max_features: int = 10_000,
+        svd: int = 200,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        self.lengths = tuple(int(length) for length in lengths)
+        self.max_features, self.svd, self.seed = max_features, svd, seed
+        self.features: Ints = np.empty(0, dtype=np.int64)  # hashes that are kept, sorted
+        self.idf: Floats = np.empty(0, dtype=np.float32)
+        self.components: Floats = np.empty((0, 0), dtype=np.float32)  # (dim, features)
+
+    def learn(self, texts: Sequence[str]) -> None:
+        from sklearn.decomposition import TruncatedSVD
+
+        counts = hashed_counts(texts, self.lengths)
+        frequency = np.bincount(counts.indices, minlength=N_HASHES)
+        total = np.bincount(counts.indices, weights=counts.data, minlength=N_HASHES)
+        kept = np.flatnonzero(frequency >= 2)
+        if len(kept) < 2:  # a handful of texts that share nothing
+            kept = np.flatnonzero(frequency)
+        if not len(kept):  # no text has a character
+            kept = np.zeros(1, dtype=np.int64)
+        order = np.lexsort((kept, -total[kept]))
+        self.features = np.sort(kept[order[: self.max_features]])
+        shared = frequency[self.features]
+        self.idf = np.log((1 + len(texts)) / (1 + shared)).astype(np.float32) + 1
+        weighted = self._weighted(counts[:, self.features])
+        if len(weighted.data) == 0 or min(weighted.shape) < 2:
+            self.components = np.eye(1, len(self.features), dtype=np.float32)
+        else:
+            self.dim = min(self.svd, min(weighted.shape) - 1)
+            if weighted.shape[0] > FITTED:
+                rng = numpy_generator(self.seed, "n-grams")
+                weighted = weighted[np.sort(rng.permutation(weighted.shape[0])[:FITTED])]
+            model = TruncatedSVD(self.dim, n_iter=POWER_ITERATIONS, random_state=self.seed)
+            self.components = model.fit(weighted).components_.astype(np.float32)
+        self.dim = len(self.components)
+
+    def prepare(self, texts: Any) -> tuple[Rows, Ints]:
+        weighted = self._weighted(self._counts(texts))
+        first, rows = distinct_rows(weighted)
+        return Rows(np.asarray(weighted[first] @ self.components.T, dtype=np.float32)), rows
+
+    def _counts(self, texts: Sequence[str]) -> Any:
+        return hashed_counts(texts, self.lengths)[:, self.features]
+
+    def _weighted(self, counts: Any) -> Any:
+        from sklearn.preprocessing import normalize
+
+        counts = counts.tocsr().astype(np.float32)
+        counts.sort_indices()
+        counts.data = 1 + np.log(counts.data)
+        counts.data *= self.idf[counts.indices]
+        return normalize(counts, copy=False)
+
+    def settings(self) -> dict[str, Any]:
+        return {"lengths": list(self.lengths)}
+
+    def arrays(self) -> dict[str, Any]:
+        return {"features": self.features, "idf": self.idf, "components": self.components}
+
+    def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
+        self.lengths = tuple(int(length) for length in saved["lengths"])
+        self.features = arrays["features"].astype(np.int64)
+        self.idf, self.components = arrays["idf"], arrays["components"]
+        super().restore(saved, arrays)
+
+
+def hashed_counts(texts: Sequence[str], lengths: Sequence[int]) -> Any:
+    """How often each text has each n-gram, sparse, of shape (n, 2 ** 20).
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Lower-cased and split at white space here.
+    lengths : sequence of int
+
+    Examples
+    --------
+    >>> counts = hashed_counts(["to be", "tobe", "be to"], [3])  # " to", "to ", " be", "be "
+    >>> counts.sum(axis=1).ravel().tolist(), bool((counts[0] != counts[2]).nnz == 0)
+    ([[4.0, 4.0, 4.0]], True)
+    """
+    from scipy.sparse import csr_matrix, vstack
+
+    parts = []
+    for begin in range(0, len(texts), TEXTS_AT_ONCE):
+        some = texts[begin : begin + TEXTS_AT_ONCE]
+        padded = [f" {'  '.join(text.lower().split())} " for text in some]
+        joined = "".join(padded).encode("utf-32-le", "surrogatepass")
+        codes = np.frombuffer(joined, dtype=np.uint32).astype(np.uint64)
+        row = np.repeat(np.arange(len(some)), [len(text) for text in padded])
+        # Two spaces in a row are a border: of words, or of texts.
+        border = np.cumsum((codes[:-1] == 32) & (codes[1:] == 32), dtype=np.int64)
+        border = np.concatenate([[0], border])  # borders before each character
+        rows, hashes = [], []
+        for length in lengths:
+            windows = len(codes) - length + 1
+            if windows < 1:
+                continue
+            inside = np.flatnonzero(border[length - 1 :] == border[:windows])
+            rows.append(row[inside])
+            hashes.append(_hash(codes, inside, length))
+        found = np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
+        columns = np.concatenate(hashes) if hashes else np.empty(0, dtype=np.int64)
+        ones = np.ones(len(found), dtype=np.float32)
+        counts = csr_matrix((ones, (found, columns)), shape=(len(some), N_HASHES))
+        counts.sum_duplicates()
+        parts.append(counts)
+    if not parts:
+        return csr_matrix((0, N_HASHES), dtype=np.float32)
+    return vstack(parts, format="csr") if len(parts) > 1 else parts[0]
+
+
+def _hash(codes: Any, starts: Ints, length: int) -> Ints:
+    """A number below 2 ** 20 for each window; the same on every machine."""
+    value = np.full(len(starts), 1_469_598_103 + length, dtype=np.uint64)
+    for offset in range(length):
+        value = (value ^ codes[starts + offset]) * np.uint64(0x9E3779B97F4A7C15)
+        value ^= value >> np.uint64(29)
+    return (value >> np.uint64(44)).astype(np.int64)
+
+
+def word_weights(counts: Floats, a: float) -> Floats:
+    """Weight ``a / (a + p(w))`` of each word.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (v,)
+        How often each word occurs in all texts.
+    a : float
+        Small values make frequent words count less.
+
+    Returns
+    -------
+    ndarray of shape (v,)
+        Between 0 and 1; one for a word that never occurs.
+
+    Examples
+    --------
+    >>> word_weights(np.array([1.0, 3.0]), a=0.25)
+    array([0.5 , 0.25])
+    """
+    share = counts / max(float(counts.sum()), 1.0)
+    return np.asarray(a / (a + share))
+
+
+def weighted_means(bags: Any, vectors: Floats, weights: Floats) -> Floats:
+    """Mean of the weighted vectors of the words of each text.
+
+    Parameters
+    ----------
+    bags : csr_matrix of shape (n, v)
+        Word counts.
+    vectors : ndarray of shape (v, d)
+    weights : ndarray of shape (v,)
+
+    Returns
+    -------
+    ndarray of shape (n, d)
+        Divided by the number of words, not by the sum of their weights; zero without any word.
+    """
+    sums = bags @ (weights[:, None] * vectors)  # (n, d)
+    words = np.asarray(bags.sum(axis=1)).ravel()
+    return np.asarray(sums / np.maximum(words, 1)[:, None], dtype=np.float32)
+
+
+def common_direction(rows: Floats) -> Floats:
+    """First right singular vector of the rows as they are, not centred; of unit length, or zero.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+
+    Returns
+    -------
+    ndarray of shape (d,)
+        Its sign is arbitrary, and does not matter for :func:`without_direction`.
+    """
+    gram = rows.astype(np.float64).T @ rows.astype(np.float64)  # (d, d): n may be large
+    if not gram.any():
+        return np.zeros(rows.shape[1], dtype=np.float32)
+    return np.asarray(np.linalg.eigh(gram)[1][:, -1], dtype=np.float32)
+
+
+def without_direction(rows: Floats, direction: Floats) -> Floats:
+    """The rows less their projection on a unit vector, ``x - u u' x``."""
+    return np.asarray(rows - np.outer(rows @ direction, direction), dtype=np.float32)
+
+
+class SIFEncoder(VectorEncoder):
+    """Smooth inverse frequency (Arora et al., 2017) on word vectors.
+
+    Parameters
+    ----------
+    word_vectors : {"auto", "skipgram", "ppmi"} or file, default="auto"
+        Learned from the texts, or read from a file with a word and its numbers on each line.
+    a : float, default=1e-3
+        A word of probability p counts ``a / (a + p)`` times; the paper's value.
+    dim : int, default=300
+        Width of word vectors that are learned from the texts.
+    seed : int, default=0
+        Of the word vectors.
+
+    Notes
+    -----
+    Probabilities of words are those of the corpus. Words that it does not have are passed over
+    in new texts, even if a file has vectors for them.
+    """
+
+    kind: ClassVar[str] = "sif"
+
+    def __init__(
+        self, word_vectors: Source = "auto", a: float = 1e-3, dim: int = 300, seed: int = 0
+    ) -> None:
+        super().__init__()
+        self.word_vectors, self.a, self.width, self.seed = word_vectors, a, dim, seed
+        self.vocabulary = Vocabulary([])
+        self.vectors: Floats = np.zeros((0, dim), dtype=np.float32)  # already weighted
+        self.common: Floats = np.zeros(dim, dtype=np.float32)
+
+    def learn(self, texts: Sequence[str]) -> None:
+        self.vocabulary = Vocabulary.build(texts, max_size=SIF_WORDS, min_count=1, stop_words=False)
+        if not len(self.vocabulary):
+            raise DataError("no text has a word in it; use another encoder.")
+        bags = self.vocabulary.counts(texts)
+        vectors = make_word_vectors(
+            self.word_vectors, texts, self.vocabulary, self.width, self.seed
+        )
+        weights = word_weights(np.asarray(bags.sum(axis=0), dtype=np.float64).ravel(), self.a)
+        self.vectors = (weights[:, None] * vectors).astype(np.float32)
+        self.dim = self.vectors.shape[1]
+        self.common = common_direction(self._means(bags))
+
+    def prepare(self, texts: Sequence[str]) -> tuple[Rows, Ints]:
+        rows = without_direction(self._means(self.vocabulary.counts(texts)), self.common)
+        first, numbers = distinct(row.tobytes() for row in rows)
+        return Rows(rows[first]), numbers
+
+    def _means(self, bags: Any) -> Floats:
+        return weighted_means(bags, self.vectors, np.ones(len(self.vocabulary)))
+
+    def settings(self) -> dict[str, Any]:
+        return {"a": self.a, "words": self.vocabulary.words}
+
+    def arrays(self) -> dict[str, Floats]:
+        return {"vectors": self.vectors, "common": self.common}
+
+    def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
+        check_shape(saved, {"a": float, "words": [str]}, "encoder.json")
+        self.a, self.vocabulary = float(saved["a"]), Vocabulary(saved["words"])
+        self.vectors, self.common = arrays["vectors"], arrays["common"]
+        if self.vectors.shape != (len(self.vocabulary), saved["dim"]):
+            raise DataError(
+                f"encoder.json is damaged: {len(self.vocabulary)} words of {saved['dim']} numbers "
+                f"do not fit vectors of shape {self.vectors.shape}."
+            )
+        super().restore(saved, arrays)
+
+
+class MixedItems:
+    """Pairs of an item of the encoder and one of the lexical features."""
+
+    def __init__(self, meaning: Items, words: Items, pairs: Ints) -> None:
+        self.meaning, self.words, self.pairs = meaning, words, pairs
+        self.lengths = meaning.lengths[pairs[:, 0]]
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def batch(self, index: Ints, step: int = 1) -> Features:
+        raise UsageError("an encoder with lexical features beside it cannot be trained.")
+
+    def to(self, device: torch.device) -> MixedItems:
+        return MixedItems(self.meaning.to(device), self.words.to(device), self.pairs)
+
+    def content(self) -> bytes:
+        return self.meaning.content() + self.words.content() + self.pairs.tobytes()
+
+
+class MixedEncoder(Encoder):
+    """Embeddings and lexical features (an LSA of 200 dimensions) concatenated; not trainable.
+
+    Parameters
+    ----------
+    meaning : Encoder
+    weight : float
+        Length of the lexical part; that of the embedding is one.
+    seed : int, default=0
+        Of the SVD.
+    words : BagOfWords or CharNgrams, optional
+        Makes the lexical features. Default: TF-IDF of words.
+    """
+
+    kind: ClassVar[str] = "mixed"
+
+    def __init__(
+        self, meaning: Encoder, weight: float, seed: int = 0, words: VectorEncoder | None = None
+    ) -> None:
+        super().__init__()
+        self.meaning = meaning
+        self.words: VectorEncoder = words or BagOfWords(
+            "tfidf", max_features=MAX_WORDS, svd=LSA, seed=seed, stop_words=True
+        )
+        self.weight = weight
+
+    def learn(self, texts: Sequence[str]) -> None:
+        self.meaning.learn(texts)
+        self.words.learn(texts)
+
+    def prepare(self, texts: Sequence[str]) -> tuple[MixedItems, Ints]:
+        meaning, rows = self.meaning.prepare(texts)
+        words, others = self.words.prepare(texts)
+        pairs = np.stack([rows, others], axis=1)
+        first, numbers = distinct(map(tuple, pairs.tolist()))
+        self.dim = self.meaning.dim + self.words.dim
+        return MixedItems(meaning, words, pairs[first]), numbers
+
+    def forward(self, features: Features) -> Tensor:
+        raise UsageError("an encoder with lexical features beside it cannot be trained.")
+
+    def encode(
+        self, items: Any, index: Ints | None = None, *, progress: Progress | None = None
+    ) -> Floats:
+        pairs = items.pairs if index is None else items.pairs[index]
+        meaning = self.meaning.encode(items.meaning, progress=progress)[pairs[:, 0]]
+        words = self.words.encode(items.words)[pairs[:, 1]]
+        return np.hstack([_unit(meaning), self.weight * _unit(words)]).astype(np.float32)
+
+    def save(self, folder: Path) -> None:
+        self.words.save(folder / "words")
+        write_json(folder / "encoder.json", {"kind": self.kind, "weight": self.weight})
+        if self.meaning.pointer() is None:
+            self.meaning.save(folder / "meaning")
+
+
+def _unit(x: Floats) -> Floats:
+    norms = np.linalg.norm(x, axis=1, keepdims=True)
+    return np.asarray(x / np.where(norms > 0, norms, 1))

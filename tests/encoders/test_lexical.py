@@ -1,0 +1,430 @@
+"""Counted words and vectors that the user brings."""
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_matrix
+from sklearn.decomposition import LatentDirichletAllocation, TruncatedSVD
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+
+import coterie
+from coterie import TwoStep
+from coterie._errors import DataError, UsageError
+from coterie.encoders import (
+    BagOfWords,
+    CharNgrams,
+    MixedEncoder,
+    SIFEncoder,
+    TopicShares,
+    VectorEncoder,
+    load_encoder,
+    load_saved,
+)
+from coterie.encoders.lexical import (
+    common_direction,
+    hashed_counts,
+    weighted_means,
+    without_direction,
+    word_weights,
+)
+from coterie.encoders.load import load_vectors, saved_settings
+
+TEXTS = ["red apple pie", "green apple", "fast red car", "green apple", "car car car", "!"]
+NGRAM_TEXTS = [
+    "Red apples",
+    "a red  apple",
+    "Straße 5",
+    "東京タワー 東京",
+    "né à Zürich",
+    "🙂🙂 ok",
+    "a",
+]
+RNG = np.random.default_rng(0)
+COUNTS = RNG.poisson(0.7, size=(9, 6)).astype(np.float32)
+COUNTS[4] = 0
+VECTORS = RNG.normal(size=(6, 5))
+
+
+def encoded(encoder: BagOfWords, texts: list[str]) -> np.ndarray:
+    items, rows = encoder.prepare(texts)
+    return encoder.encode(items)[rows]
+
+
+def test_tfidf_equals_scikit_learn() -> None:
+    encoder = load_encoder("tfidf")
+    encoder.learn(TEXTS)
+    expected = TfidfVectorizer(max_features=1500).fit_transform(TEXTS).toarray()
+    np.testing.assert_allclose(encoded(encoder, TEXTS), expected, atol=1e-6)
+
+
+def test_bow_counts_words() -> None:
+    encoder = load_encoder("bow")
+    encoder.learn(TEXTS)
+    expected = CountVectorizer().fit_transform(TEXTS).toarray()
+    np.testing.assert_array_equal(encoded(encoder, TEXTS), expected)
+
+
+def test_svd_equals_scikit_learn_up_to_sign(topics: tuple[list[str], list[str]]) -> None:
+    texts, _ = topics
+    encoder = BagOfWords(svd=3, seed=5)
+    encoder.learn(texts)
+    tfidf = TfidfVectorizer().fit_transform(texts)
+    expected = TruncatedSVD(3, random_state=5).fit_transform(tfidf)
+    found = encoded(encoder, texts)
+    np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=1e-4)
+    assert encoder.dim == 3
+
+
+def test_only_the_most_frequent_words_are_kept() -> None:
+    encoder = BagOfWords(max_features=2)
+    encoder.learn(TEXTS)
+    assert encoder.vocabulary == ["apple", "car"]
+
+
+def test_equal_rows_are_one_item() -> None:
+    encoder = BagOfWords(max_features=2)
+    encoder.learn(TEXTS)
+    items, rows = encoder.prepare(TEXTS)
+    assert len(items) == 3  # apple, car, nothing
+    assert rows.tolist() == [0, 0, 1, 0, 1, 2]
+
+
+def test_texts_without_words_are_refused() -> None:
+    with pytest.raises(DataError, match="no text has a word"):
+        load_encoder("tfidf").learn(["a", "b", "?"])
+
+
+@pytest.mark.parametrize("svd", [None, 2])
+@pytest.mark.parametrize("trained", [False, True])
+def test_saving_and_loading(tmp_path: Path, svd: int | None, trained: bool) -> None:
+    encoder = BagOfWords(svd=svd)
+    encoder.learn(TEXTS)
+    if trained:
+        encoder.make_trainable()
+        encoder.map.weight.data += 0.3
+    encoder.save(tmp_path)
+    again = load_saved(tmp_path, {"kind": encoder.kind})
+    np.testing.assert_array_equal(encoded(again, TEXTS), encoded(encoder, TEXTS))
+
+
+def test_vectors_pass_through_and_duplicates_are_one_item() -> None:
+    x = np.array([[1, 2], [3, 4], [1, 2]], dtype=np.float64)
+    encoder = VectorEncoder()
+    items, rows = encoder.prepare(x)
+    assert len(items) == 2
+    np.testing.assert_array_equal(encoder.encode(items)[rows], x)
+
+
+def test_the_trained_map_starts_as_the_identity() -> None:
+    encoder = VectorEncoder()
+    items, _ = encoder.prepare(np.random.default_rng(0).normal(size=(5, 3)))
+    before = encoder.encode(items)
+    encoder.make_trainable()
+    np.testing.assert_array_equal(encoder.encode(items), before)
+
+
+def test_dropout_makes_two_views_in_training() -> None:
+    encoder = VectorEncoder(dropout=0.5)
+    items, _ = encoder.prepare(np.ones((1, 50)))
+    encoder.make_trainable()
+    encoder.train()
+    torch.manual_seed(0)
+    a, b = encoder(items.batch(np.array([0, 0])))
+    assert not torch.equal(a, b)
+
+
+def test_log_max_equals_its_loop() -> None:
+    encoder = BagOfWords("log-max")
+    encoder.learn(TEXTS)
+    counts = CountVectorizer().fit_transform(TEXTS).toarray()
+    for found, row in zip(encoded(encoder, TEXTS), counts, strict=True):
+        largest = max(np.log(1 + n) for n in row)
+        wanted = [np.log(1 + n) / largest if largest else 0.0 for n in row]
+        np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+def test_one_word_needs_no_reduction() -> None:
+    encoder = BagOfWords("tfidf", svd=100)
+    encoder.learn(["hello", "hello hello"])
+    items, rows = encoder.prepare(["hello", "other"])
+    assert encoder.dim == 1 and encoder.encode(items)[rows].tolist() == [[1.0], [0.0]]
+
+
+def test_emoji_are_words_of_counting_encoders() -> None:
+    texts = ["👍", "👍👍", "😡", "thank you 👍", "very angry 😡"]
+    model = TwoStep(2, encoder="tfidf", random_state=0).fit(texts)
+    good, again, bad, thanks, angry = model.labels_
+    assert good == again == thanks and bad == angry != good
+
+
+def test_shares_equal_scikit_learn(topics) -> None:
+    texts, _ = topics
+    encoder = TopicShares(3, seed=5, max_iter=8)
+    encoder.learn(texts)
+    items, rows = encoder.prepare(texts)
+    counts = CountVectorizer().fit_transform(texts)
+    model = LatentDirichletAllocation(
+        3, doc_topic_prior=0.1, max_iter=8, learning_method="batch", random_state=5
+    )
+    wanted = model.fit(counts).transform(counts)
+    np.testing.assert_allclose(encoder.encode(items)[rows], wanted, atol=1e-4)
+    words = CountVectorizer().fit(texts).get_feature_names_out()
+    best = [words[i] for i in np.argsort(-model.components_[0])[:4]]
+    assert encoder.top_words(4)[0] == best
+
+
+def test_saved_and_loaded(topics, tmp_path: Path) -> None:
+    texts = topics[0][:30]
+    encoder = load_encoder("lda")
+    assert encoder.n_topics == 50
+    encoder = TopicShares(4)
+    encoder.learn(texts)
+    wanted = encoder.encode(encoder.prepare(texts)[0])
+    np.testing.assert_allclose(wanted.sum(axis=1), 1, rtol=1e-5)
+    encoder.save(tmp_path / "e")
+    again = load_saved(tmp_path / "e", saved_settings(encoder, "auto"))
+    np.testing.assert_array_equal(again.encode(again.prepare(texts)[0]), wanted)
+    assert again.top_words(3) == encoder.top_words(3)
+
+
+def slow_ngrams(text: str, lengths: tuple[int, ...]) -> Counter[str]:
+    """Windows of each word with a space before and after it."""
+    found: Counter[str] = Counter()
+    for word in text.lower().split():
+        padded = f" {word} "
+        for length in lengths:
+            for begin in range(len(padded) - length + 1):
+                found[padded[begin : begin + length]] += 1
+    return found
+
+
+@pytest.mark.parametrize("lengths", [(2,), (3, 5), (2, 3, 4)])
+def test_counts_are_those_of_a_loop(lengths: tuple[int, ...], monkeypatch) -> None:
+    monkeypatch.setattr("coterie.encoders.lexical.TEXTS_AT_ONCE", 3)
+    counts = hashed_counts(NGRAM_TEXTS, lengths)
+    assert counts.shape == (len(NGRAM_TEXTS), 1 << 20)
+    alone = {}
+    for row, text in enumerate(NGRAM_TEXTS):
+        expected = slow_ngrams(text, lengths)
+        assert sorted(counts[row].data) == sorted(expected.values())
+        for ngram in expected:  # the same n-gram has the same number in every text
+            alone.setdefault(ngram, set()).update([row])
+    shared = [g for g, rows in alone.items() if rows == {0, 1}]
+    both = set(counts[0].indices) & set(counts[1].indices) - set(counts[2:].indices)
+    assert len(both) == len(shared) > 3
+
+
+def test_weights_worked_by_hand() -> None:
+    """Two texts share " a" and "a "; "b" is in one of them twice."""
+    encoder = CharNgrams((2,), max_features=100, svd=2)
+    encoder.learn(["a", "a", "a b b", "c"])
+    counts = encoder._counts(["a b b"])
+    assert encoder.features.size == 2  # " a" and "a ", the only ones in two texts or more
+    weighted = encoder._weighted(counts).toarray()[0]
+    np.testing.assert_allclose(encoder.idf, 2 * [math.log(5 / 4) + 1], rtol=1e-6)
+    np.testing.assert_allclose(weighted, [math.sqrt(0.5)] * 2, rtol=1e-6)
+
+
+def test_repeated_ngrams_count_by_the_logarithm() -> None:
+    encoder = CharNgrams((2,), svd=2)
+    encoder.learn(["aaa b", "aaa b", "b"])
+    found = dict(zip(*np.unique(encoder._counts(["aaa b"]).data, return_counts=True), strict=True))
+    assert found == {1.0: 4, 2.0: 1}  # " a", "a ", " b", "b " once, "aa" twice
+    raw = encoder._weighted(encoder._counts(["aaa b"])).toarray()[0]
+    by_hand = np.where(encoder._counts(["aaa b"]).toarray()[0] == 2, 1 + math.log(2), 1.0)
+    by_hand = by_hand * encoder.idf
+    np.testing.assert_allclose(raw, by_hand / np.linalg.norm(by_hand), rtol=1e-5)
+
+
+def test_the_most_frequent_are_kept() -> None:
+    encoder = CharNgrams((2,), max_features=2, svd=1)
+    encoder.learn(["x", "x", "x", "yy", "yy"])
+    assert len(encoder.features) == 2
+    assert encoder._counts(["x"]).sum() == 2 and encoder._counts(["yy"]).sum() == 0
+
+
+def test_vectors_are_the_projection_on_the_components() -> None:
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("abcdef"), 5)) for _ in range(40)]
+    texts = [" ".join(rng.choice(words, 4)) for _ in range(120)]
+    encoder = CharNgrams(svd=20, seed=3)
+    encoder.learn(texts)
+    items, rows = encoder.prepare(texts)
+    vectors = encoder.encode(items)[rows]
+    assert vectors.shape == (120, 20) and encoder.dim == 20
+    weighted = encoder._weighted(encoder._counts(texts)).toarray()
+    np.testing.assert_allclose(vectors, weighted @ encoder.components.T, atol=1e-5)
+    # The directions hold nearly as much as those of an exact SVD.
+    exact = np.linalg.svd(weighted, compute_uv=False)[:20]
+    held = np.square(vectors).sum() / np.square(exact).sum()
+    assert 0.93 < held <= 1.0001
+
+
+def test_ngrams_saved_and_loaded(tmp_path) -> None:
+    encoder = CharNgrams(svd=5)
+    encoder.learn(NGRAM_TEXTS * 2)
+    encoder.save(tmp_path / "e")
+    again = load_vectors(tmp_path / "e")
+    items, rows = encoder.prepare(["red apple", "東京", ""])
+    others, same = again.prepare(["red apple", "東京", ""])
+    np.testing.assert_array_equal(encoder.encode(items)[rows], again.encode(others)[same])
+    assert again.dim == encoder.dim and again.lengths == (2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    "texts", [["x"], ["", ""], ["a", "b"], ["!!", "??", "!!"], ["\ud800", "b"]]
+)
+def test_hardly_any_text(texts: list[str]) -> None:
+    encoder = CharNgrams()
+    encoder.learn(texts)
+    items, rows = encoder.prepare(texts)
+    vectors = encoder.encode(items)[rows]
+    assert vectors.shape == (len(texts), encoder.dim) and np.isfinite(vectors).all()
+
+
+def loop_sif(counts: np.ndarray, vectors: np.ndarray, a: float) -> np.ndarray:
+    """Word by word, text by text, as Algorithm 1 of the paper has it."""
+    total = counts.sum()
+    rows = []
+    for text in counts:
+        row = np.zeros(vectors.shape[1])
+        for word, times in enumerate(text):
+            for _ in range(int(times)):
+                p = counts[:, word].sum() / total
+                row += a / (a + p) * vectors[word]
+        rows.append(row / text.sum() if text.sum() else row)
+    x = np.array(rows)
+    u = np.linalg.svd(x)[2][0]
+    return np.array([row - u * (u @ row) for row in x])
+
+
+@pytest.mark.parametrize("a", [1e-3, 0.1])
+def test_equals_the_loop(a: float) -> None:
+    weights = word_weights(COUNTS.sum(axis=0), a)
+    means = weighted_means(csr_matrix(COUNTS), VECTORS, weights)
+    found = without_direction(means, common_direction(means))
+    np.testing.assert_allclose(found, loop_sif(COUNTS, VECTORS, a), atol=1e-6)
+
+
+def test_by_hand() -> None:
+    # p = 1/4 and 3/4; with a = 1/4 the weights are 1/2 and 1/4.
+    weights = word_weights(np.array([1.0, 3.0]), 0.25)
+    np.testing.assert_allclose(weights, [0.5, 0.25])
+    bags = csr_matrix(np.array([[1.0, 1.0]]))
+    means = weighted_means(bags, np.array([[4.0, 0.0], [0.0, 8.0]]), weights)
+    np.testing.assert_allclose(means, [[1.0, 1.0]])  # (2 + 0) / 2, (0 + 2) / 2
+    assert abs(without_direction(means, common_direction(means))).max() < 1e-6  # nothing else
+
+
+def test_what_is_taken_out_is_gone_and_the_rest_stays() -> None:
+    x = RNG.normal(size=(20, 4)) + 3
+    u = common_direction(x)
+    assert np.linalg.norm(u) == pytest.approx(1)
+    rest = without_direction(x, u)
+    np.testing.assert_allclose(rest @ u, 0, atol=1e-5)
+    np.testing.assert_allclose(without_direction(rest, u), rest, atol=1e-5)
+    assert np.linalg.norm(rest) < np.linalg.norm(x)
+
+
+def test_texts_without_a_word_are_zero_and_so_is_the_direction_of_nothing() -> None:
+    assert not common_direction(np.zeros((3, 2))).any()
+    means = weighted_means(csr_matrix(COUNTS), VECTORS, np.ones(6))
+    assert not means[4].any()
+
+
+SIF_TEXTS = ["red apple", "green apple apple", "fast car", "the red car", "the the"]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    words = sorted({word for text in SIF_TEXTS for word in text.split()})
+    lines = [" ".join([word, *map(str, rng.normal(size=4).round(3))]) for word in words]
+    path = tmp_path / "vectors.txt"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def loop(file: Path, a: float) -> np.ndarray:
+    """Word by word from the file and the texts."""
+    known = {line.split()[0]: np.array(line.split()[1:], float) for line in file.open()}
+    size = np.sqrt(np.mean([np.square(v).sum() for v in known.values()]))  # as all vectors here
+    every = [word for text in SIF_TEXTS for word in text.split()]
+    rows = []
+    for text in SIF_TEXTS:
+        words = text.split()
+        weights = [a / (a + every.count(word) / len(every)) for word in words]
+        parts = [w * known[word] / size for w, word in zip(weights, words, strict=True)]
+        rows.append(np.sum(parts, axis=0) / len(words))
+    x = np.array(rows)
+    u = np.linalg.svd(x)[2][0]
+    return x - np.outer(x @ u, u)
+
+
+@pytest.mark.parametrize("a", [1e-3, 0.1])
+def test_vectors_equal_the_loop(file: Path, a: float) -> None:
+    encoder = SIFEncoder(file, a=a)
+    encoder.learn(SIF_TEXTS)
+    items, rows = encoder.prepare(SIF_TEXTS)
+    np.testing.assert_allclose(encoder.encode(items)[rows], loop(file, a), atol=1e-5)
+
+
+def test_new_texts_are_treated_alike_and_unknown_words_passed_over(file: Path) -> None:
+    encoder = load_encoder(f"sif:{file}")
+    encoder.learn(SIF_TEXTS)
+    items, rows = encoder.prepare(["red apple", "red zebra apple", "zebra"])
+    assert rows[0] == rows[1] and not encoder.encode(items)[rows[2]].any()
+
+
+def test_sif_saved_and_loaded(file: Path, tmp_path: Path) -> None:
+    encoder = load_encoder(f"sif:{file}")
+    encoder.learn(SIF_TEXTS)
+    wanted = encoder.encode(encoder.prepare(SIF_TEXTS)[0])
+    encoder.save(tmp_path / "e")
+    again = load_saved(tmp_path / "e", saved_settings(encoder, "auto"))
+    np.testing.assert_array_equal(again.encode(again.prepare(SIF_TEXTS)[0]), wanted)
+    assert again.dim == 4
+
+
+def test_wrong_files_and_empty_texts_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"no-such\.txt"):
+        TwoStep(2, encoder="sif:no-such.txt").fit(SIF_TEXTS)
+    with pytest.raises(DataError, match="no text has a word"):
+        load_encoder("sif").learn(["+", "="])
+
+
+def test_each_part_has_its_length_and_texts_share_items(tiny_encoder: Path, topics) -> None:
+    texts = [*topics[0], topics[0][3]]
+    encoder = MixedEncoder(load_encoder(str(tiny_encoder)), 0.5)
+    encoder.learn(texts)
+    items, rows = encoder.prepare(texts)
+    assert rows[-1] == rows[3] and len(items) == len(set(texts))
+    vectors = encoder.encode(items)
+    assert vectors.shape == (len(items), encoder.dim) == (len(items), 32 + encoder.words.dim)
+    np.testing.assert_allclose(np.linalg.norm(vectors[:, :32], axis=1), 1, rtol=1e-4)
+    np.testing.assert_allclose(np.linalg.norm(vectors[:, 32:], axis=1), 0.5, rtol=1e-4)
+    some = np.array([5, 2])
+    np.testing.assert_allclose(encoder.encode(items, some), vectors[some], atol=1e-6)
+
+
+def test_it_cannot_be_trained(tiny_encoder: Path) -> None:
+    encoder = MixedEncoder(load_encoder(str(tiny_encoder)), 0.5)
+    with pytest.raises(UsageError, match="cannot be trained"):
+        encoder({})
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_model_with_words_comes_back(tiny_encoder: Path, topics, tmp_path, whole: bool) -> None:
+    texts, _ = topics
+    model = TwoStep(3, encoder=str(tiny_encoder), word_weight=1.0, smooth=2, random_state=0)
+    model.fit(texts)
+    model.save(tmp_path / "m", include_encoder=whole)
+    assert (tmp_path / "m" / "encoder" / "meaning").exists() == whole
+    again = coterie.load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict(texts), model.labels_)
+    new = ["ripe pear juice", "unheard of"]
+    np.testing.assert_array_equal(again.predict(new), model.predict(new))
