@@ -51,7 +51,7 @@ PARTS = {  # what is timed, in the order of a run
     "coterie.methods.baselines.classical:TwoStep.start": "clustering",
     "coterie.base.fitting:labels_of": "labels and confidence",
     "coterie.base.fitting:calibrate": "labels and confidence",
-    "coterie.base.outlying:OutlierMixin.outlier_scores": "outliers",
+    "coterie.base.outliers:OutlierMixin.outlier_scores": "outliers",
     "coterie.runs.results:Results._describe": "words, names, examples",
     "coterie.runs.results:write_map": "the map",
     "coterie.runs.results:Results._write_tables": "tables, model, page",

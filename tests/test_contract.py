@@ -328,7 +328,8 @@ def test_unfitted_models_say_so(one_of_each: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cls", [*CLASSES, TextClusterer], ids=lambda cls: cls.__name__)
 def test_docstring_lists_exactly_its_own_fields(cls: type) -> None:
-    own = inspect.get_annotations(cls).keys() & {f.name for f in dataclasses.fields(cls)}
+    every = {f.name for f in dataclasses.fields(cls)}
+    own = every if cls is TextClusterer else inspect.get_annotations(cls).keys() & every
     assert documented(cls).keys() == own
 
 

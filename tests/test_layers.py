@@ -1,6 +1,10 @@
-"""Imports point down, and only down."""
+"""Imports point down: between packages by layer, and between modules without a circle."""
+
+from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -8,66 +12,159 @@ import pytest
 import coterie
 
 ROOT = Path(coterie.__file__).parent
-LAYERS = {
-    "_cache": 0, "_errors": 0, "_facts": 0, "_files": 0, "_progress": 0, "_random": 0, "_ranks": 0,
-    "_emoji": 0, "_seen": 0, "_folders": 0, "_runs": 0, "_threads": 0, "_trust": 0,
-    "_types": 0,
-    "_validation": 0, "masking": 0, "messages": 0, "neighbors": 0, "blocks": 1, "metrics": 1,
-    "corpus": 2, "encoders": 2,
-    "augmentation": 2, "outliers": 2,
-    "datasets": 2, "words": 2, "engine": 3, "base": 4, "masked_words": 4, "methods": 5,
-    "description": 5,
-    "choose": 5, "hierarchy": 5, "run_files": 5, "report": 6, "naming": 6, "comparison": 6,
-    "editing": 6, "analysis": 6, "bench": 6,
-    "exports": 6, "checking": 6, "runs": 7, "cli": 8,
+LAYERS = [
+    # Every unit (a package, or a module beside the packages) may import those above its line.
+    {"_cache", "_emoji", "_errors", "_facts", "_files", "_folders", "_progress",
+     "_random", "_ranks", "_runs", "_seen", "_threads", "_trust", "_types", "_validation",
+     "masking", "messages", "neighbors"},
+    {"blocks", "metrics"},
+    {"augmentation", "corpus", "datasets", "encoders", "outliers", "words"},
+    {"description", "engine", "hierarchy", "report", "run_files"},
+    {"base", "masked_words"},
+    {"choose", "methods"},
+    {"analysis", "bench", "checking", "comparison", "editing", "exports", "naming"},
+    {"runs"},
+    {"cli"},
+]  # fmt: skip
+# Within a layer these arrows are meant, and no others.
+MEANT = {
+    ("augmentation", "corpus"), ("augmentation", "encoders"), ("augmentation", "words"),
+    ("datasets", "corpus"), ("encoders", "words"),
+    ("hierarchy", "description"), ("run_files", "description"), ("run_files", "hierarchy"),
+    ("report", "description"), ("report", "hierarchy"), ("report", "run_files"),
+    ("bench", "analysis"), ("checking", "editing"), ("editing", "comparison"),
+    ("editing", "exports"),
 }  # fmt: skip
-# Between neighbours of one layer these arrows are meant, and no others.
-MEANT = {("augmentation", "corpus"), ("augmentation", "encoders"), ("augmentation", "words"),
-         ("datasets", "corpus"), ("encoders", "words"),
-         ("comparison", "report"), ("editing", "comparison"), ("editing", "report"),
-         ("editing", "exports"),
-         ("bench", "analysis"), ("hierarchy", "description"), ("run_files", "description"),
-         ("run_files", "hierarchy"), ("exports", "report"),
-         ("checking", "editing"), ("checking", "report")}  # fmt: skip
-FREE = {"__init__", "__main__"}
-FILES = sorted(ROOT.rglob("*.py"))
+ENTRY = {"__init__", "__main__"}  # of the package: these may import everything
+FILES = [path for path in sorted(ROOT.rglob("*.py")) if path.relative_to(ROOT).stem not in ENTRY
+         or path.parent != ROOT]  # fmt: skip
 
 
-def unit(path: Path) -> str:
-    relative = path.relative_to(ROOT)
-    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+def name_of(path: Path) -> str:
+    """The module in a file, such as ``coterie.base.core``; a package is its ``__init__``."""
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imported(path: Path) -> set[tuple[str, str]]:
-    """Pairs of (unit, whole module) of our own that a file imports, at any depth."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        names = []
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module]
-            if node.module == "coterie":
-                names = [f"coterie.{alias.name}" for alias in node.names]
+MODULES = {name_of(path): path for path in FILES}
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A module of our own that a file imports."""
+
+    module: str
+    line: int
+    for_types: bool  # only under TYPE_CHECKING
+
+
+def resolve(module: str, names: list[str]) -> Iterator[str]:
+    """Modules that ``from module import names`` reaches, through public names of the package."""
+    for name in names:
+        if f"{module}.{name}" in MODULES:
+            yield f"{module}.{name}"
+        elif module != "coterie":
+            yield module
+        elif name != "__version__":
+            yield coterie._PUBLIC[name]
+
+
+def find_imports(source: str, own: str = "coterie.base.core") -> list[Imported]:
+    """All imports of our own modules, at any depth and in any form."""
+    tree = ast.parse(source)
+    for_types = {
+        id(node)
+        for branch in ast.walk(tree)
+        if isinstance(branch, ast.If) and "TYPE_CHECKING" in ast.unparse(branch.test)
+        for node in ast.walk(branch)
+    }
+    found = []
+    for node in ast.walk(tree):
+        modules: list[str] = []
+        if isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:  # relative: from the package that the module is in
+                base = ".".join([*own.split(".")[: -node.level], *([base] if base else [])])
+            if base.split(".")[0] == "coterie":
+                modules = list(resolve(base, [alias.name for alias in node.names]))
         elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        found |= {(n.split(".")[1], n) for n in names if n.startswith("coterie.")}
+            modules = [a.name for a in node.names if a.name.split(".")[0] == "coterie"]
+        elif isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func):
+            texts = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant)]
+            modules = [t.rstrip(".") for t in texts if isinstance(t, str) and "coterie" in t]
+        found += [Imported(m, getattr(node, "lineno", 0), id(node) in for_types) for m in modules]
     return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_imports_point_down(path: Path) -> None:
-    own = unit(path)
-    if own in FREE:
-        return
-    for other, module in imported(path):
-        if other == own and path.parent != ROOT:
-            if own in ("blocks", "methods"):
-                free = path.stem == "__init__" or module == f"coterie.{own}"
-                family = path.parent.name == "baselines" and ".baselines." in module
-                assert free or family, f"{path.name} imports its neighbour"
+def unit(module: str) -> str:
+    return module.split(".")[1]
+
+
+def layer(module: str) -> int:
+    return next(i for i, units in enumerate(LAYERS) if unit(module) in units)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_point_down(module: str) -> None:
+    for imported in find_imports(MODULES[module].read_text("utf-8"), module):
+        where = f"{MODULES[module].relative_to(ROOT)}, line {imported.line}"
+        assert imported.module != "coterie", f"{where}: import a module, not the whole package"
+        if unit(imported.module) == unit(module):
+            if unit(module) in ("blocks", "methods"):
+                free = {module, f"coterie.{unit(module)}"}
+                family = ".baselines." in module and ".baselines" in imported.module
+                init = MODULES[module].stem == "__init__"
+                assert init or family or imported.module in free, f"{where}: a neighbour"
             continue
-        down = LAYERS[other] < LAYERS[own] or (LAYERS[own] == 0 == LAYERS[other])
-        assert down or (own, other) in MEANT, f"{own} imports {module}"
+        down = layer(imported.module) < layer(module) or layer(module) == 0
+        meant = (unit(module), unit(imported.module)) in MEANT
+        assert down or meant, f"{where}: {imported.module} is not below"
 
 
 def test_every_unit_has_a_layer() -> None:
-    assert {unit(path) for path in FILES} - FREE == LAYERS.keys()
+    assert {unit(module) for module in MODULES} == set().union(*LAYERS)
+
+
+def test_no_imports_go_in_a_circle() -> None:
+    """Not even imports inside functions; those for types alone are left out."""
+    open_circles = {"coterie.cli.talk"}
+    arrows = {
+        module: {
+            i.module
+            for i in find_imports(path.read_text("utf-8"), module)
+            if not i.for_types and i.module != module
+        }
+        for module, path in MODULES.items()
+        if module not in open_circles
+    }
+    done: set[str] = set()
+
+    def visit(module: str, way: tuple[str, ...]) -> None:
+        assert module not in way, " -> ".join([*way[way.index(module) :], module])
+        if module not in done:
+            for other in sorted(arrows.get(module, ())):
+                visit(other, (*way, module))
+            done.add(module)
+
+    for module in arrows:
+        visit(module, ())
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import coterie", ["coterie"]),
+        ("def f():\n    import coterie.report", ["coterie.report"]),
+        ("from coterie import describe, __version__", ["coterie.description"]),
+        ("from coterie import outliers", ["coterie.outliers"]),
+        ("from coterie.base import storage, FORMAT", ["coterie.base.storage", "coterie.base"]),
+        ("from . import edited\nfrom ..report import html",
+         ["coterie.base.edited", "coterie.report.html"]),
+        ("from .storage import save", ["coterie.base.storage"]),
+        ("import importlib\nimportlib.import_module('coterie.cli.app')", ["coterie.cli.app"]),
+        ("importlib.import_module(f'coterie.methods.{name}')", ["coterie.methods"]),
+        ("import numpy, coteries", []),
+    ],
+)  # fmt: skip
+def test_every_form_of_import_is_seen(source: str, expected: list[str]) -> None:
+    assert [i.module for i in find_imports(source)] == expected

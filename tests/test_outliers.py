@@ -14,7 +14,7 @@ from coterie.outliers import (
     POWER,
     OutlierLimit,
     allowed_rows,
-    learn_surroundings,
+    fit_neighbor_index,
     mark_outliers,
     outlier_scores,
 )
@@ -106,9 +106,9 @@ def test_a_vector_of_nothing_is_like_no_other() -> None:
     """Texts of which no word is known have the vector zero, which is not near to anything."""
     unit = np.random.default_rng(0).normal(size=(50, 8))
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
-    known = learn_surroundings(unit)
+    known = fit_neighbor_index(unit)
     assert known.distances(np.zeros((1, 8), dtype=np.float32))[0] == pytest.approx(np.sqrt(2))
-    with_zero = learn_surroundings(np.concatenate([unit, np.zeros((2, 8))]))
+    with_zero = fit_neighbor_index(np.concatenate([unit, np.zeros((2, 8))]))
     assert with_zero.distances(np.zeros((1, 8), dtype=np.float32))[0] == pytest.approx(np.sqrt(2))
 
 
@@ -118,7 +118,7 @@ def test_a_choice_of_texts_keeps_small_clusters(monkeypatch: pytest.MonkeyPatch,
     x = rng.normal(size=(3000, 3)).astype(np.float32)
     labels = np.zeros(3000, dtype=np.int64)
     labels[::300] = 1  # ten rows
-    known = learn_surroundings(x, labels=labels, seed=3)
+    known = fit_neighbor_index(x, labels=labels, seed=3)
     kept = {row.tobytes() for row in known.vectors}
     assert len(known.vectors) == 1000
     assert all(row.tobytes() in kept for row in x[labels == 1])

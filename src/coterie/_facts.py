@@ -8,7 +8,7 @@ import sys
 from importlib import metadata
 from typing import Any
 
-import coterie
+from coterie import __version__
 
 LIBRARIES = (
     "torch", "transformers", "sentence-transformers", "tokenizers", "scikit-learn", "numpy",
@@ -18,7 +18,7 @@ LIBRARIES = (
 
 def versions() -> dict[str, str]:
     """Of Python, coterie and the libraries that decide results."""
-    found = {"python": platform.python_version(), "coterie": coterie.__version__}
+    found = {"python": platform.python_version(), "coterie": __version__}
     for library in LIBRARIES:
         try:
             found[library] = metadata.version(library)

@@ -168,7 +168,7 @@ def _units(model: TextClusterer, texts: Sequence[str], start: Encoder | None) ->
     if model.encoder_.kind == "precomputed":
         raise UsageError("analysis.no_texts")
     before = start if start is not None else _start_encoder(model)
-    out = {}
+    out: dict[str, Floats] = {}
     for when, encoder in zip(BOTH, (before, model.encoder_), strict=True):
         items, rows = encoder.prepare(list(texts))
         vectors = encoder.encode(items)[rows]

@@ -2,7 +2,7 @@
 
 The score compares the mean distance of a text to its ten nearest texts with what is usual in the
 corpus. With ``d`` that mean and ``m`` its median over all texts, ``rho = (d / m) ** 8`` says how
-many times emptier the surroundings are than usual, and the score is ``rho / (1 + rho)``: 0.5 for
+many times emptier its neighbourhood is than usual, and the score is ``rho / (1 + rho)``: 0.5 for
 the middle text, 0.9 where it is nine times emptier.
 
 Density falls with the distance to the power of the dimension. Vectors of short texts behave as if
@@ -47,7 +47,7 @@ ROOM = 1e-4  # above a text's own score, for the last digits of its vector
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class NeighborIndex:
     """The texts that others are compared with, and how far apart they usually are.
 
     Attributes
@@ -126,9 +126,9 @@ class OutlierLimit:
         return cls(float(saved["limit"]), {int(c): float(v) for c, v in saved["kept"].items()})
 
 
-def learn_surroundings(
+def fit_neighbor_index(
     vectors: Floats, counts: Ints | None = None, labels: Ints | None = None, seed: int = 0
-) -> Surroundings:
+) -> NeighborIndex:
     """What outlier scores of a corpus are measured by.
 
     Parameters
@@ -148,11 +148,11 @@ def learn_surroundings(
     most = max(1000, min(TEXTS, NUMBERS // max(x.shape[1], 1)))
     rows = _choose(len(x), labels, most, seed)
     x, times = x[rows], times[rows]
-    found = Surroundings(x, times, n_neighbors=max(1, min(NEIGHBORS, int(times.sum()) - 1)))
+    found = NeighborIndex(x, times, n_neighbors=max(1, min(NEIGHBORS, int(times.sum()) - 1)))
     distances = found.distances(x)
     # Where most texts are many copies of each other the median is zero.
     typical = float(np.median(distances)) or float(distances.mean()) or 1.0
-    return Surroundings(x, times, typical, found.n_neighbors)
+    return NeighborIndex(x, times, typical, found.n_neighbors)
 
 
 def outlier_scores(vectors: Floats, labels: Ints | None = None) -> Floats:
@@ -190,8 +190,8 @@ def outlier_scores(vectors: Floats, labels: Ints | None = None) -> Floats:
         distinct, first, back, counts = np.unique(
             x[placed], axis=0, return_index=True, return_inverse=True, return_counts=True
         )
-        surroundings = learn_surroundings(distinct, counts, codes[placed][first])
-        out[placed] = surroundings.scores(distinct)[back.ravel()]
+        index = fit_neighbor_index(distinct, counts, codes[placed][first])
+        out[placed] = index.scores(distinct)[back.ravel()]
     return out
 
 

@@ -1,9 +1,9 @@
 """What all methods share: parameters, fitting, the start guard, prediction and saving."""
 
 from coterie.base.clusterer import TextClusterer
-from coterie.base.facts import TrainingContext
+from coterie.base.core import TrainingContext, kmeans_assigner, second_step
+from coterie.base.display import broad_themes
 from coterie.base.guard import Verdict
-from coterie.base.start import kmeans_assigner, second_step
 from coterie.base.storage import FORMAT, method_of
 from coterie.base.tuned import TunedClusterer
 
@@ -13,6 +13,7 @@ __all__ = [
     "TrainingContext",
     "TunedClusterer",
     "Verdict",
+    "broad_themes",
     "kmeans_assigner",
     "method_of",
     "second_step",

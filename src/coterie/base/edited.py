@@ -10,26 +10,26 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from coterie._errors import DataError
 from coterie._trust import Count, check_shape
 from coterie._types import Bools, Floats
+from coterie.base.inputs import Inputs
 from coterie.blocks.assign import CenterAssigner, make_assigner
-
-if TYPE_CHECKING:
-    from coterie.base.clusterer import TextClusterer
-    from coterie.base.inputs import Inputs
 
 EDGE = 1e-3  # lead of a text's own cluster, in logits, where an edit would have taken it
 FLOOR = -700.0  # exp of it is still a number: clusters in use stay ahead of those retired
 SHAPE = {
-    "inner": {"kind": str}, "place": [Count], "extra": [Count],
-    "steps": [({"merge": [Count], "into": Count}, {"split": Count, "into": [Count],
-                                                   "scale": float})],
-}  # fmt: skip
+    "inner": {"kind": str},
+    "place": [Count],
+    "extra": [Count],
+    "steps": [
+        ({"merge": [Count], "into": Count}, {"split": Count, "into": [Count], "scale": float})
+    ],
+}
 SURE = 1e-9  # what a corrected text leaves to the other clusters, in the order they had
 
 
@@ -135,8 +135,12 @@ class EditedAssigner:
                 scale = float(step.assigner.scale)
                 steps.append({"split": step.cluster, "into": list(step.into), "scale": scale})
         inner = {"kind": self.inner.kind, **self.inner.numbers()}
-        return {"inner": inner, "place": list(self.place), "extra": list(self.extra),
-                "steps": steps}  # fmt: skip
+        return {
+            "inner": inner,
+            "place": list(self.place),
+            "extra": list(self.extra),
+            "steps": steps,
+        }
 
 
 def restore_assigner(
@@ -193,7 +197,14 @@ def fingerprint(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-def correct(model: TextClusterer, values: Any, inputs: Inputs | None = None) -> Any:
+class Correctable(Protocol):
+    """A model that a person may have corrected."""
+
+    corrections_: dict[str, int]
+    corrected_rows_: dict[int, int]
+
+
+def correct(model: Correctable, values: Any, inputs: Inputs | None = None) -> Any:
     """Labels or probabilities of all rows, with the word of a person for the texts it was given.
 
     Parameters

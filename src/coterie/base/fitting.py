@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,7 +26,7 @@ from coterie._types import Floats, Ints
 from coterie._validation import check_device
 from coterie.augmentation import Asked
 from coterie.base.confidence import calibrate
-from coterie.base.facts import TrainingContext
+from coterie.base.core import ClustererCore, TrainingContext
 from coterie.base.guard import Guard, Verdict
 from coterie.base.inputs import Inputs, read_texts, read_vectors
 from coterie.blocks.assign import Assigner, probabilities
@@ -45,9 +45,6 @@ from coterie.engine import (
 )
 from coterie.engine.parallel import encode_all
 
-if TYPE_CHECKING:
-    from coterie.base.clusterer import TextClusterer
-
 log = logging.getLogger(__name__)
 
 UNLIKE = {"device", "verbose", "checkpoint", "checkpoint_every"}  # do not change the result
@@ -63,13 +60,7 @@ class Start:
     guard: Guard
 
 
-def fit(model: TextClusterer, X: Any, views: Any) -> None:
-    """Fit ``model`` and set its attributes."""
-    model._forget_outliers()
-    Fitting(model, X, views).go()
-
-
-def count_distinct(model: TextClusterer, texts: Sequence[str]) -> int:
+def count_distinct(model: ClustererCore, texts: Sequence[str]) -> int:
     """How many of the texts a fit would tell apart; an encoder may ignore capitals, for one."""
     encoder = model._make_encoder(0)
     return read_texts(encoder, texts, learn=True).n_distinct
@@ -78,7 +69,7 @@ def count_distinct(model: TextClusterer, texts: Sequence[str]) -> int:
 class Fitting:
     """One fit: what its phases share."""
 
-    def __init__(self, model: TextClusterer, X: Any, views: Any) -> None:
+    def __init__(self, model: ClustererCore, X: Any, views: Any) -> None:
         self.model = model
         self.device = parallel.join(check_device(model.device))
         self.seed = parallel.same(resolve_seed(model.random_state))
@@ -93,7 +84,7 @@ class Fitting:
                 parallel.check_same(self._fingerprint())
         self._check_enough()
 
-    def go(self) -> None:
+    def run(self) -> None:
         """Run the phases and hand the results to the model."""
         model, inputs = self.model, self.inputs
         items = inputs.items.to(self.device)
@@ -299,7 +290,7 @@ def _to_rows(labels: Ints, inputs: Inputs) -> Ints:
     return out
 
 
-def _history_file(model: TextClusterer) -> Path | None:
+def _history_file(model: ClustererCore) -> Path | None:
     if model.checkpoint is None or not is_first():
         return None
     folder = Path(model.checkpoint)

@@ -6,12 +6,12 @@ import copy
 import json
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
-import coterie
+from coterie import __version__
 from coterie._errors import DataError, UsageError
 from coterie._files import atomic_path, plain, save_arrays, write_json
 from coterie._folders import one_state, replace_folder
@@ -27,27 +27,33 @@ from coterie._trust import (
 )
 from coterie.base.edited import EditedAssigner, check_labels, restore_assigner
 from coterie.base.guard import Signs, Verdict
-from coterie.base.outlying import SHAPE as OUTLIERS
-from coterie.base.outlying import load_outliers, save_outliers
+from coterie.base.outliers import SHAPE as OUTLIERS
+from coterie.base.outliers import OutlierMixin, load_outliers, save_outliers
+from coterie.encoders import Encoder
 from coterie.encoders.load import load_saved, saved_settings
 
-if TYPE_CHECKING:
-    from coterie.base.clusterer import TextClusterer
-
+Model = TypeVar("Model", bound=OutlierMixin)
 FORMAT = 1
 NOT_SAVED = {"checkpoint", "verbose"}  # of the run, not of the model
 MOST_CLUSTERS = 10_000_000
 SHAPE: dict[str, Any] = {
-    "method": str, "parameters": dict, "encoder": {"kind": str}, "rule": {"kind": str},
-    "n_clusters": Count, "seed": int, "guard": (dict, None), "fitted": dict,
-    "corrections?": {str: Count}, "files?": {str: {"bytes": Count, "sha256": str}},
+    "method": str,
+    "parameters": dict,
+    "encoder": {"kind": str},
+    "rule": {"kind": str},
+    "n_clusters": Count,
+    "seed": int,
+    "guard": (dict, None),
+    "fitted": dict,
+    "corrections?": {str: Count},
+    "files?": {str: {"bytes": Count, "sha256": str}},
     "outliers?": (OUTLIERS, None),
-}  # fmt: skip
+}
 HIGHEST = 10_000  # number of a cluster, or a hundred times as many as there are
 WIDEST = 1 << 20  # numbers in a vector
 
 
-def save(model: TextClusterer, folder: Path, *, include_encoder: bool) -> None:
+def save(model: OutlierMixin, folder: Path, *, include_encoder: bool) -> None:
     """Write ``config.json``, ``model.safetensors`` and, if needed, ``encoder/``."""
     encoder = saved_settings(model.encoder_, model.pooling)
     if include_encoder:
@@ -55,9 +61,9 @@ def save(model: TextClusterer, folder: Path, *, include_encoder: bool) -> None:
         encoder.get("meaning", {})["pointer"] = None
     config = {
         "format": FORMAT,
-        "coterie": coterie.__version__,
+        "coterie": __version__,
         "method": model.name,
-        "parameters": {k: v for k, v in _plain_parameters(model).items()},
+        "parameters": _plain_parameters(model),
         "encoder": encoder,
         **_clusters(model),
         "seed": model.seed_,
@@ -72,8 +78,9 @@ def save(model: TextClusterer, folder: Path, *, include_encoder: bool) -> None:
         save_arrays(fresh / "model.safetensors", model.assigner_.arrays())
         if encoder.get("pointer") is None:
             model.encoder_.save(fresh / "encoder")
-        if include_encoder and hasattr(model.encoder_, "meaning"):
-            model.encoder_.meaning.save(fresh / "encoder" / "meaning")
+        inner = getattr(model.encoder_, "meaning", None)
+        if include_encoder and isinstance(inner, Encoder):
+            inner.save(fresh / "encoder" / "meaning")
         config["files"] = list_files(fresh)
         write_json(fresh / "config.json", config)
 
@@ -82,7 +89,7 @@ def save(model: TextClusterer, folder: Path, *, include_encoder: bool) -> None:
     replace_folder(folder, fill)
 
 
-def save_clusters(model: TextClusterer, folder: Path) -> None:
+def save_clusters(model: OutlierMixin, folder: Path) -> None:
     """Write what edits change of a saved model, and leave the rest as it lies."""
     config = {**read_config(folder), **_clusters(model)}
     if model.outlier_limit_ is not None:
@@ -95,7 +102,7 @@ def save_clusters(model: TextClusterer, folder: Path) -> None:
     write_json(folder / "config.json", config)
 
 
-def _clusters(model: TextClusterer) -> dict[str, Any]:
+def _clusters(model: OutlierMixin) -> dict[str, Any]:
     """The part of the settings that says what the clusters are."""
     return {
         "rule": {"kind": model.assigner_.kind, **model.assigner_.numbers()},
@@ -104,10 +111,10 @@ def _clusters(model: TextClusterer) -> dict[str, Any]:
     }
 
 
-def load(cls: type[TextClusterer], folder: Path) -> TextClusterer:
+def load(cls: type[Model], folder: Path) -> Model:
     """Make an estimator of ``cls`` from a saved folder, which may be anybody's."""
 
-    def read() -> TextClusterer:
+    def read() -> Model:
         config = read_config(folder)
         check_model_files(folder, config.get("files"))
         with damaged(folder), torch.random.fork_rng(devices=[]):  # first weights are overwritten
@@ -116,7 +123,7 @@ def load(cls: type[TextClusterer], folder: Path) -> TextClusterer:
     return one_state([folder], read)
 
 
-def _load(cls: type[TextClusterer], folder: Path, config: dict[str, Any]) -> TextClusterer:
+def _load(cls: type[Model], folder: Path, config: dict[str, Any]) -> Model:
     if config["method"] != cls.name:
         raise UsageError(
             f"{folder} holds a model of the method {config['method']!r}, not {cls.name!r}; "
@@ -158,7 +165,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _check_fit(model: TextClusterer) -> None:
+def _check_fit(model: OutlierMixin) -> None:
     """Refuse a model whose parts do not fit together, or give no numbers."""
     assigner, k = model.assigner_, model.n_clusters_
     numbers = set(
@@ -188,7 +195,7 @@ def method_of(folder: Path) -> str:
     return str(read_config(folder)["method"])
 
 
-def _plain_parameters(model: TextClusterer) -> dict[str, Any]:
+def _plain_parameters(model: OutlierMixin) -> dict[str, Any]:
     """Parameters that JSON can hold; an encoder object is left out, its vectors are kept."""
     out = {}
     for name, value in model._parameters().items():

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-import coterie
+from coterie import __version__
 from coterie.cli.augment import augment
 from coterie.cli.bench import bench
 from coterie.cli.cache import cache
@@ -58,7 +58,7 @@ app.add_typer(inspect, name="inspect")
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"coterie {coterie.__version__}")
+        typer.echo(f"coterie {__version__}")
         raise typer.Exit
 
 

@@ -19,7 +19,7 @@ from typing import Any, get_args, get_type_hints
 
 import typer
 
-import coterie
+from coterie import __version__
 from coterie._errors import NOTHING, CoterieError
 from coterie._progress import say
 
@@ -113,7 +113,7 @@ def explain(error: BaseException, verb: Callable[..., None] | None = None) -> in
 def _keep(error: BaseException) -> str:
     """Write the traceback to a file that only its owner can read; returns where it is."""
     text = "".join(traceback.format_exception(error))
-    about = f"coterie {coterie.__version__}, Python {sys.version}\n{shlex.join(sys.argv)}\n\n"
+    about = f"coterie {__version__}, Python {sys.version}\n{shlex.join(sys.argv)}\n\n"
     try:
         handle, name = tempfile.mkstemp(prefix="coterie-", suffix=".log")
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:

@@ -11,7 +11,6 @@ import numpy as np
 from coterie._errors import DataError
 from coterie._types import Bools, Floats, Ints
 from coterie.base.edited import Merge, Step, correct, edited
-from coterie.base.outlying import surroundings
 from coterie.blocks.assign import probabilities
 from coterie.editing.run import EditableRun
 from coterie.editing.state import State
@@ -83,9 +82,9 @@ def _unlike(state: State, p: Floats) -> Bools:
 def _wrongly_odd(model: Any, run: EditableRun, state: State, filled: Bools) -> Bools:
     """Rows that the limit would call outliers, and the table does not."""
     out = np.zeros(len(filled), dtype=bool)
-    if model.outlier_limit_ is None or model._surroundings is None:
+    if model.outlier_limit_ is None or model._neighbor_index is None:
         return out
-    scores = surroundings(model).scores(run.vectors[filled])
+    scores = model._outlier_index().scores(run.vectors[filled])
     out[filled] = model.outlier_limit_.marks(scores, np.asarray(state.labels[filled]))
     out[[row for row, _ in state.bound_rows()]] = False
     return np.asarray(out & ~state.outliers)

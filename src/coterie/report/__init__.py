@@ -18,7 +18,6 @@ from coterie.report.html import (
     without_texts,
     write_report,
 )
-from coterie.report.model import broad_themes, describe_model, report_model
 from coterie.report.points import NONE_OF_THESE, Points
 from coterie.report.quality import Figure
 
@@ -30,15 +29,12 @@ __all__ = [
     "Outliers",
     "Points",
     "ReportData",
-    "broad_themes",
     "cluster_columns",
     "cluster_tree",
-    "describe_model",
     "own_columns",
     "read_columns",
     "read_run",
     "render",
-    "report_model",
     "result_column",
     "without_texts",
     "write_map",

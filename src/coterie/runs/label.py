@@ -18,7 +18,7 @@ from coterie._folders import one_state
 from coterie._progress import Silent, make_progress, say, working
 from coterie._types import Bools, Floats, Ints
 from coterie.base import TextClusterer
-from coterie.base.outlying import Assessed
+from coterie.base.outliers import Assessed
 from coterie.corpus import Note, TextStream
 from coterie.corpus.chunks import ROWS
 from coterie.corpus.corpus import no_words

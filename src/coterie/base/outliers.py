@@ -1,10 +1,10 @@
-"""What a fitted model says about texts that fit none of its clusters."""
+"""Outlier scores of a fitted model, and texts that fit none of its clusters."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,20 +14,18 @@ from coterie._files import save_arrays
 from coterie._trust import Count, read_arrays
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_number
+from coterie.base.core import ClustererCore
 from coterie.base.edited import correct
 from coterie.blocks.assign import probabilities
-from coterie.outliers import OutlierLimit, Surroundings, learn_surroundings, mark_outliers
-
-if TYPE_CHECKING:
-    from coterie.base.clusterer import TextClusterer
-    from coterie.base.inputs import Inputs
+from coterie.outliers import NeighborIndex, OutlierLimit, fit_neighbor_index, mark_outliers
 
 FILE = "outliers.safetensors"
 SHAPE = {
-    "typical": float, "n_neighbors": Count,
+    "typical": float,
+    "n_neighbors": Count,
     "limit": ({"limit": float, "kept": {int: float}}, None),
-}  # fmt: skip
-NOBODY = -2  # stands for no word of a person about a text
+}
+UNCORRECTED = -2  # no person has said where the text belongs
 
 
 @dataclass(frozen=True)
@@ -61,13 +59,13 @@ class Assessed:
         return np.asarray(limit.marks(self.scores, self.labels) & ~self.bound)
 
 
-class OutlierMixin:
-    """Outlier scores of a model: of its own texts, and of new ones; a part of the estimator."""
+class OutlierMixin(ClustererCore):
+    """Outlier scores of a model: of its own texts, and of new ones."""
 
     outlier_limit_: OutlierLimit | None = None
-    _surroundings: Surroundings | None = None
+    _neighbor_index: NeighborIndex | None = None
 
-    def outlier_scores(self: Any, X: Any = None) -> Floats:
+    def outlier_scores(self, X: Any = None) -> Floats:
         """How lonely each text is among those the model was fitted on, from 0 to 1.
 
         Parameters
@@ -78,18 +76,18 @@ class OutlierMixin:
         Returns
         -------
         ndarray of shape (n_samples,)
-            0.5 is usual, 0.9 means surroundings nine times emptier than usual; not a number for
+            0.5 is usual, 0.9 means a neighbourhood nine times emptier than usual; not a number for
             texts without a word. See :mod:`coterie.outliers`.
         """
         if X is not None:
-            surroundings(self)  # says so if there are none
+            self._outlier_index()  # says so if there is none
             return np.asarray(self.assess(X).scores)
         check_is_fitted(self, "distinct_vectors_")
-        scores = self._to_samples(surroundings(self).scores(self.distinct_vectors_))
+        scores = self._to_samples(self._outlier_index().scores(self.distinct_vectors_))
         scores[self.rows_ < 0] = np.nan
         return np.asarray(scores)
 
-    def mark_outliers(self: Any, max_outliers: float | str) -> Bools:
+    def mark_outliers(self, max_outliers: float | str) -> Bools:
         """Mark texts of the training that fit no cluster, and remember the limit for new ones.
 
         Parameters
@@ -105,12 +103,12 @@ class OutlierMixin:
             Whether each text is an outlier. ``labels_`` stays as it is; ``outlier_limit_`` is set,
             saved with the model, and used by ``predict(X, outliers=True)``.
         """
-        bound = correct(self, np.full(len(self.labels_), NOBODY)) != NOBODY
+        bound = correct(self, np.full(len(self.labels_), UNCORRECTED)) != UNCORRECTED
         scores = np.where(bound, np.nan, self.outlier_scores())
         marked, self.outlier_limit_ = mark_outliers(scores, max_outliers, self.labels_)
         return marked
 
-    def assess(self: Any, X: Any) -> Assessed:
+    def assess(self, X: Any) -> Assessed:
         """All that the model says about texts, which are encoded once for it.
 
         Returns
@@ -120,63 +118,55 @@ class OutlierMixin:
         """
         inputs, vectors = self._encoded(X)
         p = correct(self, inputs.spread(probabilities(self.assigner_.logits(vectors)), 0.0), inputs)
-        known = self._surroundings is not None or hasattr(self, "distinct_vectors_")
-        own = surroundings(self).scores(vectors) if known else np.full(len(vectors), np.nan)
+        known = self._neighbor_index is not None or hasattr(self, "distinct_vectors_")
+        own = self._outlier_index().scores(vectors) if known else np.full(len(vectors), np.nan)
         scores = inputs.spread(own, np.nan)
-        bound = correct(self, np.full(len(p), NOBODY), inputs) != NOBODY
+        bound = correct(self, np.full(len(p), UNCORRECTED), inputs) != UNCORRECTED
         return Assessed(p, np.asarray(scores), np.asarray(inputs.spread(vectors, 0.0)), bound)
 
-    def _encoded(self: Any, X: Any) -> tuple[Inputs, Floats]:
-        """The texts as the encoder takes them, and vectors of the different ones."""
-        check_is_fitted(self, "assigner_")
-        inputs = self._inputs(X)
-        return inputs, self.encoder_.encode(inputs.items)
+    def _outlier_index(self) -> NeighborIndex:
+        """What outlier scores are measured by, made when first asked for."""
+        if self._neighbor_index is None:
+            if not hasattr(self, "distinct_vectors_"):
+                raise UsageError(
+                    "outliers: this model was saved without what outlier scores are measured by; "
+                    "fit and save it again with this version."
+                )
+            rows = self.rows_[self.rows_ >= 0]
+            n = len(self.distinct_vectors_)
+            labels = np.zeros(n, dtype=np.int64)
+            labels[rows] = self.labels_[self.rows_ >= 0]
+            counts = np.bincount(rows, minlength=n)
+            self._neighbor_index = fit_neighbor_index(
+                self.distinct_vectors_, counts, labels, self.seed_
+            )
+        return self._neighbor_index
+
+    def _labels_without_outliers(self, X: Any, limit: bool | float) -> Ints:
+        """Labels with -1 for outliers; ``limit`` is True for that of the model, or a number."""
+        known = self.outlier_limit_
+        if limit is not True:
+            known = OutlierLimit(check_number("outliers", limit))
+        elif known is None:
+            raise UsageError(
+                "outliers=True: the model has no limit; call mark_outliers first, or give a "
+                "number, such as outliers=0.9."
+            )
+        self._outlier_index()  # says so if there is none
+        found = self.assess(X)
+        return np.where(found.outliers(known), -1, found.labels)
 
     def _forget_outliers(self) -> None:
         """What an earlier fit has left."""
-        for name in ("outlier_limit_", "_surroundings"):
-            vars(self).pop(name, None)
+        for name in ("outlier_limit_", "_neighbor_index"):
+            self.__dict__.pop(name, None)
 
 
-def surroundings(model: TextClusterer) -> Surroundings:
-    """What the model measures outlier scores by, learnt when first asked for."""
-    if model._surroundings is None:
-        if not hasattr(model, "distinct_vectors_"):
-            raise UsageError(
-                "outliers: this model was saved without what outlier scores are measured by; fit "
-                "and save it again with this version."
-            )
-        rows = model.rows_[model.rows_ >= 0]
-        n = len(model.distinct_vectors_)
-        labels = np.zeros(n, dtype=np.int64)
-        labels[rows] = model.labels_[model.rows_ >= 0]
-        counts = np.bincount(rows, minlength=n)
-        model._surroundings = learn_surroundings(
-            model.distinct_vectors_, counts, labels, model.seed_
-        )
-    return model._surroundings
-
-
-def without_outliers(model: TextClusterer, X: Any, limit: bool | float) -> Ints:
-    """Labels with -1 for outliers; ``limit`` is True for that of the model, or a number."""
-    known = model.outlier_limit_
-    if limit is not True:
-        known = OutlierLimit(check_number("outliers", limit))
-    elif known is None:
-        raise UsageError(
-            "outliers=True: the model has no limit; call mark_outliers first, or give a number, "
-            "such as outliers=0.9."
-        )
-    surroundings(model)  # says so if there are none
-    seen = model.assess(X)
-    return np.where(seen.outliers(known), -1, seen.labels)
-
-
-def save_outliers(model: TextClusterer, folder: Path) -> dict[str, Any] | None:
+def save_outliers(model: OutlierMixin, folder: Path) -> dict[str, Any] | None:
     """Write the texts' vectors that scores are measured by; returns what the settings keep."""
-    if model._surroundings is None and not hasattr(model, "distinct_vectors_"):
+    if model._neighbor_index is None and not hasattr(model, "distinct_vectors_"):
         return None
-    known = surroundings(model)
+    known = model._outlier_index()
     save_arrays(folder / FILE, {"vectors": known.vectors, "counts": known.counts})
     limit = model.outlier_limit_
     return {
@@ -186,7 +176,7 @@ def save_outliers(model: TextClusterer, folder: Path) -> dict[str, Any] | None:
     }
 
 
-def load_outliers(model: TextClusterer, folder: Path, saved: dict[str, Any] | None) -> None:
+def load_outliers(model: OutlierMixin, folder: Path, saved: dict[str, Any] | None) -> None:
     """Take back what :func:`save_outliers` wrote; models of an earlier version have nothing."""
     if saved is None:
         return
@@ -199,8 +189,6 @@ def load_outliers(model: TextClusterer, folder: Path, saved: dict[str, Any] | No
             f"{folder / FILE} is damaged: vectors of shape {vectors.shape} and counts of shape "
             f"{counts.shape} do not fit the model."
         )
-    model._surroundings = Surroundings(
-        arrays["vectors"], arrays["counts"], saved["typical"], saved["n_neighbors"]
-    )
+    model._neighbor_index = NeighborIndex(vectors, counts, saved["typical"], saved["n_neighbors"])
     if saved["limit"] is not None:
         model.outlier_limit_ = OutlierLimit.from_dict(saved["limit"])

@@ -1,0 +1,253 @@
+"""What every method is made of: its parameters, its hooks, and what a fit leaves behind.
+
+This is the lowest of the modules about estimators. Fitting, saving, outliers and display build on
+it, and :class:`coterie.TextClusterer` puts them together.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import nn
+
+from coterie._random import check_seed
+from coterie._types import Floats, Ints
+from coterie._validation import check_choice, check_device, check_integer, check_number
+from coterie.base.edited import EditedAssigner, correct
+from coterie.base.guard import Verdict
+from coterie.base.inputs import Inputs, read_texts, read_vectors
+from coterie.blocks.assign import Assigner, CenterAssigner, NeighborAssigner, probabilities
+from coterie.blocks.kmeans import KMeans
+from coterie.blocks.linkage import agglomerate, memory_needed
+from coterie.encoders import DEFAULT, Encoder, Pooling, load_encoder
+from coterie.encoders.load import Loaders
+from coterie.engine import SHORTCUTS, History, Stage, chosen_shortcuts
+
+log = logging.getLogger(__name__)
+
+Precision = Literal["auto", "float32", "bfloat16"]
+
+
+@dataclass(frozen=True)
+class TrainingContext:
+    """What a method may know when it plans its training: never a label.
+
+    Attributes
+    ----------
+    n : int
+        Texts that are not empty.
+    n_views : int
+        1 if there are no augmentations.
+    seed : int
+        For random choices between the steps.
+    sizes : tuple of int
+        Texts in each cluster of the start solution; empty before there is one.
+    texts : list of str, optional
+        The texts, in the order of ``Batch.index``; None if vectors were passed in.
+    rows : ndarray of shape (n,), optional
+        Number of each text among the different ones, which the start solution is about.
+    """
+
+    n: int
+    n_views: int
+    seed: int
+    sizes: tuple[int, ...] = ()
+    texts: list[str] | None = None
+    rows: Ints | None = None
+
+
+class FittedAttributes:
+    """Types of what a fit sets; :class:`coterie.TextClusterer` describes them."""
+
+    labels_: Ints
+    n_clusters_: int
+    encoder_: Encoder
+    assigner_: Assigner | EditedAssigner
+    distinct_vectors_: Floats
+    rows_: Ints
+    start_labels_: Ints
+    trained_labels_: Ints | None
+    trained_parameters_: dict[str, int]
+    guard_: Verdict | None
+    history_: History
+    corrections_: dict[str, int]  # by fingerprint of the text
+    corrected_rows_: dict[int, int]  # of the training texts
+    net_: nn.Module | None
+    seed_: int
+    seconds_: dict[str, float]
+    n_features_in_: int
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ClustererCore(FittedAttributes, BaseEstimator):
+    """Parameters and hooks of a method; see :class:`coterie.TextClusterer`."""
+
+    name: ClassVar[str]
+    citation: ClassVar[str] = ""
+    presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {}}
+    _assigners: ClassVar[dict[str, type[Any]]] = {}  # kinds that only this method has
+    _encoders: ClassVar[Loaders] = {}  # readers of encoders that only this method has
+    _saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted, plain values, saved with the model
+
+    n_clusters: int = field(default=8, kw_only=False)
+    encoder: Any = DEFAULT
+    max_length: int = 128
+    pooling: Pooling = "auto"
+    normalize: bool | None = None
+    batch_size: int = 256
+    n_init: int = 10
+    device: str = "auto"
+    precision: str = "auto"
+    shortcuts: bool | Sequence[str] = True
+    random_state: Any = None
+    guard: bool = True
+    verbose: int = 0
+    checkpoint: str | Path | None = None
+    checkpoint_every: float = 60.0
+
+    # What a method may override ------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        """Refuse impossible parameters; called at the start of ``fit``."""
+        check_integer("n_clusters", self.n_clusters)
+        check_integer("batch_size", self.batch_size)
+        check_integer("max_length", self.max_length, 3)
+        check_integer("n_init", self.n_init)
+        check_choice("pooling", self.pooling, ["auto", "mean", "cls"])
+        check_choice("precision", self.precision, ["auto", "float32", "bfloat16"])
+        for name in chosen_shortcuts(self.shortcuts):
+            check_choice("each of shortcuts", name, SHORTCUTS)
+        check_number("checkpoint_every", self.checkpoint_every)
+        check_seed(self.random_state)
+
+    def _make_encoder(self, seed: int) -> Encoder:
+        """The encoder, fresh; ``seed`` is for encoders that draw random numbers."""
+        return load_encoder(
+            self.encoder,
+            max_length=self.max_length,
+            normalize=self.normalize,
+            pooling=self.pooling,
+            seed=seed,
+        )
+
+    def _on_texts(self, texts: list[str] | None) -> None:
+        """See the distinct texts before the start solution; None if vectors were passed in."""
+
+    def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
+        """Cluster the distinct texts before training; row ``i`` counts ``weights[i]`` times."""
+        return kmeans_assigner(self, vectors, weights, seed)
+
+    def _pretraining_stages(self, context: TrainingContext) -> list[Stage]:
+        """Training that the start solution needs, such as an autoencoder's."""
+        return []
+
+    def _build_pretraining_network(self, encoder: Any, context: TrainingContext) -> nn.Module:
+        """The network of :meth:`_pretraining_stages`; its child ``encoder`` is the encoder."""
+        raise NotImplementedError(f"{type(self).__name__} has pretraining but no network for it")
+
+    def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> nn.Module:
+        """The network to train; its child ``encoder`` is the encoder, ``start`` an assigner."""
+        raise NotImplementedError(f"{type(self).__name__} has stages but no network")
+
+    def _training_stages(self, context: TrainingContext) -> list[Stage]:
+        """The training; an empty list trains nothing."""
+        return []
+
+    def _final_assigner(
+        self, net: nn.Module, vectors: Floats, weights: Floats, seed: int
+    ) -> Assigner:
+        """Cluster the distinct texts after training."""
+        return self._initial_assigner(vectors, weights, seed)
+
+    def _after_fit(self, net: nn.Module | None, order: Ints) -> None:
+        """Set attributes of the method's own; cluster ``j`` was ``order[j]`` in training.
+
+        The network is None if nothing was trained; see :attr:`kept_start`, too.
+        """
+
+    def remarks(self) -> list[str]:
+        """What the fitted method wants its user to know, in sentences."""
+        return []
+
+    # What the modules above share ----------------------------------------------------------
+
+    @property
+    def kept_start(self) -> bool:
+        """Whether the guard returned the start solution instead of the trained one."""
+        check_is_fitted(self, "assigner_")
+        return self.guard and self.guard_ is not None and self.guard_.fired
+
+    @property
+    def vectors_(self) -> Floats:
+        """Vectors of the training texts, shape (n_samples, d); zero for texts without a word."""
+        check_is_fitted(self, "distinct_vectors_")
+        return self._to_samples(self.distinct_vectors_)
+
+    @property
+    def probabilities_(self) -> Floats:
+        """Probabilities of the training texts, shape (n_samples, n_clusters)."""
+        check_is_fitted(self, "distinct_vectors_")
+        p = self._to_samples(probabilities(self.assigner_.logits(self.distinct_vectors_)))
+        return np.asarray(correct(self, p))
+
+    def _parameters(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def _inputs(self, X: Any) -> Inputs:
+        if self.encoder_.kind != "precomputed":
+            return read_texts(self.encoder_, X)
+        checked = validate_data(self, X, dtype=np.float32, reset=False)
+        return read_vectors(self.encoder_, checked)
+
+    def _encoded(self, X: Any) -> tuple[Inputs, Floats]:
+        """The texts as the encoder takes them, and vectors of the different ones."""
+        check_is_fitted(self, "assigner_")
+        inputs = self._inputs(X)
+        return inputs, self.encoder_.encode(inputs.items)
+
+    def _to_samples(self, values: Floats) -> Floats:
+        """Values of the different training texts, for all of them; zero without a word."""
+        out = values[self.rows_]
+        out[self.rows_ < 0] = 0
+        return out
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        texts = not (isinstance(self.encoder, str) and self.encoder == "precomputed")
+        tags.input_tags.string = texts
+        tags.input_tags.two_d_array = not texts
+        tags.input_tags.one_d_array = texts
+        tags.no_validation = texts
+        tags.non_deterministic = self.random_state is None
+        return tags
+
+
+def kmeans_assigner(
+    model: ClustererCore, vectors: Floats, weights: Floats, seed: int, *, spherical: bool = False
+) -> CenterAssigner:
+    """K-means on the model's device."""
+    kmeans = KMeans(
+        n_clusters=model.n_clusters, seed=seed, n_init=model.n_init, spherical=spherical
+    )
+    found = kmeans(torch.from_numpy(vectors).to(check_device(model.device)), weights)
+    return CenterAssigner(found.centers, normalize=spherical)
+
+
+def second_step(
+    model: ClustererCore, vectors: Floats, weights: Floats, seed: int, cluster: str
+) -> Assigner:
+    """The clustering that a method with its own vectors ends with: "kmeans" or "ward"."""
+    if cluster == "kmeans":
+        return kmeans_assigner(model, vectors, weights, seed)
+    n, d = vectors.shape
+    log.info("linkage of %d texts takes about %d MB", n, memory_needed(n, d) >> 20)
+    return NeighborAssigner(vectors, agglomerate(vectors, model.n_clusters, "ward", weights))

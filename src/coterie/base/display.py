@@ -1,0 +1,277 @@
+"""A fitted model as a person sees it: its clusters described, as a page, and in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from coterie import __version__
+from coterie._errors import UsageError
+from coterie._types import Bools, Floats, Ints
+from coterie.base.edited import EditedAssigner
+from coterie.base.outliers import OutlierMixin
+from coterie.corpus import texts_from
+from coterie.description import Cluster, describe, describe_numbered
+from coterie.hierarchy import Hierarchy, build_hierarchy, build_themes
+from coterie.report import NONE_OF_THESE, Outlier, Outliers, ReportData, without_texts, write_report
+from coterie.report.folder import SHOWN, make_map, make_points
+from coterie.report.quality import figures, guard_sentence, next_steps
+
+ROWS = 12  # clusters that a notebook shows
+
+
+@dataclass(frozen=True)
+class AssignedTexts:
+    """Texts with what a model says about them; ``labels`` are -1 for outliers, too."""
+
+    texts: list[str]
+    vectors: Floats
+    probabilities: Floats
+    nearest: Ints
+    labels: Ints
+    scores: Floats
+
+    @property
+    def outliers(self) -> Bools:
+        """Which texts are outliers."""
+        return np.asarray((self.nearest >= 0) & (self.labels < 0))
+
+
+class DisplayMixin(OutlierMixin):
+    """Ways to look at a fitted model."""
+
+    def describe(self, texts: Any, X: Any = None, **options: Any) -> list[Cluster]:
+        """Describe the clusters by names, words and examples among ``texts``.
+
+        Parameters
+        ----------
+        texts : list of str, Series, ...
+            The texts of the training, or others: they are put into the clusters of the model.
+        X : ndarray of shape (n, d), optional
+            Their vectors, for a model with ``encoder="precomputed"``.
+        **options
+            Of :func:`coterie.describe`.
+
+        Returns
+        -------
+        list of Cluster
+        """
+        return self._described(self._assigned(texts, X), **options)
+
+    def report(
+        self,
+        path: str | Path,
+        texts: Any,
+        X: Any = None,
+        *,
+        levels: Sequence[int] | Literal["themes"] | None = None,
+        show_texts: bool = True,
+    ) -> Path:
+        """Write the page that shows the clusters, with a map: one HTML file, no network.
+
+        Parameters
+        ----------
+        path : str or Path
+        texts, X : as for :meth:`describe`
+            Texts above ``outlier_limit_``, if the model has one, are shown as outliers.
+        levels : sequence of int or "themes", optional
+            Coarser levels above the clusters, coarse to fine, such as (5, 20); or broad themes,
+            see :func:`coterie.broad_themes`.
+        show_texts : bool, default=True
+            False writes words and counts only.
+
+        Returns
+        -------
+        Path
+            Of the page.
+        """
+        found = self._assigned(texts, X)
+        clusters = self._described(found)
+        hierarchy = Hierarchy([], [])
+        if levels == "themes":
+            hierarchy, clusters = build_themes(
+                found.texts, found.labels, found.vectors, clusters, seed=self.seed_
+            )
+        elif isinstance(levels, str):
+            raise UsageError("report.bad_levels", levels=levels)
+        elif levels:
+            if max(levels) > len(clusters):
+                raise UsageError(
+                    "report.too_many_levels", asked=max(levels), clusters=len(clusters)
+                )
+            hierarchy, clusters = build_hierarchy(
+                found.texts, found.labels, found.vectors, clusters, levels
+            )
+        data = self._page(found, clusters, hierarchy)
+        write_report(path, data if show_texts else without_texts(data))
+        return Path(path)
+
+    def _assigned(self, texts: Any, X: Any) -> AssignedTexts:
+        read = texts_from(texts)
+        if self.encoder_.kind == "precomputed" and X is None:
+            raise UsageError("report.needs_vectors")
+        found = self.assess(read if X is None else X)
+        if len(found.labels) != len(read):
+            raise UsageError("report.one_per_text", rows=len(found.labels), texts=len(read))
+        nearest, limit = found.labels, self.outlier_limit_
+        labels = np.where(found.outliers(limit), -1, nearest) if limit else nearest
+        return AssignedTexts(
+            read, found.vectors, found.probabilities, nearest, labels, found.scores
+        )
+
+    def _described(self, found: AssignedTexts, **options: Any) -> list[Cluster]:
+        topics = getattr(self, "topics_", None)  # only some methods find any
+        settings = {"probabilities": found.probabilities, "topics": topics, **options}
+        if isinstance(self.assigner_, EditedAssigner):
+            settings["topics"] = {}
+            if topics is not None:
+                untouched = self.assigner_.untouched.items()
+                settings["topics"] = {c: topics[i] for c, i in untouched}
+            return describe_numbered(
+                found.texts, found.labels, found.vectors, {}, **{**settings, **options}
+            )
+        return describe(found.texts, found.labels, found.vectors, **settings)
+
+    def _page(
+        self, found: AssignedTexts, clusters: Sequence[Cluster], hierarchy: Hierarchy
+    ) -> ReportData:
+        ranked = -np.sort(-found.probabilities, axis=1)
+        confidence = ranked[:, 0]
+        margin = confidence - (ranked[:, 1] if ranked.shape[1] > 1 else 0.0)
+        saved = make_map(found.vectors, found.nearest, self.seed_, found.outliers)
+        columns = {
+            "text": found.texts,
+            "cluster": [str(label) for label in found.labels],
+            "confidence": [str(value) for value in confidence],
+        }
+        names = {cluster.id: cluster.name for cluster in clusters}
+        if hierarchy.levels:
+            called = [names.get(int(label), NONE_OF_THESE) for label in found.labels]
+            above = hierarchy.columns(found.labels, called)
+            columns |= {name: [str(value) for value in values] for name, values in above.items()}
+        guard = self.guard_.to_dict() if self.guard_ is not None else None
+        quality = figures(
+            found.labels, confidence, margin, silhouette=saved["silhouette"], guard=guard
+        )
+        placed = int((found.labels >= 0).sum())
+        sentence = guard_sentence(guard)
+        return ReportData(
+            title=f"{len(found.texts):,} texts in {len(clusters)} clusters",
+            summary=[
+                f"{placed:,} of {len(found.texts):,} texts are in {len(clusters)} clusters.",
+                *self.remarks(),
+                *([sentence] if sentence else []),
+            ],
+            clusters=clusters,
+            settings={
+                "method": self.name,
+                "parameters": repr(self),
+                "seed": self.seed_,
+                "coterie": __version__,
+            },
+            quality=quality,
+            next_steps=next_steps(clusters, quality),
+            points=make_points(saved, columns, "text"),
+            levels=hierarchy.levels,
+            themes=hierarchy.themes,
+            outliers=_outliers(found, names) if self.outlier_limit_ else None,
+        )
+
+    # In a notebook: a small table of a fitted model, else what scikit-learn shows ---------------
+
+    def _html_repr(self) -> str:
+        if not hasattr(self, "assigner_"):
+            return str(super()._html_repr())
+        return summary_html(self)
+
+    @property
+    def _repr_html_(self) -> Any:  # older scikit-learns do not ask for _html_repr
+        if not hasattr(self, "assigner_"):
+            return super()._repr_html_
+        return self._html_repr
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        if not hasattr(self, "assigner_"):
+            return dict(super()._repr_mimebundle_(**kwargs))
+        return {"text/plain": repr(self), "text/html": self._html_repr()}
+
+
+def broad_themes(
+    model: DisplayMixin, texts: Any, X: Any = None, *, n_themes: int | None = None
+) -> Hierarchy:
+    """Group the clusters of a fitted model into a handful of broad themes, with names.
+
+    Parameters
+    ----------
+    model : TextClusterer
+    texts, X : as for :meth:`coterie.TextClusterer.describe`
+    n_themes : int, optional
+        Exactly so many. Default: 3 to 12, found without labels; none where there are ten clusters
+        or fewer.
+
+    Returns
+    -------
+    Hierarchy
+        ``levels[0]`` are the themes, described as clusters are; ``above[0]`` has the theme of each
+        cluster; ``columns(labels, names)`` are the columns ``theme`` and ``theme_name`` of a table.
+        Both lists are empty where there are no themes.
+    """
+    found = model._assigned(texts, X)
+    clusters = model._described(found)
+    used = sum(cluster.size > 0 for cluster in clusters)
+    if n_themes is not None and n_themes >= used:
+        raise UsageError("report.too_many_themes", n_themes=n_themes, clusters=used)
+    return build_themes(found.texts, found.labels, found.vectors, clusters, n_themes, model.seed_)[
+        0
+    ]
+
+
+def _outliers(found: AssignedTexts, names: dict[int, str]) -> Outliers:
+    rows = np.flatnonzero(found.outliers)
+    shown: dict[str, Outlier] = {}
+    for row in rows[np.argsort(-found.scores[rows], kind="stable")]:
+        nearest = int(found.nearest[row])
+        one = Outlier(found.texts[row], float(found.scores[row]), nearest, names[nearest])
+        shown.setdefault(one.text, one)
+    share = len(rows) / max(int((found.nearest >= 0).sum()), 1)
+    return Outliers(len(rows), share, list(shown.values())[:SHOWN])
+
+
+def summary_html(model: DisplayMixin) -> str:
+    """A fitted model in a few lines of HTML; everything in it is escaped."""
+    title = f"{type(model).__name__}: {model.n_clusters_} clusters"
+    if not hasattr(model, "labels_"):
+        return _frame(title, "", "Loaded from a folder: predict and transform take texts.")
+    labels = model.labels_
+    placed = labels >= 0
+    found = model.probabilities_.max(axis=1)
+    sizes = np.bincount(labels[placed])
+    rows = []
+    for i in np.argsort(-sizes, kind="stable")[:ROWS]:
+        if sizes[i]:
+            share, mean = sizes[i] / placed.sum(), found[labels == i].mean()
+            rows.append([str(i), f"{sizes[i]:,}", f"{100 * share:.1f}%", f"{mean:.2f}"])
+    more = int((sizes > 0).sum()) - len(rows)
+    hint = f"And {more} more. " if more > 0 else ""
+    hint += "model.describe(texts) names them; model.report(path, texts) writes a page."
+    return _frame(f"{title} of {int(placed.sum()):,} texts", _table(rows), hint, repr(model))
+
+
+def _table(rows: list[list[str]]) -> str:
+    head = "".join(f"<th>{name}</th>" for name in ("cluster", "texts", "share", "confidence"))
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _frame(title: str, table: str, hint: str, settings: str = "") -> str:
+    more = ""
+    if settings:
+        more = f"<details><summary>Settings</summary><pre>{escape(settings)}</pre></details>"
+    return f"<div><strong>{escape(title)}</strong>{table}<p>{escape(hint)}</p>{more}</div>"
