@@ -29,6 +29,7 @@ from coterie.blocks.graph import knn_smooth, principal_part
 from coterie.blocks.kmeans import KMeans, nearest
 from coterie.corpus import texts_from
 from coterie.encoders import DEFAULT, BagOfWords, CharNgrams, MixedEncoder, load_encoder
+from coterie.encoders.lexical import unit_rows
 from coterie.metrics import accuracy, contingency
 from coterie.neighbors import nearest_rows
 from coterie.words import word_information, word_presence
@@ -79,6 +80,7 @@ def choose_n_clusters(
     X: Any,
     *,
     encoder: Any = DEFAULT,
+    embeddings: Floats | None = None,
     largest: int | None = None,
     random_state: Any = None,
     progress: Progress | None = None,
@@ -90,6 +92,8 @@ def choose_n_clusters(
     X : list of str, Series, DataFrame, Arrow array; or array of shape (n, d)
         Texts, or vectors with ``encoder="precomputed"``.
     encoder : str, Path or Encoder, default="all-MiniLM-L6-v2"
+    embeddings : ndarray of shape (n, d), optional
+        Vectors of the texts by that encoder, of unit length, if they are there already.
     largest : int, optional
         Largest number to try. Default: 250, or a fifth of the different texts.
     random_state : int, Generator, RandomState or None, default=None
@@ -106,7 +110,7 @@ def choose_n_clusters(
     1
     """
     seed = resolve_seed(random_state)
-    vectors, width, texts = _prepare(X, encoder, seed)
+    vectors, width, texts = _prepare(X, encoder, seed, embeddings)
     n = len(vectors)
     if largest is not None:
         check_integer("largest", largest)
@@ -181,24 +185,36 @@ def decide(curve: Sequence[dict[str, Any]]) -> Choice:
     return Choice(k, low, high, list(curve), f"{reason} A range to consider: {low} to {high}.")
 
 
-def _prepare(X: Any, encoder: Any, seed: int) -> tuple[Floats, int, list[str] | None]:
+def _prepare(
+    X: Any, encoder: Any, seed: int, embeddings: Floats | None
+) -> tuple[Floats, int, list[str] | None]:
     """Vectors of at most 3,000 different texts, the width of their embedding, and the texts."""
     rng = numpy_generator(seed, "choose", "sample")
     if isinstance(encoder, str) and encoder == "precomputed":
         distinct = np.unique(np.asarray(X, dtype=np.float32), axis=0)
         return distinct[rng.permutation(len(distinct))[:SAMPLE]], distinct.shape[1], None
-    texts = list(dict.fromkeys(text for text in texts_from(X) if text))
-    if not texts:
+    cleaned = texts_from(X)
+    first = {text: row for row, text in reversed(list(enumerate(cleaned))) if text}
+    rows = sorted(first.values())
+    if not rows:
         raise DataError("all texts are empty: there is nothing to cluster.")
-    texts = [texts[i] for i in rng.permutation(len(texts))[:SAMPLE]]
+    rows = [rows[i] for i in rng.permutation(len(rows))[:SAMPLE]]
+    texts = [cleaned[row] for row in rows]
     own = derive_seed(seed, "encoder")
+    lexical = CharNgrams(seed=own)
+    if embeddings is not None:
+        lexical.learn(texts)
+        items, numbers = lexical.prepare(texts)
+        beside = LEXICAL_WEIGHT * unit_rows(lexical.encode(items)[numbers])
+        both = np.hstack([embeddings[rows], beside]).astype(np.float32)
+        return both, embeddings.shape[1], texts
     found = load_encoder(encoder, seed=own)
     if not isinstance(found, BagOfWords):
-        found = MixedEncoder(found, LEXICAL_WEIGHT, own, CharNgrams(seed=own))
+        found = MixedEncoder(found, LEXICAL_WEIGHT, own, lexical)
     found.learn(texts)
-    items, rows = found.prepare(texts)
+    items, numbers = found.prepare(texts)
     width = found.meaning.dim if isinstance(found, MixedEncoder) else found.dim
-    return found.encode(items)[rows], width, texts
+    return found.encode(items)[numbers], width, texts
 
 
 def confirmed(a: Ints, b: Ints, seed: int) -> float:

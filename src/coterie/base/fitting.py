@@ -75,26 +75,26 @@ class Fitting:
         self.seed = parallel.same(resolve_seed(model.random_state))
         self.progress: Progress = make_progress(model.verbose)
         self.seconds: dict[str, float] = {}
-        self.history = History(file=_history_file(model))
+        self.history = History()
+        self._vectors: Floats | None = None
         self.trained_labels: Ints | None = None
         self.trained_parameters: dict[str, int] = {}
         with self.phase("prepare"):
             self.encoder, self.inputs = self._read(X, views)
             if parallel.size() > 1:
                 parallel.check_same(self._fingerprint())
-        self._check_enough()
 
     def run(self) -> None:
         """Run the phases and hand the results to the model."""
         model, inputs = self.model, self.inputs
+        self._check_enough()
+        self.history = History(file=_history_file(model))
         items = inputs.items.to(self.device)
-        distinct = np.arange(inputs.n_distinct)
-        weights = np.bincount(inputs.views[0], minlength=len(distinct)).astype(np.float32)
+        weights = np.bincount(inputs.views[0], minlength=inputs.n_distinct).astype(np.float32)
         data = TrainingData(items, inputs.views)
         self.encoder.to(self.device)
         self._pretrain(data)
-        with self.phase("encode"):
-            vectors = encode_all(self.encoder, items, distinct, progress=self.progress)
+        vectors = self.vectors()
         with self.phase("start"):
             texts = self._distinct_texts()
             model._on_texts(texts)
@@ -120,6 +120,15 @@ class Fitting:
             if verdict.fired and model.guard:
                 self.encoder = before.to(self.device)
         self._hand_over(assigner, vectors, start_labels, verdict, net)
+
+    def vectors(self) -> Floats:
+        """Vectors of the distinct texts, encoded when first asked for."""
+        if self._vectors is None:
+            self.encoder.to(self.device)
+            items, distinct = self.inputs.items.to(self.device), np.arange(self.inputs.n_distinct)
+            with self.phase("encode"):
+                self._vectors = encode_all(self.encoder, items, distinct, progress=self.progress)
+        return self._vectors
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -171,6 +180,7 @@ class Fitting:
         if not stages:
             return
         self.encoder.complete()
+        self._vectors = None
         with torch_seeded(derive_seed(self.seed, "build", "pretraining"), self.device):
             net = self.model._build_pretraining_network(self.encoder, context).to(self.device)
         with self.phase("pretrain"):

@@ -11,7 +11,7 @@ import numpy as np
 from coterie._errors import DataError
 from coterie._types import Bools, Ints
 from coterie.augmentation import read_views
-from coterie.corpus import texts_from
+from coterie.corpus import CleanTexts, texts_from
 from coterie.encoders import Encoder, Items
 
 
@@ -59,7 +59,7 @@ def read_texts(encoder: Encoder, X: Any, views: Any = None, *, learn: bool = Fal
     if not filled.any():  # a text that nobody asked for goes the way, and no row gets its result
         items, rows = encoder.prepare(["-"])
         return Inputs(items, rows[None, :0], filled, [])
-    kept = [text for text in texts if text]
+    kept = CleanTexts(text for text in texts if text)
     augmented = [_matching(view, texts, filled) for view in read_views(views, texts)]
     if learn:
         encoder.learn(kept)

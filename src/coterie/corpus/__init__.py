@@ -3,7 +3,7 @@
 from coterie.corpus.adapt import make_corpus, texts_from
 from coterie.corpus.chunks import Chunk, TextStream
 from coterie.corpus.clean import clean_text, has_words
-from coterie.corpus.corpus import Corpus, Note
+from coterie.corpus.corpus import CleanTexts, Corpus, Note
 from coterie.corpus.read import FORMATS, read_corpus, read_table
 from coterie.corpus.source import Source
 from coterie.corpus.survey import Survey, Surveyor, survey
@@ -12,6 +12,7 @@ from coterie.corpus.write import write_rows
 __all__ = [
     "FORMATS",
     "Chunk",
+    "CleanTexts",
     "Corpus",
     "Note",
     "Source",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from coterie._errors import DataError, UsageError
 from coterie.corpus.clean import value_to_text
 from coterie.corpus.columns import cell_values, check_column, pick_text_column, usual_column
-from coterie.corpus.corpus import Corpus, build, clean_values
+from coterie.corpus.corpus import CleanTexts, Corpus, build, clean_values
 
 
 def texts_from(data: Any, text_column: str | None = None) -> list[str]:
@@ -25,6 +25,8 @@ def texts_from(data: Any, text_column: str | None = None) -> list[str]:
         dataset and of a list of dicts, that is the one column of texts, or one with a usual name.
     text_column : str, optional
     """
+    if isinstance(data, CleanTexts):
+        return data
     return clean_values(_texts_of(data, text_column))
 
 

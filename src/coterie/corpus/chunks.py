@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from coterie.corpus.columns import cell_values, check_column, pick_text_column
-from coterie.corpus.corpus import Note, clean_values
+from coterie.corpus.corpus import CleanTexts, Note, clean_values
 from coterie.corpus.read import TableReader
 from coterie.corpus.source import Source
 
@@ -51,7 +51,7 @@ class Chunk:
         return Chunk(
             self.first + first,
             self.table.slice(first, max(last - first, 0)),
-            self.texts[first:last],
+            CleanTexts(self.texts[first:last]),
             self.values[first:last],
         )
 

@@ -31,6 +31,10 @@ MESSAGES = {
 }
 
 
+class CleanTexts(list[str]):
+    """Texts that were cleaned already: nobody cleans them again."""
+
+
 @dataclass(frozen=True)
 class Note:
     """Something a user should know about the data: what, how many rows, and the first of them."""
@@ -96,10 +100,10 @@ def build(
     return Corpus(texts, table, text_column, id_column, (*notes, *(n for n in found if n)))
 
 
-def clean_values(values: Sequence[Any]) -> list[str]:
+def clean_values(values: Sequence[Any]) -> CleanTexts:
     """Cleaned texts of the cells of a column; the empty text where there is no word."""
-    texts = [clean_text(value_to_text(value)) for value in values]
-    return [text if has_words(text) else "" for text in texts]
+    texts = (clean_text(value_to_text(value)) for value in values)
+    return CleanTexts(text if has_words(text) else "" for text in texts)
 
 
 def row_flags(values: Sequence[Any], texts: Sequence[str]) -> dict[str, list[bool]]:

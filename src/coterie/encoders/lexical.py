@@ -635,7 +635,7 @@ class MixedEncoder(Encoder):
         pairs = items.pairs if index is None else items.pairs[index]
         meaning = self.meaning.encode(items.meaning, progress=progress)[pairs[:, 0]]
         words = self.words.encode(items.words)[pairs[:, 1]]
-        return np.hstack([_unit(meaning), self.weight * _unit(words)]).astype(np.float32)
+        return np.hstack([unit_rows(meaning), self.weight * unit_rows(words)]).astype(np.float32)
 
     def save(self, folder: Path) -> None:
         self.words.save(folder / "words")
@@ -644,6 +644,7 @@ class MixedEncoder(Encoder):
             self.meaning.save(folder / "meaning")
 
 
-def _unit(x: Floats) -> Floats:
+def unit_rows(x: Floats) -> Floats:
+    """Rows of unit length; zeros stay."""
     norms = np.linalg.norm(x, axis=1, keepdims=True)
     return np.asarray(x / np.where(norms > 0, norms, 1))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -11,12 +13,16 @@ from typing import Any, Literal
 from coterie._folders import held, refuse_held
 from coterie._progress import make_progress, say
 from coterie._ranks import is_first
+from coterie._runs import NEXT
+from coterie._types import Floats
 from coterie.base import TextClusterer
+from coterie.base.fitting import Fitting
 from coterie.choose import Choice, choose_n_clusters
 from coterie.corpus import Corpus
-from coterie.encoders import DEFAULT
+from coterie.encoders import DEFAULT, MixedEncoder, SentenceEncoder, StaticEncoder
+from coterie.encoders.lexical import unit_rows
 from coterie.run_files import model_folder
-from coterie.runs.folder import RunFolder, refuse_taken
+from coterie.runs.folder import RunFolder, read_started, refuse_taken
 from coterie.runs.options import Options
 from coterie.runs.outputs import check_run_output
 from coterie.runs.results import make_results
@@ -98,16 +104,13 @@ def cluster(
     model = asked.make_checked_model()
     corpus = read_texts(data, asked)
     refuse_sampled(corpus, asked)
-    if asked.verbose:
-        _tell(corpus, model, asked)
-    choice = _choose(corpus, asked)
-    asked.check_texts(choice.n_clusters, corpus.texts, model)
-    model = asked.make_model(choice.n_clusters)
-    place = RunFolder(path, asked, model, corpus)
+    prepared = Prepared(model, corpus, asked)
+    choice = prepared.choose(path if resume else None)
+    place = RunFolder(path, asked, model, corpus, choice)
     place.locate(resume=resume, overwrite=overwrite)
     if not is_first():  # one of several processes, but not the one that writes
         if not (resume and place.is_done()):
-            model.set_params(checkpoint=place.work / "checkpoint").fit(corpus.texts)
+            prepared.fit(place)
         return Run(path)
     kept = None
     if asked.keep is not None:
@@ -118,9 +121,8 @@ def cluster(
         if place.begin(resume=resume, overwrite=overwrite) == "done":
             return Run(path, fresh=False)
         with _stoppable(place):
-            model = _fit(model, place, corpus)
-            found = choice if choice.curve else None
-            make_results(place, asked, model, corpus, found, kept).write()
+            model = prepared.fit(place)
+            make_results(place, asked, model, corpus, kept).write()
     return Run(
         path,
         model=model if isinstance(corpus, Corpus) else None,
@@ -129,41 +131,107 @@ def cluster(
     )
 
 
-def _tell(corpus: AnyCorpus, model: TextClusterer, options: Options) -> None:
-    """What was read, and what a run on many texts will take."""
-    say(f"{len(corpus):,} rows, texts in the column {corpus.text_column!r}")
-    for note in corpus.notes:
-        say(f"  {note.message}")
-    if not isinstance(corpus, Corpus):
-        from coterie.runs.estimate import expected
+class Prepared:
+    """What the steps of a run share, so that each is done once.
 
-        say(expected(corpus, model, options.wanted))
+    Texts are cleaned when they are read. The encoder is loaded, and the texts are tokenised and
+    encoded, when a step first needs it; choosing the number of clusters and fitting use the same
+    vectors.
 
+    Parameters
+    ----------
+    model : TextClusterer
+        Not fitted; its number of clusters is set by :meth:`choose`.
+    corpus : Corpus or SampledCorpus
+    options : Options
+    """
 
-def _choose(corpus: AnyCorpus, options: Options) -> Choice:
-    """The number of clusters, as asked for or as the texts say."""
-    if options.wanted is not None:
+    def __init__(self, model: TextClusterer, corpus: AnyCorpus, options: Options) -> None:
+        self.model, self.corpus, self.options = model, corpus, options
+        if options.verbose:
+            say(f"{len(corpus):,} rows, texts in the column {corpus.text_column!r}")
+            for note in corpus.notes:
+                say(f"  {note.message}")
+        if options.verbose and not isinstance(corpus, Corpus):
+            from coterie.runs.estimate import expected
+
+            say(expected(corpus, model, options.wanted, self.fitting.encoder))
+
+    @cached_property
+    def fitting(self) -> Fitting:
+        """The encoder and the texts as it takes them."""
+        return Fitting(self.model, self.corpus.texts, None)
+
+    def choose(self, earlier: Path | None = None) -> Choice | None:
+        """Set the number of clusters: as asked for, of the run that is resumed, or found.
+
+        Returns
+        -------
+        Choice or None
+            None if nothing had to be found.
+        """
+        options, found = self.options, None
         k = options.wanted
-        return Choice(k, k, k, [], "As asked.")
-    choice = choose_n_clusters(
-        corpus.texts,
-        encoder=options.encoder or DEFAULT,
-        random_state=options.seed,
-        progress=make_progress(options.verbose),
-    )
-    if options.verbose:
-        say(choice.reason)
-    return choice
+        if k is None:
+            found = self._chosen_before(earlier) or self._find_number()
+            k = found.n_clusters
+        options.check_texts(k, self.corpus.texts, lambda: self.fitting.inputs.n_distinct)
+        self.model.n_clusters = k
+        return found if found is not None and found.curve else None
 
+    def _chosen_before(self, folder: Path | None) -> Choice | None:
+        """The choice of the run that is resumed, if texts, encoder and seed are the same."""
+        parameters = self.model.get_params(deep=False)
+        for place in () if folder is None else (folder / NEXT, folder):
+            earlier = read_started(place) or {}
+            known, before = earlier.get("number_of_clusters"), earlier.get("parameters", {})
+            same = earlier.get("data", {}).get("sha256") == self.corpus.sha256
+            if known and same and earlier.get("fit_sample") == self._fit_sample():
+                if all(before.get(n) == parameters[n] for n in ("encoder", "random_state")):
+                    return Choice(**{f.name: known[f.name] for f in fields(Choice)})
+        return None
 
-def _fit(model: TextClusterer, place: RunFolder, corpus: AnyCorpus) -> TextClusterer:
-    """The fitted model: of the run that is resumed, if it got that far."""
-    if "fitted" in place.manifest:
-        from coterie.methods import load
+    def _fit_sample(self) -> int | None:
+        return None if isinstance(self.corpus, Corpus) else len(self.corpus.survey.texts)
 
-        return load(model_folder(place.work))
-    model.checkpoint = place.work / "checkpoint"
-    return model.fit(corpus.texts)
+    def _find_number(self) -> Choice:
+        texts, embeddings = self._embeddings()
+        choice = choose_n_clusters(
+            texts,
+            encoder=self.options.encoder or DEFAULT,
+            embeddings=embeddings,
+            random_state=self.options.seed,
+            progress=make_progress(self.options.verbose),
+        )
+        if self.options.verbose:
+            say(choice.reason)
+        return choice
+
+    def _embeddings(self) -> tuple[list[str], Floats | None]:
+        """Texts and their vectors of unit length; no vectors where the method has others.
+
+        A bag of words is learnt from the texts that are looked at, so it is made anew.
+        """
+        if self.model.encoder != (self.options.encoder or DEFAULT):
+            return self.corpus.texts, None
+        encoder, inputs = self.fitting.encoder, self.fitting.inputs
+        inner = encoder.meaning if isinstance(encoder, MixedEncoder) else encoder
+        if inputs.texts is None or not isinstance(inner, (SentenceEncoder, StaticEncoder)):
+            return self.corpus.texts, None
+        vectors = self.fitting.vectors()
+        if inner is encoder:
+            vectors = unit_rows(vectors)
+        return inputs.texts, vectors[inputs.views[0], : inner.dim]
+
+    def fit(self, place: RunFolder) -> TextClusterer:
+        """The fitted model: of the run that is resumed, if it got that far."""
+        if "fitted" in place.manifest:
+            from coterie.methods import load
+
+            return load(model_folder(place.work))
+        self.model.checkpoint = place.work / "checkpoint"
+        self.fitting.go()
+        return self.model
 
 
 @contextmanager

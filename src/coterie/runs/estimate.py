@@ -17,6 +17,7 @@ from coterie._facts import peak_memory
 
 if TYPE_CHECKING:
     from coterie.base import TextClusterer
+    from coterie.encoders import Encoder
     from coterie.runs.sample import SampledCorpus
 
 PROBED = 300  # texts
@@ -172,28 +173,32 @@ def probe(
     texts: Sequence[str],
     row: float,
     clock: Callable[[], float] = time.perf_counter,
+    encoder: Encoder | None = None,
 ) -> Speeds:
     """Time a few texts and distances.
 
     Parameters
     ----------
     model : TextClusterer
-        Not fitted; its encoder is made for the probe.
+        Not fitted.
     texts : sequence of str
         Different ones.
     row : float
         Seconds that reading a row took.
     clock : callable, default=time.perf_counter
         ``time.process_time`` leaves out what others do on the machine.
+    encoder : Encoder, optional
+        That of the model, loaded already.
     """
     import torch
 
     from coterie._validation import check_device
     from coterie.encoders import no_cache
 
-    encoder = model._make_encoder(0)
     some = list(texts[:PROBED])
-    encoder.learn(some)
+    if encoder is None:
+        encoder = model._make_encoder(0)
+        encoder.learn(some)
     encoder.to(check_device(model.device))
     with no_cache():
         for part in (some[:20], some):  # the first words cost more than all that follow
@@ -213,9 +218,11 @@ def probe(
     return Speeds(encoding, comparing, row, int(vectors.shape[1]), resident)
 
 
-def expected(corpus: SampledCorpus, model: TextClusterer, clusters: int | None) -> str:
+def expected(
+    corpus: SampledCorpus, model: TextClusterer, clusters: int | None, encoder: Encoder
+) -> str:
     """What a run on a sample will take, in a sentence."""
     found = corpus.survey
     job = make_job(model, found.rows, len(found.texts), clusters)
-    speeds = probe(model, found.texts, corpus.seconds / found.rows)
+    speeds = probe(model, found.texts, corpus.seconds / found.rows, encoder=encoder)
     return sentence(job, speeds, model.name)

@@ -16,17 +16,20 @@ from coterie._facts import versions
 from coterie._files import LOCK, write_json
 from coterie._folders import check_replaceable, delete, is_litter, mend_folder
 from coterie._runs import MANIFEST, NEXT, RESULT, RUNNING, is_run, replace_run, run_files, seal
-from coterie._trust import check_shape, inside, read_json
+from coterie._trust import Count, check_shape, inside, read_json
 from coterie.base import TextClusterer
+from coterie.choose import Choice
 from coterie.runs.options import Options
 from coterie.runs.sample import AnyCorpus, SampledCorpus
 
+CHOICE = {"n_clusters": Count, "low": Count, "high": Count, "curve": [dict], "reason": str}
 STARTED = {
     "status": str,
     "started?": str,
     "method": str,
     "parameters": dict,
     "data": {"sha256?": str},
+    "number_of_clusters?": (CHOICE, None),
 }
 # Parameters of an estimator that do not change the result.
 NOT_DECISIVE = {"verbose", "checkpoint", "checkpoint_every", "device"}
@@ -41,6 +44,8 @@ class RunFolder:
     options : Options
     model : TextClusterer
     corpus : Corpus or SampledCorpus
+    choice : Choice, optional
+        Of the number of clusters, where it was found.
 
     Attributes
     ----------
@@ -52,7 +57,12 @@ class RunFolder:
     """
 
     def __init__(
-        self, path: Path, options: Options, model: TextClusterer, corpus: AnyCorpus
+        self,
+        path: Path,
+        options: Options,
+        model: TextClusterer,
+        corpus: AnyCorpus,
+        choice: Choice | None = None,
     ) -> None:
         self.path = self.work = path
         self.remarks: list[str] = []
@@ -71,6 +81,7 @@ class RunFolder:
             },
             "versions": versions(),
         }
+        self.manifest["number_of_clusters"] = None if choice is None else choice.to_dict()
         if isinstance(corpus, SampledCorpus):
             found = corpus.survey
             self.manifest["fit_sample"] = len(found.texts)
@@ -107,9 +118,7 @@ class RunFolder:
             drop_checkpoints(self.path)  # a kill may have come before they were deleted
             return "done"
         else:
-            kept = {"started", "fitted", "number_of_clusters"} & earlier.keys()
-            if "fitted" not in earlier:
-                kept &= {"started"}
+            kept = {"started", "fitted"} & earlier.keys()
             self.manifest |= {key: earlier[key] for key in kept}
         self.work.mkdir(parents=True, exist_ok=True)
         mend_folder(self.work / "model")

@@ -142,7 +142,7 @@ class Labeller:
     def _assess(self, texts: Sequence[str]) -> Assessed:
         """What the model says; nothing about a part in which no row has a text."""
         if any(texts):
-            found: Assessed = self.model.assess(list(texts))
+            found: Assessed = self.model.assess(texts)
             self._width = found.probabilities.shape[1]
             return found
         if self._width is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from pathlib import Path
@@ -153,17 +153,18 @@ class Options(Reading):
             check_encoder(model.encoder)
         return model
 
-    def check_texts(self, n_clusters: int, texts: Sequence[str], model: TextClusterer) -> None:
+    def check_texts(
+        self, n_clusters: int, texts: Sequence[str], count_distinct: Callable[[], int]
+    ) -> None:
         """Reject what cannot be, now that the number of clusters and the texts are known.
 
         Parameters
         ----------
         n_clusters : int
         texts : sequence of str
-        model : TextClusterer
-            Not fitted; its encoder decides which texts differ.
+        count_distinct : callable
+            How many texts differ for the encoder, which may ignore capitals; asked if it matters.
         """
-        from coterie.base.fitting import count_distinct
         from coterie.outliers import allowed_rows
 
         placed = sum(text != "" for text in texts)
@@ -172,7 +173,7 @@ class Options(Reading):
         finest = max(self.levels, default=0)
         distinct, read = len(set(texts) - {""}), ""
         if distinct < SPARE * max(n_clusters, finest):
-            told_apart = count_distinct(model, texts)
+            told_apart = count_distinct()
             read = " as the encoder reads them" if told_apart < distinct else ""
             distinct = told_apart
         few = f"there are only {distinct:,} different texts{read}; ask for at most {distinct}."

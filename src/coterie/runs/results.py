@@ -40,7 +40,6 @@ from coterie.runs.options import Options
 from coterie.runs.sample import SampledCorpus
 
 if TYPE_CHECKING:
-    from coterie.choose import Choice
     from coterie.editing.keep import Kept
 
 BORDERLINE = 0.1  # a margin below this is a close call
@@ -59,8 +58,6 @@ class Results:
     model : TextClusterer
         Fitted.
     corpus : Corpus
-    choice : Choice, optional
-        Of the number of clusters, where it was found.
     kept : Kept, optional
         What the run takes over from an earlier one.
 
@@ -75,11 +72,9 @@ class Results:
         options: Options,
         model: TextClusterer,
         corpus: Any,
-        choice: Choice | None = None,
         kept: Kept | None = None,
     ) -> None:
         self.folder, self.options, self.model, self.corpus = folder, options, model, corpus
-        self.choice = None if choice is None else choice.to_dict()
         self.kept = kept
         self.hierarchy: Hierarchy | None = None
 
@@ -100,8 +95,7 @@ class Results:
             *summarize(model, labels, probabilities, clusters),
             *about_themes(self.hierarchy),
         ]
-        if self.choice is not None:
-            summary.append(self.choice["reason"])
+        summary += self._about_choice()
         if self.kept is not None:
             summary += self.kept.sentences
             self.folder.manifest["editing"] = self.kept.to_dict()
@@ -115,7 +109,6 @@ class Results:
             **self._fitted(),
             **self._machine(),
             "summary": summary,
-            "number_of_clusters": self.choice,
         }
         write_page(path, self.folder.manifest, clusters)
         self.folder.complete()
@@ -128,6 +121,11 @@ class Results:
             "guard": guard.to_dict() if guard is not None else None,
             "seconds": self.model.seconds_,
         }
+
+    def _about_choice(self) -> list[str]:
+        """Why there are so many clusters, where the number was found."""
+        choice = self.folder.manifest["number_of_clusters"]
+        return [] if choice is None else [choice["reason"]]
 
     def _machine(self) -> dict[str, Any]:
         device = str(check_device(self.model.device))
@@ -222,10 +220,7 @@ class SampledResults(Results):
         self._write_map(marked)
         model.save(work / "model", include_encoder=self.options.include_encoder)
         write_json(work / "clusters.json", [cluster.to_dict() for cluster in clusters])
-        self.folder.manifest |= {
-            "fitted": {**self._fitted(), "remarks": about_model(model)},
-            "number_of_clusters": self.choice,
-        }
+        self.folder.manifest["fitted"] = {**self._fitted(), "remarks": about_model(model)}
         self.folder.write_manifest()
         return clusters
 
@@ -301,8 +296,7 @@ class SampledResults(Results):
             "all rows put into those clusters. Counts are of all rows; names, words, examples and "
             "the map come from the texts that were clustered."
         )
-        choice = self.folder.manifest["number_of_clusters"]
-        return out if choice is None else [*out, choice["reason"]]
+        return out + self._about_choice()
 
 
 def make_results(
@@ -310,12 +304,11 @@ def make_results(
     options: Options,
     model: TextClusterer,
     corpus: Corpus | SampledCorpus,
-    choice: Choice | None = None,
     kept: Kept | None = None,
 ) -> Results:
     """What writes the results, for texts that were fitted whole or by a sample."""
     kind = Results if isinstance(corpus, Corpus) else SampledResults
-    return kind(folder, options, model, corpus, choice, kept)
+    return kind(folder, options, model, corpus, kept)
 
 
 def write_page(

@@ -20,6 +20,7 @@ from coterie._errors import DataError, UsageError, param
 from coterie._progress import make_progress, working
 from coterie.corpus import (
     Chunk,
+    CleanTexts,
     Corpus,
     Note,
     Source,
@@ -58,7 +59,7 @@ class TableStream:
         for first in range(0, len(corpus), ROWS):
             table = corpus.table.slice(first, ROWS)
             values = cell_values(table.column(corpus.text_column))
-            yield Chunk(first, table, corpus.texts[first : first + ROWS], values)
+            yield Chunk(first, table, CleanTexts(corpus.texts[first : first + ROWS]), values)
 
 
 @dataclass(frozen=True)
@@ -217,6 +218,6 @@ def _survey(
             progress.advance(chunk.first + len(chunk))
     assert look is not None  # an empty file is rejected by the stream
     found = surveyor.done(str(stream.text_column))
-    texts = found.repeated(COPIES * size)
+    texts = CleanTexts(found.repeated(COPIES * size))
     notes = (*stream.notes, *found.notes)
     return SampledCorpus(stream, found, look.done(), texts, notes, time.perf_counter() - begun)
