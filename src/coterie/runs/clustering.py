@@ -230,7 +230,7 @@ class Prepared:
 
             return load(model_folder(place.work))
         self.model.checkpoint = place.work / "checkpoint"
-        self.fitting.go()
+        self.fitting.run()
         return self.model
 
 
