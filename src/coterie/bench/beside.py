@@ -293,9 +293,24 @@ def _printed(numbers: Sequence[Reported]) -> str:
 def long_form(rows: Sequence[Row]) -> Table:
     """One line for each number of ours and printed number: for spreadsheets and programs."""
     header = [
-        "dataset", "metric", "label", "method", "seeds", "mean", "deviation", "place", "paper",
-        "table", "printed", "value", "source", "doubt", "note", "difference", "verdict",
-    ]  # fmt: skip
+        "dataset",
+        "metric",
+        "label",
+        "method",
+        "seeds",
+        "mean",
+        "deviation",
+        "place",
+        "paper",
+        "table",
+        "printed",
+        "value",
+        "source",
+        "doubt",
+        "note",
+        "difference",
+        "verdict",
+    ]
     verdicts = {BETTER: "better", WORSE: "worse", "": ""}
     body = []
     for p in pairs(rows):
@@ -308,9 +323,19 @@ def long_form(rows: Sequence[Row]) -> Table:
             place = "" if p.rank is None else str(p.rank)
             line += [p.ours.method, str(score.seeds), f"{score.mean:.3f}", spread, place]
         r = p.theirs
-        line += [""] * 7 if r is None else [
-            r.paper, r.table, r.printed, r.text, r.source, "; ".join(r.doubts), r.note,
-        ]  # fmt: skip
+        line += (
+            [""] * 7
+            if r is None
+            else [
+                r.paper,
+                r.table,
+                r.printed,
+                r.text,
+                r.source,
+                "; ".join(r.doubts),
+                r.note,
+            ]
+        )
         gap = p.difference
         body.append([*line, "" if gap is None else f"{gap:.3f}", verdicts[p.mark]])
     return Table("results", about(list(rows)), header, body)

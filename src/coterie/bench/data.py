@@ -57,8 +57,9 @@ def load_data(name: str, folder: Path | None, files: tuple[DataFile, ...] = ()) 
         return Data(name, corpus.sha256, corpus.texts, labels, 17, scored)
     dataset = load_dataset(name, folder)
     everything = np.ones(len(dataset.texts), dtype=bool)
-    return Data(name, dataset.card.sha256, dataset.texts, dataset.labels,
-                dataset.card.classes, everything)  # fmt: skip
+    return Data(
+        name, dataset.card.sha256, dataset.texts, dataset.labels, dataset.card.classes, everything
+    )
 
 
 def split(data: Data, seed: int) -> Data:

@@ -19,8 +19,16 @@ from coterie.datasets import CARDS
 
 MARGIN = 0.5  # points of NMI below k-means that count as a loss
 GUARDED = 1.0  # points of NMI that a trained system may be below its start
-HEADER = ["", "classes", "k-means, NMI", "auto, ACC / NMI", "difference", "number found",
-          "ECE", "AUC"]  # fmt: skip
+HEADER = [
+    "",
+    "classes",
+    "k-means, NMI",
+    "auto, ACC / NMI",
+    "difference",
+    "number found",
+    "ECE",
+    "AUC",
+]
 
 
 @dataclass(frozen=True)
@@ -235,8 +243,10 @@ def _guarded(m: Measured) -> str:
         return ""
     trained = [{"scores": row.get("trained_scores") or row["start_scores"]} for row in rows]
     means = [
-        cell(rows, "nmi", "start_scores").mean, cell(trained, "nmi").mean, cell(rows, "nmi").mean
-    ]  # fmt: skip
+        cell(rows, "nmi", "start_scores").mean,
+        cell(trained, "nmi").mean,
+        cell(rows, "nmi").mean,
+    ]
     fired = any(row["guard"] and row["guard"]["fired"] for row in rows)
     return " → ".join(f"{mean:.1f}" for mean in means) + "*" * fired
 

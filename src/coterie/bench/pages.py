@@ -171,8 +171,15 @@ SHORT = {
 }
 
 
-GAINS = ("SCCL, default", "AECL, default", "DECCRL, default", "ClusterBERT, fast preset",
-         "RSTC, default", "NN+ADSL", "auto")  # fmt: skip
+GAINS = (
+    "SCCL, default",
+    "AECL, default",
+    "DECCRL, default",
+    "ClusterBERT, fast preset",
+    "RSTC, default",
+    "NN+ADSL",
+    "auto",
+)
 
 
 def gains_part(rows: Sequence[Row], plain: str = "encoder + k-means") -> str:
@@ -210,8 +217,12 @@ def found_part(rows: Sequence[Row], labels: Sequence[str] = ("encoder + k-means"
     used: list[Row] = []
     for name in BENCHMARKS:
         line = [name, str(CARDS[name].classes)]
-        numbers = [row["scores"]["n_clusters_used"] for m in found.values() if m.dataset == name
-                   for row in m.rows]  # fmt: skip
+        numbers = [
+            row["scores"]["n_clusters_used"]
+            for m in found.values()
+            if m.dataset == name
+            for row in m.rows
+        ]
         low, high = min(numbers, default=0), max(numbers, default=0)
         line.append(f"{low} to {high}" if low < high else str(low or ""))
         for label in labels:

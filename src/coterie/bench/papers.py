@@ -38,17 +38,32 @@ SCCL_ABLATIONS = Suite(
             )
         ),
         *(
-            Entry(f"pairs: {kind}", "sccl", STEPS, None, (kind,), datasets=(
-                "stackoverflow", "agnews", "googlenews-t", "tweet"))
+            Entry(
+                f"pairs: {kind}",
+                "sccl",
+                STEPS,
+                None,
+                (kind,),
+                datasets=("stackoverflow", "agnews", "googlenews-t", "tweet"),
+            )
             for kind in STRENGTHS
         ),
-        Entry("pairs: charswap20", "sccl", STEPS, None, ("charswap20",),
-              datasets=("stackoverflow",)),
+        Entry(
+            "pairs: charswap20", "sccl", STEPS, None, ("charswap20",), datasets=("stackoverflow",)
+        ),
     ),
-    ("agnews", "searchsnippets", "stackoverflow", "biomedical", "googlenews-ts", "googlenews-t",
-     "googlenews-s", "tweet"),
+    (
+        "agnews",
+        "searchsnippets",
+        "stackoverflow",
+        "biomedical",
+        "googlenews-ts",
+        "googlenews-t",
+        "googlenews-s",
+        "tweet",
+    ),
     3,
-)  # fmt: skip
+)
 AECL = Suite(
     "aecl",
     "AECL with the published EDA variants, 70 epochs; wants a GPU",
@@ -308,12 +323,26 @@ PAPERS = Suite(
     ),
     BENCHMARKS,
     5,
-    parts=("sccl", "aecl", "deccrl", "cluster-bert", "adsl", "encoder", "two-step", "auto",
-           "baselines"),
-)  # fmt: skip
+    parts=(
+        "sccl",
+        "aecl",
+        "deccrl",
+        "cluster-bert",
+        "adsl",
+        "encoder",
+        "two-step",
+        "auto",
+        "baselines",
+    ),
+)
 
-FIVE = ("SCCL, default", "AECL, default", "DECCRL, default", "ClusterBERT, fast preset",
-        "RSTC, default")  # fmt: skip
+FIVE = (
+    "SCCL, default",
+    "AECL, default",
+    "DECCRL, default",
+    "ClusterBERT, fast preset",
+    "RSTC, default",
+)
 SYSTEMS = replace(
     PAPERS,
     name="systems",

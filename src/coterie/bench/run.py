@@ -193,8 +193,11 @@ def _run(row: Row, model: TextClusterer, data: Data, options: Options) -> Row:
         took = round(time.perf_counter() - begun, 3)
         model.n_clusters = row["parameters"]["n_clusters"] = found.n_clusters
         row["found"] = {
-            "n_clusters": found.n_clusters, "low": found.low, "high": found.high, "seconds": took
-        }  # fmt: skip
+            "n_clusters": found.n_clusters,
+            "low": found.low,
+            "high": found.high,
+            "seconds": took,
+        }
     row |= run_one(model, data, options)
     return row
 

@@ -78,9 +78,12 @@ def _score_rest(model: TextClusterer, data: Data) -> Row:
     confidence = _confidence(truth, labels, model.predict_proba(texts))
     sizes = {"n_train": int(data.train.sum()), "n_test": len(texts)}
     return {
-        "scores": scores, "confidence": confidence, "start_scores": None, "trained_scores": None,
+        "scores": scores,
+        "confidence": confidence,
+        "start_scores": None,
+        "trained_scores": None,
         **sizes,
-    }  # fmt: skip
+    }
 
 
 def _scores(truth: Any, labels: Any, vectors: Any) -> Row:
@@ -125,8 +128,12 @@ def commit() -> str | None:
     try:
         found = subprocess.run(
             ["git", "rev-parse", "--short=12", "HEAD"],
-            cwd=here, capture_output=True, text=True, check=True, timeout=10,
-        )  # fmt: skip
+            cwd=here,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=10,
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return found.stdout.strip()

@@ -105,8 +105,12 @@ SUITES: dict[str, Suite] = {
                 Entry("encoder + average linkage", "average"),
                 Entry("encoder + Ward", "ward"),
                 Entry("auto", "auto"),
-                Entry("SCCL, official-code-virtual preset", "sccl", {"max_length": 64},
-                      "official-code-virtual"),
+                Entry(
+                    "SCCL, official-code-virtual preset",
+                    "sccl",
+                    {"max_length": 64},
+                    "official-code-virtual",
+                ),
                 Entry("SCCL, default", "sccl", {"max_length": 64}),
             ),
             ("sample",),
@@ -118,8 +122,12 @@ SUITES: dict[str, Suite] = {
             (
                 Entry("TF-IDF + k-means", "tfidf-kmeans"),
                 Entry("encoder + k-means", "kmeans"),
-                Entry("SCCL (20 small steps)", "sccl",
-                      {"steps": 20, "batch_size": 64, "max_length": 64}, "official-code-virtual"),
+                Entry(
+                    "SCCL (20 small steps)",
+                    "sccl",
+                    {"steps": 20, "batch_size": 64, "max_length": 64},
+                    "official-code-virtual",
+                ),
             ),
             ("sample",),
             1,
@@ -134,7 +142,7 @@ SUITES: dict[str, Suite] = {
         SPEED,
         SAME,
     )
-}  # fmt: skip
+}
 
 
 def entries_for(methods: Iterable[str]) -> tuple[Entry, ...]:
@@ -153,9 +161,15 @@ def entries_for(methods: Iterable[str]) -> tuple[Entry, ...]:
 SUFFIXES = (".toml", ".json")
 KEYS = {"name": str, "about": str, "datasets": list, "seeds": int, "entries": list, "data": list}
 ENTRY = {
-    "label": str, "method": str, "preset": str, "parameters": dict, "views": list,
-    "own_views": str, "by_dataset": dict, "datasets": list,
-}  # fmt: skip
+    "label": str,
+    "method": str,
+    "preset": str,
+    "parameters": dict,
+    "views": list,
+    "own_views": str,
+    "by_dataset": dict,
+    "datasets": list,
+}
 DATA = {"name": str, "file": str, "labels_column": str, "text_column": str, "n_clusters": int}
 WORDS = {str: "a text", list: "a list", int: "a whole number", dict: "a table"}
 

@@ -64,11 +64,24 @@ def markdown(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
 
 
 LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "±": r"$\pm$", "▲": r"$\uparrow$", "▼": r"$\downarrow$", "†": r"$\dagger$", "–": "--",
-    "<": r"$<$", ">": r"$>$",
-}  # fmt: skip
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "▲": r"$\uparrow$",
+    "▼": r"$\downarrow$",
+    "†": r"$\dagger$",
+    "–": "--",
+    "<": r"$<$",
+    ">": r"$>$",
+}
 
 
 @dataclass(frozen=True)
@@ -89,19 +102,21 @@ class Table:
         """A floating table that needs no package."""
         lines = [" & ".join(map(escape_latex, line)) + r" \\" for line in self.body]
         columns = "l" * len(self.header)
-        return "\n".join([
-            r"\begin{table}",
-            rf"\caption{{{escape_latex(self.title)}. {escape_latex(self.caption)}}}",
-            rf"\begin{{tabular}}{{{columns}}}",
-            r"\hline",
-            " & ".join(map(escape_latex, self.header)) + r" \\",
-            r"\hline",
-            *lines,
-            r"\hline",
-            r"\end{tabular}",
-            r"\end{table}",
-            "",
-        ])  # fmt: skip
+        return "\n".join(
+            [
+                r"\begin{table}",
+                rf"\caption{{{escape_latex(self.title)}. {escape_latex(self.caption)}}}",
+                rf"\begin{{tabular}}{{{columns}}}",
+                r"\hline",
+                " & ".join(map(escape_latex, self.header)) + r" \\",
+                r"\hline",
+                *lines,
+                r"\hline",
+                r"\end{tabular}",
+                r"\end{table}",
+                "",
+            ]
+        )
 
     def to_csv(self) -> str:
         """Header and lines; the caption is left to the reader's file name."""
@@ -128,8 +143,18 @@ def _cells(line: Sequence[str]) -> list[str]:
 
 # Files whose runs are too short or too old to tell how good a method is, or about something else;
 # those of the development sets have a page of their own.
-LEFT_OUT = ("speed", "same-labels", "smoke", "guard", "sccl-views", "pass",
-            "dev", "dev-systems", "lang", "stability")  # fmt: skip
+LEFT_OUT = (
+    "speed",
+    "same-labels",
+    "smoke",
+    "guard",
+    "sccl-views",
+    "pass",
+    "dev",
+    "dev-systems",
+    "lang",
+    "stability",
+)
 METRICS = ("acc", "nmi")
 # Whole systems among ablations, and the entries of the same settings in their own suites.
 SAME = {

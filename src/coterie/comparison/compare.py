@@ -303,8 +303,12 @@ def _centers(side: Side) -> tuple[Any, Floats]:
 def _by_words(a: Side, b: Side, enough: float) -> Evidence:
     if not a.words or not b.words:
         raise _CannotError("a side has no words for its clusters")
-    known = {w: i for i, w in enumerate(sorted({w for side in (a, b)
-             for words in side.words.values() for w in words}))}  # fmt: skip
+    known = {
+        w: i
+        for i, w in enumerate(
+            sorted({w for side in (a, b) for words in side.words.values() for w in words})
+        )
+    }
     left, right = (_unit(_word_rows(side, known)) for side in (a, b))
     return _similarity(a, b, "words", "their most telling words", left @ right.T)
 
@@ -337,8 +341,11 @@ def _unit(rows: Floats) -> Floats:
 
 
 _FINDERS: dict[str, Callable[[Side, Side, float], Evidence]] = {
-    "rows": _by_rows, "model": _by_model, "centers": _by_centers, "words": _by_words
-}  # fmt: skip
+    "rows": _by_rows,
+    "model": _by_model,
+    "centers": _by_centers,
+    "words": _by_words,
+}
 
 
 def compare(
@@ -464,18 +471,20 @@ class _Work:
         for row, i in enumerate(mine):
             near = sorted(np.flatnonzero(linked[row]), key=lambda j: (-weights[row, j], theirs[j]))
             mate = partner.get(row)
-            out.append(Change(
-                id=i,
-                name=side.names.get(i, f"Cluster {i}"),
-                size=sizes[i],
-                share=sizes[i] / total,
-                status=status[row],
-                partner=None if mate is None else theirs[mate],
-                linked=tuple(theirs[j] for j in near),
-                seen=int((own == i).sum()),
-                stayed=0 if mate is None else int(counts[row, mate]),
-                only=sizes[i] - int((followed == i).sum()),
-            ))  # fmt: skip
+            out.append(
+                Change(
+                    id=i,
+                    name=side.names.get(i, f"Cluster {i}"),
+                    size=sizes[i],
+                    share=sizes[i] / total,
+                    status=status[row],
+                    partner=None if mate is None else theirs[mate],
+                    linked=tuple(theirs[j] for j in near),
+                    seen=int((own == i).sum()),
+                    stayed=0 if mate is None else int(counts[row, mate]),
+                    only=sizes[i] - int((followed == i).sum()),
+                )
+            )
         return tuple(out)
 
     def _flows(self, examples: int) -> list[Flow]:

@@ -134,8 +134,13 @@ class Comparison:
     def sentences(self) -> list[str]:
         """The result in a few plain sentences."""
         k_a, k_b = len(self.clusters_a), len(self.clusters_b)
-        words = {"matched": "matched one to one", "split": "split", "merged": "merged from several",
-                 "died": "died", "born": "born"}  # fmt: skip
+        words = {
+            "matched": "matched one to one",
+            "split": "split",
+            "merged": "merged from several",
+            "died": "died",
+            "born": "born",
+        }
         found = [f"{n} {said}" for key, said in words.items() if (n := self.count(key))]
         out = [f"{k_a} clusters before, {k_b} after: {', '.join(found) or 'nothing to compare'}."]
         if self.moved is not None and self.unchanged is not None:

@@ -151,8 +151,10 @@ def read_labels(values: Sequence[Any]) -> tuple[Ints, dict[int, str]]:
     >>> read_labels(["late", "", "broken"])
     (array([ 1, -1,  0]), {0: 'broken', 1: 'late'})
     """
-    texts = [value_to_text(value.item() if isinstance(value, np.generic) else value).strip()
-             for value in values]  # fmt: skip
+    texts = [
+        value_to_text(value.item() if isinstance(value, np.generic) else value).strip()
+        for value in values
+    ]
     kinds = sorted({text for text in texts if text})
     whole = all(_whole(text) for text in kinds)
     if whole and any(int(text) < -1 for text in kinds):

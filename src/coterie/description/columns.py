@@ -22,15 +22,26 @@ _TAIL = r"(?:[T\s日,].*)?$"
 YEAR_FIRST = re.compile(r"(\d{4})[-/.年]\s?(\d{1,2})(?:[-/.月]\s?(\d{1,2}))?[月.]?" + _TAIL)
 COMPACT = re.compile(r"(\d{4})(\d{2})(\d{2})" + r"(?:T.*)?$")
 YEAR_LAST = re.compile(r"(\d{1,2})([-/.])\s?(\d{1,2})[-/.]\s?(\d{4}|\d{2})" + _TAIL)
-DAY_WORD = re.compile(r"(\d{1,2})(?:st|nd|rd|th|\.)?[\s-]+(?:de\s+)?([^\W\d_]{3,})\.?,?[\s-]+"
-                      r"(?:de\s+)?(\d{4})\b")  # fmt: skip
+DAY_WORD = re.compile(
+    r"(\d{1,2})(?:st|nd|rd|th|\.)?[\s-]+(?:de\s+)?([^\W\d_]{3,})\.?,?[\s-]+"
+    r"(?:de\s+)?(\d{4})\b"
+)
 WORD_DAY = re.compile(r"([^\W\d_]{3,})\.?\s+(\d{1,2})(?:st|nd|rd|th)?\b,?.*?\b(\d{4})(?:\D*)$")
 # Beginnings of the names of months: English, German, French, Spanish, Italian, Portuguese, Dutch.
 MONTHS = (
-    "jan ene gen", "feb fév fev", "mar mär mrz maa", "apr avr abr", "may mai mag mei",
-    "jun juin giu", "jul juil lug", "aug aoû aou ago", "sep set", "oct okt ott out", "nov",
+    "jan ene gen",
+    "feb fév fev",
+    "mar mär mrz maa",
+    "apr avr abr",
+    "may mai mag mei",
+    "jun juin giu",
+    "jul juil lug",
+    "aug aoû aou ago",
+    "sep set",
+    "oct okt ott out",
+    "nov",
     "dec dez déc dic",
-)  # fmt: skip
+)
 _MONTH = {begin: i + 1 for i, names in enumerate(MONTHS) for begin in names.split()}
 
 

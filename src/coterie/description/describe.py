@@ -315,14 +315,19 @@ def find_neighbors(
         for i, row in enumerate(similarities, block.start):
             row[i] = -np.inf
             near = np.argsort(-np.round(row, 9), kind="stable")[: n if used[i] else 0]
-            out.append([
-                Neighbor(
-                    int(j), names[j], round(float(row[j]), 4),
-                    differing(clusters, i, int(j), members[i]),
-                    differing(clusters, int(j), i, members[int(j)]),
-                )
-                for j in near if np.isfinite(row[j])
-            ])  # fmt: skip
+            out.append(
+                [
+                    Neighbor(
+                        int(j),
+                        names[j],
+                        round(float(row[j]), 4),
+                        differing(clusters, i, int(j), members[i]),
+                        differing(clusters, int(j), i, members[int(j)]),
+                    )
+                    for j in near
+                    if np.isfinite(row[j])
+                ]
+            )
     return out
 
 
@@ -577,16 +582,18 @@ class _Work:
             calls = rows[:0]
             if probabilities is not None and probabilities.shape[1] > 1 and len(rows):
                 calls = close_calls(rows, self.labels, probabilities)
-            out.append({
-                "name": names[i],
-                "size": len(rows),
-                "share": round(len(rows) / placed, 4),
-                "words": top_words(self.clusters, i, self.members[i], n_words),
-                "examples": once(central, self.texts, n_examples),
-                "diverse": spread(central, space, self.texts, n_examples) if len(rows) else [],
-                "borderline": once(calls, self.texts, n_examples),
-                "near": near[i],
-            })  # fmt: skip
+            out.append(
+                {
+                    "name": names[i],
+                    "size": len(rows),
+                    "share": round(len(rows) / placed, 4),
+                    "words": top_words(self.clusters, i, self.members[i], n_words),
+                    "examples": once(central, self.texts, n_examples),
+                    "diverse": spread(central, space, self.texts, n_examples) if len(rows) else [],
+                    "borderline": once(calls, self.texts, n_examples),
+                    "near": near[i],
+                }
+            )
         return out
 
     def _word_space(self) -> Any:

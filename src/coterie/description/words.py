@@ -68,8 +68,11 @@ class ClusterTerms:
         shape = (n_clusters, terms.n)
         self._members: Any = csr_matrix((ones, (labels[placed], placed)), shape=shape)
         self._groups = {
-            "1": terms.single, "2": terms.pairs, "3": terms.triples, "aside": terms.aside
-        }  # fmt: skip
+            "1": terms.single,
+            "2": terms.pairs,
+            "3": terms.triples,
+            "aside": terms.aside,
+        }
         self._counts = {key: self._members @ g.presence for key, g in self._groups.items()}
         for counts in self._counts.values():
             counts.sort_indices()

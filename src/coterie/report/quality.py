@@ -55,23 +55,35 @@ def figures(
     k = len(set(labels[placed].tolist()))  # numbers may have gaps
     close = float((margin[placed] < BORDERLINE).mean())
     out = [
-        Figure("Mean confidence", float(confidence[placed].mean()),
-               "How sure the method is of each text's cluster, on average: 1 is certain, "
-               f"{1 / k:.2f} would be a blind guess among {k}."),
-        Figure("Close calls", close,
-               "Texts whose best and second-best cluster are less than "
-               f"{BORDERLINE} apart in probability; they could as well be in the other one.",
-               percent=True),
-        Figure("Evenness of sizes", size_entropy(labels[placed], k),
-               "Entropy of the cluster sizes: 1 when all are equally large, near 0 when one "
-               "cluster holds almost everything."),
-    ]  # fmt: skip
+        Figure(
+            "Mean confidence",
+            float(confidence[placed].mean()),
+            "How sure the method is of each text's cluster, on average: 1 is certain, "
+            f"{1 / k:.2f} would be a blind guess among {k}.",
+        ),
+        Figure(
+            "Close calls",
+            close,
+            "Texts whose best and second-best cluster are less than "
+            f"{BORDERLINE} apart in probability; they could as well be in the other one.",
+            percent=True,
+        ),
+        Figure(
+            "Evenness of sizes",
+            size_entropy(labels[placed], k),
+            "Entropy of the cluster sizes: 1 when all are equally large, near 0 when one "
+            "cluster holds almost everything.",
+        ),
+    ]
     if silhouette is not None and math.isfinite(silhouette):
         out.append(
-            Figure("Silhouette", silhouette,
-                   "How much nearer texts lie to their own cluster than to the next, from −1 to 1; "
-                   "good for comparing two runs on the same texts, not as a mark by itself.")
-        )  # fmt: skip
+            Figure(
+                "Silhouette",
+                silhouette,
+                "How much nearer texts lie to their own cluster than to the next, from −1 to 1; "
+                "good for comparing two runs on the same texts, not as a mark by itself.",
+            )
+        )
     return out + (_guard_figures(guard) if guard else [])
 
 
@@ -79,16 +91,22 @@ def _guard_figures(guard: Mapping[str, Any]) -> list[Figure]:
     start, final = guard["start"], guard.get("final")
     shown = start if guard["fired"] or not final else final
     out = [
-        Figure("Neighbour agreement", shown['neighbor_agreement'],
-               "How much more often than by chance a text and its ten nearest texts share a "
-               f"cluster; it was {start['neighbor_agreement']:.2f} before training.")
-    ]  # fmt: skip
+        Figure(
+            "Neighbour agreement",
+            shown["neighbor_agreement"],
+            "How much more often than by chance a text and its ten nearest texts share a "
+            f"cluster; it was {start['neighbor_agreement']:.2f} before training.",
+        )
+    ]
     if guard.get("agreement") is not None:
         out.append(
-            Figure("Change by training", 1 - guard['agreement'],
-                   "How far the trained clusters are from those before training: 0 is no change, "
-                   "1 has nothing in common (one minus NMI).")
-        )  # fmt: skip
+            Figure(
+                "Change by training",
+                1 - guard["agreement"],
+                "How far the trained clusters are from those before training: 0 is no change, "
+                "1 has nothing in common (one minus NMI).",
+            )
+        )
     return out
 
 

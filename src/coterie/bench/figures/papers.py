@@ -42,11 +42,12 @@ def bars_of(rows: Sequence[Row], method: str, labels: Sequence[str], title: str)
     panels = [
         Bars(
             y=f"{metric.upper()} in %",
-            groups={d: {m.label: _cell(m, metric) for m in found if m.dataset == d}
-                    for d in datasets},
+            groups={
+                d: {m.label: _cell(m, metric) for m in found if m.dataset == d} for d in datasets
+            },
         )
         for metric in METRICS
-    ]  # fmt: skip
+    ]
     return Picture(title=title, subtitle=_seeds(found), about=_about(found), panels=list(panels))
 
 
@@ -132,20 +133,32 @@ def sccl_views(rows: Sequence[Row]) -> Picture | None:
         if not scores or not cosines:
             continue
         columns = max(columns, 1 + len(cosines))  # a row for each data set
-        panels.append(Lines(x="words substituted in %", y="ACC in %", series=scores,
-                            title=f"{name}: accuracy"))  # fmt: skip
+        panels.append(
+            Lines(
+                x="words substituted in %", y="ACC in %", series=scores, title=f"{name}: accuracy"
+            )
+        )
         panels += [
-            Histogram(x="cosine of a text and its wording", y="share of wordings in %",
-                      edges=list(COSINE_EDGES), series=series,
-                      title=f"{name}: {rate}% substituted, before training")
+            Histogram(
+                x="cosine of a text and its wording",
+                y="share of wordings in %",
+                edges=list(COSINE_EDGES),
+                series=series,
+                title=f"{name}: {rate}% substituted, before training",
+            )
             for rate, series in cosines.items()
-        ]  # fmt: skip
+        ]
     if not panels:
         return None
     seeds = len({row["seed"] for row in runs})
     told = f"1,000 steps, {seeds} seed{'s' * (seeds > 1)}, {LEFT}; histograms: 2,000 texts"
-    return Picture(title="SCCL: contextual wordings alone, and with swapped letters",
-                   subtitle=told, about=about(runs), panels=panels, columns=columns)  # fmt: skip
+    return Picture(
+        title="SCCL: contextual wordings alone, and with swapped letters",
+        subtitle=told,
+        about=about(runs),
+        panels=panels,
+        columns=columns,
+    )
 
 
 def scores_by_rate(runs: Sequence[Row]) -> dict[str, list[list[float]]]:
@@ -191,8 +204,14 @@ def sccl_distances(short: Short) -> Picture:
     for who in KINDS:
         for kind, said in (("intra", "text to own centroid"), ("inter", "to nearest centroid")):
             series = {name: columns_of(rows, f"{kind} {who}") for name, rows in seen.items()}
-            panels.append(Lines(x="training step", y=f"mean distance, {said}", series=series,
-                                title=f"{who} clusters: {kind}-cluster distance"))  # fmt: skip
+            panels.append(
+                Lines(
+                    x="training step",
+                    y=f"mean distance, {said}",
+                    series=series,
+                    title=f"{who} clusters: {kind}-cluster distance",
+                )
+            )
     return short.picture("SCCL: distances", panels, columns=2)
 
 
@@ -217,8 +236,10 @@ POSITIVES = {"AECL": "shared", "without guided positives": "none"}
 
 def aecl_similarity(short: Short) -> Picture:
     """Figure 5: mean cosine of texts of one class over training, with and without guidance."""
-    series = {label: columns_of(trace_similarity(short, form), "cosine")
-              for label, form in POSITIVES.items()}  # fmt: skip
+    series = {
+        label: columns_of(trace_similarity(short, form), "cosine")
+        for label, form in POSITIVES.items()
+    }
     panel = Lines(x="training step", y="mean cosine inside true classes", series=series)
     return short.picture("AECL: similarity", [panel])
 
@@ -292,8 +313,10 @@ WORDS = 4  # of each topic, as the paper shows
 
 def deccrl_silhouettes(short: Short) -> Picture:
     """Figure 3: silhouette over training, with and without reconstruction."""
-    series = {label: columns_of(trace_silhouette(short, form), "silhouette")
-              for label, form in RECONSTRUCTIONS.items()}  # fmt: skip
+    series = {
+        label: columns_of(trace_silhouette(short, form), "silhouette")
+        for label, form in RECONSTRUCTIONS.items()
+    }
     panel = Lines(x="training step", y="silhouette of predicted clusters", series=series)
     return short.picture("DECCRL: silhouette", [panel])
 
@@ -366,11 +389,19 @@ def cluster_bert_retrieval(short: Short) -> Picture:
     questions = ask(short.other.texts, short.other.labels, short.seed)
     seen = {form: trace_retrieval(short, questions, on) for form, on in VARIANTS.items()}
     panels = [
-        Lines(x="training step", y=f"{score} in %", title=f"{what}: {score}",
-              series={form: columns_of(rows, score) for form, rows in seen.items()})
-        for score, what in (("NMI", "clusters"), ("ACC", "clusters"),
-                            ("MAP", "retrieval"), ("MRR", "retrieval"))
-    ]  # fmt: skip
+        Lines(
+            x="training step",
+            y=f"{score} in %",
+            title=f"{what}: {score}",
+            series={form: columns_of(rows, score) for form, rows in seen.items()},
+        )
+        for score, what in (
+            ("NMI", "clusters"),
+            ("ACC", "clusters"),
+            ("MAP", "retrieval"),
+            ("MRR", "retrieval"),
+        )
+    ]
     told = f"retrieval: {len(questions.right)} queries of {short.other.name}, not trained on"
     return short.picture("ClusterBERT: reconstruction", list(panels), told, columns=2)
 

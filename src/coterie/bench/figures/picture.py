@@ -167,11 +167,21 @@ SIZE = (4.6, 3.2)  # inches of a panel
 LETTERS = 14  # that fit into an inch
 FEW = 6  # values on an axis that get a tick each
 STYLE = {
-    "svg.hashsalt": "coterie", "svg.fonttype": "none", "font.size": 9, "axes.titlesize": 9,
-    "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True,
-    "axes.grid": True, "axes.grid.axis": "y", "grid.color": "#e3e7eb", "lines.linewidth": 1.6,
-    "lines.markersize": 4, "axes.edgecolor": "#5f6b76", "figure.titlesize": 10,
-}  # fmt: skip
+    "svg.hashsalt": "coterie",
+    "svg.fonttype": "none",
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.color": "#e3e7eb",
+    "lines.linewidth": 1.6,
+    "lines.markersize": 4,
+    "axes.edgecolor": "#5f6b76",
+    "figure.titlesize": 10,
+}
 
 
 def draw(picture: Picture) -> Figure:
@@ -218,8 +228,9 @@ def _legend(figure: Figure, names: list[str], width: float) -> None:
         return
     longest = max(len(name) for name in names) + 8
     columns = max(1, min(len(names), int(LETTERS * width) // longest))
-    figure.legend([shown[n] for n in names], names, loc="outside lower center", ncols=columns,
-                  frameon=False)  # fmt: skip
+    figure.legend(
+        [shown[n] for n in names], names, loc="outside lower center", ncols=columns, frameon=False
+    )
 
 
 def _place(names: list[str], name: str) -> int:
@@ -232,10 +243,15 @@ def _lines(axes: Any, panel: Lines, names: list[str]) -> None:
         there = [point for point in points if point[1] is not None]  # no silhouette of one cluster
         xs, ys, *spread = zip(*there, strict=True) if there else ((), ())
         axes.errorbar(
-            xs, ys, yerr=spread[0] if spread and any(spread[0]) else None, capsize=2,
-            marker=MARKERS[i % len(MARKERS)], linestyle=DASHES[i % len(DASHES)],
-            color=COLORS[i % len(COLORS)], label=name,
-        )  # fmt: skip
+            xs,
+            ys,
+            yerr=spread[0] if spread and any(spread[0]) else None,
+            capsize=2,
+            marker=MARKERS[i % len(MARKERS)],
+            linestyle=DASHES[i % len(DASHES)],
+            color=COLORS[i % len(COLORS)],
+            label=name,
+        )
     axes.set_xlabel(panel.x)
     axes.set_ylabel(panel.y)
     if panel.ticks is not None:
@@ -262,23 +278,38 @@ def _bars(axes: Any, panel: Bars, names: list[str]) -> None:
         cells = [bars[name] for bars in panel.groups.values() if name in bars]
         drawn = axes.bar(
             [g + width * (number - (len(own) - 1) / 2) for g in places],
-            [mean for mean, _ in cells], width, yerr=[spread or nan for _, spread in cells],
-            color=COLORS[_place(names, name) % len(COLORS)], label=name, linewidth=0.5,
-            edgecolor="white", error_kw={"elinewidth": 1, "capsize": 2},
-        )  # fmt: skip
+            [mean for mean, _ in cells],
+            width,
+            yerr=[spread or nan for _, spread in cells],
+            color=COLORS[_place(names, name) % len(COLORS)],
+            label=name,
+            linewidth=0.5,
+            edgecolor="white",
+            error_kw={"elinewidth": 1, "capsize": 2},
+        )
         if len(own) * len(panel.groups) <= 10:
             axes.bar_label(drawn, fmt="%.1f", fontsize=7, padding=1)
     turned = len(panel.groups) > 4
-    axes.set_xticks(range(len(panel.groups)), list(panel.groups), rotation=30 if turned else 0,
-                    ha="right" if turned else "center")  # fmt: skip
+    axes.set_xticks(
+        range(len(panel.groups)),
+        list(panel.groups),
+        rotation=30 if turned else 0,
+        ha="right" if turned else "center",
+    )
     axes.set_ylabel(panel.y)
 
 
 def _histogram(axes: Any, panel: Histogram, names: list[str]) -> None:
     for name, values in panel.series.items():
         i = _place(names, name)
-        axes.stairs(values, panel.edges, color=COLORS[i % len(COLORS)], label=name,
-                    linestyle=DASHES[i % len(DASHES)], linewidth=1.6)  # fmt: skip
+        axes.stairs(
+            values,
+            panel.edges,
+            color=COLORS[i % len(COLORS)],
+            label=name,
+            linestyle=DASHES[i % len(DASHES)],
+            linewidth=1.6,
+        )
     axes.set_xlabel(panel.x)
     axes.set_ylabel(panel.y)
 
@@ -288,9 +319,15 @@ def _points(axes: Any, panel: Points, names: list[str]) -> None:
     marked = [COLORS[c] if c < len(COLORS) else OTHERS for c in panel.classes]
     order = sorted(range(len(marked)), key=lambda i: marked[i] != OTHERS)  # grey lies below
     # As plain pixels also in the SVG: thousands of circles, or soft edges, would make it large.
-    axes.scatter([panel.x[i] for i in order], [panel.y[i] for i in order], s=size,
-                 c=[marked[i] for i in order], linewidths=0, rasterized=True,
-                 antialiased=False)  # fmt: skip
+    axes.scatter(
+        [panel.x[i] for i in order],
+        [panel.y[i] for i in order],
+        s=size,
+        c=[marked[i] for i in order],
+        linewidths=0,
+        rasterized=True,
+        antialiased=False,
+    )
     axes.set_aspect("equal", adjustable="datalim")
     axes.set_xticks([])
     axes.set_yticks([])

@@ -82,15 +82,17 @@ class Short:
         """A picture that says on what it was made."""
         data = self.data
         title = f"{head} \u2013 {data.name}, {len(data.texts):,} texts, seed {self.seed}"
-        return Picture(title=title, subtitle=told, about=self._about(), panels=panels,
-                       columns=columns)  # fmt: skip
+        return Picture(
+            title=title, subtitle=told, about=self._about(), panels=panels, columns=columns
+        )
 
     def _about(self) -> str:
         facts = hardware(str(check_device(self.device)))
         machine = facts.get("gpu") or f"{facts['cores']} CPU cores"
         # Folders are of this machine alone: their last part says which encoder it was.
-        given = [f"{k}={Path(v).name if isinstance(v, str) else v}"
-                 for k, v in self.parameters.items()]  # fmt: skip
+        given = [
+            f"{k}={Path(v).name if isinstance(v, str) else v}" for k, v in self.parameters.items()
+        ]
         settings = f"; with {', '.join(given)}" if given else ""
         day = time.strftime("%Y-%m-%d", time.gmtime())
         return f"Run of {day}; {machine}; commit {commit() or 'unknown'}{settings}."
