@@ -22,7 +22,7 @@ def test_the_python_example_of_the_readme_runs_as_printed(tmp_path: Path, kept_v
         env={**os.environ, "COTERIE_CACHE": str(kept_vectors)},
     )  # fmt: skip
     assert len(done.stdout.splitlines()) >= 18  # a line per cluster, and the prediction
-    assert (tmp_path / "support-model" / "config.json").exists()
+    assert (tmp_path / "support.clusters" / "model" / "config.json").exists()
 
 
 def test_commands_in_the_readme_exist() -> None:
@@ -31,7 +31,7 @@ def test_commands_in_the_readme_exist() -> None:
     from coterie.cli import app
 
     text = (ROOT / "README.md").read_text("utf-8")
-    verbs = set(re.findall(r"(?:^|`)coterie ([a-z]+) [\w./-]+ ?", text, re.M)) - {"turns"}
+    verbs = set(re.findall(r"(?:^|`)coterie ([a-z]+) [\w./-]+ ?", text, re.M)) - {"clusters"}
     assert verbs >= {"cluster", "predict", "evaluate", "methods", "datasets", "bench"}
     for verb in verbs:
         assert CliRunner().invoke(app, [verb, "--help"]).exit_code == 0
