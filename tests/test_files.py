@@ -212,7 +212,7 @@ def test_a_folder_is_held_by_one(tmp_path: Path) -> None:
 
 
 def test_a_table_is_written_by_one(tmp_path: Path) -> None:
-    from coterie.corpus.growing import GrowingTable
+    from coterie.corpus.write import GrowingTable
 
     for name in ("a.csv", "a.parquet"):
         with GrowingTable(tmp_path / name) as table:

@@ -22,9 +22,8 @@ from coterie._runs import swap_run
 from coterie._trust import damaged
 from coterie._validation import check_choice
 from coterie.corpus import write_rows
-from coterie.corpus.clean import value_to_text
-from coterie.corpus.excel import Sheet, spreadsheet_text, write_workbook
-from coterie.corpus.write import SUFFIXES, table_rows
+from coterie.corpus.corpus import value_to_text
+from coterie.corpus.write import SUFFIXES, Sheet, spreadsheet_text, table_rows, write_workbook
 from coterie.description import Cluster
 from coterie.hierarchy import Hierarchy
 from coterie.report import own_columns, read_columns

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from coterie import TwoStep, load
 from coterie.cli import app
-from coterie.corpus.growing import GrowingTable, partial_path
+from coterie.corpus.write import GrowingTable, partial_path
 
 MEGABYTE = 1 << 20
 PEAK = """

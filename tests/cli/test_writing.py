@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from coterie import _cache
 from coterie._files import sha256_file
 from coterie.cli import app
-from coterie.corpus.growing import partial_path, record_path
+from coterie.corpus.write import partial_path, record_path
 
 
 def run(*arguments: object, code: int = 0, stdin: str | None = None) -> str:
@@ -309,7 +309,7 @@ def test_the_manifest_lists_what_coterie_wrote(finished: Path, tmp_path: Path) -
 
 def stop_after(monkeypatch, parts: int) -> None:
     """Let ``predict`` stop, as by Ctrl-C, after so many parts."""
-    from coterie.corpus.growing import GrowingTable
+    from coterie.corpus.write import GrowingTable
 
     write, done = GrowingTable.write, []
 

@@ -1,18 +1,34 @@
 """Writing tables: everything that came in goes out."""
 
 import csv
+import io
 import json
+import re
+import zipfile
+from datetime import date, datetime, timezone
 from pathlib import Path
 
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from coterie._errors import UsageError
-from coterie.corpus import read_corpus, write_rows
+from coterie._errors import DataError, MissingError, UsageError
+from coterie.corpus import read_corpus, write, write_rows
+from coterie.corpus.write import (
+    LONGEST_CELL,
+    GrowingTable,
+    Sheet,
+    StreamTable,
+    partial_path,
+    spreadsheet_text,
+    write_workbook,
+)
 
 TABLE = pa.table({"text": ['say "hi", twice', None, "line\nbreak"], "cluster": [1, 2, 3]})
 EXTRA = {"cluster": [0, -1, 0], "margin": [0.5, None, 0.25]}
+FORMULAS = ["=1+1", "+1", "-1 off", "@SUM(A1)", "\t=1+1", "\r=2", '=HYPERLINK("http://a.b")',
+            "=cmd|' /C calc'!A0", "{=1+1}", "https://example.invalid/x", "007", "1e5"]  # fmt: skip
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
@@ -39,3 +55,291 @@ def test_unknown_suffixes_are_refused_before_anything_is_written(tmp_path: Path)
     with pytest.raises(UsageError, match="suffix"):
         write_rows(tmp_path / "a.xml", TABLE, EXTRA)
     assert list(tmp_path.iterdir()) == []
+
+
+def cells(path: Path, sheet: str = "s") -> list[list[object]]:
+    book = openpyxl.load_workbook(path)
+    return [[cell.value for cell in row] for row in book[sheet].iter_rows(min_row=2)]
+
+
+def test_texts_that_look_like_formulas_are_texts(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    header = ["=evil", "b"]
+    assert write_workbook(path, [Sheet("s", header, [[text, 1] for text in FORMULAS])]) == []
+    page = openpyxl.load_workbook(path)["s"]
+    assert page["A1"].value == "=evil" and page["A1"].data_type in ("s", "inlineStr")
+    for row, text in enumerate(FORMULAS, 2):
+        cell = page.cell(row, 1)
+        assert cell.data_type in ("s", "inlineStr"), text  # "f" would be a formula
+        assert cell.value == text.replace("\r", "\n")
+        assert cell.hyperlink is None
+        assert cell.quotePrefix == (text[0] in "=+-@\t\r"), text
+    with zipfile.ZipFile(path) as parts:
+        content = parts.read("xl/worksheets/sheet1.xml").decode()
+        assert not re.search(r"<f[ >]", content)
+        assert not any("hyperlink" in name.lower() for name in parts.namelist())
+
+
+def test_values_keep_their_kind(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    moment = datetime(2026, 3, 4, 5, 6, 7)
+    row = [1, -0.25, True, None, float("nan"), float("inf"), 2**60, date(2026, 3, 4), moment,
+           date(1812, 1, 1), moment.replace(tzinfo=timezone.utc), ["a"], b"raw"]  # fmt: skip
+    write_workbook(path, [Sheet("s", [f"c{i}" for i in range(len(row))], [row])])
+    assert cells(path)[0] == [
+        1, -0.25, True, None, None, "inf", str(2**60), datetime(2026, 3, 4), moment, "1812-01-01",
+        "2026-03-04 05:06:07+00:00", '["a"]', "raw",
+    ]  # fmt: skip
+
+
+def test_what_excel_cannot_hold_is_replaced_and_said(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    nasty = ["null \x00 bell \x07", "half \ud800", "no \ufffe \uffff", "del \x7f", "a\r\nb\nc\td",
+             "_x0041_", "<&>\"'"]  # fmt: skip
+    notes = write_workbook(path, [Sheet("s", ["t"], [[text] for text in nasty])])
+    assert [row[0] for row in cells(path)][:5] == [
+        "null ␀ bell ␇", "half \ufffd", "no \ufffd \ufffd", "del ␡", "a\nb\nc\td",
+    ]  # fmt: skip
+    assert cells(path)[6][0] == nasty[6]
+    with zipfile.ZipFile(path) as parts:  # the escape of Excel itself is escaped
+        assert b"_x005F_x0041_" in parts.read("xl/worksheets/sheet1.xml")
+    assert len(notes) == 1 and notes[0].startswith("a.xlsx: 4 cells have characters")
+
+
+@pytest.mark.parametrize("character", ["x", "😀"])
+def test_long_cells_are_cut_and_said(tmp_path: Path, character: str) -> None:
+    path = tmp_path / "a.xlsx"
+    units = 2 if character == "😀" else 1
+    fits, long = character * (LONGEST_CELL // units), character * 40_000
+    notes = write_workbook(path, [Sheet("s", ["t"], [[fits], [long]])])
+    whole, cut = (row[0] for row in cells(path))
+    assert whole == fits
+    assert len(str(cut).encode("utf-16-le")) // 2 <= LONGEST_CELL
+    assert str(cut).endswith("… [cut: 40,000 characters]") and str(cut)[: 30_000 // units] in long
+    assert len(notes) == 1 and "1 cell is longer than Excel's 32,767 characters" in notes[0]
+
+
+def test_many_rows_go_on_in_another_sheet(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(write, "SHEET_ROWS", 11)
+    path = tmp_path / "a.xlsx"
+    for count, expected in ((10, [10]), (11, [10, 1]), (25, [10, 10, 5]), (0, [0])):
+        notes = write_workbook(path, [Sheet("s", ["n"], ([i] for i in range(count)))])
+        book = openpyxl.load_workbook(path)
+        assert [page.max_row - 1 for page in book] == expected
+        found = [row[0].value for page in book for row in page.iter_rows(min_row=2)]
+        assert found == list(range(count))
+        assert all(page["A1"].value == "n" for page in book)
+        assert bool(notes) == (count > 10)
+        assert not notes or "goes on in the sheets 's 2'" in notes[0]
+
+
+def test_header_is_frozen_filtered_and_widths_are_readable(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    write_workbook(path, [Sheet("s", ["id", "text"], [[1, "x" * 500], [2, "short"]])])
+    page = openpyxl.load_workbook(path)["s"]
+    assert page.freeze_panes == "A2" and page.auto_filter.ref == "A1:B3"
+    assert page["A1"].font.bold
+    assert page.column_dimensions["A"].width < 12 < 50 < page.column_dimensions["B"].width < 70
+
+
+def test_too_many_columns_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="16,385 columns are more than Excel's 16,384"):
+        write_workbook(tmp_path / "a.xlsx", [Sheet("s", ["c"] * 16_385, [])])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_of_a_table_as_a_workbook(tmp_path: Path) -> None:
+    table = pa.table({"text": ["=a", None], "cluster": [5, 6]})
+    write_rows(tmp_path / "t.xlsx", table, {"cluster": [0, -1], "margin": [0.5, None]})
+    page = openpyxl.load_workbook(tmp_path / "t.xlsx")["texts"]
+    assert [cell.value for cell in page[1]] == ["text", "cluster", "coterie_cluster", "margin"]
+    assert cells(tmp_path / "t.xlsx", "texts") == [["=a", 5, 0, 0.5], [None, 6, -1, None]]
+
+
+def test_without_the_package_the_extra_is_named(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "xlsxwriter", None)
+    with pytest.raises(MissingError, match=r"coterie\[excel\]"):
+        write.check_excel()
+
+
+@pytest.mark.parametrize("text", ["=1", "+x", "-x", "@x", "\tx", "\rx", "-1-1", "+49 89 1234"])
+def test_cells_for_spreadsheets_are_guarded(text: str) -> None:
+    assert spreadsheet_text(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", ["-1", "+1.5", "-.5e-3", "", "a=b", "plain", "1-2"])
+def test_numbers_and_plain_texts_are_left_alone(text: str) -> None:
+    assert spreadsheet_text(text) == text
+
+
+def part(first: int, n: int = 3) -> tuple[pa.Table, dict[str, list]]:
+    numbers = range(first, first + n)
+    table = pa.table({"text": [f'say "{i}",\nplease' for i in numbers], "n": list(numbers)})
+    return table, {"cluster": [i % 2 for i in numbers], "runner_up": [None] * n}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
+def test_parts_make_the_table_that_is_written_at_once(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a.{suffix}"
+    with GrowingTable(path) as table:
+        for first in (0, 3, 6):
+            table.write(*part(first))
+            assert not path.exists() and table.rows == first + 3
+            if suffix != "parquet":  # all of it can be read now
+                assert table.partial.read_bytes().endswith(b"\n")
+    whole, extra = part(0, 9)
+    other = tmp_path / f"b.{suffix}"
+    write_rows(other, whole, extra)
+    if suffix == "parquet":
+        grown, once = map(pyarrow.parquet.read_table, (path, other))
+        assert grown.to_pydict() == once.to_pydict()
+        assert grown.schema.field("runner_up").type == pa.int64()
+    else:
+        assert path.read_bytes() == other.read_bytes()
+    assert [p.name for p in tmp_path.iterdir()].count(partial_path(path).name) == 0
+
+
+def settings() -> dict[str, object]:
+    return {"model": "m1", "outlier_limit": None}
+
+
+def stopped(path: Path, *parts: int) -> Path:
+    """A table that was stopped after parts of so many rows."""
+    with pytest.raises(KeyboardInterrupt), GrowingTable(path, settings) as table:
+        for n in parts:
+            table.write(*part(table.rows, n))
+        raise KeyboardInterrupt
+    return partial_path(path)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])
+@pytest.mark.parametrize(("cut", "left"), [(0, 6), (0.01, 4), (0.1, 4), (0.5, 2), (1, 0)])
+def test_a_stopped_table_is_continued(tmp_path: Path, suffix: str, cut: float, left: int) -> None:
+    path = tmp_path / f"a.{suffix}"
+    partial = stopped(path, 2, 2, 2)
+    assert partial.exists() and not path.exists()
+    whole = partial.read_bytes()
+    partial.write_bytes(whole[: int(len(whole) * (1 - cut))])  # a crash may cut a row in two
+    with GrowingTable(path, settings, resume=True) as table:
+        assert table.rows == left
+        for first in range(0, left, 2):
+            table.skip(part(first, 2)[0])
+        table.write(*part(table.rows, 9 - table.rows))
+    write_rows(tmp_path / f"b.{suffix}", *part(0, 9))
+    assert path.read_bytes() == (tmp_path / f"b.{suffix}").read_bytes()
+    assert sorted(p.name for p in tmp_path.iterdir()) == [f"a.{suffix}", f"b.{suffix}"]
+
+
+def test_bytes_behind_the_record_do_not_count(tmp_path: Path) -> None:
+    partial = stopped(tmp_path / "a.csv", 2)
+    partial.write_bytes(partial.read_bytes() + b"written, but not noted before the kill\n")
+    with GrowingTable(tmp_path / "a.csv", settings, resume=True) as table:
+        assert table.rows == 2
+        table.skip(part(0, 2)[0])
+        table.write(*part(2, 2))
+    write_rows(tmp_path / "b.csv", *part(0, 4))
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
+def test_an_interrupted_write_leaves_whole_rows(tmp_path: Path) -> None:
+    class Stop(dict):
+        def items(self):
+            yield "cluster", [1, 1, 1]
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), GrowingTable(tmp_path / "a.csv") as table:
+        table.write(*part(0))
+        table._file.write(b'half a "row')
+        table.write(part(3)[0], Stop())
+    with partial_path(tmp_path / "a.csv").open(newline="") as file:
+        assert len(list(csv.reader(file, strict=True))) == 4
+
+
+def test_every_row_read_so_far_decides(tmp_path: Path) -> None:
+    partial = stopped(tmp_path / "a.csv", 30, 30)
+    before = partial.read_bytes()
+    other = part(0, 60)[0].to_pydict()
+    other["n"][3] = -1  # one cell, far from the last rows
+    with (
+        pytest.raises(DataError, match="first 60 rows of the input are not what they were"),
+        GrowingTable(tmp_path / "a.csv", settings, resume=True) as table,
+    ):
+        table.skip(pa.table(other))
+    with (
+        pytest.raises(DataError, match=r"another outlier limit \(None there, 0.5 now\)"),
+        GrowingTable(
+            tmp_path / "a.csv", lambda: {"model": "m1", "outlier_limit": 0.5}, resume=True
+        ) as table,
+    ):
+        table.skip(part(0, 60)[0])
+    renamed = part(0, 60)[0].rename_columns(["text", "number"])
+    with (
+        pytest.raises(DataError, match="another columns"),
+        GrowingTable(tmp_path / "a.csv", settings, resume=True) as table,
+    ):
+        table.skip(renamed)
+    assert partial.read_bytes() == before
+
+
+def test_a_record_without_a_table_is_nothing(tmp_path: Path) -> None:
+    stopped(tmp_path / "a.csv", 2).unlink()
+    with GrowingTable(tmp_path / "a.csv", settings, resume=True) as table:
+        assert table.rows == 0
+        table.write(*part(0))
+    assert [p.name for p in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_a_partial_table_is_never_lost(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    partial_path(path).write_text("somebody's own file\n")
+    for resume in (False, True):
+        with pytest.raises(UsageError, match=r"a\.partial\.csv is in the way"):
+            GrowingTable(path, settings, resume=resume)
+    assert partial_path(path).read_text() == "somebody's own file\n"
+    partial_path(path).unlink()
+    partial = stopped(path, 3)
+    with pytest.raises(UsageError, match="holds 3 rows of a command that was stopped; --resume"):
+        GrowingTable(path, settings)
+    changed = partial.read_text().replace("please", "PLEASE")
+    partial.write_text(changed)
+    with (
+        pytest.raises(DataError, match="was changed since coterie wrote it"),
+        GrowingTable(path, settings, resume=True),
+    ):
+        pass
+    assert partial.read_text() == changed
+
+
+def test_parquet_says_what_it_cannot(tmp_path: Path) -> None:
+    left = stopped(tmp_path / "a.parquet", 3)
+    assert pyarrow.parquet.read_table(left).num_rows == 3  # valid, as it was closed
+    with pytest.raises(DataError, match="cannot be continued"):
+        GrowingTable(tmp_path / "a.parquet", settings, resume=True)
+    with (
+        pytest.raises(DataError, match="after 3 rows a column changes its kind"),
+        GrowingTable(tmp_path / "a.parquet") as table,
+    ):
+        table.write(*part(0))
+        table.write(
+            pa.table({"text": ["a"], "n": ["no number"]}), {"cluster": [0], "runner_up": [0]}
+        )
+    with pytest.raises(UsageError, match="suffix"):
+        GrowingTable(tmp_path / "a.doc")
+
+
+def test_a_table_without_rows_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ValueError), GrowingTable(tmp_path / "a.csv"):
+        raise ValueError
+    assert not list(tmp_path.iterdir())
+
+
+def test_stdout_has_one_header() -> None:
+    out = io.StringIO()
+    table = StreamTable(out)
+    table.write(*part(0))
+    table.write(*part(3))
+    rows = list(csv.reader(io.StringIO(out.getvalue(), newline="")))
+    assert rows[0] == ["text", "n", "cluster", "runner_up"] and len(rows) == 7
+    lines = io.StringIO()
+    StreamTable(lines, "jsonl").write(*part(0))
+    assert json.loads(lines.getvalue().splitlines()[0])["n"] == 0

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from coterie import load
 from coterie.cli import app
 from coterie.corpus import read_corpus, survey
-from coterie.corpus.chunks import TextStream
-from coterie.corpus.growing import partial_path
+from coterie.corpus.read import TextStream
+from coterie.corpus.write import partial_path
 from coterie.runs.sample import LARGE, sample_size
 
 OPTIONS = ["-k", "4", "--encoder", "tfidf-svd", "--method", "kmeans", "--fit-sample", "150"]

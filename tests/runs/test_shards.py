@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from coterie import TwoStep
 from coterie._errors import DataError
 from coterie.cli import app
-from coterie.corpus.growing import KINDS, partial_path
+from coterie.corpus.write import KINDS, partial_path
 from coterie.runs.label import Labeller, model_digest
 from coterie.runs.shards import (
     KEY,

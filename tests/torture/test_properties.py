@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import coterie
 from coterie import METHODS, metrics, read_corpus
 from coterie._errors import CoterieError
-from coterie.corpus.clean import clean_text, has_words
+from coterie.corpus.corpus import clean_text, has_words
 
 EXAMPLES = 25
 QUICK = settings(

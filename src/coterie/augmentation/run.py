@@ -32,7 +32,7 @@ from coterie._random import resolve_seed
 from coterie._validation import check_choice
 from coterie.augmentation.base import FORMAT, Augmenter, Chain, text_keys
 from coterie.corpus import read_table, texts_from
-from coterie.corpus.clean import clean_text, has_words
+from coterie.corpus.corpus import clean_text, has_words
 
 VIRTUAL = "virtual"  # the same text under another dropout mask; nothing is written
 KINDS = {

@@ -14,7 +14,7 @@ from coterie._files import sha256_file
 from coterie._random import numpy_generator
 from coterie.bench.entries import DataFile
 from coterie.corpus import read_corpus
-from coterie.corpus.columns import check_column
+from coterie.corpus.corpus import check_column
 from coterie.datasets import load_dataset, sample
 
 # Texts to fit on, of those that DECCRL's Table 1 prints; the rest is scored.

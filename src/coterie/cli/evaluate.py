@@ -56,8 +56,7 @@ def evaluate(
     """
     from coterie._errors import DataError
     from coterie.corpus import read_table
-    from coterie.corpus.clean import value_to_text
-    from coterie.corpus.columns import cell_values, check_column
+    from coterie.corpus.corpus import cell_values, check_column, value_to_text
     from coterie.metrics import external_scores
     from coterie.report import cluster_columns
     from coterie.runs.label import NO_CLUSTER

@@ -128,7 +128,7 @@ def stages(
 
 def _columns(file: str, names: list[str], format: str, encoding: str) -> list[list[str]]:
     from coterie.corpus import read_table
-    from coterie.corpus.columns import cell_values, check_column
+    from coterie.corpus.corpus import cell_values, check_column
 
     table, _ = read_table(file, format=format, encoding=encoding, header=True)
     found = [cell_values(table.column(check_column(table, name, str(file)))) for name in names]

@@ -14,8 +14,14 @@ from coterie._trust import inside
 from coterie._types import Ints
 from coterie._validation import whole_number
 from coterie.corpus import read_table
-from coterie.corpus.clean import clean_text, has_words, value_to_text
-from coterie.corpus.columns import cell_values, check_column, pick_text_column
+from coterie.corpus.corpus import (
+    cell_values,
+    check_column,
+    clean_text,
+    has_words,
+    pick_text_column,
+    value_to_text,
+)
 from coterie.report import cluster_columns, read_columns, result_column
 from coterie.run_files import check_known, read_clusters, read_manifest, whole_numbers
 

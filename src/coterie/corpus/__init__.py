@@ -1,10 +1,15 @@
 """Texts in: files and Python objects become a :class:`Corpus`, with nothing silently dropped."""
 
-from coterie.corpus.adapt import make_corpus, texts_from
-from coterie.corpus.chunks import Chunk, TextStream
-from coterie.corpus.clean import clean_text, has_words
-from coterie.corpus.corpus import CleanTexts, Corpus, Note
-from coterie.corpus.read import FORMATS, read_corpus, read_table
+from coterie.corpus.corpus import (
+    CleanTexts,
+    Corpus,
+    Note,
+    clean_text,
+    has_words,
+    make_corpus,
+    texts_from,
+)
+from coterie.corpus.read import FORMATS, Chunk, TextStream, read_corpus, read_table
 from coterie.corpus.source import Source
 from coterie.corpus.survey import Survey, Surveyor, survey
 from coterie.corpus.write import write_rows

@@ -1,19 +1,37 @@
-"""The texts of one run with everything that came with them."""
+"""The texts of one run with everything that came with them.
+
+A cell of a table becomes a clean text; the original value is kept beside it. Texts come from a
+column of a table or from Python objects: lists, numpy, pandas, polars, Arrow, Hugging Face
+datasets.
+"""
 
 from __future__ import annotations
 
+import difflib
 import hashlib
-from collections.abc import Sequence
+import json
+import numbers
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from coterie._errors import DataError
-from coterie.corpus.clean import CONTROL, clean_text, has_words, value_to_text
-from coterie.corpus.columns import cell_values
+from coterie._emoji import EMOJI
+from coterie._errors import DataError, UsageError
 
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]+")
+SURROGATE = re.compile(r"[\ud800-\udfff]")  # half a character, as broken JSON escapes leave behind
+USUAL = (
+    "text", "message", "body", "content", "comment", "comments", "description", "title",
+    "question", "query", "feedback", "answer", "response", "post", "tweet", "review", "subject",
+    "summary", "sentence", "snippet",
+)  # fmt: skip
 LONG = 10_000  # characters; encoders read far less
 BOILERPLATE = frozenset({
     "", "as discussed", "asdf", "n/a", "na", "nil", "no", "no comment", "no comments", "none",
@@ -33,6 +51,132 @@ MESSAGES = {
 
 class CleanTexts(list[str]):
     """Texts that were cleaned already: nobody cleans them again."""
+
+
+def clean_text(text: str) -> str:
+    r"""Replace control characters by blanks, fold white space, drop it at both ends.
+
+    Case, punctuation, direction marks and all scripts stay as they are.
+
+    Examples
+    --------
+    >>> clean_text("  two\x00 lines\r\n here ")
+    'two lines here'
+    """
+    return " ".join(SURROGATE.sub("\ufffd", CONTROL.sub(" ", text)).split())
+
+
+def has_words(text: str) -> bool:
+    """Whether there is a letter, a digit or an emoji in it, in any script.
+
+    Examples
+    --------
+    >>> has_words("n/a"), has_words("- ...?"), has_words("你好"), has_words("👍")
+    (True, False, True, True)
+    """
+    return any(character.isalnum() for character in text) or EMOJI.search(text) is not None
+
+
+def value_to_text(value: Any) -> str:
+    """Text of a table cell: missing values become the empty text, nested ones JSON."""
+    if isinstance(value, str):
+        return value
+    if value is None or (isinstance(value, numbers.Number) and value != value):  # not a number
+        return ""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
+    if isinstance(value, (dict, list)):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    text = str(value)
+    return "" if text in {"<NA>", "NaT"} else text  # what pandas calls missing
+
+
+def pick_text_column(table: pa.Table, wanted: str | None, option: str = "--text-column") -> str:
+    """The column asked for, else one with a usual name, else the one with the longest texts."""
+    names = [str(name) for name in table.column_names]
+    if wanted is not None:
+        return check_column(names, wanted, option)
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise DataError("there is no column in the table, and so no texts.")
+    if (usual := usual_column(names)) is not None:
+        return usual
+    longest = max(names, key=lambda name: _mean_length(table.column(name)))
+    if _mean_length(table.column(longest)) == 0:
+        raise DataError(
+            f"no column holds text (columns: {', '.join(names)}); name it with {option}."
+        )
+    return longest
+
+
+def usual_column(names: Sequence[str]) -> str | None:
+    """The first name that columns of texts usually have."""
+    by_name = {str(name).strip().lower(): name for name in reversed(names)}
+    return next((by_name[usual] for usual in USUAL if usual in by_name), None)
+
+
+def check_column(columns: pa.Table | Sequence[str], wanted: str, option: str) -> str:
+    """Refuse a column that is not there, with the nearest name."""
+    names = columns.column_names if isinstance(columns, pa.Table) else list(columns)
+    if wanted in names:
+        return wanted
+    near = difflib.get_close_matches(wanted.lower(), [name.lower() for name in names], n=1)
+    hint = next((f" Did you mean {n!r}?" for n in names if near and n.lower() == near[0]), "")
+    raise DataError(f"{option}: there is no column {wanted!r} (columns: {', '.join(names)}).{hint}")
+
+
+def cell_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
+    """The cells as Python values; those that Python has no type for as texts.
+
+    Python's dates end with the year 9999, and its times with microseconds.
+
+    Examples
+    --------
+    >>> cell_values(pa.array([0, 10**18], pa.timestamp("us")))[1]
+    '33658-09-27 01:46:40'
+    >>> cell_values(pa.array([1], pa.time64("ns")))
+    ['00:00:00.000000001']
+    """
+    exact = not (pa.types.is_time64(column.type) and column.type.unit == "ns")
+    try:
+        return list(column.to_pylist()) if exact else [_cell(scalar) for scalar in column]
+    except (ValueError, OverflowError, pa.ArrowException):
+        return [_cell(scalar) for scalar in column]
+
+
+def _cell(scalar: pa.Scalar) -> Any:
+    kind = scalar.type
+    try:
+        if not (pa.types.is_time64(kind) and scalar.is_valid and scalar.value % 1000):
+            return scalar.as_py()
+    except (ValueError, OverflowError, pa.ArrowException):
+        pass
+    if pa.types.is_date32(kind):
+        return _moment(scalar.value * 86_400, 1)[:-9]
+    if pa.types.is_timestamp(kind) or pa.types.is_date64(kind):
+        unit = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[getattr(kind, "unit", "ms")]
+        return _moment(scalar.value, unit) + ("+00:00" if getattr(kind, "tz", None) else "")
+    if pa.types.is_time64(kind):
+        return str(scalar.cast(pa.string()).as_py())
+    return " ".join(pa.array([scalar], kind).to_string().split())
+
+
+def _moment(value: int, unit: int) -> str:
+    """A time as Python would write it, in any year; the calendar repeats every 400 years."""
+    seconds, part = divmod(value, unit)
+    cycles, rest = divmod(seconds, 146_097 * 86_400)
+    moment = datetime(1970, 1, 1) + timedelta(seconds=rest)
+    digits = f"{part * (10**9 // unit):09}".removesuffix("000")
+    fraction = f".{digits}" if part else ""
+    return f"{moment.year + 400 * cycles:04}-{moment:%m-%d %H:%M:%S}{fraction}"
+
+
+def _mean_length(column: pa.ChunkedArray) -> float:
+    """Mean length of the first texts; 0 for numbers, dates and other kinds."""
+    values = cell_values(column.slice(0, 1000))
+    texts = [value for value in values if isinstance(value, str)]
+    return sum(map(len, texts)) / max(len(values), 1)
 
 
 @dataclass(frozen=True)
@@ -147,3 +291,109 @@ def _repeats(texts: list[str]) -> list[bool]:
         flags.append(text != "" and text in seen)
         seen.add(text)
     return flags
+
+
+def texts_from(data: Any, text_column: str | None = None) -> list[str]:
+    """Cleaned texts of any supported object; rows without words become the empty text.
+
+    Parameters
+    ----------
+    data : list, ndarray, Series, DataFrame, pyarrow Array or Table, Dataset, or list of dict
+        A table needs ``text_column`` unless one column is the obvious choice. Of a Hugging Face
+        dataset and of a list of dicts, that is the one column of texts, or one with a usual name.
+    text_column : str, optional
+    """
+    if isinstance(data, CleanTexts):
+        return data
+    return clean_values(_texts_of(data, text_column))
+
+
+def make_corpus(data: Any, text_column: str | None = None) -> Corpus:
+    """Turn any supported object into a :class:`Corpus`."""
+    if _is_table(data):
+        table = data if isinstance(data, pa.Table) else pa.table(data)
+        return build(table, pick_text_column(table, text_column, "text_column"))
+    values = [value_to_text(value) for value in _texts_of(data, text_column)]
+    return build(pa.table({"text": pa.array(values, pa.string())}), "text")
+
+
+def _texts_of(data: Any, text_column: str | None) -> list[Any]:
+    """The values of the text column, or of the list itself."""
+    if _is_table(data):
+        table = data if isinstance(data, pa.Table) else pa.table(data)
+        return cell_values(table.column(pick_text_column(table, text_column, "text_column")))
+    if hasattr(data, "column_names") and hasattr(data, "features"):  # a Hugging Face dataset
+        return _of_dataset(data, text_column)
+    values = _values(data)
+    if values and all(isinstance(value, Mapping) for value in values):
+        names = list(dict.fromkeys(name for row in values for name in row))
+        texts = [n for n in names if any(isinstance(row.get(n), str) for row in values)]
+        chosen = _only_column(names, texts, text_column, "X is a list of dicts")
+        return [row.get(chosen) for row in values]
+    for i, value in enumerate(values):
+        if isinstance(value, (list, tuple, Mapping, np.ndarray)):
+            raise DataError(
+                f"X[{i}] is a {type(value).__name__}, not a text. For an array of vectors set "
+                "encoder='precomputed'."
+            )
+    return values
+
+
+def _of_dataset(data: Any, text_column: str | None) -> list[Any]:
+    if data.column_names is None:
+        raise UsageError("X is a dataset that does not know its columns; pass a list of texts.")
+    names = list(data.column_names)
+    kinds = {name: str(getattr(data.features[name], "dtype", "")) for name in names}
+    texts = [name for name in names if kinds[name] in ("string", "large_string", "string_view")]
+    chosen = _only_column(names, texts, text_column, "X is a dataset")
+    if hasattr(data, "select_columns"):  # no other column is decoded
+        data = data.select_columns([chosen])
+    return [row[chosen] for row in data]
+
+
+def _only_column(names: list[str], texts: list[str], wanted: str | None, what: str) -> str:
+    """The column asked for, else the only one of texts, else one with a usual name."""
+    if wanted is not None:
+        return check_column(names, wanted, "text_column")
+    if len(texts) == 1:
+        return texts[0]
+    if (usual := usual_column(texts)) is not None:
+        return usual
+    raise UsageError(
+        f"{what} with the columns {', '.join(map(str, names))}, and it is not clear which holds "
+        'the texts; pass one column, such as [row["text"] for row in X].'
+    )
+
+
+def _is_table(data: Any) -> bool:
+    return isinstance(data, pa.Table) or (
+        hasattr(data, "columns") and hasattr(data, "__arrow_c_stream__")
+    )
+
+
+def _values(data: Any) -> list[Any]:
+    if isinstance(data, (str, bytes)):
+        raise UsageError("X is one single string; pass a list of texts.")
+    if isinstance(data, (pa.Array, pa.ChunkedArray)):
+        return cell_values(data)
+    if hasattr(data, "to_list"):  # pandas and polars Series
+        return list(data.to_list())
+    if isinstance(data, dict):
+        raise UsageError("X is a dictionary; pass a list of texts or a table.")
+    if isinstance(data, np.ndarray):
+        return _column_of(data)
+    try:
+        return list(data)
+    except TypeError as error:
+        raise UsageError(f"X should be a list of texts, got {type(data).__name__}.") from error
+
+
+def _column_of(array: NDArray[Any]) -> list[Any]:
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise UsageError(
+            f"X has shape {array.shape}; texts are a list. For an array of vectors set "
+            "encoder='precomputed'."
+        )
+    return list(array.tolist())

@@ -21,8 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from coterie._errors import DataError
-from coterie.corpus.columns import USUAL
-from coterie.corpus.corpus import Note
+from coterie.corpus.corpus import USUAL, Note
 from coterie.corpus.source import Pieces
 
 FIELD_LIMIT = 2**31 - 1  # the csv module refuses fields over 128 kB unless told otherwise

@@ -18,8 +18,8 @@ import numpy as np
 
 from coterie._types import Ints
 from coterie._validation import check_integer
-from coterie.corpus.chunks import Chunk
 from coterie.corpus.corpus import LISTED, MESSAGES, Note, make_note, no_words, row_flags
+from coterie.corpus.read import Chunk
 
 EMPTY = np.uint64(2**64 - 1)  # stands for a row without a text
 

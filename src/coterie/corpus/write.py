@@ -1,23 +1,61 @@
-"""Tables out: every input column in its order, with new columns after them."""
+"""Tables out: every input column in its order, with new columns after them.
+
+In Excel workbooks cells are values, never formulas. A text that begins with ``=``, ``+``, ``-`` or
+``@`` is a formula to a spreadsheet that may guess. Here texts are written as texts, and those that
+look like formulas are also marked as such (Excel's "quote prefix"), so that editing the cell does
+not turn it into one.
+
+A table that is written part by part (:class:`GrowingTable`) grows under the name
+``NAME.partial.SUFFIX`` and gets its own name when it is whole. A stop leaves the partial one
+behind, which can be continued. A record beside it says what it was made from and, after every
+part, how many rows and bytes there are, with a digest of all rows read and one of all bytes
+written so far.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from hashlib import sha256
+from itertools import chain, islice
+from math import isfinite
 from pathlib import Path
-from typing import Any, TextIO
+from types import TracebackType
+from typing import IO, Any, TextIO
 
 import pyarrow as pa
 
-from coterie._errors import UsageError
-from coterie._files import atomic_path
-from coterie.corpus.clean import value_to_text
-from coterie.corpus.columns import cell_values
-from coterie.corpus.excel import Sheet, write_workbook
+from coterie._errors import DataError, UsageError
+from coterie._files import atomic_path, is_locked, take_lock
+from coterie._validation import need
+from coterie.corpus.corpus import cell_values, value_to_text
 from coterie.corpus.jsonlines import RAW, to_json, try_json
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx")
+SHEET_ROWS = 1_048_576  # of a sheet, the header among them
+SHEET_COLUMNS = 16_384
+LONGEST_CELL = 32_767  # characters of a cell, as UTF-16 counts them
+EXACT_FLOAT = 2**53  # Excel's numbers are floats: larger whole numbers would lose digits
+WIDTHS = (8, 60)  # of a column, in characters
+MEASURED = 200  # rows that decide how wide the columns are
+FORMULA = re.compile(r"[=+\-@\t\r\n]")
+ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+# Kinds of result columns; a part in which nothing has a value would leave them open.
+KINDS = {
+    "cluster": pa.int64(), "name": pa.string(), "confidence": pa.float64(), "margin": pa.float64(),
+    "runner_up": pa.int64(), "outlier": pa.string(), "outlier_score": pa.float64(),
+    "nearest_cluster": pa.int64(),
+}  # fmt: skip
+BLOCK = 1 << 20  # bytes read at a time
+
+Columns = Mapping[str, Sequence[Any]]
 
 
 def write_rows(
@@ -121,11 +159,11 @@ def combine(table: pa.Table, extra: Mapping[str, Sequence[Any]] | pa.Table) -> p
     """The table with the new columns behind its own."""
     if not isinstance(extra, pa.Table):
         extra = pa.table({name: pa.array(list(values)) for name, values in extra.items()})
-    for field, column in zip(extra.schema, extra.columns, strict=True):
-        free = field.name
+    for kind, column in zip(extra.schema, extra.columns, strict=True):
+        free = kind.name
         while free in table.column_names:
             free = f"coterie_{free}"
-        table = table.append_column(field.with_name(free), column)
+        table = table.append_column(kind.with_name(free), column)
     return table
 
 
@@ -133,3 +171,463 @@ def _value(cell: str) -> Any:
     """What JSON says; the text itself if it is no JSON."""
     value = try_json(cell)
     return cell if value is None and cell != "null" else value
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table for a workbook.
+
+    Attributes
+    ----------
+    name : str
+        At most 28 characters, so that a number fits behind it.
+    header : sequence of str
+    rows : iterable of sequences
+        Gone through once.
+    """
+
+    name: str
+    header: Sequence[str]
+    rows: Iterable[Sequence[Any]]
+
+
+@dataclass
+class Trouble:
+    """What did not fit, counted while cells are written."""
+
+    cut: int = 0
+    replaced: int = 0
+    sheets: list[str] = field(default_factory=list)
+
+    def sentences(self, file: str) -> list[str]:
+        """In words, for whoever gets the workbook."""
+        out = []
+        if self.cut:
+            cells = "cell is" if self.cut == 1 else "cells are"
+            out.append(
+                f"{file}: {self.cut:,} {cells} longer than Excel's {LONGEST_CELL:,} characters and "
+                "cut; the CSV has all of them whole."
+            )
+        if self.replaced:
+            cells = "cell has" if self.replaced == 1 else "cells have"
+            out.append(
+                f"{file}: {self.replaced:,} {cells} characters that Excel cannot hold; they are "
+                "replaced by pictures of themselves."
+            )
+        for name in self.sheets:
+            out.append(
+                f"{file}: {name!r} has more than Excel's {SHEET_ROWS:,} rows and goes on in the "
+                f"sheets '{name} 2' and on."
+            )
+        return out
+
+
+def check_excel() -> None:
+    """Refuse early where the package that writes workbooks is not installed."""
+    need("xlsxwriter", "excel")
+
+
+def write_workbook(path: Path, sheets: Sequence[Sheet]) -> list[str]:
+    """Write sheets with a frozen bold header, a filter and readable widths.
+
+    Returns
+    -------
+    list of str
+        What did not fit, in sentences; empty if all did.
+    """
+    xlsxwriter: Any = need("xlsxwriter", "excel")
+    for sheet in sheets:
+        if len(sheet.header) > SHEET_COLUMNS:
+            raise DataError(
+                f"{path.name}: {len(sheet.header):,} columns are more than Excel's "
+                f"{SHEET_COLUMNS:,}; write Parquet or CSV instead."
+            )
+    options = {
+        "constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False,
+        "strings_to_numbers": False, "nan_inf_to_errors": False,
+    }  # fmt: skip
+    trouble = Trouble()
+    with atomic_path(path) as temporary:
+        workbook = xlsxwriter.Workbook(str(temporary), options)
+        looks = {
+            "head": workbook.add_format({"bold": True, "bottom": 1, "quote_prefix": True}),
+            "quoted": workbook.add_format({"quote_prefix": True}),
+            "date": workbook.add_format({"num_format": "yyyy-mm-dd"}),
+            "time": workbook.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"}),
+        }
+        for sheet in sheets:
+            _write_sheet(workbook, sheet, looks, trouble)
+        workbook.close()
+    return trouble.sentences(path.name)
+
+
+def spreadsheet_text(text: str) -> str:
+    """A CSV cell that no spreadsheet takes for a formula: an apostrophe before what looks like one.
+
+    Examples
+    --------
+    >>> spreadsheet_text("=1+1"), spreadsheet_text("-5.2"), spreadsheet_text("- a point")
+    ("'=1+1", '-5.2', "'- a point")
+    """
+    return f"'{text}" if FORMULA.match(text) and not NUMBER.fullmatch(text) else text
+
+
+def _write_sheet(workbook: Any, sheet: Sheet, looks: dict[str, Any], trouble: Trouble) -> None:
+    rows: Iterator[Sequence[Any]] = iter(sheet.rows)
+    first = list(islice(rows, MEASURED))
+    widths = [_width(name, [row[i] for row in first]) for i, name in enumerate(sheet.header)]
+    rest = chain(first, rows)
+    number = 0
+    while True:
+        batch = islice(rest, SHEET_ROWS - 1)
+        head = next(batch, None)
+        if head is None and number:
+            return
+        number += 1
+        if number == 2:
+            trouble.sheets.append(sheet.name)
+        page = workbook.add_worksheet(sheet.name if number == 1 else f"{sheet.name} {number}")
+        for i, width in enumerate(widths):
+            page.set_column(i, i, width)
+        for i, name in enumerate(sheet.header):
+            page.write_string(0, i, _fit(name, trouble), looks["head"])
+        page.freeze_panes(1, 0)
+        last = 0
+        for last, row in enumerate(batch if head is None else chain([head], batch), 1):
+            for i, value in enumerate(row):
+                _write_cell(page, (last, i), value, looks, trouble)
+        if sheet.header:
+            page.autofilter(0, 0, last, len(sheet.header) - 1)
+
+
+def _write_cell(
+    page: Any, place: tuple[int, int], value: Any, looks: dict[str, Any], trouble: Trouble
+) -> None:
+    if isinstance(value, bool):
+        page.write_boolean(*place, value)
+    elif isinstance(value, (int, float)) and isfinite(value) and abs(value) <= EXACT_FLOAT:
+        page.write_number(*place, value)
+    elif isinstance(value, date) and value.year >= 1900 and not getattr(value, "tzinfo", None):
+        look = looks["time"] if isinstance(value, datetime) else looks["date"]
+        page.write_datetime(*place, value, look)
+    else:
+        text = value_to_text(value)
+        if text:
+            look = (looks["quoted"],) if FORMULA.match(text) else ()
+            page.write_string(*place, _fit(text, trouble), *look)
+
+
+def _fit(text: str, trouble: Trouble) -> str:
+    """The text as Excel can hold it."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if ILLEGAL.search(text):
+        trouble.replaced += 1
+        text = ILLEGAL.sub(_picture, text)
+    if len(text) * 2 > LONGEST_CELL and _units(text) > LONGEST_CELL:
+        trouble.cut += 1
+        note = f" … [cut: {len(text):,} characters]"
+        raw = text.encode("utf-16-le")[: 2 * (LONGEST_CELL - _units(note))]
+        text = raw.decode("utf-16-le", errors="ignore") + note
+    return text
+
+
+def _picture(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return chr(0x2400 + code) if code < 0x20 else "␡" if code == 0x7F else "\ufffd"
+
+
+def _units(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
+
+
+def _width(name: str, values: Sequence[Any]) -> int:
+    longest = max((len(value_to_text(value)) for value in values), default=0)
+    return min(max(len(name) + 3, longest + 1, WIDTHS[0]), WIDTHS[1])
+
+
+class StreamTable:
+    """A table on an open text stream, such as standard output."""
+
+    def __init__(self, file: TextIO, format: str = "csv") -> None:
+        self.file, self.format, self.rows = file, format, 0
+
+    def write(self, table: pa.Table, extra: Columns) -> None:
+        """Add rows, and hand them on at once."""
+        write_stream(self.file, table, extra, self.format, header=not self.rows)
+        self.rows += table.num_rows
+        self.file.flush()
+
+
+class GrowingTable:
+    """A table in a file, by its suffix: CSV, TSV, JSON lines or Parquet.
+
+    Used as a context: at its end the file gets its name; after an exception the rows written so
+    far stay in :attr:`partial`.
+
+    Parameters
+    ----------
+    path : Path
+        Of the finished table.
+    made_from : callable, optional
+        Gives what decides the rows besides the input: the model, the settings. It is asked when
+        the first rows are there, and kept in the record. Without it there is no record, and the
+        table cannot be continued.
+    resume : bool, default=False
+        Go on behind the rows that a stopped run left; Parquet files cannot be continued.
+
+    Attributes
+    ----------
+    rows : int
+        Written so far.
+    facts : dict of str to str
+        What the footer of a Parquet file is to say; read at the end.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        made_from: Callable[[], Mapping[str, Any]] | None = None,
+        *,
+        resume: bool = False,
+    ) -> None:
+        self.path, self.suffix = path, check_suffix(path)
+        self.partial, self.record = partial_path(path), record_path(path)
+        self.rows = self._end = 0
+        self.facts: dict[str, str] = {}
+        self._made_from, self._resume = made_from, resume
+        self._known: dict[str, Any] = {}  # of the record, when a table is continued
+        self._read, self._written = sha256(), sha256()
+        self._skipped, self._begun = 0, False
+        self._file: IO[bytes] | None = None
+        self._parquet: Any = None
+        if made_from is not None:
+            refuse_partial(path, resume=resume)
+
+    def __enter__(self) -> GrowingTable:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = not self.partial.exists()
+        if self._made_from is not None:
+            self.record.touch()  # from now on the partial table is known as coterie's
+        self._file = self.partial.open("x+b" if fresh else "r+b")
+        try:
+            if not take_lock(self._file):  # before anything of another process is touched
+                raise _in_use(self.partial)
+            kept = self._go_on(self._file) if self._resume else []
+            self._file.truncate()
+            if self._made_from is not None:
+                os.truncate(self.record, sum(len(json.dumps(entry)) + 1 for entry in kept))
+        except BaseException:
+            self._file.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._file is not None
+        if self._parquet is not None:
+            self._parquet.add_key_value_metadata(self.facts)
+            self._parquet.close()
+        self._file.close()
+        if self._parquet is None:
+            os.truncate(self.partial, self._end)  # an interrupted write may end within a row
+        if kind is None:
+            with self.partial.open("rb") as written:
+                os.fsync(written.fileno())
+            self.partial.replace(self.path)
+            self.record.unlink(missing_ok=True)
+        elif not self.rows:
+            self.discard()
+
+    def discard(self) -> None:
+        """Delete what is written so far."""
+        self.partial.unlink(missing_ok=True)
+        self.record.unlink(missing_ok=True)
+
+    def write(self, table: pa.Table, extra: Columns) -> None:
+        """Add rows; they are in the file when this returns."""
+        assert self._file is not None
+        self._note_source(table)
+        if self.suffix == ".parquet":
+            self._write_parquet(combine(table, extra))
+        else:
+            text = io.StringIO(newline="")
+            write_stream(text, table, extra, self.suffix[1:], header=not self.rows)
+            data = text.getvalue().encode("utf-8")
+            self._file.write(data)
+            self._file.flush()
+            self._written.update(data)
+            self._end += len(data)
+        self.rows += table.num_rows
+        self._note()
+
+    def skip(self, table: pa.Table) -> None:
+        """Rows of the input that are labelled already; refuses others than those that were."""
+        self._note_source(table)
+        self._skipped += table.num_rows
+        if self._skipped == self.rows and self._read.hexdigest() != self._known.get("read"):
+            raise DataError(
+                f"--resume: {self.partial} was made from other texts: the first {self.rows:,} "
+                "rows of the input are not what they were. Delete it to start anew."
+            )
+
+    def _note_source(self, table: pa.Table) -> None:
+        """Take rows of the input into the digest; before the first ones, what else decides."""
+        if self._made_from is None:
+            return
+        if not self._begun:
+            self._begin({**self._made_from(), "columns": table.column_names})
+        columns = [table.column(i).to_pylist() for i in range(table.num_columns)]
+        lines = json.dumps(list(zip(*columns, strict=True)), default=str)[1:-1]
+        self._read.update(lines.encode("ascii") + b", ")
+
+    def _begin(self, now: dict[str, Any]) -> None:
+        """Write what the table is made from into the record, or compare with what is there."""
+        self._begun = True
+        if not self._known:
+            self._add({"made_from": now})
+            return
+        before = self._known["made_from"]
+        for key, value in json.loads(json.dumps(now)).items():
+            if before.get(key) != value:
+                there, here = (str(v)[:60] for v in (before.get(key), value))
+                raise DataError(
+                    f"--resume: {self.partial} was made with another {key.replace('_', ' ')} "
+                    f"({there} there, {here} now). Repeat the same command, or delete the file "
+                    "to start anew."
+                )
+
+    def _note(self) -> None:
+        if self._made_from is not None:
+            digests = {"read": self._read.hexdigest(), "written": self._written.hexdigest()}
+            self._add({"rows": self.rows, "bytes": self._end, **digests})
+
+    def _add(self, entry: dict[str, Any]) -> None:
+        with self.record.open("ab") as file:
+            file.write(json.dumps(entry).encode() + b"\n")
+
+    def _go_on(self, file: IO[bytes]) -> list[dict[str, Any]]:
+        """Go behind the last part that is in the file as it was written; the record up to there."""
+        entries = read_record(self.record)
+        kept = [entry for entry in entries if "made_from" in entry][:1]
+        for entry in (entry for entry in entries if "rows" in entry):
+            digest = self._written.copy()
+            while block := file.read(min(BLOCK, entry["bytes"] - file.tell())):
+                digest.update(block)
+            if digest.hexdigest() != entry["written"]:
+                if not self.rows and file.tell() == entry["bytes"]:
+                    raise DataError(
+                        f"--resume: {self.partial} was changed since coterie wrote it. Move it to "
+                        "start anew."
+                    )
+                break
+            self._written, self.rows, self._end = digest, entry["rows"], entry["bytes"]
+            kept.append(entry)
+        file.seek(self._end)
+        if not self.rows:
+            return []
+        self._known = {**kept[0], **kept[-1]}
+        return kept
+
+    def _write_parquet(self, whole: pa.Table) -> None:
+        import pyarrow.parquet
+
+        if self._parquet is None:
+            fields = [pa.field(f.name, _settled(f)) for f in whole.schema]
+            self._parquet = pyarrow.parquet.ParquetWriter(self._file, pa.schema(fields))
+        try:
+            fitting = whole.cast(self._parquet.schema)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+            raise DataError(
+                f"{self.path.name}: after {self.rows:,} rows a column changes its kind ({error}); "
+                "write CSV or JSON lines instead."
+            ) from error
+        self._parquet.write_table(fitting)
+
+
+def partial_path(path: Path) -> Path:
+    """Where a table grows.
+
+    Examples
+    --------
+    >>> partial_path(Path("out/labelled.csv")).name
+    'labelled.partial.csv'
+    """
+    return path.with_name(f"{path.stem}.partial{path.suffix}")
+
+
+def record_path(path: Path) -> Path:
+    """Where the record of a table lies while that grows.
+
+    Examples
+    --------
+    >>> record_path(Path("out/labelled.csv")).name
+    '.labelled.partial.csv.record'
+    """
+    return path.with_name(f".{partial_path(path).name}.record")
+
+
+def refuse_partial(path: Path, *, resume: bool) -> None:
+    """Refuse to write a table where a partial one lies that would be lost.
+
+    Parameters
+    ----------
+    path : Path
+        Of the finished table.
+    resume : bool
+        Whether the partial one is to be continued.
+    """
+    partial, record = partial_path(path), record_path(path)
+    if not partial.exists():
+        return
+    if is_locked(partial):
+        raise _in_use(partial)
+    if not record.exists():
+        raise UsageError(
+            f"{partial} is in the way: {path.name} would grow under that name, and there is no "
+            "record that coterie wrote it. Move it, or choose another --out."
+        )
+    rows = max((entry.get("rows", 0) for entry in read_record(record)), default=0)
+    if resume and path.suffix.lower() == ".parquet":
+        raise DataError(
+            f"--resume: {partial} cannot be continued, as Parquet files are closed for good; "
+            "repeat the command without --resume, or write CSV."
+        )
+    if rows and not resume and path.suffix.lower() != ".parquet":
+        raise UsageError(
+            f"{partial} holds {rows:,} rows of a command that was stopped; --resume goes on behind "
+            "them. Delete it to start anew."
+        )
+
+
+def _in_use(partial: Path) -> UsageError:
+    return UsageError(
+        f"another process is writing {partial}; wait until it is done, or choose another name."
+    )
+
+
+def read_record(record: Path) -> list[dict[str, Any]]:
+    """The entries of a record; a line that a crash cut off ends it."""
+    entries: list[dict[str, Any]] = []
+    for line in record.read_bytes().split(b"\n") if record.exists() else []:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            break
+        if not isinstance(entry, dict):
+            break
+        entries.append(entry)
+    return entries
+
+
+def _settled(field: pa.Field) -> pa.DataType:
+    """The kind of a column, also where the first rows have no value in it."""
+    if not pa.types.is_null(field.type):
+        return field.type
+    name = field.name
+    while name.startswith("coterie_"):
+        name = name.removeprefix("coterie_")
+    return KINDS.get(name, pa.int64() if name.removeprefix("level_").isdigit() else pa.string())

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from coterie._types import Ints
-from coterie.corpus.columns import cell_values
+from coterie.corpus.corpus import cell_values
 
 MOST_PERIODS = 40
 UNITS = ("day", "week", "month", "quarter", "year")

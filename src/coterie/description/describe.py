@@ -15,7 +15,7 @@ import numpy as np
 
 from coterie._errors import UsageError
 from coterie._types import Bools, Floats, Ints
-from coterie.corpus.columns import cell_values
+from coterie.corpus.corpus import cell_values
 from coterie.description.columns import count_values, sort_into_periods
 from coterie.description.terms import Terms, join, weigh
 from coterie.description.words import ClusterTerms, Term, top_words

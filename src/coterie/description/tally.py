@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from coterie._types import Ints
-from coterie.corpus.columns import cell_values
+from coterie.corpus.corpus import cell_values
 from coterie.description.columns import (
     MISSING,
     MOST_DISTINCT,

@@ -11,7 +11,7 @@ from typing import Any
 
 from coterie._errors import DataError, UsageError
 from coterie._validation import whole_number
-from coterie.corpus.clean import clean_text
+from coterie.corpus.corpus import clean_text
 from coterie.editing.yaml_text import read_yaml
 
 LARGEST = 8 << 20  # bytes of a file

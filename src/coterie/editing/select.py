@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie._types import Ints
 from coterie._validation import whole_number
-from coterie.corpus.clean import clean_text
+from coterie.corpus.corpus import clean_text
 from coterie.editing.parse import Edit
 from coterie.editing.state import State
 

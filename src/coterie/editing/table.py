@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie._files import atomic_path
 from coterie._types import Floats
-from coterie.corpus.clean import value_to_text
+from coterie.corpus.corpus import value_to_text
 from coterie.corpus.write import CsvWriter
 from coterie.description import Cluster
 from coterie.editing.remodel import marked_labels

@@ -20,11 +20,16 @@ from coterie._types import Bools, Floats, Ints
 from coterie.base import TextClusterer
 from coterie.base.outliers import Assessed
 from coterie.corpus import Note, TextStream
-from coterie.corpus.chunks import ROWS
 from coterie.corpus.corpus import no_words
-from coterie.corpus.excel import Sheet, write_workbook
-from coterie.corpus.growing import GrowingTable, StreamTable
-from coterie.corpus.write import combine, table_rows
+from coterie.corpus.read import ROWS
+from coterie.corpus.write import (
+    GrowingTable,
+    Sheet,
+    StreamTable,
+    combine,
+    table_rows,
+    write_workbook,
+)
 from coterie.description import Cluster, names_by_number
 from coterie.hierarchy import Hierarchy
 from coterie.methods import load

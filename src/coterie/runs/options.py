@@ -111,7 +111,7 @@ class Options(Reading):
         for name in self.write:
             check_choice("write", name, FORMATS)
         if "xlsx" in self.write:
-            from coterie.corpus.excel import check_excel
+            from coterie.corpus.write import check_excel
 
             check_excel()
         if self.max_outliers is not None:

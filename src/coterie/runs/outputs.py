@@ -38,7 +38,7 @@ def check_output(
         Whether such a table is to be continued.
     """
     from coterie._folders import delete, is_abandoned, left_beside
-    from coterie.corpus.growing import partial_path, record_path, refuse_partial
+    from coterie.corpus.write import partial_path, record_path, refuse_partial
 
     given = [Path(path) for path in inputs if path is not None and str(path) != "-"]
     touched = {out: "", out.with_name(f".{out.name}.{os.getpid()}.tmp"): " while it is written"}

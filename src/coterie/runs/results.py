@@ -20,7 +20,7 @@ from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_device
 from coterie.base import TextClusterer
 from coterie.corpus import Chunk, Corpus, write_rows
-from coterie.corpus.growing import GrowingTable
+from coterie.corpus.write import GrowingTable
 from coterie.description import (
     Cluster,
     describe,

@@ -30,8 +30,8 @@ from coterie.corpus import (
     make_corpus,
     read_corpus,
 )
-from coterie.corpus.chunks import ROWS
-from coterie.corpus.columns import cell_values, check_column
+from coterie.corpus.corpus import cell_values, check_column
+from coterie.corpus.read import ROWS
 from coterie.description.tally import ColumnLook, Kinds
 from coterie.runs.options import Options
 

@@ -200,7 +200,7 @@ def label_shard(labeller: Labeller, job: Job, shard: Shard) -> dict[str, Any]:
     dict
         The stamp, ``rows``, ``placed`` and ``outliers``, as in the footer, and ``seconds``.
     """
-    from coterie.corpus.growing import GrowingTable
+    from coterie.corpus.write import GrowingTable
 
     begun = time.monotonic()
     if _look(shard) != shard:
