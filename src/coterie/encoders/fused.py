@@ -36,11 +36,11 @@ def can_fuse(device: torch.device, width: int, d: int, heads: int) -> bool:
 @cache
 def _works(device: torch.device, width: int, d: int, heads: int) -> bool:
     """Whether kernels run there; on a CPU only interpreted ones do (``TRITON_INTERPRET=1``)."""
-    from coterie.encoders import kernels
+    from coterie.encoders.kernels import AVAILABLE, norm
 
     if device.type == "cpu":
-        return type(kernels.norm).__name__ == "InterpretedFunction"
-    if not kernels.AVAILABLE or torch.cuda.get_device_capability(device) < OLDEST:
+        return type(norm).__name__ == "InterpretedFunction"
+    if not AVAILABLE or torch.cuda.get_device_capability(device) < OLDEST:
         return False
     try:
         try_layer(device, width, d, heads)
@@ -183,12 +183,10 @@ class Draws(NamedTuple):
 
 def add_up(sums: Tensor) -> Tensor:
     """Sums of the columns of partial sums, float32."""
-    from coterie.encoders import kernels
+    from coterie.encoders.kernels import column_sums
 
     out = torch.empty(sums.shape[1], device=sums.device)
-    kernels.column_sums[(-(-len(out) // 32),)](
-        out, sums, *sums.shape, BLOCK=32, ROWS=256, num_warps=8
-    )
+    column_sums[(-(-len(out) // 32),)](out, sums, *sums.shape, BLOCK=32, ROWS=256, num_warps=8)
     return out
 
 
@@ -211,14 +209,14 @@ def add_norm(
     draws: Draws,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """``layer_norm(x + dropout(h + bias))`` of rows, their means and reciprocal deviations."""
-    from coterie.encoders import kernels
+    from coterie.encoders.kernels import norm
 
     n, d = h.shape
     out = torch.empty_like(x)
     mean, rate = torch.empty(2, n, device=h.device)
     block = power(d)
     rows = max(1, TILE // block)
-    kernels.norm[(-(-n // rows),)](
+    norm[(-(-n // rows),)](
         out, mean, rate, h, bias, x, *scales, draws.words, draws.site, settings.hidden,
         settings.eps, n, d=d, BLOCK=block, ROWS=rows, DROP=settings.hidden > 0,
     )  # fmt: skip
@@ -233,13 +231,13 @@ def add_norm_gradient(
     ``kept`` is ``h, bias, x, gamma, mean, rate``. Partial sums of the gradients of bias, gamma
     and beta go to the first columns of ``sums``; it has a row for each program.
     """
-    from coterie.encoders import kernels
+    from coterie.encoders.kernels import norm_gradient
 
     h, bias, x, gamma, mean, rate = kept
     n, d = h.shape
     dh, dx = torch.empty_like(h), torch.empty_like(x)
     block = power(d)
-    kernels.norm_gradient[(len(sums),)](
+    norm_gradient[(len(sums),)](
         dh, dx, sums, sums.stride(0), grad, mean, rate, h, bias, x, gamma, draws.words, draws.site,
         settings.hidden, n, len(sums), d=d, BLOCK=block, ROWS=max(1, GRADIENT_TILE // block),
         DROP=settings.hidden > 0,
@@ -249,22 +247,22 @@ def add_norm_gradient(
 
 def bias_gelu(u: Tensor, bias: Tensor) -> Tensor:
     """``gelu(u + bias)`` of rows."""
-    from coterie.encoders import kernels
+    from coterie.encoders.kernels import gelu
 
     n, d = u.shape
     out, block = torch.empty_like(u), min(COLUMNS, power(d))
     rows = TILE // block
-    kernels.gelu[(-(-n // rows), -(-d // block))](out, u, bias, n, d, BLOCK=block, ROWS=rows)
+    gelu[(-(-n // rows), -(-d // block))](out, u, bias, n, d, BLOCK=block, ROWS=rows)
     return out
 
 
 def bias_gelu_gradient(grad: Tensor, u: Tensor, bias: Tensor, sums: Tensor) -> Tensor:
     """Gradient of :func:`bias_gelu`, in the place of ``grad``; partial sums go to ``sums``."""
-    from coterie.encoders import kernels
+    from coterie.encoders.kernels import gelu_gradient
 
     n, d = u.shape
     block = min(COLUMNS, power(d))
-    kernels.gelu_gradient[(len(sums), -(-d // block))](
+    gelu_gradient[(len(sums), -(-d // block))](
         grad, sums, sums.stride(0), u, bias, n, d, len(sums),
         BLOCK=block, ROWS=GRADIENT_TILE // block,
     )  # fmt: skip
@@ -273,11 +271,11 @@ def bias_gelu_gradient(grad: Tensor, u: Tensor, bias: Tensor, sums: Tensor) -> T
 
 def attend(qkv: Tensor, bias: Tensor, slots: Tensor, settings: Settings, draws: Draws) -> Tensor:
     """Attention within texts; ``qkv`` of shape (tokens, 3 d) is without its bias."""
-    from coterie.encoders import kernels
+    from coterie.encoders.kernels import attention
 
     out = qkv.new_empty(len(qkv), qkv.shape[1] // 3)
     grid, sizes = _heads(out, slots, settings)
-    kernels.attention[grid](
+    attention[grid](
         out, qkv, bias, slots, draws.words, draws.site, settings.attention, sizes["size"] ** -0.5,
         **sizes, num_warps=WARPS[slots.shape[1]][0],
     )  # fmt: skip
@@ -288,12 +286,12 @@ def attend_gradient(
     grad: Tensor, kept: tuple[Tensor, Tensor], slots: Tensor, settings: Settings, draws: Draws
 ) -> tuple[Tensor, Tensor]:
     """Gradients of ``qkv`` and of its bias; ``kept`` is both of them."""
-    from coterie.encoders import kernels
+    from coterie.encoders.kernels import attention_gradient
 
     qkv, bias = kept
     found, sums = torch.empty_like(qkv), torch.empty(len(slots), len(bias), device=qkv.device)
     grid, sizes = _heads(grad, slots, settings)
-    kernels.attention_gradient[grid](
+    attention_gradient[grid](
         found, sums, grad, qkv, bias, slots, draws.words, draws.site, settings.attention,
         sizes["size"] ** -0.5, **sizes, num_warps=WARPS[slots.shape[1]][1],
     )  # fmt: skip
@@ -357,7 +355,7 @@ class _Embedding(torch.autograd.Function):
         dtype: torch.dtype,
         *weights: Tensor,
     ) -> Tensor:
-        from coterie.encoders import embedding_kernels
+        from coterie.encoders.kernels import embed
 
         word, table, kind, gamma, beta = weights
         ids, positions = places.ids.reshape(-1), (places.positions + places.offset).reshape(-1)
@@ -366,7 +364,7 @@ class _Embedding(torch.autograd.Function):
         mean, scale = torch.empty(2, n, device=word.device)
         rows = max(1, TILE // power(d))
         with torch.cuda.device_of(word):
-            embedding_kernels.embed[(-(-n // rows),)](
+            embed[(-(-n // rows),)](
                 out, mean, scale, ids, positions, word, table, kind, gamma, beta,
                 draws.words, draws.site, rate, eps, n,
                 d=d, BLOCK=power(d), ROWS=rows, DROP=rate > 0,
@@ -377,7 +375,7 @@ class _Embedding(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        from coterie.encoders import embedding_kernels
+        from coterie.encoders.kernels import embed_gradient
 
         ids, positions, mean, scale, words, word, table, kind, gamma, beta = ctx.saved_tensors
         n, d = len(ids), word.shape[1]
@@ -386,7 +384,7 @@ class _Embedding(torch.autograd.Function):
         dy, sums = torch.empty_like(grad), torch.empty(parts_of(grad), 3 * d, device=grad.device)
         dword = torch.zeros(word.shape if of_word else (1, d), device=grad.device)
         with torch.cuda.device_of(grad):
-            embedding_kernels.embed_gradient[(len(sums),)](
+            embed_gradient[(len(sums),)](
                 dy, dword, sums, sums.stride(0), grad, mean, scale, ids, positions, word, table,
                 kind, gamma, words, ctx.site, ctx.rate, n, len(sums),
                 d=d, BLOCK=power(d), ROWS=max(1, GRADIENT_TILE // power(d)), DROP=ctx.rate > 0,
