@@ -47,7 +47,7 @@ def locked(*arguments, **named):
 socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = locked
 """
 GUIDES = ["tutorial.md", *(f"howto/{name}.md" for name in (
-    "encoder", "gpu", "long-runs", "million", "number-of-clusters", "privacy", "update",
+    "encoder", "gpu", "long-runs", "million", "number-of-clusters", "privacy", "python", "update",
 ))]  # fmt: skip
 PAGES = sorted(
     path.relative_to(DOCS).as_posix()
