@@ -14,7 +14,7 @@ from coterie._folders import one_state
 from coterie._trust import LARGE, check_digests, check_run_folder, check_shape, inside, read_json
 from coterie.base.edited import EditedAssigner
 from coterie.base.storage import read_config
-from coterie.editing.snapshots import EARLIER, INDEX, LOG, SHAPE, last_change
+from coterie.editing.run import EARLIER, INDEX, LOG, SHAPE, last_change
 from coterie.methods import load
 from coterie.report import own_columns, read_columns
 from coterie.run_files import (

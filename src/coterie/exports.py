@@ -26,7 +26,13 @@ from coterie.corpus.corpus import value_to_text
 from coterie.corpus.write import SUFFIXES, Sheet, spreadsheet_text, table_rows, write_workbook
 from coterie.description import Cluster
 from coterie.hierarchy import Hierarchy
-from coterie.report import own_columns, read_columns
+from coterie.report import (
+    own_columns,
+    read_columns,
+    read_run,
+    without_texts,
+    write_report,
+)
 from coterie.run_files import check_results, read_clusters, read_levels, read_manifest
 
 WORDS = 10  # of a cluster that its row names
@@ -115,6 +121,37 @@ def write_exports(
     return Exported(files, notes)
 
 
+def write_page(
+    run: Path,
+    manifest: dict[str, Any],
+    clusters: Sequence[Cluster],
+    *,
+    texts: bool = True,
+    file: Path | None = None,
+) -> Path:
+    """Write the page from what the other files of the run hold, with or without the texts."""
+    data = read_run(run, manifest, clusters)
+    file = file or run / ("report.html" if texts else "report-no-texts.html")
+    write_report(file, data if texts else without_texts(data))
+    return file
+
+
+def refresh(run: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) -> None:
+    """Write the pages and exports that lie in a run anew, so that none of them is out of date."""
+    write_page(run, manifest, clusters)
+    if (run / "report-no-texts.html").exists():
+        write_page(run, manifest, clusters, texts=False)
+    for texts, ending in ((True, ""), (False, "-no-texts")):
+        forms = [
+            form
+            for form in ("xlsx", "parquet", "jsonl", "tsv")
+            if (run / f"assignments{ending}.{form}").exists()
+        ]
+        forms += ["csv"] if (run / f"assignments{ending or '-spreadsheet'}.csv").exists() else []
+        if forms:
+            write_exports(run, forms, texts=texts)
+
+
 def refuse_other_run(out: Path) -> None:
     """Refuse to put the tables of one run into the folder of another."""
     if (out / "manifest.json").exists():
@@ -191,12 +228,25 @@ def _cluster_rows(
         yield row + above
 
 
-def _typed(name: str, values: Sequence[str]) -> pa.Array:
+def read_cell(name: str, cell: str) -> Any:
+    """A value of a result column.
+
+    Examples
+    --------
+    >>> read_cell("cluster", "-1"), read_cell("margin", "0.25"), read_cell("runner_up", "")
+    (-1, 0.25, None)
+    """
     if WHOLE.fullmatch(name):
-        return pa.array([int(value) if value else None for value in values], pa.int64())
+        return int(cell) if cell else None
     if DECIMAL.fullmatch(name):
-        return pa.array([float(value) if value else None for value in values], pa.float64())
-    return pa.array(list(values), pa.string())
+        return float(cell) if cell else None
+    return cell
+
+
+def _typed(name: str, cells: Sequence[str]) -> pa.Array:
+    kind = pa.int64() if WHOLE.fullmatch(name) else pa.string()
+    kind = pa.float64() if DECIMAL.fullmatch(name) else kind
+    return pa.array([read_cell(name, cell) for cell in cells], kind)
 
 
 def _write_guarded(path: Path, table: pa.Table) -> None:

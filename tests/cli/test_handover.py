@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import coterie
 from coterie._errors import DataError, UsageError
 from coterie.cli import app
-from coterie.cli.overview import tree_lines
+from coterie.cli.cluster import tree_lines
 from coterie.description import Cluster
 
 ODD = ["zebra quartz volcano", "=1+1 nebula", "-2 saffron"]

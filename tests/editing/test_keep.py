@@ -9,8 +9,8 @@ import pytest
 
 from coterie import TwoStep, edit, load
 from coterie._errors import DataError
+from coterie.editing.apply import State
 from coterie.editing.keep import Kept, keep, read_kept
-from coterie.editing.state import State
 
 from .conftest import call, cluster, clusters, members, rows, write_tickets
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from coterie.editing.writing import _write_map
+from coterie.editing.run import _write_map
 from coterie.report.folder import make_map, write_map
 
 

@@ -13,7 +13,7 @@ from coterie import edit, load
 from coterie.base.edited import Merge, Split
 from coterie.blocks.assign import CenterAssigner
 from coterie.editing import undo
-from coterie.editing.remodel import edited_limit
+from coterie.editing.run import edited_limit
 from coterie.outliers import OutlierLimit
 
 from .conftest import call, cluster, clusters, content, rows

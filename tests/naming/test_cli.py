@@ -87,7 +87,7 @@ def test_a_crash_while_names_are_written_leaves_all_old_ones(
         raise OSError("the disk is gone")  # the table and clusters.json are written by then
 
     with monkeypatch.context() as broken:
-        broken.setattr(run_names, "write_page", fail)
+        broken.setattr(run_names, "refresh", fail)
         assert run("name", done, "--with", server.url).exit_code == 1
     after = files(done)
     assert len(after.pop("names.jsonl").splitlines()) == 3, "answers are kept"

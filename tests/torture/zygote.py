@@ -22,7 +22,7 @@ import sklearn.cluster  # noqa: F401
 import torch  # noqa: F401
 
 from coterie import _folders
-from coterie.cli import bench, cluster, main, predict  # noqa: F401
+from coterie.cli import main
 from coterie.methods import METHODS
 from coterie.runs.results import SampledResults  # noqa: F401
 

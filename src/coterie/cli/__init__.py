@@ -1,4 +1,7 @@
-"""The command line: one verb per file; heavy libraries are imported when a verb needs them."""
+"""The command line. A verb parses options, makes one call and prints.
+
+Heavy libraries are imported when a verb needs them.
+"""
 
 from coterie.cli.app import app, main
 

@@ -10,22 +10,11 @@ from typing import Annotated
 import typer
 
 from coterie import __version__
-from coterie.cli.augment import augment
 from coterie.cli.bench import bench
-from coterie.cli.cache import cache
-from coterie.cli.check import check
 from coterie.cli.cluster import cluster
-from coterie.cli.compare import compare
-from coterie.cli.datasets import datasets
-from coterie.cli.edit import edit
-from coterie.cli.evaluate import evaluate
-from coterie.cli.export import export
-from coterie.cli.inspect import inspect
-from coterie.cli.methods import methods
-from coterie.cli.name import name
-from coterie.cli.predict import predict
-from coterie.cli.report import report
+from coterie.cli.runs import check, compare, edit, export, name, predict, report
 from coterie.cli.talk import explain, open_streams, orderly
+from coterie.cli.tools import augment, cache, datasets, evaluate, inspect, methods
 
 app = typer.Typer(
     name="coterie",

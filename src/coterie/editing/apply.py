@@ -1,18 +1,191 @@
-"""What each edit does to a clustering, and when it is refused."""
+"""What each edit does to a clustering, and when it is rejected.
+
+Edits work on a copy of the rows and names, so that nothing is written before all is well.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from coterie._random import derive_seed
-from coterie._types import Floats
-from coterie.base.edited import Merge, Split
+from coterie._types import Bools, Floats, Ints
+from coterie._validation import whole_number
+from coterie.base.edited import Merge, Split, Step, fingerprint
+from coterie.corpus.corpus import clean_text
 from coterie.editing.parse import Edit
-from coterie.editing.select import select_rows
-from coterie.editing.state import State
+
+KEYS = ("row", "id", "text", "contains")  # by which rows are named
+
+
+@dataclass
+class State:
+    """Rows, their clusters, and what is known about these.
+
+    Attributes
+    ----------
+    texts : list of str
+        Cleaned; empty where a row has none.
+    labels : ndarray of shape (n,)
+        Cluster of each row, -1 for those without a text; of outliers, the nearest one.
+    get_vectors : callable
+        Gives the vectors of all rows; asked only if an edit needs them.
+    names : dict of int to str or None
+        Of every cluster; None for one that needs a new name.
+    next_id : int
+        The lowest number that no cluster ever had.
+    ids : list of str, optional
+    outliers : ndarray of shape (n,)
+        Rows that fit no cluster; they follow the nearest one, but do not count.
+    locked : set of int
+    named : set of int
+        Clusters whose names a person gave.
+    corrections : dict of str to int
+        Clusters of texts by their fingerprints.
+    steps : list of Merge or Split
+        What the edits add to the assigner of the model.
+    done : list of str
+        What was done, in sentences.
+    seed : int
+    """
+
+    texts: list[str]
+    labels: Ints
+    get_vectors: Callable[[], Floats]
+    names: dict[int, str | None]
+    next_id: int
+    ids: list[str] | None = None
+    outliers: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    locked: set[int] = field(default_factory=set)
+    named: set[int] = field(default_factory=set)
+    corrections: dict[str, int] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
+    seed: int = 0
+    moved: bool = False  # whether a row is in another cluster, or bound to one, than before
+
+    def __post_init__(self) -> None:
+        if not len(self.outliers):
+            self.outliers = np.zeros(len(self.labels), dtype=bool)
+
+    def rename(self, cluster: int, name: str | None) -> None:
+        """Give a cluster the name that a person chose; None asks for one made of its words."""
+        self.names[cluster] = name
+        (self.named.discard if name is None else self.named.add)(cluster)
+
+    def retire(self, cluster: int) -> None:
+        """A number that is not used any more, and never again."""
+        del self.names[cluster]
+        self.named.discard(cluster)
+
+    def size(self, cluster: int) -> int:
+        """Rows in a cluster."""
+        return len(self.rows(cluster))
+
+    def rows(self, cluster: int) -> Ints:
+        """Rows in a cluster, without outliers."""
+        return np.flatnonzero((self.labels == cluster) & ~self.outliers)
+
+    def correct(self, rows: Ints, cluster: int) -> None:
+        """Put rows into a cluster and remember their texts."""
+        self.labels[rows] = cluster
+        self.outliers[rows] = False
+        self.corrections.update((fingerprint(self.texts[row]), cluster) for row in rows)
+        self.moved = True
+
+    def follow_corrections(self, clusters: set[int]) -> None:
+        """Take corrections that lead to these clusters to where their texts are now."""
+        rows = np.flatnonzero(self.labels >= 0)
+        now = {fingerprint(self.texts[row]): int(self.labels[row]) for row in rows}
+        for mark, cluster in self.corrections.items():
+            if cluster in clusters:
+                self.corrections[mark] = now.get(mark, cluster)
+
+    def bound_rows(self) -> list[tuple[int, int]]:
+        """Rows whose text was given a cluster by a person, and that cluster."""
+        if not self.corrections:
+            return []
+        marks = [fingerprint(text) if text else "" for text in self.texts]
+        return [(i, self.corrections[m]) for i, m in enumerate(marks) if m in self.corrections]
+
+    def shown(self, cluster: int) -> str:
+        """A cluster as sentences call it."""
+        name = self.names.get(cluster)
+        return f"{cluster} ({name})" if name else str(cluster)
+
+
+def select_rows(edit: Edit, state: State) -> Ints:
+    """Rows that an edit names, and all rows with the same texts.
+
+    A number or word alone is an id if the run has an id column, else the number of a row, counted
+    from one. Mappings say which: ``{row: 12}``, ``{id: T-17}``, ``{text: "..."}`` (all of it) or
+    ``{contains: "..."}`` (any part, in upper or lower case), each with ``in: 4`` to look in one
+    cluster alone.
+    """
+    found: set[int] = set()
+    for wanted in edit.rows:
+        found |= set(_find(edit, state, wanted))
+    without = sorted(row for row in found if not state.texts[row])
+    if without:
+        raise edit.wrong(f"row {without[0] + 1} has no text, so it has no cluster; leave it out.")
+    # Identical texts are in one cluster, always: they move together.
+    texts = {state.texts[row] for row in found}
+    return np.array([i for i, text in enumerate(state.texts) if text in texts], dtype=np.int64)
+
+
+def _find(edit: Edit, state: State, wanted: Any) -> list[int]:
+    if not isinstance(wanted, Mapping):
+        wanted = {"row" if state.ids is None else "id": wanted}
+    keys = [key for key in wanted if key in KEYS]
+    strange = [key for key in wanted if key not in (*KEYS, "in")]
+    if len(keys) != 1 or strange:
+        raise edit.wrong(f"rows are named by one of {', '.join(KEYS)}, and in; got {dict(wanted)}.")
+    key = keys[0]
+    rows = _FINDERS[key](edit, state, str(wanted[key]))
+    if "in" in wanted:
+        inside = str(wanted["in"])
+        cluster = whole_number(inside)
+        if cluster not in state.names:
+            raise edit.wrong(f"in: there is no cluster {inside:.80}.")
+        rows = [row for row in rows if state.labels[row] == cluster]
+    if not rows:
+        where = f" in cluster {wanted['in']}" if "in" in wanted else ""
+        said = "contains" if key == "contains" else f"has the {key}"
+        raise edit.wrong(f"no row{where} {said} {wanted[key]!r}; look it up in assignments.csv.")
+    return rows
+
+
+def _by_row(edit: Edit, state: State, wanted: str) -> list[int]:
+    row = whole_number(wanted) or 0
+    if not 1 <= row <= len(state.texts):
+        raise edit.wrong(
+            f"row {wanted!r} is not there; rows are counted from 1 to {len(state.texts)}."
+        )
+    return [row - 1]
+
+
+def _by_id(edit: Edit, state: State, wanted: str) -> list[int]:
+    if state.ids is None:
+        raise edit.wrong("the run has no id column; name the row by its number: {row: 12}.")
+    return [i for i, value in enumerate(state.ids) if value == wanted]
+
+
+def _by_text(edit: Edit, state: State, wanted: str) -> list[int]:
+    text = clean_text(wanted)
+    return [i for i, value in enumerate(state.texts) if value == text and text]
+
+
+def _by_part(edit: Edit, state: State, wanted: str) -> list[int]:
+    part = clean_text(wanted).casefold()
+    if not part:
+        raise edit.wrong("contains: the text to look for is empty.")
+    return [i for i, text in enumerate(state.texts) if part in text.casefold()]
+
+
+_FINDERS = {"row": _by_row, "id": _by_id, "text": _by_text, "contains": _by_part}
 
 
 def apply_edits(edits: Sequence[Edit], state: State) -> None:

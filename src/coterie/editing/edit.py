@@ -16,12 +16,16 @@ from coterie._folders import held, one_state
 from coterie.base import TextClusterer
 from coterie.base.edited import edited
 from coterie.corpus import texts_from
-from coterie.editing.apply import apply_edits
+from coterie.editing.apply import State, apply_edits
 from coterie.editing.parse import read_edits
-from coterie.editing.run import EditableRun
-from coterie.editing.snapshots import change_run, last_change, undo_run
-from coterie.editing.state import State
-from coterie.editing.writing import append_log, write_run
+from coterie.editing.run import (
+    EditableRun,
+    append_log,
+    change_run,
+    last_change,
+    undo_run,
+    write_run,
+)
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from coterie._types import Ints
 from coterie.base import TextClusterer
 from coterie.base.edited import EditedAssigner, Merge, fingerprint
 from coterie.comparison import jaccard, links, partners
+from coterie.editing.apply import State
 from coterie.editing.run import EditableRun
-from coterie.editing.state import State
 
 
 @dataclass

@@ -1,20 +1,50 @@
-"""A finished run, read from its folder to be edited."""
+"""The files of a finished run: read to be edited, written anew after edits, and changed back.
+
+A change is made on a copy of the folder (of links: nothing large is copied) which then takes the
+place of the folder, so a reader sees the old run or the new one and a crash leaves the old one.
+What the change replaced lies in ``earlier/0001``, ``earlier/0002`` and so on, inside the run.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from coterie._errors import DataError
-from coterie._trust import inside
+from coterie._files import atomic_path, sha256_file, write_json, write_text
+from coterie._runs import RUNNING, differ, link_files, run_files, swap_run
+from coterie._trust import LARGE, check_file, check_shape, inside, read_json
 from coterie._types import Bools, Floats, Ints
-from coterie.base.storage import read_config
+from coterie.base.edited import Merge, Step, correct, edited
+from coterie.base.storage import read_config, save_clusters
+from coterie.blocks.assign import probabilities
 from coterie.comparison.side import meaning
-from coterie.editing.state import State
-from coterie.report import own_columns, read_columns
+from coterie.corpus.corpus import value_to_text
+from coterie.corpus.write import CsvWriter
+from coterie.description import Cluster, describe_numbered, guess_columns, rename_clusters
+from coterie.editing.apply import State
+from coterie.exports import refresh
+from coterie.hierarchy import LEVEL_COLUMN, Hierarchy, build_hierarchy, build_themes
+from coterie.metrics import silhouette
+from coterie.outliers import OutlierLimit
+from coterie.report import (
+    NONE_OF_THESE,
+    own_columns,
+    read_columns,
+    write_map,
+)
+from coterie.report.folder import SILHOUETTE
 from coterie.run_files import (
     check_known,
     model_folder,
@@ -24,6 +54,16 @@ from coterie.run_files import (
     read_map,
     whole_numbers,
 )
+
+ODD = 0.05  # share of rows on which table and model may differ by rounding
+CLOSE = 0.1  # a margin below this is a close call
+EARLIER = "earlier"
+INDEX = "changed.json"
+LOG = "edits.jsonl"  # only ever grows, also by an undo
+LOG_LIMIT = 16 << 20  # bytes of the log, which is read whole
+NUMBER = re.compile(r"[0-9]{4,9}")
+SHAPE = {"replaced": [str], "added": [str], "left": {str: str}}
+MARK = "manifest.json"  # every command that changes a run writes it
 
 
 class EditableRun:
@@ -114,3 +154,402 @@ class EditableRun:
         """Refuse to write over what somebody else has changed meanwhile."""
         if (folder / "manifest.json").read_bytes() != self.stamp:
             raise DataError(f"{self.folder} was changed by another command meanwhile; try again.")
+
+
+def edit_model(run: EditableRun, state: State) -> Floats:
+    """Put the edits into the model of the run; returns the probabilities of all rows.
+
+    Where the model on this machine would put a text elsewhere than the table does, by another
+    rounding, the table is right: the text is bound to its cluster.
+    """
+    model = run.model
+    model.assigner_ = edited(model.assigner_, model.n_clusters_).then(*state.steps)
+    model.n_clusters_ = len(state.names)
+    filled = np.array([text != "" for text in state.texts])
+    p = np.zeros((len(filled), model.assigner_.width))
+    p[filled] = probabilities(model.assigner_.logits(run.vectors[filled]))
+    model.outlier_limit_ = edited_limit(model.outlier_limit_, state.steps)
+    wrong = _unlike(state, p) | _wrongly_odd(model, run, state, filled)
+    if wrong.sum() > max(1, ODD * filled.sum()):
+        raise DataError(
+            f"{run.folder}: the model puts {int(wrong.sum()):,} of {int(filled.sum()):,} rows "
+            "elsewhere than assignments.csv does; the two do not belong together. Undo what was "
+            "changed in the table, or run coterie cluster again."
+        )
+    for row in np.flatnonzero(wrong):
+        state.correct(np.array([row]), int(state.labels[row]))
+    model.corrections_ = state.corrections
+    model.corrected_rows_ = dict(state.bound_rows())
+    p = np.asarray(correct(model, p))
+    left = np.flatnonzero((state.labels >= 0) & (p.argmax(axis=1) != state.labels))
+    if len(left):
+        raise DataError(
+            f"{run.folder}: row {left[0] + 1} of assignments.csv is in cluster "
+            f"{state.labels[left[0]]}, but a row with the same text is in another one; identical "
+            "texts share a cluster. Undo what was changed in the table."
+        )
+    return p
+
+
+def edited_limit(limit: OutlierLimit | None, steps: Sequence[Step]) -> OutlierLimit | None:
+    """The limit for outliers after merges and splits.
+
+    Clusters that would have lost all their texts have a limit of their own. The parts of a split
+    inherit it; a merged cluster has the common one, as it is no such cluster any more.
+    """
+    if limit is None:
+        return None
+    kept = dict(limit.kept)
+    for step in steps:
+        if isinstance(step, Merge):
+            kept = {c: value for c, value in kept.items() if c not in step.clusters}
+        elif step.cluster in kept:
+            kept |= dict.fromkeys(step.into, kept[step.cluster])
+    return replace(limit, kept=kept)
+
+
+def _unlike(state: State, p: Floats) -> Bools:
+    """Rows that the assigner puts elsewhere than the table, and no correction does."""
+    bound = [row for row, _ in state.bound_rows()]
+    out = (state.labels >= 0) & (p.argmax(axis=1) != state.labels)
+    out[bound] = False
+    return np.asarray(out)
+
+
+def _wrongly_odd(model: Any, run: EditableRun, state: State, filled: Bools) -> Bools:
+    """Rows that the limit would call outliers, and the table does not."""
+    out = np.zeros(len(filled), dtype=bool)
+    if model.outlier_limit_ is None or model._neighbor_index is None:
+        return out
+    scores = model._outlier_index().scores(run.vectors[filled])
+    out[filled] = model.outlier_limit_.marks(scores, np.asarray(state.labels[filled]))
+    out[[row for row, _ in state.bound_rows()]] = False
+    return np.asarray(out & ~state.outliers)
+
+
+def marked_labels(state: State) -> Ints:
+    """Cluster of each row, -1 for outliers."""
+    return np.where(state.outliers, -1, state.labels)
+
+
+def write_table(
+    folder: Path,
+    run: EditableRun,
+    state: State,
+    clusters: Sequence[Cluster],
+    p: Floats | None = None,
+    hierarchy: Hierarchy | None = None,
+) -> None:
+    """Write the table with new results; without probabilities, with new names alone."""
+    names = {c.id: c.name for c in clusters}
+    labels = marked_labels(state)
+    before = run.columns[run.own["name"]]
+    fresh: dict[str, Sequence[Any]] = {} if p is None else result_values(state, p, sorted(names))
+    fresh["name"] = [
+        names.get(int(i), NONE_OF_THESE if odd else old)
+        for i, odd, old in zip(labels, state.outliers, before, strict=True)
+    ]
+    columns: dict[str, Sequence[Any]] = dict(run.columns)
+    for name, values in fresh.items():
+        if name in run.own:
+            columns[run.own[name]] = values
+    if hierarchy is not None:
+        for name, written in run.own.items():
+            if LEVEL_COLUMN.fullmatch(name):
+                del columns[written]
+        for name, values in hierarchy.columns(labels, list(fresh["name"])).items():
+            columns[_free(name, columns)] = values
+    with (
+        atomic_path(folder / "assignments.csv") as temporary,
+        temporary.open("w", encoding="utf-8", newline="") as file,
+    ):
+        writer = CsvWriter(file)
+        writer.writerow(columns)
+        for row in zip(*columns.values(), strict=True):
+            writer.writerow([value_to_text(value) for value in row])
+
+
+def result_values(state: State, p: Floats, ids: Sequence[int]) -> dict[str, Sequence[Any]]:
+    """The result columns that edits change, by what they are.
+
+    Parameters
+    ----------
+    state : State
+    p : ndarray of shape (n, width)
+        Probabilities, with a column for every number.
+    ids : sequence of int
+        Clusters there are.
+    """
+    rows, alive = np.arange(len(p)), p[:, list(ids)]
+    order = np.argsort(-alive, axis=1, kind="stable")
+    best = alive[rows, order[:, 0]]
+    empty = best == 0
+    runner: list[int | None] = [None] * len(p)
+    margin = best
+    if len(ids) > 1:
+        margin = best - alive[rows, order[:, 1]]
+        runner = [None if gone else ids[i] for i, gone in zip(order[:, 1], empty, strict=True)]
+    nearest = [int(label) for label in state.labels]
+    return {
+        "cluster": [int(label) for label in marked_labels(state)],
+        "confidence": [round(float(value), 4) for value in best],
+        "runner_up": runner,
+        "margin": [round(float(value), 4) for value in margin],
+        "outlier": ["yes" if odd else "no" for odd in state.outliers],
+        "nearest_cluster": [None if label < 0 else label for label in nearest],
+    }
+
+
+def _free(name: str, columns: Mapping[str, Any]) -> str:
+    """As :func:`coterie.corpus.write.combine` names a column that the input has, too."""
+    while name in columns:
+        name = f"coterie_{name}"
+    return name
+
+
+def write_run(run: EditableRun, state: State, folder: Path) -> None:
+    """Write an edited clustering into a copy of the run's folder."""
+    run.check_unchanged(folder)
+    manifest = dict(run.manifest)
+    if state.moved or run.levels or run.n_themes:
+        clusters = _write_clustering(run, state, folder, manifest)
+    else:
+        clusters = rename_clusters(run.clusters, state.names)
+        write_table(folder, run, state, clusters)
+    count = manifest.get("editing", {}).get("edits", 0) + len(state.done)
+    manifest["summary"] = _edited_sentence(manifest["summary"], count)
+    manifest["editing"] = {
+        **manifest.get("editing", {}),
+        "edits": count,
+        "locked": sorted(state.locked),
+        "named": sorted(state.named),
+        "next_id": state.next_id,
+    }
+    if "names" in manifest:  # of a namer; those that edits have changed are not its own
+        manifest["names"] = _still_named(manifest["names"], run.clusters, clusters)
+    write_json(folder / "clusters.json", [cluster.to_dict() for cluster in clusters])
+    write_json(folder / "manifest.json", manifest)
+    refresh(folder, manifest, clusters)
+
+
+def _write_clustering(
+    run: EditableRun, state: State, folder: Path, manifest: dict[str, Any]
+) -> list[Cluster]:
+    """Model, table, levels and map; changes the summary of the manifest."""
+    p = edit_model(run, state)
+    labels = marked_labels(state)
+    clusters, hierarchy = _describe(run, state, p, labels), None
+    if run.levels or run.n_themes:
+        hierarchy, clusters = _nest(run, labels, clusters)
+        write_json(folder / "levels.json", hierarchy.to_dict())
+    save_clusters(run.model, folder / "model")
+    write_table(folder, run, state, clusters, p, hierarchy)
+    _write_map(run, state, labels, folder / "map.json")
+    manifest["summary"] = _summary(manifest["summary"], labels, p, len(clusters), state)
+    if run.n_themes:
+        manifest["summary"] = _about_themes(manifest["summary"], hierarchy)
+    if "outliers" in manifest:
+        manifest["outliers"] = {**manifest["outliers"], "marked": int(state.outliers.sum())}
+    return clusters
+
+
+def _describe(run: EditableRun, state: State, p: Floats, labels: Ints) -> list[Cluster]:
+    import pyarrow as pa
+
+    own = set(run.own.values())
+    table = pa.table({n: pa.array(v) for n, v in run.columns.items() if n not in own})
+    date, categories = guess_columns(table, run.text_column, run.id_column)
+    known = {c.id: c.topics for c in run.clusters}
+    same = {i for i in known if np.array_equal(run.labels == i, state.labels == i)}
+    return describe_numbered(
+        run.texts,
+        labels,
+        run.vectors,
+        state.names,
+        probabilities=p,
+        dates=None if date is None else table.column(date),
+        columns={name: table.column(name) for name in categories},
+        topics={i: known[i] for i in same},
+    )
+
+
+def _nest(
+    run: EditableRun, labels: Ints, clusters: Sequence[Cluster]
+) -> tuple[Hierarchy, list[Cluster]]:
+    if run.levels:
+        return build_hierarchy(run.texts, labels, run.vectors, clusters, run.levels)
+    seed = run.manifest.get("seed", 0)
+    return build_themes(run.texts, labels, run.vectors, clusters, run.n_themes, seed)
+
+
+def _write_map(run: EditableRun, state: State, labels: Ints, file: Path) -> None:
+    """Texts keep their places on the map, unless the places are those of the clusters."""
+    saved = read_map(file.parent)
+    if saved is None:
+        return
+    if saved["layout"] == "discs":
+        write_map(file, run.vectors, state.labels, state.seed, state.outliers)
+        return
+    inside = labels >= 0
+    value = silhouette(run.vectors[inside], labels[inside], SILHOUETTE)
+    saved["silhouette"] = round(value, 4) if np.isfinite(value) else None
+    write_text(file, json.dumps(saved, separators=(",", ":")) + "\n")
+
+
+def _still_named(
+    names: dict[str, Any], before: Sequence[Cluster], after: Sequence[Cluster]
+) -> dict[str, Any]:
+    """What a namer gave, without clusters that have another name now, or are gone."""
+    old = {c.id: c.name for c in before}
+    same = {str(c.id) for c in after if old.get(c.id) == c.name}
+    return {**names, "clusters": {i: n for i, n in names["clusters"].items() if i in same}}
+
+
+def append_log(folder: Path, entry: dict[str, Any]) -> None:
+    """Add a line to the log of a copy of the run, replacing the file."""
+    file = folder / LOG
+    if os.path.lexists(file):
+        check_file(file, LOG_LIMIT)
+    before = file.read_bytes() if file.exists() else b""
+    before += b"" if before.endswith(b"\n") or not before else b"\n"
+    when = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    line = json.dumps({"when": when, **entry}, ensure_ascii=False, default=str)
+    with atomic_path(file) as temporary:
+        temporary.write_bytes(before + f"{line}\n".encode("utf-8", "backslashreplace"))
+
+
+def _summary(old: Sequence[str], labels: Ints, p: Floats, k: int, state: State) -> list[str]:
+    """The sentences of the run with new figures; others stay."""
+    placed = labels >= 0
+    top = np.sort(p[placed], axis=1)[:, ::-1]
+    margin = top[:, 0] - (top[:, 1] if top.shape[1] > 1 else 0.0)
+    sizes = np.unique(labels[placed], return_counts=True)[1]
+    odd = int(state.outliers.sum())
+    figures = {
+        r"^[\d,]+ of [\d,]+ texts are in \d+ clusters; the largest holds \d+ ?%":
+            f"{int(placed.sum()):,} of {len(labels):,} texts are in {k} clusters; the largest "
+            f"holds {100 * sizes.max() / placed.sum():.0f}%",
+        r"^Mean confidence is [\d.]+; \d+ ?% of":
+            f"Mean confidence is {float(top[:, 0].mean()):.2f}; "
+            f"{100 * float((margin < CLOSE).mean()):.0f}% of",
+        r"^[\d,]+ texts fit none of the clusters \([\d.]+ ?%\)":
+            f"{odd:,} texts fit none of the clusters ({100 * odd / len(labels):.1f}%)",
+    }  # fmt: skip
+    out = list(old)
+    for pattern, new in figures.items():
+        out = [re.sub(pattern, new, sentence) for sentence in out]
+    return out
+
+
+def _about_themes(summary: Sequence[str], hierarchy: Hierarchy | None) -> list[str]:
+    """The summary with the number of themes that there are now."""
+    pattern = re.compile(r"The \d+ clusters form \d+ broad themes")
+    out = []
+    for sentence in summary:
+        if pattern.match(sentence) and hierarchy is not None:
+            if not hierarchy.levels:
+                continue
+            k, n = len(hierarchy.above[0]), len(hierarchy.levels[0])
+            sentence = pattern.sub(f"The {k} clusters form {n} broad themes", sentence)
+        out.append(sentence)
+    return out
+
+
+def _edited_sentence(summary: Sequence[str], count: int) -> list[str]:
+    kept = [sentence for sentence in summary if not sentence.startswith("Edited by hand:")]
+    times = "1 edit" if count == 1 else f"{count} edits"
+    return [*kept, f"Edited by hand: {times}, listed in {LOG}."]
+
+
+def change_run(run: Path, change: Callable[[Path], None]) -> None:
+    """Let ``change`` work on a copy of the run, keep what it replaces, and swap the copy in.
+
+    ``change`` must replace files, not write into them: they are shared with the old folder.
+    """
+    run = run.resolve()
+
+    def keeping(fresh: Path) -> None:
+        change(fresh)
+        _keep_replaced(run, fresh)
+
+    swap_run(run, keeping)
+
+
+def undo_run(run: Path, note: Callable[[Path], None]) -> int:
+    """Put back what the last change replaced; returns the number of the change.
+
+    Parameters
+    ----------
+    run : Path
+    note : callable
+        Writes to the log, in the folder it is given.
+    """
+    run = run.resolve()
+    number = last_change(run)
+    if number == 0:
+        raise DataError(f"{run} has no edits to undo.")
+
+    def change(fresh: Path) -> None:
+        kept = fresh / EARLIER / f"{number:04}"
+        index = check_shape(read_json(kept / INDEX, LARGE), SHAPE, str(kept / INDEX))
+        added = [inside(fresh, name) for name in index["added"]]
+        pairs = [(inside(kept / "files", name), inside(fresh, name)) for name in index["replaced"]]
+        for path in (*added, *(source for source, _ in pairs)):
+            check_file(path)
+        _refuse_newer(run, index)
+        for path in added:
+            path.unlink()
+        for source, target in pairs:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            source.replace(target)
+        shutil.rmtree(kept)
+        if not any((fresh / EARLIER).iterdir()):
+            (fresh / EARLIER).rmdir()
+        note(fresh)
+
+    swap_run(run, change)
+    return number
+
+
+def last_change(run: Path) -> int:
+    """Number of the last change that can be undone, 0 if there is none."""
+    names = [path.name for path in (run / EARLIER).glob("[0-9]*")]
+    return max((int(name) for name in names if NUMBER.fullmatch(name)), default=0)
+
+
+def _keep_replaced(run: Path, fresh: Path) -> None:
+    before, after = _files(run), _files(fresh)
+    added = sorted(name for name in after if name not in before)
+    replaced = sorted(
+        name for name, file in before.items() if name not in after or differ(file, after[name])
+    )
+    kept = fresh / EARLIER / f"{last_change(run) + 1:04}"
+    link_files(run, kept / "files", replaced)
+    kept.mkdir(parents=True, exist_ok=True)
+    left = {MARK: _mark(after[MARK])} if MARK in after else {}
+    write_json(kept / INDEX, {"replaced": replaced, "added": added, "left": left})
+
+
+def _refuse_newer(run: Path, index: dict[str, Any]) -> None:
+    """An undo must not take back what another command has done to the run since."""
+    for name, digest in index["left"].items():
+        path = inside(run, name)
+        check_file(path)
+        if digest not in (_mark(path), sha256_file(path)):  # the latter: version 0.1
+            raise DataError(
+                f"{run} was changed by another command after its last edits (such as coterie "
+                "name); undoing them would lose that. Take it back first, or edit the run again."
+            )
+
+
+def _mark(manifest: Path) -> str:
+    """Digest of what a manifest says, without the digests of files that others may add."""
+    said = check_shape(read_json(manifest), dict, str(manifest))
+    said = {key: value for key, value in said.items() if key != "files"}
+    return sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """Files of a run by their names in it; without logs and what was kept before."""
+    found = run_files(folder)
+    return {n: p for n, p in found.items() if n == MARK or not RUNNING.fullmatch(n)}

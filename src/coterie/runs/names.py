@@ -2,28 +2,95 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 from coterie._errors import DataError
 from coterie._files import atomic_path, write_json
+from coterie._progress import make_progress, say
 from coterie._runs import swap_run
 from coterie._trust import LARGE, inside, read_json
 from coterie.corpus.write import CsvWriter
 from coterie.description import Cluster
-from coterie.exports import write_exports
-from coterie.naming import Naming, make_unique, renamed
+from coterie.exports import refresh
+from coterie.naming import (
+    Endpoint,
+    Naming,
+    Request,
+    make_requests,
+    make_unique,
+    name_clusters,
+    renamed,
+)
 from coterie.report import own_columns, read_columns
 from coterie.report.folder import reading
 from coterie.run_files import read_clusters, read_levels, read_manifest, whole_numbers
-from coterie.runs.results import write_page
 
-COPIES = ("xlsx", "parquet", "jsonl", "tsv")  # of the table, where they were asked for
-
+SHOWN = {
+    "email": "e-mail address",
+    "phone": "telephone number",
+    "iban": "IBAN",
+    "link": "link",
+    "card": "card number",
+    "ip": "IP address",
+    "code": "code",
+    "number": "long number",
+    "name": "name of a person",
+}
 LOOKED_AT = 100_000  # texts; masking takes about 0.1 ms each
 
 Names = dict[int, str]
+
+
+def requests_for(path: Path, model: str | None, examples: int = 6) -> list[Request]:
+    """What would be sent for the names of a run's clusters."""
+    run = RunNames(path)
+    return make_requests(run.to_name(), model, examples=examples, texts=run.texts())
+
+
+def name_run(
+    path: Path,
+    endpoint: Endpoint,
+    *,
+    model: str | None = None,
+    examples: int = 6,
+    verbose: int = 0,
+) -> str | None:
+    """Ask a chat endpoint for names, and write them into all files of the run.
+
+    Returns
+    -------
+    str or None
+        What went wrong; clusters without an answer keep their names.
+    """
+    run = RunNames(path)
+    clusters, texts = run.to_name(), run.texts()
+    if verbose:
+        requests = make_requests(clusters, model, examples=examples, texts=texts)
+        masked = _masked(requests)
+        say(f"asking {endpoint.url} for names of {len(requests)} clusters{masked}")
+    naming = name_clusters(
+        clusters,
+        endpoint,
+        model=model,
+        folder=path,
+        examples=examples,
+        texts=texts,
+        progress=make_progress(verbose),
+    )
+    if naming.named:
+        run.take(naming, endpoint.url)
+    return naming.problem
+
+
+def _masked(requests: list[Request]) -> str:
+    total: Counter[str] = sum((Counter(r.masked) for r in requests), Counter())
+    if not total:
+        return ""
+    kinds = ", ".join(f"{SHOWN[kind]} {count}x" for kind, count in sorted(total.items()))
+    return f"; masked before sending: {kinds}"
 
 
 class RunNames:
@@ -96,15 +163,8 @@ class RunNames:
                 for c in self.clusters
             ]  # fmt: skip
         write_json(path / "clusters.json", [cluster.to_dict() for cluster in self.clusters])
-        write_page(path, self.manifest, self.clusters)
-        if (path / "report-no-texts.html").exists():
-            write_page(path, self.manifest, self.clusters, texts=False)
         write_json(path / "manifest.json", self.manifest)
-        for texts in (True, False):
-            ending = "" if texts else "-no-texts"
-            there = [f for f in COPIES if (path / f"assignments{ending}.{f}").exists()]
-            if there:
-                write_exports(path, there, texts=texts)
+        refresh(path, self.manifest, self.clusters)
 
 
 def write_levels(path: Path, before: Names, after: Names) -> list[Names]:

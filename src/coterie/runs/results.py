@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -29,9 +28,9 @@ from coterie.description import (
     names_by_number,
 )
 from coterie.description.tally import Tally
-from coterie.exports import write_clusters
+from coterie.exports import read_cell, write_clusters, write_page
 from coterie.hierarchy import READABLE, Hierarchy, build_hierarchy, build_themes
-from coterie.report import own_columns, read_run, without_texts, write_map, write_report
+from coterie.report import own_columns, write_map
 from coterie.report.folder import make_map, reading
 from coterie.run_files import read_clusters, read_levels
 from coterie.runs.folder import RunFolder, now
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
 
 BORDERLINE = 0.1  # a margin below this is a close call
 MAP_MEMORY = 128  # megabytes of distances at a time; by default it would be eight times that
-WHOLE = re.compile(r"cluster|runner_up|nearest_cluster|level_\d+|theme")
-NUMBER = {"confidence", "margin", "outlier_score"}
 
 
 class Results:
@@ -311,21 +308,6 @@ def make_results(
     return kind(folder, options, model, corpus, kept)
 
 
-def write_page(
-    path: Path,
-    manifest: dict[str, Any],
-    clusters: Sequence[Cluster],
-    *,
-    texts: bool = True,
-    file: Path | None = None,
-) -> Path:
-    """Write the page from what the other files of the folder hold, with or without the texts."""
-    data = read_run(path, manifest, clusters)
-    file = file or path / ("report.html" if texts else "report-no-texts.html")
-    write_report(file, data if texts else without_texts(data))
-    return file
-
-
 def joined(
     chunks: Iterable[Chunk], file: Path, most: int | None = None
 ) -> Iterator[tuple[pa.Table, dict[str, list[Any]]]]:
@@ -347,21 +329,6 @@ def joined(
                 return
             columns = {n: [read_cell(n, row[i]) for row in rows] for n, i in place.items()}
             yield chunk.table.slice(0, len(rows)), columns
-
-
-def read_cell(name: str, cell: str) -> Any:
-    """A value of a result column.
-
-    Examples
-    --------
-    >>> read_cell("cluster", "-1"), read_cell("margin", "0.25"), read_cell("runner_up", "")
-    (-1, 0.25, None)
-    """
-    if WHOLE.fullmatch(name):
-        return int(cell) if cell else None
-    if name in NUMBER:
-        return float(cell) if cell else None
-    return cell
 
 
 # The run in a few sentences ------------------------------------------------------------------

@@ -20,7 +20,7 @@ from coterie.base import TextClusterer
 from coterie.corpus import make_corpus
 from coterie.corpus.write import combine
 from coterie.description import Cluster
-from coterie.exports import Exported, export_run, run_table
+from coterie.exports import Exported, export_run, run_table, write_page
 from coterie.hierarchy import Hierarchy
 from coterie.report import result_column
 from coterie.run_files import (
@@ -32,7 +32,6 @@ from coterie.run_files import (
 )
 from coterie.runs.folder import refuse_taken
 from coterie.runs.label import Labeller
-from coterie.runs.results import write_page
 
 if TYPE_CHECKING:
     from coterie.comparison import Comparison
@@ -212,6 +211,31 @@ class Run:
         number = undo(self.folder)
         self._forget()
         return number
+
+    def name(
+        self, url: str, *, model: str | None = None, examples: int = 6, timeout: float = 120.0
+    ) -> None:
+        """Ask a chat endpoint, such as ``http://localhost:11434/v1``, to name the clusters.
+
+        Parameters
+        ----------
+        url : str
+        model : str, optional
+            Of that endpoint, if it has several.
+        examples : int, default=6
+            Texts of each cluster to send, with personal data masked; 0 sends words only.
+        timeout : float, default=120.0
+            Seconds per answer.
+        """
+        from coterie.naming import Endpoint, EndpointError
+        from coterie.runs.names import name_run
+
+        with held(self.folder):
+            endpoint = Endpoint(url, timeout=timeout)
+            problem = name_run(self.folder, endpoint, model=model, examples=examples)
+        self._forget()
+        if problem is not None:
+            raise EndpointError(f"{problem} The other clusters keep their names; to go on, repeat.")
 
     def compare(self, other: Run | str | Path, **options: Any) -> Comparison:
         """What changed from this run to another; see :func:`coterie.compare`."""

@@ -1,0 +1,538 @@
+"""Verbs for a finished run: predict, report, export, name, compare, edit and check."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from coterie._errors import UsageError
+from coterie._progress import say
+from coterie.cli.options import (
+    AsJson,
+    Encoding,
+    Format,
+    Header,
+    IdColumn,
+    NoCache,
+    Quiet,
+    TextColumn,
+    read_formats,
+)
+from coterie.cli.talk import say_header, show_table
+
+
+def predict(
+    folder: Annotated[Path, typer.Argument(help="Folder of a run, or of a saved model.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="CSV, TSV, JSONL, Parquet or plain text file; - for standard input; a folder or a "
+            "pattern of Parquet files."
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="File to write, by its suffix, or folder for many. Default: CSV to stdout.",
+        ),
+    ] = None,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
+    format: Format = "auto",
+    outlier_limit: Annotated[
+        float | None,
+        typer.Option(
+            "--outlier-limit",
+            help="Mark texts with a higher outlier score (0 to 1) as none of these. Default: as "
+            "the run was given by --max-outliers.",
+        ),
+    ] = None,
+    encoding: Encoding = "utf-8",
+    header: Header = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on behind the rows that a stopped run has written.")
+    ] = False,
+    engine: Annotated[
+        str,
+        typer.Option("--engine", help="local, or ray: Parquet files on all machines of a cluster."),
+    ] = "local",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers", help="Processes of --engine ray. Default: one per GPU, or per 4 CPUs."
+        ),
+    ] = None,
+    no_cache: NoCache = False,
+) -> None:
+    """Put new texts into the clusters of an earlier run.
+
+    Every row comes back with cluster, name, confidence, runner_up, margin, outlier and
+    outlier_score, and with the levels of the run. If the run had --max-outliers, texts that
+    are lonelier than its limit get cluster -1, "none of these".
+
+    Rows are read, labelled and written a part at a time, in memory that does not grow with the
+    file; a pipe is answered as it speaks. What is written to a file stands in NAME.partial.SUFFIX
+    until it is whole.
+
+    Many Parquet files become a folder of as many. With --engine ray they are shared out among the
+    machines of a cluster; a worker that dies costs its part a second try and no row.
+
+    Examples:
+
+        coterie predict tickets.clusters new.csv --out labelled.csv
+        cat new.jsonl | coterie predict tickets.clusters - --format jsonl | head
+        coterie predict tickets.clusters parts/ --out labelled/ --engine ray
+    """
+    from coterie.runs.shards import is_sharded
+
+    reading = {"text_column": text_column, "id_column": id_column}
+    if engine != "local" or workers is not None or is_sharded(file):
+        from coterie.runs.shards import predict_shards
+
+        if format not in ("auto", "parquet"):
+            raise UsageError(f"--format {format}: many files, and --engine ray, are Parquet only.")
+        if out is None or file == "-":
+            raise UsageError(
+                "many files, and --engine ray, need files to read and a folder as --out."
+            )
+        predict_shards(
+            folder,
+            file,
+            out,
+            outlier_limit=outlier_limit,
+            engine=engine,
+            workers=workers,
+            resume=resume,
+            **reading,
+        )
+        return
+    from coterie.runs.label import predict_file
+
+    done = predict_file(
+        folder,
+        file,
+        sys.stdout if out is None else out,
+        outlier_limit=outlier_limit,
+        resume=resume,
+        format=format,
+        encoding=encoding,
+        header=header,
+        **reading,
+    )
+    if out is not None:
+        say("\n".join([f"{done.rows:,} rows written to {out}", *done.notes]))
+    say_header(done.read)
+    if done.sentence:
+        say(done.sentence)
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
+    no_texts: Annotated[
+        bool, typer.Option("--no-texts", help="Words and counts only: report-no-texts.html.")
+    ] = False,
+) -> None:
+    """Write report.html of a finished run anew, for instance with a newer coterie."""
+    from coterie.runs import open_run
+
+    typer.echo(str(open_run(folder).report(texts=not no_texts)))
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
+    to: Annotated[
+        str, typer.Option("--to", help="xlsx, parquet, jsonl, tsv, csv; several with commas.")
+    ] = "xlsx",
+    no_texts: Annotated[
+        bool, typer.Option("--no-texts", help="No text, no example, no column of the input.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder to write. Default: that of the run.")
+    ] = None,
+) -> None:
+    """Write the tables of a finished run for Excel and others.
+
+    xlsx gives assignments.xlsx and clusters.xlsx, in which nothing is a formula. csv gives
+    assignments-spreadsheet.csv, where texts that look like formulas have an apostrophe before
+    them; assignments.csv itself is never changed. With --no-texts the files are called
+    assignments-no-texts and hold row numbers instead of your columns; the column named with
+    --id-column stays.
+
+    Examples:
+
+        coterie export tickets.clusters --to xlsx
+        coterie export tickets.clusters --to xlsx,parquet --no-texts --out for-the-boss
+    """
+    from coterie.exports import export_run
+
+    done = export_run(folder, read_formats(to, "--to"), texts=not no_texts, out=out)
+    for note in done.notes:
+        say(note)
+    for file in done.files:
+        typer.echo(str(file))
+
+
+NameWith = Annotated[
+    str | None,
+    typer.Option(
+        "--name-with", help="Chat endpoint that names the clusters, e.g. http://localhost:11434/v1."
+    ),
+]
+NameModel = Annotated[
+    str | None, typer.Option("--name-model", help="Model of that endpoint, if it has several.")
+]
+ShowRequest = Annotated[
+    bool, typer.Option("--show-request", help="Print what would be sent for names; send nothing.")
+]
+
+
+def name(
+    folder: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
+    endpoint: Annotated[
+        str | None,
+        typer.Option("--with", help="Chat endpoint, e.g. http://localhost:11434/v1."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", help="Model of that endpoint, if it has several.")
+    ] = None,
+    examples: Annotated[
+        int, typer.Option("--examples", min=0, help="Texts of each cluster to send; 0: words only.")
+    ] = 6,
+    timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds per answer.")] = 120,
+    show_request: ShowRequest = False,
+    own_names: Annotated[
+        bool, typer.Option("--own-names", help="Put coterie's own names back; asks nobody.")
+    ] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Name the clusters of a finished run by a language model, on this machine or elsewhere.
+
+    One question per cluster with its words and a few texts; personal data are masked before. What
+    was sent and answered is kept in names.jsonl and not asked twice: after Ctrl-C or a failure the
+    same command goes on. A key is read from COTERIE_API_KEY.
+
+    Examples:
+
+        coterie name tickets.clusters --with http://localhost:11434/v1 --show-request
+        coterie name tickets.clusters --with http://localhost:11434/v1 --model llama3.2
+        coterie name tickets.clusters --own-names
+    """
+    from contextlib import nullcontext
+
+    from coterie._folders import held
+    from coterie.naming import EndpointError
+    from coterie.runs import open_run
+    from coterie.runs.names import RunNames
+
+    if own_names == (endpoint is not None):
+        raise UsageError("give either --with URL or --own-names.")
+    open_run(folder)
+    asker = None if endpoint is None else Asker(endpoint, model, show_request, examples, timeout)
+    with nullcontext() if show_request else held(folder):
+        run, problem = RunNames(folder), None
+        if asker is None:
+            run.restore()
+        else:
+            problem = asker(folder, quiet=quiet)
+    if show_request:
+        return
+    clusters = RunNames(folder).clusters
+    if as_json:
+        typer.echo(json.dumps({c.id: c.name for c in clusters}, ensure_ascii=False, indent=2))
+    else:
+        rows = [[str(c.id), str(c.size), c.name, run.own.get(c.id, "")] for c in clusters]
+        show_table("", ["#", "texts", "name", "own name"], rows, numbers=(0, 1))
+    if problem is not None:
+        raise EndpointError(f"{problem} The other clusters keep their names; to go on, repeat.")
+
+
+def make_asker(url: str | None, model: str | None, show: bool, as_json: bool) -> Asker | None:
+    """What ``coterie cluster`` was given about names; the address is judged before the work."""
+    if url is None:
+        if model is not None or show:
+            raise UsageError("--name-model and --show-request belong to --name-with URL.")
+        return None
+    if show and as_json:
+        raise UsageError("--show-request and --json both print JSON; take one of them.")
+    return Asker(url, model, show)
+
+
+@dataclass
+class Asker:
+    """An endpoint to ask for the names of a finished run."""
+
+    url: str
+    model: str | None
+    show: bool = False
+    examples: int = 6
+    timeout: float = 120.0
+
+    def __post_init__(self) -> None:
+        from coterie.naming import Endpoint
+
+        self.endpoint = Endpoint(self.url, timeout=self.timeout)
+
+    def __call__(self, path: Path, *, quiet: bool) -> str | None:
+        """Name the clusters, or show the requests; returns what went wrong."""
+        from coterie.runs.names import name_run, requests_for
+
+        if self.show:
+            self._show([request.body for request in requests_for(path, self.model, self.examples)])
+            return None
+        try:
+            return name_run(
+                path,
+                self.endpoint,
+                model=self.model,
+                examples=self.examples,
+                verbose=0 if quiet else 1,
+            )
+        except KeyboardInterrupt:
+            again = ["coterie", "name", str(path), "--with", self.endpoint.url]
+            again += ["--model", self.model] if self.model else []
+            say(f"\nStopped; the clusters are finished. For names:\n  {shlex.join(again)}")
+            raise
+
+    def after(self, path: Path, *, quiet: bool) -> None:
+        """Name the clusters of a new run; where that fails, they keep their own names."""
+        problem = self(path, quiet=quiet)
+        if problem is not None:
+            say(
+                f"coterie: {problem} Clusters without an answer keep their own names; to go on: "
+                f"coterie name {path} --with {self.endpoint.url}"
+            )
+
+    def _show(self, bodies: list[dict[str, Any]]) -> None:
+        if self.model is None:
+            say("the model, null here, would be asked of the endpoint; --name-model sets it")
+        say(f"POST {self.endpoint.url}/chat/completions, each line a request; nothing is sent")
+        for body in bodies:
+            typer.echo(json.dumps(body, ensure_ascii=False))
+
+
+FLOWS = 10  # groups of moved rows in the terminal; the page and --json have all
+
+
+def compare(
+    before: Annotated[
+        str, typer.Argument(metavar="RUN_A", help="Folder of a run, or a table with clusters.")
+    ],
+    after: Annotated[
+        str, typer.Argument(metavar="RUN_B", help="Folder of a run, or a table with clusters.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write a page here, such as changes.html.")
+    ] = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id-column", help="Column of both that names each row. Default: the text."),
+    ] = None,
+    text_column: Annotated[
+        str | None, typer.Option("--text-column", "-t", help="Of tables: column with the texts.")
+    ] = None,
+    a_column: Annotated[
+        str | None,
+        typer.Option(
+            "--a-column",
+            help="Of a table RUN_A: column with the clusters. Default: that of the latest run.",
+        ),
+    ] = None,
+    b_column: Annotated[
+        str | None,
+        typer.Option(
+            "--b-column",
+            help="Of a table RUN_B: column with the clusters. Default: that of the latest run.",
+        ),
+    ] = None,
+    by: Annotated[
+        str,
+        typer.Option("--by", help="Match by rows, model, centers or words; auto takes the best."),
+    ] = "auto",
+    no_texts: Annotated[
+        bool, typer.Option("--no-texts", help="Names and counts only, no examples.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what changed between two clusterings.
+
+    Clusters are matched by the rows that are in both, by id or by text. Where the runs hold
+    different texts, each saved model is asked where it would put the texts of the other.
+
+    Examples:
+
+        coterie compare october.clusters november.clusters --out changes.html
+        coterie compare a.csv b.csv --a-column topic --b-column cluster --id-column ticket
+    """
+    from dataclasses import replace
+
+    from coterie._folders import one_state
+    from coterie.comparison import compare as find
+    from coterie.comparison.page import write_comparison
+    from coterie.runs.outputs import check_output, is_comparison
+
+    if out is not None and out.suffix.lower() not in {".html", ".htm"}:
+        raise UsageError(f"--out {out}: the page is HTML; give it a name that ends in .html.")
+    if out is not None:
+        check_output(out, [before, after], wrote=is_comparison)
+    options = {"text_column": text_column, "id_column": id_column}
+
+    def both() -> Any:
+        a = _side(before, a_column, "--a-column", options)
+        b = _side(after, b_column, "--b-column", options)
+        return find(a, b, by=by), (*a.notes, *b.notes)
+
+    found, notes = one_state([Path(before), Path(after)], both)
+    for note in notes:
+        say(note)
+    if no_texts:
+        found = replace(found, flows=tuple(replace(flow, examples=()) for flow in found.flows))
+    if out is not None:
+        write_comparison(out, found)
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False, indent=2))
+        return
+    _show(found)
+    if out is not None:
+        say(f"\npage  {out}")
+
+
+def _side(source: str, column: str | None, option: str, options: dict[str, str | None]) -> Any:
+    from coterie.comparison import read_run_side, read_table_side
+
+    path = Path(source)
+    if path.is_dir():
+        return read_run_side(path, options["id_column"])
+    return read_table_side(source, column, option=option, **options)
+
+
+def _show(found: Any) -> None:
+    from coterie.comparison.page import table_rows
+    from coterie.report.points import shorten, visible
+
+    def cells(change: Any) -> list[str]:
+        if change is None:
+            return ["", "", "", ""]
+        name = visible(shorten(change.name, 32))
+        return [str(change.id), name, f"{change.size:,}", f"{100 * change.share:.1f}%"]
+
+    rows = [[*cells(r["a"]), r["said"], *cells(r["b"])] for r in table_rows(found)]
+    headers = ["#", visible(shorten(found.a, 32)), "rows", "share", ""]
+    headers += ["#", visible(shorten(found.b, 32)), "rows", "share"]
+    show_table("", headers, rows, numbers=(0, 2, 3, 5, 7, 8))
+    moved = [flow for flow in found.flows if not flow.kept]
+    if moved:
+        typer.echo("\nmoved")
+    for flow in moved[:FLOWS]:
+        ends = " → ".join("none" if i is None else str(i) for i in (flow.a, flow.b))
+        example = visible(shorten(flow.examples[0], 70)) if flow.examples else ""
+        typer.echo(f"{flow.count:>7,}  {ends:<10} {example}".rstrip())
+    if len(moved) > FLOWS:
+        rest = sum(flow.count for flow in moved[FLOWS:])
+        typer.echo(f"{rest:>7,}  in {len(moved) - FLOWS} smaller groups")
+    typer.echo("")
+    for sentence in found.sentences():
+        typer.echo(sentence)
+
+
+def edit(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
+    file: Annotated[
+        Path | None, typer.Argument(metavar="EDITS", help="YAML or JSON file with the edits.")
+    ] = None,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Put the run back to before its last edits.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check the edits and say what they do; write nothing.")
+    ] = False,
+    no_cache: NoCache = False,
+    as_json: AsJson = False,
+) -> None:
+    """Merge, split, rename, move and lock clusters of a finished run.
+
+    The table, the page and the model change together, or not at all, if an edit cannot be done.
+    New texts go where the edits say, and later runs keep numbers, names and locks with --keep.
+
+    A file of edits, done in their order:
+
+        - merge: [3, 7]
+          name: Late parcels
+        - split: {cluster: 4, into: 2}
+        - rename: {2: "Refunds"}
+        - move: {rows: [12, {contains: "gift card"}], to: 5}
+        - lock: [2, 5]
+
+    Examples:
+
+        coterie edit tickets.clusters edits.yaml --dry-run
+        coterie edit tickets.clusters edits.yaml
+        coterie edit tickets.clusters --undo
+    """
+    from coterie.editing import edit as do
+    from coterie.editing import undo as put_back
+    from coterie.report.points import visible
+
+    if undo == (file is not None):
+        raise UsageError("name a file of edits, or --undo the last ones: one of the two.")
+    if undo:
+        number = put_back(run)
+        say(f"undone: change {number} of {run}")
+        if as_json:
+            typer.echo(json.dumps({"undone": number}))
+        return
+    found = do(run, file, dry_run=dry_run)
+    if as_json:
+        shown = {"done": found.done, "clusters": found.clusters, "written": not dry_run}
+        typer.echo(json.dumps(shown, ensure_ascii=False, indent=2))
+        return
+    for sentence in found.done:
+        typer.echo(visible(sentence))
+    if dry_run:
+        say("nothing was written (--dry-run)")
+    else:
+        say(f"\npage  {run / 'report.html'}\nundo  coterie edit {run} --undo")
+
+
+def check(
+    folder: Annotated[Path, typer.Argument(help="Folder of a run, or of a saved model.")],
+    as_json: AsJson = False,
+) -> None:
+    """Check that the files of a run or of a saved model are whole and belong together.
+
+    Digests of the model's files, that all numbers are finite, rows of the table against the
+    manifest and the clusters, levels, map, and what edits have kept for --undo. Nothing is changed.
+
+    Exit code 0: all is well. 3: something is damaged; each line says what, and what mends it.
+
+    Examples:
+
+        coterie check tickets.clusters
+        coterie check tickets.clusters --json
+    """
+    from coterie.checking import check_integrity
+
+    found = check_integrity(folder)
+    if as_json:
+        shown = {
+            "folder": str(found.folder),
+            "kind": found.kind,
+            "looked_at": found.looked_at,
+            "findings": [{"what": one.what, "remedy": one.remedy} for one in found.findings],
+        }
+        typer.echo(json.dumps(shown, ensure_ascii=False, indent=2))
+    else:
+        for one in found.findings:
+            say(one.what + (f"\n  to mend it: {one.remedy}" if one.remedy else ""))
+        state = f"{len(found.findings)} damaged" if found.findings else "all is well"
+        typer.echo(f"{found.folder}: {found.kind}, {len(found.looked_at)} checks, {state}.")
+    if found.findings:
+        raise typer.Exit(3)

@@ -1,0 +1,587 @@
+"""Verbs beside runs: evaluate, augment, inspect, methods, datasets and cache."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections import Counter
+from dataclasses import asdict
+from inspect import getdoc
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from coterie._errors import DataError, UsageError
+from coterie._progress import say
+from coterie.cli.options import (
+    AsJson,
+    Data,
+    Device,
+    Encoding,
+    File,
+    Format,
+    Header,
+    NoCache,
+    Quiet,
+    TextColumn,
+)
+from coterie.cli.talk import orderly, say_header, show_table
+
+MEANING = {
+    "acc": "texts right under the best one-to-one match of clusters and classes",
+    "nmi": "shared information, arithmetic mean (scikit-learn, SCCL, AECL, RSTC)",
+    "nmi_geometric": "shared information, geometric mean (as some papers print it)",
+    "ari": "agreement on pairs of texts, 0 is chance",
+    "ami": "shared information beyond chance",
+    "v_measure": "homogeneity and completeness; equals nmi",
+    "purity": "texts in the majority class of their cluster; grows with more clusters",
+}
+
+
+def evaluate(
+    file: File,
+    labels_column: Annotated[
+        str, typer.Option("--labels-column", "-l", help="Column with the true labels.")
+    ],
+    cluster_column: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster-column",
+            "-c",
+            help="Column with the clusters. Default: cluster, of the latest run in the table.",
+        ),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option("--ignore", help="Leave out rows with this true label; may be repeated."),
+    ] = None,
+    format: Format = "auto",
+    encoding: Encoding = "utf-8",
+    as_json: AsJson = False,
+) -> None:
+    """Score a column of clusters against a column of true labels.
+
+    Any table that has both will do, such as the assignments.csv of a run. Rows without a true
+    label, without a cluster or without a text are left out; other rows in cluster -1 count as one
+    cluster. It says which columns it took and what it left out.
+
+    Examples:
+
+        coterie evaluate tickets.clusters/assignments.csv --labels-column theme
+    """
+    from coterie._errors import DataError
+    from coterie.corpus import read_table
+    from coterie.corpus.corpus import cell_values, check_column, value_to_text
+    from coterie.metrics import external_scores
+    from coterie.report import cluster_columns
+    from coterie.runs.label import NO_CLUSTER
+
+    table, _ = read_table(file, format=format, encoding=encoding, header=True)
+    check_column(table, labels_column, "--labels-column")
+    column, called, said = cluster_columns(table.column_names, cluster_column)
+    check_column(table, column, "--cluster-column")
+    say(f"True labels from the column {labels_column!r}, {said}.")
+    names = cell_values(table.column(called)) if called else [None] * len(table)
+    wanted = (cell_values(table.column(name)) for name in (labels_column, column))
+    left_out: Counter[str] = Counter()
+    pairs = []
+    for label, cluster, name in zip(*wanted, names, strict=True):
+        true, found = value_to_text(label).strip(), value_to_text(cluster).strip()
+        why = (
+            "with a label to ignore" if true in (ignore or []) else
+            "without a true label" if not true else
+            "without a cluster" if not found else
+            "without a text" if found == "-1" and name == NO_CLUSTER else ""
+        )  # fmt: skip
+        if why:
+            left_out[why] += 1
+        else:
+            pairs.append((true, found))
+    if left_out:
+        parts = [f"{count:,} rows {why}" for why, count in left_out.items()]
+        say(f"Left out: {', '.join(parts)}.")
+    if not pairs:
+        raise DataError(
+            f"{file}: no row has both a true label and a cluster; see --labels-column and "
+            "--cluster-column."
+        )
+    apart = sum(c == "-1" for _, c in pairs)
+    if apart:
+        say(f"{apart:,} rows in cluster -1 count as one cluster.")
+    scores = external_scores([t for t, _ in pairs], [c for _, c in pairs])
+    if as_json:
+        facts = {"rows": len(pairs), "cluster_column": column, "left_out": dict(left_out)}
+        typer.echo(json.dumps(scores | facts, indent=2))
+        return
+    rows = [[name, f"{100 * value:.2f}", MEANING[name]] for name, value in scores.items()]
+    show_table(f"{len(pairs):,} rows, scores in %", ["score", "%", "meaning"], rows, numbers=(1,))
+
+
+HEAD = "Of --train-head: "
+
+
+def augment(
+    file: File,
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--kind",
+            help="eda, wordnet, contextual, charswap, deletion or backtranslation; with a rate: "
+            "eda@0.1; one after the other: wordnet+charswap.",
+        ),
+    ] = "eda",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="File to write, by its suffix; a folder with --train-head. "
+            "Default: FILE.views.csv, CSV to stdout for -, or FILE.head.",
+        ),
+    ] = None,
+    wordings: Annotated[
+        int, typer.Option("--wordings", "-n", help="How many of each text: text1, text2, ...")
+    ] = 2,
+    rate: Annotated[
+        float | None,
+        typer.Option("--rate", help="Share of words to change. Default: 0.2; contextual 0.1."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            help="contextual: folder or name of a masked language model. backtranslation: an "
+            "Apertium pair (eng-spa) or two models, THERE,BACK.",
+        ),
+    ] = None,
+    languages: Annotated[
+        str | None,
+        typer.Option("--languages", help="FROM,TO for a translation model of many languages."),
+    ] = None,
+    text_column: TextColumn = None,
+    seed: Annotated[int, typer.Option("--seed", help="Same seed, same wordings.")] = 0,
+    device: Device = "auto",
+    train_head: Annotated[
+        bool,
+        typer.Option("--train-head", help="Fit a masked language model for --kind contextual."),
+    ] = False,
+    encoder: Annotated[str | None, typer.Option("--encoder", help=HEAD + "to begin with.")] = None,
+    also: Annotated[
+        list[Path] | None,
+        typer.Option("--also", help=HEAD + "a further file of texts; may be repeated."),
+    ] = None,
+    steps: Annotated[int | None, typer.Option("--steps", help=HEAD + "training steps.")] = None,
+    format: Format = "auto",
+    encoding: Encoding = "utf-8",
+    header: Header = None,
+    quiet: Quiet = False,
+    no_cache: NoCache = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make augmentations of each text, for methods that train on pairs (--views).
+
+    Writes the columns text, text1, text2, ... and then all other columns of the file. A wording
+    depends on the text, the seed and the settings alone. What a language model made is kept on
+    disk (see coterie cache), so that a stopped run goes on where it was.
+
+    Examples:
+
+        coterie augment tickets.csv --kind charswap
+        coterie augment tickets.csv --kind eda --rate 0.1 --wordings 1 --out tickets.eda.csv
+        coterie augment tickets.csv --train-head --out tickets.head
+        coterie augment tickets.csv --kind contextual --model tickets.head
+        coterie cluster tickets.csv -k 15 --method sccl --views tickets.views.csv
+    """
+    from coterie.corpus import read_corpus
+    from coterie.runs.outputs import check_head_folder, check_output, is_reworded
+    from coterie.runs.sample import bundled
+
+    if wordings < 1:
+        raise UsageError(f"--wordings should be at least 1, got {wordings}.")
+    path = None
+    if train_head:
+        path = _place(file, out, ".head")
+        check_head_folder(path)
+    elif file != "-" or out is not None:
+        path = _place(file, out, ".views.csv")
+        check_output(path, [bundled(file), model, *(also or [])], wrote=is_reworded)
+        if out is None and path.exists():
+            raise UsageError(f"{path} is there already; name it with --out to replace it.")
+    corpus = read_corpus(
+        bundled(file), text_column=text_column, format=format, encoding=encoding, header=header
+    )
+    shown = 0 if quiet else 1
+    say_header(() if quiet else corpus.notes)
+    if train_head:
+        assert path is not None
+        _train(corpus.texts, path, also or [], as_json, {
+            "encoder": encoder, "steps": steps, "random_state": seed, "device": device,
+            "verbose": shown,
+        })  # fmt: skip
+        return
+    if encoder or also or steps:
+        raise UsageError("--encoder, --also and --steps are for --train-head.")
+    options = {"rate": rate, "model": model, "device": device, "languages": _pair(languages)}
+    made = _wordings(corpus.texts, kind, wordings, (seed, shown), options)
+    _write(corpus, made, path)
+    _report(made, path, quiet=quiet, as_json=as_json)
+
+
+def _pair(said: str | None) -> tuple[str, str] | None:
+    if said is None:
+        return None
+    first, _, second = said.partition(",")
+    if not first or not second:
+        raise UsageError(f"--languages {said}: expected FROM,TO, e.g. eng_Latn,spa_Latn.")
+    return first.strip(), second.strip()
+
+
+def _place(file: str, out: Path | None, ending: str) -> Path:
+    if out is not None:
+        return out
+    path = Path(file)
+    if file == "-" or path.is_fifo():
+        raise UsageError("--out is needed when the texts come from standard input or a pipe.")
+    return path.with_name(f"{path.stem}{ending}")
+
+
+def _wordings(
+    texts: list[str], kind: str, count: int, said: tuple[int, int], options: dict[str, Any]
+) -> list[Any]:
+    """All wordings by one augmenter, so that a model is loaded once."""
+    from coterie._progress import make_progress
+    from coterie.augmentation import make_augmenter, reword
+
+    seed, shown = said
+    augmenter = make_augmenter(kind, **options)
+    if not augmenter.seeded and count > 1:
+        say(f"{kind} gives the same wording every time: one is made.")
+        count = 1
+    try:
+        progress = make_progress(shown)
+        return [reword(augmenter, texts, seed, view, progress) for view in range(1, count + 1)]
+    finally:
+        augmenter.close()
+
+
+def _write(corpus: Any, made: list[Any], path: Path | None) -> None:
+    import pyarrow as pa
+
+    from coterie.corpus import write_rows
+    from coterie.corpus.write import write_stream
+
+    views = {"text": corpus.texts, **{f"text{i}": list(view) for i, view in enumerate(made, 1)}}
+    others = corpus.table.drop_columns([corpus.text_column])
+    table = pa.table(views)
+    if path is None:
+        write_stream(sys.stdout, table, others, "csv")
+        sys.stdout.flush()
+    else:
+        write_rows(path, table, others)
+
+
+def _report(made: list[Any], path: Path | None, *, quiet: bool, as_json: bool) -> None:
+    shares = {f"text{i}": view.unchanged for i, view in enumerate(made, 1)}
+    if as_json and path is not None:
+        facts = {"out": str(path), "rows": len(made[0]), "unchanged": shares}
+        typer.echo(json.dumps(facts | {"settings": made[0].settings}))
+    elif not quiet:
+        told = ", ".join(f"{name} {100 * share:.1f}%" for name, share in shares.items())
+        where = "" if path is None else f" written to {path}"
+        say(f"{len(made[0]):,} rows{where}; unchanged: {told}")
+
+
+def _train(
+    texts: list[str], folder: Path, also: list[Path], as_json: bool, said: dict[str, Any]
+) -> None:
+    from coterie.corpus import read_corpus
+    from coterie.encoders import DEFAULT
+    from coterie.masked_words import HeadSettings, train_masked_head
+
+    more = [text for path in also for text in read_corpus(str(path)).texts]
+    encoder = said.pop("encoder") or DEFAULT
+    found = train_masked_head(
+        texts, folder, more=more, encoder=encoder, settings=HeadSettings(**said)
+    )
+    if as_json:
+        typer.echo(json.dumps({"folder": str(folder), **found}))
+        return
+    typer.echo(
+        f"{found['hidden_tokens']:,} hidden tokens of {found['held_out_texts']:,} texts it never "
+        f"saw: first guess right {100 * found['top1']:.1f}%, one of five "
+        f"{100 * found['top5']:.1f}% (always the most frequent: "
+        f"{100 * found['frequent_top1']:.1f}%, {100 * found['frequent_top5']:.1f}%)"
+    )
+    typer.echo(f"model  {folder}   (coterie augment FILE --kind contextual --model {folder})")
+
+
+inspect = typer.Typer(
+    help="See what training did: similarity of pairs, retrieval, indices per stage.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+Folder = Annotated[Path, typer.Argument(help="Folder of a run, or of a saved model.")]
+RIGHT = {"1": 1, "1.0": 1, "true": 1, "yes": 1, "0": 0, "0.0": 0, "false": 0, "no": 0}
+
+
+def pairs(
+    folder: Folder,
+    file: File,
+    format: Format = "auto",
+    encoding: Encoding = "utf-8",
+    as_json: AsJson = False,
+) -> None:
+    """Cosine of pairs of texts, before and after training.
+
+    FILE has the columns text1 and text2.
+
+    Examples:
+
+        coterie inspect pairs tickets.clusters pairs.csv
+    """
+    from coterie.analysis import pair_similarity
+
+    first, second = _columns(file, ["text1", "text2"], format, encoding)
+    both = list(zip(first, second, strict=True))
+    found = pair_similarity(_model(folder), both)
+    rows = list(zip(both, found["before"], found["after"], strict=True))
+    if as_json:
+        typer.echo(json.dumps([{"text1": a, "text2": b, "before": float(x), "after": float(y)}
+                               for (a, b), x, y in rows], indent=2))  # fmt: skip
+        return
+    cells = [[a, b, f"{x:.3f}", f"{y:.3f}"] for (a, b), x, y in rows]
+    show_table(f"{len(rows):,} pairs, cosine", ["text1", "text2", "before", "after"], cells,
+               numbers=(2, 3))  # fmt: skip
+
+
+def retrieval(
+    folder: Folder,
+    file: File,
+    format: Format = "auto",
+    encoding: Encoding = "utf-8",
+    as_json: AsJson = False,
+) -> None:
+    """Rank candidates by cosine to their query: MAP and MRR, before and after training.
+
+    FILE has the columns query, candidate and relevant (0 or 1), one candidate a row.
+
+    Examples:
+
+        coterie inspect retrieval tickets.clusters questions.jsonl
+    """
+    from coterie.analysis import retrieval as rank
+
+    queries, candidates, marks = _columns(
+        file, ["query", "candidate", "relevant"], format, encoding
+    )
+    groups: dict[str, tuple[list[str], list[int]]] = {}
+    for row, (query, text, mark) in enumerate(zip(queries, candidates, marks, strict=True), 1):
+        if mark.lower() not in RIGHT:
+            raise DataError(f"{file}, row {row}: relevant should be 0 or 1, got {mark!r}.")
+        texts, right = groups.setdefault(query, ([], []))
+        texts.append(text)
+        right.append(RIGHT[mark.lower()])
+    lists = zip(*groups.values(), strict=True)
+    found: dict[str, Any] = rank(_model(folder), list(groups), *lists)
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+        return
+    rows = [[when, *(f"{100 * found[when][score]:.2f}" for score in ("map", "mrr"))]
+            for when in ("before", "after")]  # fmt: skip
+    title = f"{found['queries']['used']:,} of {found['queries']['all']:,} queries, scores in %"
+    show_table(title, ["training", "MAP", "MRR"], rows, numbers=(1, 2))
+
+
+def stages(
+    folder: Folder,
+    file: Annotated[
+        str | None, typer.Argument(help="The texts of the run, with true labels.")
+    ] = None,
+    labels_column: Annotated[
+        str | None, typer.Option("--labels-column", "-l", help="Column with the true labels.")
+    ] = None,
+    format: Format = "auto",
+    encoding: Encoding = "utf-8",
+    as_json: AsJson = False,
+) -> None:
+    """Silhouette and Dunn index after each stage of training; NMI and ACC with true labels.
+
+    The run needs --set record_stages=true.
+
+    Examples:
+
+        coterie inspect stages tickets.clusters tickets.csv --labels-column theme
+    """
+    from coterie.analysis import stage_indices
+
+    truth = None
+    if file is not None:
+        if labels_column is None:
+            raise DataError("name the column with the true labels: --labels-column.")
+        (truth,) = _columns(file, [labels_column], format, encoding)
+    found = stage_indices(_model(folder), truth)
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+        return
+    columns = list(found[0])
+    rows = [[str(row["stage"]), *("-" if row[c] is None else f"{row[c]:.4f}" for c in columns[1:])]
+            for row in found]  # fmt: skip
+    show_table("", columns, rows, numbers=range(1, len(columns)))
+
+
+def _columns(file: str, names: list[str], format: str, encoding: str) -> list[list[str]]:
+    from coterie.corpus import read_table
+    from coterie.corpus.corpus import cell_values, check_column
+
+    table, _ = read_table(file, format=format, encoding=encoding, header=True)
+    found = [cell_values(table.column(check_column(table, name, str(file)))) for name in names]
+    return [["" if v is None else str(v) for v in column] for column in found]
+
+
+def _model(folder: Path) -> Any:
+    from coterie._folders import one_state
+    from coterie.methods import load
+    from coterie.run_files import model_folder
+
+    return one_state([folder], lambda: load(model_folder(folder)))
+
+
+for _verb in (pairs, retrieval, stages):
+    inspect.command()(orderly(_verb))
+
+
+def methods(
+    name: Annotated[str | None, typer.Argument(help="Show one method in full.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the methods, or show one with its parameters, presets and source.
+
+    `coterie cluster FILE --method NAME` takes one of them, `--set NAME=VALUE` sets a parameter.
+
+    Examples:
+
+        coterie methods
+        coterie methods sccl
+    """
+    from coterie._validation import check_choice
+    from coterie.methods import METHODS
+
+    if name is None:
+        rows = [[key, recipe.class_name, recipe.summary] for key, recipe in METHODS.items()]
+        if as_json:
+            typer.echo(json.dumps([dict(zip(("name", "class", "summary"), row, strict=True))
+                                   for row in rows], indent=2))  # fmt: skip
+        else:
+            show_table("", ["method", "class", "what it does"], rows)
+        return
+    recipe = METHODS[check_choice("method", name, METHODS)]
+    parameters = {f.name: recipe.parameters.get(f.name, f.default)
+                  for f in dataclasses.fields(recipe.cls)}  # fmt: skip
+    if as_json:
+        typer.echo(json.dumps({"name": name, "class": recipe.cls.__name__,
+                               "parameters": parameters, "presets": recipe.cls.presets},
+                              indent=2, default=str))  # fmt: skip
+        return
+    _show(name, recipe, parameters)
+
+
+def _show(name: str, recipe: Any, parameters: dict[str, Any]) -> None:
+    typer.echo(f"{name}: {recipe.summary}\n")
+    typer.echo(getdoc(recipe.cls).split("\n\nExamples\n")[0] + "\n")  # type: ignore[union-attr]
+    rows = [[key, repr(value)] for key, value in parameters.items()]
+    show_table("All parameters (--set KEY=VALUE)", ["key", "default"], rows)
+    for preset, values in recipe.cls.presets.items():
+        typer.echo(f"\npreset {preset}: {values or 'the defaults'}")
+    if recipe.cls.citation:
+        typer.echo(f"\n{recipe.cls.citation}")
+
+
+def datasets(
+    action: Annotated[str, typer.Argument(help="list, show or get.")] = "list",
+    name: Annotated[str | None, typer.Argument(help="Name of a data set.")] = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the data sets, show one, or download one from its public address.
+
+    Nothing is bundled: files are found in the folder given by --data or COTERIE_DATA. Development
+    sets (group dev) and sets in other languages (group lang) are looked for in its sub-folders dev
+    and lang.
+
+    Examples:
+
+        coterie datasets
+        coterie datasets show stackoverflow
+        coterie datasets get tweet --data benchmarks
+    """
+    from coterie._progress import make_progress
+    from coterie._validation import check_choice
+    from coterie.datasets import CARDS, PAIRS, get_dataset, locate_dataset
+
+    check_choice("action", action, ["list", "show", "get"])
+    folder = Path(data) if data is not None else None
+    if action == "list":
+        found = {key: locate_dataset(key, folder) for key in CARDS}
+        if as_json:
+            cards = [asdict(card) | {"path": found[key]} for key, card in CARDS.items()]
+            typer.echo(json.dumps(cards, indent=2, default=str))
+            return
+        rows = [[key, card.group, f"{card.rows:,}", str(card.classes), card.text,
+                 str(found[key] or "not here")] for key, card in CARDS.items()]  # fmt: skip
+        show_table("", ["name", "group", "rows", "classes", "texts", "file"], rows, numbers=(2, 3))
+        return
+    if name is None:
+        raise UsageError(f"coterie datasets {action} needs the name of a data set.")
+    card = CARDS[check_choice("data set", name, CARDS)]
+    if action == "get":
+        typer.echo(str(get_dataset(name, folder, progress=make_progress(1))))
+        return
+    facts = asdict(card) | {
+        "address": card.address,
+        "views": [kind for dataset, kind in PAIRS if dataset == name],
+        "path": locate_dataset(name, folder),
+    }
+    if as_json:
+        typer.echo(json.dumps(facts, indent=2, default=str))
+    else:
+        show_table("", ["field", "value"], [[k, str(v)] for k, v in facts.items()])
+
+
+def cache(
+    action: Annotated[str, typer.Argument(help="path, size or clear.")] = "size",
+    as_json: AsJson = False,
+) -> None:
+    """Where vectors of texts are kept, how much room they take, and how to drop them.
+
+    Beside the vectors lie the wordings that language models made for coterie augment; they are
+    shown and dropped along. COTERIE_CACHE names the folder, or is "off"; COTERIE_CACHE_LIMIT is the
+    most bytes of the vectors (2e9); wordings may take another tenth of it.
+
+    Examples:
+
+        coterie cache
+        coterie cache clear
+    """
+    from coterie._cache import clear, place, usage
+    from coterie._validation import check_choice
+    from coterie.augmentation.run import SHARE, wordings_folder
+
+    check_choice("action", action, ["path", "size", "clear"])
+    folder, beside = place(), wordings_folder()
+    if folder is None or beside is None:
+        typer.echo(json.dumps({"path": None}) if as_json else "off: no vectors are kept")
+        return
+    found, more = (clear(f) if action == "clear" else usage(f) for f in (folder, beside))
+    if as_json:
+        wordings = {"path": more.path, "files": more.files, "bytes": more.bytes}
+        typer.echo(json.dumps({**asdict(found), "wordings": wordings}, default=str))
+    elif action == "path":
+        typer.echo(str(folder))
+    else:
+        for kept, most in ((found, found.limit), (more, found.limit // SHARE)):
+            if kept is found or kept.files:
+                what = f"{kept.bytes / 1e6:,.1f} MB in {kept.files} files"
+                done = "deleted" if action == "clear" else f"of at most {most / 1e6:,.0f} MB"
+                typer.echo(f"{kept.path}: {what}, {done}")
