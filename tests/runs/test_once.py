@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import coterie
-from coterie.corpus import adapt, chunks, corpus
+from coterie.corpus import corpus, read
 from coterie.encoders import Encoder, SentenceEncoder, no_cache
 from coterie.runs import clustering
 
@@ -35,16 +35,16 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         found["encoded" if isinstance(self, SentenceEncoder) else "counted words"] += len(index)
         return work(self, items, index, progress)
 
-    def read(self, *args, **kwargs) -> None:
+    def begun(self, *args, **kwargs) -> None:
         found["fits"] += 1
         fitting(self, *args, **kwargs)
 
-    for module in (corpus, adapt, chunks):
+    for module in (corpus, read):
         monkeypatch.setattr(module, "clean_values", cleaned)
     monkeypatch.setattr(SentenceEncoder, "__init__", loaded)
     monkeypatch.setattr(SentenceEncoder, "prepare", prepared)
     monkeypatch.setattr(Encoder, "_work", encoded)
-    monkeypatch.setattr(clustering.Fitting, "__init__", read)
+    monkeypatch.setattr(clustering.Fitting, "__init__", begun)
     return found
 
 
