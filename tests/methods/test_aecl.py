@@ -17,13 +17,13 @@ from coterie.base import TrainingContext
 from coterie.blocks.assign import make_assigner
 from coterie.blocks.nt_xent import nt_xent
 from coterie.encoders import VectorEncoder
-from coterie.engine import TrainingData
+from coterie.engine import Stage, TrainingData
 from coterie.methods.aecl import (
     AttentionAssigner,
     AttentionHeads,
     SampleAttention,
     Views,
-    balance_for,
+    cluster_shares,
     guided_contrast,
     imbalance,
     negative_entropy,
@@ -203,7 +203,9 @@ def pair_ratios(first: View, second: View) -> list[list[float]]:
     ]
 
 
-def guided_ratios(view: View, companions: torch.Tensor, *, every: bool) -> list[list[float]]:
+def guided_ratios(
+    view: View, companions: torch.Tensor, *, every: bool, least: float = 1e-5
+) -> list[list[float]]:
     """Eq. (7), both directions apart; ``every`` has the four blocks of the released code."""
     z, h, s = view
     out = []
@@ -219,7 +221,7 @@ def guided_ratios(view: View, companions: torch.Tensor, *, every: bool) -> list[
                     if every and block == 1 and j == i:
                         weight = 0.0  # the main diagonal of the tiled matrix
                     if companions[i, j]:
-                        total += (weight + 1e-5) * e(mine[i], other[j])
+                        total += (weight + least) * e(mine[i], other[j])
             row.append(total / below(mine[i], i, z, h))
         out.append(row)
     return out
@@ -247,6 +249,21 @@ def test_equals_a_loop_over_the_equations(positives: str, form: str) -> None:
         total -= sum(logs) / len(logs) / 2
     found = contrast(first, second, companions, TAU, positives=positives, form=form)
     assert found.item() == pytest.approx(total, rel=1e-9)
+
+
+def test_as_printed_nothing_is_added_to_the_similarities() -> None:
+    first, second, companions = views()
+    total = 0.0
+    for view in (first, second):
+        guided = guided_ratios(view, companions, every=False, least=0.0)
+        pairs = pair_ratios(first, second)
+        logs = [math.log(sum(a) + sum(b)) for a, b in zip(pairs, guided, strict=True)]
+        total -= sum(logs) / len(logs) / 2
+    found = contrast(first, second, companions, TAU, form="text", least=0.0)
+    assert found.item() == pytest.approx(total, rel=1e-12)
+    zero = first._replace(s=torch.eye(5, dtype=torch.double).requires_grad_())
+    contrast(zero, second, companions, TAU, form="text", least=0.0).backward()
+    assert zero.s.grad.isfinite().all()
 
 
 def test_without_guidance_it_is_the_ratio_of_the_pair_alone() -> None:
@@ -369,64 +386,114 @@ def test_empty_columns_carry_no_gradient() -> None:
     assert columns.grad[0].abs().sum() == 0 and columns.grad[1].abs().sum() > 0
 
 
-def test_balance_follows_the_skew_of_the_start() -> None:
-    assert [balance_for(s) for s in ((29, 10), (30, 10), (200, 10), (201, 10), (5, 0))] == [
-        10.0, 0.18, 0.18, 0.09, 0.18]  # fmt: skip
-
-
 SETTINGS = {
     "epochs": 20, "contrast_epochs": 3, "label_epochs": 8, "batch_size": 30, "lr": 1e-3,
     "head_lr": 5e-3, "random_state": 0,
 }  # fmt: skip
 
 
-def facts(n: int = 8, views: int = 2, sizes: tuple[int, ...] = (5, 3, 2)) -> TrainingContext:
-    return TrainingContext(n, views, 0, sizes, None)
+def facts(n: int = 8, views: int = 2) -> TrainingContext:
+    return TrainingContext(n, views, 0, (), None)
+
+
+def stages_of(model: AECL, context: TrainingContext) -> list[Stage]:
+    """The plan of a model whose clusters have been found to be even."""
+    model._shares = np.full(model.n_clusters, 1 / model.n_clusters)
+    return model._training_stages(context)
 
 
 @pytest.mark.parametrize(
-    ("n", "k", "lengths"),
+    ("n", "k", "printed", "second"),
     [
-        (20_000, 20, (2, 1, 67)),
-        (12_340, 8, (10, 1, 59)),
-        (11_108, 152, (10, 11, 49)),  # two steps per cluster: more than the paper's 6 and 10
-        (2_472, 89, (20, 26, 24)),
+        (20_000, 20, (2, 1, 67), 1),
+        (12_340, 8, (10, 1, 59), 1),
+        (11_108, 152, (10, 6, 54), 11),
+        (2_472, 89, (20, 10, 40), 26),
     ],
 )
-def test_stages_last_as_long_as_in_the_paper(n: int, k: int, lengths: tuple[int, ...]) -> None:
-    stages = AECL(k)._training_stages(facts(n))
-    assert [s.name for s in stages] == ["contrast", "labels", "cluster"]
-    assert tuple(s.steps // -(-n // 400) for s in stages) == lengths
-    longer = AECL(k, compat="official")._training_stages(facts(n))
-    assert longer[0].steps // -(-n // 400) == lengths[0] + 1
-    assert sum(s.steps for s in longer) == sum(s.steps for s in stages)
+def test_stages_last_as_long_as_in_the_paper(
+    n: int, k: int, printed: tuple[int, ...], second: int
+) -> None:
+    """By default the second stage has two steps per cluster, more than 6 and 10 epochs."""
+    epochs = lambda model: [s.steps // -(-n // 400) for s in stages_of(model, facts(n))]  # noqa: E731
+    first = printed[0]
+    assert epochs(AECL(k)) == [first, second, 70 - first - second]
+    assert epochs(AECL.from_preset("paper", n_clusters=k)) == list(printed)
+    longer = [first + 1, printed[1], printed[2] - 1]  # the code counts one epoch more
+    assert epochs(AECL.from_preset("official-code", n_clusters=k)) == longer
 
 
 def test_stages_can_be_left_out_and_the_head_waits_for_the_second() -> None:
-    names = lambda **kw: [s.name for s in AECL(3, **kw)._training_stages(facts(8000))]  # noqa: E731
+    names = lambda **kw: [s.name for s in stages_of(AECL(3, **kw), facts(8000))]  # noqa: E731
     assert names(contrast_epochs=0) == ["labels", "cluster"]
     assert names(label_epochs=0) == ["contrast", "cluster"]
     assert names(epochs=0) == []
-    first, second, third = AECL(3)._training_stages(facts(8000))
+    first, second, third = stages_of(AECL(3), facts(8000))
     assert "heads.classify" not in first.lr and "heads.classify" in second.lr
     assert second.continues and third.continues
     assert second.setup is not None and third.setup is None
 
 
 def test_views_are_the_augmentation_or_another_dropout_mask() -> None:
-    assert AECL(3)._training_stages(facts(views=2))[0].views == (0, 1)
-    assert AECL(3)._training_stages(facts(views=1))[0].views == (0, 0)
+    assert stages_of(AECL(3), facts(views=2))[0].views == (0, 1)
+    assert stages_of(AECL(3), facts(views=1))[0].views == (0, 0)
 
 
-def test_balance_is_chosen_by_the_start_unless_given() -> None:
-    model = AECL(3)
-    model._training_stages(facts(sizes=(30, 1)))
+def two_groups(large: int, small: int) -> np.ndarray:
+    """Two wide groups side by side, on the sphere."""
+    rng = np.random.default_rng(0)
+    centers = np.zeros((2, 12))
+    centers[0, 0] = centers[1, 1] = 1
+    x = centers[np.repeat([0, 1], [large, small])] + 0.6 * rng.normal(size=(large + small, 12))
+    return (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
+
+
+def test_the_balance_follows_classes_where_the_sizes_of_kmeans_are_flat() -> None:
+    """Of 7 to 1, k-means makes 2 to 1; a mixture with free shares finds the classes."""
+    vectors = two_groups(1050, 150)
+    model = AECL(2, device="cpu")
+    start = model._initial_assigner(vectors, np.ones(1200, np.float32), 0)
+    sizes = np.bincount(start.logits(vectors).argmax(axis=1))
+    assert sizes.max() / sizes.min() < 3  # from which the weight would be that of even clusters
+    assert sorted(model._shares) == pytest.approx([150 / 1200, 1050 / 1200], abs=0.06)
+    model._training_stages(facts(1200))
     assert model.balance_ == 0.09
-    model._training_stages(facts(sizes=(30, 20)))
-    assert model.balance_ == 10
-    given = AECL(3, balance_weight=0.5)
-    given._training_stages(facts(sizes=(30, 1)))
-    assert given.balance_ == 0.5
+
+
+def test_the_balance_of_even_classes_is_the_papers_and_a_given_one_is_kept() -> None:
+    vectors = two_groups(600, 600)
+    model, given = AECL(2, device="cpu"), AECL(2, balance_weight=0.5)
+    for made in (model, given):
+        made._initial_assigner(vectors, np.ones(1200, np.float32), 0)
+        made._training_stages(facts(1200))
+    assert (model.balance_, given.balance_) == (10, 0.5)
+
+
+def test_shares_equal_a_loop_over_em() -> None:
+    rng = np.random.default_rng(1)
+    unit = rng.normal(size=(30, 4)) + np.repeat([[2, 0, 0, 0], [0, 2, 0, 0]], [22, 8], axis=0)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    labels = (unit[:, 1] > unit[:, 0]).astype(np.int64)
+    belongs = np.eye(2)[labels]
+    for _ in range(3):
+        shares = belongs.mean(axis=0)
+        sums = [sum(belongs[i, j] * unit[i] for i in range(30)) for j in range(2)]
+        r = sum(math.sqrt(s @ s) for s in sums) / 30
+        kappa = r * (4 - r * r) / (1 - r * r)
+        rows = []
+        for x in unit:
+            p = [
+                shares[j] * math.exp(kappa * (x @ s) / math.sqrt(s @ s)) for j, s in enumerate(sums)
+            ]
+            rows.append([a / sum(p) for a in p])
+        belongs = np.array(rows)
+    found = cluster_shares(torch.from_numpy(unit), torch.from_numpy(labels), 2, rounds=3)
+    np.testing.assert_allclose(found, belongs.mean(axis=0), rtol=1e-9)
+
+
+def test_rows_that_are_all_alike_have_shares() -> None:
+    found = cluster_shares(torch.ones(6, 4) / 2, torch.tensor([0, 0, 0, 0, 1, 1]), 3)
+    assert found.isfinite().all() and found.sum().item() == pytest.approx(1)
 
 
 def parts(**settings):
@@ -435,7 +502,7 @@ def parts(**settings):
     encoder = VectorEncoder(dropout=0)
     items, rows = encoder.prepare(np.random.default_rng(0).normal(size=(16, 4)))
     model = AECL(3, encoder="precomputed", threshold=0.4, **settings)
-    stages = model._training_stages(facts())
+    stages = stages_of(model, facts())
     net = model._build_network(encoder, None, facts()).eval()
     net.labels.copy_(torch.tensor([0, 1, 2, 0, 1, 2, 0, 1]))
     data = TrainingData(items, rows.reshape(2, 8))
@@ -484,11 +551,23 @@ def test_what_is_only_watched_does_not_train() -> None:
     assert History([row]).losses() == [1.0]
 
 
+def test_as_printed_the_balance_of_both_views_is_halved() -> None:
+    values = {}
+    for compat in ("none", "printed"):
+        net, _, stages, batch = parts(balance_weight=0.7, compat=compat)
+        values[compat] = stages[2].loss(net, batch)["balance"].item()
+    assert values["printed"] == pytest.approx(values["none"] / 2)
+
+
 def test_presets_have_the_documented_values() -> None:
     paper, code = AECL.from_preset("paper"), AECL.from_preset("official-code")
     assert (paper.temperature, paper.cluster_temperature) == (1.0, 0.5)
     assert (paper.attention, paper.head, paper.form) == ("matrices", "linear", "text")
     assert (code.temperature, code.cluster_temperature, code.compat) == (0.5, 1.0, "official")
+    assert (paper.compat, paper.n_init, code.n_init) == ("printed", 1, 1)
+    for source in ("paper", "official-code"):  # by data set in the paper
+        kinds = [AECL.from_preset(source + kind) for kind in ("", "-skewed", "-long-tail")]
+        assert [model.balance_weight for model in kinds] == [10, 0.18, 0.09]
     for model in (paper, code, AECL()):
         assert (model.lr, model.head_lr, model.batch_size, model.epochs) == (5e-6, 5e-4, 400, 70)
         weights = model.contrast_weight, model.label_weight, model.entropy_weight
@@ -557,6 +636,20 @@ def test_the_papers_way_agrees_with_fixed_references(topics) -> None:
     np.testing.assert_array_equal(in_batches, model.predict_in_batches(texts))
 
 
+@pytest.mark.parametrize("preset", ["paper", "official-code"])
+def test_presets_predict_in_batches(preset: str, topics, tmp_path: Path) -> None:
+    texts = topics[0][:60]
+    short = {"epochs": 3, "contrast_epochs": 1, "label_epochs": 1, "batch_size": 20}
+    settings = {"encoder": "tfidf", "guard": False, "random_state": 0, "device": "cpu", **short}
+    model = AECL.from_preset(preset, n_clusters=3, **settings).fit(texts)
+    assert model.assigner_.batch == 20
+    p = model.assigner_.in_batches(model.distinct_vectors_, 20, 1, model.assigner_.seed)
+    np.testing.assert_array_equal(model.labels_[np.unique(model.rows_, return_index=True)[1]],
+                                  p.argmax(axis=1))  # fmt: skip
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").predict(texts), model.labels_)
+
+
 def test_a_model_that_kept_its_start_predicts_with_it(topics) -> None:
     wild = {**SETTINGS, "lr": 10.0, "head_lr": 10.0}
     model = AECL(3, encoder="tfidf", **wild).fit(topics[0])
@@ -567,7 +660,7 @@ def test_a_model_that_kept_its_start_predicts_with_it(topics) -> None:
 def test_the_summary_tells_the_balance_weight(topics) -> None:
     model = AECL(3, encoder="tfidf", **SETTINGS).fit(topics[0])
     (remark,) = model.remarks()
-    assert f"{model.balance_:g}" in remark and "at the start" in remark
+    assert f"{model.balance_:g}" in remark and "shares" in remark
 
 
 @pytest.mark.parametrize("death", [4, 7, 13])

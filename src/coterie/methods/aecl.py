@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ from torch import Tensor, nn
 
 from coterie._random import numpy_generator
 from coterie._types import Floats, Ints, Terms
-from coterie._validation import check_fields
+from coterie._validation import check_device, check_fields
 from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
 from coterie.blocks.assign import Assigner
 from coterie.blocks.nt_xent import nt_xent
@@ -43,10 +43,32 @@ HeadKind = Literal["mlp", "linear"]
 WIDTH = 128  # of the projections
 Positives = Literal["shared", "all", "none"]
 ContrastForm = Literal["row", "text", "broadcast"]
-LEAST = 1e-5  # added to the attention weights, as in the authors' code
+LEAST = 1e-5  # added to the attention weights by the authors' code; the paper has none of it
+TINY = 1e-30  # a weight of zero has a logarithm, too
+SEEN = 5000  # texts from which the shares of the clusters are estimated
+EVEN, SKEWED = 0.2, 0.4  # coefficients of variation of the shares, see balance_for
+PRESETS: dict[str, dict[str, Any]] = {  # less the weight of even clusters
+    "paper": {
+        "attention": "matrices",
+        "cluster_temperature": 0.5,
+        "compat": "printed",
+        "early_positives": "head",
+        "form": "text",
+        "head": "linear",
+        "n_init": 1,
+        "spherical": False,
+        "temperature": 1.0,
+    },
+    "official-code": {
+        "compat": "official",
+        "early_positives": "head",
+        "n_init": 1,
+        "spherical": False,
+    },
+}
 CHOICES = {
     "attention": ["layer", "matrices"],
-    "compat": ["none", "official"],
+    "compat": ["none", "official", "printed"],
     "early_positives": ["head", "kmeans"],
     "form": ["row", "text"],
     "head": ["mlp", "linear"],
@@ -197,6 +219,7 @@ def guided_contrast(
     *,
     positives: Positives = "shared",
     form: ContrastForm = "row",
+    least: float = LEAST,
 ) -> Tensor:
     """Mean loss over texts and views.
 
@@ -212,6 +235,8 @@ def guided_contrast(
     form : {"row", "text", "broadcast"}, default="row"
         A logarithm for each of the ``2 n`` rows; for each text, both directions added, Eq. (9);
         or the released form, which adds every row's ratio to that of every other row.
+    least : float, default=1e-5
+        Added to every similarity, as released; 0 is Eq. (7) as printed.
 
     Returns
     -------
@@ -226,7 +251,7 @@ def guided_contrast(
     below = _log_denominator(logits)
     if positives == "none":
         return -_by_text(pair - below, n).mean() if form == "text" else -(pair - below).mean()
-    guided = _guided(views, companions, temperature, positives)
+    guided = _guided(views, companions, temperature, positives, least)
     return -_joined(pair, below, guided, form)
 
 
@@ -240,7 +265,9 @@ def _joined(pair: Tensor, below: Tensor, guided: Tensor, form: ContrastForm) -> 
     return torch.logaddexp(pair - below, guided).mean()
 
 
-def _guided(views: Views, companions: Tensor, temperature: float, positives: Positives) -> Tensor:
+def _guided(
+    views: Views, companions: Tensor, temperature: float, positives: Positives, least: float
+) -> Tensor:
     """Log ratio of each row of ``[z; h]`` and its companions, shape (2, 2n)."""
     z, h, s = views
     n = z.shape[1]
@@ -251,7 +278,7 @@ def _guided(views: Views, companions: Tensor, temperature: float, positives: Pos
     else:
         side = torch.arange(2 * n, device=s.device) < n
         allowed = allowed & (side[:, None] != side[None, :])
-    above = (logits + (weights + LEAST).log()).masked_fill(~allowed, float("-inf"))
+    above = (logits + (weights + least).clamp(min=TINY).log()).masked_fill(~allowed, float("-inf"))
     return above.logsumexp(dim=-1) - _log_denominator(logits)
 
 
@@ -357,31 +384,83 @@ def without_empty(columns: Tensor, least: float = 1e-8) -> Tensor:
     return torch.where(long, columns, columns.detach())
 
 
-def balance_for(sizes: tuple[int, ...]) -> float:
-    """Weight of even clusters by the skew of the start: the paper's three values.
+def cluster_shares(unit: Tensor, labels: Tensor, n_clusters: int, rounds: int = 50) -> Tensor:
+    """Share of each cluster, estimated by a mixture that does not prefer even clusters.
+
+    K-means cuts half-way between two centers, so a large cluster loses texts to a small one beside
+    it and its sizes are flatter than those of the classes. A mixture of von Mises-Fisher
+    distributions with one concentration (Banerjee et al., 2005) is the same model with a share for
+    each cluster, which EM estimates along with the centers.
+
+    Parameters
+    ----------
+    unit : Tensor of shape (n, d)
+        Vectors of unit length.
+    labels : Tensor of shape (n,)
+        Clusters to start from.
+    n_clusters : int
+    rounds : int, default=50
+        Most rounds of EM; it ends when no share moves by more than 1e-4.
+
+    Returns
+    -------
+    Tensor of shape (n_clusters,)
+        Sums to one.
+    """
+    n, d = unit.shape
+    belongs = F.one_hot(labels, n_clusters).to(unit.dtype)  # (n, k)
+    shares = belongs.mean(dim=0)
+    for _ in range(rounds):
+        sums = belongs.T @ unit  # (k, d)
+        length = (sums.norm(dim=1).sum() / n).clamp(max=1 - 1e-6)  # mean resultant length
+        concentration = length * (d - length.square()) / (1 - length.square())
+        logits = concentration * unit @ F.normalize(sums, dim=1).T + shares.clamp(min=TINY).log()
+        belongs = logits.softmax(dim=1)
+        before, shares = shares, belongs.mean(dim=0)
+        if (shares - before).abs().max() < 1e-4:
+            break
+    return shares
+
+
+def balance_for(shares: Floats) -> float:
+    """Weight of even clusters by the skew of their shares: one of the paper's three values.
+
+    The skew is the coefficient of variation of the shares: 10 where it is below 0.2, for even
+    clusters; 0.18 up to 0.4; 0.09 beyond, for long tails.
 
     Examples
     --------
-    >>> balance_for((30, 20)), balance_for((40, 10)), balance_for((100, 1))
+    >>> balance_for([0.52, 0.48]), balance_for([0.65, 0.35]), balance_for([0.9, 0.1])
     (10.0, 0.18, 0.09)
     """
-    skew = max(sizes) / max(1, min(sizes))
-    return 10.0 if skew < 3 else 0.18 if skew <= 20 else 0.09
+    skew = float(np.std(shares) / np.mean(shares))
+    return 10.0 if skew < EVEN else 0.18 if skew <= SKEWED else 0.09
 
 
 @dataclass(frozen=True)
 class AttentionAssigner:
-    """The heads beside fixed reference texts: a text's label does not depend on its company."""
+    """The heads beside fixed reference texts: a text's label does not depend on its company.
+
+    With ``batch``, texts attend to the others of batches of that size instead, as in the paper.
+    """
 
     kind: ClassVar[str] = "attention"
     heads: AttentionHeads
     references: Floats  # (sets, m, d), projections
     order: Ints  # cluster of each column
+    batch: int = 0
+    seed: int = 0  # of the order in which texts are cut into batches
 
     @classmethod
     @torch.inference_mode()
     def make(
-        cls, heads: AttentionHeads, vectors: Floats, size: int, sets: int, seed: int
+        cls,
+        heads: AttentionHeads,
+        vectors: Floats,
+        size: int,
+        sets: int,
+        seed: int,
+        batch: int = 0,
     ) -> AttentionAssigner:
         """The assigner of trained heads, with random texts among ``vectors`` as references."""
         heads = copy.deepcopy(heads).cpu().eval().requires_grad_(False)
@@ -389,10 +468,12 @@ class AttentionAssigner:
         size = max(1, min(size, n))
         chosen = np.stack([rng.choice(n, size, replace=False) for _ in range(sets)])
         z = heads.project(torch.from_numpy(vectors[chosen]))  # (sets, size, d)
-        return cls(heads, z.numpy(), np.arange(heads.sizes["n_clusters"]))
+        return cls(heads, z.numpy(), np.arange(heads.sizes["n_clusters"]), batch, seed)
 
     @torch.inference_mode()
     def logits(self, vectors: Floats) -> Floats:
+        if self.batch:
+            return np.log(np.maximum(self.in_batches(vectors, self.batch, 1, self.seed), TINY))
         z = self.heads.project(torch.from_numpy(vectors))
         sets = torch.from_numpy(self.references)
         parts = torch.stack([self.heads.log_p(self.heads.attend.beside(z, r)) for r in sets])
@@ -410,22 +491,24 @@ class AttentionAssigner:
         return np.asarray(p.numpy()[:, self.order])
 
     def reordered(self, order: Ints) -> AttentionAssigner:
-        return AttentionAssigner(self.heads, self.references, self.order[order])
+        return replace(self, order=self.order[order])
 
     def arrays(self) -> dict[str, Any]:
         weights = {f"heads.{k}": v.numpy() for k, v in self.heads.state_dict().items()}
         return {"references": self.references, "order": self.order, **weights}
 
     def numbers(self) -> dict[str, Any]:
-        return dict(self.heads.sizes)
+        return {**self.heads.sizes, "batch": self.batch, "seed": self.seed}
 
     @classmethod
     def restore(cls, arrays: dict[str, Any], numbers: dict[str, Any]) -> AttentionAssigner:
         """Make the assigner again from what :meth:`arrays` and :meth:`numbers` gave."""
+        numbers = dict(numbers)
+        batch, seed = numbers.pop("batch", 0), numbers.pop("seed", 0)
         heads = AttentionHeads(**numbers)
         weights = {k.removeprefix("heads."): v for k, v in arrays.items() if k.startswith("heads.")}
         heads.load_state_dict({k: torch.from_numpy(v) for k, v in weights.items()})
-        return cls(heads.eval(), arrays["references"], arrays["order"])
+        return cls(heads.eval(), arrays["references"], arrays["order"], batch, seed)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -437,14 +520,16 @@ class AECL(TunedClusterer):
     attention : {"layer", "matrices"}, default="layer"
         A transformer layer between texts, as released, or three matrices, Eq. (1)-(3).
     balance_weight : float, optional
-        Weight of even clusters. Default: by the sizes of the start clusters, see Notes.
+        Weight of even clusters. Default: by the estimated shares of the clusters, see Notes.
     batch_size : int, default=400
     cluster_temperature : float, default=1.0
         Of the contrast between clusters.
-    compat : {"none", "official"}, default="none"
+    compat : {"none", "official", "printed"}, default="none"
         "official" repeats four slips of the released code: ratios of all rows are added to those
         of all others, all pairs of a cluster are positives, similarities are taken after dropout,
-        and the first stage lasts an epoch longer.
+        and the first stage lasts an epoch longer. "printed" has Eq. (7) and (13) as printed:
+        nothing is added to similarities, and the two views of the balance are halved. With both,
+        the second stage has the paper's length and labels come from the texts of a batch.
     contrast_epochs : int, optional
         Length of the first stage, 0 to leave it out. Default: 2 from 15,000 texts on, 10 from
         5,000 on, else 20; at most a third of all.
@@ -463,7 +548,8 @@ class AECL(TunedClusterer):
     head_lr : float, default=5e-4
     label_epochs : int, optional
         Length of the second stage, 0 to leave it out. Default: 1 up to 50 clusters; with more,
-        6 from 5,000 texts on, else 10; and at least two steps per cluster, up to half of all.
+        6 from 5,000 texts on, else 10; and, with ``compat="none"``, at least two steps per cluster,
+        up to half of all.
     label_weight : float, default=5.0
         Weight of the pseudo-labels; 0 leaves them out.
     lr : float, default=5e-6
@@ -488,14 +574,20 @@ class AECL(TunedClusterer):
     -----
     Rates, batch size, length, weights, threshold and epochs are those of the paper; temperatures,
     layers and heads those of the released code, which has the stated number of parameters and the
-    usual temperatures (the paper's are most likely swapped). The default balance weight is the
-    paper's for balanced sets (10) if the largest start cluster has less than 3 times the texts of
-    the smallest, that for skewed ones (0.18) up to 20 times, else 0.09. Signs of both entropy
+    usual temperatures (the paper's are most likely swapped). The default balance weight is one of
+    the paper's three, by the coefficient of variation of the shares of the clusters: 10 below 0.2,
+    0.18 up to 0.4, else 0.09. The shares are those of a mixture with free proportions on the
+    vectors before training; sizes of k-means are flatter than the classes. Signs of both entropy
     terms are those of the code; as printed they would collapse the clusters.
     Deviations: labels come from attention to fixed sets of training texts instead of the batch
     mates (:meth:`predict_in_batches` has the paper's way); k-means has ten starts and looks at
     directions, as the default encoder is meant to be used; it names the first positives, as those
-    of a random head are arbitrary (presets: the paper's way); stage 2 has two steps per cluster.
+    of a random head are arbitrary; stage 2 has two steps per cluster; 1e-5 is added to similarities
+    and the balance of both views is summed, as released. The presets "paper" and "official-code"
+    undo these, each as its source has it; what stays with "paper" are the signs of the entropies
+    and a pseudo-label at exactly the threshold. The paper sets the balance weight by data set:
+    "paper" has 10 (AgNews, StackOverflow, Biomedical), "paper-skewed" 0.18 (SearchSnippets),
+    "paper-long-tail" 0.09 (GoogleNews, Tweet), and "official-code" likewise.
 
     References
     ----------
@@ -515,16 +607,9 @@ class AECL(TunedClusterer):
         "Learning for Short Text Clustering."
     )
     presets: ClassVar[dict[str, dict[str, Any]]] = {
-        "paper": {
-            "attention": "matrices",
-            "head": "linear",
-            "form": "text",
-            "temperature": 1.0,
-            "cluster_temperature": 0.5,
-            "early_positives": "head",
-            "spherical": False,
-        },
-        "official-code": {"compat": "official", "early_positives": "head", "spherical": False},
+        f"{source}{kind}": {**settings, "balance_weight": weight}
+        for source, settings in PRESETS.items()
+        for kind, weight in {"": 10.0, "-skewed": 0.18, "-long-tail": 0.09}.items()
     }
     _assigners: ClassVar[dict[str, type[Any]]] = {AttentionAssigner.kind: AttentionAssigner}
     _saved_attributes: ClassVar[tuple[str, ...]] = ("balance_",)
@@ -534,7 +619,7 @@ class AECL(TunedClusterer):
     balance_weight: float | None = None
     batch_size: int = 400
     cluster_temperature: float = 1.0
-    compat: Literal["none", "official"] = "none"
+    compat: Literal["none", "official", "printed"] = "none"
     contrast_epochs: int | None = None
     contrast_weight: float = 10.0
     early_positives: Literal["head", "kmeans"] = "kmeans"
@@ -573,6 +658,20 @@ class AECL(TunedClusterer):
         )
 
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
+        found = self._kmeans(vectors, weights, seed)
+        if self.balance_weight is None:
+            rows = np.repeat(np.arange(len(vectors)), weights.astype(np.int64))
+            if len(rows) > SEEN:
+                rows = numpy_generator(seed, "shares").choice(rows, SEEN, replace=False)
+            seen = vectors[rows]
+            labels = torch.from_numpy(found.logits(seen).argmax(axis=1))
+            unit = F.normalize(torch.from_numpy(seen).double(), dim=1)
+            device = check_device(self.device)
+            shares = cluster_shares(unit.to(device), labels.to(device), self.n_clusters)
+            self._shares = shares.cpu().numpy()
+        return found
+
+    def _kmeans(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         return kmeans_assigner(self, vectors, weights, seed, spherical=self.spherical)
 
     def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> AECLNet:
@@ -581,7 +680,7 @@ class AECL(TunedClusterer):
 
     def _training_stages(self, context: TrainingContext) -> list[Stage]:
         weight = self.balance_weight
-        self.balance_ = balance_for(context.sizes) if weight is None else weight
+        self.balance_ = balance_for(self._shares) if weight is None else weight
         first, second = self._lengths(context.n)
         early = self.early_positives == "kmeans"
         plan = [
@@ -597,7 +696,7 @@ class AECL(TunedClusterer):
         heads = ["heads.project", "heads.attend"] + ["heads.classify"] * (name != "contrast")
 
         def setup(net: AECLNet, vectors: Tensor) -> None:
-            assigner = self._initial_assigner(
+            assigner = self._kmeans(
                 vectors.cpu().numpy(), np.ones(context.n, np.float32), context.seed
             )
             labels = assigner.logits(vectors.cpu().numpy()).argmax(axis=1)
@@ -615,11 +714,18 @@ class AECL(TunedClusterer):
 
     def _final_assigner(self, net: Any, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         return AttentionAssigner.make(
-            net.heads, vectors, self.batch_size - 1, self.references, seed
+            net.heads,
+            vectors,
+            self.batch_size - 1,
+            self.references,
+            seed,
+            0 if self.compat == "none" else self.batch_size,
         )
 
     def remarks(self) -> list[str]:
-        chosen = "as asked" if self.balance_weight is not None else "by the sizes at the start"
+        chosen = (
+            "as asked" if self.balance_weight is not None else "by the estimated cluster shares"
+        )
         return [f"Even sizes of clusters had the weight {self.balance_:g} ({chosen})."]
 
     def predict_in_batches(self, X: Any, rounds: int = 5) -> Ints:
@@ -637,14 +743,16 @@ class AECL(TunedClusterer):
         return labels
 
     def _lengths(self, n: int) -> tuple[int, int]:
-        """Epochs of the first and the second stage, as in section 4.2 of the paper."""
+        """Epochs of the first and the second stage, as in sections 4.9 and 4.10 of the paper."""
         first, second = self.contrast_epochs, self.label_epochs
         if first is None:
             first = min(2 if n >= 15_000 else 10 if n >= 5_000 else 20, self.epochs // 3)
         if second is None:
             second = 1 if self.n_clusters <= 50 else 6 if n >= 5_000 else 10
-            enough = -(-2 * self.n_clusters // steps_for(1, n, self.batch_size))
-            second = min(max(second, enough), self.epochs // 2)
+            if self.compat == "none":
+                enough = -(-2 * self.n_clusters // steps_for(1, n, self.batch_size))
+                second = max(second, enough)
+            second = min(second, self.epochs // 2)
         more = self.compat == "official" and first > 0
         return first + more, second
 
@@ -667,7 +775,8 @@ class AECL(TunedClusterer):
         )
         terms["labels"] = self.label_weight * trusted_nll(log_p1, log_p0, self.threshold)
         terms["entropy"] = self.entropy_weight * negative_entropy(log_p0)
-        terms["balance"] = self.balance_ * (imbalance(log_p0) + imbalance(log_p1))
+        uneven = imbalance(log_p0) + imbalance(log_p1)
+        terms["balance"] = self.balance_ * (uneven / 2 if self.compat == "printed" else uneven)
         return terms
 
     def _contrast(
@@ -688,6 +797,7 @@ class AECL(TunedClusterer):
             self.temperature,
             positives="all" if official else self.positives,
             form="broadcast" if official else self.form,
+            least=0.0 if self.compat == "printed" else LEAST,
         )
         stray = stray_similarity(s[0].detach(), log_p0.detach().argmax(dim=1))
         return {"contrast": self.contrast_weight * term, "~stray": stray}, log_p0, log_p1
