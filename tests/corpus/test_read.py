@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from coterie._errors import DataError, UsageError
-from coterie.corpus import Corpus, Source, TextStream, read_corpus
+from coterie.corpus import Corpus, Source, TextStream, read_corpus, write_rows
 from coterie.corpus import read as module
 from coterie.corpus import source as source_module
 
@@ -201,7 +201,7 @@ def test_unknown_files_say_what_to_do(write, name: str, message: str) -> None:
 def test_missing_files_and_folders(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no file"):
         read_corpus(tmp_path / "nothing.csv")
-    with pytest.raises(UsageError, match="is a folder"):
+    with pytest.raises(UsageError, match="this is no file"):
         read_corpus(tmp_path)
 
 
@@ -438,3 +438,99 @@ def test_standard_input_can_be_taken_whole(monkeypatch: pytest.MonkeyPatch, memo
     assert left.exists() == (memory == 4)
     del stream
     assert not left.exists()
+
+
+TABLE = pa.table({"n": [1, 2, 3], "text": ["one fish", "two fish", ""]})
+
+
+def write_arrow(path: Path, table: pa.Table = TABLE) -> None:
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table, max_chunksize=2)
+
+
+def test_arrow_and_feather_keep_types_and_rows(tmp_path: Path) -> None:
+    import pyarrow.feather
+
+    write_arrow(tmp_path / "a.arrow")
+    pyarrow.feather.write_feather(TABLE, str(tmp_path / "a.feather"), compression="zstd")
+    write_arrow(tmp_path / "a.csv")  # by its content
+    for name in ("a.arrow", "a.feather", "a.csv"):
+        corpus = read_corpus(tmp_path / name)
+        assert corpus.table.equals(TABLE) and corpus.texts == ["one fish", "two fish", ""]
+        stream = TextStream(tmp_path / name)
+        assert [text for chunk in stream for text in chunk.texts] == corpus.texts
+        assert stream.source.most_rows(stream.format) == 3
+    assert any("Arrow, not CSV" in note.message for note in corpus.notes)
+    whole = (tmp_path / "a.arrow").read_bytes()
+    (tmp_path / "a.arrow").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match="not an Arrow file, or is damaged"):
+        read_corpus(tmp_path / "a.arrow")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        (
+            "a.csv",
+            '{"text": "one fish", "n": 1}\n{"text": "two fish", "n": 2}\n',
+            "JSON lines, not",
+        ),
+        ("a.json", "text,n\none fish,1\ntwo fish,2\n", "CSV, not JSON lines"),
+        ("a.jsonl", "text\tn\none fish\t1\ntwo fish\t2\n", "TSV, not JSON lines"),
+    ],
+)
+def test_a_wrong_suffix_is_recognised_and_said(write, name: str, content: str, said: str) -> None:
+    path = write(name, content)
+    corpus = read_corpus(path)
+    assert corpus.texts == ["one fish", "two fish"] and corpus.text_column == "text"
+    assert any(said in note.message for note in corpus.notes)
+    stream = TextStream(path)
+    assert [text for chunk in stream for text in chunk.texts] == corpus.texts
+    assert any(said in note.message for note in stream.notes)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".arrow", ".csv.gz"])
+def test_several_files_are_one_table_in_the_order_of_their_names(tmp_path: Path, suffix) -> None:
+    import gzip
+
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for number in (2, 1, 3):
+        rows = pa.table({"text": [f"text {number} {i}" for i in range(5)], "n": [number] * 5})
+        path = folder / f"part-{number}{suffix}"
+        if suffix == ".arrow":
+            write_arrow(path, rows)
+        elif suffix == ".csv.gz":
+            write_rows(folder / "plain.csv", rows, {})
+            path.write_bytes(gzip.compress((folder / "plain.csv").read_bytes()))
+            (folder / "plain.csv").unlink()
+        else:
+            write_rows(path, rows, {})
+    (folder / "_SUCCESS").touch()  # as other programs leave behind
+    expected = [f"text {number} {i}" for number in (1, 2, 3) for i in range(5)]
+    for source in (folder, f"{folder}/*{suffix}"):
+        corpus = read_corpus(source)
+        assert corpus.texts == expected
+        stream = TextStream(source)
+        for _ in range(2):
+            chunks = list(stream.chunks(4))
+            assert [text for chunk in chunks for text in chunk.texts] == expected
+            assert [chunk.first for chunk in chunks][:2] == [0, 4]
+        assert stream.source.most_rows(stream.format) >= 15
+
+
+def test_files_of_different_tables_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,n\none fish,1\n")
+    (tmp_path / "b.csv").write_text("text,m\ntwo fish,1\n")
+    with pytest.raises(
+        DataError, match=r"b\.csv has the columns text, m, but .*a\.csv has text, n"
+    ):
+        read_corpus(tmp_path)
+    (tmp_path / "b.csv").rename(tmp_path / "b.tsv")
+    with pytest.raises(UsageError, match=r"several kinds \(\.csv, \.tsv\).*pattern"):
+        read_corpus(tmp_path)
+    (tmp_path / "b.tsv").unlink()
+    (tmp_path / "b.csv").write_text("text,n\n")  # a header alone
+    assert read_corpus(tmp_path).texts == ["one fish"]
+    with pytest.raises(UsageError, match="no file"):
+        read_corpus(f"{tmp_path}/*.parquet")

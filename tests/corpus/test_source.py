@@ -122,7 +122,6 @@ def archive(*names: str) -> bytes:
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "old Excel workbook.*save it as CSV"),
         (b"SQLite format 3\x00" + bytes(100), "SQLite database; export the table as CSV"),
         (b"%PDF-1.7\n", "PDF"),
-        (b"ARROW1\x00\x00", "Arrow file; write it as Parquet"),
     ],
 )
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])

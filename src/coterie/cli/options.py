@@ -38,7 +38,8 @@ IdColumn = Annotated[str | None, typer.Option("--id-column", help="Column that n
 Format = Annotated[
     str,
     typer.Option(
-        "--format", help="csv, tsv, jsonl, parquet or txt. Default: from the file extension."
+        "--format",
+        help="csv, tsv, jsonl, parquet, arrow or txt. Default: from content and extension.",
     ),
 ]
 Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of the file, e.g. cp1252.")]

@@ -38,29 +38,18 @@ def line_parts(blocks: Iterable[bytes], name: str) -> Iterator[Part]:
         lines += data.count(b"\n")
 
 
-def find_kinds(
-    parts: Iterable[Part], name: str, *, keep: bool = False
-) -> tuple[Kinds, list[pa.Table]]:
-    """The columns of all rows, and of which kind each is; with all tables, if they are to be kept.
-
-    There are no tables if the kind of a column was seen late: the file is to be read again.
-    """
+def find_kinds(parts: Iterable[Part], name: str) -> Kinds:
+    """The columns of all rows, and of which kind each is."""
     kinds: Kinds = {}
-    tables: list[pa.Table] = []
     for before, data in parts:
         table = _parse(data, kinds)
         if table is None:
-            rows, old = list(records(before, data, name)), dict(kinds)
-            widen(kinds, rows)
-            keep = keep and (not old or kinds == old)
-            table = table_of(rows, kinds) if keep else None
-        else:
-            for key, column in zip(kinds, table.columns, strict=True):
-                if kinds[key] == "int" and not _is_exact(column):
-                    kinds[key] = "long"
-        if keep and table is not None:
-            tables.append(pa.Table.from_arrays(table.columns, schema=_schema(kinds)))
-    return kinds, tables if keep else []
+            widen(kinds, records(before, data, name))
+            continue
+        for key, column in zip(kinds, table.columns, strict=True):
+            if kinds[key] == "int" and not _is_exact(column):
+                kinds[key] = "long"
+    return kinds
 
 
 def widen(kinds: Kinds, rows: Iterable[Mapping[str, Any]]) -> None:

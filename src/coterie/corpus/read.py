@@ -1,4 +1,8 @@
-"""Reading CSV, TSV, JSON lines, Parquet and plain text, whole or a part at a time."""
+"""Reading tables: every kind of file, one or several, whole or a part at a time.
+
+A kind of file is a line in :data:`KINDS` and a method of :class:`TableReader`. pyarrow reads what
+it can; Python's readers take over where it cannot, and name the row that is broken.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +27,42 @@ from coterie.corpus.corpus import (
     pick_text_column,
 )
 from coterie.corpus.delimited import Delimited, tsv_is_quoted, unique_names
-from coterie.corpus.source import STDIN, Blocks, Source, check_content, not_parquet
+from coterie.corpus.source import STDIN, Blocks, Source, check_content, damaged, read_batches
 
-FORMATS = ("auto", "csv", "tsv", "jsonl", "parquet", "txt")
-SUFFIXES = {
-    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl",
-    ".json": "jsonl", ".parquet": "parquet", ".pq": "parquet", ".txt": "txt", ".text": "txt",
-}  # fmt: skip
+
+@dataclass(frozen=True)
+class Kind:
+    """How a kind of file is recognised.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    suffixes : tuple of str
+    mark : bytes, optional
+        How all files of this kind begin. Such files are read by Arrow, from any place in them.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    mark: bytes = b""
+
+    @property
+    def article(self) -> str:
+        """The name with its article."""
+        return f"{'an' if self.name[0] in 'AEIOU' else 'a'} {self.name}"
+
+
+KINDS = {
+    "csv": Kind("CSV", (".csv",)),
+    "tsv": Kind("TSV", (".tsv", ".tab")),
+    "jsonl": Kind("JSON lines", (".jsonl", ".ndjson", ".json")),
+    "parquet": Kind("Parquet", (".parquet", ".pq"), b"PAR1"),
+    "arrow": Kind("Arrow", (".arrow", ".feather", ".ipc"), b"ARROW1"),
+    "txt": Kind("plain text", (".txt", ".text")),
+}
+FORMATS = ("auto", *KINDS)
+SUFFIXES = {suffix: format for format, kind in KINDS.items() for suffix in kind.suffixes}
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 FIRST = 1_000  # rows of the first part; they tell which column holds the texts
 ROWS = 10_000  # rows of a part
@@ -41,7 +74,7 @@ class TableReader:
     Parameters
     ----------
     source : str, Path or Source
-    format : {"auto", "csv", "tsv", "jsonl", "parquet", "txt"}, default="auto"
+    format : {"auto", "csv", "tsv", "jsonl", "parquet", "arrow", "txt"}, default="auto"
     encoding : str, default="utf-8"
     header : bool, optional
         Whether the first row of a CSV or TSV file names the columns; guessed by default.
@@ -70,13 +103,10 @@ class TableReader:
         self.notes: tuple[Note, ...] = ()
         head = self.source.head()
         check_content(head, self.source.name)
-        if format == "auto":
-            format = guess_format(self.source.name, head, bool(wanted or header))
-        elif head.startswith(b"PAR1") and format != "parquet":
-            raise UsageError(f"--format {format}: {self.source.name} is a Parquet file.")
-        self.format = format
-        if format == "parquet":
-            self.source.take()  # it is read from its end
+        self.format, note = find_format(self.source, head, format, bool(wanted or header))
+        self._found_by_content = note
+        if KINDS[self.format].mark:
+            self.source.take()  # it is read from any place
         self._kinds: jsonlines.Kinds | None = None
         self._quoted: bool | None = None
 
@@ -86,15 +116,40 @@ class TableReader:
         Parts are small at first, and where a pipe has no more for now. Without ``rows``, a part is
         what was read at a time.
         """
-        if self._is_blank():
+        if not self.source.parts and self._is_blank():
             raise self.nothing()
-        if self.format == "parquet":
-            found = self._parquet()
-        elif self.format == "jsonl":
-            found = self._json(keep=rows is None)
-        else:
-            found = self._txt() if self.format == "txt" else self._delimited()
+        read = {
+            "parquet": self._batches,
+            "arrow": self._batches,
+            "jsonl": self._json,
+            "txt": self._txt,
+        }.get(self.format, self._delimited)
+        found = self._several() if self.source.parts else read()
+        self.notes = self._found_by_content
         return found if rows is None else self._sized(found, rows)
+
+    def _several(self) -> Iterator[pa.Table]:
+        """The rows of several files, one behind the other; all have the same columns."""
+        first: list[str] | None = None
+        for part in self.source.parts:
+            reader = TableReader(
+                part,
+                format=self.format,
+                encoding=self.encoding,
+                header=self.header,
+                wanted=self.wanted,
+            )
+            for table in reader.tables():
+                first = first or table.column_names
+                if table.column_names != first:
+                    raise DataError(
+                        f"{part.name} has the columns {', '.join(table.column_names)}, but "
+                        f"{self.source.parts[0].name} has {', '.join(first)}; give files of one "
+                        "table."
+                    )
+                yield table
+            self.header, self._quoted = reader.header, None
+            self.notes = tuple(dict.fromkeys((*self.notes, *reader.notes)))
 
     def nothing(self) -> DataError:
         """What to say about a file without rows."""
@@ -105,7 +160,7 @@ class TableReader:
         held: list[pa.Table] = []
         count, size = 0, min(FIRST, rows)
         for table in tables:
-            if count and table.schema != held[0].schema:  # of a pipe, whose later rows differ
+            if count and table.schema != held[0].schema:  # later rows of a pipe, another file
                 yield pa.concat_tables(held)
                 held, count = [], 0
             held.append(table)
@@ -128,7 +183,7 @@ class TableReader:
 
     def _is_blank(self) -> bool:
         head = self.source.head()
-        if self.format == "parquet" or self.source.is_pipe:
+        if KINDS[self.format].mark or self.source.is_pipe:
             return not head.strip() and not self.source.is_pipe
         marks = b"\xef\xbb\xbf\xff\xfe\x00 \t\r\n"
         return not head.strip(marks) and not any(block.strip() for block in self._blocks())
@@ -142,7 +197,8 @@ class TableReader:
             header=self.header, wanted=self.wanted,
         )  # fmt: skip
         for table in parsed.tables():
-            self.notes = tuple(parsed.notes)
+            self.notes = (*self._found_by_content, *parsed.notes)
+            self.header = parsed.header
             yield table
 
     def _txt(self) -> Iterator[pa.Table]:
@@ -151,7 +207,7 @@ class TableReader:
             texts = [line.removesuffix("\r") for line in lines]
             yield pa.table({"text": pa.array(texts, pa.string())})
 
-    def _json(self, *, keep: bool) -> Iterator[pa.Table]:
+    def _json(self) -> Iterator[pa.Table]:
         name = self.source.name
         if self.source.head().lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"[":
             self.source.take()
@@ -162,16 +218,13 @@ class TableReader:
                 jsonlines.widen(kinds, rows)
                 yield jsonlines.table_of(rows, kinds)
                 return
-        if self._kinds is None and not self.source.is_pipe:
-            self._kinds, kept = jsonlines.find_kinds(self._lines(), name, keep=keep)
-            if kept:
-                yield from kept
-                return
-        if self._kinds is not None:
-            for before, data in self._lines():
-                yield jsonlines.make_table(before, data, self._kinds, name)
+        if self.source.is_pipe:
+            yield from self._json_pipe()
             return
-        yield from self._json_pipe()
+        if self._kinds is None:
+            self._kinds = jsonlines.find_kinds(self._lines(), name)
+        for before, data in self._lines():
+            yield jsonlines.make_table(before, data, self._kinds, name)
 
     def _json_pipe(self) -> Iterator[pa.Table]:
         """A pipe: the first rows decide which columns there are."""
@@ -194,19 +247,18 @@ class TableReader:
     def _lines(self) -> Iterator[jsonlines.Part]:
         return jsonlines.line_parts(self._blocks(), self.source.name)
 
-    def _parquet(self) -> Iterator[pa.Table]:
-        import pyarrow.parquet
-
+    def _batches(self) -> Iterator[pa.Table]:
+        """Parquet and Arrow."""
         name, done = self.source.name, 0
         with self.source.open() as opened:
             try:
-                for batch in pyarrow.parquet.ParquetFile(opened).iter_batches():
+                for batch in read_batches(opened, self.format):
                     table = pa.Table.from_batches([batch])
                     _check_texts(table, name, done)
                     done += table.num_rows
                     yield table.rename_columns(unique_names(table.column_names))
             except (pa.ArrowException, OSError) as error:  # a broken footer is an OSError
-                raise not_parquet(name, error) from error
+                raise damaged(name, KINDS[self.format].article, error) from error
 
 
 def read_corpus(
@@ -221,12 +273,13 @@ def read_corpus(
     Parameters
     ----------
     source : str, Path or Source
+        A file; a folder or a pattern such as ``"parts/*.csv"`` for several files of one table.
     text_column, id_column : str, optional
         Default for the text: a column with a usual name, else the one with the longest texts.
-    format : {"auto", "csv", "tsv", "jsonl", "parquet", "txt"}, default="auto"
-        "auto" goes by the file name; standard input is taken as CSV when a column is named, as
-        JSON lines when it begins with a brace, and as one text a line otherwise. Files that gzip,
-        bzip2, xz or zstd have packed are unpacked on the way.
+    format : {"auto", "csv", "tsv", "jsonl", "parquet", "arrow", "txt"}, default="auto"
+        "auto" goes by the content and the file name. Standard input is taken as CSV when a column
+        is named, as JSON lines when it begins with a brace, and as one text a line otherwise.
+        Files that gzip, bzip2, xz or zstd have packed are unpacked on the way.
     encoding : str, default="utf-8"
         UTF-8, UTF-16 and UTF-32 byte order marks are recognised in any case.
     header : bool, optional
@@ -256,33 +309,83 @@ def read_table(
     tables = list(reader.tables())
     if not tables:
         raise reader.nothing()
-    return pa.concat_tables(tables), list(reader.notes)
+    try:
+        return pa.concat_tables(tables, promote_options="permissive"), list(reader.notes)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise DataError(
+            f"{opened.name}: a column holds another kind of values in each file ({error})."
+        ) from error
 
 
-def guess_format(name: str, head: bytes, columns: bool) -> str:
-    """The format that the first bytes or the file name tell; ``columns``: whether it has some."""
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    path = Path(name)
-    suffix = (
-        Path(path.stem).suffix.lower() if path.suffix.lower() in PACKED else path.suffix.lower()
-    )
-    if suffix in SUFFIXES:
-        return SUFFIXES[suffix]
+def find_format(
+    source: Source, head: bytes, asked: str, columns: bool
+) -> tuple[str, tuple[Note, ...]]:
+    """The format of a file, and a note if the content tells another one than the name.
+
+    Parameters
+    ----------
+    source : Source
+    head : bytes
+        Its first bytes.
+    asked : str
+        "auto" to find it.
+    columns : bool
+        Whether the caller expects columns.
+    """
+    marked = next((f for f, kind in KINDS.items() if kind.mark and head.startswith(kind.mark)), "")
+    if asked != "auto":
+        if marked and asked != marked:
+            raise UsageError(f"--format {asked}: {source.name} is {KINDS[marked].article} file.")
+        return asked, ()
+    if source.parts:
+        return find_format(source.parts[0], head, asked, columns)
+    suffix = suffix_of(source.name)
+    named = SUFFIXES.get(suffix, "")
+    found = marked or _format_of_text(head, named)
+    if named and found and found != named:
+        message = f"by its content this is {KINDS[found].name}, not {KINDS[named].name}"
+        return found, (Note("format", 0, (), message),)
+    if named or marked:
+        return named or marked, ()
     if suffix in {".xlsx", ".xls", ".ods"}:
-        raise UsageError(f"{name} is a spreadsheet; save it as CSV (UTF-8) and give that file.")
-    if name != STDIN and not name.startswith("/dev/fd/"):
         raise UsageError(
-            f"{name}: the suffix {suffix!r} tells no format; add --format with one of "
+            f"{source.name} is a spreadsheet; save it as CSV (UTF-8) and give that file."
+        )
+    if source.name != STDIN and not source.name.startswith("/dev/fd/"):
+        raise UsageError(
+            f"{source.name}: the suffix {suffix!r} tells no format; add --format with one of "
             f"{', '.join(FORMATS[1:])}."
         )
     if head.lstrip()[:1] in (b"{", b"["):
-        return "jsonl"
-    return "csv" if columns else "txt"
+        return "jsonl", ()
+    return ("csv" if columns else "txt"), ()
+
+
+def suffix_of(name: str) -> str:
+    """The suffix that tells the format, in lower case.
+
+    Examples
+    --------
+    >>> suffix_of("tickets.CSV.gz"), suffix_of("tickets.jsonl")
+    ('.csv', '.jsonl')
+    """
+    path = Path(name)
+    return Path(path.stem).suffix.lower() if path.suffix.lower() in PACKED else path.suffix.lower()
+
+
+def _format_of_text(head: bytes, named: str) -> str:
+    """What a text file is if its name is wrong: JSON lines named as CSV, or CSV named as JSON."""
+    line, ended, _ = head.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")
+    text = line.decode("utf-8", "replace").strip()
+    if named in ("csv", "tsv") and text.startswith("{") and ended:
+        return "jsonl" if isinstance(jsonlines.try_json(text), dict) else ""
+    if named == "jsonl" and text and text[0] not in '{["' and jsonlines.try_json(text) is None:
+        return "tsv" if "\t" in text else "csv" if "," in text or ";" in text else ""
+    return ""
 
 
 def _check_texts(table: pa.Table, name: str, before: int) -> None:
-    """Refuse texts that are not UTF-8, which Parquet files may hold."""
+    """Refuse texts that are not UTF-8, which Parquet and Arrow files may hold."""
     for column, values in zip(table.column_names, table.columns, strict=True):
         try:
             values.validate(full=True)

@@ -57,7 +57,6 @@ KNOWN = {  # first bytes of what holds no table that can be read here, and the r
     b"PK\x05\x06": ("an empty zip archive", UNPACK),
     b"7z\xbc\xaf": ("a 7z archive", UNPACK),
     b"Rar!": ("a RAR archive", UNPACK),
-    b"ARROW1": ("an Arrow file", "write it as Parquet and give that file"),
     b"SQLite format 3": ("an SQLite database", "export the table as CSV and give that file"),
     b"%PDF": ("a PDF document", "save its texts as a text file and give that file"),
 }
@@ -69,7 +68,7 @@ class Source:
     Parameters
     ----------
     source : str or Path
-        ``-`` is standard input.
+        ``-`` is standard input. A folder, or a pattern such as ``parts/*.csv``, is several files.
     again : bool, default=False
         Whether it must be possible to read it more than once; a pipe is then read to its end, and,
         if it is large, into a temporary file that goes when the source goes.
@@ -77,11 +76,15 @@ class Source:
 
     def __init__(self, source: str | Path, *, again: bool = False) -> None:
         self.name, self._path = str(source), Path(source)
+        self.parts = [Source(path) for path in several(self.name)]
         self._data: bytes | None = None
         self._packed: tuple[str, Callable[[Any], Any]] | None = None
+        self._pipe: Any = None
+        if self.parts:
+            return
         if str(source) == "-":
             self.name = STDIN
-            self._pipe: Any = _peekable(sys.stdin.buffer)
+            self._pipe = _peekable(sys.stdin.buffer)
         else:
             self._pipe = _open_pipe(self._path)
         if again:
@@ -98,6 +101,8 @@ class Source:
 
     def head(self) -> bytes:
         """The first bytes, unpacked, which stay to be read."""
+        if self.parts:
+            return self.parts[0].head()
         if self._packed is None:
             return self._raw_head()
         with self.open() as file:
@@ -148,10 +153,12 @@ class Source:
         return not poll.poll(1000 * PATIENCE)
 
     def most_rows(self, format: str) -> int:
-        """No fewer than the rows in it, counted quickly: lines, or what a Parquet file says."""
+        """No fewer than the rows in it, counted quickly: lines, or what an Arrow file says."""
+        if self.parts:
+            return sum(part.most_rows(format) for part in self.parts)
         with self.open() as file:
-            if format == "parquet":
-                return _parquet_rows(file, self.name)
+            if format in ("parquet", "arrow"):
+                return _count_rows(file, format, self.name)
             lines, last = 1, b"\n"
             while block := self.read(file, BLOCK):
                 # Old Macs end lines with a carriage return alone; the larger number is a bound.
@@ -327,21 +334,61 @@ def check_content(head: bytes, name: str) -> None:
             raise DataError(f"{name} is {kind}; {remedy}.")
 
 
-def not_parquet(name: str, error: Exception) -> DataError:
-    """What to say about a file that is not what it is called."""
+def damaged(name: str, kind: str, error: Exception) -> DataError:
+    """What to say about a file that is not what it is called; ``kind`` with its article."""
     return DataError(
-        f"{name} is not a Parquet file, or is damaged ({error}). If it holds text, add --format "
-        "csv, tsv, jsonl or txt."
+        f"{name} is not {kind} file, or is damaged ({error}). If it holds text, add --format csv, "
+        "tsv, jsonl or txt."
     )
 
 
-def _parquet_rows(file: BinaryIO, name: str) -> int:
+def read_batches(file: BinaryIO, format: str) -> Iterator[pa.RecordBatch]:
+    """The rows of an opened Parquet or Arrow file."""
+    if format == "parquet":
+        import pyarrow.parquet
+
+        yield from pyarrow.parquet.ParquetFile(file).iter_batches()
+        return
+    reader = pa.ipc.open_file(file)
+    for number in range(reader.num_record_batches):
+        yield reader.get_batch(number)
+
+
+def _count_rows(file: BinaryIO, format: str, name: str) -> int:
     import pyarrow.parquet
 
     try:
-        return int(pyarrow.parquet.read_metadata(file).num_rows)
+        if format == "parquet":
+            return int(pyarrow.parquet.read_metadata(file).num_rows)
+        return sum(batch.num_rows for batch in read_batches(file, format))
     except (pa.ArrowException, OSError) as error:
-        raise not_parquet(name, error) from error
+        raise damaged(name, {"parquet": "a Parquet", "arrow": "an Arrow"}[format], error) from error
+
+
+def several(name: str) -> list[Path]:
+    """The files that a folder or a pattern stands for, by name; none for anything else.
+
+    Hidden files and those that begin with an underscore, as other programs leave behind, do not
+    count.
+    """
+    path = Path(name)
+    try:
+        if path.is_dir():
+            inside = [p for p in path.iterdir() if p.is_file() and p.name[0] not in "._"]
+        elif "*" in name and not path.exists():
+            inside = [p for p in Path(path.anchor).glob(str(path.relative_to(path.anchor)))]
+        else:
+            return []
+    except (OSError, ValueError):
+        return []
+    kinds = {p.suffix.lower() for p in inside}
+    if not inside or len(kinds) > 1:
+        found = f"files of several kinds ({', '.join(sorted(kinds))})" if inside else "no file"
+        raise UsageError(
+            f"{name}: this is {found}; name one file, or several by a pattern such as "
+            f"'{path if path.is_dir() else path.parent}/*.csv'."
+        )
+    return sorted(inside)
 
 
 def _peekable(stream: Any) -> Any:
@@ -356,8 +403,6 @@ def _open_pipe(path: Path) -> Any:
         raise UsageError(f"there is no file {path}.") from error
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
-    if stat.S_ISDIR(mode):
-        raise UsageError(f"{path} is a folder; name a file in it.")
     if stat.S_ISREG(mode):
         return None
     if stat.S_ISFIFO(mode):

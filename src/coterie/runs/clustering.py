@@ -52,8 +52,9 @@ def cluster(
     Parameters
     ----------
     data : str, Path, list of str, Series, DataFrame or Arrow table
-        A string or a path names a file: CSV, TSV, JSON lines, Parquet or plain text; ``"-"`` is
-        standard input, and ``"sample"`` the support messages that come with coterie.
+        A string or a path names a file: CSV, TSV, JSON lines, Parquet, Arrow or plain text; or a
+        folder or pattern of such files. ``"-"`` is standard input, and ``"sample"`` the support
+        messages that come with coterie.
     n_clusters : int or "auto", optional
         Exactly so many clusters; "auto" estimates the number, as does None without ``levels``.
     method : str, default="auto"

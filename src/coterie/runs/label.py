@@ -274,7 +274,7 @@ def predict_file(
     folder : str or Path
         Of a run, or of a saved model.
     file : str or Path
-        CSV, TSV, JSON lines, Parquet or plain text; ``"-"`` is standard input.
+        CSV, TSV, JSON lines, Parquet, Arrow or plain text; ``"-"`` is standard input.
     out : str, Path or text file
         A table to write, by its suffix; it stands in NAME.partial.SUFFIX until it is whole. An open
         file gets CSV as rows come in.
