@@ -13,6 +13,7 @@ from coterie._errors import MissingError
 from coterie.bench import SUITES, Entry, Suite, run_suite, summarize
 from coterie.bench import run as module
 from coterie.bench.run import Options, load_data
+from coterie.bench.score import word_vectors_of
 from coterie.bench.tables import cell, markdown
 from coterie.cli import app
 from coterie.methods import METHODS
@@ -22,7 +23,7 @@ TINY = Suite("tiny", "", (Entry("TF-IDF", "tfidf-kmeans"),
                                                  "batch_size": 50})), ("sample",), 2)  # fmt: skip
 KEYS = {
     "method", "parameters", "dataset", "dataset_sha256", "seed", "scores", "start_scores", "signs",
-    "guard", "seconds", "peak_memory", "hardware", "versions", "commit",
+    "guard", "seconds", "peak_memory", "hardware", "versions", "commit", "word_vectors",
 }  # fmt: skip
 SCORES = {
     "acc", "nmi", "nmi_geometric", "ari", "ami", "v_measure", "purity", "silhouette",
@@ -33,6 +34,23 @@ SCORES = {
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict]:
     return run_suite(TINY, tmp_path_factory.mktemp("bench") / "tiny.jsonl", Options())
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "kind"),
+    [
+        ("kmeans", {"encoder": "tfidf"}, None),
+        ("deccrl", {"word_vectors": "ppmi"}, "ppmi"),
+        ("adsl", {}, "skipgram"),
+        ("sif-kmeans", {}, "skipgram"),
+        ("kmeans", {"encoder": "sif:vectors.txt"}, "file"),
+    ],
+)
+def test_a_line_says_which_word_vectors_were_used(method: str, settings: dict, kind: str) -> None:
+    gensim = pytest.importorskip("gensim")
+    said = word_vectors_of(METHODS[method].make(3, **settings))
+    version = gensim.__version__ if kind == "skipgram" else None
+    assert said == (None if kind is None else {"kind": kind, "gensim": version})
 
 
 def test_a_line_says_everything(rows: list[dict]) -> None:

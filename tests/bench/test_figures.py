@@ -49,6 +49,14 @@ def short(topics) -> Short:
     return Short(data=data, parameters=FAST, device="cpu")
 
 
+def test_a_caption_names_the_encoder_of_methods_that_take_one(short: Short) -> None:
+    words = replace(short, parameters={"encoder": "models/MiniLM"})
+    words.make("adsl")
+    assert "encoder" not in words._about()
+    words.make("sccl")
+    assert words._about().endswith("; with encoder=MiniLM.")
+
+
 def line(label: str, method: str, dataset: str, seed: int, acc: float) -> dict:
     return {
         "label": label, "method": method, "preset": None, "parameters": {}, "dataset": dataset,

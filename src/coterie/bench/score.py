@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import time
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from coterie.metrics import (
     external_scores,
     silhouette,
 )
+from coterie.words import kind_of
 
 
 def fitted_texts(data: Data) -> list[str]:
@@ -50,9 +52,25 @@ def score_fit(model: TextClusterer, data: Data, device: str) -> Row:
         "peak_memory": peak_memory(device),
         "hardware": hardware(device),
         "versions": versions(),
+        "word_vectors": word_vectors_of(model),
         "commit": commit(),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
     }
+
+
+def word_vectors_of(model: TextClusterer) -> Row | None:
+    """Kind of word vectors that a method learns or reads, with gensim's version if that made them.
+
+    "auto" says nothing by itself: it is skip-gram where gensim is installed, and PPMI elsewhere.
+    """
+    source = getattr(model, "word_vectors", None)
+    encoder = str(model.encoder)
+    if source is None and (encoder == "sif" or encoder.startswith("sif:")):
+        source = encoder.removeprefix("sif").removeprefix(":") or "auto"
+    if source is None:
+        return None
+    kind = kind_of(source)
+    return {"kind": kind, "gensim": version("gensim") if kind == "skipgram" else None}
 
 
 def _score_all(model: TextClusterer, data: Data) -> Row:

@@ -637,7 +637,8 @@ class ADSL(TextClusterer):
     Kept by the preset: labels are normalised when they are refreshed, not in every epoch; the
     first layer sees the word vectors, which Eq. (6) leaves out; weights take a plain gradient
     step after each epoch over whole clusters, not one of Adam on a batch; word vectors are learned
-    from the texts unless a file is given; rows are scaled.
+    from the texts unless a file is given, and scaled to a mean square length of one; rows are
+    scaled, too.
 
     References
     ----------

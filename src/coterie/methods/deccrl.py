@@ -112,7 +112,7 @@ class TopicDecoder(nn.Module):
     Parameters
     ----------
     rho : Tensor of shape (n_words, width)
-        Word vectors; they stay as they are.
+        Word vectors, as :func:`coterie.words.make_word_vectors` scales them; they are not trained.
     centers : Tensor of shape (k, dim)
         Of the start. Their size is taken out of what the network sees, so that neither the scale
         of an encoder nor the seeds beside them are lost: with seeds much smaller than centers all

@@ -3,13 +3,20 @@
 from coterie.words.information import word_information, word_presence
 from coterie.words.stems import stem
 from coterie.words.stopwords import ENGLISH
-from coterie.words.vectors import Source, make_word_vectors, read_word_vectors, width_of
+from coterie.words.vectors import (
+    Source,
+    kind_of,
+    make_word_vectors,
+    read_word_vectors,
+    width_of,
+)
 from coterie.words.vocabulary import Vocabulary, split_words
 
 __all__ = [
     "ENGLISH",
     "Source",
     "Vocabulary",
+    "kind_of",
     "make_word_vectors",
     "read_word_vectors",
     "split_words",

@@ -35,33 +35,40 @@ def make_word_vectors(
     Parameters
     ----------
     source : {"auto", "skipgram", "ppmi"} or a file
-        "skipgram" learns them from the texts with gensim, once for all seeds, and keeps them
-        beside the vectors of texts (``COTERIE_CACHE``); "ppmi" takes the singular vectors of
-        the positive pointwise mutual information of neighbouring words; "auto" is "skipgram"
-        where gensim is installed. A file has a word and its numbers on each line.
+        "skipgram" learns them from the texts with gensim, and keeps them beside the vectors of
+        texts (``COTERIE_CACHE``) for the next run with the same seed; "ppmi" takes the singular
+        vectors of the positive pointwise mutual information of neighbouring words; "auto" is
+        "skipgram" where gensim is installed. A file has a word and its numbers on each line.
     texts : sequence of str
     vocabulary : Vocabulary
     dim : int
         Width of the vectors; a file has its own.
     seed : int
-        Of "ppmi", and of words without a vector.
+        Of "skipgram", of the windows of "ppmi", and of words without a vector.
 
     Returns
     -------
     ndarray of shape (size, dim)
-        Words without a vector get the mean of all others with a little noise.
+        Words without a vector get the mean of all others with a little noise. All are divided by
+        one number, so that their mean square length is one.
     """
     width_of(source, dim)
-    if source == "auto":
-        source = "skipgram" if importlib.util.find_spec("gensim") else "ppmi"
-        log.info("word vectors by %s", source)
-    if source == "ppmi":
+    kind = kind_of(source)
+    log.info("word vectors by %s", kind)
+    if kind == "ppmi":
         return _ppmi(texts, vocabulary, dim, seed)
-    if source == "skipgram":
-        known = _skipgram(texts, dim)
+    if kind == "skipgram":
+        known = _skipgram(texts, dim, seed)
     else:
         known = read_word_vectors(Path(source), set(vocabulary.words))
     return _filled(known, vocabulary, dim, seed)
+
+
+def kind_of(source: Source) -> str:
+    """What a source gives here: "skipgram", "ppmi", or "file"."""
+    if source == "auto":
+        return "skipgram" if importlib.util.find_spec("gensim") else "ppmi"
+    return str(source) if source in MADE else "file"
 
 
 def width_of(source: Source, dim: int) -> int:
@@ -111,26 +118,28 @@ def _is_header(parts: list[str]) -> bool:
     return len(parts) == 2 and all(part.isdigit() for part in parts)
 
 
-def _skipgram(texts: Sequence[str], dim: int) -> dict[str, Floats]:
+def _skipgram(texts: Sequence[str], dim: int, seed: int) -> dict[str, Floats]:
     """Vectors of all words, which are kept on disk for the next run over the same texts."""
+    seed = derive_seed(seed, "skipgram") % 2**31
     sentences = [split_words(text) for text in texts]
     words = sorted({word for sentence in sentences for word in sentence})
     folder = cache_folder()
     if folder is None or not words:
-        return _learned(sentences, dim)
-    cache = VectorCache(folder, _space(sentences, dim), dim)
+        return _learned(sentences, dim, seed)
+    cache = VectorCache(folder, _space(sentences, dim, seed), dim)
     keys = [blake2b(_bytes(word), digest_size=DIGEST).digest() for word in words]
     vectors, missing = cache.read(keys)
     if len(missing):
-        known = _learned(sentences, dim)
+        known = _learned(sentences, dim, seed)
         vectors = np.stack([known[word] for word in words])
         cache.write(keys, vectors)
     return dict(zip(words, vectors, strict=True))
 
 
-def _space(sentences: list[list[str]], dim: int) -> str:
+def _space(sentences: list[list[str]], dim: int, seed: int) -> str:
     """Digest of all that decides the vectors."""
-    settings = ("skipgram", dim, WINDOW, NEGATIVE, EPOCHS, need("gensim", "words").__version__)
+    version = need("gensim", "words").__version__
+    settings = ("skipgram", dim, WINDOW, NEGATIVE, EPOCHS, seed, version)
     whole = blake2b(repr(settings).encode())
     for sentence in sentences:
         whole.update(_bytes(f"{' '.join(sentence)}\n"))  # words hold no white space
@@ -141,7 +150,7 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _learned(sentences: list[list[str]], dim: int) -> dict[str, Floats]:
+def _learned(sentences: list[list[str]], dim: int, seed: int) -> dict[str, Floats]:
     word2vec: Any = need("gensim.models.word2vec", "words")
     model = word2vec.Word2Vec(
         sentences,
@@ -151,7 +160,7 @@ def _learned(sentences: list[list[str]], dim: int) -> dict[str, Floats]:
         sg=1,
         min_count=1,
         epochs=EPOCHS,
-        seed=derive_seed(0, "skipgram") % 2**31,  # of the texts alone: runs with other seeds share
+        seed=seed,
         workers=1,  # more threads would make the vectors depend on their race
     )
     return {word: model.wv[word] for word in model.wv.index_to_key}
@@ -162,13 +171,19 @@ def _ppmi(texts: Sequence[str], vocabulary: Vocabulary, dim: int, seed: int) -> 
     from scipy.sparse.linalg import svds
 
     size = len(vocabulary)
+    rng = numpy_generator(seed, "ppmi")
     pairs = csr_matrix((size, size), dtype=np.float64)
-    lines = [np.array(vocabulary.ids(text), dtype=np.int64) for text in texts]
+    ids = [np.array(vocabulary.ids(text), dtype=np.int64) for text in texts]
+    line = np.repeat(np.arange(len(ids)), [len(one) for one in ids])
+    words = np.concatenate([*ids, np.empty(0, dtype=np.int64)])
+    # Each word has a window of its own, drawn as skip-gram draws it: near neighbours count more.
+    window = rng.integers(1, WINDOW + 1, len(words))
     for gap in range(1, WINDOW + 1):
-        long = [line for line in lines if len(line) > gap] or [np.empty(0, dtype=np.int64)]
-        where = (np.concatenate([a[:-gap] for a in long]), np.concatenate([a[gap:] for a in long]))
-        weight = np.full(len(where[0]), 1.0 / gap)  # near neighbours count more
-        pairs = pairs + coo_matrix((weight, where), shape=(size, size)).tocsr()
+        same = line[:-gap] == line[gap:]
+        weight = (window[:-gap] >= gap).astype(np.float64) + (window[gap:] >= gap)
+        where = (words[:-gap][same], words[gap:][same])
+        pairs = pairs + coo_matrix((weight[same], where), shape=(size, size)).tocsr()
+    pairs.eliminate_zeros()
     pairs = (pairs + pairs.T).tocoo()
     out = np.zeros((size, dim), dtype=np.float32)
     sums = np.asarray(pairs.sum(axis=1)).ravel()
@@ -176,7 +191,7 @@ def _ppmi(texts: Sequence[str], vocabulary: Vocabulary, dim: int, seed: int) -> 
     positive = csr_matrix((np.maximum(information, 0), (pairs.row, pairs.col)), (size, size))
     rank = min(dim, size - 1)
     if rank > 0 and positive.nnz:
-        start = numpy_generator(seed, "ppmi").normal(size=size)
+        start = rng.normal(size=size)
         u, s, _ = svds(positive, k=rank, v0=start)
         order = np.argsort(-s)
         u, s = u[:, order], s[order]

@@ -52,6 +52,7 @@ class Short:
     seed: int = 0
     device: str = "auto"
     other: Data | None = None
+    used: set[str] = field(default_factory=set, init=False)  # parameters that a method took
 
     @property
     def truth(self) -> Ints:
@@ -65,6 +66,7 @@ class Short:
         given = {k: v for k, v in self.parameters.items() if k in known}
         if "encoder" in METHODS[method].parameters:
             given.pop("encoder", None)
+        self.used.update(given)
         views = {}
         if "views" in known:
             kinds = ("eda",) if method == "aecl" else ("contextual10", "eda")
@@ -91,7 +93,9 @@ class Short:
         machine = facts.get("gpu") or f"{facts['cores']} CPU cores"
         # Folders are of this machine alone: their last part says which encoder it was.
         given = [
-            f"{k}={Path(v).name if isinstance(v, str) else v}" for k, v in self.parameters.items()
+            f"{k}={Path(v).name if isinstance(v, str) else v}"
+            for k, v in self.parameters.items()
+            if k in self.used
         ]
         settings = f"; with {', '.join(given)}" if given else ""
         day = time.strftime("%Y-%m-%d", time.gmtime())
