@@ -150,7 +150,7 @@ def page_of(folder: Path) -> str:
 def test_the_page_has_the_tree_and_the_outliers_and_is_made_anew(done: Path) -> None:
     before = page_of(done)
     assert 'id="hierarchy"' in before and before.count("<details") >= 2
-    assert "Texts that fit no cluster" in before and "(none of these)" in before
+    assert 'id="outliers">Outliers<' in before and "(none of these)" in before
     (done / "report.html").unlink()
     assert run("report", str(done)).exit_code == 0
     assert page_of(done) == before

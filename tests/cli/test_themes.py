@@ -151,7 +151,7 @@ def test_a_number_that_is_given_makes_no_themes(file: Path) -> None:
         "outlier_score",
     ]  # fmt: skip
     assert len(json.loads((out / "clusters.json").read_text())) == 16
-    assert "broad themes hold" not in (out / "report.html").read_text("utf-8")
+    assert "broad themes." not in (out / "report.html").read_text("utf-8")
 
 
 def test_few_clusters_need_no_themes(topics, tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_a_fitted_model_has_themes(texts, tmp_path: Path) -> None:
     assert columns["theme"] == [above[int(label)] for label in model.labels_]
     assert len(coterie.broad_themes(model, given, n_themes=5).levels[0]) == 5
     page = model.report(tmp_path / "page.html", given, levels="themes").read_text("utf-8")
-    assert f"{len(themes)} broad themes hold the 16 clusters" in page
+    assert f"16 clusters in {len(themes)} broad themes." in page
     assert '"first":"broad theme"' in page and '"name":"broad theme"' in page
     with pytest.raises(coterie._errors.UsageError, match="n_themes: 16 asked for"):
         coterie.broad_themes(model, given, n_themes=16)

@@ -20,7 +20,9 @@ SHOWN = sorted(
     [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.svg")]
     + [path for path in PACKAGE.rglob("*") if path.suffix in (".html", ".js")]
 )
-SPACED = re.compile(r"\d %(?!\})")  # "%}" ends a tag of a template
+SPACED = re.compile(
+    r"(?:\d|\.\.\.|\}\}) ?(?: |\u00a0|&nbsp;)%(?!\})"
+)  # "%}" ends a tag of a template
 LABELS = {"views.py"}  # runs that results/ knows by a label with a space
 
 

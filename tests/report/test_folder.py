@@ -171,7 +171,7 @@ def test_all_fields_of_a_cluster_are_shown() -> None:
     other = Cluster(1, "Post", 1, 0.2, [], [], parent=3)
     page = render(ReportData("t", [], [full, other], levels=[[parent]]))
     for part in ("far &lt;i&gt;", "close &lt;u&gt;", "Post &lt;b&gt;", "differs by", "2026-01",
-                 "channel &lt;s&gt;", "75&nbsp;%", "(empty)", "All money",
+                 "channel &lt;s&gt;", "75%", "(empty)", "All money",
                  "2026-02: 3"):  # fmt: skip
         assert part in page, part
     bare = render(without_texts(ReportData("t", [], [full])))

@@ -32,7 +32,7 @@ def test_a_model_writes_its_page(model: TextClusterer, topics, tmp_path: Path) -
     page = (tmp_path / "x.html").read_text(encoding="utf-8")
     marked = model.mark_outliers(3)
     count = int(marked.sum())
-    assert count > 0 and f"{count} texts ({100 * count / 90:.1f}&nbsp;%)" in page
+    assert count > 0 and f"{count} texts ({100 * count / 90:.1f}%)" in page
     assert "91 texts in 6 clusters" in page
     assert 'id="hierarchy"' in page and "2, 4, 6 clusters" in page
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page)

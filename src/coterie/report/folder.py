@@ -338,7 +338,7 @@ def _coarser(own: dict[str, str]) -> dict[str, str]:
 
 
 def _outliers(found: Skimmed, text_column: str, clusters: Sequence[Cluster]) -> Outliers | None:
-    """The texts that fit no cluster, the loneliest first; None where none were asked for."""
+    """The outliers, the highest scores first; None where none were asked for."""
     columns = found.marked
     own = own_columns(columns)
     if "nearest_cluster" not in own:

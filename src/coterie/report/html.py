@@ -105,7 +105,7 @@ class Outlier:
 
 @dataclass(frozen=True)
 class Outliers:
-    """Texts that fit no cluster: how many, their share of the texts, and the loneliest of them."""
+    """Outliers: how many, their share of the texts, and those with the highest scores."""
 
     count: int
     share: float

@@ -58,21 +58,21 @@ def figures(
         Figure(
             "Mean confidence",
             float(confidence[placed].mean()),
-            "How sure the method is of each text's cluster, on average: 1 is certain, "
-            f"{1 / k:.2f} would be a blind guess among {k}.",
+            "Mean probability of the assigned cluster: 1 is certain, "
+            f"{1 / k:.2f} is a random guess among {k} clusters.",
         ),
         Figure(
             "Close calls",
             close,
-            "Texts whose best and second-best cluster are less than "
-            f"{BORDERLINE} apart in probability; they could as well be in the other one.",
+            "Texts whose best and second-best cluster differ by less than "
+            f"{BORDERLINE} in probability.",
             percent=True,
         ),
         Figure(
             "Evenness of sizes",
             size_entropy(labels[placed], k),
-            "Entropy of the cluster sizes: 1 when all are equally large, near 0 when one "
-            "cluster holds almost everything.",
+            "Normalized entropy of the cluster sizes: 1 if all are equally large, near 0 if one "
+            "cluster has almost all texts.",
         ),
     ]
     if silhouette is not None and math.isfinite(silhouette):
@@ -80,8 +80,8 @@ def figures(
             Figure(
                 "Silhouette",
                 silhouette,
-                "How much nearer texts lie to their own cluster than to the next, from −1 to 1; "
-                "good for comparing two runs on the same texts, not as a mark by itself.",
+                "How much closer texts are to their own cluster than to the next, from −1 to 1; "
+                "use it to compare two runs on the same texts.",
             )
         )
     return out + (_guard_figures(guard) if guard else [])
@@ -94,7 +94,7 @@ def _guard_figures(guard: Mapping[str, Any]) -> list[Figure]:
         Figure(
             "Neighbour agreement",
             shown["neighbor_agreement"],
-            "How much more often than by chance a text and its ten nearest texts share a "
+            "How much more often than by chance a text and its ten nearest neighbours share a "
             f"cluster; it was {start['neighbor_agreement']:.2f} before training.",
         )
     ]
@@ -103,8 +103,8 @@ def _guard_figures(guard: Mapping[str, Any]) -> list[Figure]:
             Figure(
                 "Change by training",
                 1 - guard["agreement"],
-                "How far the trained clusters are from those before training: 0 is no change, "
-                "1 has nothing in common (one minus NMI).",
+                "One minus the NMI of the clusters before and after training: 0 is no change, "
+                "1 means nothing in common.",
             )
         )
     return out
@@ -114,14 +114,14 @@ def guard_sentence(guard: Mapping[str, Any] | None) -> str:
     """What the guard did, for readers who do not know it; empty where it had nothing to guard."""
     if not guard or guard["fired"]:
         return ""  # where it stepped in, the summary says so already
-    return "The guard compared the trained clusters with those before training and found no harm."
+    return "The start guard compared the clusters before and after training: training did no harm."
 
 
 def next_steps(clusters: Sequence[Cluster], quality: Sequence[Figure]) -> list[str]:
     """What a reader may do with the result, the most useful first."""
     if not clusters:
         return []
-    out = ["Read the names and a few examples of each cluster; what reads alike may be one theme."]
+    out = ["Read the names and a few examples of each cluster; similar clusters may be one theme."]
     largest = max(clusters, key=lambda cluster: cluster.size)
     if len(clusters) > 1 and largest.share > 0.4:
         out.append(
@@ -137,9 +137,9 @@ def next_steps(clusters: Sequence[Cluster], quality: Sequence[Figure]) -> list[s
     small = [cluster for cluster in clusters if cluster.size < SMALL]
     if small:
         them = "1 cluster has" if len(small) == 1 else f"{len(small)} clusters have"
-        out.append(f"{them} fewer than {SMALL} texts: rare themes, or odd texts to check.")
+        out.append(f"{them} fewer than {SMALL} texts: rare themes, or outliers.")
     out += _nearest_pair(clusters)
-    out.append("Sort new texts into these clusters with coterie predict.")
+    out.append("Assign new texts to these clusters with coterie predict.")
     return out
 
 
@@ -150,4 +150,4 @@ def _nearest_pair(clusters: Sequence[Cluster]) -> list[str]:
     if not pairs:
         return []
     _, one, other = max(pairs, key=lambda pair: pair[0])
-    return [f"“{one}” and “{other}” are most alike: compare them first."]
+    return [f"“{one}” and “{other}” are the most similar clusters: compare them first."]
