@@ -249,14 +249,24 @@ class Row:
 
 
 KINDS = {
-    str: "a text", int: "a whole number", float: "a number", bool: "true or false",
-    dict: "a mapping", list: "a list", Count: "a whole number from 0 on", Real: "a number",
-    ClusterId: "the number of a cluster", Label: "the number of a cluster or -1", None: "null",
-}  # fmt: skip
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    dict: "a mapping",
+    list: "a list",
+    Count: "a whole number from 0 on",
+    Real: "a number",
+    ClusterId: "the number of a cluster",
+    Label: "the number of a cluster or -1",
+    None: "null",
+}
 RANGES = {
-    int: (-1 << 63, 1 << 64), Count: (0, HIGHEST), ClusterId: (0, ClusterId.HIGHEST),
+    int: (-1 << 63, 1 << 64),
+    Count: (0, HIGHEST),
+    ClusterId: (0, ClusterId.HIGHEST),
     Label: (-1, ClusterId.HIGHEST),
-}  # fmt: skip
+}
 
 
 def check_shape(value: Any, shape: Any, where: str) -> Any:
@@ -379,9 +389,17 @@ def damaged(folder: Path, kind: str = "a saved model") -> Iterator[None]:
     except (CoterieError, MemoryError):
         raise
     except (
-        ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RecursionError,
-        RuntimeError, SafetensorError, TypeError, ValueError,
-    ) as error:  # fmt: skip
+        ArithmeticError,
+        AssertionError,
+        AttributeError,
+        LookupError,
+        OSError,
+        RecursionError,
+        RuntimeError,
+        SafetensorError,
+        TypeError,
+        ValueError,
+    ) as error:
         said = str(error).split("\n")[0][:200]
         raise DataError(
             f"{folder} cannot be read as {kind} ({type(error).__name__}: {said}); it is "

@@ -297,12 +297,19 @@ RULES = (
     Rule("iban", re.compile(r"\b[a-z]{2}\d{2}(?:[ -]?[a-z0-9]){11,34}\b", re.I), _iban),
     Rule("card", re.compile(r"(?<!\d)\d(?:[ -]?\d){12,18}(?!\d)"), _card),
     Rule("ip", re.compile(r"(?<![\w.:])(?:\d{1,3}\.){3}\d{1,3}(?![\w:]|\.\d)"), _address),
-    Rule("ip", re.compile(r"(?<![\w:])[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?![\w:])", re.I),
-         _address),
-    Rule("code", re.compile(r"(?<![\w:])[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}(?![\w:])", re.I),
-         _always("[code]")),
-    Rule("code", re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.I),
-         _always("[code]")),
+    Rule(
+        "ip", re.compile(r"(?<![\w:])[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?![\w:])", re.I), _address
+    ),
+    Rule(
+        "code",
+        re.compile(r"(?<![\w:])[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}(?![\w:])", re.I),
+        _always("[code]"),
+    ),
+    Rule(
+        "code",
+        re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.I),
+        _always("[code]"),
+    ),
     Rule(
         "code",
         re.compile(r"(?<![\w-])(?=[\w-]{0,200}\d)(?=[\w-]{0,200}[a-z])[\w-]{20,}", re.I),
@@ -331,4 +338,4 @@ RULES = (
         ),
         _person,
     ),
-)  # fmt: skip
+)

@@ -18,7 +18,7 @@ def read_by_python(text: str) -> tuple:
     """Names and rows, or what is broken first."""
     names, rows, blank = None, [], 0
     try:
-        for line, row in csv_rows(io.StringIO(text, newline=""), ",", csv.QUOTE_MINIMAL):
+        for line, row, _ in csv_rows(io.StringIO(text, newline=""), ",", csv.QUOTE_MINIMAL):
             if names is None:
                 names = column_names(row) if row else None
             elif not row:

@@ -5,7 +5,7 @@ import pytest
 
 from coterie import describe
 from coterie.description.describe import LONGEST_NAME
-from coterie.words.stems import stem
+from coterie.words.vocabulary import stem
 
 THEMES = {
     "card": "my credit card was declined|credit card declined|declined credit card at a till",

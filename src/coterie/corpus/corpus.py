@@ -27,17 +27,17 @@ from coterie._errors import DataError, UsageError
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]+")
 SURROGATE = re.compile(r"[\ud800-\udfff]")  # half a character, as broken JSON escapes leave behind
-USUAL = (
-    "text", "message", "body", "content", "comment", "comments", "description", "title",
-    "question", "query", "feedback", "answer", "response", "post", "tweet", "review", "subject",
-    "summary", "sentence", "snippet",
-)  # fmt: skip
+USUAL = (  # names of columns of texts
+    "text message body content comment comments description title question query feedback answer "
+    "response post tweet review subject summary sentence snippet"
+).split()
 LONG = 10_000  # characters; encoders read far less
-BOILERPLATE = frozenset({
-    "", "as discussed", "asdf", "n/a", "na", "nil", "no", "no comment", "no comments", "none",
-    "not applicable", "nothing", "null", "ok", "okay", "see above", "see attached",
-    "see attachment", "see below", "tbd", "test", "testing", "unknown", "x", "xx", "xxx",
-})  # fmt: skip
+PLACEHOLDERS = frozenset(
+    "|as discussed|asdf|n/a|na|nil|no|no comment|no comments|none|not applicable|nothing|null|ok|"
+    "okay|see above|see attached|see attachment|see below|tbd|test|testing|unknown|x|xx|xxx".split(
+        "|"
+    )
+)
 LISTED = 3  # rows that a note names
 MESSAGES = {
     "converted": "not text in the file, read as text",
@@ -281,7 +281,7 @@ def no_words(rows: int, column: str) -> DataError:
 
 
 def _says_nothing(text: str) -> bool:
-    return text.casefold().strip(" .!?-") in BOILERPLATE
+    return text.casefold().strip(" .!?-") in PLACEHOLDERS
 
 
 def _repeats(texts: list[str]) -> list[bool]:

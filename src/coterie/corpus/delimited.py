@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +30,6 @@ SENTENCE = 4  # words of a cell that is more than a name
 ROWS = 10_000  # that Python's reader gathers at most
 QUOTE, LF, CR = b'"'[0], b"\n"[0], b"\r"[0]
 YEAR = re.compile(r"(?:19|20)\d\d")
-Row = tuple[int, list[str], int]  # line, fields, and tabs in the first of several lines or -1
 NUMBER = re.compile(r"[-+]?[\d.,:/ -]*\d[\d.,:/ -]*(?:[eE][-+]?\d+|\s?[%€$£])?")
 
 
@@ -76,6 +75,7 @@ class Delimited:
         self.delimiter = "\t" if format == "tsv" else ","
         self._blocks = iter(blocks)
         self._quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+        self._unsure = format == "tsv" and pipe  # what quotes mean is seen row by row
         self._rows = self._lines = 0  # read so far; lines with the header
 
     def tables(self) -> Iterator[pa.Table]:
@@ -87,7 +87,7 @@ class Delimited:
             line = next((line for line in begin.splitlines() if line.strip()), b"")
             self.delimiter, self.notes = find_delimiter(line.decode())
         blocks = chain([begin], self._blocks)
-        if self.format == "tsv" and self.pipe:  # what quotes mean is seen row by row
+        if self._unsure:
             yield from self._slowly(blocks)
             return
         names: list[str] | None = None
@@ -121,9 +121,9 @@ class Delimited:
         text = piece.decode()
         lines = io.StringIO(text, newline="")
         found = csv_rows(iter(lines.readline, ""), self.delimiter, self._quoting)
-        rows = [next(found)[1]]
+        rows = [next(found).fields]
         end = lines.tell()
-        rows += [row for _, row in islice(found, SAMPLE)]
+        rows += [row.fields for row in islice(found, SAMPLE)]
         names = self._names(rows)
         return piece[len(text[:end].encode()) if self.header else 0 :], names
 
@@ -142,20 +142,18 @@ class Delimited:
     ) -> Iterator[pa.Table]:
         """Rows by Python's reader, which tells what is broken."""
         lines = Lines(blocks, self.name)
-        found = self._found(lines)
+        found = csv_rows(lines, self.delimiter, self._quoting, self._lines)
         part: list[list[str]] = []
-        before: list[Row] = []
         try:
             if names is None:
                 before = _sample(found, lines)
                 if not before:
                     return
-                names = self._names([row for _, row, _ in before])
-                before = before[bool(self.header) :]
+                names = self._names([row.fields for row in before])
+                found = chain(before[bool(self.header) :], found)
             width, blank = len(names), 0
-            found = chain(before, found)
-            for line, row, tabs in found:
-                if tabs == width - 1:
+            for line, row, begin in found:
+                if self._unsure and begin and begin.count("\t") == width - 1:
                     raise DataError(
                         f"{self.name}, line {line}: a quote that is not closed on its line may be "
                         "part of the text or not. Save it to a file: then all of it is looked at."
@@ -173,25 +171,9 @@ class Delimited:
                     yield self._flush(part, names)
         except csv.Error as error:
             hint = " Or save it to a file: then unquoted TSV is read, too."
-            more = hint if self.format == "tsv" and self.pipe else ""
-            raise DataError(f"{self.name}, {error}{more}") from error
+            raise DataError(f"{self.name}, {error}{hint if self._unsure else ''}") from error
         if part or not self._rows:
             yield self._flush(part, names)
-
-    def _found(self, lines: Lines) -> Iterator[Row]:
-        """Rows; of a TSV pipe with the tabs in the first line of a row of several lines."""
-        raw: list[str] = []
-
-        def kept() -> Iterator[str]:
-            for line in lines:
-                raw.append(line)
-                yield line
-
-        watched = self.format == "tsv" and self.pipe
-        source = kept() if watched else lines
-        for line, row in csv_rows(source, self.delimiter, self._quoting, self._lines):
-            yield line, row, raw[0].count("\t") if len(raw) > 1 else -1
-            raw.clear()
 
     def _flush(self, part: list[list[str]], names: list[str]) -> pa.Table:
         cells = zip(*part, strict=True) if part else [[] for _ in names]
@@ -204,7 +186,7 @@ class Delimited:
         others = ""
         if not self.pipe:
             try:
-                more = sum(len(row) != width for _, row, _ in found if row)
+                more = sum(len(row.fields) != width for row in found if row.fields)
             except csv.Error:
                 more = 0
             others = f"; {more} more rows differ from it" if more else ""
@@ -218,6 +200,14 @@ class Delimited:
             f"{self.name}: row {self._rows} (line {line}) has {fields} fields where {what} "
             f"{width}{others}. {remedy}; for a file of one text a line add --format txt."
         )
+
+
+class Row(NamedTuple):
+    """A row of Python's reader: number of its line, fields, and the first of several lines."""
+
+    line: int
+    fields: list[str]
+    begin: str = ""
 
 
 class Scanner:
@@ -300,28 +290,34 @@ def _sample(found: Iterator[Row], lines: Lines) -> list[Row]:
     """The first rows, as many as are there without waiting, from the first one with a field."""
     before: list[Row] = []
     for entry in found:
-        if entry[1] or before:
+        if entry.fields or before:
             before.append(entry)
         if len(before) > SAMPLE or (before and lines.drained):
             break
     return before
 
 
-def csv_rows(
-    lines: Iterable[str], delimiter: str, quoting: int, before: int = 0
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number, fields); errors name the line on which the row begins."""
+def csv_rows(lines: Iterable[str], delimiter: str, quoting: int, before: int = 0) -> Iterator[Row]:
+    """Rows of Python's reader; errors name the line on which the row begins."""
+    taken: list[str] = []  # lines of the row at hand
+
+    def watched() -> Iterator[str]:
+        for line in lines:
+            taken.append(line)
+            yield line
+
     reader = csv.reader(
-        lines,
+        watched(),
         delimiter=delimiter,
         quoting=quoting,  # type: ignore[arg-type]
         strict=True,
     )
     while True:
         line = before + reader.line_num + 1
+        taken.clear()
         limit = csv.field_size_limit(FIELD_LIMIT)  # of the whole process: set for one row only
         try:
-            row = next(reader, None)
+            fields = next(reader, None)
         except csv.Error as error:
             raise csv.Error(
                 f"line {line}: {error}. A quote inside a quoted text must be doubled, and every "
@@ -329,9 +325,9 @@ def csv_rows(
             ) from error
         finally:
             csv.field_size_limit(limit)
-        if row is None:
+        if fields is None:
             return
-        yield line, row
+        yield Row(line, fields, taken[0] if len(taken) > 1 else "")
 
 
 def find_delimiter(header: str) -> tuple[str, list[Note]]:
@@ -454,10 +450,10 @@ def tsv_is_quoted(blocks: Iterable[bytes], name: str) -> bool:
 
 def _reads_alone(row: str, width: int) -> bool:
     try:
-        (_, fields), *more = csv_rows([row], "\t", csv.QUOTE_MINIMAL)
+        first, *more = csv_rows([row], "\t", csv.QUOTE_MINIMAL)
     except csv.Error:
         return False
-    return not more and len(fields) == width + 1
+    return not more and len(first.fields) == width + 1
 
 
 def _parse(data: bytes, names: list[str], delimiter: str, *, quoted: bool) -> pa.Table | None:
@@ -475,13 +471,16 @@ def _parse(data: bytes, names: list[str], delimiter: str, *, quoted: bool) -> pa
                 column_names=names, use_threads=False, block_size=min(len(data) + 1, 2**31 - 1)
             ),
             pyarrow.csv.ParseOptions(
-                delimiter=delimiter, quote_char='"' if quoted else False,
-                newlines_in_values=quoted, ignore_empty_lines=False,
+                delimiter=delimiter,
+                quote_char='"' if quoted else False,
+                newlines_in_values=quoted,
+                ignore_empty_lines=False,
             ),
             pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False,
+                column_types=dict.fromkeys(names, pa.string()),
+                strings_can_be_null=False,
                 check_utf8=False,
             ),
-        )  # fmt: skip
+        )
     except pa.ArrowInvalid:
         return None

@@ -22,9 +22,15 @@ from coterie.corpus.source import Pieces
 EXACT = 2**53  # whole numbers up to this are exact as floats
 RAW = {b"coterie": b"json"}  # marks a field whose texts are JSON
 TYPES = {
-    "null": pa.null(), "bool": pa.bool_(), "int": pa.int64(), "long": pa.int64(),
-    "float": pa.float64(), "text": pa.string(), "json": pa.string(), "mixed": pa.string(),
-}  # fmt: skip
+    "null": pa.null(),
+    "bool": pa.bool_(),
+    "int": pa.int64(),
+    "long": pa.int64(),
+    "float": pa.float64(),
+    "text": pa.string(),
+    "json": pa.string(),
+    "mixed": pa.string(),
+}
 
 Kinds = dict[str, str]
 Part = tuple[int, bytes]  # lines before, and some lines
@@ -149,10 +155,12 @@ def _common(a: str, b: str) -> str:
 
 def _schema(kinds: Kinds) -> pa.Schema:
     names = unique_names([key.encode("utf-8", "replace").decode() for key in kinds])
-    return pa.schema([
-        pa.field(name, TYPES[kind], metadata=RAW if kind == "json" else None)
-        for name, kind in zip(names, kinds.values(), strict=True)
-    ])  # fmt: skip
+    return pa.schema(
+        [
+            pa.field(name, TYPES[kind], metadata=RAW if kind == "json" else None)
+            for name, kind in zip(names, kinds.values(), strict=True)
+        ]
+    )
 
 
 def _column(values: list[Any], kind: str) -> pa.Array:

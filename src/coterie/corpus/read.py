@@ -193,9 +193,14 @@ class TableReader:
         if self.format == "tsv" and not pipe and self._quoted is None:
             self._quoted = tsv_is_quoted(self._blocks(), name)
         parsed = Delimited(
-            self._blocks(), name, self.format, quoted=self._quoted is not False, pipe=pipe,
-            header=self.header, wanted=self.wanted,
-        )  # fmt: skip
+            self._blocks(),
+            name,
+            self.format,
+            quoted=self._quoted is not False,
+            pipe=pipe,
+            header=self.header,
+            wanted=self.wanted,
+        )
         for table in parsed.tables():
             self.notes = (*self._found_by_content, *parsed.notes)
             self.header = parsed.header

@@ -49,10 +49,15 @@ ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 # Kinds of result columns; a part in which nothing has a value would leave them open.
 KINDS = {
-    "cluster": pa.int64(), "name": pa.string(), "confidence": pa.float64(), "margin": pa.float64(),
-    "runner_up": pa.int64(), "outlier": pa.string(), "outlier_score": pa.float64(),
+    "cluster": pa.int64(),
+    "name": pa.string(),
+    "confidence": pa.float64(),
+    "margin": pa.float64(),
+    "runner_up": pa.int64(),
+    "outlier": pa.string(),
+    "outlier_score": pa.float64(),
     "nearest_cluster": pa.int64(),
-}  # fmt: skip
+}
 BLOCK = 1 << 20  # bytes read at a time
 
 Columns = Mapping[str, Sequence[Any]]
@@ -243,9 +248,12 @@ def write_workbook(path: Path, sheets: Sequence[Sheet]) -> list[str]:
                 f"{SHEET_COLUMNS:,}; write Parquet or CSV instead."
             )
     options = {
-        "constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False,
-        "strings_to_numbers": False, "nan_inf_to_errors": False,
-    }  # fmt: skip
+        "constant_memory": True,
+        "strings_to_formulas": False,
+        "strings_to_urls": False,
+        "strings_to_numbers": False,
+        "nan_inf_to_errors": False,
+    }
     trouble = Trouble()
     with atomic_path(path) as temporary:
         workbook = xlsxwriter.Workbook(str(temporary), options)

@@ -32,19 +32,36 @@ from coterie.encoders.tuning import full_weight
 
 POOLING = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
 CONFIG = {  # what a config must say, if it says anything
-    "model_type": "bert", "architectures": ["BertModel"], "hidden_act": "gelu", "is_decoder": False,
-    "position_embedding_type": "absolute", "add_cross_attention": False,
+    "model_type": "bert",
+    "architectures": ["BertModel"],
+    "hidden_act": "gelu",
+    "is_decoder": False,
+    "position_embedding_type": "absolute",
+    "add_cross_attention": False,
     "chunk_size_feed_forward": 0,
-}  # fmt: skip
+}
 SIZES = (
-    "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "vocab_size",
-    "max_position_embeddings", "type_vocab_size", "layer_norm_eps", "pad_token_id",
-)  # fmt: skip
+    "hidden_size",
+    "intermediate_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "vocab_size",
+    "max_position_embeddings",
+    "type_vocab_size",
+    "layer_norm_eps",
+    "pad_token_id",
+)
 FIRST = ("word_embeddings", "position_embeddings", "token_type_embeddings")
 PARTS = (
-    "attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
-    "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm",
-)  # fmt: skip
+    "attention.self.query",
+    "attention.self.key",
+    "attention.self.value",
+    "attention.output.dense",
+    "attention.output.LayerNorm",
+    "intermediate.dense",
+    "output.dense",
+    "output.LayerNorm",
+)
 OFFSET = {"BertModel": 0, "RobertaModel": 2, "XLMRobertaModel": 2}  # of the first position
 
 
@@ -430,10 +447,20 @@ def _fused_weights(net: Any, dtype: torch.dtype) -> list[list[Tensor]]:
     for one in net.encoder.layer:
         behind, inner, last = one.attention.output, one.intermediate, one.output
         norms = [[norm.weight, norm.bias] for norm in (behind.LayerNorm, last.LayerNorm)]
-        found.append([
-            next(cast), next(joined), next(cast), behind.dense.bias, *norms[0],
-            next(cast), inner.dense.bias, next(cast), last.dense.bias, *norms[1],
-        ])  # fmt: skip
+        found.append(
+            [
+                next(cast),
+                next(joined),
+                next(cast),
+                behind.dense.bias,
+                *norms[0],
+                next(cast),
+                inner.dense.bias,
+                next(cast),
+                last.dense.bias,
+                *norms[1],
+            ]
+        )
     return found
 
 

@@ -1,7 +1,5 @@
 """Words: how texts are cut into them, their stems, counts and vectors."""
 
-from coterie.words.information import word_information, word_presence
-from coterie.words.stems import stem
 from coterie.words.stopwords import ENGLISH
 from coterie.words.vectors import (
     Source,
@@ -10,7 +8,13 @@ from coterie.words.vectors import (
     read_word_vectors,
     width_of,
 )
-from coterie.words.vocabulary import Vocabulary, split_words
+from coterie.words.vocabulary import (
+    Vocabulary,
+    split_words,
+    stem,
+    word_information,
+    word_presence,
+)
 
 __all__ = [
     "ENGLISH",

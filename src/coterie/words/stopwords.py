@@ -241,10 +241,11 @@ STOP_WORDS: dict[str, frozenset[str]] = {
     "en": ENGLISH,
     **{code: frozenset(words.split()) for code, words in _OTHERS.items()},
 }
-LANGUAGES = {
-    "arabic": "ar", "czech": "cs", "danish": "da", "dutch": "nl", "english": "en",
-    "finnish": "fi", "french": "fr", "german": "de", "greek": "el", "hebrew": "he", "hindi": "hi",
-    "hungarian": "hu", "indonesian": "id", "italian": "it", "norwegian": "no", "persian": "fa",
-    "polish": "pl", "portuguese": "pt", "romanian": "ro", "russian": "ru", "spanish": "es",
-    "swedish": "sv", "turkish": "tr", "ukrainian": "uk",
-}  # fmt: skip
+LANGUAGES = dict(
+    pair.split(":")
+    for pair in """
+    arabic:ar czech:cs danish:da dutch:nl english:en finnish:fi french:fr german:de greek:el
+    hebrew:he hindi:hi hungarian:hu indonesian:id italian:it norwegian:no persian:fa polish:pl
+    portuguese:pt romanian:ro russian:ru spanish:es swedish:sv turkish:tr ukrainian:uk
+    """.split()
+)

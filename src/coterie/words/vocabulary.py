@@ -1,4 +1,10 @@
-"""Which words of a corpus count, and texts as numbers of words."""
+"""Texts as numbers of words: cutting, stems, vocabularies, and what clusters say about words.
+
+Stems are Snowball's, so that "connected" and "connecting" are one word. Word information judges a
+clustering without labels: an encoder trains towards what it already believes, so its own vectors
+are a poor judge of what training did. If texts of one cluster share words that others lack, the
+clustering has found something real.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +12,31 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
 from coterie._emoji import EMOJI_PATTERN
-from coterie._types import Ints
-from coterie.words.stems import stem
+from coterie._random import numpy_generator
+from coterie._types import Floats, Ints
 from coterie.words.stopwords import ENGLISH
 
 LONGEST = 20_000  # characters read of each text
 WORD = re.compile(rf"[^\W_]+(?:['’.+#-]*[^\W_]+)*[+#]*|{EMOJI_PATTERN}")
+# Porter's rules of 1980 for English: saved vocabularies hold their stems.
+ALGORITHMS = dict(
+    pair.split(":")
+    for pair in """
+    ar:arabic ca:catalan cs:czech da:danish de:german el:greek en:porter eo:esperanto es:spanish
+    et:estonian eu:basque fa:persian fi:finnish fr:french ga:irish hi:hindi hu:hungarian
+    hy:armenian id:indonesian it:italian lt:lithuanian ne:nepali nl:dutch no:norwegian pl:polish
+    pt:portuguese ro:romanian ru:russian sr:serbian sv:swedish ta:tamil tr:turkish yi:yiddish
+    """.split()
+)
+MAX_WORDS = 5_000
+MIN_COUNT = 5  # texts that a word must be in; rarer ones tell clusters apart by chance
+FEWEST_WORDS = 50  # below that nothing can be said
 
 
 def split_words(text: str) -> list[str]:
@@ -106,13 +125,82 @@ class Vocabulary:
         values = np.fromiter((row[i] for row in rows for i in sorted(row)), np.float32, starts[-1])
         return csr_matrix((values, columns, starts), shape=(len(texts), len(self)))
 
-    @cached_property
-    def place(self) -> dict[str, int]:
-        """Number of each word."""
-        return dict(self._place)
+
+@lru_cache(maxsize=1 << 17)
+def stem(word: str, language: str = "en") -> str:
+    """Stem of a lower-case word; words of one or two letters, or with other signs, stay.
+
+    Parameters
+    ----------
+    word : str
+    language : str, default="en"
+        Code of a language; words of one without rules stay as they are. English rules leave
+        words alone that have other letters than a-z.
+
+    Examples
+    --------
+    >>> [stem(word) for word in ("connections", "connecting", "ponies", "relational", "hopping")]
+    ['connect', 'connect', 'poni', 'relat', 'hop']
+    >>> stem("häuser", "de"), stem("parcel", "xx")
+    ('haus', 'parcel')
+    """
+    if len(word) < 3 or not word.isalpha() or (language == "en" and not word.isascii()):
+        return word
+    stemmer = _stemmer(language)
+    return word if stemmer is None else str(stemmer.stemWord(word))
 
 
-def ragged(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
-    """Lists of numbers end to end, and where each begins (one more start than lists)."""
-    starts = np.cumsum([0, *map(len, rows)]).astype(np.int64)
-    return np.fromiter((i for row in rows for i in row), np.int64, int(starts[-1])), starts
+@cache
+def _stemmer(language: str) -> Any:
+    import snowballstemmer
+
+    name = ALGORITHMS.get(language)
+    return snowballstemmer.stemmer(name) if name in snowballstemmer.algorithms() else None
+
+
+def word_presence(texts: Sequence[str]) -> Any | None:
+    """Which text has which of the frequent words, sparse; None if too few words are frequent."""
+    vocabulary = Vocabulary.build(texts, max_size=MAX_WORDS, min_count=MIN_COUNT)
+    counts = vocabulary.counts(texts)
+    frequent = np.asarray((counts > 0).sum(axis=0)).ravel() >= MIN_COUNT
+    if frequent.sum() < FEWEST_WORDS:
+        return None
+    return (counts[:, np.flatnonzero(frequent)] > 0).astype(np.float32)
+
+
+def word_information(presence: Any, labels: Ints, seed: int = 0) -> float:
+    """Mutual information of clusters and words, less that of shuffled labels, in nats.
+
+    It is not divided by the entropy of the clusters: that would reward a clustering for giving
+    most texts to one cluster.
+
+    Parameters
+    ----------
+    presence : sparse matrix of shape (n, words)
+        Which text has which word.
+    labels : ndarray of shape (n,)
+    seed : int, default=0
+        Of the shuffle, which takes off what any clustering of these sizes would get by chance.
+
+    Returns
+    -------
+    float
+        Near 0 for a random clustering; 0 for a single cluster.
+    """
+    shuffled = numpy_generator(seed, "word information").permutation(labels)
+    return _information(presence, labels) - _information(presence, shuffled)
+
+
+def _information(presence: Any, labels: Ints) -> float:
+    """Mutual information between the cluster and the word of an occurrence."""
+    from scipy.sparse import csr_matrix
+
+    numbers = np.unique(labels, return_inverse=True)[1]
+    ones = np.ones(len(labels), dtype=np.float32)
+    members = csr_matrix((ones, (numbers, np.arange(len(labels)))))  # (k, n)
+    joint: Floats = np.asarray((members @ presence).todense(), dtype=np.float64)
+    joint /= max(joint.sum(), 1.0)
+    of_cluster, of_word = joint.sum(axis=1, keepdims=True), joint.sum(axis=0, keepdims=True)
+    some = joint > 0
+    ratio = joint[some] / (of_cluster * of_word)[some]
+    return float((joint[some] * np.log(ratio)).sum())

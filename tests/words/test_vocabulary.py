@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from coterie.words import word_information, word_presence
-from coterie.words.information import _information
+from coterie.words.vocabulary import _information
 
 
 def test_mutual_information_equals_a_loop() -> None:
