@@ -20,11 +20,9 @@ from coterie.methods.rstc import (
     HeadAssigner,
     RSTCNet,
     adaptive_plan,
-    barrier_share,
     column_sums,
     contrast_term,
     label_term,
-    log_sinkhorn,
     transport_labels,
 )
 
@@ -53,65 +51,6 @@ def objective(plan: Tensor, log_p: Tensor, eps1: float, eps2: float) -> Tensor:
     b = plan.sum(dim=0)
     smooth = eps1 * (plan * (plan.log() - 1)).sum()
     return -(plan * log_p).sum() + smooth + eps2 * (-b.log() - (1 - b).log()).sum()
-
-
-def test_sinkhorn_equals_the_loop() -> None:
-    cost = -some_log_p(7, 4)
-    a, b = [1 / 7] * 7, [0.1, 0.2, 0.3, 0.4]
-    found = log_sinkhorn(-cost / 0.3, torch.tensor(a).log(), torch.tensor(b).log(), 20).exp()
-    torch.testing.assert_close(
-        found.float(), loop_sinkhorn(cost, a, b, 0.3, 20).float(), atol=1e-6, rtol=1e-5
-    )
-
-
-def test_sinkhorn_by_hand() -> None:
-    """Two texts, two clusters, symmetric: the plan keeps the ratio of the kernel's diagonals."""
-    log_k = torch.tensor([[2.0, 1.0], [1.0, 2.0]]).log()
-    half = torch.full((2,), 0.5).log()
-    torch.testing.assert_close(
-        log_sinkhorn(log_k, half, half).exp(), torch.tensor([[1 / 3, 1 / 6], [1 / 6, 1 / 3]])
-    )
-
-
-@pytest.mark.parametrize("eps", [0.05, 0.5])
-def test_sinkhorn_equals_pot(eps: float) -> None:
-    ot = pytest.importorskip("ot", reason="pip install pot")
-    cost = -some_log_p(12, 5)
-    a, b = np.full(12, 1 / 12), np.array([0.1, 0.15, 0.2, 0.25, 0.3])
-    wanted = ot.sinkhorn(a, b, cost.numpy(), eps, method="sinkhorn_log", numItermax=5000)
-    found = log_sinkhorn(-cost / eps, torch.tensor(a).log(), torch.tensor(b).log(), 2000)
-    np.testing.assert_allclose(found.exp().numpy(), wanted, atol=1e-8)
-
-
-def test_sinkhorn_has_its_marginals_and_a_right_gradient() -> None:
-    log_a, log_b = torch.full((4,), 0.25).double().log(), torch.tensor([0.2, 0.3, 0.5]).double()
-    cost = torch.randn(4, 3, dtype=torch.double, requires_grad=True)
-    plan = log_sinkhorn(-cost, log_a, log_b.log(), 200).exp()
-    torch.testing.assert_close(plan.sum(dim=1), log_a.exp())
-    torch.testing.assert_close(plan.sum(dim=0), log_b)
-    assert torch.autograd.gradcheck(lambda c: log_sinkhorn(-c, log_a, log_b.log(), 8), (cost,))
-
-
-@pytest.mark.parametrize("eps2", [0.01, 1.0])
-def test_the_share_of_the_barrier_equals_the_printed_form(eps2: float) -> None:
-    delta = torch.tensor([-3.0, -0.2, 0.1, 2.0], dtype=torch.double)
-    root = (delta.square() + 4 * eps2**2).sqrt()
-    printed = ((delta + 2 * eps2) - root) / (2 * delta)
-    found = barrier_share(delta, eps2)
-    torch.testing.assert_close(found, printed)
-    torch.testing.assert_close(  # and it solves the equation it comes from
-        eps2 * (1 / (1 - found) - 1 / found), -delta, rtol=1e-6, atol=1e-8
-    )
-
-
-def test_the_share_of_the_barrier_by_hand_and_at_its_edges() -> None:
-    assert barrier_share(torch.tensor(0.0), 0.1).item() == 0.5  # printed: 0 / 0
-    # delta = 3/2 eps2: b solves 1.5 b^2 - 3.5 b + 1 = 0, that is b = 1/3
-    assert barrier_share(torch.tensor(1.5), 1.0).item() == pytest.approx(1 / 3)
-    far = barrier_share(torch.tensor([-1e30, 1e30], dtype=torch.double), 1e-3)
-    assert far[0] == 1 and 0 <= far[1] < 1e-30
-    x = torch.linspace(-2, 2, 5, dtype=torch.double, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda d: barrier_share(d, 0.3), (x,))
 
 
 @pytest.mark.parametrize("ratio", [1e-4, 0.1, 1.0, 100.0])
@@ -167,11 +106,8 @@ def test_a_strong_barrier_makes_clusters_even_and_a_weak_one_follows_the_texts()
     torch.testing.assert_close(even, torch.tensor([0.5, 0.5]).double(), atol=1e-3, rtol=0)
     free = adaptive_plan(log_p, 0.01, 1e-6)[1]
     assert free[0] == pytest.approx(0.9, abs=0.01)
-    uniform = torch.full((2,), 0.5).double().log()
-    fixed = log_sinkhorn(log_p.double() / 0.1, torch.full((10,), 0.1).double().log(), uniform, 3000)
-    torch.testing.assert_close(
-        adaptive_plan(log_p, 0.1, 1e4)[0].exp(), fixed.exp(), atol=1e-4, rtol=0
-    )
+    fixed = loop_sinkhorn(-log_p, [0.1] * 10, [0.5, 0.5], 0.1, 300).double()
+    torch.testing.assert_close(adaptive_plan(log_p, 0.1, 1e4)[0].exp(), fixed, atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("eps1", [1e-2, 1e-4, 1e-8])

@@ -45,7 +45,6 @@ KINDS = {
 }
 STEP = re.compile(rf"({'|'.join(KINDS)})(?:@([\d.]+)(%?))?(?::(.+))?", re.DOTALL)
 PLUS = re.compile(rf"\+(?=(?:{'|'.join(KINDS)})(?:[@:+]|$))")  # a folder may have a + in its name
-MODELS = ("contextual", "backtranslation")  # kinds that need one
 log = logging.getLogger(__name__)
 FOLDER = "wordings"  # beside the vectors
 SHARE = 10  # of the limit of the vectors: wordings are small

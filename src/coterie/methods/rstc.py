@@ -104,54 +104,6 @@ def label_term(net: Any, e: Sequence[Tensor], labels: Tensor) -> Tensor:
     return F.nll_loss(net.head(e[-2]), labels) + F.nll_loss(net.head(e[-1]), labels)
 
 
-def log_sinkhorn(log_k: Tensor, log_a: Tensor, log_b: Tensor, rounds: int = 100) -> Tensor:
-    """Log of the plan with given row and column sums, by scaling in turn (Sinkhorn).
-
-    Parameters
-    ----------
-    log_k : Tensor of shape (n, k)
-        Log of the kernel: minus the cost over the regularisation.
-    log_a : Tensor of shape (n,)
-        Log of the row sums.
-    log_b : Tensor of shape (k,)
-        Log of the column sums.
-    rounds : int, default=100
-        How often columns and rows are scaled.
-
-    Returns
-    -------
-    Tensor of shape (n, k)
-        Rows have their sums exactly, columns after enough rounds. Gradients flow through it.
-    """
-    log_u = torch.zeros_like(log_a)
-    log_v = torch.zeros_like(log_b)
-    for _ in range(rounds):
-        log_v = log_b - (log_k + log_u[:, None]).logsumexp(dim=0)
-        log_u = log_a - (log_k + log_v[None, :]).logsumexp(dim=1)
-    return log_u[:, None] + log_k + log_v[None, :]
-
-
-def barrier_share(delta: Tensor, eps2: float) -> Tensor:
-    """Column sums for given prices: the root of ``eps2 (1 / (1 - b) - 1 / b) + delta = 0``.
-
-    The paper's ``((delta + 2 eps2) - sqrt(delta^2 + 4 eps2^2)) / (2 delta)``, which is 0 / 0 at
-    ``delta = 0``, in a form without differences: ``sigmoid(-asinh(delta / (2 eps2)))``.
-
-    Parameters
-    ----------
-    delta : Tensor
-        Price of a unit of mass in each column, any shape.
-    eps2 : float
-        Weight of the barrier.
-
-    Returns
-    -------
-    Tensor of the same shape
-        Between 0 and 1; a half where the price is zero.
-    """
-    return torch.sigmoid(-torch.asinh(delta / (2 * eps2)))
-
-
 def column_sums(log_c: Tensor, ratio: float, t: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Column sums of the plan for given scalings of its rows.
 
