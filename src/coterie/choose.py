@@ -204,8 +204,8 @@ def _prepare(
     lexical = CharNgrams(seed=own)
     if embeddings is not None:
         lexical.learn(texts)
-        items, numbers = lexical.prepare(texts)
-        beside = LEXICAL_WEIGHT * unit_rows(lexical.encode(items)[numbers])
+        counted, numbers = lexical.prepare(texts)
+        beside = LEXICAL_WEIGHT * unit_rows(lexical.encode(counted)[numbers])
         both = np.hstack([embeddings[rows], beside]).astype(np.float32)
         return both, embeddings.shape[1], texts
     found = load_encoder(encoder, seed=own)

@@ -21,7 +21,7 @@ are more of them than that distribution explains.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import floor, isfinite
 from typing import Any
 
@@ -59,12 +59,15 @@ class NeighborIndex:
     typical : float
         Median of the mean distances of these texts to their nearest ones.
     n_neighbors : int
+    own : ndarray of shape (n,) or None
+        Mean distances of all vectors that it was fitted on; None if it was loaded.
     """
 
     vectors: Floats
     counts: Ints
     typical: float = 0.0
     n_neighbors: int = NEIGHBORS
+    own: Floats | None = None
 
     def distances(self, vectors: Floats) -> Floats:
         """Mean distance of each vector to the nearest texts; a text is not its own neighbour."""
@@ -81,9 +84,11 @@ class NeighborIndex:
             parts.append(self._mean(nearest, self.counts[which.numpy()], same))
         return np.concatenate(parts) if parts else np.empty(0)
 
-    def scores(self, vectors: Floats) -> Floats:
-        """Outlier score of each vector, from 0 to 1."""
-        emptier = (self.distances(vectors) / self.typical) ** POWER
+    def scores(self, vectors: Floats | None = None) -> Floats:
+        """Outlier score of each vector, from 0 to 1; by default of those it was fitted on."""
+        distances = self.own if vectors is None else self.distances(vectors)
+        assert distances is not None
+        emptier = (distances / self.typical) ** POWER
         return np.asarray(1 - 1 / (1 + emptier))
 
     def _mean(self, squared: Floats, counts: Ints, same: float) -> Floats:
@@ -147,12 +152,14 @@ def fit_neighbor_index(
         raise UsageError("outliers: there is no text to measure by; give at least one vector.")
     most = max(1000, min(TEXTS, NUMBERS // max(x.shape[1], 1)))
     rows = _choose(len(x), labels, most, seed)
-    x, times = x[rows], times[rows]
-    found = NeighborIndex(x, times, n_neighbors=max(1, min(NEIGHBORS, int(times.sum()) - 1)))
-    distances = found.distances(x)
+    times = times[rows]
+    n_neighbors = max(1, min(NEIGHBORS, int(times.sum()) - 1))
+    found = NeighborIndex(x[rows], times, n_neighbors=n_neighbors)
+    own = found.distances(x)
+    distances = own[rows]
     # Where most texts are many copies of each other the median is zero.
     typical = float(np.median(distances)) or float(distances.mean()) or 1.0
-    return NeighborIndex(x, times, typical, found.n_neighbors)
+    return replace(found, typical=typical, own=own)
 
 
 def outlier_scores(vectors: Floats, labels: Ints | None = None) -> Floats:
@@ -191,7 +198,7 @@ def outlier_scores(vectors: Floats, labels: Ints | None = None) -> Floats:
             x[placed], axis=0, return_index=True, return_inverse=True, return_counts=True
         )
         index = fit_neighbor_index(distinct, counts, codes[placed][first])
-        out[placed] = index.scores(distinct)[back.ravel()]
+        out[placed] = index.scores()[back.ravel()]
     return out
 
 

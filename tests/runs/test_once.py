@@ -3,9 +3,11 @@
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import coterie
+from coterie import neighbors, outliers
 from coterie.corpus import corpus, read
 from coterie.encoders import Encoder, SentenceEncoder, no_cache
 from coterie.runs import clustering
@@ -61,3 +63,22 @@ def test_texts_are_cleaned_tokenised_and_encoded_once(
     once = {name: counted[name] for name in ("cleaned", "tokenised", "encoded")}
     assert once == dict.fromkeys(once, len(texts))
     assert counted["encoder loaded"] == 1 and counted["fits"] == 1
+
+
+@pytest.mark.parametrize("max_outliers", [None, "5%"])
+def test_no_two_neighbour_searches_compare_the_same_vectors(
+    monkeypatch: pytest.MonkeyPatch, tiny_encoder: Path, topics, max_outliers: str | None
+) -> None:
+    texts, found = [f"{text} {i}" for i, text in enumerate(topics[0])] * 2, []
+    real = neighbors.similarity_blocks
+
+    def search(x, rows=None, **options):
+        if rows is None or len(rows) == len(x) == len(topics[0]):
+            found.append((np.asarray(x).tobytes(), options.get("metric", "inner")))
+        return real(x, rows, **options)
+
+    for module in (neighbors, outliers):
+        monkeypatch.setattr(module, "similarity_blocks", search)
+    coterie.cluster(texts, encoder=str(tiny_encoder), max_outliers=max_outliers)
+    assert len(found) >= 3, "the number of clusters, the fit and the outliers need one each"
+    assert len(set(found)) == len(found)

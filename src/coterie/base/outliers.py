@@ -83,7 +83,7 @@ class OutlierMixin(ClustererCore):
             self._outlier_index()  # says so if there is none
             return np.asarray(self.assess(X).scores)
         check_is_fitted(self, "distinct_vectors_")
-        scores = self._to_samples(self._outlier_index().scores(self.distinct_vectors_))
+        scores = self._to_samples(self._outlier_index().scores())
         scores[self.rows_ < 0] = np.nan
         return np.asarray(scores)
 
