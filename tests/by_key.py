@@ -39,7 +39,7 @@ def says(output: str, key: str | tuple[str, dict[str, Any]], /, **values: Any) -
     key, values = (key, values) if isinstance(key, str) else key
     pattern = ""
     for text, name, spec, kind in Formatter().parse(MESSAGES[key]):
-        parts = re.split(r"<\w+=?>", text)
+        parts = re.split(r"<\w+(?:=[^<>]*)?>", text)
         pattern += ".*?".join(re.escape(part) for part in parts)
         if name in values:
             value = repr(values[name]) if kind == "r" else values[name]

@@ -12,7 +12,7 @@ import pytest
 import coterie
 from by_key import raises, says
 from coterie._errors import CoterieError, DataError, UsageError
-from coterie.messages import MESSAGES, fields, message
+from coterie.messages import MESSAGES, fields, fill, message
 
 ROOT = Path(coterie.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
@@ -80,6 +80,16 @@ def test_parameters_are_written_as_the_reader_knows_them() -> None:
     error = UsageError("naming.timeout_too_long", timeout=99, most=5)
     assert "timeout=99" in str(error)
     assert "--timeout 99" in error.shown(lambda name, value: f"--{name} {value}")
+
+
+def test_a_template_may_fix_the_value_of_a_parameter() -> None:
+    template = "<device=>: none here; use <device='cpu'> or <steps>."
+    assert fields(template) == {"device"}
+    error = UsageError(fill(template, {"device": "cuda"}))
+    assert str(error) == "device='cuda': none here; use device='cpu' or steps."
+    assert error.shown(lambda name, value: f"--{name}") == (
+        "--device: none here; use --device or --steps."
+    )
 
 
 def test_a_value_that_looks_like_a_template_is_left_alone() -> None:

@@ -2,8 +2,9 @@
 
 ``UsageError("report.too_many_levels", asked=9, clusters=4)`` fills the template with that key. Code
 and tests know a message by ``error.key`` and ``error.values``, never by its words. In a template,
-``{name}`` is a value, with the format codes of :meth:`str.format`; ``<name>`` is a parameter, and
-``<name=>`` a parameter with its value: Python and the command line write those differently.
+``{name}`` is a value, with the format codes of :meth:`str.format`. ``<name>`` is a parameter,
+``<name=>`` a parameter with its value, and ``<name=1>`` one with the value 1: Python and the
+command line write parameters differently.
 
 A message says what is wrong, names the argument or row, and says how to fix it.
 """
@@ -11,6 +12,7 @@ A message says what is wrong, names the argument or row, and says how to fix it.
 from __future__ import annotations
 
 import re
+from ast import literal_eval
 from collections.abc import Mapping
 from string import Formatter
 from typing import Any
@@ -18,7 +20,7 @@ from typing import Any
 NOTHING = object()  # stands for a parameter that is named without a value
 # Marks around a parameter, until it is known who reads the message.
 OPEN, IS, CLOSE = "\ue0f0", "\ue0f1", "\ue0f2"
-_PARAMETER = re.compile(r"<(\w+)(=?)>")
+_PARAMETER = re.compile(r"<(\w+)(?:(=)([^<>]*))?>")
 
 MESSAGES: dict[str, str] = {
     # analysis
@@ -205,7 +207,9 @@ def fill(template: str, values: Mapping[str, Any]) -> str:
     """
 
     def marked(found: re.Match[str]) -> str:
-        return param(found[1], values[found[1]]) if found[2] else param(found[1])
+        if not found[2]:
+            return param(found[1])
+        return param(found[1], literal_eval(found[3]) if found[3] else values[found[1]])
 
     return "".join(
         _PARAMETER.sub(marked, text) + ("" if name is None else _filled(name, spec, kind, values))
@@ -221,7 +225,9 @@ def _filled(name: str, spec: str | None, kind: str | None, values: Mapping[str, 
 def fields(template: str) -> set[str]:
     """Names of the values that a template needs."""
     named = {name for _, name, _, _ in Formatter().parse(template) if name}
-    return named | {name for name, given in _PARAMETER.findall(template) if given}
+    return named | {
+        name for name, given, fixed in _PARAMETER.findall(template) if given and not fixed
+    }
 
 
 def param(name: str, value: Any = NOTHING) -> str:
