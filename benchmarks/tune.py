@@ -67,7 +67,7 @@ def run(
         tune=row["tune"],
         views="eda" if row["tune"] == "frozen" else SCCL.views,
         lr=SCCL.lr * row["lr_times"],
-        labels="head",
+        labels_from="head",
         steps=row["steps"],
         random_state=row["seed"],
         device=row["on"],

@@ -20,8 +20,8 @@ LAYERS = [
     {"blocks", "metrics"},
     {"augmentation", "corpus", "datasets", "encoders", "outliers", "words"},
     {"description", "engine", "hierarchy", "report", "run_files"},
-    {"base", "masked_words"},
-    {"choose", "methods"},
+    {"base", "choose", "masked_words"},
+    {"methods"},
     {"analysis", "bench", "checking", "comparison", "editing", "exports", "naming"},
     {"runs"},
     {"cli"},
@@ -32,6 +32,7 @@ MEANT = {
     ("datasets", "corpus"), ("encoders", "words"),
     ("hierarchy", "description"), ("run_files", "description"), ("run_files", "hierarchy"),
     ("report", "description"), ("report", "hierarchy"), ("report", "run_files"),
+    ("base", "choose"), ("choose", "base"),
     ("bench", "analysis"), ("checking", "editing"), ("editing", "comparison"),
     ("editing", "exports"),
 }  # fmt: skip

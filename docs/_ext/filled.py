@@ -168,7 +168,7 @@ def _signature(cls: type) -> str:
     own = inspect.get_annotations(cls).keys()
     every = inspect.signature(cls).parameters.values()
     shown = [f"{p.name}={p.default!r}" for p in every if p.name in own]
-    return f"(n_clusters=8, *, {', '.join([*shown, '**shared'])})"
+    return f"(n_clusters='auto', *, {', '.join([*shown, '**shared'])})"
 
 
 def _members(cls: type) -> list[str]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import inspect
 import math
 import numbers
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from coterie._errors import DataError, MissingError, UsageError, param
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     import torch
 
 
+# Parameters of methods by their names in version 0.1: saved models and result lines have them.
+RENAMED = {"labels": "labels_from", "shortcuts": "optimizations"}
 LINE = 80  # characters of a value that a message quotes
 LARGEST = 10**12  # of whole numbers: beyond, arrays and counters overflow
 
@@ -69,10 +73,42 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
     )
 
 
+def check_choices(owner: Any) -> None:
+    """Refuse values that the annotations of a dataclass, such as ``Literal["a", "b"]``, lack."""
+    cls: Any = type(owner)
+    for name, choices in literal_choices(cls).items():
+        value = getattr(owner, name)
+        if value is not None or None not in choices:
+            check_choice(name, value, [choice for choice in choices if choice is not None])
+
+
+@cache
+def literal_choices(cls: type[Any]) -> dict[str, list[Any]]:
+    """Fields of a dataclass that are annotated with ``Literal``, and what they may be.
+
+    None is among the choices of a field that may be None. A field that may be a number or a word
+    is left out.
+    """
+    found: dict[str, list[Any]] = {}
+    known = {field.name for field in fields(cls)}
+    for base in reversed([base for base in cls.__mro__ if "__dataclass_fields__" in vars(base)]):
+        for name, hint in inspect.get_annotations(base, eval_str=True).items():
+            parts = [hint] if _is_literal(hint) else list(get_args(hint))
+            words = [part for part in parts if _is_literal(part)]
+            rest = [part for part in parts if part not in words]
+            if name in known and words and all(part is type(None) for part in rest):
+                found[name] = [c for part in words for c in get_args(part)] + [None] * len(rest)
+    return found
+
+
+def _is_literal(hint: Any) -> bool:
+    origin: Any = get_origin(hint)
+    return origin is Literal
+
+
 def check_fields(
     owner: Any,
     *,
-    choices: Mapping[str, Iterable[str]] | None = None,
     integers: Mapping[str, int] | None = None,
     above: Iterable[str] = (),
     least: Iterable[str] = (),
@@ -82,8 +118,6 @@ def check_fields(
     Parameters
     ----------
     owner : dataclass
-    choices : dict of str to list, optional
-        Words that each may be.
     integers : dict of str to int, optional
         The least whole number that each may be.
     above, least : iterables of str
@@ -95,8 +129,6 @@ def check_fields(
         pairs = [(name, getattr(owner, name)) for name in names]
         return [(name, value) for name, value in pairs if value is not None or name not in optional]
 
-    for name, value in given(choices or {}):
-        check_choice(name, value, (choices or {})[name])
     for name, value in given(integers or {}):
         check_integer(name, value, (integers or {})[name])
     for name, value in given(above):

@@ -34,7 +34,7 @@ from coterie.engine import Batch, Run, Stage, TrainingData, steps_for, train
 
 KEEP, REPLACE = 0.1, 0.1  # of the chosen tokens, as BERT has it; the others become the mask
 TOP = 5
-SHORTCUTS = ("one-pass", "fused-adam", "device-tokens")  # the number of masks varies: no graphs
+OPTIMIZATIONS = ("one-pass", "fused-adam", "device-tokens")  # the number of masks varies: no graphs
 FEWEST, MOST, EPOCHS = 200, 5_000, 20  # training steps, if nothing is said
 
 
@@ -270,7 +270,7 @@ def train_masked_head(
         seed=chosen.random_state,
         device=check_device(chosen.device),
         precision=chosen.precision,
-        shortcuts=SHORTCUTS,
+        optimizations=OPTIMIZATIONS,
         progress=make_progress(chosen.verbose),
     )
     items, rows = model.prepare(learned)

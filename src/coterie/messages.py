@@ -131,6 +131,12 @@ MESSAGES: dict[str, str] = {
         "language: {name!r} has no list of stop words; use 'auto', None for no list, or some "
         "of {known}."
     ),
+    # fit
+    "fit.no_sample_weight": (
+        "sample_weight needs cluster='kmeans', 'spherical-kmeans', 'ward' or 'average', without "
+        "reduce and smooth; repeat texts instead."
+    ),
+    "fit.weights_all_zero": "sample_weight is zero for all texts; give at least one above zero.",
     # naming
     "naming.answer_not_json": "the answer of {url} is not JSON.",
     "naming.answer_too_long": "the answer is longer than a name can be.",

@@ -117,7 +117,7 @@ def test_claims_of_the_dead_are_free(tmp_path: Path) -> None:
 
 def test_a_parameter_at_its_default_does_not_make_another_run() -> None:
     """A line from before a parameter existed is that of a run that leaves it alone."""
-    newer = {**ROW, "parameters": {"steps": 3, "tune": "full", "shortcuts": True}}
+    newer = {**ROW, "parameters": {"steps": 3, "tune": "full", "optimizations": True}}
     assert key_of(newer) == key_of(ROW)
     assert key_of({**newer, "protocol": "all", "k": "given"}) == key_of(ROW)
     for other in ({"parameters": {"steps": 3, "tune": "lora"}}, {"parameters": {"steps": 4}},

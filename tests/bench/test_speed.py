@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 from coterie.bench import SUITES
 from coterie.bench.speed import SPEED, step_ms, summarize_speed
 from coterie.cli import app
-from coterie.engine import SHORTCUTS
+from coterie.engine import OPTIMIZATIONS
 
 
 def reading(stage: str, step: int, seconds: float) -> dict:
@@ -25,14 +25,17 @@ def test_every_shortcut_is_left_out_once() -> None:
     assert SUITES["speed"] is SPEED
     for method in ("sccl", "aecl"):
         entries = [e for e in SPEED.entries if e.method == method]
-        left = [set(SHORTCUTS) - set(e.parameters.get("shortcuts") or SHORTCUTS) for e in entries]
-        assert [{name} for name in SHORTCUTS] == [part for part in left if len(part) == 1]
+        left = [
+            set(OPTIMIZATIONS) - set(e.parameters.get("optimizations") or OPTIMIZATIONS)
+            for e in entries
+        ]
+        assert [{name} for name in OPTIMIZATIONS] == [part for part in left if len(part) == 1]
 
 
 def test_the_fast_path_is_compared_with_one_that_has_no_shortcut_at_all() -> None:
     ways = {entry.label: entry.parameters for entry in SUITES["same-labels"].entries}
     for method in ("SCCL", "AECL"):
-        plain = {"shortcuts": False, "precision": "float32"}
+        plain = {"optimizations": False, "precision": "float32"}
         assert ways[f"{method}, plain float32"] == {**ways[f"{method}, fast"], **plain}
     assert SUITES["same-labels"].seeds == 5
 

@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from coterie import AECL, DECCRL, SCCL, ClusterBERT
-from coterie.engine import SHORTCUTS
+from coterie.engine import OPTIMIZATIONS
 from coterie.engine.data import Batch
 from coterie.engine.graphs import MOST, Recorder, no_collection, shapes
 
-WITHOUT = [name for name in SHORTCUTS if name != "graphs"]
+WITHOUT = [name for name in OPTIMIZATIONS if name != "graphs"]
 TRAINED = {
     "sccl": (SCCL, {"steps": 40}),
     "aecl": (AECL, {"epochs": 20, "contrast_epochs": 5, "label_epochs": 5}),
@@ -45,10 +45,10 @@ def test_a_recorded_run_is_a_plain_run(name: str, tiny_encoder: Path, topics) ->
     """To the last digits: kernels and random numbers are the same, only their launch is not."""
     cls, more = TRAINED[name]
     runs = []
-    for shortcuts in (True, WITHOUT):
+    for optimizations in (True, WITHOUT):
         model = cls(
             3, encoder=str(tiny_encoder), device="cuda", random_state=0, batch_size=20, guard=False,
-            shortcuts=shortcuts, **more,
+            optimizations=optimizations, **more,
         )  # fmt: skip
         runs.append(model.fit(topics[0]))
     recorded, plain = (np.array(run.history_.losses()) for run in runs)
@@ -99,9 +99,9 @@ def test_parts_of_an_encoder_are_trained_by_graphs_too(
     runs = [
         SCCL(
             3, encoder=str(tiny_encoder), tune=tune, steps=40, device="cuda", random_state=0,
-            batch_size=20, guard=False, shortcuts=shortcuts, labels="head",
+            batch_size=20, guard=False, optimizations=optimizations, labels_from="head",
         ).fit(topics[0])
-        for shortcuts in (True, WITHOUT)
+        for optimizations in (True, WITHOUT)
     ]  # fmt: skip
     recorded, plain = (np.array(run.history_.losses()) for run in runs)
     np.testing.assert_allclose(recorded, plain, rtol=0.02)

@@ -610,7 +610,7 @@ def test_frozen_parts_stay(tiny_encoder: Path, topics) -> None:
     "settings",
     [
         {"reconstruction": False},
-        {"labels": "head"},
+        {"labels_from": "head"},
         {"head_start": "random", "reinit_head": True},
         {"rounds": 0, "harden_epochs": 0},
         {"adapt_epochs": 0, "rounds": 1},
@@ -633,7 +633,7 @@ def test_hardening_stops_when_labels_settle(topics) -> None:
 
 
 def test_labels_by_the_head_are_its_softmax(topics) -> None:
-    model = ClusterBERT(3, encoder="tfidf", labels="head", guard=False, **FAST).fit(topics[0])
+    model = ClusterBERT(3, encoder="tfidf", labels_from="head", guard=False, **FAST).fit(topics[0])
     p = model.net_.head(torch.from_numpy(model.vectors_)).softmax(dim=1).detach().numpy()
     np.testing.assert_allclose(np.sort(model.probabilities_), np.sort(p), atol=1e-5)
 
@@ -717,7 +717,7 @@ def test_encoders_whose_layers_cannot_be_shared_are_refused(tmp_path: Path, topi
 
 WRONG = {
     "adapt_epochs": -1, "cluster_weight": 1.5, "deletion": 2, "harden_epochs": 1.5,
-    "harden_weight": 0, "head_lr": "fast", "head_start": "zeros", "labels": "x", "lr": -1.0,
+    "harden_weight": 0, "head_lr": "fast", "head_start": "zeros", "labels_from": "x", "lr": -1.0,
     "round_epochs": 0, "rounds": 0, "tol": True, "max_length": 1, "pooling": "max",
 }  # fmt: skip
 

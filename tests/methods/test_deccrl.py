@@ -558,7 +558,7 @@ def test_training_lowers_the_loss_and_moves_every_part(
 @pytest.mark.parametrize(
     "settings",
     [
-        {"assign": "soft"}, {"assign": "gumbel"}, {"assign": "paper"}, {"labels": "kmeans"},
+        {"assign": "soft"}, {"assign": "gumbel"}, {"assign": "paper"}, {"labels_from": "kmeans"},
         {"reconstruction": "latent"}, {"reconstruction": "none"}, {"n_topics": 1},
         {"negatives": "cross-view-decoupled"}, {"mask_duplicates": False}, {"reseed": False},
         {"latent_dim": 2}, {"word_vectors": "ppmi"}, {"alpha": 10.0},
@@ -676,10 +676,10 @@ def test_checkpoints_continue_to_the_identical_model(tiny_encoder: Path, topics,
 
 
 WRONG = {
-    "assign": "hard", "labels": "x", "negatives": "none", "reconstruction": "words", "steps": -1,
-    "temperature": 0, "alpha": -1.0, "lr": "fast", "topic_weight": float("nan"), "n_topics": 0,
-    "latent_dim": 0, "warmup_steps": -1, "word_dim": None, "word_vectors": "nowhere.txt",
-    "projection_dim": 0, "cluster_weight": -1,
+    "assign": "hard", "labels_from": "x", "negatives": "none", "reconstruction": "words",
+    "steps": -1, "temperature": 0, "alpha": -1.0, "lr": "fast", "topic_weight": float("nan"),
+    "n_topics": 0, "latent_dim": 0, "warmup_steps": -1, "word_dim": None, "projection_dim": 0,
+    "word_vectors": "nowhere.txt", "cluster_weight": -1,
 }  # fmt: skip
 
 

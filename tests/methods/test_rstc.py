@@ -233,7 +233,7 @@ def test_labels_of_the_head_are_returned_and_found_topics_are_right(topics) -> N
     np.testing.assert_allclose(np.sort(model.probabilities_), np.sort(p), atol=1e-5)
     sizes = np.bincount(model.labels_) / 90  # shares_ follow the numbering of the clusters
     np.testing.assert_allclose(model.shares_, sizes, atol=0.1)
-    other = RSTC(3, labels="kmeans", guard=False, **SMALL).fit(texts)
+    other = RSTC(3, labels_from="kmeans", guard=False, **SMALL).fit(texts)
     assert other.assigner_.kind == "centers"
 
 
@@ -305,7 +305,7 @@ def test_checkpoints_continue_to_the_identical_model(topics, tmp_path: Path) -> 
 
 
 WRONG = {
-    "labels": "x", "steps": -1, "temperature": 0, "smoothness": 0.0, "lr": "fast", "tol": -0.1,
+    "labels_from": "x", "steps": -1, "temperature": 0, "smoothness": 0.0, "lr": "fast", "tol": -0.1,
     "eta": float("nan"), "refreshes": 0, "balance_weight": -1.0, "label_steps": 1.5,
 }  # fmt: skip
 

@@ -202,7 +202,7 @@ def test_training_lowers_the_loss_and_moves_every_part(
         {"clustering_loss": "to-views", "objective": "clustering"},
         {"frequency": "running"},
         {"frequency": "corpus", "refresh_every": 7},
-        {"labels": "head"},
+        {"labels_from": "head"},
         {"mask_duplicates": False},
     ],
     ids=str,
@@ -214,7 +214,7 @@ def test_every_option_trains_and_predicts_its_own_labels(settings, topics) -> No
 
 
 def test_labels_by_the_head_are_those_of_its_assignment(topics) -> None:
-    model = SCCL(3, encoder="tfidf", labels="head", **SETTINGS).fit(topics[0])
+    model = SCCL(3, encoder="tfidf", labels_from="head", **SETTINGS).fit(topics[0])
     log_q = model.net_.assign(torch.from_numpy(model.vectors_)).exp().detach().numpy()
     np.testing.assert_allclose(np.sort(model.probabilities_), np.sort(log_q), atol=1e-5)
 
@@ -299,7 +299,7 @@ def test_checkpoints_continue_to_the_identical_model(tiny_encoder: Path, topics,
 
 
 WRONG = {
-    "objective": "both", "labels": "x", "frequency": "often", "steps": -1, "temperature": 0,
+    "objective": "both", "labels_from": "x", "frequency": "often", "steps": -1, "temperature": 0,
     "alpha": -1.0, "lr": "fast", "eta": float("nan"), "tol": True, "precision": "int8",
     "pooling": "max", "projection_dim": 0, "clustering_loss": "x",
 }  # fmt: skip

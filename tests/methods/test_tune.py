@@ -15,12 +15,12 @@ from coterie.encoders import load_encoder
 from coterie.engine import Checkpoint, Run
 
 FAST = {
-    "sccl": {"steps": 24, "labels": "head"},
+    "sccl": {"steps": 24, "labels_from": "head"},
     "aecl": {"epochs": 9, "contrast_epochs": 6, "label_epochs": 1},
     "deccrl": {"steps": 24, "word_dim": 20},
     "rstc": {"steps": 24, "label_steps": 16},
     "vascl": {"steps": 24},
-    "cluster-bert": {"labels": "head", "adapt_epochs": 5, "rounds": 1, "harden_epochs": 1},
+    "cluster-bert": {"labels_from": "head", "adapt_epochs": 5, "rounds": 1, "harden_epochs": 1},
 }
 TUNES = ("full", "last-1", "lora", "heads", "frozen")
 STILL = ("heads", "frozen")
@@ -178,8 +178,10 @@ def test_an_interrupted_fit_continues_to_the_same_result(
 
 def test_heads_and_kmeans_on_the_vectors_contradict_each_other(tiny_encoder: Path, topics) -> None:
     for name, tune in (("sccl", "heads"), ("sccl", "frozen"), ("cluster-bert", "heads")):
-        with pytest.raises(UsageError, match=rf"tune='{tune}'.*use labels='head', or tune='lora'"):
-            make(name, tune, tiny_encoder, labels="kmeans").fit(topics[0])
+        with pytest.raises(
+            UsageError, match=rf"tune='{tune}'.*use labels_from='head', or tune='lora'"
+        ):
+            make(name, tune, tiny_encoder, labels_from="kmeans").fit(topics[0])
 
 
 def test_a_frozen_encoder_runs_once_and_training_sees_its_vectors(
@@ -227,7 +229,7 @@ def test_what_does_not_fit_the_encoder_is_refused_before_any_work(tiny_encoder, 
 @pytest.mark.parametrize("tune", STILL)
 def test_counted_words_may_stay_as_they_are(tune: str, topics) -> None:
     model = METHODS["sccl"].make(
-        3, encoder="tfidf", tune=tune, labels="head", steps=5, random_state=0, guard=False
+        3, encoder="tfidf", tune=tune, labels_from="head", steps=5, random_state=0, guard=False
     )
     vectors = model.fit(topics[0]).distinct_vectors_
     start = METHODS["kmeans"].make(3, encoder="tfidf", random_state=0).fit(topics[0])
@@ -235,7 +237,7 @@ def test_counted_words_may_stay_as_they_are(tune: str, topics) -> None:
 
 
 def test_a_guard_that_steps_in_returns_the_encoder_as_it_was(tiny_encoder, topics) -> None:
-    model = make("sccl", "lora", tiny_encoder, guard=True, lr=10.0, steps=8, labels="kmeans")
+    model = make("sccl", "lora", tiny_encoder, guard=True, lr=10.0, steps=8, labels_from="kmeans")
     model.fit(topics[0])
     assert model.kept_start
     before = load_encoder(str(tiny_encoder)).state_dict()

@@ -1,6 +1,6 @@
 """What all methods share: parameters, fitting, the start guard, prediction and saving."""
 
-from coterie.base.clusterer import TextClusterer
+from coterie.base.clusterer import TextClusterer, WeightedClusterer
 from coterie.base.core import TrainingContext, kmeans_assigner, second_step
 from coterie.base.display import broad_themes
 from coterie.base.guard import Verdict
@@ -13,6 +13,7 @@ __all__ = [
     "TrainingContext",
     "TunedClusterer",
     "Verdict",
+    "WeightedClusterer",
     "broad_themes",
     "kmeans_assigner",
     "method_of",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.base import ClusterMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from coterie._errors import UsageError
@@ -22,7 +22,13 @@ from coterie.blocks.assign import probabilities
 Self = TypeVar("Self", bound="TextClusterer")
 
 
-class TextClusterer(DisplayMixin, ClusterMixin, TransformerMixin, ClustererCore):
+class TextClusterer(
+    DisplayMixin,
+    ClusterMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClustererCore,
+):
     """Base of all methods: texts (or vectors) in, one cluster per text out.
 
     A method that trains overrides :meth:`_build_network`, :meth:`_training_stages` and
@@ -32,8 +38,9 @@ class TextClusterer(DisplayMixin, ClusterMixin, TransformerMixin, ClustererCore)
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Honoured exactly.
+    n_clusters : int or "auto", default="auto"
+        Exactly so many clusters. "auto" estimates the number from the texts, as
+        :func:`coterie.choose_n_clusters` does.
     encoder : str, Path, Encoder or SentenceTransformer, default="all-MiniLM-L6-v2"
         A name, a folder, "tfidf", "tfidf-svd", "bow", "sif", "lda", or "precomputed" if X is an
         array of vectors. "hub:NAME" allows a download; nothing else does.
@@ -50,7 +57,7 @@ class TextClusterer(DisplayMixin, ClusterMixin, TransformerMixin, ClustererCore)
     device : {"auto", "cpu", "cuda"}, default="auto"
     precision : {"auto", "float32", "bfloat16"}, default="auto"
         Of the encoder in training; "auto" is bfloat16 on a GPU, float32 elsewhere.
-    shortcuts : bool or list of str, default=True
+    optimizations : bool or list of str, default=True
         Ways to train faster on a GPU: any of "graphs" (a step is launched at once), "packing"
         (short texts share rows), "fused" (layers in few kernels), "one-pass" (all views at once),
         "fused-adam", "device-tokens", "tf32" (rounder products of heads). True is all of them.
@@ -69,6 +76,8 @@ class TextClusterer(DisplayMixin, ClusterMixin, TransformerMixin, ClustererCore)
     ----------
     labels_ : ndarray of shape (n_samples,)
     n_clusters_ : int
+    n_clusters_choice_ : Choice or None
+        How ``n_clusters="auto"`` was decided.
     encoder_ : Encoder
     assigner_ : Assigner
         How vectors become labels.
@@ -107,9 +116,12 @@ class TextClusterer(DisplayMixin, ClusterMixin, TransformerMixin, ClustererCore)
         views : sequence of lists of str, optional
             Augmented texts, row by row; overrides the parameter ``views`` where there is one.
         """
+        return self._fit(X, views)
+
+    def _fit(self: Self, X: Any, views: Any, sample_weight: Any = None) -> Self:
         self._check_parameters()
         self._forget_outliers()
-        Fitting(self, X, views).run()
+        Fitting(self, X, views, sample_weight).run()
         return self
 
     def predict(self, X: Any, *, outliers: bool | float = False) -> Ints:
@@ -157,6 +169,12 @@ class TextClusterer(DisplayMixin, ClusterMixin, TransformerMixin, ClustererCore)
         return model
 
     @property
+    def _n_features_out(self) -> int:
+        """Width of ``transform``, for ``get_feature_names_out`` and ``set_output``."""
+        check_is_fitted(self, "assigner_")
+        return self.encoder_.dim
+
+    @property
     def cluster_centers_(self) -> Floats:
         """Centers of the clusters, as wide as ``transform``; not there if the model has none.
 
@@ -172,3 +190,25 @@ class TextClusterer(DisplayMixin, ClusterMixin, TransformerMixin, ClustererCore)
                 "labels_ may stand for them."
             )
         return centers
+
+
+class WeightedClusterer(TextClusterer):
+    """A method that can count texts more or less than once."""
+
+    def fit(
+        self: Self, X: Any, y: Any = None, *, sample_weight: Any = None, views: Any = None
+    ) -> Self:
+        """Cluster the texts ``X``.
+
+        Parameters
+        ----------
+        X : list of str, ndarray, Series, DataFrame, Arrow array; or array of shape (n, d)
+            Texts, or vectors with ``encoder="precomputed"``.
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+            How often each text counts. Texts with a weight of 0 do not shape the clusters, but are
+            assigned to them.
+        views : sequence of lists of str, optional
+            Augmented texts, row by row; overrides the parameter ``views`` where there is one.
+        """
+        return self._fit(X, views, sample_weight)

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -21,7 +21,13 @@ from torch import nn
 
 from coterie._random import check_seed
 from coterie._types import Floats, Ints
-from coterie._validation import check_choice, check_device, check_integer, check_number
+from coterie._validation import (
+    check_choice,
+    check_choices,
+    check_device,
+    check_integer,
+    check_number,
+)
 from coterie.base.edited import EditedAssigner, correct
 from coterie.base.guard import Verdict
 from coterie.base.inputs import Inputs, read_texts, read_vectors
@@ -30,7 +36,10 @@ from coterie.blocks.kmeans import KMeans
 from coterie.blocks.linkage import agglomerate, memory_needed
 from coterie.encoders import DEFAULT, Encoder, Pooling, load_encoder
 from coterie.encoders.load import Loaders
-from coterie.engine import SHORTCUTS, History, Stage, chosen_shortcuts
+from coterie.engine import OPTIMIZATIONS, History, Stage, chosen_optimizations
+
+if TYPE_CHECKING:
+    from coterie.choose import Choice
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +79,7 @@ class FittedAttributes:
 
     labels_: Ints
     n_clusters_: int
+    n_clusters_choice_: Choice | None
     encoder_: Encoder
     assigner_: Assigner | EditedAssigner
     distinct_vectors_: Floats
@@ -83,6 +93,7 @@ class FittedAttributes:
     corrected_rows_: dict[int, int]  # of the training texts
     net_: nn.Module | None
     seed_: int
+    _found_k: int  # for n_clusters="auto"
     seconds_: dict[str, float]
     n_features_in_: int
 
@@ -98,7 +109,7 @@ class ClustererCore(FittedAttributes, BaseEstimator):
     _encoders: ClassVar[Loaders] = {}  # readers of encoders that only this method has
     _saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted, plain values, saved with the model
 
-    n_clusters: int = field(default=8, kw_only=False)
+    n_clusters: int | Literal["auto"] = field(default="auto", kw_only=False)
     encoder: Any = DEFAULT
     max_length: int = 128
     pooling: Pooling = "auto"
@@ -106,8 +117,8 @@ class ClustererCore(FittedAttributes, BaseEstimator):
     batch_size: int = 256
     n_init: int = 10
     device: str = "auto"
-    precision: str = "auto"
-    shortcuts: bool | Sequence[str] = True
+    precision: Precision = "auto"
+    optimizations: bool | Sequence[str] = True
     random_state: Any = None
     guard: bool = True
     verbose: int = 0
@@ -118,14 +129,14 @@ class ClustererCore(FittedAttributes, BaseEstimator):
 
     def _check_parameters(self) -> None:
         """Refuse impossible parameters; called at the start of ``fit``."""
-        check_integer("n_clusters", self.n_clusters)
+        check_choices(self)
+        if self.n_clusters != "auto":
+            check_integer("n_clusters", self.n_clusters)
         check_integer("batch_size", self.batch_size)
         check_integer("max_length", self.max_length, 3)
         check_integer("n_init", self.n_init)
-        check_choice("pooling", self.pooling, ["auto", "mean", "cls"])
-        check_choice("precision", self.precision, ["auto", "float32", "bfloat16"])
-        for name in chosen_shortcuts(self.shortcuts):
-            check_choice("each of shortcuts", name, SHORTCUTS)
+        for name in chosen_optimizations(self.optimizations):
+            check_choice("each of optimizations", name, OPTIMIZATIONS)
         check_number("checkpoint_every", self.checkpoint_every)
         check_seed(self.random_state)
 
@@ -179,6 +190,12 @@ class ClustererCore(FittedAttributes, BaseEstimator):
         return []
 
     # What the modules above share ----------------------------------------------------------
+
+    @property
+    def _k(self) -> int:
+        """The number of clusters of this fit: ``n_clusters``, or the one found for "auto"."""
+        found: int = self._found_k if self.n_clusters == "auto" else self.n_clusters
+        return found
 
     @property
     def kept_start(self) -> bool:
@@ -235,9 +252,7 @@ def kmeans_assigner(
     model: ClustererCore, vectors: Floats, weights: Floats, seed: int, *, spherical: bool = False
 ) -> CenterAssigner:
     """K-means on the model's device."""
-    kmeans = KMeans(
-        n_clusters=model.n_clusters, seed=seed, n_init=model.n_init, spherical=spherical
-    )
+    kmeans = KMeans(n_clusters=model._k, seed=seed, n_init=model.n_init, spherical=spherical)
     found = kmeans(torch.from_numpy(vectors).to(check_device(model.device)), weights)
     return CenterAssigner(found.centers, normalize=spherical)
 
@@ -250,4 +265,4 @@ def second_step(
         return kmeans_assigner(model, vectors, weights, seed)
     n, d = vectors.shape
     log.info("linkage of %d texts takes about %d MB", n, memory_needed(n, d) >> 20)
-    return NeighborAssigner(vectors, agglomerate(vectors, model.n_clusters, "ward", weights))
+    return NeighborAssigner(vectors, agglomerate(vectors, model._k, "ward", weights))

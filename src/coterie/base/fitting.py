@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from coterie._errors import DataError, TrainingError, UsageError, param
 from coterie._files import plain
@@ -30,20 +30,25 @@ from coterie.base.core import ClustererCore, TrainingContext
 from coterie.base.guard import Guard, Verdict
 from coterie.base.inputs import Inputs, read_texts, read_vectors
 from coterie.blocks.assign import Assigner, probabilities
-from coterie.encoders import Encoder, SentenceEncoder
+from coterie.corpus import texts_from
+from coterie.encoders import DEFAULT, Encoder, MixedEncoder, SentenceEncoder, StaticEncoder
 from coterie.encoders.base import Rows
+from coterie.encoders.lexical import unit_rows
 from coterie.encoders.tuning import STILL, begin_training, ending, put_tune
 from coterie.engine import (
     Checkpoint,
     History,
     Run,
     TrainingData,
-    chosen_shortcuts,
+    chosen_optimizations,
     count_trained,
     parallel,
     train,
 )
 from coterie.engine.parallel import encode_all
+
+if TYPE_CHECKING:
+    from coterie.choose import Choice
 
 log = logging.getLogger(__name__)
 
@@ -66,10 +71,22 @@ def count_distinct(model: ClustererCore, texts: Sequence[str]) -> int:
     return read_texts(encoder, texts, learn=True).n_distinct
 
 
+def number_encoder(model: ClustererCore) -> Any:
+    """The encoder that the number of clusters is estimated with, as the command does.
+
+    A method with an encoder of its own, such as topics, has the general one for that.
+    """
+    own = type(model).encoder
+    mine = isinstance(model.encoder, str) and model.encoder == own
+    return DEFAULT if mine and own != DEFAULT else model.encoder
+
+
 class Fitting:
     """One fit: what its phases share."""
 
-    def __init__(self, model: ClustererCore, X: Any, views: Any) -> None:
+    def __init__(
+        self, model: ClustererCore, X: Any, views: Any = None, sample_weight: Any = None
+    ) -> None:
         self.model = model
         self.device = parallel.join(check_device(model.device))
         self.seed = parallel.same(resolve_seed(model.random_state))
@@ -79,34 +96,39 @@ class Fitting:
         self._vectors: Floats | None = None
         self.trained_labels: Ints | None = None
         self.trained_parameters: dict[str, int] = {}
+        self.choice: Choice | None = None
         with self.phase("prepare"):
+            if model.n_clusters == "auto" and number_encoder(model) is not model.encoder:
+                X = texts_from(X)  # the method's own encoder may depend on the number
+                self._use(self._choose(X))
             self.encoder, self.inputs = self._read(X, views)
+            self.weights = self._weigh(X, sample_weight)
             if parallel.size() > 1:
                 parallel.check_same(self._fingerprint())
 
     def run(self) -> None:
         """Run the phases and hand the results to the model."""
         model, inputs = self.model, self.inputs
+        if model.n_clusters == "auto" and self.choice is None:
+            self._use(self.find_number())
         self._check_enough()
         self.history = History(file=_history_file(model))
-        items = inputs.items.to(self.device)
-        weights = np.bincount(inputs.views[0], minlength=inputs.n_distinct).astype(np.float32)
-        data = TrainingData(items, inputs.views)
+        data = TrainingData(inputs.items.to(self.device), inputs.views)
         self.encoder.to(self.device)
         self._pretrain(data)
         vectors = self.vectors()
         with self.phase("start"):
             texts = self._distinct_texts()
             model._on_texts(texts)
-            start = model._initial_assigner(vectors, weights, derive_seed(self.seed, "start"))
+            weights, counted = self.weights, self._counted(vectors)
+            seed = derive_seed(self.seed, "start")
+            start = model._initial_assigner(counted, weights[weights > 0], seed)
             start_labels = labels_of(start, vectors)
-        context = self._facts(
-            np.bincount(start_labels[inputs.views[0]], minlength=model.n_clusters)
-        )
+        context = self._facts(np.bincount(start_labels[inputs.views[0]], minlength=model._k))
         stages = model._training_stages(context)
         assigner, verdict, net = start, None, None
         if stages:
-            guard = Guard(vectors, start_labels, model.n_clusters, self.seed, texts)
+            guard = Guard(vectors, start_labels, model._k, self.seed, texts)
             before, tune = copy.deepcopy(self.encoder).cpu(), getattr(model, "tune", "full")
             if tune == "frozen" and self.encoder.kind == "sentence":
                 data = self._frozen(data)
@@ -152,8 +174,61 @@ class Fitting:
         asked = Asked(views, count, seed, model.device, self.progress)
         return encoder, read_texts(encoder, X, asked, learn=True)
 
+    def _weigh(self, X: Any, sample_weight: Any) -> Floats:
+        """How often each distinct text counts."""
+        rows = self.inputs.views[0]
+        given = None
+        if sample_weight is not None:
+            given = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+            if not given.any():
+                raise DataError("fit.weights_all_zero")
+            given = given[self.inputs.filled]
+        counts = np.bincount(rows, weights=given, minlength=self.inputs.n_distinct)
+        return counts.astype(np.float32)
+
+    def _counted(self, vectors: Floats) -> Floats:
+        """The vectors whose weight is above zero; all, if no weights were given."""
+        return vectors if self.weights.all() else vectors[self.weights > 0]
+
+    def _use(self, choice: Choice) -> None:
+        self.choice = choice
+        self.model._found_k = choice.n_clusters
+
+    def find_number(self) -> Choice:
+        """Estimate the number of clusters, from the vectors of the fit where they will do.
+
+        A bag of words is learnt from the texts that are looked at, so it is made anew.
+        """
+        inputs, encoder = self.inputs, self.encoder
+        inner = encoder.meaning if isinstance(encoder, MixedEncoder) else encoder
+        if inputs.texts is None:
+            return self._choose(self.vectors())
+        if number_encoder(self.model) is not self.model.encoder:
+            return self._choose(inputs.texts)
+        if not isinstance(inner, (SentenceEncoder, StaticEncoder)):
+            return self._choose(inputs.texts)
+        vectors = self.vectors()
+        if inner is encoder:
+            vectors = unit_rows(vectors)
+        return self._choose(inputs.texts, vectors[inputs.views[0], : inner.dim])
+
+    def _choose(self, X: Any, embeddings: Floats | None = None) -> Choice:
+        from coterie.choose import choose_n_clusters
+
+        with self.phase("number of clusters"):
+            return choose_n_clusters(
+                X,
+                encoder=number_encoder(self.model),
+                embeddings=embeddings,
+                random_state=self.seed,
+                progress=self.progress,
+            )
+
     def _check_enough(self) -> None:
-        k, distinct, rows = self.model.n_clusters, self.inputs.n_distinct, len(self.inputs.filled)
+        k, rows = self.model._k, len(self.inputs.filled)
+        distinct = int((self.weights > 0).sum())
         if distinct < k:
             raise DataError(
                 f"{param('n_clusters', k)} but there are only {distinct} different texts "
@@ -241,7 +316,7 @@ class Fitting:
             seed=self.seed,
             device=self.device,
             precision=model.precision,
-            shortcuts=chosen_shortcuts(model.shortcuts),
+            optimizations=chosen_optimizations(model.optimizations),
             progress=self.progress,
             checkpoint=checkpoint,
             history=self.history,
@@ -264,13 +339,13 @@ class Fitting:
         verdict: Verdict | None,
         net: torch.nn.Module | None,
     ) -> None:
-        model, rows = self.model, self.inputs.views[0]
+        model = self.model
         labels = start_labels if net is None else labels_of(assigner, vectors)
-        sizes = np.bincount(labels[rows], minlength=model.n_clusters)
+        sizes = np.bincount(labels, weights=self.weights, minlength=model._k)
         order = np.argsort(-sizes, kind="stable")
         ordered = assigner.reordered(order)
         with self.phase("calibrate"):
-            ordered = calibrate(ordered, vectors, self.seed, self.device)
+            ordered = calibrate(ordered, self._counted(vectors), self.seed, self.device)
         model.distinct_vectors_ = vectors
         model.rows_ = _to_rows(np.arange(len(vectors)), self.inputs)
         model.encoder_ = self.encoder
@@ -280,7 +355,7 @@ class Fitting:
         model.guard_ = verdict
         model.history_ = self.history
         model.seed_ = self.seed
-        model.n_clusters_ = model.n_clusters
+        model.n_clusters_, model.n_clusters_choice_ = model._k, self.choice
         model.start_labels_ = _to_rows(start_labels, self.inputs)
         model.labels_ = _to_rows(labels_of(ordered, vectors), self.inputs)
         model.trained_labels_ = self.trained_labels

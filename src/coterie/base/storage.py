@@ -25,6 +25,7 @@ from coterie._trust import (
     read_arrays,
     read_json,
 )
+from coterie._validation import RENAMED
 from coterie.base.edited import EditedAssigner, check_labels, restore_assigner
 from coterie.base.guard import Signs, Verdict
 from coterie.base.outliers import SHAPE as OUTLIERS
@@ -130,7 +131,8 @@ def _load(cls: type[Model], folder: Path, config: dict[str, Any]) -> Model:
             "coterie.load reads any."
         )
     known = {f.name for f in fields(cls)} - NOT_SAVED
-    model = cls(**{k: v for k, v in config["parameters"].items() if k in known})
+    saved = {RENAMED.get(name, name): value for name, value in config["parameters"].items()}
+    model = cls(**{name: value for name, value in saved.items() if name in known})
     assigner = dict(config["rule"])
     arrays = read_arrays(folder / "model.safetensors")
     check_labels(arrays, assigner, config["n_clusters"])

@@ -37,7 +37,7 @@ class TunedClusterer(TextClusterer):
     (``views="eda"``, or pairs): two passes of a text are alike without dropout.
     """
 
-    _kmeans_on_vectors: ClassVar[bool] = False  # whether labels="kmeans" looks at them alone
+    _kmeans_on_vectors: ClassVar[bool] = False  # whether labels_from="kmeans" looks at them alone
     _needs_tokens: ClassVar[bool] = False  # whether a step looks into the encoder
 
     tune: str = "full"
@@ -46,17 +46,16 @@ class TunedClusterer(TextClusterer):
         super()._check_parameters()
         read_tune(self.tune)
         if self.tune in STILL and self._kmeans_on_vectors:
-            if getattr(self, "labels", "") == "kmeans":
+            if getattr(self, "labels_from", "") == "kmeans":
                 raise UsageError(
                     f"{param('tune', self.tune)} leaves the vectors as they are, and "
-                    f"{param('labels', 'kmeans')} looks "
-                    f"at nothing else: use {param('labels', 'head')}, or {param('tune', 'lora')}."
+                    f"{param('labels_from', 'kmeans')} looks at nothing else: use "
+                    f"{param('labels_from', 'head')}, or {param('tune', 'lora')}."
                 )
         if self.tune == "frozen" and self._needs_tokens:
             raise UsageError(
                 f"{param('tune', 'frozen')}: a step of {self.name} looks into the encoder; use "
-                f"{param('tune', 'heads')} or "
-                f"{param('tune', 'last-1')}."
+                f"{param('tune', 'heads')} or {param('tune', 'last-1')}."
             )
 
     def _make_encoder(self, seed: int) -> Encoder:

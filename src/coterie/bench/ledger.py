@@ -23,6 +23,7 @@ from filelock import lock_descriptor
 
 from coterie._errors import DataError
 from coterie._files import plain
+from coterie._validation import RENAMED
 from coterie.bench.entries import Job
 from coterie.datasets import PAIRS
 from coterie.methods import METHODS
@@ -81,7 +82,8 @@ def key_of(row: Row) -> str:
     of a run that does not set it.
     """
     usual = _defaults(row["method"])
-    given = json.loads(json.dumps(row["parameters"], default=plain))
+    said = json.loads(json.dumps(row["parameters"], default=plain))
+    given = {RENAMED.get(name, name): value for name, value in said.items()}
     found = row.get("k", "given") == "found"
     parameters = {
         k: v

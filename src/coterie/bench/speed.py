@@ -1,4 +1,4 @@
-"""The suite of training speed: what each shortcut brings, and how long a step takes."""
+"""The suite of training speed: what each optimization brings, and how long a step takes."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from coterie.bench.entries import Entry, Suite
-from coterie.engine import SHORTCUTS
+from coterie.engine import OPTIMIZATIONS
 
 WARM = 3  # readings of a stage that do not count: recording, caches, first batches
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "all shortcuts": {},
-    **{f"without {name}": {"shortcuts": [s for s in SHORTCUTS if s != name]} for name in SHORTCUTS},
+    **{
+        f"without {name}": {"optimizations": [s for s in OPTIMIZATIONS if s != name]}
+        for name in OPTIMIZATIONS
+    },
     "float32": {"precision": "float32"},
-    "without any": {"shortcuts": False},
-    "without any, float32": {"shortcuts": False, "precision": "float32"},
+    "without any": {"optimizations": False},
+    "without any, float32": {"optimizations": False, "precision": "float32"},
 }
 TRAINED = (  # views as published, batches of 400, length 32: the settings of the authors' loops
     ("SCCL", "sccl", {"steps": 200}, ("contextual10",)),
@@ -24,7 +27,7 @@ TRAINED = (  # views as published, batches of 400, length 32: the settings of th
 
 SPEED = Suite(
     "speed",
-    "milliseconds of a training step, with and without each shortcut; wants a GPU of its own",
+    "milliseconds of a training step, with and without each optimization; wants a GPU of its own",
     (
         *(
             Entry(f"{label}, {variant}", method, {**parameters, **more}, views=views)
@@ -48,7 +51,7 @@ SAME = Suite(
         )
         for path, parameters in (
             ("fast", {}),
-            ("plain float32", {"shortcuts": False, "precision": "float32"}),
+            ("plain float32", {"optimizations": False, "precision": "float32"}),
         )
     ),
     ("tweet",),

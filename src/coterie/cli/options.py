@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from coterie._errors import UsageError
-from coterie._validation import check_choice
+from coterie._validation import RENAMED, check_choice
 
 
 def _without_cache(context: typer.Context, wanted: bool) -> bool:
@@ -78,6 +78,7 @@ def parse_settings(pairs: Sequence[str], cls: type[Any]) -> dict[str, Any]:
         key, equals, value = pair.partition("=")
         if not equals:
             raise UsageError(f"--set {pair}: expected KEY=VALUE, e.g. --set steps=500.")
+        key = RENAMED.get(key, key)
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1)
             hint = f" Did you mean {near[0]}?" if near else f" Known: {', '.join(known)}."

@@ -4,18 +4,18 @@ from coterie.engine.checkpoint import Checkpoint
 from coterie.engine.data import Batch, TrainingData
 from coterie.engine.history import History
 from coterie.engine.loop import train
-from coterie.engine.run import SHORTCUTS, Run, chosen_shortcuts
+from coterie.engine.run import OPTIMIZATIONS, Run, chosen_optimizations
 from coterie.engine.stage import Stage, count_trained, steps_for
 
 __all__ = [
-    "SHORTCUTS",
+    "OPTIMIZATIONS",
     "Batch",
     "Checkpoint",
     "History",
     "Run",
     "Stage",
     "TrainingData",
-    "chosen_shortcuts",
+    "chosen_optimizations",
     "count_trained",
     "steps_for",
     "train",

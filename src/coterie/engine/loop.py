@@ -49,18 +49,20 @@ def train(net: nn.Module, data: TrainingData, stages: Sequence[Stage], run: Run)
     saved = run.checkpoint.load() if run.checkpoint is not None else None
     if parallel.size() > 1:
         parallel.wait()  # until all have read: the first one will write
-        run = replace(run, shortcuts=tuple(s for s in run.shortcuts if s not in parallel.NOT_YET))
+        run = replace(
+            run, optimizations=tuple(s for s in run.optimizations if s not in parallel.NOT_YET)
+        )
     run.history.restart(saved.rows if saved is not None else run.history.rows)
     encoder: Any = net.encoder
     encoder.compute_dtype, encoder.fused = run.encoder_dtype(), run.takes("fused")
     tokens = isinstance(data.items, RaggedTokens)
-    packs = tokens and {"packing", "one-pass"} <= set(run.shortcuts)
+    packs = tokens and {"packing", "one-pass"} <= set(run.optimizations)
     data = replace(
         data,
-        items=data.items.to(run.device if "device-tokens" in run.shortcuts else CPU),
+        items=data.items.to(run.device if "device-tokens" in run.optimizations else CPU),
         packed=packs and encoder.packs(run.device),
         step=WIDTHS if run.device.type == "cuda" else 1,
-        one_pass="one-pass" in run.shortcuts,
+        one_pass="one-pass" in run.optimizations,
     )
     with (
         torch_seeded(derive_seed(run.seed, "train"), run.device),
@@ -145,7 +147,7 @@ class _StageLoop:
     def _begin(self, moments: Moments) -> None:
         """Make the optimiser, and what works a batch."""
         stage, state, run = self.stage, self.state, self.run
-        state.optimizer = make_optimizer(self.net, stage, run.device, run.shortcuts, state.care)
+        state.optimizer = make_optimizer(self.net, stage, run.device, run.optimizations, state.care)
         if state.step > 0 or stage.continues:
             put_moments(state.optimizer, self.net, moments)
         self.net.train()

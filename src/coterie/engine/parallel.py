@@ -32,7 +32,7 @@ from coterie._random import derive_seed
 from coterie._types import Features, Floats, Ints
 from coterie.encoders.base import Encoder, Items
 
-NOT_YET = ("graphs", "packing")  # shortcuts that know of one process only
+NOT_YET = ("graphs", "packing")  # optimizations that know of one process only
 
 
 def join(device: torch.device) -> torch.device:

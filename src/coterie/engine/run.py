@@ -13,19 +13,19 @@ from coterie.engine.checkpoint import Checkpoint
 from coterie.engine.history import History
 
 PRECISIONS = {"float32": None, "bfloat16": torch.bfloat16}
-SHORTCUTS = ("graphs", "packing", "fused", "one-pass", "fused-adam", "device-tokens", "tf32")
+OPTIMIZATIONS = ("graphs", "packing", "fused", "one-pass", "fused-adam", "device-tokens", "tf32")
 
 
-def chosen_shortcuts(asked: bool | Sequence[str]) -> tuple[str, ...]:
-    """Names of shortcuts from what a user says: all, none or some of them.
+def chosen_optimizations(asked: bool | Sequence[str]) -> tuple[str, ...]:
+    """Names of optimizations from what a user says: all, none or some of them.
 
     Examples
     --------
-    >>> chosen_shortcuts(False), chosen_shortcuts("graphs"), chosen_shortcuts(["packing"])
-    ((), ('graphs',), ('packing',))
+    >>> chosen_optimizations(False), chosen_optimizations("graphs")
+    ((), ('graphs',))
     """
     if isinstance(asked, bool):
-        return SHORTCUTS if asked else ()
+        return OPTIMIZATIONS if asked else ()
     return (asked,) if isinstance(asked, str) else tuple(asked)
 
 
@@ -41,7 +41,7 @@ class Run:
         Of the encoder; heads and losses are always float32. "auto" is bfloat16 on a GPU.
     log_every : int, default=10
         Steps between two readings of the loss terms; on a GPU a reading makes the host wait.
-    shortcuts : tuple of str, default=SHORTCUTS
+    optimizations : tuple of str, default=OPTIMIZATIONS
         Ways to be fast on a GPU that leave the mathematics as it is; "tf32" rounds products of
         heads and losses, unless ``precision`` is "float32".
     progress : Progress
@@ -54,7 +54,7 @@ class Run:
     device: torch.device
     precision: str = "auto"
     log_every: int = 10
-    shortcuts: tuple[str, ...] = SHORTCUTS
+    optimizations: tuple[str, ...] = OPTIMIZATIONS
     progress: Progress = field(default_factory=Silent)
     checkpoint: Checkpoint | None = None
     history: History = field(default_factory=History)
@@ -66,6 +66,6 @@ class Run:
             return torch.bfloat16 if self.device.type == "cuda" else None
         return PRECISIONS[self.precision]
 
-    def takes(self, shortcut: str) -> bool:
-        """Whether a shortcut is asked for and this device is one for it."""
-        return self.device.type == "cuda" and shortcut in self.shortcuts
+    def takes(self, optimization: str) -> bool:
+        """Whether an optimization is asked for and this device is one for it."""
+        return self.device.type == "cuda" and optimization in self.optimizations

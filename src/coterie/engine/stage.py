@@ -72,7 +72,7 @@ class Stage:
 
 
 def make_optimizer(
-    net: nn.Module, stage: Stage, device: torch.device, shortcuts: Sequence[str], care: Care
+    net: nn.Module, stage: Stage, device: torch.device, optimizations: Sequence[str], care: Care
 ) -> torch.optim.Optimizer:
     """Adam over what moves of the children the stage names; all else is frozen."""
     net.requires_grad_(False)
@@ -83,7 +83,7 @@ def make_optimizer(
             parameter.requires_grad_(True)
         groups.append({"params": parameters, "lr": care.rate * lr})
     on_gpu = device.type == "cuda"
-    fused = "fused-adam" in shortcuts or not on_gpu
+    fused = "fused-adam" in optimizations or not on_gpu
     return torch.optim.Adam(groups, fused=fused, capturable=on_gpu)
 
 

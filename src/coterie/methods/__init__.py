@@ -9,12 +9,15 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from coterie._validation import check_choice
 
 if TYPE_CHECKING:
     from coterie.base import TextClusterer
+
+
+Number = int | Literal["auto"]  # of clusters
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,9 @@ class Recipe:
         )
         return found
 
-    def make(self, n_clusters: int, preset: str | None = None, **parameters: Any) -> TextClusterer:
+    def make(
+        self, n_clusters: Number = "auto", preset: str | None = None, **parameters: Any
+    ) -> TextClusterer:
         """The estimator, from a preset of its class or not; ``parameters`` have the last word."""
         chosen = {**self.parameters, **parameters}
         if preset is None:
@@ -137,7 +142,9 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'coterie.methods' has no attribute {name!r}")
 
 
-def make_method(name: str, n_clusters: int, preset: str | None = None, **parameters: Any) -> Any:
+def make_method(
+    name: str, n_clusters: Number = "auto", preset: str | None = None, **parameters: Any
+) -> Any:
     """The estimator of a method by its name, such as ``make_method("sccl", 12)``."""
     check_choice("method", name, METHODS)
     return METHODS[name].make(n_clusters, preset, **parameters)

@@ -671,7 +671,7 @@ class ADSL(TextClusterer):
     decay: float = 0.85
     dense_input: bool = False
     dropout: float = 0.5
-    encoder: Any = "words"
+    encoder: Literal["words", "precomputed"] = "words"
     epochs: int = 30
     label_norm: Norm = "sum"
     lr: float = 1e-3
@@ -687,11 +687,6 @@ class ADSL(TextClusterer):
         super()._check_parameters()
         check_fields(
             self,
-            choices={
-                "encoder": ["words", "precomputed"],
-                "label_norm": ["softmax", "sum"],
-                "variant": ["one", "soft", "dynamic", "attention"],
-            },
             integers={"ae_steps": 0, "epochs": 0, "max_features": 1, "refresh_epochs": 1},
             above=["attention_min", "decay"],
             least=["ae_lr", "attention_lr", "lr", "sharpness"],
@@ -724,18 +719,16 @@ class ADSL(TextClusterer):
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         n, d = vectors.shape
         log.info("linkage of %d texts takes about %d MB", n, memory_needed(n, d) >> 20)
-        return NeighborAssigner(vectors, agglomerate(vectors, self.n_clusters, "ward", weights))
+        return NeighborAssigner(vectors, agglomerate(vectors, self._k, "ward", weights))
 
     def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> ADSLNet:
         assert context.rows is not None
         labels = torch.from_numpy(start.labels)
         if self.variant == "one":
-            soft = F.one_hot(labels, self.n_clusters).float()
+            soft = F.one_hot(labels, self._k).float()
         else:
             weights = torch.from_numpy(np.bincount(context.rows).astype(np.float32))
-            distances = center_distances(
-                torch.from_numpy(start.vectors), labels, weights, self.n_clusters
-            )
+            distances = center_distances(torch.from_numpy(start.vectors), labels, weights, self._k)
             soft = soft_labels(distances, self.sharpness)
         rows = torch.from_numpy(context.rows)
         return ADSLNet(encoder, soft[rows], self.dropout, attend=self.variant == "attention")
@@ -762,7 +755,7 @@ class ADSL(TextClusterer):
     def _after_epoch(self, net: ADSLNet, epoch: int) -> None:
         net.epoch.fill_(epoch)
         if net.attend:
-            groups, k = net.target.argmax(dim=1), self.n_clusters
+            groups, k = net.target.argmax(dim=1), self._k
             step = attention_step(net.v, net.losses, groups, k, self.attention_lr)
             net.v.sub_(step).clamp_(min=self.attention_min)
             net.weigh()

@@ -66,14 +66,6 @@ PRESETS: dict[str, dict[str, Any]] = {  # less the weight of even clusters
         "spherical": False,
     },
 }
-CHOICES = {
-    "attention": ["layer", "matrices"],
-    "compat": ["none", "official", "printed"],
-    "early_positives": ["head", "kmeans"],
-    "form": ["row", "text"],
-    "head": ["mlp", "linear"],
-    "positives": ["shared", "all", "none"],
-}
 
 
 class SampleAttention(nn.Module):
@@ -644,7 +636,6 @@ class AECL(TunedClusterer):
         super()._check_parameters()
         check_fields(
             self,
-            choices=CHOICES,
             integers={"references": 1, "epochs": 0, "contrast_epochs": 0, "label_epochs": 0},
             above=("cluster_temperature", "temperature", "threshold"),
             least=(
@@ -667,7 +658,7 @@ class AECL(TunedClusterer):
             labels = torch.from_numpy(found.logits(seen).argmax(axis=1))
             unit = F.normalize(torch.from_numpy(seen).double(), dim=1)
             device = check_device(self.device)
-            shares = cluster_shares(unit.to(device), labels.to(device), self.n_clusters)
+            shares = cluster_shares(unit.to(device), labels.to(device), self._k)
             self._shares = shares.cpu().numpy()
         return found
 
@@ -675,7 +666,7 @@ class AECL(TunedClusterer):
         return kmeans_assigner(self, vectors, weights, seed, spherical=self.spherical)
 
     def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> AECLNet:
-        heads = AttentionHeads(encoder.dim, self.n_clusters, self.attention, self.head)
+        heads = AttentionHeads(encoder.dim, self._k, self.attention, self.head)
         return AECLNet(encoder, heads, context.n)
 
     def _training_stages(self, context: TrainingContext) -> list[Stage]:
@@ -748,9 +739,9 @@ class AECL(TunedClusterer):
         if first is None:
             first = min(2 if n >= 15_000 else 10 if n >= 5_000 else 20, self.epochs // 3)
         if second is None:
-            second = 1 if self.n_clusters <= 50 else 6 if n >= 5_000 else 10
+            second = 1 if self._k <= 50 else 6 if n >= 5_000 else 10
             if self.compat == "none":
-                enough = -(-2 * self.n_clusters // steps_for(1, n, self.batch_size))
+                enough = -(-2 * self._k // steps_for(1, n, self.batch_size))
                 second = max(second, enough)
             second = min(second, self.epochs // 2)
         more = self.compat == "official" and first > 0

@@ -23,8 +23,8 @@ from torch import nn
 from coterie._progress import make_progress
 from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats, Ints
-from coterie._validation import check_device, check_fields
-from coterie.base import TextClusterer, kmeans_assigner
+from coterie._validation import check_device
+from coterie.base import WeightedClusterer, kmeans_assigner
 from coterie.base.consensus import DIRECTIONS, ROUNDS, n_neighbors, smoothed_runs
 from coterie.base.ridge import RidgeClassifier, calibrated
 from coterie.blocks.assign import (
@@ -54,7 +54,7 @@ CONFIDENCE = -4.84, 7.58
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Auto(TextClusterer):
+class Auto(WeightedClusterer):
     """Consensus of k-means runs on smoothed embeddings and character n-grams.
 
     Parameters
@@ -94,10 +94,6 @@ class Auto(TextClusterer):
 
     effort: Effort = "standard"
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_fields(self, choices={"effort": list(MOST)})
-
     def _make_encoder(self, seed: int) -> Encoder:
         encoder = super()._make_encoder(seed)
         if encoder.kind != "precomputed" and not isinstance(encoder, BagOfWords):
@@ -107,7 +103,7 @@ class Auto(TextClusterer):
 
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         self.choice_: dict[str, Any] = {}
-        if self._encoder.kind == "precomputed" or self.n_clusters == 1:
+        if self._encoder.kind == "precomputed" or self._k == 1:
             return kmeans_assigner(self, vectors, weights, seed)
         rows = self._rows(len(vectors), seed)
         part = vectors[rows]
@@ -132,12 +128,12 @@ class Auto(TextClusterer):
         """
         for penalty in PENALTIES:
             part = RidgeClassifier(vectors[rows], weights[rows], penalty)
-            assigner = part.fit(labels, self.n_clusters)
+            assigner = part.fit(labels, self._k)
             answers = np.asarray(assigner.logits(vectors).argmax(axis=1), dtype=np.int64)
             if len(rows) < len(vectors):  # learn from all texts
-                assigner = RidgeClassifier(vectors, weights, penalty).fit(answers, self.n_clusters)
+                assigner = RidgeClassifier(vectors, weights, penalty).fit(answers, self._k)
                 answers = np.asarray(assigner.logits(vectors).argmax(axis=1), dtype=np.int64)
-            if len(np.unique(answers)) == self.n_clusters:
+            if len(np.unique(answers)) == self._k:
                 return assigner
         return None
 
@@ -176,7 +172,7 @@ class Auto(TextClusterer):
 
     def _rows(self, n: int, seed: int) -> Ints:
         """The rows that are clustered: all, or a random choice."""
-        most = self.n_fitted(n, self.n_clusters)
+        most = self.n_fitted(n, self._k)
         if n == most:
             return np.arange(n)
         return np.sort(numpy_generator(seed, "auto").choice(n, most, replace=False))
@@ -189,7 +185,7 @@ class Auto(TextClusterer):
         try:
             labels, labelings = smoothed_runs(
                 x,
-                self.n_clusters,
+                self._k,
                 runs,
                 weights,
                 seed,
@@ -198,7 +194,7 @@ class Auto(TextClusterer):
             )
         finally:
             progress.stop()
-        k = n_neighbors(len(x), self.n_clusters)
+        k = n_neighbors(len(x), self._k)
         stability = float(np.mean([accuracy(labels, one) for one in labelings]))
         self.choice_ = {"neighbors": k, "rounds": ROUNDS if k else 0, "runs": runs}
         self.choice_["stability"] = round(stability, 4)
@@ -213,12 +209,12 @@ class Auto(TextClusterer):
         if isinstance(self._encoder, MixedEncoder):
             width = self._encoder.meaning.dim
         rows = np.arange(len(vectors))
-        most = max(LOOKED_AT, self.n_clusters)
+        most = max(LOOKED_AT, self._k)
         if len(rows) > most:
             rng = numpy_generator(seed, "plain")
             rows = np.sort(rng.choice(len(rows), most, replace=False))
         embedding = principal_part(vectors[rows, :width], DIRECTIONS)
-        kmeans = KMeans(n_clusters=self.n_clusters, seed=derive_seed(seed, "plain"), n_init=3)
+        kmeans = KMeans(n_clusters=self._k, seed=derive_seed(seed, "plain"), n_init=3)
         found = kmeans(torch.from_numpy(embedding).to(check_device(self.device)))
         share = accuracy(labels[rows], found.labels)
         self.choice_["plain"] = round(share, 4)

@@ -34,7 +34,7 @@ from torch import Tensor, nn
 from coterie._errors import UsageError, param
 from coterie._random import derive_seed
 from coterie._types import Bools, Features, Floats, Ints, Terms
-from coterie._validation import check_choice, check_integer, check_number
+from coterie._validation import check_integer, check_number
 from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
 from coterie.blocks.assign import Assigner, CenterAssigner, LinearAssigner
 from coterie.blocks.student_t import log_frequency, log_target
@@ -455,7 +455,7 @@ class ClusterBERT(TunedClusterer):
         Learning rate of the head and of the decoder's own weights.
     head_start : {"kmeans", "random"}, default="kmeans"
         The head begins with the classes of k-means, or at random.
-    labels : {"kmeans", "head"}, default="kmeans"
+    labels_from : {"kmeans", "head"}, default="kmeans"
         Final labels by k-means on the trained vectors, as in the paper, or by the head.
     lr : float, default=2e-5
         Learning rate of the encoder, and so of the layers that the decoder shares with it.
@@ -530,7 +530,7 @@ class ClusterBERT(TunedClusterer):
     harden_weight: float = 0.75
     head_lr: float = 2e-5
     head_start: Literal["kmeans", "random"] = "kmeans"
-    labels: Literal["kmeans", "head"] = "kmeans"
+    labels_from: Literal["kmeans", "head"] = "kmeans"
     lr: float = 2e-5
     max_length: int = 64
     normalize: bool | None = False
@@ -543,8 +543,6 @@ class ClusterBERT(TunedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("head_start", self.head_start, ["kmeans", "random"])
-        check_choice("labels", self.labels, ["kmeans", "head"])
         for name in ("adapt_epochs", "harden_epochs", "rounds"):
             check_integer(name, getattr(self, name), 0)
         check_integer("round_epochs", self.round_epochs)
@@ -554,11 +552,11 @@ class ClusterBERT(TunedClusterer):
             check_number(name, getattr(self, name), above=name != "deletion")
             if getattr(self, name) > 1:
                 raise UsageError(f"{name} should be at most 1, got {getattr(self, name)!r}.")
-        if self.rounds == 0 and (self.harden_epochs > 0 or self.labels == "head"):
+        if self.rounds == 0 and (self.harden_epochs > 0 or self.labels_from == "head"):
             raise UsageError(
                 f"{param('rounds', 0)} trains no head: use {param('rounds', 1)} or more, or "
                 f"{param('harden_epochs', 0)} and "
-                f"{param('labels', 'kmeans')}."
+                f"{param('labels_from', 'kmeans')}."
             )
 
     def _make_encoder(self, seed: int) -> Encoder:
@@ -569,7 +567,7 @@ class ClusterBERT(TunedClusterer):
     def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> ClusterBERTNet:
         names = ["start", *(stage.name for stage in self._training_stages(context))]
         looks = Looks(names if self.record_stages else [], context.n)
-        return ClusterBERTNet(encoder, context.n, self.n_clusters, looks)
+        return ClusterBERTNet(encoder, context.n, self._k, looks)
 
     def _training_stages(self, context: TrainingContext) -> list[Stage]:
         plan = [("adapt", self.adapt_epochs, 0.0)] if self.adapt_epochs else []
@@ -583,7 +581,7 @@ class ClusterBERT(TunedClusterer):
 
     def _final_assigner(self, net: Any, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         net.trained = vectors
-        if self.labels == "kmeans":
+        if self.labels_from == "kmeans":
             return self._initial_assigner(vectors, weights, seed)
         head = (p.detach().cpu().numpy() for p in (net.head.weight, net.head.bias))
         return LinearAssigner(*head)
@@ -651,7 +649,7 @@ class ClusterBERT(TunedClusterer):
         if not rounds:
             return
         if name != "cluster-1":
-            numbers = align(labels, net.labels.cpu().numpy(), self.n_clusters)
+            numbers = align(labels, net.labels.cpu().numpy(), self._k)
             assigner, labels = assigner.reordered(np.argsort(numbers)), numbers[labels]
         net.labels.copy_(torch.from_numpy(labels))
         if name != "cluster-1" and not self.reinit_head:

@@ -33,7 +33,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from coterie._types import Floats, Ints, Terms
-from coterie._validation import check_choice, check_integer, check_number
+from coterie._validation import check_integer, check_number
 from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
 from coterie.blocks.assign import Assigner, MappedAssigner, StudentTAssigner
 from coterie.blocks.layers import mlp
@@ -52,12 +52,6 @@ TOP_WORDS = 10
 NEGATIVES: dict[str, dict[str, Any]] = {
     "ntxent": {},
     "cross-view-decoupled": {"negatives": "cross", "positive_in_denominator": False},
-}
-CHOICES = {
-    "assign": ["argmax", "soft", "gumbel", "paper"],
-    "labels": ["head", "kmeans"],
-    "negatives": list(NEGATIVES),
-    "reconstruction": ["topics", "latent", "none"],
 }
 SMALLEST = {
     "n_topics": 1,
@@ -392,7 +386,7 @@ class DECCRL(TunedClusterer):
         Weight of the cluster term.
     head_lr : float, default=5e-4
         Learning rate of everything but the encoder.
-    labels : {"head", "kmeans"}, default="head"
+    labels_from : {"head", "kmeans"}, default="head"
         Final labels by the assignment, or by k-means on the trained vectors.
     latent_dim : int, optional
         Of the space of the clusters. Default: half the width of the word vectors, cut to the data.
@@ -480,7 +474,7 @@ class DECCRL(TunedClusterer):
     batch_size: int = 200
     cluster_weight: float = 0.2
     head_lr: float = 5e-4
-    labels: Literal["head", "kmeans"] = "head"
+    labels_from: Literal["head", "kmeans"] = "head"
     latent_dim: int | None = None
     lr: float = 5e-6
     mask_duplicates: bool = True
@@ -501,8 +495,6 @@ class DECCRL(TunedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name, choices in CHOICES.items():
-            check_choice(name, getattr(self, name), choices)
         for name in ("alpha", "temperature"):
             check_number(name, getattr(self, name), above=True)
         for name in ("cluster_weight", "head_lr", "lr", "topic_weight"):
@@ -559,7 +551,7 @@ class DECCRL(TunedClusterer):
 
     def _final_assigner(self, net: Any, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         weight, bias = (p.detach().cpu().numpy() for p in net.reduce.parameters())
-        if self.labels == "kmeans":
+        if self.labels_from == "kmeans":
             return self._kmeans(weight, bias, (vectors, weights, seed))
         centers = net.assign.centers.detach().cpu().numpy()
         return MappedAssigner(StudentTAssigner(centers, self.alpha), weight, bias)

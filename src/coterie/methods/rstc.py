@@ -285,7 +285,7 @@ class RSTC(TunedClusterer):
     label_steps : int, optional
         Steps in which the head learns the labels of k-means. Default: 40, but at least ten for
         each cluster, up to a third of ``steps``.
-    labels : {"head", "kmeans"}, default="head"
+    labels_from : {"head", "kmeans"}, default="head"
         Final labels by the head, or by k-means on the trained vectors.
     lr : float, default=5e-6
         Learning rate of the encoder.
@@ -363,7 +363,7 @@ class RSTC(TunedClusterer):
     eta: float = 10.0
     head_lr: float = 5e-4
     label_steps: int | None = None
-    labels: Literal["head", "kmeans"] = "head"
+    labels_from: Literal["head", "kmeans"] = "head"
     lr: float = 5e-6
     mask_duplicates: bool = True
     max_length: int = 32
@@ -382,7 +382,6 @@ class RSTC(TunedClusterer):
         super()._check_parameters()
         check_fields(
             self,
-            choices={"labels": ["head", "kmeans"]},
             integers={
                 "contrast_steps": 0,
                 "label_steps": 0,
@@ -399,7 +398,7 @@ class RSTC(TunedClusterer):
         return kmeans_assigner(self, vectors, weights, seed, spherical=self.spherical)
 
     def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> RSTCNet:
-        return RSTCNet(encoder, context.n, self.n_clusters, self.projection_dim)
+        return RSTCNet(encoder, context.n, self._k, self.projection_dim)
 
     def _training_stages(self, context: TrainingContext) -> list[Stage]:
         weight = self.balance_weight
@@ -411,13 +410,13 @@ class RSTC(TunedClusterer):
         first = min(self.contrast_steps, steps)
         second = self.label_steps
         if second is None:
-            second = max(40, min(10 * self.n_clusters, steps // 3))
+            second = max(40, min(10 * self._k, steps // 3))
         second = min(second, steps - first)
         lengths = {"contrast": first, "labels": second, "transport": steps - first - second}
         return [self._stage(name, n, context) for name, n in lengths.items() if n > 0]
 
     def _final_assigner(self, net: Any, vectors: Floats, weights: Floats, seed: int) -> Assigner:
-        if self.labels == "kmeans":
+        if self.labels_from == "kmeans":
             return self._initial_assigner(vectors, weights, seed)
         return HeadAssigner.make(net.head)
 

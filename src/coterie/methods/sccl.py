@@ -25,7 +25,7 @@ import torch
 from torch import Tensor, nn
 
 from coterie._types import Floats, Terms
-from coterie._validation import check_choice, check_integer, check_number
+from coterie._validation import check_integer, check_number
 from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
 from coterie.blocks.assign import Assigner, StudentTAssigner
 from coterie.blocks.layers import mlp
@@ -118,7 +118,7 @@ class SCCL(TunedClusterer):
         batch alone knows little of them.
     head_lr : float, default=5e-4
         Learning rate of both heads.
-    labels : {"kmeans", "head"}, default="kmeans"
+    labels_from : {"kmeans", "head"}, default="kmeans"
         Final labels by k-means on the trained vectors, as in the paper, or by the clustering head.
     lr : float, default=5e-6
         Learning rate of the encoder.
@@ -192,7 +192,7 @@ class SCCL(TunedClusterer):
     eta: float = 10.0
     frequency: Frequency = "batch"
     head_lr: float = 5e-4
-    labels: Literal["kmeans", "head"] = "kmeans"
+    labels_from: Literal["kmeans", "head"] = "kmeans"
     lr: float = 5e-6
     mask_duplicates: bool = True
     max_length: int = 32
@@ -207,10 +207,6 @@ class SCCL(TunedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("objective", self.objective, ["joint", "instance", "clustering", "sequential"])
-        check_choice("clustering_loss", self.clustering_loss, ["original", "crossed", "to-views"])
-        check_choice("frequency", self.frequency, ["batch", "running", "corpus"])
-        check_choice("labels", self.labels, ["kmeans", "head"])
         check_integer("refresh_every", self.refresh_every)
         check_integer("projection_dim", self.projection_dim)
         for name in ("alpha", "temperature"):
@@ -234,7 +230,7 @@ class SCCL(TunedClusterer):
         return [self._stage(self.objective, steps, context)]
 
     def _final_assigner(self, net: Any, vectors: Floats, weights: Floats, seed: int) -> Assigner:
-        if self.labels == "kmeans":
+        if self.labels_from == "kmeans":
             return self._initial_assigner(vectors, weights, seed)
         return StudentTAssigner(net.assign.centers.detach().cpu().numpy(), self.alpha)
 

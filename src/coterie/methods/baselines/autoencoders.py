@@ -21,13 +21,12 @@ from torch import Tensor, nn
 
 from coterie._errors import UsageError
 from coterie._types import Floats, Terms
-from coterie._validation import check_choice, check_fields, check_integer, check_number
+from coterie._validation import check_fields, check_integer, check_number
 from coterie.base import TextClusterer, TrainingContext, second_step
 from coterie.blocks.assign import Assigner, StudentTAssigner
 from coterie.blocks.layers import Activation
 from coterie.blocks.student_t import StudentTHead, kl_to_target, log_target
 from coterie.encoders import BagOfWords, Encoder, SIFEncoder, make_code_encoder
-from coterie.encoders.code import Scaling
 from coterie.engine import Batch, Stage, steps_for
 from coterie.words import Source, width_of
 
@@ -151,18 +150,13 @@ class AutoencoderClusterer(TextClusterer):
     ae_layers: Sequence[int] | None = None
     ae_lr: float = 1e-3
     ae_steps: int | None = None
-    pretrain: str = "joint"
-    scaling: Scaling = "rms"
+    pretrain: Literal["joint", "layerwise"] = "joint"
+    scaling: Literal["rms", "minmax"] = "rms"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_fields(
             self,
-            choices={
-                "activation": ["relu", "leaky-relu"],
-                "pretrain": ["joint", "layerwise"],
-                "scaling": ["rms", "minmax"],
-            },
             integers={"ae_steps": 0},
             least=["ae_lr"],
         )
@@ -205,7 +199,7 @@ class AutoencoderClusterer(TextClusterer):
     def _layers(self) -> list[int]:
         if self.ae_layers is not None:
             return list(self.ae_layers)
-        return [*HIDDEN, max(10, self.n_clusters + 1)]
+        return [*HIDDEN, max(10, self._k + 1)]
 
 
 def check_layers(layers: Any) -> None:
@@ -249,10 +243,6 @@ class Autoencoder(AutoencoderClusterer):
     name: ClassVar[str] = "autoencoder"
 
     cluster: Literal["kmeans", "ward"] = "kmeans"
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice("cluster", self.cluster, ["kmeans", "ward"])
 
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         return second_step(self, vectors, weights, seed, self.cluster)
@@ -513,17 +503,16 @@ class SelfTrain(DECClusterer):
     activation: Activation = "leaky-relu"
     ae_layers: Sequence[int] | None = (500, 500, 2000, 20)
     batch_size: int = 64
-    encoder: Any = "sif"
+    encoder: Literal["sif"] = "sif"
     rare: float = 0.1
     refresh_every: int = 300
-    scaling: Scaling = "minmax"
+    scaling: Literal["rms", "minmax"] = "minmax"
     tol: float = 1e-4
     word_dim: int = 48
     word_vectors: Source = "auto"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("encoder", self.encoder, ["sif"])
         check_fields(self, integers={"word_dim": 1}, above=["rare"])
         width_of(self.word_vectors, self.word_dim)
 
@@ -643,7 +632,7 @@ class KATE(TextClusterer):
     boost: float = 6.26
     cluster: Literal["kmeans", "ward"] = "kmeans"
     code_dim: int = 128
-    encoder: Any = "log-counts"
+    encoder: Literal["log-counts"] = "log-counts"
     epochs: int = 50
     lr: float = 1e-3
     max_features: int = 2000
@@ -651,10 +640,8 @@ class KATE(TextClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("encoder", self.encoder, ["log-counts"])
         check_fields(
             self,
-            choices={"cluster": ["kmeans", "ward"]},
             integers={"code_dim": 1, "epochs": 0, "max_features": 1, "winners": 1},
             least=["boost", "lr"],
         )

@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from coterie._errors import UsageError
 from coterie._random import derive_seed
 from coterie._threads import kept_threads
 from coterie._types import Floats, Ints
 from coterie._validation import check_device, check_fields, check_integer, need
-from coterie.base import TextClusterer, kmeans_assigner
+from coterie.base import WeightedClusterer, kmeans_assigner
 from coterie.base.exact import exactly
 from coterie.blocks.assign import Assigner, CenterAssigner, NeighborAssigner
 from coterie.blocks.consensus import memberships
@@ -36,6 +37,7 @@ from coterie.neighbors import row_blocks, top_k
 MIN_SAMPLES = 5  # neighbours that make a place dense; fixed, so that only the size is looked for
 Covariance = Literal["diag", "full", "spherical", "tied"]
 log = logging.getLogger(__name__)
+Self = TypeVar("Self", bound="TwoStep")
 Reduce = Literal["none", "umap"]
 Cluster = Literal["kmeans", "spherical-kmeans", "average", "ward", "gmm", "hdbscan", "idec"]
 IDEC_EPOCHS, IDEC_BATCH = 150, 256  # epochs of ClusterBERT's Table 3, batches of IDEC
@@ -182,7 +184,7 @@ def _groups(x: Floats, min_cluster_size: int) -> Ints:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TwoStep(TextClusterer):
+class TwoStep(WeightedClusterer):
     """A frozen encoder, an optional reduction, and a classical clustering.
 
     Parameters
@@ -244,16 +246,18 @@ class TwoStep(TextClusterer):
         super()._check_parameters()
         check_fields(
             self,
-            choices={
-                "cluster": get_args(Cluster),
-                "covariance": get_args(Covariance),
-                "reduce": get_args(Reduce),
-            },
             integers={"min_cluster_size": 2, "n_neighbors": 2, "smooth": 0},
             least=["word_weight"],
         )
         if self.reduced_dim is not None:
             check_integer("reduced_dim", self.reduced_dim)
+
+    def _fit(self: Self, X: Any, views: Any, sample_weight: Any = None) -> Self:
+        weighted = self.cluster in ("kmeans", "spherical-kmeans", "average", "ward")
+        exact = weighted and self.reduce == "none" and not self.smooth
+        if sample_weight is not None and not exact:
+            raise UsageError("fit.no_sample_weight")
+        return super()._fit(X, views, sample_weight)
 
     def _make_encoder(self, seed: int) -> Encoder:
         meaning = super()._make_encoder(seed)
@@ -270,7 +274,7 @@ class TwoStep(TextClusterer):
             x = torch.from_numpy(vectors).to(check_device(self.device))
             seen = neighbor_mean(x, rounds=self.smooth).cpu().numpy()
         if self.reduce == "umap":
-            dim = self.n_clusters + 1 if self.reduced_dim is None else self.reduced_dim
+            dim = self._k + 1 if self.reduced_dim is None else self.reduced_dim
             seen = reduce_by_umap(seen, dim, self.n_neighbors, seed)
         if plain:
             labels = self._kmeans(seen, weights, seed).logits(seen).argmax(axis=1)
@@ -284,7 +288,7 @@ class TwoStep(TextClusterer):
 
     def _cluster(self, x: Floats, weights: Floats, seed: int) -> Ints:
         """Labels by a clustering that has no centers."""
-        k = self.n_clusters
+        k = self._k
         if self.cluster == "average" or self.cluster == "ward":
             needed = memory_needed(*x.shape) >> 20
             log.info("linkage of %d texts takes about %d MB", len(x), needed)
@@ -306,7 +310,7 @@ class TwoStep(TextClusterer):
         rows = np.repeat(np.arange(len(x)), weights.astype(np.int64))
         steps = steps_for(IDEC_EPOCHS, len(rows), IDEC_BATCH)
         model = IDEC(
-            self.n_clusters,
+            self._k,
             encoder="precomputed",
             batch_size=IDEC_BATCH,
             steps=steps,
@@ -321,7 +325,7 @@ class TwoStep(TextClusterer):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Consensus(TextClusterer):
+class Consensus(WeightedClusterer):
     """Cluster in several ways and keep what most of them agree on.
 
     Parameters
@@ -375,10 +379,8 @@ class Consensus(TextClusterer):
         members = self.members(vectors, weights, seed)
         rows = memberships(members)  # (n, clusters of all members)
         x = torch.from_numpy(rows).to(check_device(self.device))
-        kmeans = KMeans(
-            n_clusters=self.n_clusters, seed=derive_seed(seed, "consensus"), n_init=self.n_init
-        )
-        labels = exactly(rows, kmeans(x, weights).labels, self.n_clusters, weights, seed)
+        kmeans = KMeans(n_clusters=self._k, seed=derive_seed(seed, "consensus"), n_init=self.n_init)
+        labels = exactly(rows, kmeans(x, weights).labels, self._k, weights, seed)
         self.agreement_ = [round(accuracy(labels, member), 4) for member in members]
         log.info("members agree with the consensus on %s", self.agreement_)
         return NeighborAssigner(vectors, labels)
@@ -390,15 +392,15 @@ class Consensus(TextClusterer):
         found: list[Ints] = []
         for number in range(self.n_members - 2 * linked):
             kmeans = KMeans(
-                n_clusters=self.n_clusters,
+                n_clusters=self._k,
                 seed=derive_seed(seed, "member", number),
                 n_init=1,
                 spherical=number % 2 == 1,
             )
             found.append(np.asarray(kmeans(x, weights).labels, dtype=np.int64))
         if linked:
-            found.append(agglomerate(vectors, self.n_clusters, "ward", weights))
-            found.append(agglomerate(vectors, self.n_clusters, "average", weights))
+            found.append(agglomerate(vectors, self._k, "ward", weights))
+            found.append(agglomerate(vectors, self._k, "average", weights))
         return found
 
     def remarks(self) -> list[str]:

@@ -351,7 +351,6 @@ class HACSD(TextClusterer):
         super()._check_parameters()
         check_fields(
             self,
-            choices={"classify": ["words", "vectors"]},
             integers={"iterations": 0},
             above=["kept_factor"],
         )
@@ -365,7 +364,7 @@ class HACSD(TextClusterer):
             labels = iterative_classification(
                 self._seen(vectors),
                 labels,
-                self.n_clusters,
+                self._k,
                 weights,
                 self.iterations,
                 derive_seed(seed, "iterations"),
@@ -376,22 +375,22 @@ class HACSD(TextClusterer):
         self.__dict__.pop("_texts", None)
 
     def _linked(self, vectors: Floats, weights: Floats) -> Ints:
-        if self.n_clusters == 1:
+        if self._k == 1:
             return np.zeros(len(vectors), dtype=np.int64)
         x = torch.from_numpy(vectors).to(check_device(self.device))
-        pairs = kept_pairs(x, self.n_clusters, weights, self.kept_factor)
+        pairs = kept_pairs(x, self._k, weights, self.kept_factor)
         log.info("%d pairs of %d texts are kept", len(pairs.first), len(vectors))
         merges, parts = sparse_average(pairs.first, pairs.second, pairs.similarities, weights)
         number = int(parts.max()) + 1
-        if number <= self.n_clusters:
+        if number <= self._k:
             merges = [(-similarity, kept, gone) for similarity, kept, gone in merges]
-            return cut(merges, self.n_clusters, len(vectors))
+            return cut(merges, self._k, len(vectors))
         log.info("%d parts have no pair between them", number)
         sums = np.zeros((number, vectors.shape[1]))
         np.add.at(sums, parts, weights[:, None] * vectors)
         sizes = np.bincount(parts, weights).astype(np.float64)
         means = (sums / sizes[:, None]).astype(np.float32)
-        return np.asarray(agglomerate(means, self.n_clusters, "average", sizes)[parts])
+        return np.asarray(agglomerate(means, self._k, "average", sizes)[parts])
 
     def _seen(self, vectors: Floats) -> Any:
         """What the classifier looks at."""

@@ -132,17 +132,15 @@ class LDA(TextClusterer):
     _saved_attributes: ClassVar[tuple[str, ...]] = ("topics_",)
 
     cluster: Literal["topics", "kmeans", "ward"] = "topics"
-    encoder: Any = "lda"
+    encoder: Literal["lda"] = "lda"
     max_iter: int = 20
     n_topics: int | None = None
     topic_prior: float = 0.1
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("encoder", self.encoder, ["lda"])
         check_fields(
             self,
-            choices={"cluster": ["topics", "kmeans", "ward"]},
             integers={"max_iter": 1, "n_topics": 1},
             above=["topic_prior"],
         )
@@ -152,7 +150,7 @@ class LDA(TextClusterer):
     def _make_encoder(self, seed: int) -> Encoder:
         topics = self.n_topics
         if topics is None:
-            topics = self.n_clusters * (1 if self.cluster == "topics" else 2)
+            topics = self._k * (1 if self.cluster == "topics" else 2)
         return TopicShares(topics, self.topic_prior, self.max_iter, seed)
 
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
@@ -161,7 +159,7 @@ class LDA(TextClusterer):
         handicap = fair_handicap(vectors)
         if handicap.any():
             log.info("%d topics had no text of their own", int((handicap > 0).sum()))
-        return ShareAssigner(handicap, np.arange(self.n_clusters))
+        return ShareAssigner(handicap, np.arange(self._k))
 
     def _after_fit(self, net: Any, order: Ints) -> None:
         shown: Any = self.encoder_
@@ -169,6 +167,6 @@ class LDA(TextClusterer):
         if isinstance(self.assigner_, ShareAssigner):
             self.topics_ = [[words[i]] for i in order]
             return
-        means = [self.vectors_[self.labels_ == j].mean(axis=0) for j in range(self.n_clusters)]
+        means = [self.vectors_[self.labels_ == j].mean(axis=0) for j in range(self._k)]
         best = [np.argsort(-mean, kind="stable")[:TOP_TOPICS] for mean in means]
         self.topics_ = [[words[i] for i in chosen] for chosen in best]

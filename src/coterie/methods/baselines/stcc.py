@@ -401,7 +401,7 @@ class STCC(TextClusterer):
     batch_size: int = 200
     code: Code = "lpi"
     dropout: float = 0.5
-    encoder: Any = "word-cnn"
+    encoder: Literal["word-cnn"] = "word-cnn"
     lr: float = 1e-3
     n_bits: int = 20
     n_neighbors: int = 15
@@ -413,7 +413,6 @@ class STCC(TextClusterer):
         super()._check_parameters()
         check_fields(
             self,
-            choices={"encoder": ["word-cnn"], "code": ["lpi", "le", "lsa", "mean"]},
             integers={"n_bits": 1, "n_neighbors": 1, "steps": 0, "word_dim": 1},
             least=["dropout", "lr"],
         )
