@@ -139,6 +139,33 @@ def test_datasets_and_dicts_give_their_text_column(make) -> None:
         texts_from(make(text=TEXTS, n=[1, 2, 3]), "txt")
 
 
+@pytest.mark.parametrize("make", [dataset, dicts])
+def test_a_corpus_keeps_the_columns_beside_the_texts(make) -> None:
+    corpus = make_corpus(make(n=[1, 2, 3], text=["one fish", "two fish", None]))
+    assert corpus.text_column == "text" and corpus.texts == TEXTS
+    assert corpus.table.to_pydict() == {"n": [1, 2, 3], "text": ["one fish", "two fish", None]}
+
+
+def test_columns_of_mixed_values_are_texts() -> None:
+    rows = [{"text": "one fish", "key": 1}, {"text": "half \ud800", "key": "x"}, {"key": [2]}]
+    corpus = make_corpus(rows)
+    assert corpus.table.to_pydict() == {
+        "text": ["one fish", "half \ufffd", None],
+        "key": ["1", "x", "[2]"],
+    }
+
+
+def test_splits_of_a_dataset_are_named() -> None:
+    class Splits(dict):
+        @property
+        def column_names(self) -> dict:
+            return {name: part.column_names for name, part in self.items()}
+
+    both = Splits(train=dataset(text=TEXTS), test=dataset(text=TEXTS))
+    with pytest.raises(UsageError, match="splits train, test; pass one"):
+        texts_from(both)
+
+
 def test_a_dict_among_texts_is_refused() -> None:
     with pytest.raises(DataError, match=r"X\[1\] is a dict, not a text"):
         texts_from(["a text", {"text": "another"}])

@@ -31,6 +31,7 @@ USUAL = (  # names of columns of texts
     "text message body content comment comments description title question query feedback answer "
     "response post tweet review subject summary sentence snippet"
 ).split()
+PLAIN = re.compile(r"(large_)?string|u?int|float|bool|date|time|decimal")  # kinds of a dataset
 LONG = 10_000  # characters; encoders read far less
 PLACEHOLDERS = frozenset(
     "|as discussed|asdf|n/a|na|nil|no|no comment|no comments|none|not applicable|nothing|null|ok|"
@@ -305,50 +306,68 @@ def texts_from(data: Any, text_column: str | None = None) -> list[str]:
     """
     if isinstance(data, CleanTexts):
         return data
-    return clean_values(_texts_of(data, text_column))
+    columns, chosen = _columns_of(data, text_column, beside=False)
+    values = columns[chosen]
+    return clean_values(values if isinstance(values, list) else cell_values(values))
 
 
 def make_corpus(data: Any, text_column: str | None = None) -> Corpus:
-    """Turn any supported object into a :class:`Corpus`."""
-    if _is_table(data):
-        table = data if isinstance(data, pa.Table) else pa.table(data)
-        return build(table, pick_text_column(table, text_column, "text_column"))
-    values = [value_to_text(value) for value in _texts_of(data, text_column)]
-    return build(pa.table({"text": pa.array(values, pa.string())}), "text")
+    """Turn any supported object into a :class:`Corpus` with all its columns."""
+    columns, chosen = _columns_of(data, text_column, beside=True)
+    arrays = [_array(values) if isinstance(values, list) else values for values in columns.values()]
+    return build(pa.Table.from_arrays(arrays, list(map(str, columns))), chosen)
 
 
-def _texts_of(data: Any, text_column: str | None) -> list[Any]:
-    """The values of the text column, or of the list itself."""
+def _columns_of(data: Any, text_column: str | None, *, beside: bool) -> tuple[dict[str, Any], str]:
+    """Columns by name, lists or Arrow's; the one of texts, with or without those beside it."""
     if _is_table(data):
         table = data if isinstance(data, pa.Table) else pa.table(data)
-        return cell_values(table.column(pick_text_column(table, text_column, "text_column")))
-    if hasattr(data, "column_names") and hasattr(data, "features"):  # a Hugging Face dataset
-        return _of_dataset(data, text_column)
+        chosen = pick_text_column(table, text_column, "text_column")
+        names = table.column_names if beside else [chosen]
+        return {name: table.column(name) for name in names}, chosen
+    if hasattr(data, "column_names") and (hasattr(data, "features") or isinstance(data, dict)):
+        return _of_dataset(data, text_column, beside=beside)
     values = _values(data)
     if values and all(isinstance(value, Mapping) for value in values):
         names = list(dict.fromkeys(name for row in values for name in row))
         texts = [n for n in names if any(isinstance(row.get(n), str) for row in values)]
         chosen = _only_column(names, texts, text_column, "X is a list of dicts")
-        return [row.get(chosen) for row in values]
+        return {n: [row.get(n) for row in values] for n in (names if beside else [chosen])}, chosen
     for i, value in enumerate(values):
         if isinstance(value, (list, tuple, Mapping, np.ndarray)):
             raise DataError(
                 f"X[{i}] is a {type(value).__name__}, not a text. For an array of vectors set "
                 "encoder='precomputed'."
             )
-    return values
+    return {"text": [value_to_text(v) for v in values] if beside else values}, "text"
 
 
-def _of_dataset(data: Any, text_column: str | None) -> list[Any]:
+def _of_dataset(data: Any, text_column: str | None, *, beside: bool) -> tuple[dict[str, Any], str]:
+    """The columns of a Hugging Face dataset that hold plain values; pictures are not decoded."""
     if data.column_names is None:
         raise UsageError("X is a dataset that does not know its columns; pass a list of texts.")
+    if isinstance(data.column_names, Mapping):
+        splits = ", ".join(data.column_names)
+        raise UsageError(f"X is a dataset with the splits {splits}; pass one of them.")
     names = list(data.column_names)
     kinds = {name: str(getattr(data.features[name], "dtype", "")) for name in names}
     texts = [name for name in names if kinds[name] in ("string", "large_string", "string_view")]
     chosen = _only_column(names, texts, text_column, "X is a dataset")
-    if hasattr(data, "select_columns"):  # no other column is decoded
-        data = data.select_columns([chosen])
-    return [row[chosen] for row in data]
+    kept = [n for n in names if n == chosen or (beside and PLAIN.match(kinds[n]))]
+    if hasattr(data, "select_columns"):
+        data = data.select_columns(kept)
+    rows = list(data)
+    return {name: [row[name] for row in rows] for name in kept}, chosen
+
+
+def _array(values: list[Any]) -> pa.Array:
+    """A column of Python values; as texts where they are of several kinds."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, OverflowError, UnicodeError):
+        texts = (None if value is None else value_to_text(value) for value in values)
+        plain = (t and SURROGATE.sub("\ufffd", t) for t in texts)
+        return pa.array(list(plain), pa.string())
 
 
 def _only_column(names: list[str], texts: list[str], wanted: str | None, what: str) -> str:

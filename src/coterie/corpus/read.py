@@ -68,47 +68,130 @@ FIRST = 1_000  # rows of the first part; they tell which column holds the texts
 ROWS = 10_000  # rows of a part
 
 
-class TableReader:
-    """The columns of a file or of standard input, whole or in parts.
+@dataclass(frozen=True)
+class Chunk:
+    """Some rows of a file.
+
+    Attributes
+    ----------
+    first : int
+        Rows before these.
+    table : pyarrow.Table
+        Every column as it was read.
+    texts : list of str
+        Cleaned texts; the empty text where a row has none.
+    values : list
+        The cells of the text column.
+    """
+
+    first: int
+    table: pa.Table
+    texts: list[str]
+    values: list[Any]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def part(self, first: int, last: int) -> Chunk:
+        """Some of the rows, counted in the chunk."""
+        return Chunk(
+            self.first + first,
+            self.table.slice(first, max(last - first, 0)),
+            CleanTexts(self.texts[first:last]),
+            self.values[first:last],
+        )
+
+
+class TextStream:
+    r"""The rows of a file or of standard input, in parts; a file can be gone through repeatedly.
 
     Parameters
     ----------
     source : str, Path or Source
-    format : {"auto", "csv", "tsv", "jsonl", "parquet", "arrow", "txt"}, default="auto"
-    encoding : str, default="utf-8"
-    header : bool, optional
-        Whether the first row of a CSV or TSV file names the columns; guessed by default.
-    wanted : tuple of str
-        Columns that the caller expects; a hint for standard input and for the header.
+    text_column, id_column : str, optional
+    format, encoding, header
+        As for :func:`read_corpus`.
 
     Attributes
     ----------
+    text_column : str or None
+        None until the first rows are read, unless it was given.
     format : str
     notes : tuple of Note
-        About the file; known when the first rows are read.
+        About the file, known when the first rows are read; what is unusual about texts is noted by
+        :func:`survey`.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "texts.txt"
+    ...     _ = file.write_text("where is my parcel?\n\nrefund please\n")
+    ...     [chunk.texts for chunk in TextStream(file)]
+    [['where is my parcel?', '', 'refund please']]
     """
 
     def __init__(
         self,
         source: str | Path | Source,
         *,
+        text_column: str | None = None,
+        id_column: str | None = None,
         format: str = "auto",
         encoding: str = "utf-8",
         header: bool | None = None,
-        wanted: tuple[str, ...] = (),
     ) -> None:
         check_choice("--format", format, FORMATS)
         self.source = source if isinstance(source, Source) else Source(source)
-        self.encoding, self.header, self.wanted = encoding, header, wanted
+        self.text_column, self.id_column = text_column, id_column
+        self.encoding, self.header = encoding, header
         self.notes: tuple[Note, ...] = ()
+        self._wanted = tuple(name for name in (text_column, id_column) if name is not None)
+        self._checked = False
         head = self.source.head()
+        if not head:
+            raise self._nothing()
         check_content(head, self.source.name)
-        self.format, note = find_format(self.source, head, format, bool(wanted or header))
+        self.format, note = find_format(self.source, head, format, bool(self._wanted or header))
         self._found_by_content = note
         if KINDS[self.format].mark:
             self.source.take()  # it is read from any place
         self._kinds: jsonlines.Kinds | None = None
         self._quoted: bool | None = None
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return self.chunks()
+
+    def chunks(self, rows: int = ROWS) -> Iterator[Chunk]:
+        """Parts of at most so many rows; fewer at first, and where a pipe has no more for now."""
+        first = 0
+        for table in self.tables(rows):
+            self._check(table)
+            assert self.text_column is not None
+            values = cell_values(table.column(self.text_column))
+            yield Chunk(first, table, clean_values(values), values)
+            first += table.num_rows
+        if not first:
+            raise self._nothing()
+
+    def whole(self) -> pa.Table:
+        """All rows at once."""
+        tables = list(self.tables())
+        if not tables:
+            raise self._nothing()
+        try:
+            return pa.concat_tables(tables, promote_options="permissive")
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise DataError(
+                f"{self.source.name}: a column holds another kind of values in each file ({error})."
+            ) from error
+
+    def _check(self, table: pa.Table) -> None:
+        if not self._checked:
+            self.text_column = pick_text_column(table, self.text_column)
+            if self.id_column is not None:
+                check_column(table, self.id_column, "--id-column")
+            self._checked = True
 
     def tables(self, rows: int | None = None) -> Iterator[pa.Table]:
         """The rows in parts of at most so many.
@@ -117,7 +200,7 @@ class TableReader:
         what was read at a time.
         """
         if not self.source.parts and self._is_blank():
-            raise self.nothing()
+            raise self._nothing()
         read = {
             "parquet": self._batches,
             "arrow": self._batches,
@@ -132,12 +215,15 @@ class TableReader:
         """The rows of several files, one behind the other; all have the same columns."""
         first: list[str] | None = None
         for part in self.source.parts:
-            reader = TableReader(
+            if not part.head():  # as programs leave behind that had no row for it
+                continue
+            reader = TextStream(
                 part,
+                text_column=self.text_column,
+                id_column=self.id_column,
                 format=self.format,
                 encoding=self.encoding,
                 header=self.header,
-                wanted=self.wanted,
             )
             for table in reader.tables():
                 first = first or table.column_names
@@ -151,8 +237,7 @@ class TableReader:
             self.header, self._quoted = reader.header, None
             self.notes = tuple(dict.fromkeys((*self.notes, *reader.notes)))
 
-    def nothing(self) -> DataError:
-        """What to say about a file without rows."""
+    def _nothing(self) -> DataError:
         return DataError(f"{self.source.name} is empty: there is nothing to read.")
 
     def _sized(self, tables: Iterator[pa.Table], rows: int) -> Iterator[pa.Table]:
@@ -199,7 +284,7 @@ class TableReader:
             quoted=self._quoted is not False,
             pipe=pipe,
             header=self.header,
-            wanted=self.wanted,
+            wanted=self._wanted,
         )
         for table in parsed.tables():
             self.notes = (*self._found_by_content, *parsed.notes)
@@ -291,35 +376,21 @@ def read_corpus(
         Whether the first row of a CSV or TSV file names the columns. By default it is guessed from
         the first rows; a note says so where it is not clear.
     """
-    wanted = tuple(name for name in (text_column, id_column) if name is not None)
-    table, notes = read_table(source, wanted=wanted, **options)
-    chosen = pick_text_column(table, text_column)
-    if id_column is not None:
-        check_column(table, id_column, "--id-column")
-    return build(table, chosen, id_column, notes)
-
-
-def read_table(
-    source: str | Path | Source,
-    *,
-    format: str = "auto",
-    encoding: str = "utf-8",
-    header: bool | None = None,
-    wanted: tuple[str, ...] = (),
-) -> tuple[pa.Table, list[Note]]:
-    """Read all columns of a file; ``wanted`` are columns the caller expects, a hint for stdin."""
     opened = source if isinstance(source, Source) else Source(source, again=True)
     opened.take()
-    reader = TableReader(opened, format=format, encoding=encoding, header=header, wanted=wanted)
-    tables = list(reader.tables())
-    if not tables:
-        raise reader.nothing()
-    try:
-        return pa.concat_tables(tables, promote_options="permissive"), list(reader.notes)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise DataError(
-            f"{opened.name}: a column holds another kind of values in each file ({error})."
-        ) from error
+    stream = TextStream(opened, text_column=text_column, id_column=id_column, **options)
+    table = stream.whole()
+    stream._check(table)
+    assert stream.text_column is not None
+    return build(table, stream.text_column, id_column, stream.notes)
+
+
+def read_table(source: str | Path | Source, **options: Any) -> tuple[pa.Table, list[Note]]:
+    """All columns of a file, and what is unusual about it; options as for :func:`read_corpus`."""
+    opened = source if isinstance(source, Source) else Source(source, again=True)
+    opened.take()
+    stream = TextStream(opened, **options)
+    return stream.whole(), list(stream.notes)
 
 
 def find_format(
@@ -410,108 +481,3 @@ def _is_text(cell: pa.Scalar) -> bool:
     except (ValueError, OverflowError):
         return True
     return True
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Some rows of a file.
-
-    Attributes
-    ----------
-    first : int
-        Rows before these.
-    table : pyarrow.Table
-        Every column as it was read.
-    texts : list of str
-        Cleaned texts; the empty text where a row has none.
-    values : list
-        The cells of the text column.
-    """
-
-    first: int
-    table: pa.Table
-    texts: list[str]
-    values: list[Any]
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def part(self, first: int, last: int) -> Chunk:
-        """Some of the rows, counted in the chunk."""
-        return Chunk(
-            self.first + first,
-            self.table.slice(first, max(last - first, 0)),
-            CleanTexts(self.texts[first:last]),
-            self.values[first:last],
-        )
-
-
-class TextStream:
-    r"""The rows of a file or of standard input, in parts; a file can be gone through repeatedly.
-
-    Parameters
-    ----------
-    source : str, Path or Source
-    text_column, id_column : str, optional
-        As for :func:`read_corpus`.
-    **options
-        ``format``, ``encoding`` and ``header``, as for :func:`read_corpus`.
-
-    Attributes
-    ----------
-    text_column : str or None
-        None until the first rows are read, unless it was given.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "texts.txt"
-    ...     _ = file.write_text("where is my parcel?\n\nrefund please\n")
-    ...     [chunk.texts for chunk in TextStream(file)]
-    [['where is my parcel?', '', 'refund please']]
-    """
-
-    def __init__(
-        self,
-        source: str | Path | Source,
-        *,
-        text_column: str | None = None,
-        id_column: str | None = None,
-        **options: Any,
-    ) -> None:
-        self.text_column, self.id_column = text_column, id_column
-        wanted = tuple(name for name in (text_column, id_column) if name is not None)
-        self.reader = TableReader(source, wanted=wanted, **options)
-        self.source, self.format = self.reader.source, self.reader.format
-        if not self.source.head():
-            raise self.reader.nothing()
-        self._checked = False
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """About the file; what is unusual about texts is noted by :func:`survey`."""
-        return self.reader.notes
-
-    def chunks(self, rows: int = ROWS) -> Iterator[Chunk]:
-        """Parts of at most so many rows; fewer at first, and where a pipe has no more for now."""
-        first = 0
-        for table in self.reader.tables(rows):
-            self._check(table)
-            assert self.text_column is not None
-            values = cell_values(table.column(self.text_column))
-            yield Chunk(first, table, clean_values(values), values)
-            first += table.num_rows
-        if not first:
-            raise self.reader.nothing()
-
-    def __iter__(self) -> Iterator[Chunk]:
-        return self.chunks()
-
-    def _check(self, table: pa.Table) -> None:
-        if not self._checked:
-            self.text_column = pick_text_column(table, self.text_column)
-            if self.id_column is not None:
-                check_column(table, self.id_column, "--id-column")
-            self._checked = True
