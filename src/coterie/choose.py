@@ -212,9 +212,9 @@ def _prepare(
     if not isinstance(found, BagOfWords):
         found = MixedEncoder(found, LEXICAL_WEIGHT, own, lexical)
     found.learn(texts)
-    items, numbers = found.prepare(texts)
+    prepared, numbers = found.prepare(texts)
     width = found.meaning.dim if isinstance(found, MixedEncoder) else found.dim
-    return found.encode(items)[numbers], width, texts
+    return found.encode(prepared)[numbers], width, texts
 
 
 def confirmed(a: Ints, b: Ints, seed: int) -> float:
