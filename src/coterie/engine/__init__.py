@@ -4,8 +4,14 @@ from coterie.engine.checkpoint import Checkpoint
 from coterie.engine.data import Batch, TrainingData
 from coterie.engine.history import History
 from coterie.engine.loop import train
-from coterie.engine.run import OPTIMIZATIONS, Run, chosen_optimizations
-from coterie.engine.stage import Stage, count_trained, steps_for
+from coterie.engine.stage import (
+    OPTIMIZATIONS,
+    Run,
+    Stage,
+    chosen_optimizations,
+    count_trained,
+    steps_for,
+)
 
 __all__ = [
     "OPTIMIZATIONS",

@@ -5,24 +5,66 @@ from __future__ import annotations
 import logging
 import shutil
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from coterie._errors import DataError
+from coterie._errors import DataError, TrainingError, param
 from coterie._files import write_json
 from coterie._folders import mend_folder, replace_folder
 from coterie._ranks import is_first
 from coterie._trust import LARGE, check_file, damaged, read_json
+from coterie._types import Ints
 from coterie.engine.history import Meter
-from coterie.engine.recovery import Care
 
 log = logging.getLogger(__name__)
 
+FEWEST_TEXTS = 2  # in a pass: one alone has nothing to be contrasted with
 Moments = dict[str, dict[str, Tensor]]  # what an optimiser remembers, by name of the parameter
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """How a run goes on after a step that failed.
+
+    It is kept in checkpoints, so that a run that is continued goes on as carefully.
+
+    Attributes
+    ----------
+    passes : int
+        A batch goes through the network in so many passes, whose gradients are added: more, where
+        memory ran out. Losses that compare texts then compare those of one pass.
+    lr_factor : float
+        Of all learning rates: smaller, after a loss that was not a number.
+    """
+
+    passes: int = 1
+    lr_factor: float = 1.0
+
+    def split(self, rows: Ints) -> list[Ints]:
+        """The rows of a batch, pass by pass.
+
+        Examples
+        --------
+        >>> [part.tolist() for part in RetryPolicy(passes=2).split(np.arange(5))]
+        [[0, 1, 2], [3, 4]]
+        """
+        return np.array_split(rows, max(1, min(self.passes, len(rows) // FEWEST_TEXTS)))
+
+    def halved(self, rows: Ints, error: torch.OutOfMemoryError) -> RetryPolicy:
+        """Twice as many passes; an error if they cannot be smaller."""
+        now, more = self.split(rows), replace(self, passes=2 * self.passes)
+        if len(more.split(rows)) == len(now):
+            raise TrainingError(
+                f"out of memory with {len(now[0])} texts at a time; shorten texts "
+                f"({param('max_length')}), train less of the encoder ({param('tune', 'lora')}), or "
+                f"take another device ({param('device', 'cpu')})."
+            ) from error
+        return more
 
 
 @dataclass
@@ -35,7 +77,7 @@ class State:
     optimizer: torch.optim.Optimizer | None = None
     labels: Tensor | None = None  # of the last refresh, for the stop rule
     rows: list[dict[str, Any]] = field(default_factory=list)
-    care: Care = field(default_factory=Care)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
     meter: Meter = field(default_factory=Meter)  # loss terms since the last row
 
 
@@ -75,7 +117,7 @@ class Checkpoint:
             facts = {"fingerprint": self.fingerprint, "stage": saved.stage, "step": saved.step}
             facts |= {
                 "history": saved.rows,
-                "care": asdict(saved.care),
+                "retry": asdict(saved.retry),
                 "meter": saved.facts_of_meter,
             }
             write_json(folder / "state.json", facts)
@@ -103,9 +145,9 @@ class Checkpoint:
         with damaged(self.folder, "a checkpoint"):
             check_file(self.folder / "state.safetensors")
             tensors = load_file(self.folder / "state.safetensors")
-            care = Care(**facts.get("care", {}))
+            retry = RetryPolicy(**facts.get("retry", {}))
             meter = facts.get("meter", {})
-            return Saved(facts["stage"], facts["step"], facts["history"], tensors, care, meter)
+            return Saved(facts["stage"], facts["step"], facts["history"], tensors, retry, meter)
 
     def clear(self) -> None:
         """Remove the checkpoint, when the run is over."""
@@ -129,7 +171,7 @@ def keep(state: State, device: torch.device) -> Saved:
         meter = {"names": state.meter.names, "steps": state.meter.steps}
     # Copies, since safetensors refuses tensors that share memory (tied weights).
     copies = {k: v.detach().cpu().clone().contiguous() for k, v in tensors.items()}
-    return Saved(state.stage, state.step, list(state.rows), copies, state.care, meter)
+    return Saved(state.stage, state.step, list(state.rows), copies, state.retry, meter)
 
 
 @dataclass
@@ -140,7 +182,7 @@ class Saved:
     step: int
     rows: list[dict[str, Any]]
     tensors: dict[str, Tensor]
-    care: Care = field(default_factory=Care)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
     facts_of_meter: dict[str, Any] = field(default_factory=dict)
 
     def restore_meter(self, device: torch.device) -> Meter:

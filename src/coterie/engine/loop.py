@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import logging
+import signal
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from types import FrameType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from coterie._errors import TrainingError
 from coterie._progress import Silent
 from coterie._random import derive_seed, torch_seeded
 from coterie._types import Ints
 from coterie.encoders.base import RaggedTokens
+from coterie.encoders.tuning import moving
 from coterie.engine import parallel
 from coterie.engine.checkpoint import (
+    Checkpoint,
     Moments,
+    RetryPolicy,
     Saved,
     State,
     get_moments,
@@ -28,14 +36,12 @@ from coterie.engine.checkpoint import (
 from coterie.engine.data import Batch, Batches, TrainingData
 from coterie.engine.graphs import Recorder
 from coterie.engine.history import History, Meter, NotFiniteError, counts
-from coterie.engine.interrupt import asked_to_stop
-from coterie.engine.recovery import Care, free_memory, go_back, is_finite
-from coterie.engine.run import Run
-from coterie.engine.stage import Stage, make_optimizer
+from coterie.engine.stage import Run, Stage
 from coterie.engine.tensor_float import tensor_float
 
 log = logging.getLogger(__name__)
 
+SMALLER = 0.1  # of the learning rates, after a loss that is not a number
 CPU = torch.device("cpu")
 WIDTHS = 8  # on a GPU, padded batches come in multiples of this many tokens: few shapes to record
 Work = Callable[..., Tensor]  # of one batch, or of its parts; gives the values of the loss terms
@@ -120,18 +126,20 @@ class _StageLoop:
                     if self._step():
                         break
                 except NotFiniteError as error:
-                    known = go_back(error, state.care, start, run.checkpoint)
+                    known = go_back(error, state.retry, start, run.checkpoint)
                     self._begin(self._restore(known))
                     run.history.restart(known.rows)
                     state.rows = run.history.rows
-                    self._note(f"{error} The run went back to step {known.step} of the stage and "
-                               f"on with {known.care.rate:g} of the learning rates.")  # fmt: skip
+                    self._note(
+                        f"{error} The run went back to step {known.step} of the stage and on with "
+                        f"{known.retry.lr_factor:g} of the learning rates."
+                    )
         finally:
             run.progress.stop()
         assert state.optimizer is not None
         if run.checkpoint is not None and stage.steps > 0:
             state.stage, state.step, state.labels, state.meter = state.stage + 1, 0, None, Meter()
-            state.care = Care()  # as the next stage begins with where nothing was interrupted
+            state.retry = RetryPolicy()  # the next stage begins as if nothing had failed
             run.checkpoint.save(state, run.device)
         return get_moments(state.optimizer, self.net)
 
@@ -140,19 +148,19 @@ class _StageLoop:
         state, device = self.state, self.run.device
         saved.restore_net(self.net)
         saved.restore_random(device)
-        state.step, state.labels, state.care = saved.step, saved.labels(device), saved.care
+        state.step, state.labels, state.retry = saved.step, saved.labels(device), saved.retry
         state.meter = saved.restore_meter(device)
         return saved.moments()
 
     def _begin(self, moments: Moments) -> None:
         """Make the optimiser, and what works a batch."""
         stage, state, run = self.stage, self.state, self.run
-        state.optimizer = make_optimizer(self.net, stage, run.device, run.optimizations, state.care)
+        state.optimizer = make_optimizer(self.net, stage, run, state.retry)
         if state.step > 0 or stage.continues:
             put_moments(state.optimizer, self.net, moments)
         self.net.train()
         self.work: Work = partial(self._work, state.optimizer)
-        if state.care.parts == 1 and run.takes("graphs"):
+        if state.retry.passes == 1 and run.takes("graphs"):
             self.work = Recorder(self.work, run.device)
 
     def _note(self, said: str) -> None:
@@ -186,7 +194,7 @@ class _StageLoop:
         """Work the rows of a batch, in one pass or in as many as memory asked for."""
         run = self.run
         parts = [
-            self.data.batch(r, self.stage.views, run.device) for r in self.state.care.cut(rows)
+            self.data.batch(r, self.stage.views, run.device) for r in self.state.retry.split(rows)
         ]
         try:
             with tensor_float(run.takes("tf32") and run.encoder_dtype() is not None):
@@ -202,14 +210,14 @@ class _StageLoop:
         rows = self.batches.rows(state.step)
         values = self._passes(rows)
         while isinstance(values, torch.OutOfMemoryError):
-            state.care = state.care.halved(rows, values)
+            state.retry = state.retry.halved(rows, values)
             assert state.optimizer is not None
             state.optimizer.zero_grad(set_to_none=True)
             free_memory()
             self.work = partial(self._work, state.optimizer)  # a graph would hold memory of its own
             self._note(
                 f"Memory ran out in stage {stage.name!r}: batches went in "
-                f"{state.care.parts} passes of {len(state.care.cut(rows)[0])} texts."
+                f"{state.retry.passes} passes of {len(state.retry.split(rows)[0])} texts."
             )
             values = self._passes(rows)
         state.meter.add(self.names, values)
@@ -282,3 +290,68 @@ class _StageLoop:
     def _vectors(self) -> Tensor:
         encoder: Any = self.net.encoder
         return self.data.vectors(encoder, self.run.device, Silent())
+
+
+def make_optimizer(
+    net: nn.Module, stage: Stage, run: Run, retry: RetryPolicy
+) -> torch.optim.Optimizer:
+    """Adam over what moves of the children the stage names; all else is frozen."""
+    net.requires_grad_(False)
+    groups = []
+    for child, lr in stage.lr.items():
+        parameters = moving(net.get_submodule(child))
+        for parameter in parameters:
+            parameter.requires_grad_(True)
+        groups.append({"params": parameters, "lr": retry.lr_factor * lr})
+    on_gpu = run.device.type == "cuda"
+    fused = "fused-adam" in run.optimizations or not on_gpu
+    return torch.optim.Adam(groups, fused=fused, capturable=on_gpu)
+
+
+def go_back(
+    error: NotFiniteError, retry: RetryPolicy, start: Saved, checkpoint: Checkpoint | None
+) -> Saved:
+    """Where to begin again, with a smaller rate: the newest checkpoint, or the start of the stage.
+
+    Once; the second time the error is raised.
+    """
+    if retry.lr_factor < 1:
+        raise TrainingError(f"{error} A tenth of the learning rates did not help.") from error
+    kept = checkpoint.load() if checkpoint is not None else None
+    if kept is None or (kept.stage, kept.step) < (start.stage, start.step):
+        kept = start
+    return replace(kept, retry=replace(retry, lr_factor=SMALLER))
+
+
+def is_finite(net: nn.Module) -> bool:
+    """Whether all weights are numbers."""
+    return all(bool(torch.isfinite(p).all()) for p in net.parameters())
+
+
+def free_memory() -> None:
+    """Give back what a failed pass has left with torch."""
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+@contextmanager
+def asked_to_stop(enabled: bool) -> Iterator[Callable[[], bool]]:
+    """Yield a function that tells whether somebody pressed Ctrl-C inside the block.
+
+    Signals reach only the main thread; elsewhere, and when not enabled, nothing changes.
+    """
+    if not enabled or threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    asked: list[int] = []
+    before: Any = signal.getsignal(signal.SIGINT)
+
+    def first(number: int, frame: FrameType | None) -> None:
+        asked.append(number)
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, first)
+    try:
+        yield lambda: bool(asked)
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,19 +1,25 @@
-"""One phase of training, as data."""
+"""The plan of a training: its stages, and the run they are part of."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from coterie._progress import Progress, Silent
 from coterie._types import Terms
+from coterie._validation import check_choice
 from coterie.encoders.tuning import moving
+from coterie.engine.checkpoint import Checkpoint
 from coterie.engine.data import Batch
-from coterie.engine.recovery import Care
+from coterie.engine.history import History
+
+PRECISIONS = {"float32": None, "bfloat16": torch.bfloat16}
+OPTIMIZATIONS = ("graphs", "packing", "fused", "one-pass", "fused-adam", "device-tokens", "tf32")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,20 +77,59 @@ class Stage:
     counts: bool = False
 
 
-def make_optimizer(
-    net: nn.Module, stage: Stage, device: torch.device, optimizations: Sequence[str], care: Care
-) -> torch.optim.Optimizer:
-    """Adam over what moves of the children the stage names; all else is frozen."""
-    net.requires_grad_(False)
-    groups = []
-    for child, lr in stage.lr.items():
-        parameters = moving(net.get_submodule(child))
-        for parameter in parameters:
-            parameter.requires_grad_(True)
-        groups.append({"params": parameters, "lr": care.rate * lr})
-    on_gpu = device.type == "cuda"
-    fused = "fused-adam" in optimizations or not on_gpu
-    return torch.optim.Adam(groups, fused=fused, capturable=on_gpu)
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """The circumstances of a training run, the same for all its stages.
+
+    Parameters
+    ----------
+    batch_size, seed : int
+    device : torch.device
+    precision : {"auto", "float32", "bfloat16"}, default="auto"
+        Of the encoder; heads and losses are always float32. "auto" is bfloat16 on a GPU.
+    log_every : int, default=10
+        Steps between two readings of the loss terms; on a GPU a reading makes the host wait.
+    optimizations : tuple of str, default=OPTIMIZATIONS
+        Ways to be fast on a GPU that leave the mathematics as it is; "tf32" rounds products of
+        heads and losses, unless ``precision`` is "float32".
+    progress : Progress
+    checkpoint : Checkpoint, optional
+    history : History
+    """
+
+    batch_size: int
+    seed: int
+    device: torch.device
+    precision: str = "auto"
+    log_every: int = 10
+    optimizations: tuple[str, ...] = OPTIMIZATIONS
+    progress: Progress = field(default_factory=Silent)
+    checkpoint: Checkpoint | None = None
+    history: History = field(default_factory=History)
+
+    def encoder_dtype(self) -> torch.dtype | None:
+        """Precision of the encoder in training; None is float32."""
+        check_choice("precision", self.precision, ["auto", *PRECISIONS])
+        if self.precision == "auto":
+            return torch.bfloat16 if self.device.type == "cuda" else None
+        return PRECISIONS[self.precision]
+
+    def takes(self, optimization: str) -> bool:
+        """Whether an optimization is asked for and this device is one for it."""
+        return self.device.type == "cuda" and optimization in self.optimizations
+
+
+def chosen_optimizations(asked: bool | Sequence[str]) -> tuple[str, ...]:
+    """Names of optimizations from what a user says: all, none or some of them.
+
+    Examples
+    --------
+    >>> chosen_optimizations(False), chosen_optimizations("graphs")
+    ((), ('graphs',))
+    """
+    if isinstance(asked, bool):
+        return OPTIMIZATIONS if asked else ()
+    return (asked,) if isinstance(asked, str) else tuple(asked)
 
 
 def count_trained(net: nn.Module, stages: Sequence[Stage]) -> dict[str, int]:

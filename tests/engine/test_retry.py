@@ -15,8 +15,9 @@ from coterie import SCCL
 from coterie._errors import TrainingError
 from coterie.encoders import VectorEncoder
 from coterie.engine import Batch, Checkpoint, Run, Stage, TrainingData, train
+from coterie.engine.checkpoint import RetryPolicy
 from coterie.engine.history import Meter
-from coterie.engine.recovery import SMALLER, Care
+from coterie.engine.loop import SMALLER
 
 CPU = torch.device("cpu")
 
@@ -200,7 +201,7 @@ def test_the_result_of_a_method_states_it(topics, monkeypatch) -> None:
     assert "2 passes of 15 texts" in about_model(model)[0]
 
 
-def test_care_is_kept_in_a_checkpoint(tmp_path: Path) -> None:
+def test_the_retry_policy_is_kept_in_a_checkpoint(tmp_path: Path) -> None:
     net, data = make()
     checkpoint = Checkpoint(tmp_path / "c", "r", every=0)
     limited = too_large_above(2)
@@ -212,11 +213,11 @@ def test_care_is_kept_in_a_checkpoint(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         train(net, data, [stage(killed)], run(checkpoint=checkpoint))
-    assert checkpoint.load().care == Care(parts=4)
+    assert checkpoint.load().retry == RetryPolicy(passes=4)
     facts = json.loads((tmp_path / "c" / "state.json").read_text())
-    del facts["care"], facts["meter"]  # as an earlier version wrote it
+    del facts["retry"], facts["meter"]  # as an earlier version wrote it
     (tmp_path / "c" / "state.json").write_text(json.dumps(facts))
-    assert checkpoint.load().care == Care()
+    assert checkpoint.load().retry == RetryPolicy()
 
 
 def test_encoding_goes_on_by_halves(topics, tiny_encoder, monkeypatch, caplog) -> None:
