@@ -14,13 +14,11 @@ from coterie._folders import held, refuse_held
 from coterie._progress import make_progress, say
 from coterie._ranks import is_first
 from coterie._runs import NEXT
-from coterie._types import Floats
 from coterie.base import TextClusterer
 from coterie.base.fitting import Fitting
 from coterie.choose import Choice, choose_n_clusters
 from coterie.corpus import Corpus
-from coterie.encoders import DEFAULT, MixedEncoder, SentenceEncoder, StaticEncoder
-from coterie.encoders.lexical import unit_rows
+from coterie.encoders import DEFAULT
 from coterie.run_files import model_folder
 from coterie.runs.folder import RunFolder, read_started, refuse_taken
 from coterie.runs.options import Options
@@ -196,33 +194,19 @@ class Prepared:
         return None if isinstance(self.corpus, Corpus) else len(self.corpus.survey.texts)
 
     def _find_number(self) -> Choice:
-        texts, embeddings = self._embeddings()
-        choice = choose_n_clusters(
-            texts,
-            encoder=self.options.encoder or DEFAULT,
-            embeddings=embeddings,
-            random_state=self.options.seed,
-            progress=make_progress(self.options.verbose),
-        )
+        encoder = self.options.encoder or DEFAULT
+        if self.model.encoder == encoder:
+            choice = self.fitting.find_number()
+        else:  # the method has an encoder of its own
+            choice = choose_n_clusters(
+                self.corpus.texts,
+                encoder=encoder,
+                random_state=self.options.seed,
+                progress=make_progress(self.options.verbose),
+            )
         if self.options.verbose:
             say(choice.reason)
         return choice
-
-    def _embeddings(self) -> tuple[list[str], Floats | None]:
-        """Texts and their vectors of unit length; no vectors where the method has others.
-
-        A bag of words is learnt from the texts that are looked at, so it is made anew.
-        """
-        if self.model.encoder != (self.options.encoder or DEFAULT):
-            return self.corpus.texts, None
-        encoder, inputs = self.fitting.encoder, self.fitting.inputs
-        inner = encoder.meaning if isinstance(encoder, MixedEncoder) else encoder
-        if inputs.texts is None or not isinstance(inner, (SentenceEncoder, StaticEncoder)):
-            return self.corpus.texts, None
-        vectors = self.fitting.vectors()
-        if inner is encoder:
-            vectors = unit_rows(vectors)
-        return inputs.texts, vectors[inputs.views[0], : inner.dim]
 
     def fit(self, place: RunFolder) -> TextClusterer:
         """The fitted model: of the run that is resumed, if it got that far."""
