@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from by_key import raises
 from coterie import metrics
 from coterie._errors import UsageError
 
@@ -94,9 +95,9 @@ def test_purity_by_hand_and_never_below_accuracy() -> None:
 
 
 def test_unequal_and_empty_lists_are_refused() -> None:
-    with pytest.raises(UsageError, match="3 true labels but 2"):
+    with raises(UsageError, "metrics.labels_differ", true=3, clusters=2):
         metrics.accuracy([1, 2, 3], [1, 2])
-    with pytest.raises(UsageError, match="empty"):
+    with raises(UsageError, "metrics.no_labels"):
         metrics.accuracy([], [])
 
 
@@ -232,9 +233,9 @@ def test_calibration_invariants() -> None:
 
 def test_calibration_refuses_what_is_no_confidence() -> None:
     for sure in ([0.5, 1.5], [0.5, float("nan")], [-0.1, 0.2]):
-        with pytest.raises(UsageError, match="between 0 and 1"):
+        with raises(UsageError, "metrics.bad_confidence"):
             metrics.expected_calibration_error([True, False], sure)
-    with pytest.raises(UsageError, match="2 outcomes but 1"):
+    with raises(UsageError, "metrics.confidence_differs", outcomes=2, values=1):
         metrics.confidence_auc([True, False], [0.5])
-    with pytest.raises(UsageError, match="empty"):
+    with raises(UsageError, "metrics.no_texts"):
         metrics.confidence_auc([], [])

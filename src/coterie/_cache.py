@@ -82,7 +82,7 @@ def _home() -> Path:
     try:
         return Path.home()
     except RuntimeError as error:  # no home: a service account
-        raise UsageError(f"there is no home folder; set {VARIABLE} to a folder or off.") from error
+        raise UsageError("cache.no_home", variable=VARIABLE) from error
 
 
 def limit() -> int:
@@ -93,7 +93,7 @@ def limit() -> int:
     try:
         return max(0, int(float(said)))
     except (ValueError, OverflowError) as error:
-        raise UsageError(f"{LIMIT}={said!r} should be a number of bytes, e.g. 2e9.") from error
+        raise UsageError("cache.bad_limit", limit=LIMIT, given=said) from error
 
 
 @dataclass(frozen=True)

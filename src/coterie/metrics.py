@@ -20,9 +20,9 @@ Labels = Sequence[Any] | NDArray[Any]
 def contingency(truth: Labels, labels: Labels) -> Ints:
     """How many texts of each true class (rows) went into each cluster (columns)."""
     if len(truth) != len(labels):
-        raise UsageError(f"{len(truth)} true labels but {len(labels)} cluster labels.")
+        raise UsageError("metrics.labels_differ", true=len(truth), clusters=len(labels))
     if len(truth) == 0:
-        raise UsageError("no labels to score: both lists are empty.")
+        raise UsageError("metrics.no_labels")
     rows = np.unique(np.asarray(truth), return_inverse=True)[1].ravel()
     columns = np.unique(np.asarray(labels), return_inverse=True)[1].ravel()
     table = np.zeros((rows.max() + 1, columns.max() + 1), dtype=np.int64)
@@ -259,12 +259,12 @@ def size_entropy(labels: Labels, n_clusters: int | None = None) -> float:
 def _outcomes(right: Labels, confidence: Labels) -> tuple[Floats, Floats]:
     hits, p = np.asarray(right, dtype=np.float64), np.asarray(confidence, dtype=np.float64)
     if len(hits) != len(p):
-        raise UsageError(f"{len(hits)} outcomes but {len(p)} values of confidence.")
+        raise UsageError("metrics.confidence_differs", outcomes=len(hits), values=len(p))
     if not len(p):
-        raise UsageError("no texts to score: both lists are empty.")
+        raise UsageError("metrics.no_texts")
     slack = 1e-6  # a softmax in float32 may give a little more than 1
     if not (np.all(p >= -slack) and np.all(p <= 1 + slack)):
-        raise UsageError("confidence should be between 0 and 1.")
+        raise UsageError("metrics.bad_confidence")
     return hits, np.clip(p, 0.0, 1.0)
 
 

@@ -149,7 +149,7 @@ def fit_neighbor_index(
     x = np.ascontiguousarray(vectors, dtype=np.float32)
     times = np.ones(len(x), dtype=np.int64) if counts is None else np.asarray(counts, np.int64)
     if not len(x):
-        raise UsageError("outliers: there is no text to measure by; give at least one vector.")
+        raise UsageError("outliers.no_vectors")
     most = max(1000, min(TEXTS, NUMBERS // max(x.shape[1], 1)))
     rows = _choose(len(x), labels, most, seed)
     times = times[rows]
@@ -187,10 +187,7 @@ def outlier_scores(vectors: Floats, labels: Ints | None = None) -> Floats:
     x = np.ascontiguousarray(vectors, dtype=np.float32)
     codes = np.zeros(len(x), dtype=np.int64) if labels is None else np.asarray(labels, np.int64)
     if x.ndim != 2 or len(codes) != len(x):
-        raise UsageError(
-            f"outlier_scores: vectors of shape {x.shape} and {len(codes)} labels; give one row "
-            "and one label for each text."
-        )
+        raise UsageError("outliers.one_label_per_row", shape=x.shape, labels=len(codes))
     placed = codes >= 0
     out = np.full(len(x), np.nan)
     if placed.any():
@@ -266,16 +263,10 @@ def allowed_rows(max_outliers: float | str, n: int, name: str = "max_outliers") 
         if isinstance(max_outliers, bool) or not isfinite(number) or number < 0:
             raise ValueError(said)
     except ValueError as error:
-        raise UsageError(
-            f"{name} should be a share such as 5% or 0.05, or a whole number of rows; "
-            f"got {max_outliers!r}."
-        ) from error
+        raise UsageError("outliers.bad_share", name=name, given=max_outliers) from error
     count = int(number) if rows else floor(share * n + 1e-9)
     if (not rows and share > MOST) or (n and count > MOST * n):
-        raise UsageError(
-            f"{name}: {max_outliers} would allow more than half of the texts to be outliers; "
-            "ask for 50% at most."
-        )
+        raise UsageError("outliers.too_many", name=name, given=max_outliers)
     return count
 
 

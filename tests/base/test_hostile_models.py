@@ -99,7 +99,7 @@ def test_modules_cannot_name_a_function_that_reads_pickles(whole: Path, tmp_path
     (whole / "encoder" / "evil.txt").write_bytes(pickle.dumps(Bomb(tmp_path / "ran")))
     modules[0] |= {"type": "joblib.numpy_pickle", "path": "evil.txt"}
     (whole / "encoder" / "modules.json").write_text(json.dumps(modules))
-    refused(whole, "runs no code that comes with a model")
+    refused(whole, "never runs code")
     assert not (tmp_path / "ran").exists()
 
 
@@ -107,13 +107,13 @@ def test_modules_cannot_lead_out_of_the_folder(whole: Path) -> None:
     modules = json.loads((whole / "encoder" / "modules.json").read_text())
     modules[1]["path"] = "../../elsewhere"
     (whole / "encoder" / "modules.json").write_text(json.dumps(modules))
-    refused(whole, "leads out of its folder")
+    refused(whole, "outside its folder")
 
 
 def test_an_activation_is_one_of_torch(whole: Path) -> None:
     file = whole / "encoder" / "1_Pooling" / "config.json"
     change(file, activation_function="os.abort")
-    refused(whole, "none of torch's own")
+    refused(whole, "which torch does not have")
 
 
 def test_code_files_are_refused(whole: Path) -> None:
@@ -132,7 +132,7 @@ def test_links_are_refused(copied: Path, name: str, target: str) -> None:
 def test_pipes_are_refused_and_not_waited_for(copied: Path) -> None:
     (copied / "model.safetensors").unlink()
     os.mkfifo(copied / "model.safetensors")
-    refused(copied, "no ordinary file")
+    refused(copied, "is not read|files only")
 
 
 def test_a_huge_file_is_not_read(copied: Path) -> None:

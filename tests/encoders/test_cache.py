@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from by_key import raises
 from coterie import SCCL, TwoStep
 from coterie import _cache as cache
 from coterie._errors import UsageError
@@ -179,7 +180,7 @@ def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache.cache_folder() == tmp_path / "coterie" / "vectors"
     monkeypatch.setenv("COTERIE_CACHE_LIMIT", "many")
-    with pytest.raises(UsageError, match="COTERIE_CACHE_LIMIT"):
+    with raises(UsageError, "cache.bad_limit", limit="COTERIE_CACHE_LIMIT"):
         cache.limit()
 
 

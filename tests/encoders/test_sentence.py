@@ -7,6 +7,7 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
+from by_key import raises
 from coterie import TwoStep, load
 from coterie._errors import DataError, MissingError, UsageError
 from coterie.encoders import DEFAULT, RaggedTokens, SentenceEncoder, load_encoder, load_saved
@@ -158,24 +159,24 @@ def test_saving_and_loading_gives_the_same_vectors(
 def test_other_weights_under_the_same_name_are_refused(tiny_encoder: Path, tmp_path: Path) -> None:
     settings = saved_settings(load_encoder(tiny_encoder), "auto")
     settings["pointer"]["weights_sha256"] = "0" * 64
-    with pytest.raises(DataError, match="other weights"):
+    with raises(DataError, "encoder.other_weights"):
         load_saved(tmp_path, settings)
 
 
 def test_unknown_encoders_say_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(MissingError, match="hub:some/model"):
+    with raises(MissingError, "encoder.not_here", encoder="some/model"):
         load_encoder("some/model")
-    with pytest.raises(UsageError, match=r"modules\.json"):
+    with raises(UsageError, "encoder.no_model_folder"):
         load_encoder(str(tmp_path))
-    with pytest.raises(UsageError, match="neither a folder nor a hub name"):
+    with raises(UsageError, "encoder.unknown"):
         load_encoder("no such / name!")
-    with pytest.raises(UsageError, match="got 7"):
+    with raises(UsageError, "encoder.unknown_object", given=7):
         load_encoder(7)
 
 
 def test_without_a_network_a_download_fails_clearly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(MissingError, match="could not be downloaded"):
+    with raises(MissingError, "encoder.not_downloaded"):
         load_encoder("hub:some/model-that-is-not-here")
 
 
@@ -267,7 +268,7 @@ def test_slow_tokenizers_are_refused() -> None:
     class Slow:
         is_fast = False
 
-    with pytest.raises(UsageError, match="fast tokenizer"):
+    with raises(UsageError, "encoder.slow_tokenizer"):
         list(word_numbers(Slow(), ["a"], 8))
 
 

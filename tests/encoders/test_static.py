@@ -11,6 +11,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
+from by_key import raises
 from coterie import SCCL, TwoStep, load
 from coterie._errors import DataError, UsageError
 from coterie.encoders import StaticEncoder, load_encoder, load_saved
@@ -98,28 +99,28 @@ def test_other_vectors_under_the_same_name_are_refused(tmp_path: Path) -> None:
     folder = make(tmp_path / "m")
     settings = saved_settings(load_encoder(folder), "auto")
     make(tmp_path / "m", embeddings=np.ones((len(WORDS), 4), dtype=np.float32))
-    with pytest.raises(DataError, match="other weights"):
+    with raises(DataError, "encoder.other_weights"):
         load_saved(tmp_path, settings)
 
 
 def test_training_is_refused_with_the_remedy(tmp_path: Path) -> None:
     texts = [f"{a} {b}" for a in WORDS[1:] for b in WORDS[1:]]
-    with pytest.raises(UsageError, match="cannot be trained; take a method that trains nothing"):
+    with raises(UsageError, "encoder.static_cannot_train"):
         SCCL(2, encoder=make(tmp_path / "m"), steps=1, random_state=0).fit(texts)
 
 
 def test_folders_that_are_none_are_refused(tmp_path: Path) -> None:
     folder = make(tmp_path / "m")
     save_file({"other": np.ones((2, 2), dtype=np.float32)}, folder / "model.safetensors")
-    with pytest.raises(DataError, match="no table called 'embeddings'"):
+    with raises(DataError, "encoder.no_table"):
         load_encoder(folder)
     (folder / "model.safetensors").write_bytes(b"\x05")
-    with pytest.raises(DataError, match="cannot be read as safetensors"):
+    with raises(DataError, "encoder.bad_safetensors"):
         load_encoder(folder)
     (folder / "tokenizer.json").unlink()
-    with pytest.raises(UsageError, match=r"lacks tokenizer\.json"):
+    with raises(UsageError, "encoder.not_static", missing="tokenizer.json"):
         load_encoder(f"static:{folder}")
-    with pytest.raises(UsageError, match="pooling='cls'"):
+    with raises(UsageError, "encoder.static_pooling"):
         load_encoder(make(tmp_path / "n"), pooling="cls")
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from by_key import raises
 from coterie._errors import DataError, UsageError
 from coterie.words import (
     Vocabulary,
@@ -149,17 +150,17 @@ def test_the_width_of_a_source_is_known_before_it_is_read(tmp_path: Path) -> Non
     assert width_of("ppmi", 7) == width_of("auto", 7) == 7
     assert width_of(tmp_path / "glove.txt", 7) == 3
     assert width_of(str(tmp_path / "w2v.txt"), 7) == 2
-    with pytest.raises(UsageError, match="word_vectors='None'"):
+    with raises(UsageError, "words.unknown_source", word_vectors="None"):
         width_of(None, 7)
 
 
 def test_wrong_sources_are_refused_clearly(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"word_vectors='nowhere\.txt'"):
+    with raises(UsageError, "words.unknown_source", word_vectors="nowhere.txt"):
         make_word_vectors("nowhere.txt", ["a b"], Vocabulary(["a"]), 3, seed=0)
     (tmp_path / "bad.txt").write_text("dog 1 2\ncat 1 x\n")
-    with pytest.raises(DataError, match="line 2"):
+    with raises(DataError, "words.bad_line", number=2, width=2):
         read_word_vectors(tmp_path / "bad.txt")
-    with pytest.raises(DataError, match="no vector"):
+    with raises(DataError, "words.no_known_word"):
         read_word_vectors(tmp_path / "bad.txt", {"hen"})
 
 

