@@ -1,4 +1,4 @@
-"""The number of clusters: planted ones are found, the curve decides, odd input is survived."""
+"""The number of clusters: planted ones are found, the effective dimension decides otherwise."""
 
 from itertools import pairwise
 
@@ -7,7 +7,13 @@ import pytest
 
 from coterie import choose, choose_n_clusters
 from coterie._errors import DataError, UsageError
-from coterie.choose import confirmed, decide, numbers_to_try
+from coterie.choose import (
+    adjusted_information,
+    effective_dimension,
+    expected_number,
+    most_of_the_best,
+    numbers_to_try,
+)
 
 
 def planted(k: int, n: int = 600, seed: int = 0) -> list[str]:
@@ -21,13 +27,11 @@ def planted(k: int, n: int = 600, seed: int = 0) -> list[str]:
 
 
 @pytest.mark.parametrize("k", [3, 8])
-def test_planted_clusters_are_found(k: int) -> None:
-    choice = choose_n_clusters(planted(k), encoder="tfidf-svd", random_state=0)
-    assert choice.low <= k <= choice.high or abs(choice.n_clusters - k) <= 1
-    assert choice.curve[0]["n_clusters"] == 2 and choice.reason.startswith(
-        f"{choice.n_clusters} clusters"
-    )
-    again = choose_n_clusters(planted(k), encoder="tfidf-svd", random_state=0)
+def test_clear_clusters_are_found_exactly(k: int) -> None:
+    choice = choose_n_clusters(planted(k, 300), encoder="tfidf-svd", random_state=0)
+    assert choice.n_clusters == k
+    assert choice.reason.startswith(f"{k} clusters")
+    again = choose_n_clusters(planted(k, 300), encoder="tfidf-svd", random_state=0)
     assert again == choice
 
 
@@ -37,36 +41,67 @@ def test_blobs_without_words_are_found() -> None:
     x = centers[rng.integers(5, size=400)] + rng.normal(size=(400, 6))
     choice = choose_n_clusters(x, encoder="precomputed", random_state=0)
     assert choice.n_clusters == 5
-    assert all(row["information"] is None for row in choice.curve)
 
 
-def row(k: int, stability: float, information: float | None) -> dict:
-    score = stability if information is None else stability * information
-    return {"n_clusters": k, "stability": stability, "agreement": stability,
-            "information": information, "score": score}  # fmt: skip
+def test_effective_dimension_against_a_loop() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(50, 7)) * [3, 2, 1, 1, 0.5, 0.1, 0]
+    covariance = np.zeros((7, 7))
+    for row in x:
+        for i in range(7):
+            for j in range(7):
+                covariance[i, j] += (row[i] - x[:, i].mean()) * (row[j] - x[:, j].mean())
+    variances = np.linalg.eigvals(covariance).real
+    shares = [v / sum(variances) for v in variances]
+    expected = 1 / np.sqrt(sum(share**3 for share in shares))
+    assert effective_dimension(x) == pytest.approx(expected, rel=1e-6)
+    assert effective_dimension(5 * x + 3) == pytest.approx(expected, rel=1e-6)
+    turn = np.linalg.qr(rng.normal(size=(7, 7)))[0]
+    assert effective_dimension(x @ turn) == pytest.approx(expected, rel=1e-6)
+    assert 1 <= expected <= 7
+    assert effective_dimension(np.ones((4, 3))) == 1.0  # nothing varies
 
 
-def test_the_best_score_is_taken_with_a_range_around_it() -> None:
-    curve = [row(2, 1.0, 0.2), row(5, 0.9, 0.5), row(10, 0.8, 0.57), row(15, 0.5, 0.6)]
-    choice = decide(curve)  # products 0.2, 0.45, 0.456, 0.3
-    assert (choice.n_clusters, choice.low, choice.high) == (10, 6, 18)
-    assert "80%" in choice.reason and "6 to 18" in choice.reason
-    alone = decide([row(2, 1.0, 1.0)])
-    assert (alone.n_clusters, alone.low, alone.high) == (2, 1, 4)
+def test_groups_of_equal_size_vary_in_one_direction_less_than_there_are_groups() -> None:
+    x = np.repeat(np.eye(6), 10, axis=0)
+    assert effective_dimension(x) == pytest.approx(5)
 
 
-def test_the_score_is_computed_from_its_criteria() -> None:
-    """Word information times the share of neighbours together."""
-    texts = planted(4)
-    found = choose_n_clusters(texts, encoder="tfidf-svd", random_state=0)
-    for one in found.curve:
-        product = one["together"] * one["information"]
-        assert one["score"] == pytest.approx(product, rel=0.01, abs=1e-4)
+def test_expected_number_by_hand() -> None:
+    intercept, slope, size = choose.COEFFICIENTS
+    by_hand = np.exp(intercept) * 20**slope * 1000**size
+    assert expected_number(20, 1000) == pytest.approx(by_hand)
+    assert expected_number(21, 1000) > expected_number(20, 1000) > expected_number(20, 2000)
 
 
-def test_a_curve_without_any_score_gives_the_smallest_number() -> None:
-    assert decide([row(2, 0.0, 0.0), row(3, 0.0, 0.0)]).n_clusters == 2
-    assert decide([row(2, -0.1, 0.5), row(3, -0.2, 0.5)]).n_clusters == 2
+def test_unclear_clusters_get_the_number_of_the_regression() -> None:
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(300)]
+    texts = [" ".join(rng.choice(words, 6)) for _ in range(200)]  # no clusters at all
+    choice = choose_n_clusters(texts, encoder="tfidf-svd", random_state=0)
+    vectors, kind = choose._prepare(texts, "tfidf-svd", 0)
+    dimension = choose._Smoothed(vectors).dimension()
+    estimate = round(expected_number(dimension, len(vectors), choose.LEXICAL_COEFFICIENTS))
+    assert kind == "lexical" and max(row["agreement"] for row in choice.curve) < choose.CLEAR
+    assert choice.n_clusters == min(estimate, 40)  # a fifth of the texts
+    assert choice.low == round(choice.n_clusters / 1.8)
+
+
+def test_the_sentence_says_the_stability_of_that_number() -> None:
+    choice = choose_n_clusters(planted(4, 300), encoder="tfidf-svd", random_state=0)
+    row = next(r for r in choice.curve if r["n_clusters"] == choice.n_clusters)
+    assert f"{100 * row['stability']:.0f}%" in choice.reason
+    assert f"{choice.low} to {choice.high}" in choice.reason
+    assert choice.low <= choice.n_clusters <= choice.high
+
+
+def test_most_of_the_best() -> None:
+    def rows(*agreements: float) -> list[dict]:
+        return [{"n_clusters": k, "agreement": a} for k, a in enumerate(agreements, 2)]
+
+    assert most_of_the_best(rows(0.9, 1.0, 0.98, 0.5)) == 4
+    assert most_of_the_best(rows(-0.1, -0.2)) == 2
+    assert most_of_the_best(rows(0.0)) == 2
 
 
 def test_numbers_to_try_grow_and_end() -> None:
@@ -89,36 +124,15 @@ def test_small_and_empty_input() -> None:
 def test_the_largest_number_is_kept() -> None:
     choice = choose_n_clusters(planted(8), encoder="tfidf", largest=4, random_state=0)
     assert max(r["n_clusters"] for r in choice.curve) == 4
+    assert choice.n_clusters <= 4 and choice.high <= 4
 
 
 @pytest.mark.parametrize("k", [2, 10, 60])
-def test_confirmed_is_the_adjusted_mutual_information(k: int) -> None:
+def test_adjusted_information_is_the_adjusted_mutual_information(k: int) -> None:
     from coterie.metrics import ami
 
     rng = np.random.default_rng(k)
     a = rng.integers(k, size=1500)
     for share in (0.0, 0.3, 1.0):
         b = np.where(rng.random(1500) < share, rng.integers(k, size=1500), a)
-        assert confirmed(a, b, 0) == pytest.approx(ami(a, b), abs=0.03)
-
-
-def test_numbers_far_behind_are_computed_once_and_end_the_search(monkeypatch) -> None:
-    texts = planted(8)
-    asked: list[tuple[int, int]] = []
-    plain = choose.Criteria.add
-
-    def counted(self, vectors, neighbors, presence, draw):
-        asked.append((draw[0], draw[2]))
-        plain(self, vectors, neighbors, presence, draw)
-
-    monkeypatch.setattr(choose.Criteria, "add", counted)
-    found = choose_n_clusters(texts, encoder="tfidf-svd", random_state=0)
-    times = {k: len([1 for other, _ in asked if other == k]) for k, _ in asked}
-    assert times[found.n_clusters] == choose.SPLITS and times[2] == 1
-    assert max(times) < max(numbers_to_try(120))  # 600 texts: numbers up to 120 are allowed
-    monkeypatch.setattr(choose, "WORTH", -1.0)
-    whole = choose_n_clusters(texts, encoder="tfidf-svd", random_state=0)
-    assert whole.n_clusters == found.n_clusters
-    assert max(r["n_clusters"] for r in whole.curve) == max(numbers_to_try(120))
-    for one, other in zip(found.curve, whole.curve, strict=False):
-        assert one == other or times[one["n_clusters"]] < choose.SPLITS
+        assert adjusted_information(a, b, 0) == pytest.approx(ami(a, b), abs=0.03)

@@ -1,19 +1,20 @@
-"""How many clusters? The number that says most about the words and keeps neighbours together.
+"""How many clusters? As many as the effective dimension of the smoothed vectors suggests.
 
-More clusters say more about the words of the texts (word information). Fewer of the nearest
-neighbours of a text, by the embeddings alone, are then in its cluster. The number with the largest
-product is taken. Where there are no words, two halves of the texts are clustered on their own, and
-the largest number within 3% of the best agreement is taken.
+After k-NN smoothing the texts of one theme lie close together, so that the vectors vary in about as
+many directions as there are themes. How many these are is the participation ratio of the variances
+along the principal directions. A regression on the development sets (``docs/generalization.md``)
+turns it, with the number of texts, into a number of clusters.
 
-The criteria were compared on the development sets: agreement of halves or of starts as further
-factors, and other exponents, came no nearer to the number of classes.
+Two cases are simpler. Where two halves of the texts, clustered on their own, agree on nearly every
+text, the clusters are clear, and the number of the best agreement is taken. Vectors without texts
+are not smoothed: the largest number within 3% of the best agreement of halves is taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -32,18 +33,24 @@ from coterie.encoders import DEFAULT, BagOfWords, CharNgrams, MixedEncoder, load
 from coterie.encoders.lexical import unit_rows
 from coterie.metrics import accuracy, contingency
 from coterie.neighbors import nearest_rows
-from coterie.words import word_information, word_presence
 
-SAMPLE = 3_000  # texts that are clustered
-SPLITS = 2  # repetitions for the numbers near the best
+SAMPLE = 3_000  # texts that are looked at
 LARGEST = 250  # clusters
 FEWEST = 5  # texts per cluster
-NEARLY = 0.97  # of the best agreement, where there are no words
-WORTH = 0.8  # of the best score in one split, for the other to be computed
-PATIENCE = 4  # numbers in a row that score less than that end the search
+# log K = intercept + slope * log(effective dimension) + slope * log(texts), fitted on the
+# development sets and on parts of them (``benchmarks/fit_number.py``).
+COEFFICIENTS = 2.162, 2.085, -0.508
+LEXICAL_COEFFICIENTS = 2.702, 0.750, -0.280  # for TF-IDF and its kind (``--encoder tfidf-svd``)
+GRAPHS = 5, 10  # neighbours in the two graphs whose dimensions are averaged
+CLEAR = 0.985  # agreement of halves from which clusters are clear ...
+TIGHT = 0.05  # ... if the mean squared distance to their centres is no more than this
+NEARLY = 0.97  # of the best agreement, for vectors without texts
 RANGE = 1.8  # the range is the number divided and multiplied by this
-NEIGHBORS = 10  # whose cluster is compared
+SPLITS = 2  # pairs of halves, for vectors without texts
 LEXICAL_WEIGHT = 0.5  # as in ``auto``, which this layer does not see
+
+
+Kind = Literal["embedding", "lexical", "precomputed"]
 
 
 @dataclass(frozen=True)
@@ -58,9 +65,8 @@ class Choice:
         three of five development sets.
     curve : list of dict
         Of every number tried: ``n_clusters``; ``stability``, the share of texts that keep their
-        cluster when half of the data is left out; ``agreement``, the same adjusted for chance;
-        ``together``, the share of nearest neighbours in the same cluster; ``information`` about
-        words in nats, None where there are too few; and the ``score`` that decides.
+        cluster when half of the data is left out; ``agreement``, the same information adjusted for
+        chance; ``spread``, the mean squared distance of a text to the centre of its cluster.
     reason : str
         One sentence.
     """
@@ -110,38 +116,41 @@ def choose_n_clusters(
     1
     """
     seed = resolve_seed(random_state)
-    vectors, width, texts = _prepare(X, encoder, seed, embeddings)
+    vectors, kind = _prepare(X, encoder, seed, embeddings)
     n = len(vectors)
     if largest is not None:
         check_integer("largest", largest)
     largest = min(largest or LARGEST, n // FEWEST)
     if largest < 2:
         return Choice(1, 1, 1, [], f"There are only {n} different texts: one cluster.")
-    presence = None if texts is None else word_presence(texts)
     progress = progress or Silent()
-    neighbors = nearest_rows(vectors[:, :width], NEIGHBORS + 1)[:, 1:]
-    smoothed = _Smoothed(vectors) if presence is not None else lambda k: vectors
-    grid = numbers_to_try(largest)
-    progress.start("number of clusters", len(grid))
-    try:
-        tried: dict[int, Criteria] = {}
-        best, behind = 0.0, 0
-        for done, k in enumerate(grid, 1):
-            tried[k] = Criteria()
-            tried[k].add(smoothed(k), neighbors, presence, (k, seed, 0))
-            score = tried[k].row(k)["score"]
-            best, behind = max(best, score), 0 if score >= WORTH * best else behind + 1
-            progress.advance(done)
-            if behind >= PATIENCE and presence is not None:
-                break
-        for k, criteria in tried.items():
-            if criteria.row(k)["score"] >= WORTH * best:
-                for split in range(1, SPLITS):
-                    criteria.add(smoothed(k), neighbors, presence, (k, seed, split))
-        curve = [criteria.row(k) for k, criteria in tried.items()]
-    finally:
-        progress.stop()
-    return decide(curve)
+    if kind == "precomputed":
+        curve = _curve(lambda k: vectors, numbers_to_try(largest), seed, SPLITS, progress)
+        return _described(most_of_the_best(curve), curve, largest)
+    smoothed = _Smoothed(vectors)
+    coefficients = LEXICAL_COEFFICIENTS if kind == "lexical" else COEFFICIENTS
+    estimate = round(expected_number(smoothed.dimension(), n, coefficients))
+    estimate = min(max(2, estimate), largest)
+    grid = numbers_to_try(min(largest, max(10, round(RANGE * estimate))))
+    curve = _curve(smoothed, sorted({*grid, estimate}), seed, 1, progress)
+    curve += _curve(smoothed, _between_the_best(curve), seed, 1, progress)
+    curve.sort(key=lambda row: int(row["n_clusters"]))
+    clear = [r for r in curve if r["agreement"] >= CLEAR and r["spread"] <= TIGHT]
+    if clear:
+        estimate = max(clear, key=lambda row: (row["agreement"], row["n_clusters"]))["n_clusters"]
+    return _described(estimate, curve, largest)
+
+
+def _between_the_best(curve: list[dict[str, Any]]) -> list[int]:
+    """Numbers beside the tight clusters of the best agreement that were passed over."""
+    tight = [i for i, row in enumerate(curve) if row["spread"] <= TIGHT]
+    if not tight:
+        return []
+    best = max(tight, key=lambda i: float(curve[i]["agreement"]))
+    if curve[best]["agreement"] < NEARLY * CLEAR:
+        return []
+    tried = [int(row["n_clusters"]) for row in curve[max(0, best - 1) : best + 2]]
+    return sorted(set(range(tried[0], tried[-1])) - set(tried))
 
 
 def numbers_to_try(largest: int) -> list[int]:
@@ -159,40 +168,72 @@ def numbers_to_try(largest: int) -> list[int]:
     return grid
 
 
-def decide(curve: Sequence[dict[str, Any]]) -> Choice:
-    """The number of the best score, and a range around it.
+def effective_dimension(x: Floats) -> float:
+    """In how many directions rows vary: the participation ratio, of order 3, of their variances.
+
+    With variances of shares ``p`` along the principal directions it is ``sum(p ** 3) ** (-1 / 2)``:
+    ``d`` for equal variances in ``d`` directions, and little more where the others are small.
 
     Examples
     --------
-    >>> rows = [{"n_clusters": k, "score": s, "stability": 0.9, "information": 1.0}
-    ...         for k, s in ((2, 0.50), (4, 0.98), (8, 1.00), (16, 0.97), (32, 0.60))]
-    >>> choice = decide(rows)
-    >>> choice.n_clusters, choice.low, choice.high
-    (8, 4, 14)
+    >>> round(effective_dimension(np.array([[1.0, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0]])), 6)
+    2.0
     """
-    row = max(curve, key=lambda row: float(row["score"]))
-    if row["information"] is None and row["score"] > 0:  # as stable with more: more is specific
-        good = [other for other in curve if other["score"] >= NEARLY * row["score"]]
-        row = max(good, key=lambda other: int(other["n_clusters"]))
-    k = int(row["n_clusters"])
-    low, high = max(1, round(k / RANGE)), round(k * RANGE)
+    centered = np.asarray(x, dtype=np.float64) - np.mean(x, axis=0)
+    variances = np.linalg.eigvalsh(centered.T @ centered).clip(min=0)
+    total = variances.sum()
+    return float(((variances / total) ** 3).sum() ** -0.5) if total > 0 else 1.0
+
+
+def expected_number(
+    dimension: float, n_texts: int, coefficients: tuple[float, float, float] = COEFFICIENTS
+) -> float:
+    """The number of clusters that the development sets suggest.
+
+    Examples
+    --------
+    >>> round(expected_number(10.0, 3_000), 1)
+    18.1
+    """
+    intercept, slope, size = coefficients
+    return float(np.exp(intercept + slope * np.log(dimension) + size * np.log(n_texts)))
+
+
+def most_of_the_best(curve: list[dict[str, Any]]) -> int:
+    """The largest number whose halves agree within 3% of the best agreement.
+
+    Examples
+    --------
+    >>> rows = [{"n_clusters": k, "agreement": a} for k, a in ((2, 1.0), (5, 0.98), (9, 0.7))]
+    >>> most_of_the_best(rows)
+    5
+    """
+    best = max(float(row["agreement"]) for row in curve)
+    if best <= 0:
+        return int(curve[0]["n_clusters"])
+    good = [row for row in curve if row["agreement"] >= NEARLY * best]
+    return max(int(row["n_clusters"]) for row in good)
+
+
+def _described(k: int, curve: list[dict[str, Any]], largest: int) -> Choice:
+    """The choice, with a range around it and a sentence."""
+    stability = next(row["stability"] for row in curve if row["n_clusters"] == k)
+    low, high = max(1, round(k / RANGE)), min(round(k * RANGE), max(largest, k))
     reason = (
-        f"{k} clusters: {100 * row['stability']:.0f}% of the texts keep their cluster when half of "
-        "the data is left out."
+        f"{k} clusters: {100 * stability:.0f}% of the texts keep their cluster when half of "
+        f"the data is left out. A range to consider: {low} to {high}."
     )
-    if row["information"] is not None:
-        reason += " More clusters are more specific but less stable."
-    return Choice(k, low, high, list(curve), f"{reason} A range to consider: {low} to {high}.")
+    return Choice(k, low, high, curve, reason)
 
 
 def _prepare(
-    X: Any, encoder: Any, seed: int, embeddings: Floats | None
-) -> tuple[Floats, int, list[str] | None]:
-    """Vectors of at most 3,000 different texts, the width of their embedding, and the texts."""
+    X: Any, encoder: Any, seed: int, embeddings: Floats | None = None
+) -> tuple[Floats, Kind]:
+    """Vectors of at most 3,000 different texts, and of what kind they are."""
     rng = numpy_generator(seed, "choose", "sample")
     if isinstance(encoder, str) and encoder == "precomputed":
         distinct = np.unique(np.asarray(X, dtype=np.float32), axis=0)
-        return distinct[rng.permutation(len(distinct))[:SAMPLE]], distinct.shape[1], None
+        return distinct[rng.permutation(len(distinct))[:SAMPLE]], "precomputed"
     cleaned = texts_from(X)
     first = {text: row for row, text in reversed(list(enumerate(cleaned))) if text}
     rows = sorted(first.values())
@@ -207,17 +248,77 @@ def _prepare(
         counted, numbers = lexical.prepare(texts)
         beside = LEXICAL_WEIGHT * unit_rows(lexical.encode(counted)[numbers])
         both = np.hstack([embeddings[rows], beside]).astype(np.float32)
-        return both, embeddings.shape[1], texts
+        return both, "embedding"
     found = load_encoder(encoder, seed=own)
-    if not isinstance(found, BagOfWords):
+    kind: Kind = "lexical" if isinstance(found, BagOfWords) else "embedding"
+    if kind == "embedding":
         found = MixedEncoder(found, LEXICAL_WEIGHT, own, lexical)
     found.learn(texts)
     prepared, numbers = found.prepare(texts)
-    width = found.meaning.dim if isinstance(found, MixedEncoder) else found.dim
-    return found.encode(prepared)[numbers], width, texts
+    return found.encode(prepared)[numbers], kind
 
 
-def confirmed(a: Ints, b: Ints, seed: int) -> float:
+class _Smoothed:
+    """Vectors after k-NN smoothing, with fewer neighbours where there are more clusters."""
+
+    def __init__(self, vectors: Floats) -> None:
+        self.first = principal_part(vectors, DIRECTIONS)
+        self.near = nearest_rows(vectors, SMOOTHED[1] + 1)
+        self.kept: dict[int, Floats] = {}
+
+    def __call__(self, n_clusters: int) -> Floats:
+        return self.with_neighbors(n_neighbors(len(self.near), n_clusters))
+
+    def with_neighbors(self, k: int) -> Floats:
+        if k not in self.kept:
+            self.kept[k] = knn_smooth(self.first, self.near[:, : k + 1], ROUNDS, RESTART)
+        return self.kept[k]
+
+    def dimension(self) -> float:
+        """Geometric mean of the effective dimensions over the two graphs."""
+        found = [effective_dimension(self.with_neighbors(k)) for k in GRAPHS]
+        return float(np.exp(np.log(found).mean()))
+
+
+def _curve(
+    vectors: Callable[[int], Floats],
+    grid: list[int],
+    seed: int,
+    splits: int,
+    progress: Progress,
+) -> list[dict[str, Any]]:
+    """Cluster two halves of the texts and compare what both say of all texts, for each number."""
+    progress.start("number of clusters", len(grid))
+    curve = []
+    try:
+        for done, k in enumerate(grid, 1):
+            found = [_halves(vectors(k), k, seed, split) for split in range(splits)]
+            stability, agreement, spread = np.mean(found, axis=0)
+            row = {"stability": stability, "agreement": agreement, "spread": spread}
+            rounded = {name: round(float(value), 4) for name, value in row.items()}
+            curve.append({"n_clusters": k, **rounded})
+            progress.advance(done)
+    finally:
+        progress.stop()
+    return curve
+
+
+def _halves(vectors: Floats, k: int, seed: int, split: int) -> tuple[float, float, float]:
+    """Stability, agreement and spread of one number of clusters, from one pair of halves."""
+    x = torch.from_numpy(vectors)
+    shuffled = numpy_generator(seed, "choose", k, split).permutation(len(vectors))
+    labels: list[Ints] = []
+    spread = 0.0
+    for half in (shuffled[::2], shuffled[1::2]):
+        start = derive_seed(seed, "choose", k, split, len(labels))
+        found = KMeans(n_clusters=k, seed=start, n_init=1)(x[torch.from_numpy(half)])
+        labels.append(nearest(x, torch.from_numpy(found.centers))[0].numpy())
+        spread += found.inertia / len(vectors)
+    one, other = labels
+    return accuracy(one, other), adjusted_information(one, other, seed), spread
+
+
+def adjusted_information(a: Ints, b: Ints, seed: int) -> float:
     """Mutual information of two clusterings over their mean entropy, both less chance.
 
     What :func:`coterie.metrics.ami` computes exactly, in seconds for hundreds of clusters, is here
@@ -233,62 +334,3 @@ def _mutual(a: Ints, b: Ints) -> float:
     some = joint > 0
     product = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
     return float((joint[some] * np.log(joint[some] / product[some])).sum())
-
-
-class _Smoothed:
-    """Vectors after k-NN smoothing, with fewer neighbours where there are more clusters."""
-
-    def __init__(self, vectors: Floats) -> None:
-        self.first = principal_part(vectors, DIRECTIONS)
-        self.near = nearest_rows(vectors, SMOOTHED[1] + 1)
-        self.kept: dict[int, Floats] = {}
-
-    def __call__(self, n_clusters: int) -> Floats:
-        k = n_neighbors(len(self.near), n_clusters)
-        if k not in self.kept:
-            self.kept[k] = knn_smooth(self.first, self.near[:, : k + 1], ROUNDS, RESTART)
-        return self.kept[k]
-
-
-class Criteria:
-    """Criteria of one number of clusters, collected over repetitions."""
-
-    def __init__(self) -> None:
-        self.shares: list[float] = []
-        self.agreements: list[float] = []
-        self.together: list[float] = []
-        self.information: list[float] = []
-
-    def add(
-        self, vectors: Floats, neighbors: Ints, presence: Any, draw: tuple[int, int, int]
-    ) -> None:
-        """Cluster all texts, and two halves; ``draw`` is the number, the seed, the repetition."""
-        k, seed, split = draw
-        x = torch.from_numpy(vectors)
-        shuffled = numpy_generator(seed, "choose", k, split).permutation(len(vectors))
-        labels: list[Ints] = []
-        for rows in (shuffled[::2], shuffled[1::2], shuffled):
-            start = derive_seed(seed, "choose", k, split, len(labels))
-            found = KMeans(n_clusters=k, seed=start, n_init=1)(x[torch.from_numpy(rows)])
-            labels.append(nearest(x, torch.from_numpy(found.centers))[0].numpy())
-        one, other, whole = labels
-        self.shares.append(accuracy(one, other))
-        self.agreements.append(confirmed(one, other, seed))
-        self.together.append(float((whole[neighbors] == whole[:, None]).mean()))
-        if presence is not None:
-            self.information.append(word_information(presence, whole, seed))
-
-    def row(self, k: int) -> dict[str, Any]:
-        """Means over the repetitions, and the score that decides."""
-        information = float(np.mean(self.information)) if self.information else None
-        score = float(np.mean(self.agreements))
-        if information is not None:
-            score = float(np.mean(self.together)) * information
-        return {
-            "n_clusters": k,
-            "stability": round(float(np.mean(self.shares)), 4),
-            "agreement": round(float(np.mean(self.agreements)), 4),
-            "together": round(float(np.mean(self.together)), 4),
-            "information": None if information is None else round(information, 5),
-            "score": round(score, 5),
-        }

@@ -47,17 +47,18 @@ def test_the_steps_are_those_of_the_description(corpus) -> None:
     k = n_neighbors(len(x), 6)
     smoothed = knn_smooth(principal_part(x, 100), nearest_rows(x, k + 1), 8, 0.1)
     ones = np.ones(len(x), dtype=np.float32)
-    found = [
+    runs = [
         KMeans(n_clusters=6, seed=coterie._random.derive_seed(seed, "run", i), n_init=1)(
             torch.from_numpy(smoothed), ones
-        )
+        ).labels
         for i in range(20)
     ]
-    runs = [one.labels for one in sorted(found, key=lambda one: one.inertia)[:10]]
     labels = consensus(runs, 6, ones, seed)
-    answers = RidgeClassifier(x, ones).fit(labels, 6).logits(x).argmax(axis=1)
+    ridge = RidgeClassifier(x, ones)
+    answers = ridge.fit(labels, 6).logits(x).argmax(axis=1)
+    answers = ridge.fit(answers, 6).logits(x).argmax(axis=1)
     assert adjusted_rand_score(answers, model.labels_) == 1
-    assert model.choice_["neighbors"] == k == 10 and model.choice_["runs"] == 10
+    assert model.choice_["neighbors"] == k == 10 and model.choice_["runs"] == 20
     assert model.choice_["moved"] == round(float((answers != labels).mean()), 4)
     stability = np.mean([accuracy(labels, run) for run in runs])
     assert model.choice_["stability"] == pytest.approx(stability, abs=1e-4)
@@ -189,10 +190,53 @@ def test_the_consensus_is_what_most_runs_say() -> None:
     assert accuracy(truth, found) > 0.97 > max(accuracy(truth, run) for run in runs)
 
 
+def test_the_consensus_against_scipy_and_a_loop() -> None:
+    """Average linkage of the share of runs, then the vote of the companions."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 5, 80)
+    runs = [np.where(rng.random(80) < 0.25, rng.integers(0, 5, 80), truth) for _ in range(12)]
+    together = np.array(
+        [[np.mean([r[i] == r[j] for r in runs]) for j in range(80)] for i in range(80)]
+    )
+    tree = linkage(squareform(1 - together, checks=False), "average")
+    joined = fcluster(tree, 5, "maxclust") - 1
+    votes = np.zeros((80, 5))
+    for run in runs:
+        for i in range(80):
+            companions = joined[run == run[i]]
+            votes[i] += [(companions == k).mean() for k in range(5)]
+    found = consensus(runs, 5, np.ones(80, dtype=np.float32), 0)
+    assert adjusted_rand_score(votes.argmax(axis=1), found) == 1
+
+
+def test_the_consensus_of_many_texts_joins_some_and_assigns_all(monkeypatch) -> None:
+    truth = np.repeat(np.arange(4), 500)
+    rng = np.random.default_rng(0)
+    runs = [np.where(rng.random(2000) < 0.2, rng.integers(0, 4, 2000), truth) for _ in range(9)]
+    ones = np.ones(2000, dtype=np.float32)
+    monkeypatch.setattr(runs_module, "LINKED", (200, 300))
+    found = consensus(runs, 4, ones, 0)
+    assert accuracy(truth, found) > 0.97 > max(accuracy(truth, run) for run in runs)
+    np.testing.assert_array_equal(found, consensus(runs, 4, ones, 0))
+
+
+def test_a_weight_counts_as_repetition_in_the_consensus() -> None:
+    rng = np.random.default_rng(0)
+    runs = [rng.integers(0, 3, 30) for _ in range(5)]
+    weights = rng.integers(1, 4, 30)
+    rows = np.repeat(np.arange(30), weights)
+    light = consensus(runs, 3, weights.astype(np.float32), 0)
+    heavy = consensus([run[rows] for run in runs], 3, np.ones(len(rows), dtype=np.float32), 0)
+    assert adjusted_rand_score(light[rows], heavy) == 1
+
+
 def test_effort_decides_how_many_runs(corpus) -> None:
     texts, _ = corpus
     quick = Auto(6, encoder="tfidf", effort="quick", random_state=0).fit(texts)
-    assert quick.choice_["runs"] == 3 and "best 3 of 6" in quick.remarks()[0]
+    assert quick.choice_["runs"] == 6 and "Consensus of 6" in quick.remarks()[0]
     with pytest.raises(UsageError, match="effort"):
         Auto(6, effort="some").fit(texts)
 

@@ -1,8 +1,8 @@
 """A consensus of k-means runs after k-NN smoothing: for ``auto``, and for the start guard.
 
-Vectors are smoothed over the graph of nearest neighbours, k-means runs from several starts, and the
-runs are combined. The settings are the same for all texts; they were chosen on the development sets
-(``docs/generalization.md``).
+Vectors are smoothed over the graph of nearest neighbours, k-means runs from several starts, and
+texts that most runs keep together are joined by average linkage. The settings are the same for all
+texts; they were chosen on the development sets (``docs/generalization.md``).
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from coterie._random import derive_seed
+from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats, Ints
 from coterie.base.exact import exactly
 from coterie.blocks.consensus import memberships
 from coterie.blocks.graph import knn_smooth, principal_part
 from coterie.blocks.kmeans import KMeans
+from coterie.blocks.linkage import agglomerate
 from coterie.neighbors import nearest_rows
 
 NEIGHBORS = 4, 10  # fewest and most neighbours of the graph
 ROUNDS, RESTART = 8, 0.1  # of smoothing
 DIRECTIONS = 100  # in which vectors are smoothed
+LINKED, PER_CLUSTER = (2_000, 5_000), 25  # rows that are joined: fewest, most, and per cluster
 
 
 def n_neighbors(n: int, n_clusters: int) -> int:
@@ -47,7 +49,7 @@ def smoothed_runs(  # noqa: PLR0913 - what k-means needs, and a callback
     device: torch.device | None = None,
     advance: Callable[[int], None] = lambda done: None,
 ) -> tuple[Ints, list[Ints]]:
-    """Smooth the rows, run k-means several times, and combine the better half of the runs.
+    """Smooth the rows, run k-means several times, and combine the runs.
 
     Parameters
     ----------
@@ -55,7 +57,6 @@ def smoothed_runs(  # noqa: PLR0913 - what k-means needs, and a callback
         At least ``n_clusters`` different rows.
     n_clusters : int
     runs : int
-        Twice as many are made.
     weights : ndarray of shape (n,)
         How often each row counts.
     seed : int
@@ -69,7 +70,7 @@ def smoothed_runs(  # noqa: PLR0913 - what k-means needs, and a callback
     labels : ndarray of shape (n,)
         Exactly ``n_clusters`` are used.
     labelings : list of ndarray of shape (n,)
-        The labels of the runs that were combined: those of the least inertia.
+        The labels of the runs.
     """
     k = n_neighbors(len(x), n_clusters)
     smoothed = principal_part(x, DIRECTIONS)
@@ -77,36 +78,56 @@ def smoothed_runs(  # noqa: PLR0913 - what k-means needs, and a callback
         near = nearest_rows(torch.from_numpy(np.ascontiguousarray(x)).to(device), k + 1)
         smoothed = knn_smooth(smoothed, near, ROUNDS, RESTART)
     on_device = torch.from_numpy(smoothed).to(device)
-    found = []
-    for run in range(2 * runs):
+    labelings = []
+    for run in range(runs):
         kmeans = KMeans(n_clusters=n_clusters, seed=derive_seed(seed, "run", run), n_init=1)
-        found.append(kmeans(on_device, weights))
+        labelings.append(kmeans(on_device, weights).labels)
         advance(run + 1)
-    found.sort(key=lambda clustering: clustering.inertia)
-    labelings = [clustering.labels for clustering in found[:runs]]
     labels = consensus(labelings, n_clusters, weights, seed)
     return exactly(x, labels, n_clusters, weights, seed), labelings
 
 
 def consensus(labelings: list[Ints], n_clusters: int, weights: Floats, seed: int) -> Ints:
-    """The clustering that disagrees least with several: k-means on their memberships.
+    """Average linkage of the share of runs that keep two rows together (evidence accumulation).
+
+    It joins at most a few thousand rows. Then every row goes to the cluster in which its companions
+    of all runs are (Fred and Jain, 2005, "Combining multiple clusterings using evidence
+    accumulation", join all rows).
 
     Parameters
     ----------
     labelings : list of ndarray of shape (n,)
     n_clusters : int
     weights : ndarray of shape (n,)
+        How often each row counts.
     seed : int
-    """
-    from sklearn.decomposition import TruncatedSVD
 
-    found = memberships(labelings, sparse=True)
-    width = max(DIRECTIONS, n_clusters)
-    if width < min(found.shape):
-        svd = TruncatedSVD(width, n_iter=4, random_state=derive_seed(seed, "consensus", "svd"))
-        x = svd.fit_transform(found)
-    else:
-        x = found.toarray()
-    x = np.ascontiguousarray(x, dtype=np.float32)
-    kmeans = KMeans(n_clusters=n_clusters, seed=derive_seed(seed, "consensus"), n_init=3)
-    return kmeans(torch.from_numpy(x), weights).labels
+    Returns
+    -------
+    ndarray of shape (n,)
+        Labels below ``n_clusters``; some may be left without a row.
+
+    Examples
+    --------
+    >>> runs = [np.array([0, 0, 0, 1, 1]), np.array([2, 2, 3, 3, 3]), np.array([1, 1, 0, 0, 0])]
+    >>> consensus(runs, 2, np.ones(5), 0)
+    array([0, 0, 1, 1, 1])
+    """
+    found = memberships(labelings, sparse=True)  # (n, clusters of all runs)
+    n = found.shape[0]
+    most = min(max(LINKED[0], PER_CLUSTER * n_clusters), LINKED[1])
+    rows = np.arange(n)
+    if n > most:
+        rows = np.sort(numpy_generator(seed, "consensus").choice(n, most, replace=False))
+    stacked = np.stack([labels[rows] for labels in labelings], axis=1)
+    _, first, kinds = np.unique(stacked, axis=0, return_index=True, return_inverse=True)
+    kinds = kinds.ravel()
+    sizes = np.bincount(kinds, weights[rows]).astype(np.float32)
+    part = found[rows]
+    # The product of two rows is the number of runs that keep them together.
+    joined = agglomerate(part[first].toarray(), min(n_clusters, len(first)), "average", sizes)
+    inside = np.zeros((len(rows), n_clusters), dtype=np.float32)
+    inside[np.arange(len(rows)), joined[kinds]] = weights[rows]
+    shares = np.asarray(part.T @ inside)  # (clusters of all runs, n_clusters)
+    shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1e-12)
+    return np.asarray((found @ shares).argmax(axis=1), dtype=np.int64)

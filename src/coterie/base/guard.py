@@ -1,11 +1,11 @@
 """The start guard: detects collapse and degradation without labels, and returns the start instead.
 
 - *clusters used* and *size entropy*: a head that gives most texts to a few clusters has collapsed.
-- *lexical agreement*: NMI with a reference clustering that the encoder had no part in, a consensus
-  of k-means runs on the character n-grams of the texts. If training brings the clusters closer to
-  it, they are kept; if it moves them away, the start is returned. On twenty runs of five systems on
-  four development sets the sign of this change was that of the change in NMI with the true classes
-  in nineteen.
+- *consensus agreement*: NMI with a reference clustering of the same texts, the consensus of k-means
+  runs that ``auto`` makes: on the vectors before training beside character n-grams, smoothed. Where
+  training moves the clusters away from it, the start is returned. On 65 runs of five systems on the
+  development sets this returned 3 results more than 1 NMI below the start, where 19 had fallen so
+  far, and kept 18 of 29 gains of more than 1 (``docs/generalization.md``).
 - *neighbour agreement*: how much more often than by chance a text and its nearest neighbours, in
   the vectors before training, are in the same cluster. It decides where there are no texts: a fall
   by more than 15% returns the start.
@@ -25,6 +25,8 @@ from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats, Ints
 from coterie.base.consensus import smoothed_runs
 from coterie.encoders import CharNgrams
+from coterie.encoders.base import distinct
+from coterie.encoders.lexical import unit_rows
 from coterie.metrics import nmi, size_entropy
 from coterie.neighbors import top_k
 from coterie.words import word_information, word_presence
@@ -37,7 +39,9 @@ FEWEST_CLUSTERS = 0.5  # of those the start uses
 LOWEST_ENTROPY = 0.7  # of the start's
 LOWEST_AGREEMENT = 0.85  # of the start's
 TEXTS = 20_000  # texts that are read
-RUNS = 5  # of k-means, for the reference
+RUNS = 10  # of k-means, for the reference
+TOLERANCE = 0.01  # fall of the agreement with the reference that is accepted
+LEXICAL_WEIGHT = 0.5  # length of the n-gram features of the reference, as in ``auto``
 FEWEST_TEXTS = 50  # different ones, for a reference
 
 
@@ -49,7 +53,7 @@ class Signs:
     size_entropy: float
     neighbor_agreement: float
     word_information: float | None = None
-    lexical_agreement: float | None = None
+    consensus_agreement: float | None = None
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ class Guard:
                 self.read = np.sort(rng.choice(len(texts), TEXTS, replace=False))
             some = [texts[i] for i in self.read]
             self.presence = word_presence(some)
-            self.reference = _lexical_clusters(some, n_clusters, seed)
+            self.reference = _reference(vectors[self.read], some, n_clusters, seed)
         self.neighbors, self.anchors = nearest_neighbors(vectors, seed)
         self.n_clusters = n_clusters
         self.start_labels = start
@@ -119,10 +123,10 @@ class Guard:
             size_entropy=round(size_entropy(labels, self.n_clusters), 4),
             neighbor_agreement=round(neighbor_agreement(labels, self.neighbors, self.anchors), 4),
             word_information=self._word_information(labels),
-            lexical_agreement=self._lexical_agreement(labels),
+            consensus_agreement=self._consensus_agreement(labels),
         )
 
-    def _lexical_agreement(self, labels: Ints) -> float | None:
+    def _consensus_agreement(self, labels: Ints) -> float | None:
         if self.reference is None:
             return None
         return round(nmi(self.reference, labels[self.read]), 5)
@@ -153,12 +157,13 @@ def _reason(start: Signs, final: Signs) -> str:
             f"training collapsed: size entropy fell from {start.size_entropy:.2f} to "
             f"{final.size_entropy:.2f}"
         )
-    before, after = start.lexical_agreement, final.lexical_agreement
+    before, after = start.consensus_agreement, final.consensus_agreement
     if before is not None and after is not None:
-        if after < before:
+        if after < before - TOLERANCE:
             return (
-                "training moved the clusters away from the words of the texts: agreement with "
-                f"clusters of character n-grams fell from {before:.3f} to {after:.3f}"
+                "training moved the clusters away from the structure of the texts: agreement with "
+                "a consensus clustering of embeddings and character n-grams fell from "
+                f"{before:.3f} to {after:.3f}"
             )
         return ""
     least = LOWEST_AGREEMENT * start.neighbor_agreement
@@ -170,17 +175,20 @@ def _reason(start: Signs, final: Signs) -> str:
     return ""
 
 
-def _lexical_clusters(texts: list[str], n_clusters: int, seed: int) -> Ints | None:
-    """A clustering by character n-grams alone; None where they say too little."""
-    if n_clusters < 2:
+def _reference(vectors: Floats, texts: list[str], n_clusters: int, seed: int) -> Ints | None:
+    """The consensus clustering; None where there are too few different texts."""
+    first, rows = distinct(texts)
+    if n_clusters < 2 or len(first) < max(2 * n_clusters, FEWEST_TEXTS):
         return None
+    some = [texts[i] for i in first]
     encoder = CharNgrams(seed=derive_seed(seed, "guard", "n-grams"))
-    encoder.learn(texts)
-    items, rows = encoder.prepare(texts)
-    if len(items) < max(2 * n_clusters, FEWEST_TEXTS):  # too few different texts
-        return None
-    counts = np.bincount(rows, minlength=len(items)).astype(np.float32)
-    labels, _ = smoothed_runs(encoder.encode(items), n_clusters, RUNS, counts, seed)
+    encoder.learn(some)
+    items, numbers = encoder.prepare(some)
+    x = unit_rows(np.asarray(vectors)[first])
+    lexical = LEXICAL_WEIGHT * unit_rows(encoder.encode(items)[numbers])
+    counts = np.bincount(rows, minlength=len(first)).astype(np.float32)
+    both = np.hstack([x, lexical]).astype(np.float32)
+    labels, _ = smoothed_runs(both, n_clusters, RUNS, counts, seed)
     return np.asarray(labels[rows])
 
 

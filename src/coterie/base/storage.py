@@ -217,5 +217,12 @@ def _plain_parameters(model: OutlierMixin) -> dict[str, Any]:
 def _verdict(saved: dict[str, Any] | None) -> Verdict | None:
     if saved is None:
         return None
-    parts = {key: None if saved[key] is None else Signs(**saved[key]) for key in ("start", "final")}
-    return Verdict(**{**saved, **parts})
+    return Verdict(**{**saved, **{key: _signs(saved[key]) for key in ("start", "final")}})
+
+
+def _signs(saved: dict[str, Any] | None) -> Signs | None:
+    """Diagnostics as saved; those that this version does not know are left out."""
+    if saved is None:
+        return None
+    known = {field.name for field in fields(Signs)}
+    return Signs(**{name: value for name, value in saved.items() if name in known})

@@ -2,7 +2,8 @@
 
 1. Each text is its embedding beside an LSA of its character n-grams, at half the length.
 2. k-NN smoothing: each vector moves towards those of its nearest texts, in 100 directions.
-3. k-means runs from several starts, and the better half of the runs is combined (consensus).
+3. k-means runs twenty times from different starts. Average linkage joins the texts that most runs
+   keep together (consensus).
 4. A ridge classifier learns the clusters and reassigns the texts it would put elsewhere. It also
    assigns new texts.
 
@@ -44,7 +45,7 @@ log = logging.getLogger(__name__)
 Effort = Literal["quick", "standard", "best"]
 MOST = {"quick": 10_000, "standard": 25_000, "best": 60_000}  # texts that are clustered
 PER_CLUSTER, CEILING = 75, 25_000  # but at least so many per cluster, up to this
-RUNS = {"quick": 3, "standard": 10, "best": 20}  # of k-means that are combined
+RUNS = {"quick": 6, "standard": 20, "best": 40}  # of k-means that are combined
 LEXICAL_WEIGHT = 0.5  # length of the n-gram features; that of the embedding is one
 PENALTIES = 1.0, 0.1, 0.01  # of the classifier, tried in turn
 LOOKED_AT = 5_000  # texts on which plain k-means is compared with the result
@@ -60,8 +61,8 @@ class Auto(WeightedClusterer):
     Parameters
     ----------
     effort : {"quick", "standard", "best"}, default="standard"
-        The best 3 of 6, 10 of 20 or 20 of 40 runs of k-means, by inertia, on at most 10,000,
-        25,000 or 60,000 different texts, drawn at random ("quick": 75 per cluster up to 25,000).
+        6, 20 or 40 runs of k-means, on at most 10,000, 25,000 or 60,000 different texts, drawn at
+        random ("quick": 75 per cluster up to 25,000).
         Other texts go where the classifier puts them, which then learns from all.
 
     Attributes
@@ -76,8 +77,9 @@ class Auto(WeightedClusterer):
     -----
     The number of neighbours is ``n / (2 * n_clusters)``, at least 4 and at most 10, and never more
     than a cluster of mean size has other members. Smoothing has 8 rounds on the same graph, each
-    with a share of 0.1 of the first vector. Consensus is k-means on the memberships of the runs.
-    The classifier is a ridge regression; where it would leave a cluster empty, the consensus is
+    with a share of 0.1 of the first vector. Consensus is average linkage of the share of runs that
+    keep two texts together. The classifier is a ridge regression, fitted to the consensus and then
+    to its own predictions; where it would leave a cluster empty, the consensus is
     kept and new texts go to the cluster of the nearest text. Vectors of your own
     (``encoder="precomputed"``) are clustered by plain k-means, since nothing is known about them.
     Nothing in the encoder is trained. Deviations: none, there is no paper.
@@ -130,9 +132,10 @@ class Auto(WeightedClusterer):
             part = RidgeClassifier(vectors[rows], weights[rows], penalty)
             assigner = part.fit(labels, self._k)
             answers = np.asarray(assigner.logits(vectors).argmax(axis=1), dtype=np.int64)
-            if len(rows) < len(vectors):  # learn from all texts
-                assigner = RidgeClassifier(vectors, weights, penalty).fit(answers, self._k)
-                answers = np.asarray(assigner.logits(vectors).argmax(axis=1), dtype=np.int64)
+            some = len(rows) < len(vectors)
+            whole = RidgeClassifier(vectors, weights, penalty) if some else part
+            assigner = whole.fit(answers, self._k)  # of all texts, to its own predictions
+            answers = np.asarray(assigner.logits(vectors).argmax(axis=1), dtype=np.int64)
             if len(np.unique(answers)) == self._k:
                 return assigner
         return None
@@ -161,9 +164,8 @@ class Auto(WeightedClusterer):
         smoothing = f"k-NN smoothing (k = {choice['neighbors']}, {choice['rounds']} rounds)"
         lexical = isinstance(self.encoder_, MixedEncoder)
         seen = "embeddings and character n-grams" if lexical else "the vectors"
-        best, made = choice["runs"], 2 * choice["runs"]
         remarks = [
-            f"Consensus of the best {best} of {made} k-means runs after {smoothing} on {seen}; "
+            f"Consensus of {choice['runs']} k-means runs after {smoothing} on {seen}; "
             f"a run agrees with it on {100 * choice['stability']:.0f}% of the texts."
         ]
         if choice.get("moved"):
@@ -181,7 +183,7 @@ class Auto(WeightedClusterer):
         """The consensus of k-means runs on smoothed vectors."""
         runs = RUNS[self.effort]
         progress = make_progress(self.verbose)
-        progress.start("k-means runs", 2 * runs)
+        progress.start("k-means runs", runs)
         try:
             labels, labelings = smoothed_runs(
                 x,
