@@ -3,7 +3,7 @@
     python benchmarks/calibrate.py --encoder static:DIR     # adds what is missing
     python benchmarks/calibrate.py --table                  # prints the table
 
-The estimate (``cli/estimate.py``) probes the machine for a moment and multiplies by known counts.
+The estimate (``runs/estimate.py``) probes the machine for a moment and multiplies by known counts.
 Here the probe is timed by the processor, as the run is, so that a busy machine counts for neither.
 Texts are made from the bundled sample, see make_texts.py; more than 100,000 rows are needed, since
 smaller files are fitted whole and nothing is estimated.

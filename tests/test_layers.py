@@ -15,7 +15,7 @@ ROOT = Path(coterie.__file__).parent
 LAYERS = [
     # Every unit (a package, or a module beside the packages) may import those above its line.
     {"_cache", "_emoji", "_errors", "_facts", "_files", "_folders", "_progress",
-     "_random", "_ranks", "_runs", "_seen", "_threads", "_trust", "_types", "_validation",
+     "_random", "_ranks", "_seen", "_threads", "_trust", "_types", "_validation",
      "masking", "messages", "neighbors"},
     {"blocks", "metrics"},
     {"augmentation", "corpus", "datasets", "encoders", "outliers", "words"},

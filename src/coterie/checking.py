@@ -137,11 +137,13 @@ class _Run:
         map_ = self.look("map", lambda: read_map(folder), page)
         model = self.look("digests, numbers and shapes of the model", self._model, back)
         if manifest is not None and clusters is not None:
-            rows = self.look("rows and clusters of the table",
-                             lambda: self._table(manifest, clusters), back)  # fmt: skip
+            rows = self.look(
+                "rows and clusters of the table", lambda: self._table(manifest, clusters), back
+            )
             if rows is not None and map_ is not None and max(map_["rows"], default=-1) >= rows:
-                out.findings.append(Finding(f"{folder / 'map.json'} has rows that the table does "
-                                            "not have.", page))  # fmt: skip
+                out.findings.append(
+                    Finding(f"{folder / 'map.json'} has rows that the table does not have.", page)
+                )
         if model is not None and clusters is not None:
             self.look("clusters of the model", lambda: self._same_clusters(model, clusters), back)
         self._history()
@@ -157,8 +159,14 @@ class _Run:
         files = check_shape(manifest["files"], {str: str}, str(self.folder / MANIFEST))
         # The model has a list of its own, which tells sizes before digests.
         own = read_config(inside(self.folder, "model")).get("files") is not None
-        check_digests(self.folder, {name: digest for name, digest in files.items()
-                                    if not (own and name.startswith("model/"))})  # fmt: skip
+        check_digests(
+            self.folder,
+            {
+                name: digest
+                for name, digest in files.items()
+                if not (own and name.startswith("model/"))
+            },
+        )
 
     def _levels(self, manifest: dict[str, Any] | None) -> None:
         asked = ((manifest or {}).get("handover") or {}).get("levels")

@@ -18,7 +18,6 @@ import pyarrow as pa
 from coterie._errors import UsageError, param
 from coterie._files import atomic_path
 from coterie._folders import held, mend_folder, one_state
-from coterie._runs import swap_run
 from coterie._trust import damaged
 from coterie._validation import check_choice
 from coterie.corpus import write_rows
@@ -33,7 +32,7 @@ from coterie.report import (
     without_texts,
     write_report,
 )
-from coterie.run_files import check_results, read_clusters, read_levels, read_manifest
+from coterie.run_files import check_results, read_clusters, read_levels, read_manifest, swap_run
 
 WORDS = 10  # of a cluster that its row names
 WHOLE = re.compile(r"(cluster|runner_up|nearest_cluster|level_\d+|theme)")
@@ -177,9 +176,12 @@ def run_table(run: Path, manifest: dict[str, Any], *, texts: bool = True) -> pa.
 
 
 def write_clusters(
-    path: Path, clusters: Sequence[Cluster], hierarchy: Hierarchy | None = None, *,
+    path: Path,
+    clusters: Sequence[Cluster],
+    hierarchy: Hierarchy | None = None,
+    *,
     texts: bool = True,
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """Write a workbook of clusters: one sheet of clusters, one of words, examples, levels.
 
     Returns
@@ -194,19 +196,37 @@ def write_clusters(
     header += [name.replace("_", " ") for name in above]
     sheets = [
         Sheet("clusters", header, _cluster_rows(clusters, levels, texts)),
-        Sheet("words", ["cluster", "name", "word", "weight"],
-              ((c.id, c.name, word, weight) for c in clusters for word, weight in c.words)),
-    ]  # fmt: skip
+        Sheet(
+            "words",
+            ["cluster", "name", "word", "weight"],
+            ((c.id, c.name, word, weight) for c in clusters for word, weight in c.words),
+        ),
+    ]
     if texts:
-        sheets.append(Sheet("examples", ["cluster", "name", "kind", "text"], (
-            (c.id, c.name, kind, text)
-            for c in clusters for field, kind in KINDS.items() for text in getattr(c, field)
-        )))  # fmt: skip
+        sheets.append(
+            Sheet(
+                "examples",
+                ["cluster", "name", "kind", "text"],
+                (
+                    (c.id, c.name, kind, text)
+                    for c in clusters
+                    for field, kind in KINDS.items()
+                    for text in getattr(c, field)
+                ),
+            )
+        )
     if levels:
-        sheets.append(Sheet("levels", ["level", "cluster", "name", "texts", "share", "in"], (
-            (i, c.id, c.name, c.size, c.share, c.parent)
-            for i, level in enumerate([*levels, clusters], 1) for c in level
-        )))  # fmt: skip
+        sheets.append(
+            Sheet(
+                "levels",
+                ["level", "cluster", "name", "texts", "share", "in"],
+                (
+                    (i, c.id, c.name, c.size, c.share, c.parent)
+                    for i, level in enumerate([*levels, clusters], 1)
+                    for c in level
+                ),
+            )
+        )
     return write_workbook(path, sheets)
 
 

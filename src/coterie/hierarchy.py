@@ -363,8 +363,9 @@ def _described(
         below = described[i] = _same_names(described[i], below)
     for coarse, fine in pairwise([*described, finest]):
         names = {cluster.id: cluster.name for cluster in coarse}
-        fine[:] = [replace(c, parent_name=None if c.parent is None else names[c.parent])
-                   for c in fine]  # fmt: skip
+        fine[:] = [
+            replace(c, parent_name=None if c.parent is None else names[c.parent]) for c in fine
+        ]
     return Hierarchy(described, above), finest
 
 

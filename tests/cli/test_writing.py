@@ -220,7 +220,7 @@ def test_an_overwrite_keeps_the_files_of_the_user(finished: Path, tickets: Path)
 def test_a_stopped_overwrite_leaves_the_run_and_can_be_continued(
     finished: Path, tickets: Path, tmp_path: Path, monkeypatch
 ) -> None:
-    from coterie.runs.results import Results
+    from coterie.runs.results import WholeResults as Results
 
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

@@ -102,7 +102,7 @@ def test_an_undo_never_takes_back_what_another_command_did(folder: Path) -> None
 
 
 def test_an_export_after_an_edit_does_not_stop_its_undo(folder: Path) -> None:
-    from coterie._runs import swap_run
+    from coterie.run_files import swap_run
 
     write_json(folder / "manifest.json", {"say": 1})
     change_run(folder, lambda fresh: write_json(fresh / "manifest.json", {"say": 2}))

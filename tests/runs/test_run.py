@@ -117,7 +117,7 @@ def test_a_finished_run_is_not_made_twice(run: coterie.Run) -> None:
 
 
 def test_an_interrupted_run_resumes_to_the_same_bytes(tmp_path: Path, monkeypatch) -> None:
-    from coterie.runs.results import Results
+    from coterie.runs.results import WholeResults as Results
 
     whole = coterie.cluster(TEXTS, 2, folder=tmp_path / "whole", **KMEANS)
 

@@ -131,9 +131,13 @@ def figures(
         if dataset is not None:
             folder = Path(data) if data is not None else None
             short = Short(
-                data=_part(dataset, folder, limit, seed), parameters=given, folder=folder,
-                seed=seed, device=device, other=_other(other, dataset, folder, limit, seed),
-            )  # fmt: skip
+                data=_part(dataset, folder, limit, seed),
+                parameters=given,
+                folder=folder,
+                seed=seed,
+                device=device,
+                other=_other(other, dataset, folder, limit, seed),
+            )
         made = draw_all(out, results, short, only=chosen, tell=tell)
     say(f"wrote {len(made)} files to {out}" if made else "there was nothing to draw")
 
@@ -271,8 +275,17 @@ def _list() -> None:
     from coterie.bench import SUITES
     from coterie.bench.entries import plan
 
-    rows = [[s.name, str(len(s.entries)), str(len(s.datasets)), str(s.seeds), str(len(plan(s))),
-             s.about] for s in SUITES.values()]  # fmt: skip
+    rows = [
+        [
+            s.name,
+            str(len(s.entries)),
+            str(len(s.datasets)),
+            str(s.seeds),
+            str(len(plan(s))),
+            s.about,
+        ]
+        for s in SUITES.values()
+    ]
     show_table("", ["suite", "methods", "data sets", "seeds", "runs", "about"], rows)
 
 

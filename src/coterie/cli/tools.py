@@ -90,11 +90,16 @@ def evaluate(
     for label, cluster, name in zip(*wanted, names, strict=True):
         true, found = value_to_text(label).strip(), value_to_text(cluster).strip()
         why = (
-            "with a label to ignore" if true in (ignore or []) else
-            "without a true label" if not true else
-            "without a cluster" if not found else
-            "without a text" if found == "-1" and name == NO_CLUSTER else ""
-        )  # fmt: skip
+            "with a label to ignore"
+            if true in (ignore or [])
+            else "without a true label"
+            if not true
+            else "without a cluster"
+            if not found
+            else "without a text"
+            if found == "-1" and name == NO_CLUSTER
+            else ""
+        )
         if why:
             left_out[why] += 1
         else:
@@ -216,10 +221,19 @@ def augment(
     say_header(() if quiet else corpus.notes)
     if train_head:
         assert path is not None
-        _train(corpus.texts, path, also or [], as_json, {
-            "encoder": encoder, "steps": steps, "random_state": seed, "device": device,
-            "verbose": shown,
-        })  # fmt: skip
+        _train(
+            corpus.texts,
+            path,
+            also or [],
+            as_json,
+            {
+                "encoder": encoder,
+                "steps": steps,
+                "random_state": seed,
+                "device": device,
+                "verbose": shown,
+            },
+        )
         return
     if encoder or also or steps:
         raise UsageError("--encoder, --also and --steps are for --train-head.")
@@ -348,12 +362,20 @@ def pairs(
     found = pair_similarity(_model(folder), both)
     rows = list(zip(both, found["before"], found["after"], strict=True))
     if as_json:
-        typer.echo(json.dumps([{"text1": a, "text2": b, "before": float(x), "after": float(y)}
-                               for (a, b), x, y in rows], indent=2))  # fmt: skip
+        typer.echo(
+            json.dumps(
+                [
+                    {"text1": a, "text2": b, "before": float(x), "after": float(y)}
+                    for (a, b), x, y in rows
+                ],
+                indent=2,
+            )
+        )
         return
     cells = [[a, b, f"{x:.3f}", f"{y:.3f}"] for (a, b), x, y in rows]
-    show_table(f"{len(rows):,} pairs, cosine", ["text1", "text2", "before", "after"], cells,
-               numbers=(2, 3))  # fmt: skip
+    show_table(
+        f"{len(rows):,} pairs, cosine", ["text1", "text2", "before", "after"], cells, numbers=(2, 3)
+    )
 
 
 def retrieval(
@@ -388,8 +410,10 @@ def retrieval(
     if as_json:
         typer.echo(json.dumps(found, indent=2))
         return
-    rows = [[when, *(f"{100 * found[when][score]:.2f}" for score in ("map", "mrr"))]
-            for when in ("before", "after")]  # fmt: skip
+    rows = [
+        [when, *(f"{100 * found[when][score]:.2f}" for score in ("map", "mrr"))]
+        for when in ("before", "after")
+    ]
     title = f"{found['queries']['used']:,} of {found['queries']['all']:,} queries, scores in %"
     show_table(title, ["training", "MAP", "MRR"], rows, numbers=(1, 2))
 
@@ -426,8 +450,10 @@ def stages(
         typer.echo(json.dumps(found, indent=2))
         return
     columns = list(found[0])
-    rows = [[str(row["stage"]), *("-" if row[c] is None else f"{row[c]:.4f}" for c in columns[1:])]
-            for row in found]  # fmt: skip
+    rows = [
+        [str(row["stage"]), *("-" if row[c] is None else f"{row[c]:.4f}" for c in columns[1:])]
+        for row in found
+    ]
     show_table("", columns, rows, numbers=range(1, len(columns)))
 
 
@@ -471,18 +497,32 @@ def methods(
     if name is None:
         rows = [[key, recipe.class_name, recipe.summary] for key, recipe in METHODS.items()]
         if as_json:
-            typer.echo(json.dumps([dict(zip(("name", "class", "summary"), row, strict=True))
-                                   for row in rows], indent=2))  # fmt: skip
+            typer.echo(
+                json.dumps(
+                    [dict(zip(("name", "class", "summary"), row, strict=True)) for row in rows],
+                    indent=2,
+                )
+            )
         else:
             show_table("", ["method", "class", "what it does"], rows)
         return
     recipe = METHODS[check_choice("method", name, METHODS)]
-    parameters = {f.name: recipe.parameters.get(f.name, f.default)
-                  for f in dataclasses.fields(recipe.cls)}  # fmt: skip
+    parameters = {
+        f.name: recipe.parameters.get(f.name, f.default) for f in dataclasses.fields(recipe.cls)
+    }
     if as_json:
-        typer.echo(json.dumps({"name": name, "class": recipe.cls.__name__,
-                               "parameters": parameters, "presets": recipe.cls.presets},
-                              indent=2, default=str))  # fmt: skip
+        typer.echo(
+            json.dumps(
+                {
+                    "name": name,
+                    "class": recipe.cls.__name__,
+                    "parameters": parameters,
+                    "presets": recipe.cls.presets,
+                },
+                indent=2,
+                default=str,
+            )
+        )
         return
     _show(name, recipe, parameters)
 
@@ -528,8 +568,17 @@ def datasets(
             cards = [asdict(card) | {"path": found[key]} for key, card in CARDS.items()]
             typer.echo(json.dumps(cards, indent=2, default=str))
             return
-        rows = [[key, card.group, f"{card.rows:,}", str(card.classes), card.text,
-                 str(found[key] or "not here")] for key, card in CARDS.items()]  # fmt: skip
+        rows = [
+            [
+                key,
+                card.group,
+                f"{card.rows:,}",
+                str(card.classes),
+                card.text,
+                str(found[key] or "not here"),
+            ]
+            for key, card in CARDS.items()
+        ]
         show_table("", ["name", "group", "rows", "classes", "texts", "file"], rows, numbers=(2, 3))
         return
     if name is None:

@@ -306,8 +306,14 @@ def _unlock(edit: Edit, state: State) -> None:
     state.done.append(f"unlocked {', '.join(map(state.shown, edit.clusters))}")
 
 
-_EDITS = {"merge": _merge, "split": _split, "rename": _rename, "move": _move, "lock": _lock,
-          "unlock": _unlock}  # fmt: skip
+_EDITS = {
+    "merge": _merge,
+    "split": _split,
+    "rename": _rename,
+    "move": _move,
+    "lock": _lock,
+    "unlock": _unlock,
+}
 
 
 def _refuse_locked(edit: Edit, state: State, clusters: Iterable[int]) -> None:

@@ -101,9 +101,11 @@ def _edit_run(folder: Path, wanted: Sequence[Any], dry_run: bool) -> Edited:
 
         change_run(run.folder, change)
         run = EditableRun(folder)
-    names = {c.id: c.name for c in run.clusters} if not dry_run else {
-        i: name or "" for i, name in sorted(state.names.items())
-    }  # fmt: skip
+    names = (
+        {c.id: c.name for c in run.clusters}
+        if not dry_run
+        else {i: name or "" for i, name in sorted(state.names.items())}
+    )
     return Edited(folder, tuple(state.done), names)
 
 

@@ -125,8 +125,11 @@ def keep(model: TextClusterer, kept: Kept, texts: Sequence[str]) -> None:
     rows = {i: state.corrections[m] for i, m in enumerate(present) if m in state.corrections}
     counts = {c: _largest_taker(c, labels, rows) for c in alive}
     labels[list(rows)] = list(rows.values())
-    steps = [Merge((counts[c], c), counts[c]) for c in sorted(alive)
-             if not (labels == c).any() and counts[c] >= 0]  # fmt: skip
+    steps = [
+        Merge((counts[c], c), counts[c])
+        for c in sorted(alive)
+        if not (labels == c).any() and counts[c] >= 0
+    ]
     model.assigner_ = EditedAssigner(model.assigner_, tuple(place), tuple(steps), tuple(extra))
     model.labels_, model.n_clusters_ = labels, len(model.assigner_.clusters)
     model.corrections_, model.corrected_rows_ = state.corrections, rows

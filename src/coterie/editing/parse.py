@@ -217,8 +217,14 @@ def _lock(where: str, value: Any, beside: Mapping[str, Any]) -> Edit:
     return Edit(kind, where, _clusters(where, listed, kind))
 
 
-_READERS = {"merge": _merge, "split": _split, "rename": _rename, "move": _move, "lock": _lock,
-            "unlock": _lock}  # fmt: skip
+_READERS = {
+    "merge": _merge,
+    "split": _split,
+    "rename": _rename,
+    "move": _move,
+    "lock": _lock,
+    "unlock": _lock,
+}
 
 
 def clean_name(value: Any, where: str) -> str:

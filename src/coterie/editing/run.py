@@ -23,7 +23,6 @@ import numpy as np
 
 from coterie._errors import DataError
 from coterie._files import atomic_path, sha256_file, write_json, write_text
-from coterie._runs import RUNNING, differ, link_files, run_files, swap_run
 from coterie._trust import LARGE, check_file, check_shape, inside, read_json
 from coterie._types import Bools, Floats, Ints
 from coterie.base.edited import Merge, Step, correct, edited
@@ -45,18 +44,30 @@ from coterie.report import (
     write_map,
 )
 from coterie.report.folder import SILHOUETTE
+from coterie.report.quality import about_labels, about_themes
 from coterie.run_files import (
+    RUNNING,
     check_known,
+    differ,
+    link_files,
     model_folder,
     read_clusters,
     read_levels,
     read_manifest,
     read_map,
+    run_files,
+    swap_run,
     whole_numbers,
 )
 
 ODD = 0.05  # share of rows on which table and model may differ by rounding
-CLOSE = 0.1  # a margin below this is a close call
+# How sentences of a summary begin whose figures change.
+FIGURES = (
+    r"[\d,]+ of [\d,]+ texts are in",
+    r"Mean confidence is",
+    r"[\d,]+ texts fit none of the clusters",
+    r"The \d+ clusters form \d+ broad themes",
+)
 EARLIER = "earlier"
 INDEX = "changed.json"
 LOG = "edits.jsonl"  # only ever grows, also by an undo
@@ -345,9 +356,8 @@ def _write_clustering(
     save_clusters(run.model, folder / "model")
     write_table(folder, run, state, clusters, p, hierarchy)
     _write_map(run, state, labels, folder / "map.json")
-    manifest["summary"] = _summary(manifest["summary"], labels, p, len(clusters), state)
-    if run.n_themes:
-        manifest["summary"] = _about_themes(manifest["summary"], hierarchy)
+    odd = int(state.outliers.sum())
+    manifest["summary"] = _summary(manifest["summary"], labels, p, len(clusters), odd, hierarchy)
     if "outliers" in manifest:
         manifest["outliers"] = {**manifest["outliers"], "marked": int(state.outliers.sum())}
     return clusters
@@ -418,41 +428,17 @@ def append_log(folder: Path, entry: dict[str, Any]) -> None:
         temporary.write_bytes(before + f"{line}\n".encode("utf-8", "backslashreplace"))
 
 
-def _summary(old: Sequence[str], labels: Ints, p: Floats, k: int, state: State) -> list[str]:
+def _summary(
+    old: Sequence[str], labels: Ints, p: Floats, k: int, outliers: int, hierarchy: Hierarchy | None
+) -> list[str]:
     """The sentences of the run with new figures; others stay."""
-    placed = labels >= 0
-    top = np.sort(p[placed], axis=1)[:, ::-1]
-    margin = top[:, 0] - (top[:, 1] if top.shape[1] > 1 else 0.0)
-    sizes = np.unique(labels[placed], return_counts=True)[1]
-    odd = int(state.outliers.sum())
-    figures = {
-        r"^[\d,]+ of [\d,]+ texts are in \d+ clusters; the largest holds \d+ ?%":
-            f"{int(placed.sum()):,} of {len(labels):,} texts are in {k} clusters; the largest "
-            f"holds {100 * sizes.max() / placed.sum():.0f}%",
-        r"^Mean confidence is [\d.]+; \d+ ?% of":
-            f"Mean confidence is {float(top[:, 0].mean()):.2f}; "
-            f"{100 * float((margin < CLOSE).mean()):.0f}% of",
-        r"^[\d,]+ texts fit none of the clusters \([\d.]+ ?%\)":
-            f"{odd:,} texts fit none of the clusters ({100 * odd / len(labels):.1f}%)",
-    }  # fmt: skip
-    out = list(old)
-    for pattern, new in figures.items():
-        out = [re.sub(pattern, new, sentence) for sentence in out]
-    return out
-
-
-def _about_themes(summary: Sequence[str], hierarchy: Hierarchy | None) -> list[str]:
-    """The summary with the number of themes that there are now."""
-    pattern = re.compile(r"The \d+ clusters form \d+ broad themes")
-    out = []
-    for sentence in summary:
-        if pattern.match(sentence) and hierarchy is not None:
-            if not hierarchy.levels:
-                continue
-            k, n = len(hierarchy.above[0]), len(hierarchy.levels[0])
-            sentence = pattern.sub(f"The {k} clusters form {n} broad themes", sentence)
-        out.append(sentence)
-    return out
+    new = [*about_labels(labels, p, k, outliers), *about_themes(hierarchy)]
+    fresh = {start: next((s for s in new if re.match(start, s)), None) for start in FIGURES}
+    out: list[str | None] = []
+    for sentence in old:
+        start = next((start for start in FIGURES if re.match(start, sentence)), None)
+        out.append(sentence if start is None else fresh[start])
+    return [sentence for sentence in out if sentence is not None]
 
 
 def _edited_sentence(summary: Sequence[str], count: int) -> list[str]:

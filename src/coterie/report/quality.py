@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from coterie._types import Floats, Ints
 from coterie.description import Cluster
+from coterie.hierarchy import Hierarchy
 from coterie.metrics import size_entropy
 
 BORDERLINE = 0.1  # a margin below this is a close call
@@ -151,3 +154,61 @@ def _nearest_pair(clusters: Sequence[Cluster]) -> list[str]:
         return []
     _, one, other = max(pairs, key=lambda pair: pair[0])
     return [f"“{one}” and “{other}” are the most similar clusters: compare them first."]
+
+
+def about_labels(
+    labels: Ints, probabilities: Floats, n_clusters: int, outliers: int | None
+) -> list[str]:
+    """Sizes, confidence and outliers of a clustering, a sentence each.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+        -1 for outliers and for rows without a text.
+    probabilities : ndarray of shape (n, k)
+    n_clusters : int
+    outliers : int or None
+        None where no text may be one.
+    """
+    placed = labels >= 0
+    top = np.sort(probabilities[placed], axis=1)[:, ::-1]
+    margin = top[:, 0] - (top[:, 1] if top.shape[1] > 1 else 0.0)
+    texts = int(placed.sum())
+    largest = int(np.bincount(labels[placed]).max(initial=0))
+    out = [
+        about_sizes(texts, len(labels), n_clusters, largest / max(texts, 1)),
+        about_confidence(float(top[:, 0].mean()), float((margin < BORDERLINE).mean())),
+    ]
+    return out if outliers is None else [*out, about_outliers(outliers, texts + outliers)]
+
+
+def about_sizes(placed: int, rows: int, n_clusters: int, largest: float) -> str:
+    """How many texts are in clusters, and how large the largest is."""
+    return (
+        f"{placed:,} of {rows:,} texts are in {n_clusters} clusters; the largest holds "
+        f"{100 * largest:.0f}%."
+    )
+
+
+def about_confidence(mean: float, close: float) -> str:
+    """How sure the clustering is of itself."""
+    return (
+        f"Mean confidence is {mean:.2f}; {100 * close:.0f}% of the texts are close calls between "
+        "two clusters."
+    )
+
+
+def about_outliers(outliers: int, texts: int) -> str:
+    """How many texts fit no cluster; ``texts`` counts them, too."""
+    return (
+        f"{outliers:,} texts fit none of the clusters ({100 * outliers / max(texts, 1):.1f}%); the "
+        "column nearest_cluster says where they would have been."
+    )
+
+
+def about_themes(hierarchy: Hierarchy | None) -> list[str]:
+    """How many broad themes the clusters form, where there are any."""
+    if hierarchy is None or not hierarchy.themes or not hierarchy.levels:
+        return []
+    k, n = len(hierarchy.above[0]), len(hierarchy.levels[0])
+    return [f"The {k} clusters form {n} broad themes (column theme_name)."]

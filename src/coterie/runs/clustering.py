@@ -13,13 +13,12 @@ from typing import Any, Literal
 from coterie._folders import held, refuse_held
 from coterie._progress import make_progress, say
 from coterie._ranks import is_first
-from coterie._runs import NEXT
 from coterie.base import TextClusterer
 from coterie.base.fitting import Fitting
 from coterie.choose import Choice, choose_n_clusters
 from coterie.corpus import Corpus
 from coterie.encoders import DEFAULT
-from coterie.run_files import model_folder
+from coterie.run_files import NEXT, model_folder
 from coterie.runs.folder import RunFolder, read_started, refuse_taken
 from coterie.runs.options import Options
 from coterie.runs.outputs import check_run_output

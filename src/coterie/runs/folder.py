@@ -15,10 +15,10 @@ from coterie._errors import CoterieError, DataError, UsageError, param
 from coterie._facts import versions
 from coterie._files import LOCK, write_json
 from coterie._folders import check_replaceable, delete, is_litter, mend_folder
-from coterie._runs import MANIFEST, NEXT, RESULT, RUNNING, is_run, replace_run, run_files, seal
 from coterie._trust import Count, check_shape, inside, read_json
 from coterie.base import TextClusterer
 from coterie.choose import Choice
+from coterie.run_files import MANIFEST, NEXT, RESULT, RUNNING, is_run, replace_run, run_files, seal
 from coterie.runs.options import Options
 from coterie.runs.sample import AnyCorpus, SampledCorpus
 

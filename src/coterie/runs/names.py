@@ -10,7 +10,6 @@ from pathlib import Path
 from coterie._errors import DataError
 from coterie._files import atomic_path, write_json
 from coterie._progress import make_progress, say
-from coterie._runs import swap_run
 from coterie._trust import LARGE, inside, read_json
 from coterie.corpus.write import CsvWriter
 from coterie.description import Cluster
@@ -26,7 +25,7 @@ from coterie.naming import (
 )
 from coterie.report import own_columns, read_columns
 from coterie.report.folder import reading
-from coterie.run_files import read_clusters, read_levels, read_manifest, whole_numbers
+from coterie.run_files import read_clusters, read_levels, read_manifest, swap_run, whole_numbers
 
 SHOWN = {
     "email": "e-mail address",
@@ -159,9 +158,10 @@ class RunNames:
         if changed:  # the last are those of the parents
             self.clusters = [
                 replace(c, parent_name=changed[-1].get(c.parent, c.parent_name))
-                if c.parent is not None else c
+                if c.parent is not None
+                else c
                 for c in self.clusters
-            ]  # fmt: skip
+            ]
         write_json(path / "clusters.json", [cluster.to_dict() for cluster in self.clusters])
         write_json(path / "manifest.json", self.manifest)
         refresh(path, self.manifest, self.clusters)

@@ -14,6 +14,7 @@ from coterie._validation import check_choice, check_device, check_integer
 
 if TYPE_CHECKING:
     from coterie.base import TextClusterer
+    from coterie.encoders import Encoder
 
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "xlsx")
 SPARE = 2  # different texts per cluster that are certainly enough, whatever the encoder ignores
@@ -57,11 +58,11 @@ class Options(Reading):
 
     n_clusters: int | Literal["auto"] | None = None
     method: str = "auto"
-    encoder: Any = None
+    encoder: str | Path | Encoder | None = None
     preset: str | None = None
     effort: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    views: Any = None
+    views: str | Path | Sequence[Sequence[str]] | None = None
     levels: Sequence[int] = ()
     max_outliers: float | str | None = None
     write: Sequence[str] = ()
@@ -137,7 +138,8 @@ class Options(Reading):
             raise UsageError(
                 f"{param('views')}: the method {self.method!r} trains nothing and takes no views."
             )
-        given = {"encoder": self.encoder, "views": self.views, "effort": self.effort}
+        given: dict[str, Any] = {"encoder": self.encoder, "views": self.views}
+        given["effort"] = self.effort
         given = {name: value for name, value in given.items() if value is not None}
         given |= {"random_state": self.seed, "device": self.device, "verbose": self.verbose}
         return recipe.make(n_clusters, self.preset, **{**given, **self.settings})

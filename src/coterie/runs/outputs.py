@@ -89,7 +89,7 @@ def check_head_folder(out: Path) -> None:
 
 def check_run_output(out: Path, inputs: Iterable[str | Path | None]) -> None:
     """Refuse to put a run where one of its inputs would be replaced by it."""
-    from coterie._runs import RESULT, RUNNING
+    from coterie.run_files import RESULT, RUNNING
 
     for given in inputs:
         path = Path(given).resolve() if given is not None and given != "-" else None
@@ -105,7 +105,7 @@ def check_run_output(out: Path, inputs: Iterable[str | Path | None]) -> None:
 
 def refuse_run_file(out: Path) -> None:
     """Refuse a file that belongs to a run."""
-    from coterie._runs import MANIFEST, RESULT, RUNNING, is_run
+    from coterie.run_files import MANIFEST, RESULT, RUNNING, is_run
 
     path = out.resolve()
     for parent in path.parents:

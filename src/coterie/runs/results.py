@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -32,21 +32,30 @@ from coterie.exports import read_cell, write_clusters, write_page
 from coterie.hierarchy import READABLE, Hierarchy, build_hierarchy, build_themes
 from coterie.report import own_columns, write_map
 from coterie.report.folder import make_map, reading
+from coterie.report.quality import (
+    BORDERLINE,
+    about_confidence,
+    about_labels,
+    about_outliers,
+    about_sizes,
+    about_themes,
+)
 from coterie.run_files import read_clusters, read_levels
 from coterie.runs.folder import RunFolder, now
 from coterie.runs.label import Labeller, assignment_columns, label, mark_columns
 from coterie.runs.options import Options
-from coterie.runs.sample import SampledCorpus
+from coterie.runs.sample import AnyCorpus, SampledCorpus
 
 if TYPE_CHECKING:
     from coterie.editing.keep import Kept
 
-BORDERLINE = 0.1  # a margin below this is a close call
+CorpusT = TypeVar("CorpusT", Corpus, SampledCorpus)
+
 MAP_MEMORY = 128  # megabytes of distances at a time; by default it would be eight times that
 
 
-class Results:
-    """Writes the results of a model that was fitted on all texts.
+class Results(Generic[CorpusT]):
+    """Writes the results of a fitted model into the folder of its run.
 
     Parameters
     ----------
@@ -54,7 +63,7 @@ class Results:
     options : Options
     model : TextClusterer
         Fitted.
-    corpus : Corpus
+    corpus : Corpus or SampledCorpus
     kept : Kept, optional
         What the run takes over from an earlier one.
 
@@ -68,47 +77,17 @@ class Results:
         folder: RunFolder,
         options: Options,
         model: TextClusterer,
-        corpus: Any,
+        corpus: CorpusT,
         kept: Kept | None = None,
     ) -> None:
-        self.folder, self.options, self.model, self.corpus = folder, options, model, corpus
+        self.folder, self.options, self.model = folder, options, model
+        self.corpus: CorpusT = corpus
         self.kept = kept
         self.hierarchy: Hierarchy | None = None
 
     def write(self) -> None:
         """Write all files and mark the run as done."""
-        model, corpus, path = self.model, self.corpus, self.folder.work
-        if self.kept is not None:
-            from coterie.editing.keep import keep
-
-            keep(model, self.kept, corpus.texts)
-        probabilities, marked = model.probabilities_, self._mark_outliers()
-        labels = np.where(marked, -1, model.labels_) if marked is not None else model.labels_
-        clusters = self._nest(self._describe(labels, probabilities), labels)
-        names = names_by_number(clusters, probabilities.shape[1])  # some may have no text
-        columns = assignment_columns(model.labels_, probabilities, names)
-        columns = mark_columns(columns, model.outlier_scores(), marked, self.hierarchy)
-        summary = [
-            *summarize(model, labels, probabilities, clusters),
-            *about_themes(self.hierarchy),
-        ]
-        summary += self._about_choice()
-        if self.kept is not None:
-            summary += self.kept.sentences
-            self.folder.manifest["editing"] = self.kept.to_dict()
-        write_json(path / "clusters.json", [cluster.to_dict() for cluster in clusters])
-        self._write_tables(columns, clusters)
-        write_map(path / "map.json", model.vectors_, model.labels_, model.seed_, marked)
-        model.save(path / "model", include_encoder=self.options.include_encoder)
-        self.folder.manifest |= {
-            "status": "done",
-            "finished": now(),
-            **self._fitted(),
-            **self._machine(),
-            "summary": summary,
-        }
-        write_page(path, self.folder.manifest, clusters)
-        self.folder.complete()
+        raise NotImplementedError
 
     def _fitted(self) -> dict[str, Any]:
         """What the manifest says about the fit."""
@@ -154,6 +133,44 @@ class Results:
         write_json(self.folder.work / "levels.json", self.hierarchy.to_dict())
         return nested
 
+
+class WholeResults(Results[Corpus]):
+    """Results of a model that was fitted on all texts."""
+
+    def write(self) -> None:
+        """Write all files and mark the run as done."""
+        model, corpus, path = self.model, self.corpus, self.folder.work
+        if self.kept is not None:
+            from coterie.editing.keep import keep
+
+            keep(model, self.kept, corpus.texts)
+        probabilities, marked = model.probabilities_, self._mark_outliers()
+        labels = np.where(marked, -1, model.labels_) if marked is not None else model.labels_
+        clusters = self._nest(self._describe(labels, probabilities), labels)
+        names = names_by_number(clusters, probabilities.shape[1])  # some may have no text
+        columns = assignment_columns(model.labels_, probabilities, names)
+        columns = mark_columns(columns, model.outlier_scores(), marked, self.hierarchy)
+        odd = None if marked is None else int(marked.sum())
+        summary = about_labels(labels, probabilities, len(clusters), odd)
+        summary += [*about_model(model), *about_themes(self.hierarchy)]
+        summary += self._about_choice()
+        if self.kept is not None:
+            summary += self.kept.sentences
+            self.folder.manifest["editing"] = self.kept.to_dict()
+        write_json(path / "clusters.json", [cluster.to_dict() for cluster in clusters])
+        self._write_tables(columns, clusters)
+        write_map(path / "map.json", model.vectors_, model.labels_, model.seed_, marked)
+        model.save(path / "model", include_encoder=self.options.include_encoder)
+        self.folder.manifest |= {
+            "status": "done",
+            "finished": now(),
+            **self._fitted(),
+            **self._machine(),
+            "summary": summary,
+        }
+        write_page(path, self.folder.manifest, clusters)
+        self.folder.complete()
+
     def _write_tables(self, columns: dict[str, list[Any]], clusters: list[Cluster]) -> None:
         work, remarks = self.folder.work, self.folder.remarks
         for form in dict.fromkeys(["csv", *self.options.write]):
@@ -180,10 +197,8 @@ class Results:
         return describe(texts, labels, vectors, topics=topics, **facts)
 
 
-class SampledResults(Results):
+class SampledResults(Results[SampledCorpus]):
     """Describes the sample, then labels all rows; can be stopped and resumed between rows."""
-
-    corpus: SampledCorpus
 
     def write(self) -> None:
         """Describe the sample and save the model, unless that is done; then label all rows."""
@@ -282,7 +297,7 @@ class SampledResults(Results):
     ) -> list[str]:
         found, placed = self.corpus.survey, max(tally.placed, 1)
         out = [
-            about_sizes(tally.placed, tally.rows, clusters),
+            about_sizes(tally.placed, tally.rows, len(clusters), max(c.share for c in clusters)),
             about_confidence(tally.confidence / placed, tally.close_calls / placed),
         ]
         if self.options.max_outliers is not None:
@@ -300,12 +315,13 @@ def make_results(
     folder: RunFolder,
     options: Options,
     model: TextClusterer,
-    corpus: Corpus | SampledCorpus,
+    corpus: AnyCorpus,
     kept: Kept | None = None,
-) -> Results:
+) -> Results[Any]:
     """What writes the results, for texts that were fitted whole or by a sample."""
-    kind = Results if isinstance(corpus, Corpus) else SampledResults
-    return kind(folder, options, model, corpus, kept)
+    if isinstance(corpus, Corpus):
+        return WholeResults(folder, options, model, corpus, kept)
+    return SampledResults(folder, options, model, corpus, kept)
 
 
 def joined(
@@ -329,58 +345,6 @@ def joined(
                 return
             columns = {n: [read_cell(n, row[i]) for row in rows] for n, i in place.items()}
             yield chunk.table.slice(0, len(rows)), columns
-
-
-# The run in a few sentences ------------------------------------------------------------------
-
-
-def summarize(
-    model: TextClusterer, labels: Ints, probabilities: Floats, clusters: Sequence[Cluster]
-) -> list[str]:
-    """What was found, from the labels and probabilities of all rows."""
-    placed = labels >= 0
-    top = np.sort(probabilities[placed], axis=1)[:, ::-1]
-    margin = top[:, 0] - (top[:, 1] if top.shape[1] > 1 else 0.0)
-    out = [
-        about_sizes(int(placed.sum()), len(placed), clusters),
-        about_confidence(float(top[:, 0].mean()), float((margin < BORDERLINE).mean())),
-    ]
-    if model.outlier_limit_ is not None:
-        odd = int(((model.labels_ >= 0) & ~placed).sum())
-        out.append(about_outliers(odd, int((model.labels_ >= 0).sum())))
-    return out + about_model(model)
-
-
-def about_sizes(placed: int, rows: int, clusters: Sequence[Cluster]) -> str:
-    """How many texts are in clusters, and how large the largest is."""
-    return (
-        f"{placed:,} of {rows:,} texts are in {len(clusters)} clusters; the "
-        f"largest holds {100 * max(c.share for c in clusters):.0f}%."
-    )
-
-
-def about_confidence(mean: float, close: float) -> str:
-    """How sure the clustering is of itself."""
-    return (
-        f"Mean confidence is {mean:.2f}; {100 * close:.0f}% of the texts are "
-        "close calls between two clusters."
-    )
-
-
-def about_outliers(odd: int, placed: int) -> str:
-    """How many texts fit no cluster; ``placed`` counts them, too."""
-    return (
-        f"{odd:,} texts fit none of the clusters ({100 * odd / max(placed, 1):.1f}%); the column "
-        "nearest_cluster says where they would have been."
-    )
-
-
-def about_themes(hierarchy: Hierarchy | None) -> list[str]:
-    """How many broad themes the clusters form, where there are any."""
-    if hierarchy is None or not hierarchy.themes or not hierarchy.levels:
-        return []
-    k, n = len(hierarchy.above[0]), len(hierarchy.levels[0])
-    return [f"The {k} clusters form {n} broad themes (column theme_name)."]
 
 
 def about_model(model: TextClusterer) -> list[str]:

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from coterie._errors import UsageError, param
 from coterie._folders import held, mend_folder, one_state
-from coterie._runs import MANIFEST, RESULT, RUNNING, link_files, replace_run, run_files, swap_run
 from coterie._types import Ints
 from coterie.base import TextClusterer
 from coterie.corpus import make_corpus
@@ -24,11 +23,18 @@ from coterie.exports import Exported, export_run, run_table, write_page
 from coterie.hierarchy import Hierarchy
 from coterie.report import result_column
 from coterie.run_files import (
+    MANIFEST,
+    RESULT,
+    RUNNING,
     check_results,
+    link_files,
     read_clusters,
     read_levels,
     read_manifest,
     read_map,
+    replace_run,
+    run_files,
+    swap_run,
 )
 from coterie.runs.folder import refuse_taken
 from coterie.runs.label import Labeller
@@ -39,9 +45,17 @@ if TYPE_CHECKING:
 
 # Colours of the map in a notebook: ten that also colour-blind readers tell apart, then again.
 COLOURS = (
-    "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee",
-    "#aa3377", "#997700", "#44bb99", "#ee8866", "#777777",
-)  # fmt: skip
+    "#4477aa",
+    "#ee6677",
+    "#228833",
+    "#ccbb44",
+    "#66ccee",
+    "#aa3377",
+    "#997700",
+    "#44bb99",
+    "#ee8866",
+    "#777777",
+)
 ROWS = 20  # clusters that a notebook shows
 POINTS = 3_000  # on its map
 
