@@ -35,7 +35,7 @@ from coterie.engine import Batch, Run, Stage, TrainingData, steps_for, train
 KEEP, REPLACE = 0.1, 0.1  # of the chosen tokens, as BERT has it; the others become the mask
 TOP = 5
 OPTIMIZATIONS = ("one-pass", "fused-adam", "device-tokens")  # the number of masks varies: no graphs
-FEWEST, MOST, EPOCHS = 200, 5_000, 20  # training steps, if nothing is said
+FEWEST, MOST, EPOCHS = 200, 5_000, 20  # training steps by default
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class HeadSettings:
     max_length : int, default=64
     random_state : int, default=0
     device, precision : str, default="auto"
-        On a GPU the encoder runs in bfloat16 unless told otherwise.
+        On a GPU the encoder runs in bfloat16 unless ``precision`` says otherwise.
     verbose : int, default=0
     """
 

@@ -18,7 +18,7 @@ from coterie.encoders import VectorEncoder, load_encoder
 from coterie.engine import TrainingData
 from coterie.methods.cluster_bert import (
     ClusterBERTNet,
-    Looks,
+    StageRecord,
     TokenDecoder,
     align,
     cluster_term,
@@ -343,7 +343,7 @@ def small_net(n: int = 6, k: int = 3) -> ClusterBERTNet:
     torch.manual_seed(0)
     encoder = VectorEncoder(dropout=0)
     encoder.prepare(np.zeros((2, 4)))
-    return ClusterBERTNet(encoder, n, k, Looks([], n))
+    return ClusterBERTNet(encoder, n, k, StageRecord([], n))
 
 
 def loop_target(p: np.ndarray) -> np.ndarray:
@@ -462,7 +462,7 @@ def test_stages_train_the_right_parts(settings, expected) -> None:
 def test_the_terms_are_weighted_by_lambda(settings, weights) -> None:
     encoder = VectorEncoder(dropout=0)
     items, rows = encoder.prepare(np.random.default_rng(0).normal(size=(8, 4)))
-    net = ClusterBERTNet(encoder, 8, 3, Looks([], 8))
+    net = ClusterBERTNet(encoder, 8, 3, StageRecord([], 8))
     batch = TrainingData(items, rows[None]).batch(np.arange(8), (0,), torch.device("cpu"))
     harden(net, batch.features["vectors"])
     model = ClusterBERT(3, deletion=0.0, **settings)

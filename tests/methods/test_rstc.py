@@ -199,7 +199,7 @@ def test_labels_are_the_largest_parts_of_the_plan(net: RSTCNet) -> None:
     plan, shares = adaptive_plan(net.eval().head(x).detach(), 0.1, 0.05)
     torch.testing.assert_close(net.labels, plan.argmax(dim=1))
     torch.testing.assert_close(net.shares.double(), shares, atol=1e-6, rtol=0)
-    assert int(net.looks) == 1
+    assert int(net.refreshes) == 1
 
 
 @pytest.mark.parametrize("views", ["virtual", "pairs"])
@@ -222,7 +222,7 @@ def test_training_lowers_the_losses_and_moves_every_part(
     for name, parameter in model.net_.named_parameters():
         if "pooler" not in name:
             assert not torch.equal(parameter, untrained[name]), f"{name} was never updated"
-    assert int(model.net_.looks) > 1 and int(model.net_.step) == 30
+    assert int(model.net_.refreshes) > 1 and int(model.net_.step) == 30
 
 
 def test_labels_of_the_head_are_returned_and_found_topics_are_right(topics) -> None:
@@ -240,9 +240,9 @@ def test_labels_of_the_head_are_returned_and_found_topics_are_right(topics) -> N
 def test_refreshes_come_often_at_first(topics) -> None:
     few = RSTC(3, refreshes=3, label_steps=30, guard=False, **SMALL).fit(topics[0])
     # 60 steps: at 0 (the set-up), 15 and 60, that is at the looks of steps 20 and 60.
-    assert int(few.net_.looks) == 3
+    assert int(few.net_.refreshes) == 3
     many = RSTC(3, refreshes=500, label_steps=30, guard=False, **SMALL).fit(topics[0])
-    assert int(many.net_.looks) == 1 + 6  # at every look
+    assert int(many.net_.refreshes) == 1 + 6  # at every look
 
 
 def test_training_stops_when_labels_settle(topics) -> None:

@@ -230,23 +230,23 @@ class Choices:
 
 
 class Augmenter(ABC):
-    """Makes another wording of each text, from the text and its own random numbers alone."""
+    """Makes another augmentation of each text, from the text and its own random numbers alone."""
 
     kind: ClassVar[str]
-    seeded: bool = True  # whether another seed gives another wording
-    slow: bool = False  # whether wordings are worth a place on disk
+    seeded: bool = True  # whether another seed gives another augmentation
+    slow: bool = False  # whether augmentations are worth a place on disk
     batch: int = 20_000  # texts of one call, for progress
 
     @abstractmethod
     def apply(self, texts: Sequence[str], keys: Keys) -> list[str]:
-        """Another wording of each text; one that could not be changed comes back as it is.
+        """Another augmentation of each text; one that could not be changed comes back as it is.
 
         There is at least one text, none is empty, and words have single blanks between them.
         """
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """All that decides a wording, besides the text and the seed."""
+        """All that decides an augmentation, besides the text and the seed."""
 
     def close(self) -> None:
         """Let go of what runs outside this process."""

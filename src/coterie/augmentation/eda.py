@@ -52,7 +52,7 @@ class EDA(Augmenter):
         self.rate = rate
         self.wordnet = wordnet or find_wordnet()
         self._choices = Choices(self._find)
-        self._known: dict[str, list[str]] = {}  # the same word in other clothes
+        self._known: dict[str, list[str]] = {}  # the same word in another case
 
     def settings(self) -> dict[str, Any]:
         return {"kind": self.kind, "rate": self.rate}

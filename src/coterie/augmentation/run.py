@@ -1,9 +1,8 @@
-"""Another wording for every text: kinds by name, wordings kept on disk, views of a corpus.
+"""Augmentation of a corpus: kinds by name, augmentations kept on disk, views for training.
 
-Each distinct text is worked once, in batches. What took a model seconds is kept on disk, so that it
-is not made twice and a stopped run goes on: a shard is one safetensors file, written whole under a
-name of its own and never changed, as those of the vectors are. It holds digests of the texts, and
-the new wordings as they are.
+Each distinct text is processed once, in batches. What took a model seconds is kept on disk, so that
+it is not made twice and a stopped run goes on. A shard is one safetensors file, written whole under
+a name of its own and never changed. It holds digests of the texts, and the augmentations.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ STEP = re.compile(rf"({'|'.join(KINDS)})(?:@([\d.]+)(%?))?(?::(.+))?", re.DOTALL
 PLUS = re.compile(rf"\+(?=(?:{'|'.join(KINDS)})(?:[@:+]|$))")  # a folder may have a + in its name
 log = logging.getLogger(__name__)
 FOLDER = "wordings"  # beside the vectors
-SHARE = 10  # of the limit of the vectors: wordings are small
+SHARE = 10  # of the limit of the vectors: augmentations are small
 DIGEST = 16
 
 
@@ -59,12 +58,12 @@ class Step(NamedTuple):
     model: str | None
 
 
-def is_kind(said: str) -> bool:
+def is_kind(spec: str) -> bool:
     """Whether a line asks for augmentations, as "eda" or "contextual@0.2:FOLDER+charswap" do."""
-    return all(STEP.fullmatch(part) for part in PLUS.split(said))
+    return all(STEP.fullmatch(part) for part in PLUS.split(spec))
 
 
-def read_steps(said: str) -> list[Step]:
+def read_steps(spec: str) -> list[Step]:
     """The augmentations that a line asks for.
 
     Examples
@@ -73,22 +72,22 @@ def read_steps(said: str) -> list[Step]:
     [Step(kind='contextual', rate=0.2, model='models/bert'), Step(kind='charswap', rate=None, ...)]
     """
     steps = []
-    for part in PLUS.split(said):
+    for part in PLUS.split(spec):
         found = STEP.fullmatch(part)
         if found is None:
             name = re.split("[@:+]", part)[0]
             check_choice("kind", name, KINDS)
-            raise UsageError(f"{param('kind', said)}: write KIND, KIND@RATE or KIND@RATE:MODEL.")
+            raise UsageError(f"{param('kind', spec)}: write KIND, KIND@RATE or KIND@RATE:MODEL.")
         kind, rate, percent, model = found.groups()
         steps.append(Step(kind, None if rate is None else _rate(rate, percent), model))
     return steps
 
 
-def _rate(said: str, percent: str) -> float:
+def _rate(digits: str, percent: str) -> float:
     try:
-        return float(said) / (100 if percent else 1)
+        return float(digits) / (100 if percent else 1)
     except ValueError as error:
-        raise UsageError(f"rate: {said!r} is no number.") from error
+        raise UsageError(f"rate: {digits!r} is no number.") from error
 
 
 def make_augmenter(
@@ -169,19 +168,19 @@ def _translator(model: str, languages: tuple[str, str] | None, device: str) -> A
 
 
 def wordings_folder() -> Path | None:
-    """Folder of the wordings, whether or not it exists; None if nothing is to be kept."""
+    """Folder of the augmentations, whether or not it exists; None if nothing is to be kept."""
     found = place()
     return None if found is None else found.with_name(FOLDER)
 
 
 def open_store(space: str) -> Store | None:
-    """The wordings of one augmenter with one group of settings, unless the cache is off."""
+    """The augmentations of one augmenter with one group of settings, unless the cache is off."""
     folder = wordings_folder()
     return None if folder is None or cache_folder() is None else Store(folder, space)
 
 
 class Store:
-    """Wordings made with the same settings."""
+    """Augmentations made with the same settings."""
 
     def __init__(self, folder: Path, space: str) -> None:
         self.root = folder
@@ -196,20 +195,20 @@ class Store:
         ]
 
     def read(self, texts: Sequence[str]) -> dict[str, str]:
-        """Wordings of those texts that are here."""
+        """Augmentations of those texts that are here."""
         wanted = dict(zip(self.digests(texts), texts, strict=True))
         found: dict[str, str] = {}
         for path in self.folder.glob("*.safetensors"):
             if len(found) == len(texts):
                 break
-            for digest, wording in self._open(path):
+            for digest, augmentation in self._open(path):
                 if digest in wanted:
-                    found[wanted[digest]] = wording
+                    found[wanted[digest]] = augmentation
         return found
 
-    def write(self, texts: Sequence[str], wordings: Sequence[str]) -> None:
-        """Keep wordings; a disk that is full or read-only costs the cache, not the run."""
-        data = [wording.encode("utf-8", "surrogatepass") for wording in wordings]
+    def write(self, texts: Sequence[str], augmentations: Sequence[str]) -> None:
+        """Keep augmentations; a disk that is full or read-only costs the cache, not the run."""
+        data = [text.encode("utf-8", "surrogatepass") for text in augmentations]
         whole = b"".join(data)
         arrays: dict[str, NDArray[Any]] = {
             "keys": np.frombuffer(b"".join(self.digests(texts)), np.uint8).reshape(-1, DIGEST),
@@ -223,7 +222,7 @@ class Store:
                 save_arrays(temporary, arrays)
             make_room(self.root, limit() // SHARE)
         except OSError as error:
-            log.warning("the wordings are not kept in %s: %s", self.root, error)
+            log.warning("the augmentations are not kept in %s: %s", self.root, error)
 
     def _open(self, path: Path) -> list[tuple[bytes, str]]:
         """What a shard holds; a file that is not whole is deleted and gives nothing."""
@@ -250,18 +249,20 @@ class Store:
 
 
 class Augmented(list[str]):
-    """A wording of each text, in the order of the texts.
+    """An augmentation of each text, in the order of the texts.
 
     Attributes
     ----------
     unchanged : float
-        Share of the texts, empty ones aside, whose wording is the text itself.
+        Share of the texts, empty ones aside, whose augmentation is the text itself.
     settings : dict
-        What decided the wordings.
+        What decided the augmentations.
     """
 
-    def __init__(self, wordings: Sequence[str], unchanged: float, settings: dict[str, Any]) -> None:
-        super().__init__(wordings)
+    def __init__(
+        self, augmentations: Sequence[str], unchanged: float, settings: dict[str, Any]
+    ) -> None:
+        super().__init__(augmentations)
         self.unchanged, self.settings = unchanged, settings
 
 
@@ -274,7 +275,7 @@ def augment(
     verbose: int = 0,
     **options: Any,
 ) -> Augmented:
-    """Another wording of each text.
+    """An augmentation of each text.
 
     Parameters
     ----------
@@ -284,10 +285,10 @@ def augment(
         "eda", "wordnet", "contextual", "charswap", "deletion" or "backtranslation"; with a rate,
         "eda@0.1"; several one after the other, "contextual+charswap".
     seed : int, default=0
-        A wording depends on the seed, the text and the settings alone: neither on the texts
+        An augmentation depends on the seed, the text and the settings alone: neither on the texts
         beside it nor on their order.
     view : int, default=1
-        Another number gives another wording, as another seed would.
+        Another number gives another augmentation, as another seed would.
     verbose : int, default=0
         1 shows progress.
     **options
@@ -322,7 +323,7 @@ def reword(
     view: int = 1,
     progress: Progress | None = None,
 ) -> Augmented:
-    """Wordings of cleaned texts by an augmenter that stays open."""
+    """Augmentations of cleaned texts by an augmenter that stays open."""
     settings = {"format": FORMAT, **augmenter.settings()}
     if augmenter.seeded:
         settings |= {"seed": seed, "view": view}
@@ -345,7 +346,7 @@ def _make(
     store: Store | None,
     progress: Progress,
 ) -> dict[str, str]:
-    """Wordings of different texts, a batch at a time; each batch is kept before the next begins."""
+    """Augmentations of distinct texts, batch by batch; a batch is kept before the next begins."""
     made: dict[str, str] = {}
     if not texts:
         return made
@@ -353,13 +354,16 @@ def _make(
     try:
         for start in range(0, len(texts), augmenter.batch):
             part = texts[start : start + augmenter.batch]
-            wordings = augmenter.apply(part, text_keys(part, settings))
+            augmentations = augmenter.apply(part, text_keys(part, settings))
             if augmenter.slow:  # a model may write anything
-                wordings = [clean_text(wording) for wording in wordings]
-            wordings = [w if has_words(w) else t for w, t in zip(wordings, part, strict=True)]
-            made.update(zip(part, wordings, strict=True))
+                augmentations = [clean_text(text) for text in augmentations]
+            augmentations = [
+                new if has_words(new) else text
+                for new, text in zip(augmentations, part, strict=True)
+            ]
+            made.update(zip(part, augmentations, strict=True))
             if store is not None:
-                store.write(part, wordings)
+                store.write(part, augmentations)
             progress.advance(start + len(part))
     finally:
         progress.stop()

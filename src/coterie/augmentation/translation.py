@@ -42,7 +42,7 @@ class Apertium(Augmenter):
     Parameters
     ----------
     pair : str, default="eng-spa"
-        A direction as in ``apertium -l``; the way back is the reverse one.
+        A direction as in ``apertium -l``; back-translation uses the reverse one.
     """
 
     kind: ClassVar[str] = "backtranslation"
@@ -154,7 +154,7 @@ class Translation(Augmenter):
     there, back : str
         Folders or hub names; the same one twice for a model of many languages.
     languages : pair of str, optional
-        Codes of both languages, for models that have to be told ("eng_Latn", "spa_Latn").
+        Codes of both languages, for multilingual models ("eng_Latn", "spa_Latn").
     temperature : float, default=0.7
         0 always takes the most probable word: then all views of a text are the same.
     device : str, default="auto"

@@ -456,7 +456,7 @@ class Synonyms(Augmenter):
 
     def _alike(self, reading: Reading, word: str) -> list[str]:
         known = self._known.get((word, reading))
-        if known is not None:  # the same word in other clothes
+        if known is not None:  # the same word in another case
             return known
         senses = self.wordnet.synsets(reading.lemma, reading.part, SENSES)
         out = []

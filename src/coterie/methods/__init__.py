@@ -80,7 +80,7 @@ METHODS: dict[str, Recipe] = {
     ),
     "rstc": Recipe("RSTC", "rstc", "labels by optimal transport, and contrast; trains the encoder"),
     "dec": Recipe(
-        "DEC", AUTOENCODERS, "autoencoder over the encoder; sure assignments pull the others"
+        "DEC", AUTOENCODERS, "autoencoder over the encoder; confident assignments pull the others"
     ),
     "idec": Recipe("IDEC", AUTOENCODERS, "as dec, and codes go on to reconstruct their vectors"),
     "self-train": Recipe(

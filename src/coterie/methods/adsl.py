@@ -419,7 +419,7 @@ def load_word_encoder(folder: Path) -> WordEncoder:
 
 
 class AutoencoderNet(nn.Module):
-    """The encoder in its face "code", and the way back to the rows."""
+    """The encoder in its face "code", and the decoder."""
 
     def __init__(self, encoder: Any, layers: Sequence[int]) -> None:
         super().__init__()

@@ -12,7 +12,7 @@ Training has three stages, Eq. (14)-(15), over a batch of ``n`` texts in two vie
     L_I   contrast of texts, guided by S                               Eq. (6)-(9)
     L_C   contrast of clusters: NT-Xent on the columns of P            Eq. (10)-(11)
     L_P   cross entropy with labels of probability 0.95 or more        Eq. (4), (12)
-    L_E1  mean of sum p log p over the rows: no row is sure too soon   Eq. (5)
+    L_E1  mean of sum p log p over the rows: no row is certain early    Eq. (5)
     L_E2  log k + sum q log q of the mean row: clusters of even size   Eq. (13)
 
 Reading order: network, losses, assigner, estimator.
@@ -123,7 +123,7 @@ class SampleAttention(nn.Module):
         return self._finish(z, dropped @ self.value(z)), s, dropped
 
     def beside(self, z: Tensor, references: Tensor) -> Tensor:
-        """Representations of rows that look at ``references`` and at themselves, not at each other.
+        """Representations of rows that attend to ``references`` and themselves, not to each other.
 
         Parameters
         ----------
@@ -187,7 +187,7 @@ class AECLNet(nn.Module):
 
 
 class Views(NamedTuple):
-    """Both views of a batch, worked at once: the originals and their augmentations.
+    """Both views of a batch, computed at once: the originals and their augmentations.
 
     Attributes
     ----------
@@ -317,7 +317,7 @@ def stray_similarity(s: Tensor, labels: Tensor) -> Tensor:
 
 
 def negative_entropy(log_p: Tensor) -> Tensor:
-    """Mean over rows of ``sum p log p``: minimised, it keeps rows from becoming sure too soon.
+    """Mean over rows of ``sum p log p``: minimised, it keeps rows from becoming certain early.
 
     Parameters
     ----------
@@ -349,25 +349,25 @@ def imbalance(log_p: Tensor) -> Tensor:
 
 
 def trusted_nll(log_p: Tensor, log_guide: Tensor, threshold: float) -> Tensor:
-    """Cross entropy with the labels of another view, where that view is sure (AECL, Eq. 4 and 12).
+    """Cross entropy with the labels of another view, where it is confident, Eq. (4) and (12).
 
     Parameters
     ----------
     log_p : Tensor of shape (n, k)
         The view that learns.
     log_guide : Tensor of shape (n, k)
-        The view that teaches; it gets no gradient.
+        The view whose labels are learned; it gets no gradient.
     threshold : float
-        Least top probability of a row that teaches; others count as zero in the mean.
+        Least top probability of a pseudo-label; other rows count as zero in the mean.
 
     Returns
     -------
     Tensor of shape ()
     """
     best, labels = log_guide.detach().max(dim=1)
-    sure = (best >= math.log(threshold)).to(log_p.dtype)
+    confident = (best >= math.log(threshold)).to(log_p.dtype)
     nll = -log_p.gather(1, labels[:, None])[:, 0]
-    return (sure * nll).mean()
+    return (confident * nll).mean()
 
 
 def without_empty(columns: Tensor, least: float = 1e-8) -> Tensor:
@@ -431,7 +431,7 @@ def balance_for(shares: Floats) -> float:
 
 @dataclass(frozen=True)
 class AttentionAssigner:
-    """The heads beside fixed reference texts: a text's label does not depend on its company.
+    """The heads beside fixed reference texts: a label does not depend on the rest of the batch.
 
     With ``batch``, texts attend to the others of batches of that size instead, as in the paper.
     """
@@ -530,7 +530,7 @@ class AECL(TunedClusterer):
         Who says in the first stage which texts share a cluster: k-means at the start, or the
         untrained head, as released.
     entropy_weight : float, default=0.01
-        Keeps single assignments from becoming sure too early; 0 leaves it out.
+        Keeps single assignments from becoming certain early; 0 leaves it out.
     epochs : int, default=70
         Of all three stages.
     form : {"row", "text"}, default="row"
@@ -552,7 +552,7 @@ class AECL(TunedClusterer):
         Companions in the contrast: pairs of a projection and a shared representation, Eq. (7); all
         pairs, as released; or none.
     references : int, default=5
-        Sets of training texts, each a batch less one, that prediction looks at.
+        Sets of training texts, each a batch less one, that prediction attends to.
     spherical : bool, default=True
         K-means by direction: vectors are taken to unit length for it.
     temperature : float, default=0.5
@@ -572,7 +572,7 @@ class AECL(TunedClusterer):
     vectors before training; sizes of k-means are flatter than the classes. Signs of both entropy
     terms are those of the code; as printed they would collapse the clusters.
     Deviations: labels come from attention to fixed sets of training texts instead of the batch
-    mates (:meth:`predict_in_batches` has the paper's way); k-means has ten starts and looks at
+    mates (:meth:`predict_in_batches` predicts as in the paper); k-means has ten starts and clusters
     directions, as the default encoder is meant to be used; it names the first positives, as those
     of a random head are arbitrary; stage 2 has two steps per cluster; 1e-5 is added to similarities
     and the balance of both views is summed, as released. The presets "paper" and "official-code"

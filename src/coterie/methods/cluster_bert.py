@@ -55,7 +55,7 @@ LAYOUT = (  # what a layer must have
 )
 CLIP = 1.0  # largest gradient norm
 FLOOR = 1e-6  # smallest cluster size in a target, as a share of the mean size
-SURE = 0.5  # mean top probability of a head that starts from k-means
+CONFIDENCE = 0.5  # mean top probability of a head that starts from k-means
 ROWS = 5000  # texts that this probability is measured on
 
 
@@ -211,7 +211,7 @@ class TokenDecoder(nn.Module):
         """Mean over all tokens but the first of minus its log probability, Eq. (1).
 
         Teacher forcing: position ``t`` sees the true tokens up to ``t`` and predicts the next one.
-        Padding lies on the right, where no position looks, and is never a label.
+        Padding lies on the right, where no position attends, and is never a label.
 
         Parameters
         ----------
@@ -294,19 +294,19 @@ def _shared(encoder: SentenceEncoder) -> Shared:
     return shared_parts(encoder.model[0].auto_model)
 
 
-class Looks(nn.Module):
-    """Labels, silhouette and Dunn index per look; buffers, so that a checkpoint holds them.
+class StageRecord(nn.Module):
+    """Labels, silhouette and Dunn index per stage; buffers, so that a checkpoint holds them.
 
     Parameters
     ----------
     names : list of str
-        Of the looks, in order; an empty list keeps nothing.
+        Of the stages, in order; an empty list keeps nothing.
     n : int
         Texts.
     """
 
-    labels: Tensor  # (looks, n), -1 until taken
-    scores: Tensor  # (looks, 2)
+    labels: Tensor  # (stages, n), -1 until taken
+    scores: Tensor  # (stages, 2)
 
     def __init__(self, names: list[str], n: int) -> None:
         super().__init__()
@@ -315,7 +315,7 @@ class Looks(nn.Module):
         self.register_buffer("scores", torch.full((len(names), 2), torch.nan))
 
     def take(self, name: str, vectors: Floats, labels: Ints) -> None:
-        """Look at the corpus; a name that is not wanted costs nothing."""
+        """Record a clustering; a name that is not wanted costs nothing."""
         if name in self.names:
             number = self.names.index(name)
             scores = silhouette(vectors, labels), dunn(vectors, labels)
@@ -323,7 +323,7 @@ class Looks(nn.Module):
             self.scores[number].copy_(torch.tensor(scores))
 
     def to_list(self, filled: Bools) -> list[dict[str, Any]]:
-        """Plain values, one dict per look taken; texts that are not ``filled`` have label -1."""
+        """Plain values, one dict per recorded stage; texts not ``filled`` have label -1."""
         out = []
         for name, labels, scores in zip(
             self.names, self.labels.cpu().numpy(), self.scores.tolist(), strict=True
@@ -332,8 +332,8 @@ class Looks(nn.Module):
                 every = np.full(len(filled), -1)
                 every[filled] = labels
                 values = [value if math.isfinite(value) else None for value in scores]
-                look = {"stage": name, "silhouette": values[0], "dunn": values[1]}
-                out.append({**look, "labels": every.tolist()})
+                record = {"stage": name, "silhouette": values[0], "dunn": values[1]}
+                out.append({**record, "labels": every.tolist()})
         return out
 
 
@@ -343,12 +343,12 @@ class ClusterBERTNet(nn.Module):
     labels: Tensor  # (n,), cluster of each text in the newest k-means
     log_q: Tensor  # (n, k), log targets of the hardening
 
-    def __init__(self, encoder: Encoder, n: int, k: int, looks: Looks) -> None:
+    def __init__(self, encoder: Encoder, n: int, k: int, record: StageRecord) -> None:
         super().__init__()
         self.encoder = encoder
         self.decoder = make_decoder(encoder)
         self.head = nn.Linear(encoder.dim, k)
-        self.looks = looks
+        self.record = record
         self.register_buffer("labels", torch.zeros(n, dtype=torch.long))
         self.register_buffer("log_q", torch.zeros(n, k))
         self.trained: Floats | None = None  # vectors of the distinct texts after training
@@ -436,7 +436,7 @@ def align(new: Ints, old: Ints, n_clusters: int) -> Ints:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ClusterBERT(TunedClusterer):
-    """Adapt the encoder to the texts, teach it k-means' clusters, then sharpen them.
+    """Adapt the encoder to the texts, train it on the clusters of k-means, then sharpen them.
 
     Parameters
     ----------
@@ -566,8 +566,8 @@ class ClusterBERT(TunedClusterer):
 
     def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> ClusterBERTNet:
         names = ["start", *(stage.name for stage in self._training_stages(context))]
-        looks = Looks(names if self.record_stages else [], context.n)
-        return ClusterBERTNet(encoder, context.n, self._k, looks)
+        record = StageRecord(names if self.record_stages else [], context.n)
+        return ClusterBERTNet(encoder, context.n, self._k, record)
 
     def _training_stages(self, context: TrainingContext) -> list[Stage]:
         plan = [("adapt", self.adapt_epochs, 0.0)] if self.adapt_epochs else []
@@ -595,8 +595,8 @@ class ClusterBERT(TunedClusterer):
         if net.trained is not None:  # training did not break down
             vectors = net.trained[self.rows_[filled]]
             labels = self._kmeans(vectors, derive_seed(self.seed_, "look"))[1]
-            net.looks.take(net.looks.names[-1], vectors, labels)
-        self.stages_ = net.looks.to_list(filled)
+            net.record.take(net.record.names[-1], vectors, labels)
+        self.stages_ = net.record.to_list(filled)
 
     def _stage(
         self, name: str, epochs: int, weight: float, before: str, context: TrainingContext
@@ -637,7 +637,7 @@ class ClusterBERT(TunedClusterer):
     def _set_up(
         self, net: ClusterBERTNet, vectors: Tensor, name: str, before: str, seed: int
     ) -> None:
-        """Look at the corpus and make the targets of the stage ``name``."""
+        """Record the corpus and make the targets of the stage ``name``."""
         if name == "harden":
             harden(net, vectors)
         rounds = name.startswith("cluster")
@@ -645,7 +645,7 @@ class ClusterBERT(TunedClusterer):
             return
         points = vectors.cpu().numpy()
         assigner, labels = self._kmeans(points, derive_seed(seed, name))
-        net.looks.take(before, points, labels)
+        net.record.take(before, points, labels)
         if not rounds:
             return
         if name != "cluster-1":
@@ -658,7 +658,7 @@ class ClusterBERT(TunedClusterer):
             net.head.reset_parameters()
         else:
             some = points[:: -(-len(points) // ROWS)]
-            put_centers(net.head, assigner.centers, assigner.calibrated(some, SURE).scale)
+            put_centers(net.head, assigner.centers, assigner.calibrated(some, CONFIDENCE).scale)
 
     def _kmeans(self, vectors: Floats, seed: int) -> tuple[CenterAssigner, Ints]:
         assigner = kmeans_assigner(self, vectors, np.ones(len(vectors), dtype=np.float32), seed)

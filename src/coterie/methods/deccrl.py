@@ -196,23 +196,23 @@ class EmptyClusters(nn.Module):
 
     @torch.no_grad()
     def watch(self, z: Tensor, log_q: Tensor) -> None:
-        """Note which clusters the texts choose, and keep the texts that are least sure.
+        """Note which clusters the texts choose, and keep the texts of lowest probability.
 
         Parameters
         ----------
         z : Tensor of shape (n, dim)
         log_q : Tensor of shape (n, n_clusters)
         """
-        sure, chosen = log_q.max(dim=1)
+        best, chosen = log_q.max(dim=1)
         self.used.index_fill_(0, chosen, True)
-        doubt = torch.cat([self.doubt, sure])
+        doubt = torch.cat([self.doubt, best])
         least = doubt.topk(len(self.doubt), largest=False).indices
         self.vectors.copy_(torch.cat([self.vectors, z])[least])
         self.doubt.copy_(doubt[least])
 
     @torch.no_grad()
     def reseed(self, centers: Tensor) -> None:
-        """Move the empty clusters, the first to the least sure text, and forget the epoch."""
+        """Move empty clusters, the first to the text of lowest probability; forget the epoch."""
         empty = ~self.used
         rank = (empty.cumsum(dim=0) - 1).clamp(min=0)
         move = empty & self.doubt[rank].isfinite()  # an epoch may have fewer texts than clusters

@@ -80,7 +80,7 @@ class RSTCNet(nn.Module):
 
     labels: Tensor
     step: Tensor
-    looks: Tensor
+    refreshes: Tensor
     shares: Tensor
 
     def __init__(self, encoder: Encoder, n: int, n_clusters: int, projection: int) -> None:
@@ -90,7 +90,7 @@ class RSTCNet(nn.Module):
         self.head = DeepHead(encoder.dim, n_clusters)
         self.register_buffer("labels", torch.zeros(n, dtype=torch.long))
         self.register_buffer("step", torch.zeros((), dtype=torch.long))  # of the last stage
-        self.register_buffer("looks", torch.zeros((), dtype=torch.long))  # refreshes made
+        self.register_buffer("refreshes", torch.zeros((), dtype=torch.long))
         self.register_buffer("shares", torch.full((n_clusters,), 1 / n_clusters))  # b
 
 
@@ -206,7 +206,7 @@ def transport_labels(net: Any, vectors: Tensor, eps1: float, eps2: float) -> Non
     plan, shares = adaptive_plan(net.head.steady(vectors), eps1, eps2)
     net.labels.copy_(plan.argmax(dim=1))
     net.shares.copy_(shares)
-    net.looks += 1
+    net.refreshes += 1
 
 
 def barrier_for(sizes: Sequence[int]) -> float:
@@ -295,9 +295,9 @@ class RSTC(TunedClusterer):
     normalize : bool, default=False
     projection_dim : int, default=128
     refresh_every : int, default=50
-        Steps between two looks at the whole corpus.
+        Steps between two passes over the whole corpus.
     refreshes : int, default=50
-        How often the labels are refreshed, more often at first; never more than there are looks.
+        How often the labels are refreshed, more often at first; never more than there are passes.
     smoothness : float, default=0.1
         Of the transport (eps1): small values are near to hard labels.
     spherical : bool, default=True
@@ -307,7 +307,7 @@ class RSTC(TunedClusterer):
         over 3,000.
     temperature : float, default=1.0
     tol : float, default=0.01
-        Stop when a smaller share of the head's labels changed since the last look.
+        Stop when a smaller share of the head's labels changed since the last pass.
     views : "virtual", kind, file or sequence of two lists, default="virtual"
         The pair to contrast: two dropout masks, or two augmentations, made here ("eda") or read
         from a file (columns ``text1`` and ``text2``).
@@ -322,13 +322,13 @@ class RSTC(TunedClusterer):
     Notes
     -----
     From the paper and the authors' scripts: batch size, rates, length, temperature, eta, both
-    heads, eps1, ``tol``, looks every 50 steps, labels by k-means for 40 steps first. The default
+    heads, eps1, ``tol``, passes every 50 steps, labels by k-means for 40 steps first. The default
     weight of the barrier is theirs for balanced sets (1 / 10) if the largest start cluster has
     less than 3 times the texts of the smallest, that for skewed ones (0.1 / 10) up to 20 times,
     else 0.1 / 100. Deviations: the transport is solved in logs and to its optimum, where the
     released code divides by ``delta`` and takes turns that may not settle; labels are refreshed
-    without dropout; refreshes fall on the looks; the head has more steps for the first labels
-    where there are many clusters, since 40 leave it guessing; k-means looks at directions;
+    without dropout; refreshes fall on the passes; the head has more steps for the first labels
+    where there are many clusters, since 40 leave it guessing; k-means clusters directions;
     duplicates are masked from the negatives.
 
     References
@@ -424,7 +424,7 @@ class RSTC(TunedClusterer):
         self.shares_ = None
         if net is not None and not self.kept_start:
             self.shares_ = [round(float(net.shares[i]), 6) for i in order]
-            log.info("labels were refreshed %d times", int(net.looks))
+            log.info("labels were refreshed %d times", int(net.refreshes))
 
     def _stage(self, name: str, steps: int, context: TrainingContext) -> Stage:
         pair = {1: (0, 0), 2: (0, 1)}.get(context.n_views, (1, 2))

@@ -131,12 +131,12 @@ class SCCL(TunedClusterer):
         Both terms; one of them; or first the contrast, then the clustering, half the steps each.
     projection_dim : int, default=128
     refresh_every : int, default=100
-        Steps between two looks at the whole corpus, where ``frequency`` or ``tol`` ask for it.
+        Steps between two passes over the whole corpus, where ``frequency`` or ``tol`` ask for it.
     steps : int, optional
         Default: 1,000, but no fewer than 30 epochs, no more than 100, and never over 3,000.
     temperature : float, default=0.5
     tol : float, default=0.0
-        Stop when a smaller share of the head's labels changed since the last look; 0 is never.
+        Stop when a smaller share of the head's labels changed since the last pass; 0 is never.
     views : "virtual", kind, file or sequence of two lists, default="virtual"
         The pair to contrast: the text under two dropout masks, or two augmentations of each text,
         made here ("eda", "contextual:FOLDER", see :func:`coterie.augment`) or read from a file
@@ -245,7 +245,7 @@ class SCCL(TunedClusterer):
         if cluster and views == (1, 2):
             views = (0, 1, 2)  # the original comes first, the pair last
         heads = ["project"] * contrast + ["assign"] * cluster
-        look = cluster and (self.frequency == "corpus" or self.tol > 0)
+        passes = cluster and (self.frequency == "corpus" or self.tol > 0)
 
         def setup(net: SCCLNet, vectors: Tensor) -> None:
             if restart:
@@ -263,9 +263,9 @@ class SCCL(TunedClusterer):
             lr={"encoder": self.lr, **dict.fromkeys(heads, self.head_lr)},
             views=views,
             setup=setup if restart or (cluster and self.frequency != "batch") else None,
-            refresh=count_clusters if look and self.frequency == "corpus" else None,
-            labels=(lambda net, vectors: net.assign(vectors).argmax(dim=1)) if look else None,
-            refresh_every=self.refresh_every if look else 0,
+            refresh=count_clusters if passes and self.frequency == "corpus" else None,
+            labels=(lambda net, vectors: net.assign(vectors).argmax(dim=1)) if passes else None,
+            refresh_every=self.refresh_every if passes else 0,
             stop_below=self.tol,
         )
 

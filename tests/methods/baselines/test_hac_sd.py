@@ -15,7 +15,7 @@ from coterie._errors import UsageError
 from coterie.blocks.linkage import cut
 from coterie.methods.baselines import hac_sd as block
 from coterie.methods.baselines.hac_sd import (
-    choose_teachers,
+    choose_training,
     iterative_classification,
     kept_pairs,
     limits,
@@ -196,7 +196,7 @@ def test_odd_texts_do_not_teach_and_clusters_teach_alike() -> None:
     labels = np.where(np.arange(120) < 80, 0, 1 + labels % 2)  # one large cluster and two others
     x[labels == 0] *= 0.1
     x[0] = 50  # far from all of its cluster
-    teachers = choose_teachers(x, labels, np.ones(120), 25.0, 0)
+    teachers = choose_training(x, labels, np.ones(120), 25.0, 0)
     assert 0 not in teachers
     sizes = np.bincount(labels[teachers])
     assert sizes[0] == 25
@@ -211,7 +211,7 @@ def test_a_round_is_a_classifier_on_the_texts_it_was_not_taught() -> None:
     most = limits(1, 3)[0] / 100 * weights.sum() / 3
     from coterie._random import derive_seed
 
-    teachers = choose_teachers(x, wrong, weights, most, derive_seed(3, "teach", 0))
+    teachers = choose_training(x, wrong, weights, most, derive_seed(3, "teach", 0))
     model = LogisticRegression(max_iter=300)
     model.fit(x[teachers], wrong[teachers], sample_weight=weights[teachers])
     expected = model.predict(x)

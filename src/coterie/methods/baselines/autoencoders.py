@@ -1,7 +1,7 @@
 """Autoencoders over a frozen encoder, and what is clustered in their codes.
 
 - Autoencoder: k-means or Ward's linkage on the codes.
-- DEC (Xie et al., ICML 2016): sure assignments pull codes and centers, ``KL(p || q)`` with the
+- DEC (Xie et al., ICML 2016): confident assignments pull codes and centers, ``KL(p || q)`` with the
   Student-t assignment ``q`` and its target ``p`` over the whole corpus (``blocks/student_t.py``).
 - IDEC (Guo et al., IJCAI 2017): DEC that keeps the decoder; codes go on to reconstruct the vectors.
 - Self-Train (Hadifar et al., 2019): DEC on an autoencoder over SIF vectors (``encoders/sif.py``).
@@ -31,7 +31,7 @@ from coterie.engine import Batch, Stage, steps_for
 from coterie.words import Source, width_of
 
 HIDDEN = (500, 500, 2000)  # of DEC, and of all that followed it
-AE_FEWEST, AE_MOST = 500, 3000  # batches of the autoencoder where nothing else is said
+AE_FEWEST, AE_MOST = 500, 3000  # batches of the autoencoder where nothing is given
 AE_EPOCHS = 100
 EPOCHS, MOST = 100, 8000  # where the number of steps is not given
 
@@ -249,7 +249,7 @@ class Autoencoder(AutoencoderClusterer):
 
 
 class DECNet(nn.Module):
-    """The encoder, the centers, and the target of every text as of the last look at all."""
+    """The encoder, the centers, and the target of every text as of the last pass over all."""
 
     log_p: Tensor
 
@@ -268,7 +268,7 @@ def sharpen(net: DECNet, codes: Tensor) -> None:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class DECClusterer(AutoencoderClusterer):
-    """Clusters of codes, made sharper by their own sure assignments.
+    """Clusters of codes, made sharper by their own confident assignments.
 
     Parameters
     ----------
@@ -277,11 +277,11 @@ class DECClusterer(AutoencoderClusterer):
     lr : float, default=1e-4
         Learning rate of the network and of the centers.
     refresh_every : int, default=140
-        Steps between two looks at the whole corpus, which give new targets.
+        Steps between two passes over the whole corpus, which give new targets.
     steps : int, optional
         Most training batches after the autoencoder. Default: 100 epochs, at most 8,000.
     tol : float, default=1e-3
-        Stop when a smaller share of labels changed between two looks.
+        Stop when a smaller share of labels changed between two passes.
     """
 
     alpha: float = 1.0
@@ -334,7 +334,7 @@ class DECClusterer(AutoencoderClusterer):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class DEC(DECClusterer):
-    """Cluster the codes of an autoencoder, then let sure assignments pull codes and centers.
+    """Cluster the codes of an autoencoder, then let confident assignments pull codes and centers.
 
     Parameters
     ----------
@@ -395,7 +395,7 @@ class IDEC(DECClusterer):
 
     Notes
     -----
-    From the paper: gamma, layers, stop at 0.1% of changed labels. Looks are as in DEC, and so is
+    From the paper: gamma, layers, stop at 0.1% of changed labels. Passes are as in DEC, and so is
     all that goes for its autoencoder. The preset "paper" has the code of 10. Deviations: the code
     grows with the number of clusters, one number more than there are, as in ClusterBERT's table;
     the rate is 1e-4, also as there; vectors are divided by one number.
@@ -459,12 +459,12 @@ class SelfTrain(DECClusterer):
     encoder : "sif", default="sif"
         Word vectors are what this method is about; for any other encoder take DEC.
     refresh_every : int, default=300
-        Steps between two looks at the whole corpus, which give new targets.
+        Steps between two passes over the whole corpus, which give new targets.
     rare : float, default=0.1
         A word of probability p counts ``rare / (rare + p)`` times (a in SIF).
     scaling : {"rms", "minmax"}, default="minmax"
     tol : float, default=1e-4
-        Stop when a smaller share of labels changed between two looks.
+        Stop when a smaller share of labels changed between two passes.
     word_dim : int, default=48
         Width of word vectors that are learned from the texts.
     word_vectors : {"auto", "skipgram", "ppmi"} or file, default="auto"
@@ -472,7 +472,7 @@ class SelfTrain(DECClusterer):
 
     Notes
     -----
-    From the authors' code: layers, activation, batch size, weighting of words, scaling, looks
+    From the authors' code: layers, activation, batch size, weighting of words, scaling, passes
     (500, 100 and 300 steps on their three sets), ``tol``. Deviations: Adam takes the place of
     stochastic gradient descent; word vectors are learned from the texts unless a file is given;
     the number of steps does not depend on the data set, the stop rule does the work (the authors
@@ -555,7 +555,7 @@ def _won(part: Tensor, k: int, alpha: float) -> Tensor:
 
 
 class TiedOutput(nn.Module):
-    """The way back: the transposed weights of a layer, with a bias of its own."""
+    """The decoder: the transposed weights of a layer, with a bias of its own."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -566,7 +566,7 @@ class TiedOutput(nn.Module):
 
 
 class KATENet(nn.Module):
-    """The encoder with its one layer, and the way back."""
+    """The encoder with its one layer, and the decoder."""
 
     def __init__(self, encoder: Any) -> None:
         super().__init__()
@@ -601,7 +601,7 @@ class KATE(TextClusterer):
     epochs : int, default=50
     lr : float, default=1e-3
     max_features : int, default=2000
-        The most frequent words are counted; English words that tell nothing are left out.
+        The most frequent words are counted; English stop words are left out.
     winners : int, default=32
         Neurons that win for each text, half of them positive.
 
@@ -652,7 +652,7 @@ class KATE(TextClusterer):
 
     def _build_pretraining_network(self, encoder: Any, context: TrainingContext) -> nn.Module:
         encoder.make_coder([self.code_dim], bounded=True)
-        encoder.decoder = None  # the way back has the same weights
+        encoder.decoder = None  # the decoder has the same weights
         nn.init.xavier_uniform_(encoder.coder[0].weight)
         nn.init.zeros_(encoder.coder[0].bias)
         return KATENet(encoder)

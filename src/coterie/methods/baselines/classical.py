@@ -53,7 +53,7 @@ def neighbor_mean(x: Tensor, n_neighbors: int = 20, rounds: int = 2) -> Tensor:
     n_neighbors : int, default=20
         At most a fifth of all rows, and two at least: the mean of all would say nothing.
     rounds : int, default=2
-        How often; each round looks for neighbours anew.
+        Number of rounds; each searches neighbours anew.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def mixture_labels(
     weights : ndarray of shape (n,)
         How often each row counts; scikit-learn knows no weights, so rows are repeated.
     covariance : {"diag", "full", "spherical", "tied"}, default="diag"
-        What the parts may look like.
+        Shape of the components.
     n_init, seed : int
 
     Returns
@@ -196,14 +196,14 @@ class TwoStep(WeightedClusterer):
     covariance : {"diag", "full", "spherical", "tied"}, default="diag"
         Shape of the Gaussians of "gmm"; "full" is for few dimensions, such as UMAP's.
     min_cluster_size : int, optional
-        Texts that a dense place of "hdbscan" must have. Default: as many as leave at least
-        ``n_clusters`` places.
+        Smallest cluster of "hdbscan". Default: the largest number that leaves at least
+        ``n_clusters`` clusters.
     reduce : {"none", "umap"}, default="none"
         Reduce the vectors before clustering.
     reduced_dim : int or None, default=5
         Dimensions that UMAP reduces to; None is one more than there are clusters.
     n_neighbors : int, default=15
-        Neighbours that UMAP looks at.
+        Neighbours of UMAP.
     smooth : int, default=0
         Rounds in which every vector becomes the mean of its 20 nearest ones, before clustering.
     word_weight : float, default=0.0
@@ -326,12 +326,12 @@ class TwoStep(WeightedClusterer):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Consensus(WeightedClusterer):
-    """Cluster in several ways and keep what most of them agree on.
+    """Consensus of several clusterings of the same vectors.
 
     Parameters
     ----------
     n_members : int, default=12
-        Clusterings that are asked: k-means and spherical k-means from different starts in turn,
+        Number of clusterings: k-means and spherical k-means from different starts in turn,
         and, where there are more than three, Ward's and average linkage as the last two.
 
     Attributes
@@ -404,8 +404,8 @@ class Consensus(WeightedClusterer):
         return found
 
     def remarks(self) -> list[str]:
-        told: Any = self.agreement_
+        shares: Any = self.agreement_
         return [
-            f"{len(told)} clusterings were asked; they agree with the result on "
-            f"{100 * min(told):.0f} to {100 * max(told):.0f}% of the texts."
+            f"{len(shares)} clusterings agree with the result on "
+            f"{100 * min(shares):.0f} to {100 * max(shares):.0f}% of the texts."
         ]

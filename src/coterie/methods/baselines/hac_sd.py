@@ -9,8 +9,9 @@ Enhancement of Short Text Clustering by Iterative Classification (Rakib et al., 
    brings no cluster nearer to another than its nearer half was, so that the same tree comes out as
    by joining the best pair at a time. A round is one product of sparse matrices, so memory is that
    of the kept pairs, whatever the number of texts.
-3. In each round the odd texts of every cluster are set aside, a part of the others teaches a
-   classifier, and all texts it was not taught with go where it says (``iterative_classification``).
+3. In each round the outliers of every cluster are left out, a classifier is trained on a part of
+   the others, and all texts outside its training set get the label it predicts
+   (``iterative_classification``).
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ from coterie.neighbors import top_k
 CANDIDATES = 1 << 24  # pairs looked at in all; rows give their nearest where all are too many
 Merge = tuple[float, int, int]  # similarity, the row that stands for a cluster, and the one gone
 log = logging.getLogger(__name__)
-LEAST, MOST, APART = 70, 85, 5  # per cent of an equal cluster that may teach; step between rounds
-ODD = 0.1  # share of each cluster that is set aside
+LEAST, MOST, APART = 70, 85, 5  # per cent of an equal cluster to train on; step between rounds
+OUTLIERS = 0.1  # share of outliers in each cluster
 TREES = 100
 FEW = 10  # texts below which a tenth of a cluster is none
 
@@ -90,7 +91,7 @@ def kept_pairs(x: Floats | Tensor, n_clusters: int, weights: Floats, factor: flo
     Parameters
     ----------
     x : array or Tensor of shape (n, d)
-        On the GPU the similarities are worked there.
+        On the GPU the similarities are computed there.
     n_clusters : int
     weights : ndarray of shape (n,)
         How often each row counts; a pair counts as often as it occurs.
@@ -212,7 +213,7 @@ def _joined(graph: Any, numbers: Ints, n: int) -> Any:
 def iterative_classification(
     x: Any, labels: Ints, n_clusters: int, weights: Floats, rounds: int, seed: int
 ) -> Ints:
-    """Labels after ``rounds`` of teaching and asking.
+    """Labels after ``rounds`` of training and prediction.
 
     Parameters
     ----------
@@ -233,20 +234,20 @@ def iterative_classification(
     shares = limits(rounds, seed)
     for number, share in enumerate(shares):
         most = share / 100 * float(weights.sum()) / n_clusters
-        teachers = choose_teachers(x, labels, weights, most, derive_seed(seed, "teach", number))
-        asked = np.ones(len(labels), dtype=bool)
-        asked[teachers] = False
-        if not asked.any():
+        chosen = choose_training(x, labels, weights, most, derive_seed(seed, "teach", number))
+        rest = np.ones(len(labels), dtype=bool)
+        rest[chosen] = False
+        if not rest.any():
             break
         found = labels.copy()
-        found[asked] = _answers(x, labels, weights, teachers, asked)
+        found[rest] = _predicted(x, labels, weights, chosen, rest)
         log.info("round %d: %.2f %% moved", number + 1, 100 * float((found != labels).mean()))
         labels = found
     return labels
 
 
 def limits(rounds: int, seed: int) -> list[int]:
-    """Per cent of an equal cluster that may teach in each round: 70 to 85, or a step beyond.
+    """Per cent of an equal cluster to train on in each round: 70 to 85, or a step beyond.
 
     A draw closer than 5 to the one before is moved by 5 away from it.
     """
@@ -258,8 +259,8 @@ def limits(rounds: int, seed: int) -> list[int]:
     return out
 
 
-def choose_teachers(x: Any, labels: Ints, weights: Floats, most: float, seed: int) -> Ints:
-    """Rows that teach: of each cluster those that are not odd, drawn until they count ``most``."""
+def choose_training(x: Any, labels: Ints, weights: Floats, most: float, seed: int) -> Ints:
+    """Rows to train on: inliers of each cluster, drawn until they count ``most``."""
     from sklearn.ensemble import IsolationForest
 
     generator = numpy_generator(seed, "teachers")
@@ -269,7 +270,7 @@ def choose_teachers(x: Any, labels: Ints, weights: Floats, most: float, seed: in
         if len(rows) >= FEW:
             forest = IsolationForest(
                 n_estimators=TREES,
-                contamination=ODD,
+                contamination=OUTLIERS,
                 bootstrap=True,
                 random_state=derive_seed(seed, "forest", int(j)),
             )
@@ -280,15 +281,15 @@ def choose_teachers(x: Any, labels: Ints, weights: Floats, most: float, seed: in
     return np.sort(np.concatenate(chosen))
 
 
-def _answers(x: Any, labels: Ints, weights: Floats, teachers: Ints, asked: Any) -> Ints:
+def _predicted(x: Any, labels: Ints, weights: Floats, chosen: Ints, rest: Any) -> Ints:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
     model = LogisticRegression(max_iter=300)  # multinomial, by L-BFGS
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # 300 rounds are the authors' limit
-        model.fit(x[teachers], labels[teachers], sample_weight=weights[teachers])
-    return np.asarray(model.predict(x[asked]), dtype=np.int64)
+        model.fit(x[chosen], labels[chosen], sample_weight=weights[chosen])
+    return np.asarray(model.predict(x[rest]), dtype=np.int64)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -393,7 +394,7 @@ class HACSD(TextClusterer):
         return np.asarray(agglomerate(means, self._k, "average", sizes)[parts])
 
     def _seen(self, vectors: Floats) -> Any:
-        """What the classifier looks at."""
+        """Features of the classifier."""
         if self.classify == "vectors" or self._texts is None:
             return vectors
         from sklearn.feature_extraction.text import TfidfVectorizer

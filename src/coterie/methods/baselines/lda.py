@@ -105,9 +105,9 @@ class LDA(TextClusterer):
 
     Notes
     -----
-    Words are counted without English ones that tell nothing, the 20,000 most frequent. A topic
+    English stop words are left out; the 20,000 most frequent words are counted. A topic
     that is no text's largest is given the text that lacks least, so that the number of clusters
-    is honoured; texts with the very same shares stay together, whatever that number is.
+    is exact; texts with the very same shares stay together, whatever that number is.
     Deviations: none from scikit-learn's batch variational inference; the papers that compare with
     LDA do not give a prior or a number of topics.
 

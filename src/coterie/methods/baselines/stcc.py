@@ -1,7 +1,7 @@
 """STCC: Self-Taught Convolutional Neural Networks for Short Text Clustering (Xu et al., 2017).
 
-Bits of reduced TF-IDF teach a convolution network over word vectors; k-means on what it learned
-gives the clusters. The rows are reduced by latent semantic analysis, Laplacian eigenmaps (Belkin
+A convolution network over word vectors learns binary codes of TF-IDF; k-means on its features gives
+the clusters. The rows are reduced by latent semantic analysis, Laplacian eigenmaps (Belkin
 and Niyogi, 2003) or locality preserving indexing (He et al., 2004), the last two on the graph of
 nearest rows, and each number is cut at its median.
 
@@ -44,7 +44,7 @@ DENSE = 400  # rows up to which all eigenvectors are found at once
 RANK = 100  # singular directions that locality preserving indexing works in
 Code = Literal["lpi", "le", "lsa", "mean"]
 MAX_WORDS = 20_000  # different words with a vector of their own, and counted for the bits
-EPOCHS, FEWEST = 10, 500  # of the training where nothing else is said
+EPOCHS, FEWEST = 10, 500  # of the training where nothing is given
 
 
 def bits_at_median(x: Floats) -> Floats:
@@ -341,7 +341,7 @@ def bit_loss(net: STCCNet, batch: Batch) -> Terms:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class STCC(TextClusterer):
-    """Teach a convolution network over words the bits of a simpler method, and cluster it.
+    """A convolution network over words learns binary codes of TF-IDF; k-means on its features.
 
     Parameters
     ----------
