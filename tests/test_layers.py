@@ -169,3 +169,42 @@ def test_no_imports_go_in_a_circle() -> None:
 )  # fmt: skip
 def test_every_form_of_import_is_seen(source: str, expected: list[str]) -> None:
     assert [i.module for i in find_imports(source)] == expected
+
+
+# What users and other libraries pass in, and modules of torch whose parts have no types.
+BORDER = {"X", "y", "texts", "views", "sample_weight", "encoder", "random_state", "labels", "truth",
+          "net", "start", "ctx", "part", "presence"}  # fmt: skip
+
+
+def untyped(source: str) -> list[str]:
+    """Names with the bare annotation ``Any``, other than ``**options``."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found += ["return"] if is_any(node.returns) else []
+        elif isinstance(node, ast.arg) and is_any(node.annotation):
+            found.append(node.arg)
+        elif isinstance(node, ast.AnnAssign) and is_any(node.annotation):
+            found.append(ast.unparse(node.target))
+    options = {
+        node.args.kwarg.arg
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef) and node.args.kwarg is not None
+    }
+    return [name for name in found if name not in options]
+
+
+def is_any(annotation: ast.expr | None) -> bool:
+    return isinstance(annotation, ast.Name) and annotation.id == "Any"
+
+
+@pytest.mark.parametrize(
+    "module", [m for m in MODULES if unit(m) in ("base", "engine", "choose", "outliers")]
+)
+def test_any_only_at_the_border(module: str) -> None:
+    assert set(untyped(MODULES[module].read_text("utf-8"))) <= BORDER
+
+
+def test_bare_any_is_seen() -> None:
+    source = "def f(a: Any, *b: Any, c: dict[str, Any], **d: Any) -> Any:\n    e: Any = 1"
+    assert sorted(untyped(source)) == ["a", "b", "e", "return"]

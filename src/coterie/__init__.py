@@ -38,7 +38,6 @@ _PUBLIC = {
     "sample": "coterie.datasets",
     "survey": "coterie.corpus",
     "train_masked_head": "coterie.masked_words",
-    "write_report": "coterie.report",
 }
 
 

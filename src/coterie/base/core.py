@@ -105,7 +105,7 @@ class ClustererCore(FittedAttributes, BaseEstimator):
     name: ClassVar[str]
     citation: ClassVar[str] = ""
     presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {}}
-    _assigners: ClassVar[dict[str, type[Any]]] = {}  # kinds that only this method has
+    _assigners: ClassVar[dict[str, type[Assigner]]] = {}  # kinds that only this method has
     _encoders: ClassVar[Loaders] = {}  # readers of encoders that only this method has
     _saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted, plain values, saved with the model
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -190,9 +190,10 @@ class DisplayMixin(OutlierMixin):
         return summary_html(self)
 
     @property
-    def _repr_html_(self) -> Any:  # older scikit-learns do not ask for _html_repr
+    def _repr_html_(self) -> Callable[[], str]:  # older scikit-learns do not ask for _html_repr
         if not hasattr(self, "assigner_"):
-            return super()._repr_html_
+            shown: Callable[[], str] = super()._repr_html_
+            return shown
         return self._html_repr
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:

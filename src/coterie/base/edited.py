@@ -16,9 +16,9 @@ import numpy as np
 
 from coterie._errors import DataError
 from coterie._trust import Count, check_shape
-from coterie._types import Bools, Floats
+from coterie._types import Array, Arrays, Bools, Floats, Json
 from coterie.base.inputs import Inputs
-from coterie.blocks.assign import CenterAssigner, make_assigner
+from coterie.blocks.assign import Assigner, CenterAssigner, make_assigner
 
 EDGE = 1e-3  # lead of a text's own cluster, in logits, where an edit would have taken it
 FLOOR = -700.0  # exp of it is still a number: clusters in use stay ahead of those retired
@@ -72,7 +72,7 @@ class EditedAssigner:
     """
 
     kind: ClassVar[str] = "edited"
-    inner: Any
+    inner: Assigner | EditedAssigner
     place: tuple[int, ...]
     steps: tuple[Step, ...] = ()
     extra: tuple[int, ...] = field(default=())
@@ -144,8 +144,8 @@ class EditedAssigner:
 
 
 def restore_assigner(
-    arrays: Mapping[str, Any], numbers: Mapping[str, Any], more: dict[str, type[Any]]
-) -> Any:
+    arrays: Arrays, numbers: Json, more: dict[str, type[Assigner]]
+) -> Assigner | EditedAssigner:
     """The assigner that gave these arrays and numbers, edited or not."""
     if numbers["kind"] != EditedAssigner.kind:
         return make_assigner(dict(arrays), dict(numbers), more)
@@ -174,7 +174,7 @@ def restore_assigner(
     return made
 
 
-def check_labels(arrays: Mapping[str, Any], assigner: Mapping[str, Any], n_clusters: int) -> None:
+def check_labels(arrays: Arrays, assigner: Json, n_clusters: int) -> None:
     """Refuse labels of training texts that are no clusters of the assigner that was saved."""
     place = assigner.get("place")
     k = len(place) if isinstance(place, list) else n_clusters
@@ -185,7 +185,7 @@ def check_labels(arrays: Mapping[str, Any], assigner: Mapping[str, Any], n_clust
             raise DataError(f"model.safetensors is damaged: {name!r} has other clusters than {k}.")
 
 
-def edited(assigner: Any, n_clusters: int) -> EditedAssigner:
+def edited(assigner: Assigner | EditedAssigner, n_clusters: int) -> EditedAssigner:
     """The assigner itself if it has edits, else the same assigner with none yet."""
     if isinstance(assigner, EditedAssigner):
         return assigner
@@ -204,7 +204,7 @@ class Correctable(Protocol):
     corrected_rows_: dict[int, int]
 
 
-def correct(model: Correctable, values: Any, inputs: Inputs | None = None) -> Any:
+def correct(model: Correctable, values: Array, inputs: Inputs | None = None) -> Array:
     """Labels or probabilities of all rows, with the word of a person for the texts it was given.
 
     Parameters

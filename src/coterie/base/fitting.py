@@ -39,6 +39,7 @@ from coterie.engine import (
     Checkpoint,
     History,
     Run,
+    Stage,
     TrainingData,
     chosen_optimizations,
     count_trained,
@@ -71,7 +72,7 @@ def count_distinct(model: ClustererCore, texts: Sequence[str]) -> int:
     return read_texts(encoder, texts, learn=True).n_distinct
 
 
-def number_encoder(model: ClustererCore) -> Any:
+def number_encoder(model: ClustererCore) -> object:
     """The encoder that the number of clusters is estimated with, as the command does.
 
     A method with an encoder of its own, such as topics, has the general one for that.
@@ -124,7 +125,7 @@ class Fitting:
             seed = derive_seed(self.seed, "start")
             start = model._initial_assigner(counted, weights[weights > 0], seed)
             start_labels = labels_of(start, vectors)
-        context = self._facts(np.bincount(start_labels[inputs.views[0]], minlength=model._k))
+        context = self._context(np.bincount(start_labels[inputs.views[0]], minlength=model._k))
         stages = model._training_stages(context)
         assigner, verdict, net = start, None, None
         if stages:
@@ -235,7 +236,7 @@ class Fitting:
                 f"in {rows} samples; ask for at most {distinct} clusters."
             )
 
-    def _facts(self, sizes: Ints) -> TrainingContext:
+    def _context(self, sizes: Ints) -> TrainingContext:
         n_views, n = self.inputs.views.shape
         seed = derive_seed(self.seed, "stages")
         rows = self.inputs.views[0]
@@ -250,7 +251,7 @@ class Fitting:
 
     def _pretrain(self, data: TrainingData) -> None:
         """Train what the start solution needs, where a method asks for it (an autoencoder)."""
-        context = self._facts(np.empty(0, dtype=np.int64))
+        context = self._context(np.empty(0, dtype=np.int64))
         stages = self.model._pretraining_stages(context)
         if not stages:
             return
@@ -275,7 +276,7 @@ class Fitting:
         return TrainingData(Rows(vectors).to(self.device), data.views)
 
     def _train(
-        self, net: torch.nn.Module, stages: list[Any], data: TrainingData, start: Start
+        self, net: torch.nn.Module, stages: list[Stage], data: TrainingData, start: Start
     ) -> tuple[Assigner, Verdict, Floats]:
         model = self.model
         trained, assigner = start.vectors, start.assigner

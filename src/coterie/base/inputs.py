@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from coterie._errors import DataError
-from coterie._types import Bools, Ints
+from coterie._types import Array, Bools, Ints
 from coterie.augmentation import read_views
 from coterie.corpus import CleanTexts, texts_from
 from coterie.encoders import Encoder, Items
@@ -41,11 +41,11 @@ class Inputs:
         """How many different original texts there are."""
         return int(self.views[0].max(initial=-1)) + 1
 
-    def spread(self, values: Any, empty: float) -> Any:
+    def spread(self, values: Array, empty: float) -> Array:
         """Values of distinct items back to all rows; rows without a text get ``empty``."""
         out = np.full((len(self.filled), *values.shape[1:]), empty, dtype=values.dtype)
         out[self.filled] = values[self.views[0]]
-        return out
+        return cast("Array", out)
 
 
 def read_texts(encoder: Encoder, X: Any, views: Any = None, *, learn: bool = False) -> Inputs:

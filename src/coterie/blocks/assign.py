@@ -225,8 +225,8 @@ ASSIGNERS: dict[str, type[Any]] = {
 
 
 def make_assigner(
-    arrays: dict[str, Any], numbers: dict[str, Any], more: dict[str, type[Any]] | None = None
-) -> Any:
+    arrays: dict[str, Any], numbers: dict[str, Any], more: dict[str, type[Assigner]] | None = None
+) -> Assigner:
     """The assigner that gave these arrays and numbers, the numbers with its ``kind``.
 
     Parameters
@@ -241,8 +241,11 @@ def make_assigner(
     if kind == MappedAssigner.kind:
         own = {name: arrays.pop(name) for name in ("map_weight", "map_bias")}
         return MappedAssigner(make_assigner(arrays, numbers["inner"], more), **own)
-    made = {**ASSIGNERS, **(more or {})}[kind]
-    return made.restore(arrays, numbers) if hasattr(made, "restore") else made(**arrays, **numbers)
+    cls: Any = {**ASSIGNERS, **(more or {})}[kind]
+    made: Assigner = (
+        cls.restore(arrays, numbers) if hasattr(cls, "restore") else cls(**arrays, **numbers)
+    )
+    return made
 
 
 def probabilities(logits: Floats) -> Floats:

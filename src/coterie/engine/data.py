@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,7 +11,7 @@ from coterie._progress import Progress
 from coterie._random import numpy_generator
 from coterie._types import Features, Ints
 from coterie.encoders import Encoder, Items
-from coterie.encoders.base import to_device
+from coterie.encoders.base import RaggedTokens, to_device
 from coterie.engine import parallel
 
 
@@ -84,8 +83,10 @@ class TrainingData:
     def batch(self, rows: Ints, views: tuple[int, ...], device: torch.device) -> Batch:
         """The texts ``rows`` with the given views, on ``device``."""
         index = self.views[list(views)][:, rows].ravel()
-        items: Any = self.items
-        features = items.packed_batch(index) if self.packed else items.batch(index, self.step)
+        if self.packed and isinstance(self.items, RaggedTokens):
+            features = self.items.packed_batch(index)
+        else:
+            features = self.items.batch(index, self.step)
         return Batch(
             index=to_device(rows, device),
             groups=to_device(self.views[0][rows], device),

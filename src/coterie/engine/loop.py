@@ -344,7 +344,7 @@ def asked_to_stop(enabled: bool) -> Iterator[Callable[[], bool]]:
         yield lambda: False
         return
     asked: list[int] = []
-    before: Any = signal.getsignal(signal.SIGINT)
+    before = signal.getsignal(signal.SIGINT) or signal.SIG_DFL
 
     def first(number: int, frame: FrameType | None) -> None:
         asked.append(number)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import atexit
 import os
 import zlib
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -32,6 +32,7 @@ from coterie._random import derive_seed
 from coterie._types import Features, Floats, Ints
 from coterie.encoders.base import Encoder, Items
 
+T = TypeVar("T")
 NOT_YET = ("graphs", "packing")  # optimizations that know of one process only
 
 
@@ -64,7 +65,7 @@ def rank() -> int:
     return dist.get_rank() if size() > 1 else 0
 
 
-def same(value: Any) -> Any:
+def same(value: T) -> T:
     """The value that the first process has."""
     if size() == 1:
         return value

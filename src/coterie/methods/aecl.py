@@ -603,7 +603,7 @@ class AECL(TunedClusterer):
         for source, settings in PRESETS.items()
         for kind, weight in {"": 10.0, "-skewed": 0.18, "-long-tail": 0.09}.items()
     }
-    _assigners: ClassVar[dict[str, type[Any]]] = {AttentionAssigner.kind: AttentionAssigner}
+    _assigners: ClassVar[dict[str, type[Assigner]]] = {AttentionAssigner.kind: AttentionAssigner}
     _saved_attributes: ClassVar[tuple[str, ...]] = ("balance_",)
     wordings: ClassVar[int] = 1  # views that are made of each text where a kind is named
 

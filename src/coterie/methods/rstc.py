@@ -354,7 +354,7 @@ class RSTC(TunedClusterer):
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {"label_steps": 40, "mask_duplicates": False, "spherical": False, "steps": 3000}
     }
-    _assigners: ClassVar[dict[str, type[Any]]] = {HeadAssigner.kind: HeadAssigner}
+    _assigners: ClassVar[dict[str, type[Assigner]]] = {HeadAssigner.kind: HeadAssigner}
     _saved_attributes: ClassVar[tuple[str, ...]] = ("balance_", "shares_")
 
     balance_weight: float | None = None

@@ -128,7 +128,7 @@ class LDA(TextClusterer):
 
     name: ClassVar[str] = "lda"
     citation: ClassVar[str] = "Blei, Ng, Jordan (2003). Latent Dirichlet Allocation. JMLR."
-    _assigners: ClassVar[dict[str, type[Any]]] = {ShareAssigner.kind: ShareAssigner}
+    _assigners: ClassVar[dict[str, type[Assigner]]] = {ShareAssigner.kind: ShareAssigner}
     _saved_attributes: ClassVar[tuple[str, ...]] = ("topics_",)
 
     cluster: Literal["topics", "kmeans", "ward"] = "topics"
