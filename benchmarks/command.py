@@ -46,7 +46,7 @@ PARTS = {  # what is timed, in the order of a run
     "coterie.runs.clustering:read_texts": "reading the file",
     "coterie.runs.clustering:_choose": "the number of clusters",
     "coterie.base.fitting:Fitting._read": "character n-grams",
-    "coterie.base.consensus:nearest_rows": "neighbours",
+    "coterie.consensus:nearest_rows": "neighbours",
     "coterie.methods.auto:Auto.start": "clustering",
     "coterie.methods.baselines.classical:TwoStep.start": "clustering",
     "coterie.base.fitting:labels_of": "labels and confidence",

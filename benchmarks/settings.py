@@ -20,9 +20,8 @@ from typing import Any
 import lines
 import numpy as np
 
-from coterie import Auto
+from coterie import Auto, consensus
 from coterie._types import Floats
-from coterie.base import consensus
 from coterie.bench.data import load_data
 from coterie.bench.suites import SUITES
 from coterie.encoders import BagOfWords, CharNgrams

@@ -15,12 +15,12 @@ ROOT = Path(coterie.__file__).parent
 LAYERS = [
     # Every unit (a package, or a module beside the packages) may import those above its line.
     {"_cache", "_emoji", "_errors", "_facts", "_files", "_folders", "_progress",
-     "_random", "_ranks", "_seen", "_threads", "_trust", "_types", "_validation",
+     "_random", "_ranks", "_threads", "_trust", "_types", "_validation",
      "masking", "messages", "neighbors"},
     {"blocks", "metrics"},
-    {"augmentation", "corpus", "datasets", "encoders", "outliers", "words"},
-    {"description", "engine", "hierarchy", "report", "run_files"},
-    {"base", "choose", "masked_words"},
+    {"augmentation", "consensus", "corpus", "datasets", "encoders", "outliers", "words"},
+    {"choose", "description", "engine", "hierarchy", "report", "run_files"},
+    {"base", "masked_words"},
     {"methods"},
     {"analysis", "bench", "checking", "comparison", "editing", "exports", "naming"},
     {"runs"},
@@ -32,7 +32,6 @@ MEANT = {
     ("datasets", "corpus"), ("encoders", "words"),
     ("hierarchy", "description"), ("run_files", "description"), ("run_files", "hierarchy"),
     ("report", "description"), ("report", "hierarchy"), ("report", "run_files"),
-    ("base", "choose"), ("choose", "base"),
     ("bench", "analysis"), ("checking", "editing"), ("editing", "comparison"),
     ("editing", "exports"),
 }  # fmt: skip

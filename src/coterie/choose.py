@@ -24,10 +24,10 @@ from coterie._progress import Progress, Silent
 from coterie._random import derive_seed, numpy_generator, resolve_seed
 from coterie._types import Floats, Ints
 from coterie._validation import check_integer
-from coterie.base.consensus import DIRECTIONS, RESTART, ROUNDS, n_neighbors
-from coterie.base.consensus import NEIGHBORS as SMOOTHED
 from coterie.blocks.graph import knn_smooth, principal_part
 from coterie.blocks.kmeans import KMeans, nearest
+from coterie.consensus import DIRECTIONS, RESTART, ROUNDS, n_neighbors
+from coterie.consensus import NEIGHBORS as SMOOTHED
 from coterie.corpus import texts_from
 from coterie.encoders import DEFAULT, BagOfWords, CharNgrams, MixedEncoder, load_encoder
 from coterie.encoders.lexical import unit_rows

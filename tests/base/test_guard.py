@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from coterie.base.guard import Guard, Signs, _reason, nearest_neighbors, neighbor_agreement
+from coterie.base.guard import Diagnostics, Guard, _reason, nearest_neighbors, neighbor_agreement
 from coterie.metrics import nmi
 
 
@@ -18,9 +18,9 @@ def test_a_good_result_passes() -> None:
     x, labels = cloud()
     moved = labels.copy()
     moved[:15] = (moved[:15] + 1) % 5
-    verdict = Guard(x, labels, 5, seed=0).judge(moved)
-    assert not verdict.fired and verdict.reason == ""
-    assert 0.5 < verdict.agreement < 1
+    result = Guard(x, labels, 5, seed=0).judge(moved)
+    assert not result.fired and result.reason == ""
+    assert 0.5 < result.agreement < 1
 
 
 @pytest.mark.parametrize(
@@ -34,16 +34,16 @@ def test_a_good_result_passes() -> None:
 )
 def test_damage_is_seen_and_named(damage, reason: str) -> None:
     x, labels = cloud()
-    verdict = Guard(x, labels, 5, seed=0).judge(damage(labels))
-    assert verdict.fired
-    assert reason in verdict.reason
+    result = Guard(x, labels, 5, seed=0).judge(damage(labels))
+    assert result.fired
+    assert reason in result.reason
 
 
 def test_trouble_in_training_is_passed_on() -> None:
     x, labels = cloud()
-    verdict = Guard(x, labels, 5, seed=0).judge(None, "the loss is not a number")
-    assert verdict.fired and verdict.reason == "the loss is not a number"
-    assert verdict.to_dict()["final"] is None
+    result = Guard(x, labels, 5, seed=0).judge(None, "the loss is not a number")
+    assert result.fired and result.reason == "the loss is not a number"
+    assert result.to_dict()["final"] is None
 
 
 def test_neighbor_agreement_is_one_for_pure_and_zero_for_random_or_single_clusters() -> None:
@@ -95,9 +95,9 @@ def test_the_texts_see_damage_that_the_vectors_approve_of() -> None:
     assert blind.start.word_information is None and blind.start.consensus_agreement is None
     assert not blind.judge(damaged).fired
     guard = Guard(x, start, 5, seed=0, texts=worded(labels))
-    verdict = guard.judge(damaged)
-    assert verdict.fired and "consensus" in verdict.reason
-    assert verdict.final.consensus_agreement < verdict.start.consensus_agreement
+    result = guard.judge(damaged)
+    assert result.fired and "consensus" in result.reason
+    assert result.final.consensus_agreement < result.start.consensus_agreement
     assert not guard.judge(labels).fired
 
 
@@ -107,9 +107,9 @@ def test_a_gain_over_a_poor_start_is_kept() -> None:
     start = np.where(labels == 3, 2, labels)
     start[labels == 0] = np.where(np.arange((labels == 0).sum()) % 2, 0, 3)
     guard = Guard(x, start, 5, seed=0, texts=worded(labels))
-    verdict = guard.judge(labels)
-    assert not verdict.fired
-    assert verdict.final.consensus_agreement > verdict.start.consensus_agreement
+    result = guard.judge(labels)
+    assert not result.fired
+    assert result.final.consensus_agreement > result.start.consensus_agreement
 
 
 def test_the_agreement_is_that_with_a_consensus_clustering() -> None:
@@ -159,6 +159,7 @@ def test_an_agreement_below_zero_is_no_damage() -> None:
 )
 def test_the_texts_decide_then_the_neighbours(lexical, agreement, fires: bool) -> None:
     before, after = (
-        Signs(5, 1.0, near, 1.0, words) for near, words in zip(agreement, lexical, strict=True)
+        Diagnostics(5, 1.0, near, 1.0, words)
+        for near, words in zip(agreement, lexical, strict=True)
     )
     assert bool(_reason(before, after)) is fires

@@ -75,7 +75,7 @@ def test_folders_of_something_else_are_refused(saved: Path, tmp_path: Path) -> N
         SCCL.load(saved)
 
 
-def test_the_verdict_of_the_guard_is_kept(topics, tmp_path: Path) -> None:
+def test_the_result_of_the_guard_is_kept(topics, tmp_path: Path) -> None:
     model = SCCL(3, encoder="tfidf", steps=3, random_state=0).fit(topics[0])
     model.save(tmp_path / "m")
     assert SCCL.load(tmp_path / "m").guard_ == model.guard_

@@ -3,16 +3,16 @@
 from coterie.base.clusterer import TextClusterer, WeightedClusterer
 from coterie.base.core import TrainingContext, kmeans_assigner, second_step
 from coterie.base.display import broad_themes
-from coterie.base.guard import Verdict
+from coterie.base.guard import GuardResult
 from coterie.base.storage import FORMAT, method_of
 from coterie.base.tuned import TunedClusterer
 
 __all__ = [
     "FORMAT",
+    "GuardResult",
     "TextClusterer",
     "TrainingContext",
     "TunedClusterer",
-    "Verdict",
     "WeightedClusterer",
     "broad_themes",
     "kmeans_assigner",

@@ -89,7 +89,7 @@ class TextClusterer(
         The clustering before training.
     trained_labels_ : ndarray of shape (n_samples,) or None
         The clustering after training, also where the guard kept the start.
-    guard_ : Verdict or None
+    guard_ : GuardResult or None
         What the start guard saw; None if nothing was trained.
     history_ : History
         Loss terms over the training.

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -29,17 +29,15 @@ from coterie._validation import (
     check_number,
 )
 from coterie.base.edited import EditedAssigner, correct
-from coterie.base.guard import Verdict
+from coterie.base.guard import GuardResult
 from coterie.base.inputs import Inputs, read_texts, read_vectors
 from coterie.blocks.assign import Assigner, CenterAssigner, NeighborAssigner, probabilities
 from coterie.blocks.kmeans import KMeans
 from coterie.blocks.linkage import agglomerate, memory_needed
+from coterie.choose import Choice
 from coterie.encoders import DEFAULT, Encoder, Pooling, load_encoder
 from coterie.encoders.load import Loaders
 from coterie.engine import OPTIMIZATIONS, History, Stage, chosen_optimizations
-
-if TYPE_CHECKING:
-    from coterie.choose import Choice
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +85,7 @@ class FittedAttributes:
     start_labels_: Ints
     trained_labels_: Ints | None
     trained_parameters_: dict[str, int]
-    guard_: Verdict | None
+    guard_: GuardResult | None
     history_: History
     corrections_: dict[str, int]  # by fingerprint of the text
     corrected_rows_: dict[int, int]  # of the training texts

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,9 +27,10 @@ from coterie._validation import check_device
 from coterie.augmentation import Asked
 from coterie.base.confidence import calibrate
 from coterie.base.core import ClustererCore, TrainingContext
-from coterie.base.guard import Guard, Verdict
+from coterie.base.guard import Guard, GuardResult
 from coterie.base.inputs import Inputs, read_texts, read_vectors
 from coterie.blocks.assign import Assigner, probabilities
+from coterie.choose import Choice, choose_n_clusters
 from coterie.corpus import texts_from
 from coterie.encoders import DEFAULT, Encoder, MixedEncoder, SentenceEncoder, StaticEncoder
 from coterie.encoders.base import Rows
@@ -47,9 +48,6 @@ from coterie.engine import (
     train,
 )
 from coterie.engine.parallel import encode_all
-
-if TYPE_CHECKING:
-    from coterie.choose import Choice
 
 log = logging.getLogger(__name__)
 
@@ -127,7 +125,7 @@ class Fitting:
             start_labels = labels_of(start, vectors)
         context = self._context(np.bincount(start_labels[inputs.views[0]], minlength=model._k))
         stages = model._training_stages(context)
-        assigner, verdict, net = start, None, None
+        assigner, judged, net = start, None, None
         if stages:
             guard = Guard(vectors, start_labels, model._k, self.seed, texts)
             before, tune = copy.deepcopy(self.encoder).cpu(), getattr(model, "tune", "full")
@@ -137,12 +135,12 @@ class Fitting:
                 begin_training(self.encoder, tune)
                 net = model._build_network(self.encoder, start, context).to(self.device)
                 put_tune(self.encoder, tune)
-            assigner, verdict, vectors = self._train(
+            assigner, judged, vectors = self._train(
                 net, stages, data, Start(start, vectors, weights, guard)
             )
-            if verdict.fired and model.guard:
+            if judged.fired and model.guard:
                 self.encoder = before.to(self.device)
-        self._hand_over(assigner, vectors, start_labels, verdict, net)
+        self._hand_over(assigner, vectors, start_labels, judged, net)
 
     def vectors(self) -> Floats:
         """Vectors of the distinct texts, encoded when first asked for."""
@@ -216,8 +214,6 @@ class Fitting:
         return self._choose(inputs.texts, vectors[inputs.views[0], : inner.dim])
 
     def _choose(self, X: Any, embeddings: Floats | None = None) -> Choice:
-        from coterie.choose import choose_n_clusters
-
         with self.phase("number of clusters"):
             return choose_n_clusters(
                 X,
@@ -277,7 +273,7 @@ class Fitting:
 
     def _train(
         self, net: torch.nn.Module, stages: list[Stage], data: TrainingData, start: Start
-    ) -> tuple[Assigner, Verdict, Floats]:
+    ) -> tuple[Assigner, GuardResult, Floats]:
         model = self.model
         trained, assigner = start.vectors, start.assigner
         self.trained_parameters = count_trained(net, stages)
@@ -294,15 +290,15 @@ class Fitting:
                 )
             labels = labels_of(assigner, trained)
             self.trained_labels = _to_rows(labels, self.inputs)
-            verdict = start.guard.judge(labels)
+            judged = start.guard.judge(labels)
         except TrainingError as error:
-            verdict = start.guard.judge(None, str(error))
-        if verdict.fired and model.guard:
-            log.warning("the start solution is returned: %s", verdict.reason)
-            return start.assigner, verdict, start.vectors
-        if verdict.final is None:
-            raise TrainingError(verdict.reason)
-        return assigner, verdict, trained
+            judged = start.guard.judge(None, str(error))
+        if judged.fired and model.guard:
+            log.warning("the start solution is returned: %s", judged.reason)
+            return start.assigner, judged, start.vectors
+        if judged.final is None:
+            raise TrainingError(judged.reason)
+        return assigner, judged, trained
 
     def _run(self, part: str = "") -> Run:
         model = self.model
@@ -337,7 +333,7 @@ class Fitting:
         assigner: Assigner,
         vectors: Floats,
         start_labels: Ints,
-        verdict: Verdict | None,
+        judged: GuardResult | None,
         net: torch.nn.Module | None,
     ) -> None:
         model = self.model
@@ -353,7 +349,7 @@ class Fitting:
         model.assigner_ = ordered
         model.corrections_, model.corrected_rows_ = {}, {}  # a person's word, see edited.py
         model.net_ = net
-        model.guard_ = verdict
+        model.guard_ = judged
         model.history_ = self.history
         model.seed_ = self.seed
         model.n_clusters_, model.n_clusters_choice_ = model._k, self.choice

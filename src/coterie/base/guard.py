@@ -23,7 +23,7 @@ import torch
 
 from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats, Ints
-from coterie.base.consensus import smoothed_runs
+from coterie.consensus import smoothed_runs
 from coterie.encoders import CharNgrams
 from coterie.encoders.base import distinct
 from coterie.encoders.lexical import unit_rows
@@ -46,7 +46,7 @@ FEWEST_TEXTS = 50  # different ones, for a reference
 
 
 @dataclass(frozen=True)
-class Signs:
+class Diagnostics:
     """Label-free diagnostics of one clustering."""
 
     clusters_used: int
@@ -57,7 +57,7 @@ class Signs:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GuardResult:
     """What the guard saw and did.
 
     Attributes
@@ -66,15 +66,15 @@ class Verdict:
         Whether the start solution was returned instead of the trained one.
     reason : str
         In plain words; empty if all is well.
-    start, final : Signs
+    start, final : Diagnostics
     agreement : float
         NMI between the start labels and the trained ones.
     """
 
     fired: bool
     reason: str
-    start: Signs
-    final: Signs | None
+    start: Diagnostics
+    final: Diagnostics | None
     agreement: float | None
 
     def to_dict(self) -> dict[str, Any]:
@@ -114,11 +114,11 @@ class Guard:
         self.neighbors, self.anchors = nearest_neighbors(vectors, seed)
         self.n_clusters = n_clusters
         self.start_labels = start
-        self.start = self.signs(start)
+        self.start = self.measure(start)
 
-    def signs(self, labels: Ints) -> Signs:
+    def measure(self, labels: Ints) -> Diagnostics:
         """Measure one clustering."""
-        return Signs(
+        return Diagnostics(
             clusters_used=len(np.unique(labels)),
             size_entropy=round(size_entropy(labels, self.n_clusters), 4),
             neighbor_agreement=round(neighbor_agreement(labels, self.neighbors, self.anchors), 4),
@@ -136,17 +136,17 @@ class Guard:
             return None
         return round(word_information(self.presence, labels[self.read], self.seed), 5)
 
-    def judge(self, labels: Ints | None, trouble: str = "") -> Verdict:
+    def judge(self, labels: Ints | None, trouble: str = "") -> GuardResult:
         """Compare the trained labels with the start; ``trouble`` says why there are none."""
         if labels is None:
-            return Verdict(True, trouble, self.start, None, None)
-        final = self.signs(labels)
+            return GuardResult(True, trouble, self.start, None, None)
+        final = self.measure(labels)
         reason = _reason(self.start, final)
         agreement = round(nmi(self.start_labels, labels), 4)
-        return Verdict(bool(reason), reason, self.start, final, agreement)
+        return GuardResult(bool(reason), reason, self.start, final, agreement)
 
 
-def _reason(start: Signs, final: Signs) -> str:
+def _reason(start: Diagnostics, final: Diagnostics) -> str:
     if final.clusters_used < FEWEST_CLUSTERS * start.clusters_used:
         return (
             f"training collapsed: {final.clusters_used} clusters are in use, "

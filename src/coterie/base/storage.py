@@ -27,7 +27,7 @@ from coterie._trust import (
 )
 from coterie._validation import RENAMED
 from coterie.base.edited import EditedAssigner, check_labels, restore_assigner
-from coterie.base.guard import Signs, Verdict
+from coterie.base.guard import Diagnostics, GuardResult
 from coterie.base.outliers import SHAPE as OUTLIERS
 from coterie.base.outliers import OutlierMixin, load_outliers, save_outliers
 from coterie.encoders import Encoder
@@ -143,7 +143,7 @@ def _load(cls: type[Model], folder: Path, config: dict[str, Any]) -> Model:
     model.n_clusters_ = config["n_clusters"]
     _check_fit(model)
     model.seed_ = config["seed"]
-    model.guard_ = _verdict(config["guard"])
+    model.guard_ = _guard_result(config["guard"])
     load_outliers(model, folder, config.get("outliers"))
     for name in cls._saved_attributes:
         setattr(model, name, config["fitted"][name])
@@ -214,15 +214,15 @@ def _plain_parameters(model: OutlierMixin) -> dict[str, Any]:
     return copy.deepcopy(out)
 
 
-def _verdict(saved: dict[str, Any] | None) -> Verdict | None:
+def _guard_result(saved: dict[str, Any] | None) -> GuardResult | None:
     if saved is None:
         return None
-    return Verdict(**{**saved, **{key: _signs(saved[key]) for key in ("start", "final")}})
+    return GuardResult(**{**saved, **{key: _diagnostics(saved[key]) for key in ("start", "final")}})
 
 
-def _signs(saved: dict[str, Any] | None) -> Signs | None:
+def _diagnostics(saved: dict[str, Any] | None) -> Diagnostics | None:
     """Diagnostics as saved; those that this version does not know are left out."""
     if saved is None:
         return None
-    known = {field.name for field in fields(Signs)}
-    return Signs(**{name: value for name, value in saved.items() if name in known})
+    known = {field.name for field in fields(Diagnostics)}
+    return Diagnostics(**{name: value for name, value in saved.items() if name in known})

@@ -7,15 +7,20 @@ numbers, saved as safetensors and JSON.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 import torch
 
-from coterie._seen import LastSeen
 from coterie._types import Floats, Ints
 from coterie.neighbors import similarity_blocks
+
+T = TypeVar("T")
+Key = tuple[tuple[int, ...], bytes]
+FEWEST_ROWS = 1_000  # of an array whose digest is worth the time
 
 
 class Assigner(Protocol):
@@ -70,6 +75,52 @@ class CenterAssigner:
         return {"scale": self.scale, "normalize": self.normalize}
 
 
+class LastResult:
+    """Keeps one result for one array, known by its content.
+
+    Examples
+    --------
+    >>> seen, x = LastResult(), np.ones((1000, 2), dtype=np.float32)
+    >>> seen(x, lambda: "made"), seen(x.copy(), lambda: "made again"), seen(2 * x, lambda: "other")
+    ('made', 'made', 'other')
+    """
+
+    def __init__(self) -> None:
+        self._key: Key | None = None
+        self._kept: Any = None
+
+    def __call__(self, x: Floats, make: Callable[[], T]) -> T:
+        """What ``make`` gave when it was called for this array, or gives now."""
+        key = _key(x)
+        if key is None:
+            return make()
+        if key != self._key:
+            self._key = None  # nothing is kept while it is made: it may fail
+            self._kept = make()
+            self._key = key
+        kept: T = self._kept
+        return kept
+
+    def of(self, x: Floats) -> Any:
+        """What is kept for this array, None if nothing is."""
+        return self._kept if self._key is not None and _key(x) == self._key else None
+
+    def mapped(self, change: Callable[[Any], Any]) -> LastResult:
+        """Another that keeps what ``change`` makes of the result, for the same array."""
+        out = LastResult()
+        if self._key is not None:
+            out._key, out._kept = self._key, change(self._kept)
+        return out
+
+
+def _key(x: Floats) -> Key | None:
+    """Shape and digest of an array; None if it is too small to be worth it."""
+    if len(x) < FEWEST_ROWS:
+        return None
+    data = np.ascontiguousarray(x)
+    return data.shape, hashlib.blake2b(data.view(np.uint8).reshape(-1).data).digest()
+
+
 @dataclass(frozen=True)
 class NeighborAssigner:
     """The cluster of the nearest training text wins, for clusterings that have no centers.
@@ -82,7 +133,7 @@ class NeighborAssigner:
     vectors: Floats
     labels: Ints
     scale: float = 1.0
-    seen: LastSeen = field(default_factory=LastSeen, repr=False, compare=False)
+    seen: LastResult = field(default_factory=LastResult, repr=False, compare=False)
 
     def logits(self, vectors: Floats) -> Floats:
         distances, itself = self.distances(vectors)

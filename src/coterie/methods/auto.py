@@ -32,7 +32,6 @@ from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats, Ints
 from coterie._validation import check_device
 from coterie.base import WeightedClusterer, kmeans_assigner
-from coterie.base.consensus import DIRECTIONS, ROUNDS, n_neighbors, smoothed_runs
 from coterie.blocks.assign import (
     Assigner,
     LinearAssigner,
@@ -42,6 +41,7 @@ from coterie.blocks.assign import (
 )
 from coterie.blocks.graph import principal_directions, principal_part
 from coterie.blocks.kmeans import KMeans
+from coterie.consensus import DIRECTIONS, ROUNDS, n_neighbors, smoothed_runs
 from coterie.encoders import BagOfWords, CharNgrams, Encoder, MixedEncoder
 from coterie.metrics import accuracy
 

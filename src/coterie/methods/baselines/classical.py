@@ -23,11 +23,11 @@ from coterie._threads import kept_threads
 from coterie._types import Floats, Ints
 from coterie._validation import check_device, check_fields, check_integer, need
 from coterie.base import WeightedClusterer, kmeans_assigner
-from coterie.base.exact import exactly
 from coterie.blocks.assign import Assigner, CenterAssigner, NeighborAssigner
 from coterie.blocks.consensus import memberships
 from coterie.blocks.kmeans import KMeans
 from coterie.blocks.linkage import agglomerate, memory_needed
+from coterie.consensus import force_k
 from coterie.encoders import Encoder, MixedEncoder
 from coterie.engine import steps_for
 from coterie.methods.baselines.autoencoders import IDEC
@@ -304,7 +304,7 @@ class TwoStep(WeightedClusterer):
             log.info(
                 "HDBSCAN found %d clusters, %d texts between", found.max() + 1, (found < 0).sum()
             )
-        return exactly(x, found, k, weights, seed)
+        return force_k(x, found, k, weights, seed)
 
     def _idec(self, x: Floats, weights: Floats, seed: int) -> Ints:
         rows = np.repeat(np.arange(len(x)), weights.astype(np.int64))
@@ -380,7 +380,7 @@ class Consensus(WeightedClusterer):
         rows = memberships(members)  # (n, clusters of all members)
         x = torch.from_numpy(rows).to(check_device(self.device))
         kmeans = KMeans(n_clusters=self._k, seed=derive_seed(seed, "consensus"), n_init=self.n_init)
-        labels = exactly(rows, kmeans(x, weights).labels, self._k, weights, seed)
+        labels = force_k(rows, kmeans(x, weights).labels, self._k, weights, seed)
         self.agreement_ = [round(accuracy(labels, member), 4) for member in members]
         log.info("members agree with the consensus on %s", self.agreement_)
         return NeighborAssigner(vectors, labels)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from coterie.base.exact import exactly
+from coterie.consensus import force_k
 
 
 def ones(n: int) -> np.ndarray:
@@ -13,7 +13,7 @@ def ones(n: int) -> np.ndarray:
 
 def test_rows_without_a_cluster_join_the_nearest() -> None:
     x = np.array([[0.0], [1.0], [2.4], [7.0], [10.0]], dtype=np.float32)
-    labels = exactly(x, np.array([3, 3, -1, -1, 8]), 2, ones(5), 0)
+    labels = force_k(x, np.array([3, 3, -1, -1, 8]), 2, ones(5), 0)
     assert labels.tolist() == [0, 0, 0, 1, 1]
 
 
@@ -21,18 +21,18 @@ def test_the_pair_with_the_least_ward_cost_is_joined() -> None:
     # 2ab/(a+b) d^2 by hand: clusters of 1 and 1, 3 apart: 9; of 6 and 6, 2 apart: 24.
     x = np.array([[0.0], [3.0], [20.0], [22.0]], dtype=np.float32)
     weights = np.array([1.0, 1, 6, 6], dtype=np.float32)
-    assert exactly(x, np.arange(4), 3, weights, 0)[:2].tolist() == [0, 0]
-    assert exactly(x, np.arange(4), 3, ones(4), 0)[2:].tolist() == [2, 2]  # 4 against 9
+    assert force_k(x, np.arange(4), 3, weights, 0)[:2].tolist() == [0, 0]
+    assert force_k(x, np.arange(4), 3, ones(4), 0)[2:].tolist() == [2, 2]  # 4 against 9
 
 
 def test_the_widest_cluster_is_cut() -> None:
     x = np.array([[0.0], [1], [50], [51], [100], [100.5]], dtype=np.float32)
-    labels = exactly(x, np.array([0, 0, 0, 0, 1, 1]), 3, ones(6), 0)
+    labels = force_k(x, np.array([0, 0, 0, 0, 1, 1]), 3, ones(6), 0)
     assert adjusted_rand_score(labels, [0, 0, 1, 1, 2, 2]) == 1
 
 
 @pytest.mark.parametrize("n_clusters", [1, 5, 12])
 def test_nothing_but_noise_becomes_clusters(n_clusters: int) -> None:
     x = np.random.default_rng(0).normal(size=(12, 3)).astype(np.float32)
-    labels = exactly(x, np.full(12, -1), n_clusters, ones(12), 0)
+    labels = force_k(x, np.full(12, -1), n_clusters, ones(12), 0)
     assert sorted(set(labels.tolist())) == list(range(n_clusters))

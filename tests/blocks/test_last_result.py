@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from coterie._seen import FEWEST, LastSeen
+from coterie.blocks.assign import FEWEST_ROWS, LastResult
 
 
 def test_content_decides_not_the_object() -> None:
-    seen, made = LastSeen(), []
-    x = np.zeros((FEWEST, 2), dtype=np.float32)
+    seen, made = LastResult(), []
+    x = np.zeros((FEWEST_ROWS, 2), dtype=np.float32)
 
     def make() -> int:
         made.append(1)
@@ -22,13 +22,13 @@ def test_content_decides_not_the_object() -> None:
 
 
 def test_few_rows_are_worked_again() -> None:
-    seen, x = LastSeen(), np.zeros((FEWEST - 1, 2), dtype=np.float32)
+    seen, x = LastResult(), np.zeros((FEWEST_ROWS - 1, 2), dtype=np.float32)
     assert [seen(x, lambda: 1), seen(x, lambda: 2)] == [1, 2]
     assert seen.of(x) is None
 
 
 def test_what_failed_is_not_kept() -> None:
-    seen, x = LastSeen(), np.zeros((FEWEST, 2), dtype=np.float32)
+    seen, x = LastResult(), np.zeros((FEWEST_ROWS, 2), dtype=np.float32)
     seen(x, lambda: 1)
     with pytest.raises(ZeroDivisionError):
         seen(x + 1, lambda: 1 // 0)
@@ -37,7 +37,7 @@ def test_what_failed_is_not_kept() -> None:
 
 
 def test_a_changed_result_is_kept_for_the_same_array() -> None:
-    seen, x = LastSeen(), np.zeros((FEWEST, 2), dtype=np.float32)
+    seen, x = LastResult(), np.zeros((FEWEST_ROWS, 2), dtype=np.float32)
     assert seen.mapped(lambda kept: kept + 1).of(x) is None
     seen(x, lambda: 1)
     assert seen.mapped(lambda kept: kept + 1).of(x) == 2
