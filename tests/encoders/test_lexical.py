@@ -28,7 +28,7 @@ from coterie.encoders import (
 from coterie.encoders.lexical import (
     common_direction,
     hashed_counts,
-    weighted_means,
+    mean_vectors,
     without_direction,
     word_weights,
 )
@@ -306,7 +306,7 @@ def loop_sif(counts: np.ndarray, vectors: np.ndarray, a: float) -> np.ndarray:
 @pytest.mark.parametrize("a", [1e-3, 0.1])
 def test_equals_the_loop(a: float) -> None:
     weights = word_weights(COUNTS.sum(axis=0), a)
-    means = weighted_means(csr_matrix(COUNTS), VECTORS, weights)
+    means = mean_vectors(csr_matrix(COUNTS), weights[:, None] * VECTORS)
     found = without_direction(means, common_direction(means))
     np.testing.assert_allclose(found, loop_sif(COUNTS, VECTORS, a), atol=1e-6)
 
@@ -316,7 +316,7 @@ def test_by_hand() -> None:
     weights = word_weights(np.array([1.0, 3.0]), 0.25)
     np.testing.assert_allclose(weights, [0.5, 0.25])
     bags = csr_matrix(np.array([[1.0, 1.0]]))
-    means = weighted_means(bags, np.array([[4.0, 0.0], [0.0, 8.0]]), weights)
+    means = mean_vectors(bags, weights[:, None] * np.array([[4.0, 0.0], [0.0, 8.0]]))
     np.testing.assert_allclose(means, [[1.0, 1.0]])  # (2 + 0) / 2, (0 + 2) / 2
     assert abs(without_direction(means, common_direction(means))).max() < 1e-6  # nothing else
 
@@ -333,7 +333,7 @@ def test_what_is_taken_out_is_gone_and_the_rest_stays() -> None:
 
 def test_texts_without_a_word_are_zero_and_so_is_the_direction_of_nothing() -> None:
     assert not common_direction(np.zeros((3, 2))).any()
-    means = weighted_means(csr_matrix(COUNTS), VECTORS, np.ones(6))
+    means = mean_vectors(csr_matrix(COUNTS), VECTORS)
     assert not means[4].any()
 
 
@@ -405,7 +405,7 @@ def test_each_part_has_its_length_and_texts_share_items(tiny_encoder: Path, topi
     items, rows = encoder.prepare(texts)
     assert rows[-1] == rows[3] and len(items) == len(set(texts))
     vectors = encoder.encode(items)
-    assert vectors.shape == (len(items), encoder.dim) == (len(items), 32 + encoder.words.dim)
+    assert vectors.shape == (len(items), encoder.dim) == (len(items), 32 + encoder.lexical.dim)
     np.testing.assert_allclose(np.linalg.norm(vectors[:, :32], axis=1), 1, rtol=1e-4)
     np.testing.assert_allclose(np.linalg.norm(vectors[:, 32:], axis=1), 0.5, rtol=1e-4)
     some = np.array([5, 2])

@@ -146,8 +146,8 @@ def test_lexical_features_stand_beside_the_embedding(corpus, tiny_encoder) -> No
     texts, _ = corpus
     model = Auto(6, encoder=str(tiny_encoder), random_state=0).fit(texts)
     assert isinstance(model.encoder_, MixedEncoder)
-    assert isinstance(model.encoder_.words, CharNgrams)
-    width = model.encoder_.meaning.dim
+    assert isinstance(model.encoder_.lexical, CharNgrams)
+    width = model.encoder_.inner.dim
     lengths = [np.linalg.norm(part, axis=1) for part in np.split(model.vectors_, [width], axis=1)]
     np.testing.assert_allclose(lengths[0], 1, rtol=1e-4)
     np.testing.assert_allclose(lengths[1], auto.LEXICAL_WEIGHT, rtol=1e-4)

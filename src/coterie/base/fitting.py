@@ -201,7 +201,7 @@ class Fitting:
         A bag of words is learnt from the texts that are looked at, so it is made anew.
         """
         inputs, encoder = self.inputs, self.encoder
-        inner = encoder.meaning if isinstance(encoder, MixedEncoder) else encoder
+        inner = encoder.inner if isinstance(encoder, MixedEncoder) else encoder
         if inputs.texts is None:
             return self._choose(self.vectors())
         if number_encoder(self.model) is not self.model.encoder:

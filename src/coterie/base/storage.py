@@ -79,7 +79,7 @@ def save(model: OutlierMixin, folder: Path, *, include_encoder: bool) -> None:
         save_arrays(fresh / "model.safetensors", model.assigner_.arrays())
         if encoder.get("pointer") is None:
             model.encoder_.save(fresh / "encoder")
-        inner = getattr(model.encoder_, "meaning", None)
+        inner = getattr(model.encoder_, "inner", None)
         if include_encoder and isinstance(inner, Encoder):
             inner.save(fresh / "encoder" / "meaning")
         config["files"] = list_files(fresh)

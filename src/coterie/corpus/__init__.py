@@ -11,7 +11,7 @@ from coterie.corpus.corpus import (
 )
 from coterie.corpus.read import FORMATS, Chunk, TextStream, read_corpus, read_table
 from coterie.corpus.source import Source
-from coterie.corpus.survey import Survey, Surveyor, survey
+from coterie.corpus.survey import StreamSampler, Survey, survey
 from coterie.corpus.write import write_rows
 
 __all__ = [
@@ -21,8 +21,8 @@ __all__ = [
     "Corpus",
     "Note",
     "Source",
+    "StreamSampler",
     "Survey",
-    "Surveyor",
     "TextStream",
     "clean_text",
     "has_words",

@@ -89,13 +89,13 @@ def survey(chunks: Iterable[Chunk], n: int, seed: int = 0, text_column: str = "t
     text_column : str
         For messages.
     """
-    surveyor = Surveyor(n, seed)
+    sampler = StreamSampler(n, seed)
     for chunk in chunks:
-        surveyor.add(chunk)
-    return surveyor.done(text_column)
+        sampler.add(chunk)
+    return sampler.done(text_column)
 
 
-class Surveyor:
+class StreamSampler:
     """Takes in chunks one by one; see :func:`survey`."""
 
     def __init__(self, n: int, seed: int = 0) -> None:

@@ -46,7 +46,7 @@ class CodeItems:
         if isinstance(self.inner, Rows):  # numbers already, and sparse ones stay sparse
             matrix = self.inner.matrix
         else:
-            matrix = self.owner.meaning.encode(self.inner)
+            matrix = self.owner.inner.encode(self.inner)
         self.owner.see(matrix)
         return matrix
 
@@ -64,7 +64,7 @@ class CodeEncoder(Encoder):
 
     Parameters
     ----------
-    meaning : Encoder
+    inner : Encoder
         The encoder below; it stays as it is.
     scaling : {"rms", "minmax", "none"}, default="rms"
         What is done to its vectors: one factor for all, so that their mean square per number is
@@ -81,9 +81,9 @@ class CodeEncoder(Encoder):
     factor: Tensor
     shift: Tensor
 
-    def __init__(self, meaning: Encoder, scaling: Scaling = "rms") -> None:
+    def __init__(self, inner: Encoder, scaling: Scaling = "rms") -> None:
         super().__init__()
-        self.meaning = meaning
+        self.inner = inner
         self.scaling = scaling
         self.scaled = scaling == "none"
         self.network: dict[str, Any] = {}
@@ -91,17 +91,17 @@ class CodeEncoder(Encoder):
         self.decoder: nn.Sequential | None = None
 
     def learn(self, texts: Sequence[str]) -> None:
-        self.meaning.learn(texts)
+        self.inner.learn(texts)
 
     def prepare(self, texts: Any) -> tuple[CodeItems, Ints]:
-        items, rows = self.meaning.prepare(texts)
+        items, rows = self.inner.prepare(texts)
         return CodeItems(self, items, {}), rows
 
     def make_coder(
         self, layers: Sequence[int], activation: str = "relu", *, bounded: bool = False
     ) -> None:
         """A fresh network; the last of the widths is the code's, ``bounded`` puts a tanh there."""
-        width = self.meaning.dim
+        width = self.inner.dim
         self.network = {"layers": list(layers), "activation": activation, "bounded": bounded}
         self.coder = mlp(width, *layers, activation=activation)
         if bounded:
@@ -142,11 +142,11 @@ class CodeEncoder(Encoder):
         weights = {
             name: tensor.cpu().numpy()
             for name, tensor in self.state_dict().items()
-            if not name.startswith(("meaning.", "decoder."))
+            if not name.startswith(("inner.", "decoder."))
         }
         save_arrays(folder / "encoder.safetensors", weights)
-        if self.meaning.pointer() is None:
-            self.meaning.save(folder / "meaning")
+        if self.inner.pointer() is None:
+            self.inner.save(folder / "meaning")
 
 
 class CodedRows(CodeEncoder):
@@ -155,10 +155,10 @@ class CodedRows(CodeEncoder):
     kind: ClassVar[str] = "precomputed"
 
 
-def make_code_encoder(meaning: Encoder, scaling: Scaling) -> CodeEncoder:
+def make_code_encoder(inner: Encoder, scaling: Scaling) -> CodeEncoder:
     """A code encoder over texts, or over numbers if the encoder below takes numbers."""
-    kind = CodedRows if meaning.kind == CodedRows.kind else CodeEncoder
-    return kind(meaning, scaling)
+    kind = CodedRows if inner.kind == CodedRows.kind else CodeEncoder
+    return kind(inner, scaling)
 
 
 def _edge(matrix: Any, name: str) -> Tensor:

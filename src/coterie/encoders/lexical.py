@@ -427,19 +427,7 @@ def _hash(codes: Any, starts: Ints, length: int) -> Ints:
 
 
 def word_weights(counts: Floats, a: float) -> Floats:
-    """Weight ``a / (a + p(w))`` of each word.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (v,)
-        How often each word occurs in all texts.
-    a : float
-        Small values make frequent words count less.
-
-    Returns
-    -------
-    ndarray of shape (v,)
-        Between 0 and 1; one for a word that never occurs.
+    """Weight ``a / (a + p(w))`` of each word, from how often each occurs.
 
     Examples
     --------
@@ -450,38 +438,18 @@ def word_weights(counts: Floats, a: float) -> Floats:
     return np.asarray(a / (a + share))
 
 
-def weighted_means(bags: Any, vectors: Floats, weights: Floats) -> Floats:
-    """Mean of the weighted vectors of the words of each text.
+def mean_vectors(bags: Any, vectors: Floats) -> Floats:
+    """Sum of the vectors (v, d) of the words of each text over their number; zero without any.
 
-    Parameters
-    ----------
-    bags : csr_matrix of shape (n, v)
-        Word counts.
-    vectors : ndarray of shape (v, d)
-    weights : ndarray of shape (v,)
-
-    Returns
-    -------
-    ndarray of shape (n, d)
-        Divided by the number of words, not by the sum of their weights; zero without any word.
+    ``bags`` is a sparse matrix of counts, (n, v).
     """
-    sums = bags @ (weights[:, None] * vectors)  # (n, d)
+    sums = bags @ vectors.astype(np.float64)  # (n, d)
     words = np.asarray(bags.sum(axis=1)).ravel()
     return np.asarray(sums / np.maximum(words, 1)[:, None], dtype=np.float32)
 
 
 def common_direction(rows: Floats) -> Floats:
-    """First right singular vector of the rows as they are, not centred; of unit length, or zero.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-
-    Returns
-    -------
-    ndarray of shape (d,)
-        Its sign is arbitrary, and does not matter for :func:`without_direction`.
-    """
+    """First right singular vector of the rows as they are, not centred; of unit length, or zero."""
     gram = rows.astype(np.float64).T @ rows.astype(np.float64)  # (d, d): n may be large
     if not gram.any():
         return np.zeros(rows.shape[1], dtype=np.float32)
@@ -535,15 +503,13 @@ class SIFEncoder(VectorEncoder):
         weights = word_weights(np.asarray(bags.sum(axis=0), dtype=np.float64).ravel(), self.a)
         self.vectors = (weights[:, None] * vectors).astype(np.float32)
         self.dim = self.vectors.shape[1]
-        self.common = common_direction(self._means(bags))
+        self.common = common_direction(mean_vectors(bags, self.vectors))
 
     def prepare(self, texts: Sequence[str]) -> tuple[Rows, Ints]:
-        rows = without_direction(self._means(self.vocabulary.counts(texts)), self.common)
+        means = mean_vectors(self.vocabulary.counts(texts), self.vectors)
+        rows = without_direction(means, self.common)
         first, numbers = distinct(row.tobytes() for row in rows)
         return Rows(rows[first]), numbers
-
-    def _means(self, bags: Any) -> Floats:
-        return weighted_means(bags, self.vectors, np.ones(len(self.vocabulary)))
 
     def settings(self) -> dict[str, Any]:
         return {"a": self.a, "words": self.vocabulary.words}
@@ -568,9 +534,9 @@ class SIFEncoder(VectorEncoder):
 class MixedItems:
     """Pairs of an item of the encoder and one of the lexical features."""
 
-    def __init__(self, meaning: Items, words: Items, pairs: Ints) -> None:
-        self.meaning, self.words, self.pairs = meaning, words, pairs
-        self.lengths = meaning.lengths[pairs[:, 0]]
+    def __init__(self, inner: Items, lexical: Items, pairs: Ints) -> None:
+        self.inner, self.lexical, self.pairs = inner, lexical, pairs
+        self.lengths = inner.lengths[pairs[:, 0]]
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -579,10 +545,10 @@ class MixedItems:
         raise UsageError("encoder.lexical_cannot_train")
 
     def to(self, device: torch.device) -> MixedItems:
-        return MixedItems(self.meaning.to(device), self.words.to(device), self.pairs)
+        return MixedItems(self.inner.to(device), self.lexical.to(device), self.pairs)
 
     def content(self) -> bytes:
-        return self.meaning.content() + self.words.content() + self.pairs.tobytes()
+        return self.inner.content() + self.lexical.content() + self.pairs.tobytes()
 
 
 class MixedEncoder(Encoder):
@@ -590,38 +556,38 @@ class MixedEncoder(Encoder):
 
     Parameters
     ----------
-    meaning : Encoder
+    inner : Encoder
     weight : float
         Length of the lexical part; that of the embedding is one.
     seed : int, default=0
         Of the SVD.
-    words : BagOfWords or CharNgrams, optional
+    lexical : BagOfWords or CharNgrams, optional
         Makes the lexical features. Default: TF-IDF of words.
     """
 
     kind: ClassVar[str] = "mixed"
 
     def __init__(
-        self, meaning: Encoder, weight: float, seed: int = 0, words: VectorEncoder | None = None
+        self, inner: Encoder, weight: float, seed: int = 0, lexical: VectorEncoder | None = None
     ) -> None:
         super().__init__()
-        self.meaning = meaning
-        self.words: VectorEncoder = words or BagOfWords(
+        self.inner = inner
+        self.lexical: VectorEncoder = lexical or BagOfWords(
             "tfidf", max_features=MAX_WORDS, svd=LSA, seed=seed, stop_words=True
         )
         self.weight = weight
 
     def learn(self, texts: Sequence[str]) -> None:
-        self.meaning.learn(texts)
-        self.words.learn(texts)
+        self.inner.learn(texts)
+        self.lexical.learn(texts)
 
     def prepare(self, texts: Sequence[str]) -> tuple[MixedItems, Ints]:
-        meaning, rows = self.meaning.prepare(texts)
-        words, others = self.words.prepare(texts)
+        inner, rows = self.inner.prepare(texts)
+        lexical, others = self.lexical.prepare(texts)
         pairs = np.stack([rows, others], axis=1)
         first, numbers = distinct(map(tuple, pairs.tolist()))
-        self.dim = self.meaning.dim + self.words.dim
-        return MixedItems(meaning, words, pairs[first]), numbers
+        self.dim = self.inner.dim + self.lexical.dim
+        return MixedItems(inner, lexical, pairs[first]), numbers
 
     def forward(self, features: Features) -> Tensor:
         raise UsageError("encoder.lexical_cannot_train")
@@ -630,15 +596,15 @@ class MixedEncoder(Encoder):
         self, items: Any, index: Ints | None = None, *, progress: Progress | None = None
     ) -> Floats:
         pairs = items.pairs if index is None else items.pairs[index]
-        meaning = self.meaning.encode(items.meaning, progress=progress)[pairs[:, 0]]
-        words = self.words.encode(items.words)[pairs[:, 1]]
-        return np.hstack([unit_rows(meaning), self.weight * unit_rows(words)]).astype(np.float32)
+        inner = self.inner.encode(items.inner, progress=progress)[pairs[:, 0]]
+        lexical = self.lexical.encode(items.lexical)[pairs[:, 1]]
+        return np.hstack([unit_rows(inner), self.weight * unit_rows(lexical)]).astype(np.float32)
 
     def save(self, folder: Path) -> None:
-        self.words.save(folder / "words")
+        self.lexical.save(folder / "words")
         write_json(folder / "encoder.json", {"kind": self.kind, "weight": self.weight})
-        if self.meaning.pointer() is None:
-            self.meaning.save(folder / "meaning")
+        if self.inner.pointer() is None:
+            self.inner.save(folder / "meaning")
 
 
 def unit_rows(x: Floats) -> Floats:

@@ -175,23 +175,23 @@ def load_vectors(folder: Path) -> VectorEncoder:
     return encoder
 
 
-def _load_mixed(folder: Path, meaning: Encoder) -> MixedEncoder:
+def _load_mixed(folder: Path, inner: Encoder) -> MixedEncoder:
     words = load_vectors(folder / "words")
     file = folder / "encoder.json"
     saved = check_shape(read_json(file), {"weight": float}, str(file))
-    encoder = MixedEncoder(meaning, float(saved["weight"]), 0, words)
-    encoder.dim = meaning.dim + words.dim
+    encoder = MixedEncoder(inner, float(saved["weight"]), 0, words)
+    encoder.dim = inner.dim + words.dim
     return encoder
 
 
-def _load_code(folder: Path, meaning: Encoder) -> CodeEncoder:
+def _load_code(folder: Path, inner: Encoder) -> CodeEncoder:
     """Read back what :meth:`CodeEncoder.save` wrote, around an encoder that was found."""
     saved = read_json(folder / "encoder.json")
-    encoder = make_code_encoder(meaning, saved["scaling"])
+    encoder = make_code_encoder(inner, saved["scaling"])
     encoder.make_coder(saved["layers"], saved["activation"], bounded=saved["bounded"])
     encoder.decoder, encoder.scaled = None, True
     weights = read_tensors(folder / "encoder.safetensors")
-    below = {f"meaning.{name}": tensor for name, tensor in meaning.state_dict().items()}
+    below = {f"inner.{name}": tensor for name, tensor in inner.state_dict().items()}
     encoder.load_state_dict({**weights, **below})
     return encoder
 
@@ -221,7 +221,7 @@ def _follow(pointer: dict[str, Any]) -> Path:
 def saved_settings(encoder: Encoder, pooling: str) -> dict[str, Any]:
     """What :func:`load_saved` has to know besides the folder."""
     if isinstance(encoder, (MixedEncoder, CodeEncoder)):
-        return {"kind": encoder.kind, "meaning": saved_settings(encoder.meaning, pooling)}
+        return {"kind": encoder.kind, "meaning": saved_settings(encoder.inner, pooling)}
     if isinstance(encoder, StaticEncoder):
         static = {"max_length": encoder.max_length, "normalize": encoder.normalize}
         return {"kind": encoder.kind, **static, "pointer": encoder.pointer()}

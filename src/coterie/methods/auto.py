@@ -284,7 +284,7 @@ class Auto(WeightedClusterer):
         """
         width = vectors.shape[1]
         if isinstance(self._encoder, MixedEncoder):
-            width = self._encoder.meaning.dim
+            width = self._encoder.inner.dim
         rows = np.arange(len(vectors))
         most = max(LOOKED_AT, self._k)
         if len(rows) > most:

@@ -24,8 +24,8 @@ from coterie.corpus import (
     Corpus,
     Note,
     Source,
+    StreamSampler,
     Survey,
-    Surveyor,
     TextStream,
     make_corpus,
     read_corpus,
@@ -208,16 +208,16 @@ def _table_corpus(data: Any, options: Options) -> Corpus:
 def _survey(
     stream: TextStream | TableStream, size: int, options: Options, most: int
 ) -> SampledCorpus:
-    surveyor, look, begun = Surveyor(size, options.seed), None, time.perf_counter()
+    sampler, look, begun = StreamSampler(size, options.seed), None, time.perf_counter()
     progress = make_progress(options.verbose)
     with working(progress, "read", most):
         for chunk in stream:
-            surveyor.add(chunk)
+            sampler.add(chunk)
             look = look or ColumnLook(str(stream.text_column), stream.id_column)
             look.add(chunk.table)
             progress.advance(chunk.first + len(chunk))
     assert look is not None  # an empty file is rejected by the stream
-    found = surveyor.done(str(stream.text_column))
+    found = sampler.done(str(stream.text_column))
     texts = CleanTexts(found.repeated(COPIES * size))
     notes = (*stream.notes, *found.notes)
     return SampledCorpus(stream, found, look.done(), texts, notes, time.perf_counter() - begun)

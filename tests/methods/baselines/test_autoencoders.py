@@ -141,7 +141,7 @@ def test_training_lowers_the_losses_and_moves_every_part(cls, settings, topics) 
     start = clone(model).set_params(steps=0).fit(texts)
     before = start.encoder_.state_dict()
     for name, tensor in model.encoder_.named_parameters():
-        kept = (name.startswith("decoder") and cls is not IDEC) or name.startswith("meaning")
+        kept = (name.startswith("decoder") and cls is not IDEC) or name.startswith("inner")
         assert torch.equal(tensor, before[name]) == kept, name
     centers = torch.from_numpy(start.cluster_centers_)
     assert not torch.isin(model.net_.assign.centers.detach(), centers).any()
@@ -215,7 +215,7 @@ def test_a_sentence_encoder_stays_as_it_is_and_is_pointed_to(
 
     model = DEC(3, **{**SHORT, "encoder": str(tiny_encoder)}).fit(topics[0])
     before = load_encoder(str(tiny_encoder)).state_dict()
-    for name, tensor in model.encoder_.meaning.state_dict().items():
+    for name, tensor in model.encoder_.inner.state_dict().items():
         assert torch.equal(tensor, before[name]), name
     model.save(tmp_path / "model")
     assert not (tmp_path / "model" / "encoder" / "meaning").exists()
@@ -262,7 +262,7 @@ def test_self_train_takes_word_vectors_from_a_file(topics, tmp_path: Path) -> No
     (tmp_path / "vectors.txt").write_text("\n".join(lines) + "\n")
     settings = {**WORDS, "word_vectors": str(tmp_path / "vectors.txt")}
     model = SelfTrain(3, **settings).fit(topics[0])
-    assert model.encoder_.meaning.dim == 7
+    assert model.encoder_.inner.dim == 7
     x = features(model, topics[0])
     assert float(x.min()) >= -1e-6 and float(x.max()) <= 1 + 1e-6  # scaled to 0 .. 1
     with pytest.raises(UsageError, match="sif"):

@@ -571,7 +571,7 @@ class KATENet(nn.Module):
     def __init__(self, encoder: Any) -> None:
         super().__init__()
         self.encoder = encoder
-        self.output = TiedOutput(encoder.meaning.dim)
+        self.output = TiedOutput(encoder.inner.dim)
 
 
 def word_loss(net: Any, batch: Batch, *, winners: int, boost: float) -> Terms:

@@ -260,10 +260,10 @@ class TwoStep(WeightedClusterer):
         return super()._fit(X, views, sample_weight)
 
     def _make_encoder(self, seed: int) -> Encoder:
-        meaning = super()._make_encoder(seed)
-        if self.word_weight == 0 or meaning.kind == "precomputed":
-            return meaning
-        return MixedEncoder(meaning, self.word_weight, seed)
+        encoder = super()._make_encoder(seed)
+        if self.word_weight == 0 or encoder.kind == "precomputed":
+            return encoder
+        return MixedEncoder(encoder, self.word_weight, seed)
 
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         plain = self.cluster in ("kmeans", "spherical-kmeans")
