@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from coterie._errors import CoterieError
-from coterie.messages import MESSAGES
+from coterie.messages import CLOSE, MESSAGES, OPEN
 
 
 @contextmanager
@@ -27,8 +27,13 @@ def raises(
         yield caught
     error = caught.value
     assert error.key == key, f"{error.key or 'no key'}: {error}"
-    shown = {name: error.values.get(name) for name in values}
+    shown = {name: _plain(error.values.get(name)) for name in values}
     assert shown == values, error
+
+
+def _plain(value: Any) -> Any:
+    """A value without the marks around the name of a parameter."""
+    return re.sub(f"[{OPEN}{CLOSE}]", "", value) if isinstance(value, str) else value
 
 
 def says(output: str, key: str | tuple[str, dict[str, Any]], /, **values: Any) -> bool:

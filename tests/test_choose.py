@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from by_key import raises
 from coterie import choose, choose_n_clusters
 from coterie._errors import DataError, UsageError
 from coterie.choose import (
@@ -115,9 +116,9 @@ def test_small_and_empty_input() -> None:
     assert choose_n_clusters(["a cat", "the dog"], encoder="tfidf").n_clusters == 1
     same = choose_n_clusters(["a cat"] * 50, encoder="tfidf")
     assert same.n_clusters == 1 and "only 1 different" in same.reason
-    with pytest.raises(DataError, match="empty"):
+    with raises(DataError, "cluster.all_empty"):
         choose_n_clusters(["", None])
-    with pytest.raises(UsageError, match="largest"):
+    with raises(UsageError, "argument.not_an_integer", name="largest"):
         choose_n_clusters(planted(3), encoder="tfidf", largest=0)
 
 

@@ -31,10 +31,12 @@ def check_integer(name: str, value: Any, minimum: int = 1) -> int:
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not whole or value < minimum:
         raise UsageError(
-            f"{_called(name)} should be an integer of at least {minimum}, got {_short(value)}."
+            "argument.not_an_integer", name=_called(name), minimum=minimum, given=_short(value)
         )
     if value > LARGEST:
-        raise UsageError(f"{_called(name)} should be at most {LARGEST:,}, got {_short(value)}.")
+        raise UsageError(
+            "argument.too_large", name=_called(name), most=LARGEST, given=_short(value)
+        )
     return int(value)
 
 
@@ -56,7 +58,11 @@ def check_number(name: str, value: Any, minimum: float = 0.0, *, above: bool = F
     if not number or not math.isfinite(value) or value < minimum or (above and value == minimum):
         bound = "above" if above else "of at least"
         raise UsageError(
-            f"{_called(name)} should be a number {bound} {minimum:g}, got {_short(value)}."
+            "argument.not_a_number",
+            name=_called(name),
+            bound=bound,
+            minimum=minimum,
+            given=_short(value),
         )
     return float(value)
 
@@ -69,7 +75,11 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
     near = difflib.get_close_matches(str(value), known, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise UsageError(
-        f"{_called(name)} should be one of {', '.join(known)}; got {_short(value)}.{hint}"
+        "argument.not_a_choice",
+        name=_called(name),
+        known=", ".join(known),
+        given=_short(value),
+        hint=hint,
     )
 
 
@@ -148,18 +158,12 @@ def check_device(device: str) -> torch.device:
     except (RuntimeError, TypeError):
         resolved = None
     if resolved is None or resolved.type not in ("cpu", "cuda"):
-        raise UsageError(f"{param('device')} should be auto, cpu or cuda, got {_short(device)}.")
+        raise UsageError("argument.bad_device", given=_short(device))
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if resolved.type == "cuda" and not count:
-        raise UsageError(
-            f"{param('device', device)}: torch sees no CUDA device here; use "
-            f"{param('device', 'cpu')}."
-        )
+        raise UsageError("argument.no_cuda", device=device)
     if resolved.type == "cuda" and (resolved.index or 0) >= count:
-        raise UsageError(
-            f"{param('device', device)}: torch sees {count} CUDA devices here, counted from 0; use "
-            f"{param('device', 'cuda')}."
-        )
+        raise UsageError("argument.no_such_cuda", device=device, count=count)
     return resolved
 
 
@@ -168,9 +172,7 @@ def need(module: str, extra: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise MissingError(
-            f"the package {module!r} is not installed: pip install 'coterie[{extra}]'"
-        ) from error
+        raise MissingError("argument.package_missing", module=module, extra=extra) from error
 
 
 def check_memory(needed: int, what: str, remedy: str) -> None:
@@ -178,8 +180,11 @@ def check_memory(needed: int, what: str, remedy: str) -> None:
     free = free_memory()
     if free is not None and needed > free:
         raise DataError(
-            f"{what} needs about {needed / 1e9:.1f} GB of memory and {free / 1e9:.1f} GB are free; "
-            f"{remedy}."
+            "argument.out_of_memory",
+            what=what,
+            needed=needed / 1e9,
+            free=free / 1e9,
+            remedy=remedy,
         )
 
 

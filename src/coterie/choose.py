@@ -238,7 +238,7 @@ def _prepare(
     first = {text: row for row, text in reversed(list(enumerate(cleaned))) if text}
     rows = sorted(first.values())
     if not rows:
-        raise DataError("all texts are empty: there is nothing to cluster.")
+        raise DataError("cluster.all_empty")
     rows = [rows[i] for i in rng.permutation(len(rows))[:SAMPLE]]
     texts = [cleaned[row] for row in rows]
     own = derive_seed(seed, "encoder")

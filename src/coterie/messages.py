@@ -46,9 +46,24 @@ MESSAGES: dict[str, str] = {
         "query {number} has {candidates} candidates but {marks} marks of relevance."
     ),
     # argument
+    "argument.bad_device": "<device> should be auto, cpu or cuda, got {given}.",
     "argument.bad_seed": (
         "<random_state> should be an integer, None or a numpy generator, got {given!r:.80}."
     ),
+    "argument.no_cuda": "<device=>: torch sees no CUDA device here; use <device='cpu'>.",
+    "argument.no_such_cuda": (
+        "<device=>: torch sees {count} CUDA devices here, counted from 0; use <device='cuda'>."
+    ),
+    "argument.not_a_choice": "{name} should be one of {known}; got {given}.{hint}",
+    "argument.not_a_number": "{name} should be a number {bound} {minimum:g}, got {given}.",
+    "argument.not_an_integer": "{name} should be an integer of at least {minimum}, got {given}.",
+    "argument.out_of_memory": (
+        "{what} needs about {needed:.1f} GB of memory, but {free:.1f} GB are free; {remedy}."
+    ),
+    "argument.package_missing": (
+        "the package {module!r} is not installed: pip install 'coterie[{extra}]'"
+    ),
+    "argument.too_large": "{name} should be at most {most:,}, got {given}.",
     # bench
     "bench.bad_entry": "{where}: {problem}",
     "bench.bad_figure_file": (
@@ -92,6 +107,8 @@ MESSAGES: dict[str, str] = {
     # cache
     "cache.bad_limit": "{limit}={given!r} should be a number of bytes, e.g. 2e9.",
     "cache.no_home": "there is no home folder; set {variable} to a folder or off.",
+    # cluster
+    "cluster.all_empty": "all texts are empty: there is nothing to cluster.",
     # compare
     "compare.bad_label": "labels: clusters are numbered from 0; -1 means no cluster.",
     "compare.cannot_compare_by": (
@@ -104,6 +121,131 @@ MESSAGES: dict[str, str] = {
         "compare: {before} labels before and {after} after; give one for each row, in the "
         "same order."
     ),
+    # corpus
+    "corpus.bad_byte": (
+        "{name}, line {line}: the byte 0x{byte:02x} is not {encoding}. The file was probably "
+        "saved on Windows: try --encoding cp1252, or save it as UTF-8."
+    ),
+    "corpus.bad_delimited": "{name}, {error}{hint}",
+    "corpus.bad_encoding": "{name} is not {encoding}: {error}.",
+    "corpus.bad_suffix": "--out {path}: the suffix should be one of {known}.",
+    "corpus.cannot_resume_parquet": (
+        "--resume: {partial} cannot be continued, because Parquet files cannot be extended; "
+        "repeat the command without --resume, or write CSV."
+    ),
+    "corpus.column_changes_kind": (
+        "{name}: after {rows:,} rows a column changes its type ({error}); write CSV or JSON "
+        "lines instead."
+    ),
+    "corpus.column_changes_type": "{name}: a column has another type in each file ({error}).",
+    "corpus.column_empty": (
+        "all {rows} rows of the column {column!r} are empty or have no letter, digit or "
+        "emoji; choose another one with --text-column."
+    ),
+    "corpus.columns_differ": (
+        "{name} has the columns {columns}, but {first_name} has {first_columns}; give files "
+        "of one table."
+    ),
+    "corpus.damaged": (
+        "{name} is not {kind} file, or is damaged ({error}). If it holds text, add --format "
+        "csv, tsv, jsonl or txt."
+    ),
+    "corpus.damaged_compression": "{name}: the {kind} data are damaged or cut off ({error}).",
+    "corpus.dataset_without_columns": (
+        "X is a dataset that does not know its columns; pass a list of texts."
+    ),
+    "corpus.file_empty": "{name} is empty: there is nothing to read.",
+    "corpus.in_use": (
+        "another process is writing {partial}; wait until it is done, or choose another name."
+    ),
+    "corpus.is_device": "{path} is a device or a socket; name a file, a pipe or -.",
+    "corpus.is_dictionary": "X is a dictionary; pass a list of texts or a table.",
+    "corpus.is_spreadsheet": "{name} is a spreadsheet; save it as CSV (UTF-8) and give that file.",
+    "corpus.late_column": (
+        "{name}: row {number} has a column {column!r} that no earlier row has; save the "
+        "input to a file, which is read completely first."
+    ),
+    "corpus.line_not_json": "{name}, line {number}: this is not JSON: {content!r}",
+    "corpus.no_column": "{option}: there is no column {column!r} (columns: {columns}).{hint}",
+    "corpus.no_columns": "there is no column in the table, and so no texts.",
+    "corpus.no_encoding_needed": (
+        "--encoding {encoding}: this is plain text; leave the option out."
+    ),
+    "corpus.no_file": "there is no file {path}.",
+    "corpus.no_rows": "the column {text_column!r} has no rows: there is nothing to cluster.",
+    "corpus.no_text_column": (
+        "no column contains text (columns: {columns}); name it with {option}."
+    ),
+    "corpus.no_writer": (
+        "{path} is a named pipe that no program opened for writing in {seconds:.0f} seconds; "
+        "start the program that writes to it first."
+    ),
+    "corpus.not_a_list": "X should be a list of texts, got {kind}.",
+    "corpus.not_a_table": "{name} is {kind}; {remedy}.",
+    "corpus.not_a_text": (
+        "X[{row}] is a {kind}, not a text. For an array of vectors set encoder='precomputed'."
+    ),
+    "corpus.not_an_object": "{name}, line {line}: expected an object or a text, got {shown}.",
+    "corpus.not_one_column": (
+        "X has shape {shape}; texts are a list. For an array of vectors set encoder='precomputed'."
+    ),
+    "corpus.not_one_file": (
+        "{name}: this is {found}; name one file, or several by a pattern such as '{folder}/*.csv'."
+    ),
+    "corpus.open_quote_in_pipe": (
+        "{name}, line {line}: it is unclear whether an unclosed quote is part of the text. "
+        "Save the input to a file, so that all of it can be checked."
+    ),
+    "corpus.other_format": "--format {asked}: {name} is {article} file.",
+    "corpus.partial_changed": (
+        "--resume: {partial} was changed since coterie wrote it. Move it to start again."
+    ),
+    "corpus.partial_exists": (
+        "{partial} has {rows:,} rows of a command that was stopped; --resume continues after "
+        "them. Delete it to start again."
+    ),
+    "corpus.partial_in_the_way": (
+        "{partial} is in the way: {name} would be written there first, and coterie has no "
+        "record of having written it. Move it, or choose another --out."
+    ),
+    "corpus.ragged_row": (
+        "{name}: row {rows} (line {line}) has {fields} fields where {what} {width}{others}. "
+        "{remedy}; for a file of one text a line add --format txt."
+    ),
+    "corpus.read_failed": "{name} cannot be read: {error}.",
+    "corpus.resume_other_rows": (
+        "--resume: {partial} was made from other texts: the first {rows:,} rows of the input "
+        "have changed. Delete it to start again."
+    ),
+    "corpus.resume_other_settings": (
+        "--resume: {partial} was made with another {setting} ({there} there, {here} now). "
+        "Repeat the same command, or delete the file to start again."
+    ),
+    "corpus.row_not_utf8": (
+        "{name}: the column {column!r} has a text in row {row} that is not UTF-8; write the "
+        "file again with texts in UTF-8 ({error})."
+    ),
+    "corpus.row_too_long": (
+        "{name}: a row is longer than {most} GiB. Is it a table? A quote that is not closed, "
+        "or line ends that are missing, may be the cause."
+    ),
+    "corpus.single_string": "X is one single string; pass a list of texts.",
+    "corpus.too_many_columns": (
+        "{name}: {columns:,} columns are more than Excel's {most:,}; write Parquet or CSV instead."
+    ),
+    "corpus.unknown_encoding": (
+        "--encoding: {encoding!r} is not an encoding of texts that Python knows."
+    ),
+    "corpus.unknown_suffix": (
+        "{name}: the suffix {suffix!r} is not a known format; add --format with one of {known}."
+    ),
+    "corpus.unreadable": "{name} cannot be read: {strerror}.",
+    "corpus.unreadable_file": "{path} cannot be read: {strerror}.",
+    "corpus.which_column": (
+        "{what} with the columns {columns}, and it is not clear which has the texts; pass "
+        'one column, such as [row["text"] for row in X].'
+    ),
+    "corpus.which_split": "X is a dataset with the splits {known}; pass one of them.",
     # datasets
     "datasets.bad_answer": "{url} answered {code} {reason}.",
     "datasets.download_differs": (
@@ -282,6 +424,59 @@ MESSAGES: dict[str, str] = {
     ),
     "metrics.no_labels": "no labels to score: both lists are empty.",
     "metrics.no_texts": "no texts to score: both lists are empty.",
+    # model
+    "model.all_empty": "all {texts} texts are empty: there is nothing to cluster.",
+    "model.bad_correction": "a correction assigns cluster {cluster}, which does not exist.",
+    "model.bad_step": (
+        "config.json.rule.steps is damaged: a step changes a cluster that does not exist."
+    ),
+    "model.cluster_twice": "config.json.rule.place is damaged: it names a cluster twice.",
+    "model.clusters_do_not_fit": (
+        "n_clusters={k} and clusters up to {highest} do not fit together."
+    ),
+    "model.folder_taken": "{folder} is not empty and not a saved model; choose another folder.",
+    "model.frozen_needs_views": (
+        "<tune='frozen'> computes embeddings once, without dropout, so two views of a text "
+        "would be the same: give <views='eda'>, or pairs of texts, or use <tune='heads'>."
+    ),
+    "model.frozen_not_supported": (
+        "<tune='frozen'>: a step of {name} uses the inside of the encoder; use "
+        "<tune='heads'> or <tune='last-1'>."
+    ),
+    "model.newer_format": (
+        "{folder} was written by coterie {version} in format {format}; this version reads up "
+        "to {most}: upgrade coterie."
+    ),
+    "model.no_clusters": "the model has no {k} clusters in vectors of {dim} numbers.",
+    "model.no_config": "{folder} is not a saved model: it has no config.json.",
+    "model.no_outlier_index": (
+        "outliers: this model was saved without the data for outlier scores; fit and save it "
+        "again with this version."
+    ),
+    "model.no_outlier_limit": (
+        "outliers=True: the model has no limit; call mark_outliers first, or give a number, "
+        "such as outliers=0.9."
+    ),
+    "model.no_samples": "X is empty (n_samples=0): there is nothing to cluster.",
+    "model.other_class": "{folder} contains another method than {wanted}.",
+    "model.other_clusters": "model.safetensors is damaged: {name!r} has other clusters than {k}.",
+    "model.other_method": (
+        "{folder} holds a model of the method {method!r}, not {wanted!r}; coterie.load reads any."
+    ),
+    "model.outliers_damaged": (
+        "{path} is damaged: vectors of shape {vectors} and counts of shape {counts} do not "
+        "fit the model."
+    ),
+    "model.too_few_texts": (
+        "<n_clusters=> but there are only {distinct} different texts in {rows} samples; ask "
+        "for at most {distinct} clusters."
+    ),
+    "model.too_wide": "vectors of {dim} numbers are too wide for a model.",
+    "model.tune_changes_nothing": (
+        "<tune=> does not change the embeddings, and <labels_from='kmeans'> uses nothing "
+        "else: use <labels_from='head'>, or <tune='lora'>."
+    ),
+    "model.width_does_not_fit": "the clusters do not fit vectors of {dim} numbers.",
     # naming
     "naming.answer_not_json": "the answer of {url} is not JSON.",
     "naming.answer_too_long": "the answer is longer than a name can be.",
@@ -353,6 +548,29 @@ MESSAGES: dict[str, str] = {
     "report.unknown_cluster": (
         "{path}: the column 'cluster' has numbers that are not clusters of this run."
     ),
+    # train
+    "train.failed": "{reason}",
+    "train.loss_not_finite": "{where}: the loss is not a finite number.",
+    "train.loss_terms_not_finite": "{where}: the loss is not a finite number ({means}).",
+    "train.no_checkpoint": "{folder} contains no checkpoint of coterie; delete it.",
+    "train.not_recovered": "{problem} A tenth of the learning rates did not help.",
+    "train.other_checkpoint": (
+        "the checkpoint in {folder} belongs to another run (other data, method or settings); "
+        "give the same ones, or another folder."
+    ),
+    "train.out_of_memory": (
+        "out of memory with {texts} texts at a time; shorten texts (<max_length>), train "
+        "less of the encoder (<tune='lora'>), or use another device (<device='cpu'>)."
+    ),
+    "train.processes_differ": (
+        "the processes of torchrun were given different texts or settings; all must fit the "
+        "same. For separate fits start separate processes without torchrun."
+    ),
+    "train.too_many_processes": (
+        "torchrun started more processes than the {gpus} GPUs here; use --nproc-per-node "
+        "with that number."
+    ),
+    "train.weights_not_finite": "{where}: weights are not finite any more.",
     # words
     "words.bad_line": (
         "{path}, line {number}: expected a word and {width} numbers, as in the lines before."

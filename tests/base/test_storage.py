@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import coterie
+from by_key import raises
 from coterie import SCCL, TwoStep
 from coterie._errors import DataError, UsageError
 
@@ -49,7 +50,7 @@ def test_saving_again_replaces_the_model_and_nothing_else(saved: Path, topics) -
     other = saved.parent / "other"
     other.mkdir()
     (other / "precious.txt").write_text("x")
-    with pytest.raises(UsageError, match="not empty"):
+    with raises(UsageError, "model.folder_taken"):
         TwoStep(2, encoder="bow", random_state=0).fit(topics[0]).save(other)
     assert (other / "precious.txt").exists()
 
@@ -57,7 +58,7 @@ def test_saving_again_replaces_the_model_and_nothing_else(saved: Path, topics) -
 def test_a_newer_format_is_refused(saved: Path) -> None:
     config = json.loads((saved / "config.json").read_text())
     (saved / "config.json").write_text(json.dumps({**config, "format": 99, "coterie": "9.9"}))
-    with pytest.raises(DataError, match=r"coterie 9\.9 in format 99.*upgrade"):
+    with raises(DataError, "model.newer_format", version="9.9", format=99):
         coterie.load(saved)
 
 
@@ -69,9 +70,9 @@ def test_broken_configurations_are_refused(saved: Path, content: str) -> None:
 
 
 def test_folders_of_something_else_are_refused(saved: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="not a saved model"):
+    with raises(DataError, "model.no_config"):
         coterie.load(tmp_path)
-    with pytest.raises(UsageError, match="'two-step', not 'sccl'"):
+    with raises(UsageError, "model.other_method", method="two-step", wanted="sccl"):
         SCCL.load(saved)
 
 

@@ -147,7 +147,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
         compare(side("a", {"one": 0}), side("b", {"two": 0}))
     with raises(UsageError, "compare.one_label_per_row", before=2, after=3):
         compare([0, 1], [0, 1, 1])
-    with pytest.raises(UsageError, match="--by"):
+    with raises(UsageError, "argument.not_a_choice", name="--by"):
         compare([0], [0], by="guessing")
     with raises(DataError, "compare.cannot_compare_by", by="words"):
         compare([0], [0], by="words")

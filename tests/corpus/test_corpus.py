@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import coterie
+from by_key import raises
 from coterie._errors import DataError, UsageError
 from coterie.corpus import make_corpus, texts_from
 
@@ -45,7 +46,7 @@ def test_tables_need_a_column_or_an_obvious_one(kind) -> None:
     table = kind({"n": [1, 2, 3], "text": ["one fish", "two fish", None], "z": list("abc")})
     assert texts_from(table) == TEXTS
     assert texts_from(table, "z") == ["a", "b", "c"]
-    with pytest.raises(DataError, match="text_column"):
+    with raises(DataError, "corpus.no_column", option="text_column"):
         texts_from(table, "zz")
     assert make_corpus(table).table.column_names == ["n", "text", "z"]
 
@@ -57,15 +58,15 @@ def test_numbers_become_text() -> None:
 @pytest.mark.parametrize(
     ("data", "error", "message"),
     [
-        ("one single string", UsageError, "pass a list"),
-        ({"a": 1}, UsageError, "dictionary"),
-        (5, UsageError, "list of texts"),
-        (np.zeros((3, 4)), UsageError, "precomputed"),
-        ([[0.1, 0.2], [0.3, 0.4]], DataError, r"X\[0\] is a list.*precomputed"),
+        ("one single string", UsageError, "corpus.single_string"),
+        ({"a": 1}, UsageError, "corpus.is_dictionary"),
+        (5, UsageError, "corpus.not_a_list"),
+        (np.zeros((3, 4)), UsageError, "corpus.not_one_column"),
+        ([[0.1, 0.2], [0.3, 0.4]], DataError, ("corpus.not_a_text", {"row": 0, "kind": "list"})),
     ],
 )
 def test_what_is_no_list_of_texts_is_refused(data, error: type, message: str) -> None:
-    with pytest.raises(error, match=message):
+    with raises(error, message):
         texts_from(data)
 
 
@@ -131,11 +132,11 @@ def test_datasets_and_dicts_give_their_text_column(make) -> None:
     assert texts_from(make(key=other, text=["one fish", "two fish", None])) == TEXTS
     assert texts_from(make(key=other, body=TEXTS), "key") == other
     assert make_corpus(make(n=[1, 2, 3], text=TEXTS)).texts == TEXTS
-    with pytest.raises(UsageError, match="columns key, other, n, and it is not clear"):
+    with raises(UsageError, "corpus.which_column", columns="key, other, n"):
         texts_from(make(key=other, other=TEXTS, n=[1, 2, 3]))
-    with pytest.raises(UsageError, match="columns n, label"):
+    with raises(UsageError, "corpus.which_column", columns="n, label"):
         texts_from(make(n=[1, 2], label=[0, 0]))
-    with pytest.raises(DataError, match=r"no column 'txt'.*Did you mean 'text'"):
+    with raises(DataError, "corpus.no_column", column="txt"):
         texts_from(make(text=TEXTS, n=[1, 2, 3]), "txt")
 
 
@@ -162,12 +163,12 @@ def test_splits_of_a_dataset_are_named() -> None:
             return {name: part.column_names for name, part in self.items()}
 
     both = Splits(train=dataset(text=TEXTS), test=dataset(text=TEXTS))
-    with pytest.raises(UsageError, match="splits train, test; pass one"):
+    with raises(UsageError, "corpus.which_split", known="train, test"):
         texts_from(both)
 
 
 def test_a_dict_among_texts_is_refused() -> None:
-    with pytest.raises(DataError, match=r"X\[1\] is a dict, not a text"):
+    with raises(DataError, "corpus.not_a_text", row=1, kind="dict"):
         texts_from(["a text", {"text": "another"}])
 
 

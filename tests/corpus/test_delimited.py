@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from by_key import raises
 from coterie._errors import DataError
 from coterie.corpus import TextStream, read_corpus, read_table, write_rows
 from coterie.corpus.delimited import Delimited, column_names, csv_rows, guess_header, unique_names
@@ -131,7 +132,7 @@ def test_quotes_of_a_tsv_file_merge_no_rows(tmp_path: Path) -> None:
         "n": ["1", "2"],
     }
     path.write_text('text\tn\n"whole" and "more"\t1\n"open\tand\tragged"\t2\n')
-    with pytest.raises(DataError, match=r"row 2 \(line 3\) has 4 fields"):
+    with raises(DataError, "corpus.ragged_row", rows=2, line=3, fields=4, width=2):
         read_table(path)
 
 
@@ -141,7 +142,7 @@ def test_a_tsv_pipe_with_an_open_quote_is_refused() -> None:
         return pa.concat_tables(list(tables)).to_pylist()
 
     assert rows(QUOTED) == [{"text": 'she said "hi"', "n": "1"}, {"text": "two\nlines", "n": "2"}]
-    with pytest.raises(DataError, match="line 3: a quote that is not closed on its line"):
+    with raises(DataError, "corpus.open_quote_in_pipe", line=3):
         rows(OPEN)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from by_key import raises
 from coterie._errors import DataError, UsageError
 from coterie.corpus import TextStream, read_corpus, survey
 
@@ -75,7 +76,7 @@ def test_thinning_keeps_proportions_and_the_limit() -> None:
 
 def test_nothing_to_cluster_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("...\n\n?\n")
-    with pytest.raises(DataError, match="all 3 rows"):
+    with raises(DataError, "corpus.column_empty", rows=3):
         survey(TextStream(tmp_path / "a.txt"), 5)
-    with pytest.raises(UsageError, match="n should be"):
+    with raises(UsageError, "argument.not_an_integer", name="n"):
         survey([], 0)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from by_key import raises
 from coterie._errors import DataError, MissingError, UsageError
 from coterie.corpus import read_corpus, write, write_rows
 from coterie.corpus.write import (
@@ -52,7 +53,7 @@ def test_cells_come_back_to_the_letter(tmp_path: Path) -> None:
 
 
 def test_unknown_suffixes_are_refused_before_anything_is_written(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="suffix"):
+    with raises(UsageError, "corpus.bad_suffix"):
         write_rows(tmp_path / "a.xml", TABLE, EXTRA)
     assert list(tmp_path.iterdir()) == []
 
@@ -143,7 +144,7 @@ def test_header_is_frozen_filtered_and_widths_are_readable(tmp_path: Path) -> No
 
 
 def test_too_many_columns_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="16,385 columns are more than Excel's 16,384"):
+    with raises(DataError, "corpus.too_many_columns"):
         write_workbook(tmp_path / "a.xlsx", [Sheet("s", ["c"] * 16_385, [])])
     assert list(tmp_path.iterdir()) == []
 
@@ -158,7 +159,7 @@ def test_rows_of_a_table_as_a_workbook(tmp_path: Path) -> None:
 
 def test_without_the_package_the_extra_is_named(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "xlsxwriter", None)
-    with pytest.raises(MissingError, match=r"coterie\[excel\]"):
+    with raises(MissingError, "argument.package_missing", extra="excel"):
         write.check_excel()
 
 
@@ -261,12 +262,18 @@ def test_every_row_read_so_far_decides(tmp_path: Path) -> None:
     other = part(0, 60)[0].to_pydict()
     other["n"][3] = -1  # one cell, far from the last rows
     with (
-        pytest.raises(DataError, match="first 60 rows of the input are not what they were"),
+        raises(DataError, "corpus.resume_other_rows", rows=60),
         GrowingTable(tmp_path / "a.csv", settings, resume=True) as table,
     ):
         table.skip(pa.table(other))
     with (
-        pytest.raises(DataError, match=r"another outlier limit \(None there, 0.5 now\)"),
+        raises(
+            DataError,
+            "corpus.resume_other_settings",
+            setting="outlier limit",
+            there="None",
+            here="0.5",
+        ),
         GrowingTable(
             tmp_path / "a.csv", lambda: {"model": "m1", "outlier_limit": 0.5}, resume=True
         ) as table,
@@ -274,7 +281,7 @@ def test_every_row_read_so_far_decides(tmp_path: Path) -> None:
         table.skip(part(0, 60)[0])
     renamed = part(0, 60)[0].rename_columns(["text", "number"])
     with (
-        pytest.raises(DataError, match="another columns"),
+        raises(DataError, "corpus.resume_other_settings", setting="columns"),
         GrowingTable(tmp_path / "a.csv", settings, resume=True) as table,
     ):
         table.skip(renamed)
@@ -293,17 +300,17 @@ def test_a_partial_table_is_never_lost(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     partial_path(path).write_text("somebody's own file\n")
     for resume in (False, True):
-        with pytest.raises(UsageError, match=r"a\.partial\.csv is in the way"):
+        with raises(UsageError, "corpus.partial_in_the_way"):
             GrowingTable(path, settings, resume=resume)
     assert partial_path(path).read_text() == "somebody's own file\n"
     partial_path(path).unlink()
     partial = stopped(path, 3)
-    with pytest.raises(UsageError, match="holds 3 rows of a command that was stopped; --resume"):
+    with raises(UsageError, "corpus.partial_exists", rows=3):
         GrowingTable(path, settings)
     changed = partial.read_text().replace("please", "PLEASE")
     partial.write_text(changed)
     with (
-        pytest.raises(DataError, match="was changed since coterie wrote it"),
+        raises(DataError, "corpus.partial_changed"),
         GrowingTable(path, settings, resume=True),
     ):
         pass
@@ -313,17 +320,17 @@ def test_a_partial_table_is_never_lost(tmp_path: Path) -> None:
 def test_parquet_says_what_it_cannot(tmp_path: Path) -> None:
     left = stopped(tmp_path / "a.parquet", 3)
     assert pyarrow.parquet.read_table(left).num_rows == 3  # valid, as it was closed
-    with pytest.raises(DataError, match="cannot be continued"):
+    with raises(DataError, "corpus.cannot_resume_parquet"):
         GrowingTable(tmp_path / "a.parquet", settings, resume=True)
     with (
-        pytest.raises(DataError, match="after 3 rows a column changes its kind"),
+        raises(DataError, "corpus.column_changes_kind", rows=3),
         GrowingTable(tmp_path / "a.parquet") as table,
     ):
         table.write(*part(0))
         table.write(
             pa.table({"text": ["a"], "n": ["no number"]}), {"cluster": [0], "runner_up": [0]}
         )
-    with pytest.raises(UsageError, match="suffix"):
+    with raises(UsageError, "corpus.bad_suffix"):
         GrowingTable(tmp_path / "a.doc")
 
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from by_key import raises
 from coterie import SCCL
 from coterie._errors import TrainingError
 from coterie.encoders import VectorEncoder
@@ -86,7 +87,7 @@ def test_a_mean_over_the_batch_has_the_same_gradient_in_parts() -> None:
 
 def test_when_two_texts_are_too_many_the_remedy_is_named() -> None:
     net, data = make()
-    with pytest.raises(TrainingError, match=r"with 2 texts at a time.*max_length.*lora.*device"):
+    with raises(TrainingError, "train.out_of_memory", texts=2):
         train(net, data, [stage(too_large_above(1))], run())
 
 
@@ -172,7 +173,7 @@ def test_the_second_time_it_stops_with_the_reason() -> None:
     def broken(net: Net, batch: Batch) -> dict[str, Tensor]:
         return {"broken": square(net, batch)["square"] * float("nan")}
 
-    with pytest.raises(TrainingError, match=r"not a finite number.*A tenth of the learning rates"):
+    with raises(TrainingError, "train.not_recovered"):
         train(net, data, [stage(broken)], run())
 
 

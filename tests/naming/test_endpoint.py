@@ -185,8 +185,9 @@ def test_a_broken_key_is_not_printed(key: str) -> None:
             "http://u:p@x/v1", "http://x/v1?key=1", "http://x/v1#a", "http://x\x1b/v1"],
 )  # fmt: skip
 def test_addresses_that_cannot_be(url: str) -> None:
-    with pytest.raises(UsageError, match="endpoint"):
+    with pytest.raises(UsageError) as caught:
         check_url(url)
+    assert caught.value.key in ("naming.bad_address", "naming.secret_in_address")
 
 
 def test_addresses_that_are_mended() -> None:
@@ -224,5 +225,6 @@ def test_a_base_address_of_nonsense_is_no_host() -> None:
 
 @pytest.mark.parametrize("timeout", [1e12, float("inf"), float("nan"), 0.0, -1.0])
 def test_a_time_limit_that_no_socket_takes_is_refused(timeout: float) -> None:
-    with pytest.raises(UsageError, match="timeout"):
+    with pytest.raises(UsageError) as caught:
         Endpoint("http://localhost:1/v1", timeout=timeout)
+    assert caught.value.key in ("naming.timeout_too_long", "argument.not_a_number")

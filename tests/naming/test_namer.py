@@ -203,7 +203,7 @@ def test_lone_surrogates_do_not_stop_it(server, clusters, tmp_path: Path) -> Non
 
 
 def test_arguments() -> None:
-    with pytest.raises(UsageError, match="examples"):
+    with raises(UsageError, "argument.not_an_integer", name="examples"):
         name_clusters([], "http://localhost:1/v1", examples=-1)
     with raises(UsageError, "naming.bad_address"):
         name_clusters([], "nonsense")

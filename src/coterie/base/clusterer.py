@@ -165,7 +165,7 @@ class TextClusterer(
         """Read a model back; it predicts the same labels."""
         model = storage.load(cls, Path(folder))
         if not isinstance(model, cls):
-            raise UsageError(f"{folder} holds another method than {cls.__name__}.")
+            raise UsageError("model.other_class", folder=folder, wanted=cls.__name__)
         return model
 
     @property

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from coterie._errors import DataError, TrainingError, UsageError, param
+from coterie._errors import DataError, TrainingError, UsageError
 from coterie._files import plain
 from coterie._progress import Progress, make_progress
 from coterie._random import derive_seed, resolve_seed, torch_seeded
@@ -227,10 +227,7 @@ class Fitting:
         k, rows = self.model._k, len(self.inputs.filled)
         distinct = int((self.weights > 0).sum())
         if distinct < k:
-            raise DataError(
-                f"{param('n_clusters', k)} but there are only {distinct} different texts "
-                f"in {rows} samples; ask for at most {distinct} clusters."
-            )
+            raise DataError("model.too_few_texts", n_clusters=k, distinct=distinct, rows=rows)
 
     def _context(self, sizes: Ints) -> TrainingContext:
         n_views, n = self.inputs.views.shape
@@ -261,11 +258,7 @@ class Fitting:
     def _frozen(self, data: TrainingData) -> TrainingData:
         """Vectors of all views in the place of their tokens: the encoder will not change them."""
         if len(data.views) < 2:
-            raise UsageError(
-                f"{param('tune', 'frozen')} computes vectors once, without dropout, so that two "
-                f"views of a text would be alike: give {param('views', 'eda')}, or pairs of texts, "
-                f"or use {param('tune', 'heads')}."
-            )
+            raise UsageError("model.frozen_needs_views")
         with self.phase("encode views"):
             every = np.arange(len(data.items))
             vectors = encode_all(self.encoder, data.items, every, progress=self.progress)
@@ -297,7 +290,7 @@ class Fitting:
             log.warning("the start solution is returned: %s", judged.reason)
             return start.assigner, judged, start.vectors
         if judged.final is None:
-            raise TrainingError(judged.reason)
+            raise TrainingError("train.failed", reason=judged.reason)
         return assigner, judged, trained
 
     def _run(self, part: str = "") -> Run:

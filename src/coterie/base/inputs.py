@@ -52,10 +52,10 @@ def read_texts(encoder: Encoder, X: Any, views: Any = None, *, learn: bool = Fal
     """Clean the texts, find or check their views, and prepare all of them at once."""
     texts = texts_from(X)
     if not texts:
-        raise DataError("X is empty (n_samples=0): there is nothing to cluster.")
+        raise DataError("model.no_samples")
     filled = np.array([text != "" for text in texts])
     if not filled.any() and learn:
-        raise DataError(f"all {len(texts)} texts are empty: there is nothing to cluster.")
+        raise DataError("model.all_empty", texts=len(texts))
     if not filled.any():  # a text that nobody asked for goes the way, and no row gets its result
         items, rows = encoder.prepare(["-"])
         return Inputs(items, rows[None, :0], filled, [])

@@ -128,10 +128,7 @@ class OutlierMixin(ClustererCore):
         """What outlier scores are measured by, made when first asked for."""
         if self._neighbor_index is None:
             if not hasattr(self, "distinct_vectors_"):
-                raise UsageError(
-                    "outliers: this model was saved without what outlier scores are measured by; "
-                    "fit and save it again with this version."
-                )
+                raise UsageError("model.no_outlier_index")
             rows = self.rows_[self.rows_ >= 0]
             n = len(self.distinct_vectors_)
             labels = np.zeros(n, dtype=np.int64)
@@ -148,10 +145,7 @@ class OutlierMixin(ClustererCore):
         if limit is not True:
             known = OutlierLimit(check_number("outliers", limit))
         elif known is None:
-            raise UsageError(
-                "outliers=True: the model has no limit; call mark_outliers first, or give a "
-                "number, such as outliers=0.9."
-            )
+            raise UsageError("model.no_outlier_limit")
         self._outlier_index()  # says so if there is none
         found = self.assess(X)
         return np.where(found.outliers(known), -1, found.labels)
@@ -186,8 +180,7 @@ def load_outliers(model: OutlierMixin, folder: Path, saved: dict[str, Any] | Non
     usable = len(counts) and counts.dtype.kind == "i" and counts.min() > 0 and saved["typical"] > 0
     if not fits or not usable or saved["n_neighbors"] < 1:
         raise DataError(
-            f"{folder / FILE} is damaged: vectors of shape {vectors.shape} and counts of shape "
-            f"{counts.shape} do not fit the model."
+            "model.outliers_damaged", path=folder / FILE, vectors=vectors.shape, counts=counts.shape
         )
     model._neighbor_index = NeighborIndex(vectors, counts, saved["typical"], saved["n_neighbors"])
     if saved["limit"] is not None:

@@ -86,7 +86,7 @@ def save(model: OutlierMixin, folder: Path, *, include_encoder: bool) -> None:
         write_json(fresh / "config.json", config)
 
     if folder.exists() and any(folder.iterdir()) and not (folder / "config.json").exists():
-        raise UsageError(f"{folder} is not empty and not a saved model; choose another folder.")
+        raise UsageError("model.folder_taken", folder=folder)
     replace_folder(folder, fill)
 
 
@@ -127,8 +127,7 @@ def load(cls: type[Model], folder: Path) -> Model:
 def _load(cls: type[Model], folder: Path, config: dict[str, Any]) -> Model:
     if config["method"] != cls.name:
         raise UsageError(
-            f"{folder} holds a model of the method {config['method']!r}, not {cls.name!r}; "
-            "coterie.load reads any."
+            "model.other_method", folder=folder, method=config["method"], wanted=cls.name
         )
     known = {f.name for f in fields(cls)} - NOT_SAVED
     saved = {RENAMED.get(name, name): value for name, value in config["parameters"].items()}
@@ -156,12 +155,15 @@ def read_config(folder: Path) -> dict[str, Any]:
     """The settings of a saved model; refuse what is none, or of a newer format."""
     path = folder / "config.json"
     if not path.exists():
-        raise DataError(f"{folder} is not a saved model: it holds no config.json.")
+        raise DataError("model.no_config", folder=folder)
     config: dict[str, Any] = check_shape(read_json(path, LARGE), {"format": Count}, str(path))
     if config["format"] > FORMAT:
         raise DataError(
-            f"{folder} was written by coterie {config.get('coterie')} in format "
-            f"{config['format']}; this version reads up to {FORMAT}: upgrade coterie."
+            "model.newer_format",
+            folder=folder,
+            version=config.get("coterie"),
+            format=config["format"],
+            most=FORMAT,
         )
     check_shape(config, SHAPE, str(path))
     return config
@@ -175,21 +177,21 @@ def _check_fit(model: OutlierMixin) -> None:
     )
     highest = max(numbers, default=0)
     if not 1 <= k <= MOST_CLUSTERS or len(numbers) != k or highest > max(HIGHEST, 100 * k):
-        raise DataError(f"n_clusters={k} and clusters up to {highest} do not fit together.")
+        raise DataError("model.clusters_do_not_fit", k=k, highest=highest)
     for cluster in model.corrections_.values():
         if cluster not in numbers:
-            raise DataError(f"a correction leads to cluster {cluster}, which is not there.")
+            raise DataError("model.bad_correction", cluster=cluster)
     dim = model.encoder_.dim
     if not 1 <= dim <= WIDEST:
-        raise DataError(f"vectors of {dim} numbers are out of all proportion.")
+        raise DataError("model.too_wide", dim=dim)
     with np.errstate(all="ignore"):
         try:
             found = assigner.logits(np.zeros((1, dim), dtype=np.float32))
         except (ValueError, RuntimeError, IndexError) as error:
-            raise DataError(f"the clusters do not fit vectors of {dim} numbers.") from error
+            raise DataError("model.width_does_not_fit", dim=dim) from error
     width = highest + 1 if isinstance(assigner, EditedAssigner) else k
     if found.shape[1] < width or not np.isfinite(found[:, sorted(numbers)]).all():
-        raise DataError(f"the model has no {k} clusters in vectors of {dim} numbers.")
+        raise DataError("model.no_clusters", k=k, dim=dim)
 
 
 def method_of(folder: Path) -> str:

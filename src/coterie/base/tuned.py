@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coterie._errors import UsageError, param
+from coterie._errors import UsageError
 from coterie.base.clusterer import TextClusterer
 from coterie.encoders import Encoder
 from coterie.encoders.tuning import STILL, check_tune, read_tune
@@ -47,16 +47,9 @@ class TunedClusterer(TextClusterer):
         read_tune(self.tune)
         if self.tune in STILL and self._kmeans_on_vectors:
             if getattr(self, "labels_from", "") == "kmeans":
-                raise UsageError(
-                    f"{param('tune', self.tune)} leaves the vectors as they are, and "
-                    f"{param('labels_from', 'kmeans')} looks at nothing else: use "
-                    f"{param('labels_from', 'head')}, or {param('tune', 'lora')}."
-                )
+                raise UsageError("model.tune_changes_nothing", tune=self.tune)
         if self.tune == "frozen" and self._needs_tokens:
-            raise UsageError(
-                f"{param('tune', 'frozen')}: a step of {self.name} looks into the encoder; use "
-                f"{param('tune', 'heads')} or {param('tune', 'last-1')}."
-            )
+            raise UsageError("model.frozen_not_supported", name=self.name)
 
     def _make_encoder(self, seed: int) -> Encoder:
         encoder = super()._make_encoder(seed)

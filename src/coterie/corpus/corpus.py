@@ -46,7 +46,7 @@ MESSAGES = {
     "control": "line breaks or control characters, read as blanks",
     "long": f"longer than {LONG:,} characters; encoders read only the beginning",
     "duplicate": "repeats of an earlier text, in the same cluster",
-    "boilerplate": "words that say nothing (such as n/a, none, test)",
+    "boilerplate": "placeholders (such as n/a, none, test)",
 }
 
 
@@ -100,14 +100,12 @@ def pick_text_column(table: pa.Table, wanted: str | None, option: str = "--text-
     if len(names) == 1:
         return names[0]
     if not names:
-        raise DataError("there is no column in the table, and so no texts.")
+        raise DataError("corpus.no_columns")
     if (usual := usual_column(names)) is not None:
         return usual
     longest = max(names, key=lambda name: _mean_length(table.column(name)))
     if _mean_length(table.column(longest)) == 0:
-        raise DataError(
-            f"no column holds text (columns: {', '.join(names)}); name it with {option}."
-        )
+        raise DataError("corpus.no_text_column", columns=", ".join(names), option=option)
     return longest
 
 
@@ -124,7 +122,9 @@ def check_column(columns: pa.Table | Sequence[str], wanted: str, option: str) ->
         return wanted
     near = difflib.get_close_matches(wanted.lower(), [name.lower() for name in names], n=1)
     hint = next((f" Did you mean {n!r}?" for n in names if near and n.lower() == near[0]), "")
-    raise DataError(f"{option}: there is no column {wanted!r} (columns: {', '.join(names)}).{hint}")
+    raise DataError(
+        "corpus.no_column", option=option, column=wanted, columns=", ".join(names), hint=hint
+    )
 
 
 def cell_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
@@ -233,7 +233,7 @@ def build(
     """Clean the text column of a table and note what is unusual about it."""
     values = cell_values(table.column(text_column))
     if not values:
-        raise DataError(f"the column {text_column!r} has no rows: there is nothing to cluster.")
+        raise DataError("corpus.no_rows", text_column=text_column)
     texts = clean_values(values)
     if not any(texts):
         raise no_words(len(texts), text_column)
@@ -275,10 +275,7 @@ def make_note(kind: str, count: int, rows: Sequence[int]) -> Note | None:
 
 def no_words(rows: int, column: str) -> DataError:
     """What to say where there is nothing to cluster."""
-    return DataError(
-        f"all {rows} rows of the column {column!r} are empty or have no letter, digit or emoji; "
-        "choose another one with --text-column."
-    )
+    return DataError("corpus.column_empty", rows=rows, column=column)
 
 
 def _says_nothing(text: str) -> bool:
@@ -335,20 +332,17 @@ def _columns_of(data: Any, text_column: str | None, *, beside: bool) -> tuple[di
         return {n: [row.get(n) for row in values] for n in (names if beside else [chosen])}, chosen
     for i, value in enumerate(values):
         if isinstance(value, (list, tuple, Mapping, np.ndarray)):
-            raise DataError(
-                f"X[{i}] is a {type(value).__name__}, not a text. For an array of vectors set "
-                "encoder='precomputed'."
-            )
+            raise DataError("corpus.not_a_text", row=i, kind=type(value).__name__)
     return {"text": [value_to_text(v) for v in values] if beside else values}, "text"
 
 
 def _of_dataset(data: Any, text_column: str | None, *, beside: bool) -> tuple[dict[str, Any], str]:
     """The columns of a Hugging Face dataset that hold plain values; pictures are not decoded."""
     if data.column_names is None:
-        raise UsageError("X is a dataset that does not know its columns; pass a list of texts.")
+        raise UsageError("corpus.dataset_without_columns")
     if isinstance(data.column_names, Mapping):
         splits = ", ".join(data.column_names)
-        raise UsageError(f"X is a dataset with the splits {splits}; pass one of them.")
+        raise UsageError("corpus.which_split", known=splits)
     names = list(data.column_names)
     kinds = {name: str(getattr(data.features[name], "dtype", "")) for name in names}
     texts = [name for name in names if kinds[name] in ("string", "large_string", "string_view")]
@@ -378,10 +372,7 @@ def _only_column(names: list[str], texts: list[str], wanted: str | None, what: s
         return texts[0]
     if (usual := usual_column(texts)) is not None:
         return usual
-    raise UsageError(
-        f"{what} with the columns {', '.join(map(str, names))}, and it is not clear which holds "
-        'the texts; pass one column, such as [row["text"] for row in X].'
-    )
+    raise UsageError("corpus.which_column", what=what, columns=", ".join(map(str, names)))
 
 
 def _is_table(data: Any) -> bool:
@@ -392,27 +383,24 @@ def _is_table(data: Any) -> bool:
 
 def _values(data: Any) -> list[Any]:
     if isinstance(data, (str, bytes)):
-        raise UsageError("X is one single string; pass a list of texts.")
+        raise UsageError("corpus.single_string")
     if isinstance(data, (pa.Array, pa.ChunkedArray)):
         return cell_values(data)
     if hasattr(data, "to_list"):  # pandas and polars Series
         return list(data.to_list())
     if isinstance(data, dict):
-        raise UsageError("X is a dictionary; pass a list of texts or a table.")
+        raise UsageError("corpus.is_dictionary")
     if isinstance(data, np.ndarray):
         return _column_of(data)
     try:
         return list(data)
     except TypeError as error:
-        raise UsageError(f"X should be a list of texts, got {type(data).__name__}.") from error
+        raise UsageError("corpus.not_a_list", kind=type(data).__name__) from error
 
 
 def _column_of(array: NDArray[Any]) -> list[Any]:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise UsageError(
-            f"X has shape {array.shape}; texts are a list. For an array of vectors set "
-            "encoder='precomputed'."
-        )
+        raise UsageError("corpus.not_one_column", shape=array.shape)
     return list(array.tolist())

@@ -154,10 +154,7 @@ class Delimited:
             width, blank = len(names), 0
             for line, row, begin in found:
                 if self._unsure and begin and begin.count("\t") == width - 1:
-                    raise DataError(
-                        f"{self.name}, line {line}: a quote that is not closed on its line may be "
-                        "part of the text or not. Save it to a file: then all of it is looked at."
-                    )
+                    raise DataError("corpus.open_quote_in_pipe", name=self.name, line=line)
                 if not row:  # blank lines count, but not at the end
                     blank += 1
                     continue
@@ -171,7 +168,12 @@ class Delimited:
                     yield self._flush(part, names)
         except csv.Error as error:
             hint = " Or save it to a file: then unquoted TSV is read, too."
-            raise DataError(f"{self.name}, {error}{hint if self._unsure else ''}") from error
+            raise DataError(
+                "corpus.bad_delimited",
+                name=self.name,
+                error=error,
+                hint=hint if self._unsure else "",
+            ) from error
         if part or not self._rows:
             yield self._flush(part, names)
 
@@ -197,8 +199,15 @@ class Delimited:
             else f"Give every row as many {self.delimiter!r} as {what}"
         )
         return DataError(
-            f"{self.name}: row {self._rows} (line {line}) has {fields} fields where {what} "
-            f"{width}{others}. {remedy}; for a file of one text a line add --format txt."
+            "corpus.ragged_row",
+            name=self.name,
+            rows=self._rows,
+            line=line,
+            fields=fields,
+            what=what,
+            width=width,
+            others=others,
+            remedy=remedy,
         )
 
 

@@ -87,7 +87,9 @@ def records(before: int, data: bytes, name: str) -> Iterator[dict[str, Any]]:
         if content := line.strip():
             value = try_json(content)
             if value is None and content != "null":
-                raise DataError(f"{name}, line {number}: this is not JSON: {content[:60]!r}")
+                raise DataError(
+                    "corpus.line_not_json", name=name, number=number, content=content[:60]
+                )
             yield as_record(value, name, number)
 
 
@@ -96,7 +98,7 @@ def as_record(value: Any, name: str, line: int) -> dict[str, Any]:
     record = {"text": value} if isinstance(value, str) else value
     if not isinstance(record, dict):
         shown = repr(value)[:60]
-        raise DataError(f"{name}, line {line}: expected an object or a text, got {shown}.")
+        raise DataError("corpus.not_an_object", name=name, line=line, shown=shown)
     return record
 
 

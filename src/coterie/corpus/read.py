@@ -183,7 +183,7 @@ class TextStream:
             return pa.concat_tables(tables, promote_options="permissive")
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise DataError(
-                f"{self.source.name}: a column holds another kind of values in each file ({error})."
+                "corpus.column_changes_type", name=self.source.name, error=error
             ) from error
 
     def _check(self, table: pa.Table) -> None:
@@ -229,16 +229,18 @@ class TextStream:
                 first = first or table.column_names
                 if table.column_names != first:
                     raise DataError(
-                        f"{part.name} has the columns {', '.join(table.column_names)}, but "
-                        f"{self.source.parts[0].name} has {', '.join(first)}; give files of one "
-                        "table."
+                        "corpus.columns_differ",
+                        name=part.name,
+                        columns=", ".join(table.column_names),
+                        first_name=self.source.parts[0].name,
+                        first_columns=", ".join(first),
                     )
                 yield table
             self.header, self._quoted = reader.header, None
             self.notes = tuple(dict.fromkeys((*self.notes, *reader.notes)))
 
     def _nothing(self) -> DataError:
-        return DataError(f"{self.source.name} is empty: there is nothing to read.")
+        return DataError("corpus.file_empty", name=self.source.name)
 
     def _sized(self, tables: Iterator[pa.Table], rows: int) -> Iterator[pa.Table]:
         """Few rows at first, then up to ``rows``, or what a pipe has given so far."""
@@ -325,10 +327,7 @@ class TextStream:
                 jsonlines.widen(kinds, rows)
             for number, row in enumerate(rows, done + 1):
                 if new := row.keys() - kinds.keys():
-                    raise DataError(
-                        f"{name}: row {number} has a column {min(new)!r} that no row before has; "
-                        "save it to a file, which is looked through first."
-                    )
+                    raise DataError("corpus.late_column", name=name, number=number, column=min(new))
             now = dict(kinds)
             jsonlines.widen(now, rows)
             done += len(rows)
@@ -411,7 +410,9 @@ def find_format(
     marked = next((f for f, kind in KINDS.items() if kind.mark and head.startswith(kind.mark)), "")
     if asked != "auto":
         if marked and asked != marked:
-            raise UsageError(f"--format {asked}: {source.name} is {KINDS[marked].article} file.")
+            raise UsageError(
+                "corpus.other_format", asked=asked, name=source.name, article=KINDS[marked].article
+            )
         return asked, ()
     if source.parts:
         return find_format(source.parts[0], head, asked, columns)
@@ -424,13 +425,10 @@ def find_format(
     if named or marked:
         return named or marked, ()
     if suffix in {".xlsx", ".xls", ".ods"}:
-        raise UsageError(
-            f"{source.name} is a spreadsheet; save it as CSV (UTF-8) and give that file."
-        )
+        raise UsageError("corpus.is_spreadsheet", name=source.name)
     if source.name != STDIN and not source.name.startswith("/dev/fd/"):
         raise UsageError(
-            f"{source.name}: the suffix {suffix!r} tells no format; add --format with one of "
-            f"{', '.join(FORMATS[1:])}."
+            "corpus.unknown_suffix", name=source.name, suffix=suffix, known=", ".join(FORMATS[1:])
         )
     if head.lstrip()[:1] in (b"{", b"["):
         return "jsonl", ()
@@ -468,8 +466,7 @@ def _check_texts(table: pa.Table, name: str, before: int) -> None:
         except pa.ArrowInvalid as error:
             row = next((i for i, cell in enumerate(values, 1) if not _is_text(cell)), 0)
             raise DataError(
-                f"{name}: the column {column!r} has a text in row {before + row} that is not "
-                f"UTF-8; write the file anew with texts in UTF-8 ({error})."
+                "corpus.row_not_utf8", name=name, column=column, row=before + row, error=error
             ) from error
 
 

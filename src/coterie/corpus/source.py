@@ -119,9 +119,9 @@ class Source:
             return bytes(stream.read1(PIPE) if self.is_pipe and size > 0 else stream.read(size))
         except DAMAGED as error:
             if self._packed is None:
-                raise DataError(f"{self.name} cannot be read: {error}.") from error
+                raise DataError("corpus.read_failed", name=self.name, error=error) from error
             raise DataError(
-                f"{self.name}: the {self._packed[0]} data are damaged or cut off ({error})."
+                "corpus.damaged_compression", name=self.name, kind=self._packed[0], error=error
             ) from error
 
     def take(self) -> None:
@@ -181,7 +181,7 @@ class Source:
         try:
             return self._path.open("rb")
         except OSError as error:
-            raise DataError(f"{self.name} cannot be read: {error.strerror}.") from error
+            raise DataError("corpus.unreadable", name=self.name, strerror=error.strerror) from error
 
 
 class Blocks:
@@ -274,10 +274,7 @@ class Pieces:
                 self._held.pop()
                 size = len(self._held[0])
             if size > LONGEST_ROW:
-                raise DataError(
-                    f"{self.name}: a row is longer than {LONGEST_ROW >> 30} GiB. Is it a table? A "
-                    "quote that is not closed, or line ends that are missing, may be the cause."
-                )
+                raise DataError("corpus.row_too_long", name=self.name, most=LONGEST_ROW >> 30)
         self.odd = self._find_end(last, b"") is None
         whole, self._held = b"".join([*self._held, last]), []
         if whole:
@@ -312,7 +309,7 @@ def find_encoding(head: bytes, encoding: str) -> str:
         raise _unknown_encoding(encoding)
     if name in ("utf-16", "utf-32"):  # without a mark: zeros are before or behind most letters
         if head and head.isascii() and 0 not in head:
-            raise UsageError(f"--encoding {encoding}: this is plain text; leave the option out.")
+            raise UsageError("corpus.no_encoding_needed", encoding=encoding)
         width = int(name[4:]) // 8
         before, behind = head[::width].count(0), head[width - 1 :: width].count(0)
         return f"{name}-{'be' if before > behind else 'le'}"
@@ -328,18 +325,15 @@ def check_content(head: bytes, name: str) -> None:
             kind, remedy = "an OpenDocument file", EXCEL
         else:
             kind, remedy = "a zip archive", UNPACK
-        raise DataError(f"{name} is {kind}; {remedy}.")
+        raise DataError("corpus.not_a_table", name=name, kind=kind, remedy=remedy)
     for mark, (kind, remedy) in KNOWN.items():
         if head.startswith(mark):
-            raise DataError(f"{name} is {kind}; {remedy}.")
+            raise DataError("corpus.not_a_table", name=name, kind=kind, remedy=remedy)
 
 
 def damaged(name: str, kind: str, error: Exception) -> DataError:
     """What to say about a file that is not what it is called; ``kind`` with its article."""
-    return DataError(
-        f"{name} is not {kind} file, or is damaged ({error}). If it holds text, add --format csv, "
-        "tsv, jsonl or txt."
-    )
+    return DataError("corpus.damaged", name=name, kind=kind, error=error)
 
 
 def read_batches(file: BinaryIO, format: str) -> Iterator[pa.RecordBatch]:
@@ -385,8 +379,10 @@ def several(name: str) -> list[Path]:
     if not inside or len(kinds) > 1:
         found = f"files of several kinds ({', '.join(sorted(kinds))})" if inside else "no file"
         raise UsageError(
-            f"{name}: this is {found}; name one file, or several by a pattern such as "
-            f"'{path if path.is_dir() else path.parent}/*.csv'."
+            "corpus.not_one_file",
+            name=name,
+            found=found,
+            folder=path if path.is_dir() else path.parent,
         )
     return sorted(inside)
 
@@ -400,16 +396,16 @@ def _open_pipe(path: Path) -> Any:
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:
-        raise UsageError(f"there is no file {path}.") from error
+        raise UsageError("corpus.no_file", path=path) from error
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
+        raise UsageError("corpus.unreadable_file", path=path, strerror=error.strerror) from error
     if stat.S_ISREG(mode):
         return None
     if stat.S_ISFIFO(mode):
         return _open_fifo(path)
     terminal = path.open("rb") if stat.S_ISCHR(mode) else None
     if terminal is None or not terminal.isatty():
-        raise UsageError(f"{path} is a device or a socket; name a file, a pipe or -.")
+        raise UsageError("corpus.is_device", path=path)
     return terminal
 
 
@@ -429,10 +425,7 @@ def _open_fifo(path: Path) -> Any:
     else:
         if not first:
             os.close(number)
-            raise DataError(
-                f"{path} is a named pipe that nobody has opened for writing in {WRITER:.0f} "
-                "seconds; start the program that writes to it first."
-            )
+            raise DataError("corpus.no_writer", path=path, seconds=WRITER)
     os.set_blocking(number, True)
     return io.BufferedReader(_Rest(number, first))
 
@@ -460,14 +453,13 @@ class _Rest(io.RawIOBase):
 def _undecodable(name: str, lines: int, error: UnicodeError, encoding: str) -> DataError:
     """What to say about a byte that is not of the encoding."""
     if not isinstance(error, UnicodeDecodeError):
-        return DataError(f"{name} is not {encoding}: {error}.")
+        return DataError("corpus.bad_encoding", name=name, encoding=encoding, error=error)
     line = lines + error.object.count(b"\n", 0, error.start) + 1
     return DataError(
-        f"{name}, line {line}: the byte 0x{error.object[error.start]:02x} is not {encoding}. The "
-        "file was probably saved on Windows: try --encoding cp1252, or save it as UTF-8."
+        "corpus.bad_byte", name=name, line=line, byte=error.object[error.start], encoding=encoding
     )
 
 
 def _unknown_encoding(encoding: str) -> UsageError:
     """What to say about an encoding that does not exist."""
-    return UsageError(f"--encoding: {encoding!r} is not an encoding of texts that Python knows.")
+    return UsageError("corpus.unknown_encoding", encoding=encoding)

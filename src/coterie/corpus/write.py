@@ -96,7 +96,7 @@ def check_suffix(path: Path) -> str:
     """The suffix of a table to write; refuses those that tell no format."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise UsageError(f"--out {path}: the suffix should be one of {', '.join(SUFFIXES)}.")
+        raise UsageError("corpus.bad_suffix", path=path, known=", ".join(SUFFIXES))
     return suffix
 
 
@@ -244,8 +244,10 @@ def write_workbook(path: Path, sheets: Sequence[Sheet]) -> list[str]:
     for sheet in sheets:
         if len(sheet.header) > SHEET_COLUMNS:
             raise DataError(
-                f"{path.name}: {len(sheet.header):,} columns are more than Excel's "
-                f"{SHEET_COLUMNS:,}; write Parquet or CSV instead."
+                "corpus.too_many_columns",
+                name=path.name,
+                columns=len(sheet.header),
+                most=SHEET_COLUMNS,
             )
     options = {
         "constant_memory": True,
@@ -477,10 +479,7 @@ class GrowingTable:
         self._note_source(table)
         self._skipped += table.num_rows
         if self._skipped == self.rows and self._read.hexdigest() != self._known.get("read"):
-            raise DataError(
-                f"--resume: {self.partial} was made from other texts: the first {self.rows:,} "
-                "rows of the input are not what they were. Delete it to start anew."
-            )
+            raise DataError("corpus.resume_other_rows", partial=self.partial, rows=self.rows)
 
     def _note_source(self, table: pa.Table) -> None:
         """Take rows of the input into the digest; before the first ones, what else decides."""
@@ -503,9 +502,11 @@ class GrowingTable:
             if before.get(key) != value:
                 there, here = (str(v)[:60] for v in (before.get(key), value))
                 raise DataError(
-                    f"--resume: {self.partial} was made with another {key.replace('_', ' ')} "
-                    f"({there} there, {here} now). Repeat the same command, or delete the file "
-                    "to start anew."
+                    "corpus.resume_other_settings",
+                    partial=self.partial,
+                    setting=key.replace("_", " "),
+                    there=there,
+                    here=here,
                 )
 
     def _note(self) -> None:
@@ -527,10 +528,7 @@ class GrowingTable:
                 digest.update(block)
             if digest.hexdigest() != entry["written"]:
                 if not self.rows and file.tell() == entry["bytes"]:
-                    raise DataError(
-                        f"--resume: {self.partial} was changed since coterie wrote it. Move it to "
-                        "start anew."
-                    )
+                    raise DataError("corpus.partial_changed", partial=self.partial)
                 break
             self._written, self.rows, self._end = digest, entry["rows"], entry["bytes"]
             kept.append(entry)
@@ -550,8 +548,7 @@ class GrowingTable:
             fitting = whole.cast(self._parquet.schema)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
             raise DataError(
-                f"{self.path.name}: after {self.rows:,} rows a column changes its kind ({error}); "
-                "write CSV or JSON lines instead."
+                "corpus.column_changes_kind", name=self.path.name, rows=self.rows, error=error
             ) from error
         self._parquet.write_table(fitting)
 
@@ -594,27 +591,16 @@ def refuse_partial(path: Path, *, resume: bool) -> None:
     if is_locked(partial):
         raise _in_use(partial)
     if not record.exists():
-        raise UsageError(
-            f"{partial} is in the way: {path.name} would grow under that name, and there is no "
-            "record that coterie wrote it. Move it, or choose another --out."
-        )
+        raise UsageError("corpus.partial_in_the_way", partial=partial, name=path.name)
     rows = max((entry.get("rows", 0) for entry in read_record(record)), default=0)
     if resume and path.suffix.lower() == ".parquet":
-        raise DataError(
-            f"--resume: {partial} cannot be continued, as Parquet files are closed for good; "
-            "repeat the command without --resume, or write CSV."
-        )
+        raise DataError("corpus.cannot_resume_parquet", partial=partial)
     if rows and not resume and path.suffix.lower() != ".parquet":
-        raise UsageError(
-            f"{partial} holds {rows:,} rows of a command that was stopped; --resume goes on behind "
-            "them. Delete it to start anew."
-        )
+        raise UsageError("corpus.partial_exists", partial=partial, rows=rows)
 
 
 def _in_use(partial: Path) -> UsageError:
-    return UsageError(
-        f"another process is writing {partial}; wait until it is done, or choose another name."
-    )
+    return UsageError("corpus.in_use", partial=partial)
 
 
 def read_record(record: Path) -> list[dict[str, Any]]:

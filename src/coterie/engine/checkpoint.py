@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from coterie._errors import DataError, TrainingError, param
+from coterie._errors import DataError, TrainingError
 from coterie._files import write_json
 from coterie._folders import mend_folder, replace_folder
 from coterie._ranks import is_first
@@ -59,11 +59,7 @@ class RetryPolicy:
         """Twice as many passes; an error if they cannot be smaller."""
         now, more = self.split(rows), replace(self, passes=2 * self.passes)
         if len(more.split(rows)) == len(now):
-            raise TrainingError(
-                f"out of memory with {len(now[0])} texts at a time; shorten texts "
-                f"({param('max_length')}), train less of the encoder ({param('tune', 'lora')}), or "
-                f"take another device ({param('device', 'cpu')})."
-            ) from error
+            raise TrainingError("train.out_of_memory", texts=len(now[0])) from error
         return more
 
 
@@ -136,12 +132,9 @@ class Checkpoint:
             return None
         facts = read_json(self.folder / "state.json", LARGE)
         if not isinstance(facts, dict) or "fingerprint" not in facts:
-            raise DataError(f"{self.folder} holds no checkpoint of coterie; delete it.")
+            raise DataError("train.no_checkpoint", folder=self.folder)
         if facts["fingerprint"] != self.fingerprint:
-            raise DataError(
-                f"the checkpoint in {self.folder} belongs to another run (other data, method or "
-                "settings); give the same ones, or another folder."
-            )
+            raise DataError("train.other_checkpoint", folder=self.folder)
         with damaged(self.folder, "a checkpoint"):
             check_file(self.folder / "state.safetensors")
             tensors = load_file(self.folder / "state.safetensors")

@@ -93,10 +93,10 @@ class Meter:
         means = dict(zip(self.names, values, strict=True))
         self.sums, self.steps = None, 0
         if not all(map(math.isfinite, values)):
-            raise NotFiniteError(f"{where}: the loss is not a finite number ({means}).")
+            raise NotFiniteError("train.loss_terms_not_finite", where=where, means=means)
         return means
 
     def check(self, where: str) -> None:
         """Refuse what is not a number, and read nothing."""
         if self.sums is not None and not bool(self.sums.isfinite().all()):
-            raise NotFiniteError(f"{where}: the loss is not a finite number.")
+            raise NotFiniteError("train.loss_not_finite", where=where)

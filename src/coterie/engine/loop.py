@@ -282,7 +282,7 @@ class _StageLoop:
             where = f"stage {self.stage.name!r}, step {state.step}"
             state.meter.check(where)
             if not is_finite(self.net):
-                raise NotFiniteError(f"{where}: weights are no numbers any more.")
+                raise NotFiniteError("train.weights_not_finite", where=where)
             checkpoint.save(state, self.run.device)
         if asked:
             raise KeyboardInterrupt
@@ -316,7 +316,7 @@ def go_back(
     Once; the second time the error is raised.
     """
     if retry.lr_factor < 1:
-        raise TrainingError(f"{error} A tenth of the learning rates did not help.") from error
+        raise TrainingError("train.not_recovered", problem=error) from error
     kept = checkpoint.load() if checkpoint is not None else None
     if kept is None or (kept.stage, kept.step) < (start.stage, start.step):
         kept = start
