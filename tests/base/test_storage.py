@@ -1,6 +1,7 @@
 """Model folders: what is in them and what is refused."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -96,3 +97,15 @@ def test_numbers_of_numpy_are_kept(tmp_path: Path) -> None:
     found = coterie.load(tmp_path / "m").get_params()
     assert {name: found[name] for name in asked} == asked
     assert found["n_clusters"] == 2
+
+
+def test_parameters_that_were_renamed_are_read(tmp_path: Path) -> None:
+    """Version 0.1 called them ``labels`` and ``shortcuts``."""
+    golden = Path(__file__).with_name("golden") / "format-1-sccl" / "model"
+    folder = Path(shutil.copytree(golden, tmp_path / "model"))
+    config = json.loads((folder / "config.json").read_text())
+    assert coterie.load(folder).labels_from == config["parameters"]["labels"] == "kmeans"
+    config["parameters"] |= {"labels": "head", "shortcuts": ["graphs"]}
+    (folder / "config.json").write_text(json.dumps(config))
+    model = coterie.load(folder)
+    assert model.labels_from == "head" and model.optimizations == ["graphs"]
