@@ -9,6 +9,7 @@ import torch
 from typer.testing import CliRunner
 
 import coterie
+from by_key import raises
 from coterie._errors import DataError, UsageError
 from coterie.cli import app
 from coterie.encoders import load_encoder
@@ -106,7 +107,7 @@ def test_held_out_texts_are_never_learned() -> None:
     learned, tested = split(texts, HeadSettings(held_out=0.1))
     assert len(tested) == 5 and len(learned) == 45 and not set(learned) & set(tested)
     assert split(texts[::-1], HeadSettings(held_out=0.1)) == (learned, tested)
-    with pytest.raises(DataError, match="two different texts"):
+    with raises(DataError, "masked_head.too_few_texts"):
         split(["same", "same"], HeadSettings())
 
 
@@ -156,9 +157,9 @@ def test_the_head_in_the_folder_gives_the_scores_of_the_net(
 
 
 def test_what_cannot_work_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="needs a transformer"):
+    with raises(UsageError, "masked_head.no_transformer"):
         train_masked_head(["a b", "c d"], tmp_path, encoder="tfidf")
-    with pytest.raises(UsageError, match="mask_rate should be between"):
+    with raises(UsageError, "masked_head.share", name="mask_rate"):
         train_masked_head(["a b", "c d"], tmp_path, settings=HeadSettings(mask_rate=1.0))
 
 

@@ -29,14 +29,11 @@ for _ in range(3):  # as deep as our errors descend from one another
 LEFT = {
     "_folders",
     "_runs",
-    "augmentation",
     "checking",
     "cli",
     "editing",
     "exports",
     "hierarchy",
-    "masked_words",
-    "methods",
     "run_files",
     "runs",
 }

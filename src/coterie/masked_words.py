@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._errors import DataError, UsageError, param
+from coterie._errors import DataError, UsageError
 from coterie._files import write_json
 from coterie._folders import replace_folder
 from coterie._progress import make_progress
@@ -83,7 +83,7 @@ class HeadSettings:
             check_number(name, getattr(self, name))
         for name in ("mask_rate", "held_out"):
             if not 0 < getattr(self, name) < 1:
-                raise UsageError(f"{name} should be between 0 and 1, got {getattr(self, name)!r}.")
+                raise UsageError("masked_head.share", name=name, given=getattr(self, name))
 
 
 class MaskedHead(nn.Module):
@@ -118,7 +118,7 @@ class MaskedNet(nn.Module):
         super().__init__()
         tokenizer = encoder.tokenizer
         if tokenizer.mask_token_id is None:
-            raise UsageError("encoder: its tokenizer has no mask, so no masked head can be fitted.")
+            raise UsageError("masked_head.no_mask")
         self.encoder, self.rate = encoder, rate
         config = encoder.model[0].auto_model.config
         self.head = MaskedHead(config.hidden_size, counts, getattr(config, "layer_norm_eps", 1e-12))
@@ -262,7 +262,7 @@ def train_masked_head(
     begun = time.monotonic()
     model = load_encoder(encoder, max_length=chosen.max_length)
     if not isinstance(model, SentenceEncoder):
-        raise UsageError(f"{param('encoder', encoder)}: a masked head needs a transformer.")
+        raise UsageError("masked_head.no_transformer", encoder=encoder)
     shell = _shell(model)
     learned, tested = split([*texts_from(texts), *(texts_from(more) if len(more) else [])], chosen)
     run = Run(
@@ -310,7 +310,7 @@ def split(texts: list[str], chosen: HeadSettings) -> tuple[list[str], list[str]]
     """Different texts to learn from, and others for the test, at least one of each."""
     distinct = sorted({text for text in texts if text})
     if len(distinct) < 2:
-        raise DataError("a masked head needs at least two different texts.")
+        raise DataError("masked_head.too_few_texts")
     order = numpy_generator(chosen.random_state, "held out").permutation(len(distinct))
     tested = min(len(distinct) - 1, max(1, round(chosen.held_out * len(distinct))))
     mixed = [distinct[i] for i in order]
@@ -325,10 +325,7 @@ def _shell(encoder: SentenceEncoder) -> Any:
         shell = loader.from_config(backbone.config, trust_remote_code=False)
         _head_of(shell)
     except (AttributeError, ValueError, KeyError) as error:
-        raise UsageError(
-            f"encoder: {type(backbone).__name__} has no masked head that coterie knows; take a "
-            "BERT or RoBERTa-like encoder (MiniLM, XLM-RoBERTa, CamemBERT)."
-        ) from error
+        raise UsageError("masked_head.no_head", model=type(backbone).__name__) from error
     return shell
 
 

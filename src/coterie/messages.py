@@ -64,6 +64,58 @@ MESSAGES: dict[str, str] = {
         "the package {module!r} is not installed: pip install 'coterie[{extra}]'"
     ),
     "argument.too_large": "{name} should be at most {most:,}, got {given}.",
+    # augment
+    "augment.apertium_ended": (
+        "apertium {pair} ended before all texts were translated; try 'echo test | apertium {pair}'."
+    ),
+    "augment.apertium_missing": (
+        "Apertium is not installed. Install it with 'apt-get install apertium "
+        "apertium-{direction}', or give two translation models: "
+        "<model='FOLDER_THERE,FOLDER_BACK'>."
+    ),
+    "augment.bad_kind": "<kind=>: write KIND, KIND@RATE or KIND@RATE:MODEL.",
+    "augment.bad_rate": "<rate> should be above 0 and at most 1, got {given!r}.",
+    "augment.language_unknown": "<languages>: the model knows no language {code!r}.",
+    "augment.model_no_config": "<model=>: the folder has no config.json.",
+    "augment.model_no_mask": "<model=> has no mask token; give a masked language model.",
+    "augment.model_no_words": "<model>: its vocabulary has no whole words to put into a text.",
+    "augment.model_not_a_name": "<model=> is neither a folder nor a hub name.",
+    "augment.model_not_downloaded": "<model=> is not on this machine; it could not be downloaded.",
+    "augment.model_not_here": "<model=> is not on this machine; to download it, write {hub}.",
+    "augment.model_unreadable": "<model=> cannot be loaded: {error}",
+    "augment.no_direction": (
+        "Apertium has no direction {direction!r} here ('apertium -l' lists them); install "
+        "'apertium-{direction}' or the package of the reverse pair."
+    ),
+    "augment.no_language_model": (
+        "contextual substitution needs a masked language model: <model='FOLDER'>, a hub name, "
+        "or 'hub:NAME' to download one. 'coterie augment FILE --train-head --out FOLDER' "
+        "makes one from the default encoder and your texts."
+    ),
+    "augment.no_pair": "<model=> is no pair of languages such as 'eng-spa'.",
+    "augment.no_wordnet_file": (
+        "{place} has no {file} of WordNet; unset WNSEARCHDIR to take the synonyms of coterie "
+        "itself, or let it name a folder with WordNet's files ('apt-get install wordnet-base' "
+        "brings them to /usr/share/wordnet)."
+    ),
+    "augment.rate_no_number": "<rate>: {given!r} is no number.",
+    "augment.translation_model": (
+        "<model=>: back-translation takes an Apertium pair such as 'eng-spa', two models, "
+        "'THERE,BACK', or one multilingual model together with <languages>."
+    ),
+    "augment.view_length": "<views>: view {number} has {texts} texts, X has {rows}.",
+    "augment.views_columns": "{path}: expected the columns text, text1, ...; found {found}.",
+    "augment.views_missing": (
+        "{path} has no views for {missing} of {texts} texts; the first is row {row}: {text!r}."
+    ),
+    "augment.views_unknown": (
+        "<views=> is neither 'virtual' nor a kind ({kinds}) nor a file; a file is a CSV with "
+        "the columns text, text1 and text2."
+    ),
+    "augment.virtual_no_texts": (
+        "<kind='virtual'> writes no texts: it is the same text under another dropout mask "
+        "while a method trains (<views='virtual'>)."
+    ),
     # bench
     "bench.bad_entry": "{where}: {problem}",
     "bench.bad_figure_file": (
@@ -416,6 +468,40 @@ MESSAGES: dict[str, str] = {
         "without reduce and smooth; repeat texts instead."
     ),
     "fit.weights_all_zero": "sample_weight is zero for all texts; give at least one above zero.",
+    # masked_head
+    "masked_head.no_head": (
+        "<encoder>: {model} has no masked head that coterie knows; take a BERT or "
+        "RoBERTa-like encoder (MiniLM, XLM-RoBERTa, CamemBERT)."
+    ),
+    "masked_head.no_mask": "<encoder>: its tokenizer has no mask, so no masked head can be fitted.",
+    "masked_head.no_transformer": "<encoder=>: a masked head needs a transformer.",
+    "masked_head.share": "{name} should be between 0 and 1, got {given!r}.",
+    "masked_head.too_few_texts": "a masked head needs at least two different texts.",
+    # methods
+    "methods.at_most_one": "{name} should be at most 1, got {given!r}.",
+    "methods.bad_layers": "<ae_layers> should be a list of widths, got {given!r}.",
+    "methods.below_one": "{name} should be below 1, got {given!r}.",
+    "methods.frozen_vectors": (
+        "<tune=> leaves the vectors as they are, and k-means clusters nothing else: use "
+        "<tune='lora'>, 'last-2' or 'full'."
+    ),
+    "methods.layers_not_shared": (
+        "<encoder>: a decoder cannot share the layers of {model}; it works with BERT and "
+        "RoBERTa and what is built like them (MiniLM, XLM-RoBERTa, CamemBERT), and with "
+        "<encoder='tfidf'>, 'tfidf-svd', 'bow' or 'precomputed'."
+    ),
+    "methods.no_head": (
+        "<rounds=0> trains no head: use <rounds=1> or more, or <harden_epochs=0> and "
+        "<labels_from='kmeans'>."
+    ),
+    "methods.no_word": "no text has a word in it; use another method.",
+    "methods.not_reconstructed": (
+        "<encoder>: what a {kind!r} encoder reads cannot be reconstructed."
+    ),
+    "methods.word_dim": (
+        "<word_dim> should be a multiple of four, got {width}: the network adds up pairs of "
+        "rows twice."
+    ),
     # metrics
     "metrics.bad_confidence": "confidence should be between 0 and 1.",
     "metrics.confidence_differs": "{outcomes} outcomes but {values} values of confidence.",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from by_key import raises
 from coterie._errors import MissingError, UsageError
 from coterie.augmentation import augment
 from coterie.augmentation.base import TOKEN, WORD, bits, like, split_edges, text_keys, uniform
@@ -88,13 +89,13 @@ def test_long_texts_keep_the_words_that_are_not_read(tiny_masked: Path) -> None:
 
 
 def test_what_is_missing_is_named(tmp_path: Path, tiny_translator: Path) -> None:
-    with pytest.raises(MissingError, match="--train-head"):
+    with raises(MissingError, "augment.no_language_model"):
         augment(["a text"], "contextual")
-    with pytest.raises(MissingError, match="hub:bert-base-uncased"):
+    with raises(MissingError, "augment.model_not_here", hub="hub:bert-base-uncased"):
         augment(["a text"], "contextual", model="bert-base-uncased")
-    with pytest.raises(UsageError, match=r"no config\.json"):
+    with raises(UsageError, "augment.model_no_config"):
         augment(["a text"], "contextual", model=str(tmp_path))
-    with pytest.raises(UsageError, match="mask"):
+    with raises(UsageError, "augment.model_no_mask"):
         augment(["a text"], "contextual", model=str(tiny_translator))
 
 

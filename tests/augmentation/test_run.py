@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import coterie
+from by_key import raises
 from coterie import SCCL
 from coterie._errors import DataError, UsageError
 from coterie.augmentation import Asked, make_augmenter, read_views, reword
@@ -219,21 +220,21 @@ def test_rows_in_another_order_are_looked_up(tmp_path: Path) -> None:
 
 def test_texts_without_views_are_named(tmp_path: Path) -> None:
     path = file(tmp_path, "text,text1\none fish,a\n")
-    with pytest.raises(DataError, match="for 1 of 3 texts; the first is row 2: 'two fish'"):
+    with raises(DataError, "augment.views_missing", missing=1, texts=3, row=2, text="two fish"):
         read_views(path, PLAIN)
 
 
 def test_files_without_the_columns_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="found body, label"):
+    with raises(DataError, "augment.views_columns", found="body, label"):
         read_views(file(tmp_path, "body,label\na,0\n"), PLAIN)
 
 
 def test_a_missing_file_is_named() -> None:
-    with pytest.raises(UsageError, match="neither 'virtual' nor a kind"):
+    with raises(UsageError, "augment.views_unknown"):
         read_views("nowhere.csv", PLAIN)
 
 
 def test_lists_must_have_the_length_of_the_texts() -> None:
     assert read_views([["a", "b", "c"]], PLAIN) == [["a", "b", "c"]]
-    with pytest.raises(UsageError, match="view 2 has 1 texts, X has 3"):
+    with raises(UsageError, "augment.view_length", number=2, texts=1, rows=3):
         read_views([["a", "b", "c"], ["a"]], PLAIN)

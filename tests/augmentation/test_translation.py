@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from by_key import raises
 from coterie._errors import MissingError, UsageError
 from coterie.augmentation import augment, make_augmenter, reword
 from coterie.augmentation.base import bits, text_keys, uniform
@@ -62,15 +63,15 @@ def test_a_model_of_many_languages_is_told_which_to_write(tiny_translator: Path)
     network, tokenizer = model._models[0]
     there = model._translate(network, tokenizer, TEXTS, keys, ("xx", "yy"))
     assert all(text.startswith("yy") for text in there)
-    with pytest.raises(UsageError, match="knows no language 'zz'"):
+    with raises(UsageError, "augment.language_unknown", code="zz"):
         Translation(name, name, ("xx", "zz"), device="cpu").apply(TEXTS, keys)
-    with pytest.raises(UsageError, match="THERE,BACK"):
+    with raises(UsageError, "augment.translation_model"):
         augment(TEXTS, "backtranslation", model=name)
 
 
 def test_apertium_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(MissingError, match="apt-get install apertium apertium-eng-spa"):
+    with raises(MissingError, "augment.apertium_missing", direction="eng-spa"):
         augment(TEXTS, "backtranslation")
 
 
@@ -105,5 +106,5 @@ def test_apertium_translates_there_and_back_in_one_process() -> None:
 
 @apertium
 def test_an_unknown_pair_is_named() -> None:
-    with pytest.raises(MissingError, match="apertium-eng-xyz"):
+    with raises(MissingError, "augment.no_direction", direction="eng-xyz"):
         Apertium("eng-xyz")

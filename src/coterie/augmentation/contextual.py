@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie._errors import MissingError, UsageError, param
+from coterie._errors import MissingError, UsageError
 from coterie._types import Ints
 from coterie._validation import check_device, need
 from coterie.augmentation.base import (
@@ -56,12 +56,7 @@ class Contextual(Augmenter):
         self, model: str | None, rate: float = 0.1, device: str = "auto", top_k: int = 100
     ) -> None:
         if model is None:
-            raise MissingError(
-                "contextual substitution needs a masked language model: "
-                f"{param('model', 'FOLDER')}, a hub "
-                "name, or 'hub:NAME' to download one. 'coterie augment FILE --train-head --out "
-                "FOLDER' makes one from the default encoder and your texts."
-            )
+            raise MissingError("augment.no_language_model")
         self.rate, self.top_k, self.device = rate, top_k, device
         self.folder = find_model(model)
         self._letters = Choices(
@@ -81,7 +76,7 @@ class Contextual(Augmenter):
         loader = need("transformers", "train").AutoModelForMaskedLM
         tokenizer = load_tokenizer(self.folder)
         if tokenizer.mask_token is None:
-            raise UsageError(f"{param('model', str(self.folder))} has no mask; give a masked LM.")
+            raise UsageError("augment.model_no_mask", model=str(self.folder))
         model = load_model(loader, self.folder).to(check_device(self.device))
         return model, tokenizer, Vocabulary(tokenizer, model.config.vocab_size)
 
@@ -153,7 +148,7 @@ class Vocabulary:
         )
         self.allowed = np.array([word != "" for word in self.words])
         if not self.allowed.any():
-            raise UsageError("the model's vocabulary has no whole words to put into a text.")
+            raise UsageError("augment.model_no_words")
 
     def classes(self, words: Sequence[str]) -> Ints:
         """Numbers as in ``same`` of words; -1 for those that are no token."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from coterie._errors import MissingError, UsageError, param
+from coterie._errors import MissingError, UsageError
 from coterie._files import sha256_file
 from coterie._validation import need
 from coterie.encoders.load import ASK
@@ -19,7 +19,7 @@ def find_model(name: str) -> Path:
     folder = Path(name).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").exists():
-            raise UsageError(f"{param('model', name)}: the folder holds no config.json.")
+            raise UsageError("augment.model_no_config", model=name)
         return folder
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
@@ -28,10 +28,11 @@ def find_model(name: str) -> Path:
     try:
         return Path(snapshot_download(name.removeprefix(ASK), local_files_only=not download))
     except HFValidationError as error:
-        raise UsageError(f"{param('model', name)} is neither a folder nor a hub name.") from error
+        raise UsageError("augment.model_not_a_name", model=name) from error
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
-        hint = "it could not be downloaded" if download else f"to download it, write {ASK}{name}"
-        raise MissingError(f"{param('model', name)} is not on this machine; {hint}.") from error
+        if download:
+            raise MissingError("augment.model_not_downloaded", model=name) from error
+        raise MissingError("augment.model_not_here", model=name, hub=f"{ASK}{name}") from error
 
 
 def load_model(loader: Any, folder: Path) -> Any:
@@ -49,7 +50,7 @@ def load_model(loader: Any, folder: Path) -> Any:
                 use_safetensors=True,
             )
     except (OSError, ValueError) as error:
-        raise UsageError(f"{param('model', str(folder))} cannot be loaded: {error}") from error
+        raise UsageError("augment.model_unreadable", model=str(folder), error=error) from error
     return model.eval()
 
 

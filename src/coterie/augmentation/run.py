@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie._cache import cache_folder, limit, make_room, place, private
-from coterie._errors import DataError, UsageError, param
+from coterie._errors import DataError, UsageError
 from coterie._files import atomic_path, save_arrays
 from coterie._progress import Progress, Silent, make_progress
 from coterie._random import resolve_seed
@@ -77,7 +77,7 @@ def read_steps(spec: str) -> list[Step]:
         if found is None:
             name = re.split("[@:+]", part)[0]
             check_choice("kind", name, KINDS)
-            raise UsageError(f"{param('kind', spec)}: write KIND, KIND@RATE or KIND@RATE:MODEL.")
+            raise UsageError("augment.bad_kind", kind=spec)
         kind, rate, percent, model = found.groups()
         steps.append(Step(kind, None if rate is None else _rate(rate, percent), model))
     return steps
@@ -87,7 +87,7 @@ def _rate(digits: str, percent: str) -> float:
     try:
         return float(digits) / (100 if percent else 1)
     except ValueError as error:
-        raise UsageError(f"rate: {digits!r} is no number.") from error
+        raise UsageError("augment.rate_no_number", given=digits) from error
 
 
 def make_augmenter(
@@ -117,16 +117,12 @@ def make_augmenter(
         Where models run.
     """
     if kind == VIRTUAL:
-        raise UsageError(
-            f"{param('kind', 'virtual')} writes no texts: it is the same text under another "
-            "dropout mask while "
-            f"a method trains ({param('views', 'virtual')})."
-        )
+        raise UsageError("augment.virtual_no_texts")
     parts = []
     for step in read_steps(kind):
         share = rate if step.rate is None else step.rate
         if share is not None and not 0 < share <= 1:
-            raise UsageError(f"rate should be above 0 and at most 1, got {share!r}.")
+            raise UsageError("augment.bad_rate", given=share)
         parts.append(_make_step(Step(step.kind, share, step.model or model), languages, device))
     return parts[0] if len(parts) == 1 else Chain(parts)
 
@@ -159,11 +155,7 @@ def _translator(model: str, languages: tuple[str, str] | None, device: str) -> A
         return Apertium(model)
     there, _, back = model.partition(",")
     if not back and languages is None:
-        raise UsageError(
-            f"{param('model', model)}: back-translation takes an Apertium pair such as "
-            "'eng-spa', two "
-            "models, 'THERE,BACK', or one model of many languages together with languages."
-        )
+        raise UsageError("augment.translation_model", model=model)
     return Translation(there, back or there, languages, device=device)
 
 
@@ -419,7 +411,7 @@ def read_views(views: Any, texts: Sequence[str]) -> list[list[str]]:
     lists = [texts_from(view) for view in views]
     for number, view in enumerate(lists, 1):
         if len(view) != len(texts):
-            raise UsageError(f"views: view {number} has {len(view)} texts, X has {len(texts)}.")
+            raise UsageError("augment.view_length", number=number, texts=len(view), rows=len(texts))
     return lists
 
 
@@ -442,17 +434,11 @@ def _made(kinds: Sequence[Any], texts: Sequence[str], asked: Asked) -> list[list
 
 def _from_file(path: Path, texts: Sequence[str]) -> list[list[str]]:
     if not path.exists():
-        raise UsageError(
-            f"{param('views', str(path))} is neither {VIRTUAL!r} nor a kind ({', '.join(KINDS)}) "
-            "nor a "
-            "file; a file is a CSV with the columns text, text1 and text2."
-        )
+        raise UsageError("augment.views_unknown", views=str(path), kinds=", ".join(KINDS))
     table, _ = read_table(path)
     names = sorted(n for n in table.column_names if n.startswith("text") and n[4:].isdigit())
     if "text" not in table.column_names or not names:
-        raise DataError(
-            f"{path}: expected the columns text, text1, ...; found {', '.join(table.column_names)}."
-        )
+        raise DataError("augment.views_columns", path=path, found=", ".join(table.column_names))
     originals = texts_from(table.column("text"))
     columns = [texts_from(table.column(name)) for name in names]
     if list(originals) == list(texts):
@@ -461,8 +447,12 @@ def _from_file(path: Path, texts: Sequence[str]) -> list[list[str]]:
     missing = [i for i, text in enumerate(texts) if text and text not in place]
     if missing:
         raise DataError(
-            f"{path} has no views for {len(missing)} of {len(texts)} texts; the first is row "
-            f"{missing[0] + 1}: {texts[missing[0]][:60]!r}."
+            "augment.views_missing",
+            path=path,
+            missing=len(missing),
+            texts=len(texts),
+            row=missing[0] + 1,
+            text=texts[missing[0]][:60],
         )
     rows = [place.get(text, -1) for text in texts]
     return [["" if row < 0 else column[row] for row in rows] for column in columns]

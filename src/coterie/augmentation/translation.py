@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie._errors import CoterieError, MissingError, UsageError, param
+from coterie._errors import CoterieError, MissingError, UsageError
 from coterie._validation import check_device, need
 from coterie.augmentation.base import FACTORS, STEP, TOKEN, Augmenter, Keys, bits
 from coterie.augmentation.models import batches, find_model, load_model, load_tokenizer, weights_of
@@ -103,10 +103,7 @@ class Apertium(Augmenter):
             part = pipe.read1(1 << 16)
             if not part:
                 self.close()
-                raise CoterieError(
-                    f"apertium {self.pair} ended before all texts were translated; try "
-                    f"'echo test | apertium {self.pair}'."
-                )
+                raise CoterieError("augment.apertium_ended", pair=self.pair)
             data += part
         *found, self._rest = data.split(b"\0")
         return [text.decode("utf-8", "replace") for text in found]
@@ -129,20 +126,13 @@ def plain(translated: str) -> str:
 def _mode(direction: str) -> Path:
     """The file that describes the pipeline of a direction."""
     if not PAIR.fullmatch(direction):
-        raise UsageError(f"{param('model', direction)} is no pair of languages such as 'eng-spa'.")
+        raise UsageError("augment.no_pair", model=direction)
     folder = Path(os.environ.get("APERTIUM_DATADIR") or "/usr/share/apertium") / "modes"
     path = folder / f"{direction}.mode"
     if not all(map(shutil.which, ("lt-proc", "apertium-transfer", "stdbuf"))):
-        raise MissingError(
-            "Apertium is not on this machine. Install it with 'apt-get install apertium "
-            f"apertium-{direction}', or give two translation models: "
-            f"{param('model', 'FOLDER_THERE,FOLDER_BACK')}."
-        )
+        raise MissingError("augment.apertium_missing", direction=direction)
     if not path.exists():
-        raise MissingError(
-            f"Apertium has no direction {direction!r} here ('apertium -l' lists them); install "
-            f"'apertium-{direction}' or the package of the reverse pair."
-        )
+        raise MissingError("augment.no_direction", direction=direction)
     return path
 
 
@@ -243,7 +233,7 @@ def language_token(tokenizer: Any, code: str) -> int:
         return int(tokenizer.get_lang_id(code))
     found = tokenizer.convert_tokens_to_ids(code)
     if found is None or found == tokenizer.unk_token_id:
-        raise UsageError(f"languages: the model knows no language {code!r}.")
+        raise UsageError("augment.language_unknown", code=code)
     return int(found)
 
 

@@ -52,10 +52,6 @@ NEEDED = [f"{kind}.{part}" for part in PARTS.values() for kind in ("index", "dat
 OPTIONAL = [*(f"{part}.exc" for part in PARTS.values()), "cntlist.rev"]
 NUMBERED = {"1": "n", "2": "v", "3": "a", "4": "r", "5": "a"}  # 5: a satellite adjective
 BUNDLED = Path(__file__).with_name("wordnet.zip")  # made by tools/wordnet_table.py
-REMEDY = (
-    "unset WNSEARCHDIR to take the synonyms of coterie itself, or let it name a folder with "
-    "WordNet's files ('apt-get install wordnet-base' brings them to /usr/share/wordnet)"
-)
 ENDINGS = {  # part of speech: ending of the form, ending of the lemma, name of the form
     "n": "s::plural ses:s:plural xes:x:plural zes:z:plural ches:ch:plural shes:sh:plural "
     "men:man:plural ies:y:plural",
@@ -214,7 +210,7 @@ def read_wordnet(place: Path) -> WordNet:
     else:
         files = {name: _mapped(place / name) for name in names if (place / name).is_file()}
     if missing := [name for name in NEEDED if name not in files]:
-        raise MissingError(f"{place} holds no {missing[0]} of WordNet; {REMEDY}.")
+        raise MissingError("augment.no_wordnet_file", place=place, file=missing[0])
     return WordNet(files)
 
 

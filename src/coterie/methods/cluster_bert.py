@@ -31,7 +31,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._errors import UsageError, param
+from coterie._errors import UsageError
 from coterie._random import derive_seed
 from coterie._types import Bools, Features, Floats, Ints, Terms
 from coterie._validation import check_integer, check_number
@@ -135,11 +135,7 @@ def shared_parts(backbone: Any) -> Shared:
     except (AttributeError, IndexError, TypeError):
         fits = False
     if parts is None or not fits:
-        raise UsageError(
-            f"encoder: a decoder cannot share the layers of {type(backbone).__name__}; it works "
-            "with BERT and RoBERTa and what is built like them (MiniLM, XLM-RoBERTa, CamemBERT), "
-            f"and with {param('encoder', 'tfidf')}, 'tfidf-svd', 'bow' or 'precomputed'."
-        )
+        raise UsageError("methods.layers_not_shared", model=type(backbone).__name__)
     return parts
 
 
@@ -250,7 +246,7 @@ def know_words(encoder: Encoder) -> None:
         _shared(encoder)
         encoder.keep_words = True
     elif not isinstance(encoder, VectorEncoder):
-        raise UsageError(f"encoder: what a {encoder.kind!r} encoder reads cannot be reconstructed.")
+        raise UsageError("methods.not_reconstructed", kind=encoder.kind)
 
 
 def forget_words(encoder: Encoder) -> None:
@@ -551,13 +547,9 @@ class ClusterBERT(TunedClusterer):
         for name in ("cluster_weight", "harden_weight", "deletion"):
             check_number(name, getattr(self, name), above=name != "deletion")
             if getattr(self, name) > 1:
-                raise UsageError(f"{name} should be at most 1, got {getattr(self, name)!r}.")
+                raise UsageError("methods.at_most_one", name=name, given=getattr(self, name))
         if self.rounds == 0 and (self.harden_epochs > 0 or self.labels_from == "head"):
-            raise UsageError(
-                f"{param('rounds', 0)} trains no head: use {param('rounds', 1)} or more, or "
-                f"{param('harden_epochs', 0)} and "
-                f"{param('labels_from', 'kmeans')}."
-            )
+            raise UsageError("methods.no_head")
 
     def _make_encoder(self, seed: int) -> Encoder:
         encoder = super()._make_encoder(seed)

@@ -10,6 +10,7 @@ import torch
 from scipy.sparse import csr_matrix
 from sklearn.metrics import adjusted_rand_score
 
+from by_key import raises
 from coterie import STCC, neighbors
 from coterie._errors import UsageError
 from coterie.methods.baselines import stcc as block
@@ -270,7 +271,7 @@ def test_word_vectors_come_from_a_file(topics, tmp_path: Path) -> None:
         file.write_text("\n".join(lines) + "\n")
         model = STCC(3, **{**SMALL, "word_vectors": str(file)}, steps=1)
         if width == 6:
-            with pytest.raises(UsageError, match="multiple of four, got 6"):
+            with raises(UsageError, "methods.word_dim", width=6):
                 model.fit(topics[0])
         else:
             assert model.fit(topics[0]).encoder_.dim == 8 // 4 * 8 * 5

@@ -161,7 +161,7 @@ class AutoencoderClusterer(TextClusterer):
             least=["ae_lr"],
         )
         if check_number("ae_dropout", self.ae_dropout) >= 1:
-            raise UsageError(f"ae_dropout should be below 1, got {self.ae_dropout!r}.")
+            raise UsageError("methods.below_one", name="ae_dropout", given=self.ae_dropout)
         check_layers(self.ae_layers)
 
     def _make_encoder(self, seed: int) -> Encoder:
@@ -207,7 +207,7 @@ def check_layers(layers: Any) -> None:
     if layers is None:
         return
     if isinstance(layers, str) or not isinstance(layers, Sequence):
-        raise UsageError(f"ae_layers should be a list of widths, got {layers!r}.")
+        raise UsageError("methods.bad_layers", given=layers)
     for width in layers or [0]:
         check_integer("each of ae_layers", width)
 

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._errors import UsageError, param
+from coterie._errors import UsageError
 from coterie._types import Terms
 from coterie._validation import check_fields
 from coterie.base import TrainingContext, TunedClusterer
@@ -203,11 +203,7 @@ class VaSCL(TunedClusterer):
             least=["head_lr", "lr", "virtual_weight"],
         )
         if self.tune in STILL:
-            raise UsageError(
-                f"{param('tune', self.tune)} leaves the vectors as they are, and k-means looks "
-                "at nothing "
-                f"else: use {param('tune', 'lora')}, 'last-2' or 'full'."
-            )
+            raise UsageError("methods.frozen_vectors", tune=self.tune)
 
     def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> VaSCLNet:
         return VaSCLNet(encoder, self.projection_dim)
