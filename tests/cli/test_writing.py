@@ -378,19 +378,19 @@ def test_rows_that_were_added_meanwhile_are_labelled_too(
 def test_a_file_that_changes_between_two_looks(
     tickets: Path, tmp_path: Path, monkeypatch, change: str
 ) -> None:
-    from coterie.methods import METHODS
+    from coterie.base.fitting import Fitting
 
     source, out = Path(shutil.copy(tickets, tmp_path / "log.csv")), tmp_path / "run"
-    fit = METHODS["kmeans"].cls.fit
+    fit = Fitting.run
 
-    def meanwhile(self, *arguments, **options):
+    def meanwhile(self):
         text = source.read_text()
         lines = text.splitlines(keepends=True)
         new = {"grown": text + "90,one more apple,x\n", "changed": text.replace("apple", "pear")}
         source.write_text(new.get(change, "".join(lines[:50])))
-        return fit(self, *arguments, **options)
+        return fit(self)
 
-    monkeypatch.setattr(METHODS["kmeans"].cls, "fit", meanwhile)
+    monkeypatch.setattr(Fitting, "run", meanwhile)
     command = ["cluster", source, "-k", 3, *KMEANS, "--fit-sample", 40, "--out", out]
     if change == "grown":
         run(*command)
