@@ -47,7 +47,7 @@ SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def inside(folder: Path, name: Any) -> Path:
-    """The path of a name that was read from a file of ``folder``; refuse one that leads out.
+    """The path of a name that was read from a file of ``folder``; reject one that leads out.
 
     The name is relative, without ``..``, and neither it nor a folder above it is a link. All names
     of files that a run or a model holds go through here before anything is done with them.
@@ -65,7 +65,7 @@ def inside(folder: Path, name: Any) -> Path:
 
 
 def check_file(path: Path, limit: int | None = None) -> os.stat_result:
-    """Refuse what is no ordinary file, or a larger one than ``limit`` bytes."""
+    """Reject what is no ordinary file, or a larger one than ``limit`` bytes."""
     try:
         found = path.lstat()
     except (OSError, ValueError) as error:
@@ -82,7 +82,7 @@ def check_file(path: Path, limit: int | None = None) -> os.stat_result:
 def check_folder(
     folder: Path, entries: int = ENTRIES, depth: int = DEPTH, *, links: bool = False
 ) -> list[str]:
-    """Refuse a folder with links, pipes, devices or far too many files; returns names of files."""
+    """Reject a folder with links, pipes, devices or far too many files; returns names of files."""
     pending, names = [(folder, 0)], []
     seen = 0
     while pending:
@@ -101,12 +101,12 @@ def check_folder(
 
 
 def check_run_folder(folder: Path) -> None:
-    """Refuse a run that holds a pipe or a device anywhere; links may be the user's own."""
+    """Reject a run that holds a pipe or a device anywhere; links may be the user's own."""
     check_folder(folder, RUN_ENTRIES, 3 * DEPTH, links=True)
 
 
 def check_model_files(folder: Path, listed: Any) -> None:
-    """Refuse files that a saved model does not have.
+    """Reject files that a saved model does not have.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def list_files(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def check_digests(folder: Path, listed: Mapping[str, str]) -> None:
-    """Refuse a folder whose files are not those of which it keeps the digests."""
+    """Reject a folder whose files are not those of which it keeps the digests."""
     for name, digest in listed.items():
         path = inside(folder, name)
         check_file(path, LARGE if path.suffix == ".json" else None)
@@ -261,7 +261,7 @@ RANGES = {
 
 
 def check_shape(value: Any, shape: Any, where: str) -> Any:
-    """Refuse a value of another shape than expected; returns the value.
+    """Reject a value of another shape than expected; returns the value.
 
     Parameters
     ----------
@@ -361,7 +361,7 @@ def read_tensors(path: Path) -> dict[str, Any]:
 
 
 def check_array(array: Any, where: str) -> None:
-    """Refuse an array of an unusual type, or one that holds what is not a finite number."""
+    """Reject an array of an unusual type, or one that holds what is not a finite number."""
     if array.dtype not in DTYPES:
         raise DataError("files.wrong_type", where=where, dtype=array.dtype)
     if array.dtype.kind == "f" and not np.isfinite(array).all():
@@ -403,7 +403,7 @@ def damaged(folder: Path, kind: str = "a saved model") -> Iterator[None]:
 
 
 def check_encoder_folder(folder: Path) -> None:
-    """Refuse an encoder's folder that a model names if it would lead elsewhere or be unpickled."""
+    """Reject an encoder's folder that a model names if it would lead elsewhere or be unpickled."""
     for path in folder.iterdir():
         if not (path.is_dir() or path.is_file()):
             raise DataError("files.encoder_not_regular", path=path)
@@ -414,7 +414,7 @@ def check_encoder_folder(folder: Path) -> None:
 
 
 def _check_names(file: Path) -> None:
-    """Refuse settings of an encoder that name a file outside its folder."""
+    """Reject settings of an encoder that name a file outside its folder."""
     value = read_json(file.resolve())
     for name, inner in value.items() if isinstance(value, dict) else ():
         # Many published tokenizers keep the last one from where they were made; nothing opens it.
@@ -423,7 +423,7 @@ def _check_names(file: Path) -> None:
 
 
 def check_modules(folder: Path) -> None:
-    """Refuse an encoder's folder whose modules are not those of sentence-transformers itself."""
+    """Reject an encoder's folder whose modules are not those of sentence-transformers itself."""
     file = folder / "modules.json"
     if not file.exists():
         return

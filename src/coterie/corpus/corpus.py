@@ -116,7 +116,7 @@ def usual_column(names: Sequence[str]) -> str | None:
 
 
 def check_column(columns: pa.Table | Sequence[str], wanted: str, option: str) -> str:
-    """Refuse a column that is not there, with the nearest name."""
+    """Reject a column that is not there, with the nearest name."""
     names = columns.column_names if isinstance(columns, pa.Table) else list(columns)
     if wanted in names:
         return wanted

@@ -24,7 +24,7 @@ from coterie._errors import DataError
 from coterie.corpus.corpus import USUAL, Note
 from coterie.corpus.source import Pieces
 
-FIELD_LIMIT = 2**31 - 1  # the csv module refuses fields over 128 kB unless told otherwise
+FIELD_LIMIT = 2**31 - 1  # the csv module rejects fields over 128 kB unless told otherwise
 SAMPLE = 100  # rows that tell whether the first one is a header
 SENTENCE = 4  # words of a cell that is more than a name
 ROWS = 10_000  # that Python's reader gathers at most

@@ -193,7 +193,7 @@ def _parse(data: bytes, kinds: Kinds) -> pa.Table | None:
         return None
     floats = [column for column in table.columns if pa.types.is_floating(column.type)]
     lines = data.count(b"\n") + (not data.endswith(b"\n"))
-    if table.num_rows != lines:  # blank lines are none; two records on one line are refused
+    if table.num_rows != lines:  # blank lines are none; two records on one line are rejected
         lines = sum(1 for line in data.split(b"\n") if line.strip())
     return table if table.num_rows == lines and all(map(_is_exact, floats)) else None
 

@@ -459,7 +459,7 @@ def _format_of_text(head: bytes, named: str) -> str:
 
 
 def _check_texts(table: pa.Table, name: str, before: int) -> None:
-    """Refuse texts that are not UTF-8, which Parquet and Arrow files may hold."""
+    """Reject texts that are not UTF-8, which Parquet and Arrow files may hold."""
     for column, values in zip(table.column_names, table.columns, strict=True):
         try:
             values.validate(full=True)

@@ -301,7 +301,7 @@ def find_encoding(head: bytes, encoding: str) -> str:
         return "utf-8-sig"
     try:
         found = codecs.lookup(encoding)
-        "".encode(encoding)  # refuses what is no encoding of texts, such as rot13 and zlib
+        "".encode(encoding)  # rejects what is no encoding of texts, such as rot13 and zlib
     except (LookupError, ValueError, UnicodeError) as error:
         raise _unknown_encoding(encoding) from error
     name = found.name
@@ -317,7 +317,7 @@ def find_encoding(head: bytes, encoding: str) -> str:
 
 
 def check_content(head: bytes, name: str) -> None:
-    """Refuse by its first bytes what is no table, whatever its name says, with the remedy."""
+    """Reject by its first bytes what is no table, whatever its name says, with the remedy."""
     if head.startswith(b"PK\x03\x04"):
         if b"xl/" in head or b"[Content_Types].xml" in head:
             kind, remedy = "an Excel workbook", EXCEL

@@ -126,7 +126,7 @@ class StreamSampler:
             self._flags[kind] = (count + len(rows), (listed + rows)[:LISTED])
 
     def done(self, text_column: str = "text") -> Survey:
-        """The result; refuses a corpus without a word."""
+        """The result; rejects a corpus without a word."""
         digests = np.concatenate(self._digests) if self._digests else np.empty(0, np.uint64)
         filled = digests != EMPTY
         if not filled.any():

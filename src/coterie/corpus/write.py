@@ -93,7 +93,7 @@ def write_rows(
 
 
 def check_suffix(path: Path) -> str:
-    """The suffix of a table to write; refuses those that tell no format."""
+    """The suffix of a table to write; rejects those that tell no format."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise UsageError("corpus.bad_suffix", path=path, known=", ".join(SUFFIXES))
@@ -228,7 +228,7 @@ class Trouble:
 
 
 def check_excel() -> None:
-    """Refuse early where the package that writes workbooks is not installed."""
+    """Reject early where the package that writes workbooks is not installed."""
     need("xlsxwriter", "excel")
 
 
@@ -475,7 +475,7 @@ class GrowingTable:
         self._note()
 
     def skip(self, table: pa.Table) -> None:
-        """Rows of the input that are labelled already; refuses others than those that were."""
+        """Rows of the input that are labelled already; rejects others than those that were."""
         self._note_source(table)
         self._skipped += table.num_rows
         if self._skipped == self.rows and self._read.hexdigest() != self._known.get("read"):
@@ -576,7 +576,7 @@ def record_path(path: Path) -> Path:
 
 
 def refuse_partial(path: Path, *, resume: bool) -> None:
-    """Refuse to write a table where a partial one lies that would be lost.
+    """Reject to write a table where a partial one lies that would be lost.
 
     Parameters
     ----------

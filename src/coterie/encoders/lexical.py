@@ -152,7 +152,7 @@ class BagOfWords(VectorEncoder):
         self.dim = len(self.vocabulary)
         if self.svd is not None:
             self.dim = max(1, min(self.svd, len(self.vocabulary) - 1, len(texts) - 1))
-            if len(self.vocabulary) == 1:  # nothing to reduce, which scikit-learn refuses
+            if len(self.vocabulary) == 1:  # nothing to reduce, which scikit-learn rejects
                 self.components = np.ones((1, 1), dtype=np.float32)
                 return
             model = TruncatedSVD(self.dim, random_state=self.seed).fit(self._weighted(counts))

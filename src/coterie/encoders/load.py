@@ -102,7 +102,7 @@ def load_encoder(
 
 
 def check_encoder(spec: Any) -> None:
-    """Refuse a name that :func:`load_encoder` would not find, without loading anything."""
+    """Reject a name that :func:`load_encoder` would not find, without loading anything."""
     if not isinstance(spec, str):
         raise UsageError("encoder.not_a_name", given=spec)
     if _without_model(spec, 0) is None:
@@ -122,7 +122,7 @@ def _without_model(spec: Any, seed: int) -> Encoder | None:
         return TopicShares(seed=seed)
     if spec == "sif" or str(spec).startswith(SIF_PREFIX):
         source = str(spec).removeprefix("sif").removeprefix(":") or "auto"
-        width_of(source, 1)  # refuses what is no file
+        width_of(source, 1)  # rejects what is no file
         return SIFEncoder(source, seed=seed)
     return None
 

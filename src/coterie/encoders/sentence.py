@@ -229,7 +229,7 @@ def _dimension(model: Any) -> int:
 
 
 def _check_modules(model: Any, pooling: str) -> bool:
-    """Refuse what begins with no transformer, set the pooling; whether vectors are normalised."""
+    """Reject what begins with no transformer, set the pooling; whether vectors are normalised."""
     names = [type(module).__name__ for module in model]
     if names[:1] != ["Transformer"]:
         raise UsageError("encoder.unknown_first_module", module=names[0] if names else "nothing")

@@ -114,7 +114,7 @@ def is_static(folder: Path) -> bool:
 
 
 def check_static(name: str, folder: Path) -> None:
-    """Refuse a folder that lacks what a static encoder needs."""
+    """Reject a folder that lacks what a static encoder needs."""
     missing = [file for file in FILES if not (folder / file).is_file()]
     if missing:
         raise UsageError("encoder.not_static", encoder=name, missing=", ".join(missing))

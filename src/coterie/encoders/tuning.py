@@ -56,7 +56,7 @@ def read_tune(tune: Any) -> Tuning:
 
 
 def check_tune(encoder: Encoder, tune: str) -> None:
-    """Refuse a ``tune`` that this encoder has no layers for."""
+    """Reject a ``tune`` that this encoder has no layers for."""
     kind, wanted = read_tune(tune)
     if kind in ("full", *STILL):
         return

@@ -72,7 +72,7 @@ def kind_of(source: Source) -> str:
 
 
 def width_of(source: Source, dim: int) -> int:
-    """Width of the vectors that a source gives: ``dim``, or that of a file. Refuse other names."""
+    """Width of the vectors that a source gives: ``dim``, or that of a file. Reject other names."""
     if source in MADE:
         return dim
     if not isinstance(source, (str, Path)) or not Path(source).is_file():
