@@ -126,8 +126,17 @@ OF_THE_BASE = re.compile(
     "n_features|f_contiguous|complex|sparse|1d|returns_self|dict_unchanged|subset|order_invariance"
 )
 STAND_FOR_ALL = {"sccl", "dec", "two-step"}
-SHORT = {"steps": 2, "epochs": 2, "ae_steps": 2, "adapt_epochs": 1, "rounds": 1, "harden_epochs": 1,
-         "n_init": 1, "contrast_epochs": 1, "label_epochs": 1}  # fmt: skip
+SHORT = {
+    "steps": 2,
+    "epochs": 2,
+    "ae_steps": 2,
+    "adapt_epochs": 1,
+    "rounds": 1,
+    "harden_epochs": 1,
+    "n_init": 1,
+    "contrast_epochs": 1,
+    "label_epochs": 1,
+}
 
 
 def brief(model: TextClusterer) -> TextClusterer:

@@ -169,8 +169,20 @@ def test_the_command_trains_and_the_folder_is_used(
     monkeypatch.chdir(tmp_path)
     Path("t.txt").write_text("\n".join(topics[0][:40]))
     Path("more.txt").write_text("\n".join(topics[0][40:60]))
-    said = ["augment", "t.txt", "--train-head", "--encoder", str(tiny_encoder), "--steps", "3",
-            "--also", "more.txt", "--device", "cpu", "--quiet"]  # fmt: skip
+    said = [
+        "augment",
+        "t.txt",
+        "--train-head",
+        "--encoder",
+        str(tiny_encoder),
+        "--steps",
+        "3",
+        "--also",
+        "more.txt",
+        "--device",
+        "cpu",
+        "--quiet",
+    ]
     done = CliRunner().invoke(app, said)
     assert done.exit_code == 0, done.output
     assert "first guess right" in done.output and "t.head" in done.output

@@ -82,9 +82,13 @@ def tiny_masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "vocab.txt").write_text("\n".join(tokens))
     tokenizer = BertTokenizerFast(vocab=str(folder / "vocab.txt"))
     config = BertConfig(
-        vocab_size=len(tokens), hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=64, max_position_embeddings=128,
-    )  # fmt: skip
+        vocab_size=len(tokens),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=128,
+    )
     torch.manual_seed(0)
     BertForMaskedLM(config).save_pretrained(folder / "model")
     tokenizer.save_pretrained(folder / "model")
@@ -107,15 +111,28 @@ def tiny_translator(tmp_path_factory: pytest.TempPathFactory) -> Path:
         single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
     )
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=raw, bos_token="<s>", pad_token="<pad>", eos_token="</s>",
+        tokenizer_object=raw,
+        bos_token="<s>",
+        pad_token="<pad>",
+        eos_token="</s>",
         unk_token="<unk>",
-    )  # fmt: skip
+    )
     config = BartConfig(
-        vocab_size=len(tokens), d_model=32, encoder_layers=1, decoder_layers=1,
-        encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=64,
-        decoder_ffn_dim=64, max_position_embeddings=140, pad_token_id=1, bos_token_id=0,
-        eos_token_id=2, decoder_start_token_id=2, forced_eos_token_id=None,
-    )  # fmt: skip
+        vocab_size=len(tokens),
+        d_model=32,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=64,
+        decoder_ffn_dim=64,
+        max_position_embeddings=140,
+        pad_token_id=1,
+        bos_token_id=0,
+        eos_token_id=2,
+        decoder_start_token_id=2,
+        forced_eos_token_id=None,
+    )
     torch.manual_seed(0)
     BartForConditionalGeneration(config).save_pretrained(folder / "model")
     tokenizer.save_pretrained(folder / "model")

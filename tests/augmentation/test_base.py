@@ -28,8 +28,9 @@ def slow_bits(key: int, stream: int, position: int) -> int:
 def test_bits_are_those_of_the_loop_and_of_the_published_generator() -> None:
     # First outputs of SplitMix64 with seed 0, as its reference implementation prints them.
     assert [int(b) for b in bits(np.zeros(2, np.uint64), 0, np.arange(2))] == [
-        0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4,
-    ]  # fmt: skip
+        0xE220A8397B1DCDAF,
+        0x6E789E6AA1B965F4,
+    ]
     keys = np.array([0, 1, 2**63, 2**64 - 1], dtype=np.uint64)
     for stream in (0, 7):
         for position in (0, 1, 2**31):

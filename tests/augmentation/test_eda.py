@@ -105,6 +105,9 @@ def test_insertion_reaches_every_place(small_wordnet: Path) -> None:
     eda = EDA()
     texts = [f"parcel n{i} the" for i in range(400)]
     keys = text_keys(texts, {})
-    places = [new.split().index("package") for new in eda.apply(texts, keys)
-              if "package" in new and "parcel" in new]  # fmt: skip
+    places = [
+        new.split().index("package")
+        for new in eda.apply(texts, keys)
+        if "package" in new and "parcel" in new
+    ]
     assert set(places) == {0, 1, 2, 3}

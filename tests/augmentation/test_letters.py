@@ -8,10 +8,14 @@ from coterie.augmentation.letters import LETTER_RATE, CharSwap, Deletion
 
 TEXTS = [
     "How do I fill a DataSet or a DataTable from a LINQ query resultset?",
-    "aa bb", "x", "Hello", "- not this -", "Grüße aus München, 東京 und 😀 Привет",
+    "aa bb",
+    "x",
+    "Hello",
+    "- not this -",
+    "Grüße aus München, 東京 und 😀 Привет",
     "😀 𝒜𝒷𝒸 - one",
     "an unbelievably interdisciplinary counterrevolutionary characterization",
-]  # fmt: skip
+]
 
 
 def draw(text: str, stream: int, position: int) -> int:
@@ -25,11 +29,13 @@ def slow_charswap(text: str, rate: float) -> str:
 
     def pairs(word: str) -> list[int]:
         return [
-            i for i in range(len(word) - 1)
-            if word[i].isalpha() and word[i + 1].isalpha()
+            i
+            for i in range(len(word) - 1)
+            if word[i].isalpha()
+            and word[i + 1].isalpha()
             and ord(word[i]) < 65_536 > ord(word[i + 1])
             and word[i].lower() != word[i + 1].lower()
-        ]  # fmt: skip
+        ]
 
     able = [n for n, word in enumerate(words) if pairs(word)]
     able.sort(key=lambda n: draw(text, WORD, starts[n]))

@@ -16,9 +16,17 @@ from coterie.augmentation.letters import Deletion
 from coterie.augmentation.run import Step, is_kind, read_steps
 
 TEXTS = [
-    "the big parcel is late", "please stop it quickly", "my box", "error", "a baby and a mouse, ?",
-    "", "the big parcel is late", "  ?? ", "zzz yyy xxx www", "return the error box to me now",
-]  # fmt: skip
+    "the big parcel is late",
+    "please stop it quickly",
+    "my box",
+    "error",
+    "a baby and a mouse, ?",
+    "",
+    "the big parcel is late",
+    "  ?? ",
+    "zzz yyy xxx www",
+    "return the error box to me now",
+]
 
 
 @pytest.fixture(
@@ -127,8 +135,10 @@ def test_an_augmenter_that_empties_texts_gives_them_back() -> None:
 
 def test_kinds_are_read_from_a_line() -> None:
     assert read_steps("contextual@20%:a+b/c:d+charswap@0.1+eda") == [
-        Step("contextual", 0.2, "a+b/c:d"), Step("charswap", 0.1, None), Step("eda", None, None),
-    ]  # fmt: skip
+        Step("contextual", 0.2, "a+b/c:d"),
+        Step("charswap", 0.1, None),
+        Step("eda", None, None),
+    ]
     assert is_kind("eda") and is_kind("eda@0.3+charswap")
     assert not is_kind("eda.csv") and not is_kind("my/eda") and not is_kind("virtual")
     chain = make_augmenter("deletion@0.5+charswap", rate=0.3)

@@ -62,23 +62,36 @@ def test_forms_are_read_and_made(small_wordnet: Path) -> None:
     assert readings("babies", wordnet) == [Reading("baby", "n", "plural")]
     assert readings("boxing", wordnet) == [Reading("box", "v", "ing")]
     assert set(readings("returns", wordnet)) == {
-        Reading("return", "n", "plural"), Reading("return", "v", "s"),
-    }  # fmt: skip
+        Reading("return", "n", "plural"),
+        Reading("return", "v", "s"),
+    }
     made = {
-        ("infant", "n", "plural"): "infants", ("mouse", "n", "plural"): "mice",
-        ("box", "n", "plural"): "boxes", ("city", "n", "plural"): "cities",
-        ("day", "n", "plural"): "days", ("news", "n", "plural"): None,
+        ("infant", "n", "plural"): "infants",
+        ("mouse", "n", "plural"): "mice",
+        ("box", "n", "plural"): "boxes",
+        ("city", "n", "plural"): "cities",
+        ("day", "n", "plural"): "days",
+        ("news", "n", "plural"): None,
         ("post office", "n", "plural"): "post offices",
-        ("bring back", "v", "s"): "brings back", ("carry", "v", "s"): "carries",
-        ("go", "v", "s"): "goes", ("halt", "v", "past"): "halted",
-        ("stop", "v", "ing"): "stopping", ("stop", "v", "past"): "stopped",
-        ("buy", "v", "past"): "bought", ("go", "v", "past"): None,  # went or gone
-        ("tie", "v", "ing"): "tying", ("purchase", "v", "ing"): "purchasing",
-        ("see", "v", "ing"): "seeing", ("carry", "v", "past"): "carried",
-        ("large", "a", "er"): "larger", ("big", "a", "est"): "biggest",
-        ("happy", "a", "er"): "happier", ("felicitous", "a", "er"): None,
-        ("wait", "v", "past"): "waited", ("great", "a", "est"): "greatest",
-    }  # fmt: skip
+        ("bring back", "v", "s"): "brings back",
+        ("carry", "v", "s"): "carries",
+        ("go", "v", "s"): "goes",
+        ("halt", "v", "past"): "halted",
+        ("stop", "v", "ing"): "stopping",
+        ("stop", "v", "past"): "stopped",
+        ("buy", "v", "past"): "bought",
+        ("go", "v", "past"): None,  # went or gone
+        ("tie", "v", "ing"): "tying",
+        ("purchase", "v", "ing"): "purchasing",
+        ("see", "v", "ing"): "seeing",
+        ("carry", "v", "past"): "carried",
+        ("large", "a", "er"): "larger",
+        ("big", "a", "est"): "biggest",
+        ("happy", "a", "er"): "happier",
+        ("felicitous", "a", "er"): None,
+        ("wait", "v", "past"): "waited",
+        ("great", "a", "est"): "greatest",
+    }
     for (lemma, part, form), wanted in made.items():
         assert inflected(lemma, part, form, wordnet) == wanted, lemma
 

@@ -736,11 +736,23 @@ def test_checkpoints_continue_to_the_identical_model(part: str, topics, tmp_path
 
 
 WRONG = {
-    "variant": "both", "label_norm": "max", "encoder": "tfidf", "epochs": -1, "ae_steps": 1.5,
-    "decay": 0.0, "sharpness": -1.0, "lr": "fast", "dropout": 1.0, "refresh_epochs": 0,
-    "ae_layers": (), "max_features": 0, "attention_min": 0, "attention_lr": float("nan"),
-    "word_vectors": "no-such-file", "max_length": 2,
-}  # fmt: skip
+    "variant": "both",
+    "label_norm": "max",
+    "encoder": "tfidf",
+    "epochs": -1,
+    "ae_steps": 1.5,
+    "decay": 0.0,
+    "sharpness": -1.0,
+    "lr": "fast",
+    "dropout": 1.0,
+    "refresh_epochs": 0,
+    "ae_layers": (),
+    "max_features": 0,
+    "attention_min": 0,
+    "attention_lr": float("nan"),
+    "word_vectors": "no-such-file",
+    "max_length": 2,
+}
 
 
 @pytest.mark.parametrize("name", WRONG)

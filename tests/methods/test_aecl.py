@@ -57,10 +57,12 @@ def test_the_layer_is_torchs_own_encoder_layer() -> None:
     layer.self_attn.in_proj_weight.data = torch.cat([m.weight for m in maps]).detach()
     layer.self_attn.in_proj_bias.data = torch.cat([m.bias for m in maps]).detach()
     for ours, theirs in (
-        (attend.out, layer.self_attn.out_proj), (attend.norm1, layer.norm1),
-        (attend.norm2, layer.norm2), (attend.feed[0], layer.linear1),
+        (attend.out, layer.self_attn.out_proj),
+        (attend.norm1, layer.norm1),
+        (attend.norm2, layer.norm2),
+        (attend.feed[0], layer.linear1),
         (attend.feed[3], layer.linear2),
-    ):  # fmt: skip
+    ):
         theirs.load_state_dict(ours.state_dict())
     torch.testing.assert_close(attend(z)[0], layer(z[None])[0], atol=1e-5, rtol=1e-5)
 
@@ -101,8 +103,11 @@ def test_stray_similarity_is_the_equation() -> None:
 
 def test_same_cluster_is_by_the_most_probable_one() -> None:
     log_p = torch.tensor([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]]).log()
-    assert same_cluster(log_p).tolist() == [[True, True, False], [True, True, False],
-                                            [False, False, True]]  # fmt: skip
+    assert same_cluster(log_p).tolist() == [
+        [True, True, False],
+        [True, True, False],
+        [False, False, True],
+    ]
 
 
 @pytest.mark.parametrize("head", ["mlp", "linear"])
@@ -387,9 +392,14 @@ def test_empty_columns_carry_no_gradient() -> None:
 
 
 SETTINGS = {
-    "epochs": 20, "contrast_epochs": 3, "label_epochs": 8, "batch_size": 30, "lr": 1e-3,
-    "head_lr": 5e-3, "random_state": 0,
-}  # fmt: skip
+    "epochs": 20,
+    "contrast_epochs": 3,
+    "label_epochs": 8,
+    "batch_size": 30,
+    "lr": 1e-3,
+    "head_lr": 5e-3,
+    "random_state": 0,
+}
 
 
 def facts(n: int = 8, views: int = 2) -> TrainingContext:
@@ -537,8 +547,13 @@ def test_every_stage_adds_the_terms_of_the_equations() -> None:
 
 def test_the_released_form_and_the_printed_one_differ_from_the_default() -> None:
     values = []
-    for settings in ({}, {"compat": "official"}, {"form": "text"}, {"positives": "none"},
-                     {"early_positives": "head"}):  # fmt: skip
+    for settings in (
+        {},
+        {"compat": "official"},
+        {"form": "text"},
+        {"positives": "none"},
+        {"early_positives": "head"},
+    ):
         net, _, stages, batch = parts(**settings)
         values.append(round(stages[0].loss(net, batch)["contrast"].item(), 6))
     assert len(set(values)) == 5
@@ -612,12 +627,20 @@ def test_the_second_stage_teaches_the_labels_of_kmeans(topics) -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        {"positives": "none"}, {"contrast_epochs": 0}, {"label_epochs": 0}, {"label_weight": 0.0},
-        {"entropy_weight": 0.0}, {"attention": "matrices"}, {"head": "linear"}, {"references": 1},
-        {"early_positives": "head"}, {"spherical": False}, {"compat": "official"},
+        {"positives": "none"},
+        {"contrast_epochs": 0},
+        {"label_epochs": 0},
+        {"label_weight": 0.0},
+        {"entropy_weight": 0.0},
+        {"attention": "matrices"},
+        {"head": "linear"},
+        {"references": 1},
+        {"early_positives": "head"},
+        {"spherical": False},
+        {"compat": "official"},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_every_option_trains_and_predicts_its_own_labels(settings, topics) -> None:
     short = {**SETTINGS, "epochs": 6, "contrast_epochs": 1, "label_epochs": 2, "guard": False}
     model = AECL(3, encoder="tfidf", **{**short, **settings}).fit(topics[0])
@@ -644,8 +667,9 @@ def test_presets_predict_in_batches(preset: str, topics, tmp_path: Path) -> None
     model = AECL.from_preset(preset, n_clusters=3, **settings).fit(texts)
     assert model.assigner_.batch == 20
     p = model.assigner_.in_batches(model.distinct_vectors_, 20, 1, model.assigner_.seed)
-    np.testing.assert_array_equal(model.labels_[np.unique(model.rows_, return_index=True)[1]],
-                                  p.argmax(axis=1))  # fmt: skip
+    np.testing.assert_array_equal(
+        model.labels_[np.unique(model.rows_, return_index=True)[1]], p.argmax(axis=1)
+    )
     model.save(tmp_path / "m")
     np.testing.assert_array_equal(load(tmp_path / "m").predict(texts), model.labels_)
 
@@ -666,8 +690,14 @@ def test_the_summary_tells_the_balance_weight(topics) -> None:
 @pytest.mark.parametrize("death", [4, 7, 13])
 def test_checkpoints_continue_to_the_identical_model(topics, tmp_path: Path, death: int) -> None:
     texts = topics[0][:45]
-    settings = {**SETTINGS, "encoder": "tfidf", "epochs": 6, "contrast_epochs": 2,
-                "label_epochs": 2, "batch_size": 15}  # fmt: skip
+    settings = {
+        **SETTINGS,
+        "encoder": "tfidf",
+        "epochs": 6,
+        "contrast_epochs": 2,
+        "label_epochs": 2,
+        "batch_size": 15,
+    }
     whole = AECL(3, **settings).fit(texts)
     seen = iter(range(100))
 
@@ -690,10 +720,20 @@ def test_checkpoints_continue_to_the_identical_model(topics, tmp_path: Path, dea
 
 
 WRONG = {
-    "attention": "x", "compat": "yes", "form": "x", "head": "deep", "positives": "some",
-    "early_positives": "x", "epochs": -1, "contrast_epochs": 1.5, "references": 0,
-    "temperature": 0, "threshold": -1, "lr": "fast", "balance_weight": float("nan"),
-}  # fmt: skip
+    "attention": "x",
+    "compat": "yes",
+    "form": "x",
+    "head": "deep",
+    "positives": "some",
+    "early_positives": "x",
+    "epochs": -1,
+    "contrast_epochs": 1.5,
+    "references": 0,
+    "temperature": 0,
+    "threshold": -1,
+    "lr": "fast",
+    "balance_weight": float("nan"),
+}
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -37,9 +37,7 @@ PAD = 0
 # [CLS] a(2 tokens) b c [SEP]; [CLS] d [SEP]; a text of special tokens alone
 TOKENS = torch.tensor([[101, 5, 6, 7, 8, 102], [101, 9, 102, 0, 0, 0], [101, 102, 0, 0, 0, 0]])
 PRESENT = (TOKENS != PAD).long()
-WORDS = torch.tensor(
-    [[-1, 0, 0, 1, 2, -1], [-1, 0, -1, -1, -1, -1], [-1, -1, -1, -1, -1, -1]]
-)  # fmt: skip
+WORDS = torch.tensor([[-1, 0, 0, 1, 2, -1], [-1, 0, -1, -1, -1, -1], [-1, -1, -1, -1, -1, -1]])
 
 
 def read(ids: torch.Tensor, mask: torch.Tensor) -> list[list[int]]:
@@ -325,15 +323,27 @@ def tiny_roberta(tmp_path_factory: pytest.TempPathFactory, topics) -> Path:
     )
     plain._tokenizer.post_processor = RobertaProcessing(("</s>", 2), ("<s>", 0))
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=plain._tokenizer, bos_token="<s>", cls_token="<s>", eos_token="</s>",
-        sep_token="</s>", pad_token="<pad>", unk_token="<unk>",
-    )  # fmt: skip
+        tokenizer_object=plain._tokenizer,
+        bos_token="<s>",
+        cls_token="<s>",
+        eos_token="</s>",
+        sep_token="</s>",
+        pad_token="<pad>",
+        unk_token="<unk>",
+    )
     torch.manual_seed(0)
     config = RobertaConfig(
-        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=64, max_position_embeddings=80, pad_token_id=1, bos_token_id=0,
-        eos_token_id=2, type_vocab_size=1,
-    )  # fmt: skip
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=80,
+        pad_token_id=1,
+        bos_token_id=0,
+        eos_token_id=2,
+        type_vocab_size=1,
+    )
     folder = tmp_path_factory.mktemp("roberta")
     RobertaModel(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -436,17 +446,33 @@ def test_rows_are_reconstructed_in_units_of_their_own_squares() -> None:
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({}, [("adapt", "ed", 24), ("cluster-1", "edh", 24), ("cluster-2", "edh", 24),
-              ("harden", "edh", 24)]),
-        ({"reconstruction": False}, [("adapt", "ed", 24), ("cluster-1", "eh", 24),
-                                     ("cluster-2", "eh", 24), ("harden", "eh", 24)]),
-        ({"adapt_epochs": 0, "rounds": 1, "round_epochs": 4, "harden_epochs": 0},
-         [("cluster-1", "edh", 48)]),
+        (
+            {},
+            [
+                ("adapt", "ed", 24),
+                ("cluster-1", "edh", 24),
+                ("cluster-2", "edh", 24),
+                ("harden", "edh", 24),
+            ],
+        ),
+        (
+            {"reconstruction": False},
+            [
+                ("adapt", "ed", 24),
+                ("cluster-1", "eh", 24),
+                ("cluster-2", "eh", 24),
+                ("harden", "eh", 24),
+            ],
+        ),
+        (
+            {"adapt_epochs": 0, "rounds": 1, "round_epochs": 4, "harden_epochs": 0},
+            [("cluster-1", "edh", 48)],
+        ),
         ({"rounds": 0, "harden_epochs": 0}, [("adapt", "ed", 24)]),
         ({"adapt_epochs": 0, "rounds": 0, "harden_epochs": 0}, []),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_stages_train_the_right_parts(settings, expected) -> None:
     stages = ClusterBERT(3, **settings)._training_stages(FACTS)
     found = [(s.name, "".join(part[0] for part in s.lr), s.steps) for s in stages]
@@ -717,10 +743,21 @@ def test_encoders_whose_layers_cannot_be_shared_are_refused(tmp_path: Path, topi
 
 
 WRONG = {
-    "adapt_epochs": -1, "cluster_weight": 1.5, "deletion": 2, "harden_epochs": 1.5,
-    "harden_weight": 0, "head_lr": "fast", "head_start": "zeros", "labels_from": "x", "lr": -1.0,
-    "round_epochs": 0, "rounds": 0, "tol": True, "max_length": 1, "pooling": "max",
-}  # fmt: skip
+    "adapt_epochs": -1,
+    "cluster_weight": 1.5,
+    "deletion": 2,
+    "harden_epochs": 1.5,
+    "harden_weight": 0,
+    "head_lr": "fast",
+    "head_start": "zeros",
+    "labels_from": "x",
+    "lr": -1.0,
+    "round_epochs": 0,
+    "rounds": 0,
+    "tol": True,
+    "max_length": 1,
+    "pooling": "max",
+}
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -741,9 +778,16 @@ def test_tsdae_is_the_first_stage_alone(tiny_encoder: Path, topics) -> None:
     from coterie import make_method
 
     model = make_method(
-        "tsdae", 3, encoder=str(tiny_encoder), batch_size=30, lr=1e-3, head_lr=1e-3,
-        adapt_epochs=8, random_state=0, guard=False,
-    ).fit(topics[0])  # fmt: skip
+        "tsdae",
+        3,
+        encoder=str(tiny_encoder),
+        batch_size=30,
+        lr=1e-3,
+        head_lr=1e-3,
+        adapt_epochs=8,
+        random_state=0,
+        guard=False,
+    ).fit(topics[0])
     assert {row["stage"] for row in model.history_.rows} == {"adapt"}
     losses = model.history_.losses("adapt")
     assert losses[-1] < losses[0]

@@ -315,8 +315,13 @@ def test_no_gradient_is_kept() -> None:
 
 
 SETTINGS = {
-    "steps": 40, "batch_size": 30, "lr": 1e-3, "head_lr": 1e-2, "word_dim": 20, "random_state": 0,
-}  # fmt: skip
+    "steps": 40,
+    "batch_size": 30,
+    "lr": 1e-3,
+    "head_lr": 1e-2,
+    "word_dim": 20,
+    "random_state": 0,
+}
 TEXTS = ["red apple pie", "green apple", "apple pie apple", "fast car", "slow red car", "of the"]
 
 
@@ -534,8 +539,14 @@ def test_training_lowers_the_loss_and_moves_every_part(
     reconstruction: str, views: str, tiny_encoder: Path, topics
 ) -> None:
     texts, _ = topics
-    model = DECCRL(3, encoder=str(tiny_encoder), reconstruction=reconstruction, guard=False,
-                   topic_weight=0.01, **SETTINGS)  # fmt: skip
+    model = DECCRL(
+        3,
+        encoder=str(tiny_encoder),
+        reconstruction=reconstruction,
+        guard=False,
+        topic_weight=0.01,
+        **SETTINGS,
+    )
     pairs = [[" ".join(t.split()[1:]) for t in texts], [" ".join(t.split()[:-1]) for t in texts]]
     given = pairs if views == "pairs" else None
     untrained = clone(model).set_params(steps=0).fit(texts, views=given).net_.state_dict()
@@ -558,13 +569,22 @@ def test_training_lowers_the_loss_and_moves_every_part(
 @pytest.mark.parametrize(
     "settings",
     [
-        {"assign": "soft"}, {"assign": "gumbel"}, {"assign": "paper"}, {"labels_from": "kmeans"},
-        {"reconstruction": "latent"}, {"reconstruction": "none"}, {"n_topics": 1},
-        {"negatives": "cross-view-decoupled"}, {"mask_duplicates": False}, {"reseed": False},
-        {"latent_dim": 2}, {"word_vectors": "ppmi"}, {"alpha": 10.0},
+        {"assign": "soft"},
+        {"assign": "gumbel"},
+        {"assign": "paper"},
+        {"labels_from": "kmeans"},
+        {"reconstruction": "latent"},
+        {"reconstruction": "none"},
+        {"n_topics": 1},
+        {"negatives": "cross-view-decoupled"},
+        {"mask_duplicates": False},
+        {"reseed": False},
+        {"latent_dim": 2},
+        {"word_vectors": "ppmi"},
+        {"alpha": 10.0},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_every_option_trains_and_predicts_its_own_labels(settings: dict, topics) -> None:
     model = DECCRL(3, encoder="tfidf", **{**SETTINGS, "steps": 15}, **settings).fit(topics[0])
     assert np.isfinite(model.history_.losses()).all()
@@ -615,7 +635,9 @@ def test_vectors_without_texts_are_clustered_without_words(caplog) -> None:
         model = DECCRL(2, encoder="precomputed", steps=3, random_state=0).fit(x)
     assert "nothing is reconstructed" in caplog.text
     assert model.topics_ is None and set(model.history_.rows[-1]["terms"]) == {
-        "contrast", "cluster"}  # fmt: skip
+        "contrast",
+        "cluster",
+    }
 
 
 def test_texts_of_nothing_but_stop_words() -> None:
@@ -676,11 +698,23 @@ def test_checkpoints_continue_to_the_identical_model(tiny_encoder: Path, topics,
 
 
 WRONG = {
-    "assign": "hard", "labels_from": "x", "negatives": "none", "reconstruction": "words",
-    "steps": -1, "temperature": 0, "alpha": -1.0, "lr": "fast", "topic_weight": float("nan"),
-    "n_topics": 0, "latent_dim": 0, "warmup_steps": -1, "word_dim": None, "projection_dim": 0,
-    "word_vectors": "nowhere.txt", "cluster_weight": -1,
-}  # fmt: skip
+    "assign": "hard",
+    "labels_from": "x",
+    "negatives": "none",
+    "reconstruction": "words",
+    "steps": -1,
+    "temperature": 0,
+    "alpha": -1.0,
+    "lr": "fast",
+    "topic_weight": float("nan"),
+    "n_topics": 0,
+    "latent_dim": 0,
+    "warmup_steps": -1,
+    "word_dim": None,
+    "projection_dim": 0,
+    "word_vectors": "nowhere.txt",
+    "cluster_weight": -1,
+}
 
 
 @pytest.mark.parametrize("name", WRONG)

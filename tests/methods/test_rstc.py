@@ -154,8 +154,16 @@ def test_reordered_and_restored() -> None:
     np.testing.assert_array_equal(again.logits(x), assigner.logits(x))
 
 
-SMALL = {"steps": 90, "batch_size": 30, "lr": 1e-3, "head_lr": 1e-2, "random_state": 0,
-         "refresh_every": 10, "tol": 0.0, "encoder": "tfidf"}  # fmt: skip
+SMALL = {
+    "steps": 90,
+    "batch_size": 30,
+    "lr": 1e-3,
+    "head_lr": 1e-2,
+    "random_state": 0,
+    "refresh_every": 10,
+    "tol": 0.0,
+    "encoder": "tfidf",
+}
 
 
 @pytest.fixture
@@ -305,9 +313,17 @@ def test_checkpoints_continue_to_the_identical_model(topics, tmp_path: Path) -> 
 
 
 WRONG = {
-    "labels_from": "x", "steps": -1, "temperature": 0, "smoothness": 0.0, "lr": "fast", "tol": -0.1,
-    "eta": float("nan"), "refreshes": 0, "balance_weight": -1.0, "label_steps": 1.5,
-}  # fmt: skip
+    "labels_from": "x",
+    "steps": -1,
+    "temperature": 0,
+    "smoothness": 0.0,
+    "lr": "fast",
+    "tol": -0.1,
+    "eta": float("nan"),
+    "refreshes": 0,
+    "balance_weight": -1.0,
+    "label_steps": 1.5,
+}
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -299,10 +299,20 @@ def test_checkpoints_continue_to_the_identical_model(tiny_encoder: Path, topics,
 
 
 WRONG = {
-    "objective": "both", "labels_from": "x", "frequency": "often", "steps": -1, "temperature": 0,
-    "alpha": -1.0, "lr": "fast", "eta": float("nan"), "tol": True, "precision": "int8",
-    "pooling": "max", "projection_dim": 0, "clustering_loss": "x",
-}  # fmt: skip
+    "objective": "both",
+    "labels_from": "x",
+    "frequency": "often",
+    "steps": -1,
+    "temperature": 0,
+    "alpha": -1.0,
+    "lr": "fast",
+    "eta": float("nan"),
+    "tol": True,
+    "precision": "int8",
+    "pooling": "max",
+    "projection_dim": 0,
+    "clustering_loss": "x",
+}
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -29,9 +29,16 @@ STILL = ("heads", "frozen")
 def make(name: str, tune: str, encoder: Path | str, **more) -> TunedClusterer:
     """The method, small, and without a guard, so that what is trained is kept."""
     settings = {
-        "encoder": str(encoder), "tune": tune, "random_state": 0, "device": "cpu", "lr": 1e-3,
-        "head_lr": 5e-3, "batch_size": 30, "max_length": 16, "guard": False,
-    }  # fmt: skip
+        "encoder": str(encoder),
+        "tune": tune,
+        "random_state": 0,
+        "device": "cpu",
+        "lr": 1e-3,
+        "head_lr": 5e-3,
+        "batch_size": 30,
+        "max_length": 16,
+        "guard": False,
+    }
     return METHODS[name].make(3, **{**settings, **FAST[name], **more})
 
 
@@ -125,8 +132,7 @@ def test_the_numbers_that_were_trained_are_told(fitted: TunedClusterer, tiny_enc
 
 
 def test_the_loss_falls(fitted: TunedClusterer) -> None:
-    stages = {"aecl": "contrast", "cluster-bert": "adapt", "rstc": "labels",
-              "vascl": "contrast"}  # fmt: skip
+    stages = {"aecl": "contrast", "cluster-bert": "adapt", "rstc": "labels", "vascl": "contrast"}
     stage = stages.get(fitted.name, "joint")
     losses = fitted.history_.losses(stage)
     assert len(losses) >= 12  # a row for each step

@@ -255,9 +255,7 @@ class MappedAssigner:
         return replace(self, inner=self.inner.reordered(order))
 
     def arrays(self) -> dict[str, Any]:
-        return {
-            "map_weight": self.map_weight, "map_bias": self.map_bias, **self.inner.arrays()
-        }  # fmt: skip
+        return {"map_weight": self.map_weight, "map_bias": self.map_bias, **self.inner.arrays()}
 
     def numbers(self) -> dict[str, Any]:
         return {"inner": {"kind": self.inner.kind, **self.inner.numbers()}}

@@ -34,7 +34,7 @@ from torch import Tensor, nn
 from coterie._errors import UsageError
 from coterie._random import derive_seed
 from coterie._types import Bools, Features, Floats, Ints, Terms
-from coterie._validation import check_integer, check_number
+from coterie._validation import check_fields
 from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
 from coterie.blocks.assign import Assigner, CenterAssigner, LinearAssigner
 from coterie.blocks.student_t import log_frequency, log_target
@@ -539,13 +539,13 @@ class ClusterBERT(TunedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name in ("adapt_epochs", "harden_epochs", "rounds"):
-            check_integer(name, getattr(self, name), 0)
-        check_integer("round_epochs", self.round_epochs)
-        for name in ("head_lr", "lr", "tol"):
-            check_number(name, getattr(self, name))
+        check_fields(
+            self,
+            integers={"adapt_epochs": 0, "harden_epochs": 0, "round_epochs": 1, "rounds": 0},
+            above=["cluster_weight", "harden_weight"],
+            least=["deletion", "head_lr", "lr", "tol"],
+        )
         for name in ("cluster_weight", "harden_weight", "deletion"):
-            check_number(name, getattr(self, name), above=name != "deletion")
             if getattr(self, name) > 1:
                 raise UsageError("methods.at_most_one", name=name, given=getattr(self, name))
         if self.rounds == 0 and (self.harden_epochs > 0 or self.labels_from == "head"):

@@ -33,7 +33,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from coterie._types import Floats, Ints, Terms
-from coterie._validation import check_integer, check_number
+from coterie._validation import check_fields
 from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
 from coterie.blocks.assign import Assigner, MappedAssigner, StudentTAssigner
 from coterie.blocks.layers import mlp
@@ -52,14 +52,6 @@ TOP_WORDS = 10
 NEGATIVES: dict[str, dict[str, Any]] = {
     "ntxent": {},
     "cross-view-decoupled": {"negatives": "cross", "positive_in_denominator": False},
-}
-SMALLEST = {
-    "n_topics": 1,
-    "projection_dim": 1,
-    "word_dim": 1,
-    "warmup_steps": 0,
-    "steps": 0,
-    "latent_dim": 1,
 }
 
 
@@ -495,13 +487,19 @@ class DECCRL(TunedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name in ("alpha", "temperature"):
-            check_number(name, getattr(self, name), above=True)
-        for name in ("cluster_weight", "head_lr", "lr", "topic_weight"):
-            check_number(name, getattr(self, name))
-        for name, least in SMALLEST.items():
-            if getattr(self, name) is not None or name not in ("latent_dim", "steps"):
-                check_integer(name, getattr(self, name), least)
+        check_fields(
+            self,
+            integers={
+                "latent_dim": 1,
+                "n_topics": 1,
+                "projection_dim": 1,
+                "steps": 0,
+                "warmup_steps": 0,
+                "word_dim": 1,
+            },
+            above=["alpha", "temperature"],
+            least=["cluster_weight", "head_lr", "lr", "topic_weight"],
+        )
         width_of(self.word_vectors, self.word_dim)
 
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:

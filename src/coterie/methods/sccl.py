@@ -25,7 +25,7 @@ import torch
 from torch import Tensor, nn
 
 from coterie._types import Floats, Terms
-from coterie._validation import check_integer, check_number
+from coterie._validation import check_fields
 from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
 from coterie.blocks.assign import Assigner, StudentTAssigner
 from coterie.blocks.layers import mlp
@@ -207,14 +207,12 @@ class SCCL(TunedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_integer("refresh_every", self.refresh_every)
-        check_integer("projection_dim", self.projection_dim)
-        for name in ("alpha", "temperature"):
-            check_number(name, getattr(self, name), above=True)
-        for name in ("cluster_weight", "eta", "head_lr", "lr", "tol"):
-            check_number(name, getattr(self, name))
-        if self.steps is not None:
-            check_integer("steps", self.steps, 0)
+        check_fields(
+            self,
+            integers={"projection_dim": 1, "refresh_every": 1, "steps": 0},
+            above=["alpha", "temperature"],
+            least=["cluster_weight", "eta", "head_lr", "lr", "tol"],
+        )
 
     def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> SCCLNet:
         return SCCLNet(encoder, torch.from_numpy(start.centers), self.alpha, self.projection_dim)

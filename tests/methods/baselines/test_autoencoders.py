@@ -96,8 +96,12 @@ def loop_target(q: np.ndarray) -> np.ndarray:
     """Eq. (3) of DEC, number by number."""
     n, k = q.shape
     f = [sum(q[i, j] for i in range(n)) for j in range(k)]
-    return np.array([[q[i, j] ** 2 / f[j] / sum(q[i, m] ** 2 / f[m] for m in range(k))
-                      for j in range(k)] for i in range(n)])  # fmt: skip
+    return np.array(
+        [
+            [q[i, j] ** 2 / f[j] / sum(q[i, m] ** 2 / f[m] for m in range(k)) for j in range(k)]
+            for i in range(n)
+        ]
+    )
 
 
 @pytest.mark.parametrize("cls", [DEC, IDEC])
@@ -125,8 +129,12 @@ def test_losses_equal_their_loops(cls: type, topics) -> None:
         assert terms["cluster"].item() == pytest.approx(weight * kl, rel=1e-3, abs=1e-6)
         if cls is IDEC:
             back = encoder.decoder(z[rows])
-            error = np.mean([(float(a) - float(b)) ** 2 for a, b in
-                             zip(back.ravel(), x[rows].ravel(), strict=True)])  # fmt: skip
+            error = np.mean(
+                [
+                    (float(a) - float(b)) ** 2
+                    for a, b in zip(back.ravel(), x[rows].ravel(), strict=True)
+                ]
+            )
             assert terms["reconstruction"].item() == pytest.approx(error, rel=1e-4)
         assert terms.keys() == ({"cluster", "reconstruction"} if cls is IDEC else {"cluster"})
 
@@ -308,10 +316,18 @@ def test_checkpoints_continue_to_the_identical_model(part: str, topics, tmp_path
 
 
 WRONG = {
-    "ae_layers": (), "ae_steps": -1, "ae_lr": "fast", "ae_dropout": 1.0, "pretrain": "half",
-    "scaling": "x", "activation": "tanh", "alpha": 0, "tol": -1.0, "refresh_every": 0,
+    "ae_layers": (),
+    "ae_steps": -1,
+    "ae_lr": "fast",
+    "ae_dropout": 1.0,
+    "pretrain": "half",
+    "scaling": "x",
+    "activation": "tanh",
+    "alpha": 0,
+    "tol": -1.0,
+    "refresh_every": 0,
     "cluster_weight": -1.0,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -75,8 +75,10 @@ def test_topics_belong_to_their_clusters(seed: int, topics, tmp_path: Path) -> N
         of_kind = {
             w for text, t in zip(texts, truth, strict=True) if t == kind for w in text.split()
         }
-        often = sorted(of_kind, key=lambda w: -sum(w in t for t, k in zip(texts, truth, strict=True)
-                                                   if k == kind))[:10]  # fmt: skip
+        often = sorted(
+            of_kind,
+            key=lambda w: -sum(w in t for t, k in zip(texts, truth, strict=True) if k == kind),
+        )[:10]
         assert len(set(words) & set(often)) >= 7, (words, kind)
     model.save(tmp_path / "model")
     assert coterie.load(tmp_path / "model").topics_ == model.topics_
