@@ -93,6 +93,12 @@ def test_arrays_that_must_not_be_written_are_read(recwarn: pytest.WarningsRecord
     assert not recwarn.list
 
 
+def test_rows_with_gradients_are_searched_without() -> None:
+    x = torch.eye(3, requires_grad=True)
+    index, values = top_k(x, 1, x * 2)
+    assert index.flatten().tolist() == [0, 1, 2] and not values.requires_grad
+
+
 def test_no_rows_have_no_neighbours() -> None:
     assert nearest_rows(np.empty((0, 3), dtype=np.float32), 5).shape == (0, 0)
     assert top_k(np.empty((0, 3), dtype=np.float32), 2, np.eye(3, dtype=np.float32))[0].shape == (

@@ -76,7 +76,7 @@ def similarity_blocks(
         out = held[: block.stop - block.start]
         if squares is None:
             torch.mm(x[block], rows.T, out=out)
-            yield block, out if bias is None else out.add_(bias)
+            yield block, out if bias is None else out.add_(bias.detach())
         else:
             moved = x[block] - shift
             torch.addmm(squares, moved, rows.T, alpha=2, out=out)
@@ -178,7 +178,7 @@ def largest(x: Tensor, k: int) -> Tensor:
     tensor([[4, 2]])
     """
     if k == 1:
-        return x.argmax(dim=1, keepdim=True)
+        return x.max(dim=1, keepdim=True).indices  # the first of equals
     width = x.shape[1] // GROUP  # column j is in the group j % width; what is left over is apart
     if width < 2 * k:
         return x.topk(k, dim=1).indices
@@ -191,6 +191,6 @@ def largest(x: Tensor, k: int) -> Tensor:
 
 
 def _tensor(x: Any) -> Tensor:
-    """The same memory as a tensor; a copy of what must not be written."""
+    """The same memory as a tensor without gradients; a copy of what must not be written."""
     flags = getattr(x, "flags", None)
-    return torch.as_tensor(x if flags is None or flags.writeable else x.copy())
+    return torch.as_tensor(x if flags is None or flags.writeable else x.copy()).detach()
