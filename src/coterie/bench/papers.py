@@ -17,7 +17,9 @@ SCCL = Suite(
     "sccl",
     "SCCL with the published contextual pairs (10%), 1,000 steps; wants a GPU",
     (
-        Entry("SCCL, official-code preset", "sccl", STEPS, "official-code", PAIRS, SCCL_SETS),
+        Entry(
+            "SCCL, official rates, 1,000 steps", "sccl", STEPS, "official-code", PAIRS, SCCL_SETS
+        ),
         Entry("SCCL, default", "sccl", STEPS, None, PAIRS, SCCL_SETS, "eda"),
     ),
     ("stackoverflow", "agnews", "googlenews-t", "tweet"),
