@@ -8,7 +8,7 @@ import os
 def started() -> int:
     """How many processes share the work; 1 without torchrun.
 
-    ``torchrun`` tells by variables of the environment. All of them have to be there: some job
+    ``torchrun`` sets environment variables. All of them have to be there: some job
     systems set one or the other for purposes of their own.
     """
     if not {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys():

@@ -184,7 +184,7 @@ def silhouette(vectors: Floats, labels: Labels, sample: int = 5000, seed: int = 
     vectors : ndarray of shape (n, d)
     labels : sequence of length n
     sample : int, default=5000
-        Rows to look at; the exact score costs ``n^2`` distances.
+        Rows used; the exact score costs ``n^2`` distances.
     seed : int, default=0
         Draws the sample.
 

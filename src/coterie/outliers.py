@@ -1,4 +1,4 @@
-"""Texts that fit no cluster: how lonely each text is, and which ones to mark.
+"""Texts that fit no cluster: an outlier score for each text, and which ones to mark.
 
 The score compares the mean distance of a text to its ten nearest texts with what is usual in the
 corpus. With ``d`` that mean and ``m`` its median over all texts, ``rho = (d / m) ** 8`` says how
@@ -11,8 +11,8 @@ very far ones. It changes no ranking.
 
 Why not one minus the confidence: that says which texts lie *between* clusters, while an odd text
 may lie clearly nearest to one of them. Why not the distances usual in the text's own cluster: odd
-texts gather in one loose cluster, where being lonely is usual. Both were tried on planted texts,
-see ``docs/howto/hand-over.md``.
+texts gather in one loose cluster, where large distances are usual. Both were tried on planted
+texts, see ``docs/howto/hand-over.md``.
 
 A text is marked because it stands out, not to fill a share. The usual distances are described by a
 normal distribution through their 10% and 80% quantiles. Texts are marked only as far down as there
@@ -38,11 +38,11 @@ POWER = 8
 TEXTS = 5_000  # that new ones are compared with; all texts, if there are fewer
 NUMBERS = 1 << 24  # in their vectors, which are saved with the model
 PER_CLUSTER = 50  # texts of a small cluster that are among them, whatever its share
-USUAL = 0.5  # score of the middle text; what is no lonelier is never marked
+USUAL = 0.5  # score of the median text; lower ones are never marked
 USUALLY = {0.1: -1.2816, 0.8: 0.8416}  # quantiles that tell what is usual, in standard deviations
 EXCESS = 0.9  # texts beyond a limit that the usual distances explain, as a share of those there
 NARROWEST = 0.01  # standard deviation of usual distances, at least, as a share of the median
-MOST = 0.5  # share of texts that may be asked to be outliers
+MOST = 0.5  # largest share of outliers that may be asked for
 ROOM = 1e-4  # above a text's own score, for the last digits of its vector
 
 
@@ -163,13 +163,13 @@ def fit_neighbor_index(
 
 
 def outlier_scores(vectors: Floats, labels: Ints | None = None) -> Floats:
-    """How lonely each text is among the others, from 0 to 1.
+    """Outlier score of each text, from 0 to 1.
 
     Parameters
     ----------
     vectors : ndarray of shape (n, d)
     labels : ndarray of shape (n,), optional
-        Clusters; texts of cluster -1 (without a word) are nobody's neighbours and get no score.
+        Clusters; texts of cluster -1 (without a word) are not neighbours and get no score.
 
     Returns
     -------
@@ -254,14 +254,14 @@ def allowed_rows(max_outliers: float | str, n: int, name: str = "max_outliers") 
     >>> allowed_rows("5%", 50), allowed_rows(0.05, 50), allowed_rows("7", 50)
     (2, 2, 7)
     """
-    said = str(max_outliers).strip()
+    text = str(max_outliers).strip()
     try:
-        percent = said.endswith("%")
-        number = float(said.removesuffix("%"))
+        percent = text.endswith("%")
+        number = float(text.removesuffix("%"))
         share = number / 100 if percent else number
-        rows = not percent and said.removeprefix("+").isdigit()
+        rows = not percent and text.removeprefix("+").isdigit()
         if isinstance(max_outliers, bool) or not isfinite(number) or number < 0:
-            raise ValueError(said)
+            raise ValueError(text)
     except ValueError as error:
         raise UsageError("outliers.bad_share", name=name, given=max_outliers) from error
     count = int(number) if rows else floor(share * n + 1e-9)

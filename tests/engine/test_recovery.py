@@ -298,7 +298,7 @@ def test_an_interrupt_in_the_step_that_ends_a_stage_does_not_lengthen_it(
         return square(net, batch)
 
     monkeypatch.setattr(
-        "coterie.engine.loop.asked_to_stop",
+        "coterie.engine.loop.stop_on_interrupt",
         lambda wanted: contextlib.nullcontext(lambda: len(calls) == 4),  # the second look
     )
     for _ in range(2):

@@ -47,9 +47,9 @@ class TextClusterer(
     max_length : int, default=128
         Tokens read of each text.
     pooling : {"auto", "mean", "cls"}, default="auto"
-        How token vectors become one; "auto" is as the encoder's folder says.
+        How token vectors become one; "auto" follows the encoder's folder.
     normalize : bool, optional
-        Vectors of unit length; default: as the encoder's folder says.
+        Vectors of unit length; default: follows the encoder's folder.
     batch_size : int, default=256
         Texts per training step.
     n_init : int, default=10
@@ -178,7 +178,7 @@ class TextClusterer(
     def cluster_centers_(self) -> Floats:
         """Centers of the clusters, as wide as ``transform``; not there if the model has none.
 
-        A model that puts texts where a classifier says, where the nearest text is, or by distances
+        A model that assigns texts by a classifier, by the nearest text, or by distances
         in another space than that of ``transform``, has no such centers; nor has an edited one.
         """
         check_is_fitted(self, "assigner_")

@@ -1,9 +1,9 @@
 """How sure a clustering may be of itself, found without labels.
 
-Confidence should say how likely a text is to meet the same companions again. For k-means that is
+Confidence is how likely a text is to share a cluster with the same texts again. For k-means this is
 measured: two halves of the texts are clustered apart, each clustering is applied to all texts,
 and the share on which both agree becomes the mean confidence. For clusterings without centers,
-every text is looked up among the others, and the share that lands in its own cluster is taken.
+every text is assigned by the others, and the share that gets its own cluster is taken.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from coterie.blocks.assign import Assigner, CenterAssigner, MappedAssigner, Neig
 from coterie.blocks.kmeans import KMeans, nearest
 from coterie.metrics import accuracy
 
-ROWS = 5000  # texts looked at; more change the scale by less than its own spread
+ROWS = 5000  # texts used; more change the scale by less than its own spread
 
 
 def calibrate(assigner: Assigner, vectors: Floats, seed: int, device: torch.device) -> Assigner:

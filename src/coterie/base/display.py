@@ -27,7 +27,7 @@ ROWS = 12  # clusters that a notebook shows
 
 @dataclass(frozen=True)
 class AssignedTexts:
-    """Texts with what a model says about them; ``labels`` are -1 for outliers, too."""
+    """Texts with their vectors, clusters and scores; ``labels`` are -1 for outliers, too."""
 
     texts: list[str]
     vectors: Floats
@@ -43,7 +43,7 @@ class AssignedTexts:
 
 
 class DisplayMixin(OutlierMixin):
-    """Ways to look at a fitted model."""
+    """Description, report and notebook table of a fitted model."""
 
     def describe(self, texts: Any, X: Any = None, **options: Any) -> list[Cluster]:
         """Describe the clusters by names, words and examples among ``texts``.

@@ -20,7 +20,7 @@ from coterie._types import Array, Arrays, Bools, Floats, Json
 from coterie.base.inputs import Inputs
 from coterie.blocks.assign import Assigner, CenterAssigner, make_assigner
 
-EDGE = 1e-3  # lead of a text's own cluster, in logits, where an edit would have taken it
+EDGE = 1e-3  # lead of a text's own cluster, in logits, where an edit would change it
 FLOOR = -700.0  # exp of it is still a number: clusters in use stay ahead of those retired
 SHAPE = {
     "inner": {"kind": str},
@@ -205,7 +205,7 @@ class Correctable(Protocol):
 
 
 def correct(model: Correctable, values: Array, inputs: Inputs | None = None) -> Array:
-    """Labels or probabilities of all rows, with the word of a person for the texts it was given.
+    """Labels or probabilities of all rows, with the corrections that a person made.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How a method is fitted: start solution, training, labels, guard. Plain functions, in order."""
+"""How a method is fitted: number of clusters, start solution, training, guard, labels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +51,12 @@ from coterie.engine.parallel import encode_all
 
 log = logging.getLogger(__name__)
 
-UNLIKE = {"device", "verbose", "checkpoint", "checkpoint_every"}  # do not change the result
+NOT_IN_FINGERPRINT = {
+    "device",
+    "verbose",
+    "checkpoint",
+    "checkpoint_every",
+}  # do not change the result
 
 
 @dataclass(frozen=True)
@@ -64,16 +69,10 @@ class Start:
     guard: Guard
 
 
-def count_distinct(model: ClustererCore, texts: Sequence[str]) -> int:
-    """How many of the texts a fit would tell apart; an encoder may ignore capitals, for one."""
-    encoder = model._make_encoder(0)
-    return read_texts(encoder, texts, learn=True).n_distinct
-
-
 def number_encoder(model: ClustererCore) -> object:
     """The encoder that the number of clusters is estimated with, as the command does.
 
-    A method with an encoder of its own, such as topics, has the general one for that.
+    For a method with its own encoder, such as LDA, that is the default one.
     """
     own = type(model).encoder
     mine = isinstance(model.encoder, str) and model.encoder == own
@@ -106,7 +105,7 @@ class Fitting:
                 parallel.check_same(self._fingerprint())
 
     def run(self) -> None:
-        """Run the phases and hand the results to the model."""
+        """Run the phases and set the attributes of the model."""
         model, inputs = self.model, self.inputs
         if model.n_clusters == "auto" and self.choice is None:
             self._use(self.find_number())
@@ -140,10 +139,10 @@ class Fitting:
             )
             if judged.fired and model.guard:
                 self.encoder = before.to(self.device)
-        self._hand_over(assigner, vectors, start_labels, judged, net)
+        self._set_attributes(assigner, vectors, start_labels, judged, net)
 
     def vectors(self) -> Floats:
-        """Vectors of the distinct texts, encoded when first asked for."""
+        """Vectors of the distinct texts, encoded on first use."""
         if self._vectors is None:
             self.encoder.to(self.device)
             items, distinct = self.inputs.items.to(self.device), np.arange(self.inputs.n_distinct)
@@ -164,7 +163,7 @@ class Fitting:
         model = self.model
         encoder = model._make_encoder(derive_seed(self.seed, "encoder"))
         if isinstance(encoder, SentenceEncoder) and model.precision == "bfloat16":
-            encoder.encode_precision = "bfloat16"  # asked for by name; "auto" stays exact
+            encoder.encode_precision = "bfloat16"  # only by name; "auto" stays exact
         if encoder.kind == "precomputed":
             checked = validate_data(model, X, dtype=np.float32, ensure_min_samples=2)
             return encoder, read_vectors(encoder, checked)
@@ -196,9 +195,9 @@ class Fitting:
         self.model._found_k = choice.n_clusters
 
     def find_number(self) -> Choice:
-        """Estimate the number of clusters, from the vectors of the fit where they will do.
+        """Estimate the number of clusters, from the vectors of the fit where possible.
 
-        A bag of words is learnt from the texts that are looked at, so it is made anew.
+        A bag of words is learnt from a sample of the texts, so it is made anew.
         """
         inputs, encoder = self.inputs, self.encoder
         inner = encoder.inner if isinstance(encoder, MixedEncoder) else encoder
@@ -314,14 +313,16 @@ class Fitting:
 
     def _fingerprint(self) -> str:
         """Digest of everything that decides the result: method, parameters, seed and inputs."""
-        settings = {k: v for k, v in self.model._parameters().items() if k not in UNLIKE}
+        settings = {
+            k: v for k, v in self.model._parameters().items() if k not in NOT_IN_FINGERPRINT
+        }
         digest = hashlib.sha256(self.model.name.encode())
         digest.update(json.dumps(settings, sort_keys=True, default=plain).encode())
         digest.update(str(self.seed).encode() + self.inputs.views.tobytes())
         digest.update(self.inputs.items.content())
         return digest.hexdigest()
 
-    def _hand_over(
+    def _set_attributes(
         self,
         assigner: Assigner,
         vectors: Floats,
@@ -340,7 +341,7 @@ class Fitting:
         model.rows_ = _to_rows(np.arange(len(vectors)), self.inputs)
         model.encoder_ = self.encoder
         model.assigner_ = ordered
-        model.corrections_, model.corrected_rows_ = {}, {}  # a person's word, see edited.py
+        model.corrections_, model.corrected_rows_ = {}, {}  # by a person, see edited.py
         model.net_ = net
         model.guard_ = judged
         model.history_ = self.history

@@ -137,7 +137,7 @@ class Guard:
         return round(word_information(self.presence, labels[self.read], self.seed), 5)
 
     def judge(self, labels: Ints | None, trouble: str = "") -> GuardResult:
-        """Compare the trained labels with the start; ``trouble`` says why there are none."""
+        """Compare trained labels with the start; ``trouble`` is the reason if there are none."""
         if labels is None:
             return GuardResult(True, trouble, self.start, None, None)
         final = self.measure(labels)

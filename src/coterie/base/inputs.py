@@ -17,7 +17,7 @@ from coterie.encoders import Encoder, Items
 
 @dataclass(frozen=True)
 class Inputs:
-    """Items of the texts that say something.
+    """Items of the texts that are not empty.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ def read_texts(encoder: Encoder, X: Any, views: Any = None, *, learn: bool = Fal
     filled = np.array([text != "" for text in texts])
     if not filled.any() and learn:
         raise DataError("model.all_empty", texts=len(texts))
-    if not filled.any():  # a text that nobody asked for goes the way, and no row gets its result
+    if not filled.any():  # encode a placeholder, whose result no row gets
         items, rows = encoder.prepare(["-"])
         return Inputs(items, rows[None, :0], filled, [])
     kept = CleanTexts(text for text in texts if text)

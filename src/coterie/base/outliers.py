@@ -30,7 +30,7 @@ UNCORRECTED = -2  # no person has said where the text belongs
 
 @dataclass(frozen=True)
 class Assessed:
-    """What a model says about texts, row by row.
+    """Clusters, outlier scores and vectors of texts, row by row.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class OutlierMixin(ClustererCore):
     _neighbor_index: NeighborIndex | None = None
 
     def outlier_scores(self, X: Any = None) -> Floats:
-        """How lonely each text is among those the model was fitted on, from 0 to 1.
+        """Outlier score of each text among those the model was fitted on, from 0 to 1.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class OutlierMixin(ClustererCore):
             texts without a word. See :mod:`coterie.outliers`.
         """
         if X is not None:
-            self._outlier_index()  # says so if there is none
+            self._outlier_index()  # an error if there is none
             return np.asarray(self.assess(X).scores)
         check_is_fitted(self, "distinct_vectors_")
         scores = self._to_samples(self._outlier_index().scores())
@@ -94,7 +94,7 @@ class OutlierMixin(ClustererCore):
         ----------
         max_outliers : float, int or str
             At most this share of the texts (0.05 or "5%"), or a whole number of them: those with
-            the highest outlier scores. Identical texts are never told apart, and no cluster loses
+            the highest outlier scores. Identical texts are treated alike, and no cluster loses
             all its texts.
 
         Returns
@@ -109,7 +109,7 @@ class OutlierMixin(ClustererCore):
         return marked
 
     def assess(self, X: Any) -> Assessed:
-        """All that the model says about texts, which are encoded once for it.
+        """Clusters, outlier scores and vectors of texts, which are encoded once.
 
         Returns
         -------
@@ -125,7 +125,7 @@ class OutlierMixin(ClustererCore):
         return Assessed(p, np.asarray(scores), np.asarray(inputs.spread(vectors, 0.0)), bound)
 
     def _outlier_index(self) -> NeighborIndex:
-        """What outlier scores are measured by, made when first asked for."""
+        """The nearest-neighbour index of outlier scores, made on first use."""
         if self._neighbor_index is None:
             if not hasattr(self, "distinct_vectors_"):
                 raise UsageError("model.no_outlier_index")
@@ -146,7 +146,7 @@ class OutlierMixin(ClustererCore):
             known = OutlierLimit(check_number("outliers", limit))
         elif known is None:
             raise UsageError("model.no_outlier_limit")
-        self._outlier_index()  # says so if there is none
+        self._outlier_index()  # an error if there is none
         found = self.assess(X)
         return np.where(found.outliers(known), -1, found.labels)
 

@@ -91,7 +91,7 @@ def save(model: OutlierMixin, folder: Path, *, include_encoder: bool) -> None:
 
 
 def save_clusters(model: OutlierMixin, folder: Path) -> None:
-    """Write what edits change of a saved model, and leave the rest as it lies."""
+    """Write what edits change in a saved model, and leave the rest."""
     config = {**read_config(folder), **_clusters(model)}
     if model.outlier_limit_ is not None:
         config["outliers"] |= {"limit": model.outlier_limit_.to_dict()}
@@ -104,7 +104,7 @@ def save_clusters(model: OutlierMixin, folder: Path) -> None:
 
 
 def _clusters(model: OutlierMixin) -> dict[str, Any]:
-    """The part of the settings that says what the clusters are."""
+    """The settings of the clusters."""
     return {
         "rule": {"kind": model.assigner_.kind, **model.assigner_.numbers()},
         "n_clusters": model.n_clusters_,

@@ -37,8 +37,8 @@ class TunedClusterer(TextClusterer):
     (``views="eda"``, or pairs): two passes of a text are alike without dropout.
     """
 
-    _kmeans_on_vectors: ClassVar[bool] = False  # whether labels_from="kmeans" looks at them alone
-    _needs_tokens: ClassVar[bool] = False  # whether a step looks into the encoder
+    _kmeans_on_vectors: ClassVar[bool] = False  # whether labels_from="kmeans" uses only them
+    _needs_tokens: ClassVar[bool] = False  # whether a step uses the layers of the encoder
 
     tune: str = "full"
 

@@ -71,7 +71,7 @@ class State:
     stage: int = 0
     step: int = 0
     optimizer: torch.optim.Optimizer | None = None
-    labels: Tensor | None = None  # of the last refresh, for the stop rule
+    labels: Tensor | None = None  # of the last refresh, for early stopping
     rows: list[dict[str, Any]] = field(default_factory=list)
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     meter: Meter = field(default_factory=Meter)  # loss terms since the last row
@@ -227,7 +227,7 @@ def put_moments(optimizer: torch.optim.Optimizer, net: nn.Module, moments: Momen
     trained = {
         id(p): i for i, p in enumerate(p for g in optimizer.param_groups for p in g["params"])
     }
-    # As each parameter lies in memory: the fused optimiser pairs numbers by place, not by index.
+    # In the memory layout of each parameter: the fused optimiser pairs numbers by position.
     state = {
         trained[id(parameter)]: {
             key: torch.empty_like(parameter).copy_(value)

@@ -72,15 +72,17 @@ def train(net: nn.Module, data: TrainingData, stages: Sequence[Stage], run: Run)
     )
     with (
         torch_seeded(derive_seed(run.seed, "train"), run.device),
-        asked_to_stop(run.checkpoint is not None) as asked,
+        stop_on_interrupt(run.checkpoint is not None) as stop_requested,
     ):
         moments: Moments = {}
         for number, stage in enumerate(stages):
             if saved is not None and number < saved.stage:
                 continue
             resumed = saved if saved is not None and number == saved.stage else None
-            moments = _StageLoop(net, data, stage, run, number, asked).go(resumed, moments)
-            if run.checkpoint is not None and parallel.anyone(asked()):
+            moments = _StageLoop(net, data, stage, run, number, stop_requested).run_stage(
+                resumed, moments
+            )
+            if run.checkpoint is not None and parallel.anyone(stop_requested()):
                 raise KeyboardInterrupt  # in the last step, or while the stage was being kept
         if saved is not None and saved.stage >= len(stages):  # only the last checkpoint was left
             saved.restore_net(net)
@@ -98,15 +100,16 @@ class _StageLoop:
         stage: Stage,
         run: Run,
         number: int,
-        asked: Callable[[], bool],
+        stop_requested: Callable[[], bool],
     ) -> None:
-        self.net, self.data, self.stage, self.run, self.asked = net, data, stage, run, asked
+        self.net, self.data, self.stage, self.run = net, data, stage, run
+        self.stop_requested = stop_requested
         self.state = State(net, stage=number, rows=run.history.rows)
         self.batches = Batches(len(data), run.batch_size, run.seed, stage.name)
         self.names: list[str] = []  # of the loss terms
         self.begun = time.monotonic()
 
-    def go(self, saved: Saved | None, moments: Moments) -> Moments:
+    def run_stage(self, saved: Saved | None, moments: Moments) -> Moments:
         """Train from the start of the stage or from where a checkpoint left it.
 
         Takes the optimiser's moments of the stage before and returns those of this one.
@@ -163,9 +166,9 @@ class _StageLoop:
         if state.retry.passes == 1 and run.takes("graphs"):
             self.work = Recorder(self.work, run.device)
 
-    def _note(self, said: str) -> None:
-        log.warning(said)
-        self.run.history.add(self._row(note=said))
+    def _note(self, text: str) -> None:
+        log.warning(text)
+        self.run.history.add(self._row(note=text))
 
     def _work(self, optimizer: torch.optim.Optimizer, *batches: Batch) -> Tensor:
         """Loss, gradients and update of one batch, whole or in parts; returns the loss terms.
@@ -191,7 +194,7 @@ class _StageLoop:
         return total
 
     def _passes(self, rows: Ints) -> Tensor | torch.OutOfMemoryError:
-        """Work the rows of a batch, in one pass or in as many as memory asked for."""
+        """Work the rows of a batch, in one pass, or in more where memory ran out."""
         run = self.run
         parts = [
             self.data.batch(r, self.stage.views, run.device) for r in self.state.retry.split(rows)
@@ -205,7 +208,7 @@ class _StageLoop:
             return error.with_traceback(None)  # whose frames hold the memory
 
     def _step(self) -> bool:
-        """Train on one batch; return whether the stop rule ends the stage."""
+        """Train on one batch; return whether the stage is over."""
         stage, state = self.stage, self.state
         rows = self.batches.rows(state.step)
         values = self._passes(rows)
@@ -277,14 +280,14 @@ class _StageLoop:
         checkpoint, state = self.run.checkpoint, self.state
         if checkpoint is None:
             return
-        asked = parallel.anyone(self.asked())
-        if asked or (self.batches.ends_epoch(state.step - 1) and checkpoint.due()):
+        stop = parallel.anyone(self.stop_requested())
+        if stop or (self.batches.ends_epoch(state.step - 1) and checkpoint.due()):
             where = f"stage {self.stage.name!r}, step {state.step}"
             state.meter.check(where)
             if not is_finite(self.net):
                 raise NotFiniteError("train.weights_not_finite", where=where)
             checkpoint.save(state, self.run.device)
-        if asked:
+        if stop:
             raise KeyboardInterrupt
 
     def _vectors(self) -> Tensor:
@@ -335,23 +338,23 @@ def free_memory() -> None:
 
 
 @contextmanager
-def asked_to_stop(enabled: bool) -> Iterator[Callable[[], bool]]:
-    """Yield a function that tells whether somebody pressed Ctrl-C inside the block.
+def stop_on_interrupt(enabled: bool) -> Iterator[Callable[[], bool]]:
+    """Yield a function that says whether Ctrl-C was pressed inside the block.
 
     Signals reach only the main thread; elsewhere, and when not enabled, nothing changes.
     """
     if not enabled or threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
-    asked: list[int] = []
+    pressed: list[int] = []
     before = signal.getsignal(signal.SIGINT) or signal.SIG_DFL
 
     def first(number: int, frame: FrameType | None) -> None:
-        asked.append(number)
+        pressed.append(number)
         signal.signal(signal.SIGINT, before)
 
     signal.signal(signal.SIGINT, first)
     try:
-        yield lambda: bool(asked)
+        yield lambda: bool(pressed)
     finally:
         signal.signal(signal.SIGINT, before)

@@ -78,7 +78,7 @@ def wait() -> None:
 
 
 def anyone(wish: bool) -> bool:
-    """Whether one of the processes says yes; all come to the same answer."""
+    """Whether it is true in one of the processes; the same in all."""
     if size() == 1:
         return wish
     count = torch.tensor(int(wish))
@@ -87,7 +87,7 @@ def anyone(wish: bool) -> bool:
 
 
 def check_same(digest: str) -> None:
-    """Refuse to work together on different things."""
+    """Reject processes with different texts or settings."""
     if size() == 1:
         return
     digests: list[Any] = [None] * size()

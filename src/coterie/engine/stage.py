@@ -42,7 +42,7 @@ class Stage:
     setup : callable (net, vectors) -> None, optional
         Runs once before the first step with the vectors of all texts, shape (n, d).
     refresh : callable (net, vectors) -> None, optional
-        Runs every ``refresh_every`` steps, for targets that look at the whole corpus.
+        Runs every ``refresh_every`` steps, for targets from the whole corpus.
     labels : callable (net, vectors) -> Tensor, optional
         Current labels; with ``stop_below`` they decide when the stage is over.
     refresh_every : int, default=0
@@ -115,12 +115,12 @@ class Run:
         return PRECISIONS[self.precision]
 
     def takes(self, optimization: str) -> bool:
-        """Whether an optimization is asked for and this device is one for it."""
+        """Whether an optimization is on, and for this device."""
         return self.device.type == "cuda" and optimization in self.optimizations
 
 
 def chosen_optimizations(asked: bool | Sequence[str]) -> tuple[str, ...]:
-    """Names of optimizations from what a user says: all, none or some of them.
+    """Names of optimizations: all for True, none for False, or those given.
 
     Examples
     --------
