@@ -65,8 +65,8 @@ def test_as_many_clusters_as_texts_is_enough(texts: Path) -> None:
         (["-k", HUGE], "--clusters should be a whole number"),
         (["-k", "0"], "--clusters should be a whole number"),
         (["--levels", f"5,{HUGE}"], "--levels"),
-        (["-k", "3", "--set", "random_state=x"], "--seed should be a whole number"),
-        (["-k", "3", "--set", "random_state=[1]"], "--seed should be a whole number"),
+        (["-k", "3", "--set", "random_state=x"], "--seed should be an integer"),
+        (["-k", "3", "--set", "random_state=[1]"], "--seed should be an integer"),
         (["-k", "3", "--device", "mps"], "--device should be auto, cpu or cuda"),
         (["-k", "3", "--device", "cuda:99"], "--device cuda:99: torch sees"),
         (["-k", "3", "--set", "n_init=0"], "--set n_init should be an integer of at least 1"),
@@ -88,7 +88,7 @@ def test_an_encoder_that_is_not_there_leaves_nothing_behind(texts: Path) -> None
 def test_python_names_stay_in_python() -> None:
     with pytest.raises(UsageError, match="device should be"):
         check_device("mps")
-    with pytest.raises(UsageError, match="random_state should be a whole number"):
+    with pytest.raises(UsageError, match="random_state should be an integer"):
         TwoStep(2, encoder="tfidf", random_state="x").fit(["a cat", "a dog"])
     error = UsageError(f"{param('n_clusters', 3)} or {param('device')}.")
     assert str(error) == "n_clusters=3 or device."

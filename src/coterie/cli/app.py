@@ -18,8 +18,10 @@ from coterie.cli.tools import augment, cache, datasets, evaluate, inspect, metho
 
 app = typer.Typer(
     name="coterie",
-    help="Turns a pile of short texts into clusters a person can use.\n\n"
-    "Begin with: coterie cluster FILE --clusters 12",
+    help=(
+        "Cluster short texts: tickets, queries, titles, posts, survey answers.\n\n"
+        "Start with: coterie cluster FILE"
+    ),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
@@ -57,7 +59,7 @@ def start(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Log what happens inside, to stderr.")
+        bool, typer.Option("--verbose", "-v", help="Log details to stderr.")
     ] = False,
 ) -> None:
     """Turn a pile of short texts into clusters a person can use."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 Results = Annotated[
-    Path, typer.Option("--results", "-r", help="Folder with the lines of suites, *.jsonl.")
+    Path, typer.Option("--results", "-r", help="Folder with result lines, *.jsonl.")
 ]
 FORMATS = ("markdown", "csv", "latex")
 
@@ -30,13 +30,13 @@ def tables(
         str, typer.Option("--format", "-f", help="markdown, csv (one line per number) or latex.")
     ] = "markdown",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="File to write; standard output otherwise.")
+        Path | None, typer.Option("--out", "-o", help="File to write. Default: standard output.")
     ] = None,
 ) -> None:
     """Our results beside every number that the papers print.
 
-    Mean and deviation over seeds, the place of each method, differences, and marks where ours is
-    better or worse by more than one deviation.
+    Mean and deviation over seeds, ranks, differences, and marks where ours is better or worse by
+    more than one deviation.
 
     Examples:
 
@@ -78,33 +78,34 @@ def figures(
     ] = None,
     dataset: Annotated[
         str | None,
-        typer.Option("--dataset", help="Make the runs that some figures need on this data set."),
+        typer.Option("--dataset", help="Data set for figures that need a run."),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=10, help="At most so many texts of a set.")
+        int | None,
+        typer.Option("--limit", min=10, help="Use at most this many texts of a data set."),
     ] = None,
     other: Annotated[
         str | None,
-        typer.Option("--other", help="Data set for retrieval among unseen texts; default: sample."),
+        typer.Option("--other", help="Data set for retrieval. Default: sample."),
     ] = None,
     data: Data = None,
     encoder: Annotated[str | None, typer.Option("--encoder", help="Another encoder.")] = None,
     device: Device = "auto",
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the runs.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the runs.")] = 0,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="KEY=VALUE for all methods that have such a parameter."),
     ] = None,
     again: Annotated[
-        bool, typer.Option("--redraw", help="Draw those in --out again, from their NAME.json.")
+        bool, typer.Option("--redraw", help="Draw the figures in --out again, from NAME.json.")
     ] = False,
-    names: Annotated[bool, typer.Option("--list", help="Show which figures there are.")] = False,
+    names: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Draw the papers' figures, as SVG and PNG, with their numbers as JSON.
 
     Bars and sweeps come from result lines. Maps, and what changes over training, need a run on a
-    data set: sample, or a benchmark. Labels color and score; no run sees them.
+    data set: sample, or a benchmark. Labels are used for colours and scores only.
 
     Examples:
 
@@ -186,38 +187,40 @@ def run(
     ] = "list",
     data: Data = None,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder for the results, SUITE.jsonl in it.")
+        Path, typer.Option("--out", "-o", help="Folder for the results: SUITE.jsonl.")
     ] = Path("results"),
     datasets: Annotated[
-        str | None, typer.Option("--datasets", help="Only these, separated by commas.")
+        str | None, typer.Option("--datasets", help="Only these data sets, separated by commas.")
     ] = None,
     methods: Annotated[
         str | None,
         typer.Option(
             "--methods",
-            help="Other methods than those of the suite, at their defaults, separated by commas.",
+            help=(
+                "Run these methods instead of the suite's, at their defaults, separated by commas."
+            ),
         ),
     ] = None,
     only: Annotated[
-        str | None, typer.Option("--only", help="Only entries whose label holds this text.")
+        str | None, typer.Option("--only", help="Only entries whose label contains this text.")
     ] = None,
     seeds: Annotated[
-        str | None, typer.Option("--seeds", help="How many, or a range such as 2-4.")
+        str | None, typer.Option("--seeds", help="Number of seeds, or a range such as 2-4.")
     ] = None,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", min=1, help="Runs at a time, each in a process.")
-    ] = 1,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of parallel runs.")] = 1,
     protocol: Annotated[
         str,
         typer.Option(
             "--protocol",
-            help="all: fit and score all texts; split: fit on a part, score the other, in the "
-            "sizes that DECCRL prints.",
+            help=(
+                "all: fit and score all texts; split: fit on one part and score the other, "
+                "in the sizes of DECCRL's paper."
+            ),
         ),
     ] = "all",
     find_k: Annotated[
         bool,
-        typer.Option("--find-k", help="Also with a number of clusters found without labels."),
+        typer.Option("--find-k", help="Also run with an estimated number of clusters."),
     ] = False,
     encoder: Annotated[str | None, typer.Option("--encoder", help="Another encoder.")] = None,
     device: Device = "auto",
@@ -225,15 +228,15 @@ def run(
         list[str] | None, typer.Option("--set", help="KEY=VALUE for all entries.")
     ] = None,
     show: Annotated[
-        bool, typer.Option("--show", help="Run nothing, print the table of the results there are.")
+        bool, typer.Option("--show", help="Print the table of existing results; run nothing.")
     ] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a suite and print mean and deviation over seeds, as ACC / NMI in %.
 
-    Methods see texts only; labels are used for scoring, at the end. Runs that the result file
-    holds already are not repeated, and several commands may work on one file at once.
+    Labels are used for scoring only. Runs that are in the result file already are not repeated, and
+    several commands may write to one file.
 
     Examples:
 

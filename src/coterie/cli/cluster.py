@@ -47,14 +47,12 @@ MaxOutliers = Annotated[
     str | None,
     typer.Option(
         "--max-outliers",
-        help="Mark at most this share (5%) or number of rows as fitting no cluster. Default: none.",
+        help="Mark at most this share (5%) or number of rows as outliers. Default: none.",
     ),
 ]
 Write = Annotated[
     str | None,
-    typer.Option(
-        "--write", help="Tables to write besides assignments.csv: xlsx, parquet, jsonl, tsv."
-    ),
+    typer.Option("--write", help="Also write these tables: xlsx, parquet, jsonl, tsv."),
 ]
 
 
@@ -65,7 +63,7 @@ def cluster(
         typer.Option(
             "--clusters",
             "-k",
-            help="How many clusters, or auto: found from the texts, which is the default.",
+            help="Number of clusters, or auto: estimated (default).",
         ),
     ] = None,
     method: Annotated[
@@ -94,7 +92,7 @@ def cluster(
         ),
     ] = None,
     preset: Annotated[
-        str | None, typer.Option("--preset", help="A method's named settings, e.g. official-code.")
+        str | None, typer.Option("--preset", help="Preset of the method, e.g. official-code.")
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -102,9 +100,7 @@ def cluster(
     ] = None,
     effort: Annotated[
         str | None,
-        typer.Option(
-            "--effort", help="quick, standard or best: how many k-means runs 'auto' combines."
-        ),
+        typer.Option("--effort", help="quick, standard or best: number of k-means runs in 'auto'."),
     ] = None,
     levels: Levels = None,
     max_outliers: MaxOutliers = None,
@@ -113,8 +109,10 @@ def cluster(
         int | None,
         typer.Option(
             "--fit-sample",
-            help="Fit at most so many different texts, then assign all rows. Default: 25000 if "
-            "there are more than 100000 rows, otherwise all. 0 is all in any case.",
+            help=(
+                "Fit a sample of this many different texts, then assign all rows. Default: "
+                "25000 if there are more than 100000 rows, otherwise all. 0 fits all."
+            ),
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Same seed, same clusters.")] = 0,
@@ -130,7 +128,7 @@ def cluster(
     ] = False,
     keep: Annotated[
         Path | None,
-        typer.Option("--keep", help="An earlier run: matched clusters keep number, name, locks."),
+        typer.Option("--keep", help="Earlier run: matched clusters keep number, name and lock."),
     ] = None,
     name_with: NameWith = None,
     name_model: NameModel = None,
@@ -144,11 +142,11 @@ def cluster(
 ) -> None:
     """Cluster the texts of a file.
 
-    Writes a folder with assignments.csv (all your columns, plus cluster, name, confidence,
+    Writes a folder with assignments.csv (your columns, plus cluster, name, confidence,
     runner_up, margin, outlier and outlier_score), clusters.json, report.html, model/ and
-    manifest.json. Where the number of clusters is found and there are more than ten, they are
-    grouped into broad themes (columns theme and theme_name). The word "sample" in the place of a
-    file stands for a thousand support messages that come with coterie.
+    manifest.json. If the estimated number of clusters is above ten, they are also grouped into
+    broad themes (columns theme and theme_name). "sample" instead of a file means the 997 support
+    messages that come with coterie.
 
     Examples:
 

@@ -31,10 +31,10 @@ TextColumn = Annotated[
     typer.Option(
         "--text-column",
         "-t",
-        help="Column with the texts. Default: the obvious one.",
+        help="Column with the texts. Default: detected.",
     ),
 ]
-IdColumn = Annotated[str | None, typer.Option("--id-column", help="Column that names each row.")]
+IdColumn = Annotated[str | None, typer.Option("--id-column", help="Column with row ids.")]
 Format = Annotated[
     str,
     typer.Option(
@@ -47,7 +47,9 @@ Header = Annotated[
     bool | None,
     typer.Option(
         "--header/--no-header",
-        help="Whether the first row of a CSV or TSV file names the columns. Default: guessed.",
+        help=(
+            "Whether the first row of a CSV or TSV file has the column names. Default: detected."
+        ),
     ),
 ]
 Data = Annotated[
@@ -55,13 +57,13 @@ Data = Annotated[
     typer.Option("--data", help="Folder with the benchmark files. Default: COTERIE_DATA."),
 ]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.")]
 NoCache = Annotated[
     bool,
     typer.Option(
         "--no-cache",
         callback=_without_cache,
-        help="Neither read nor keep vectors on disk; see coterie cache.",
+        help="Do not use the cache of embeddings; see coterie cache.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]

@@ -41,7 +41,10 @@ def predict(
         typer.Option(
             "--out",
             "-o",
-            help="File to write, by its suffix, or folder for many. Default: CSV to stdout.",
+            help=(
+                "File to write, format by suffix; or a folder for many files. Default: CSV "
+                "to stdout."
+            ),
         ),
     ] = None,
     text_column: TextColumn = None,
@@ -51,18 +54,25 @@ def predict(
         float | None,
         typer.Option(
             "--outlier-limit",
-            help="Mark texts with a higher outlier score (0 to 1) as none of these. Default: as "
-            "the run was given by --max-outliers.",
+            help=(
+                "Mark texts with a higher outlier score (0 to 1) as outliers. Default: the "
+                "limit of the run."
+            ),
         ),
     ] = None,
     encoding: Encoding = "utf-8",
     header: Header = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on behind the rows that a stopped run has written.")
+        bool,
+        typer.Option(
+            "--resume", help="Continue after the rows that an interrupted run has written."
+        ),
     ] = False,
     engine: Annotated[
         str,
-        typer.Option("--engine", help="local, or ray: Parquet files on all machines of a cluster."),
+        typer.Option(
+            "--engine", help="local, or ray: distribute Parquet files over a Ray cluster."
+        ),
     ] = "local",
     workers: Annotated[
         int | None,
@@ -72,18 +82,16 @@ def predict(
     ] = None,
     no_cache: NoCache = False,
 ) -> None:
-    """Put new texts into the clusters of an earlier run.
+    """Assign new texts to the clusters of an earlier run.
 
-    Every row comes back with cluster, name, confidence, runner_up, margin, outlier and
-    outlier_score, and with the levels of the run. If the run had --max-outliers, texts that
-    are lonelier than its limit get cluster -1, "none of these".
+    Adds cluster, name, confidence, runner_up, margin, outlier, outlier_score and the levels of the
+    run to every row. If the run had --max-outliers, outliers get cluster -1, "none of these".
 
-    Rows are read, labelled and written a part at a time, in memory that does not grow with the
-    file; a pipe is answered as it speaks. What is written to a file stands in NAME.partial.SUFFIX
-    until it is whole.
+    Rows are processed in chunks, in bounded memory. The output is NAME.partial.SUFFIX until it is
+    complete.
 
-    Many Parquet files become a folder of as many. With --engine ray they are shared out among the
-    machines of a cluster; a worker that dies costs its part a second try and no row.
+    A folder of Parquet files gives a folder of as many. With --engine ray they are distributed over
+    the machines of a Ray cluster; files of a worker that dies are labelled again.
 
     Examples:
 
@@ -137,10 +145,10 @@ def predict(
 def report(
     folder: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
     no_texts: Annotated[
-        bool, typer.Option("--no-texts", help="Words and counts only: report-no-texts.html.")
+        bool, typer.Option("--no-texts", help="Write words and counts only: report-no-texts.html.")
     ] = False,
 ) -> None:
-    """Write report.html of a finished run anew, for instance with a newer coterie."""
+    """Write report.html of a finished run again, for instance with a newer version."""
     from coterie.runs import open_run
 
     typer.echo(str(open_run(folder).report(texts=not no_texts)))
@@ -152,19 +160,18 @@ def export(
         str, typer.Option("--to", help="xlsx, parquet, jsonl, tsv, csv; several with commas.")
     ] = "xlsx",
     no_texts: Annotated[
-        bool, typer.Option("--no-texts", help="No text, no example, no column of the input.")
+        bool, typer.Option("--no-texts", help="Leave out texts, examples and columns of the input.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder to write. Default: that of the run.")
+        Path | None, typer.Option("--out", "-o", help="Folder to write. Default: the run's folder.")
     ] = None,
 ) -> None:
     """Write the tables of a finished run for Excel and others.
 
-    xlsx gives assignments.xlsx and clusters.xlsx, in which nothing is a formula. csv gives
-    assignments-spreadsheet.csv, where texts that look like formulas have an apostrophe before
-    them; assignments.csv itself is never changed. With --no-texts the files are called
-    assignments-no-texts and hold row numbers instead of your columns; the column named with
-    --id-column stays.
+    xlsx writes assignments.xlsx and clusters.xlsx without formulas. csv writes
+    assignments-spreadsheet.csv, with an apostrophe before texts that look like formulas. With
+    --no-texts the files are called assignments-no-texts and have row numbers instead of your
+    columns, except the column of --id-column.
 
     Examples:
 
@@ -183,11 +190,14 @@ def export(
 NameWith = Annotated[
     str | None,
     typer.Option(
-        "--name-with", help="Chat endpoint that names the clusters, e.g. http://localhost:11434/v1."
+        "--name-with",
+        help=(
+            "Name the clusters with the language model at this URL, e.g. http://localhost:11434/v1."
+        ),
     ),
 ]
 NameModel = Annotated[
-    str | None, typer.Option("--name-model", help="Model of that endpoint, if it has several.")
+    str | None, typer.Option("--name-model", help="Model at that URL, if there are several.")
 ]
 ShowRequest = Annotated[
     bool, typer.Option("--show-request", help="Print what would be sent for names; send nothing.")
@@ -198,27 +208,30 @@ def name(
     folder: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
     endpoint: Annotated[
         str | None,
-        typer.Option("--with", help="Chat endpoint, e.g. http://localhost:11434/v1."),
+        typer.Option("--with", help="URL of the language model, e.g. http://localhost:11434/v1."),
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", help="Model of that endpoint, if it has several.")
+        str | None, typer.Option("--model", help="Model at that URL, if there are several.")
     ] = None,
     examples: Annotated[
-        int, typer.Option("--examples", min=0, help="Texts of each cluster to send; 0: words only.")
+        int,
+        typer.Option("--examples", min=0, help="Texts per cluster to send; 0 sends words only."),
     ] = 6,
-    timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds per answer.")] = 120,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=0.1, help="Seconds to wait for an answer.")
+    ] = 120,
     show_request: ShowRequest = False,
     own_names: Annotated[
-        bool, typer.Option("--own-names", help="Put coterie's own names back; asks nobody.")
+        bool, typer.Option("--own-names", help="Restore the names made of words.")
     ] = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Name the clusters of a finished run by a language model, on this machine or elsewhere.
+    """Name the clusters of a finished run with a language model, local or remote.
 
-    One question per cluster with its words and a few texts; personal data are masked before. What
-    was sent and answered is kept in names.jsonl and not asked twice: after Ctrl-C or a failure the
-    same command goes on. A key is read from COTERIE_API_KEY.
+    Sends one request per cluster with its words and a few texts; personal data is masked first.
+    Requests and answers are saved in names.jsonl: after Ctrl-C or a failure, repeat the command to
+    continue. The key is read from COTERIE_API_KEY.
 
     Examples:
 
@@ -330,42 +343,51 @@ def compare(
         str, typer.Argument(metavar="RUN_B", help="Folder of a run, or a table with clusters.")
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write a page here, such as changes.html.")
+        Path | None, typer.Option("--out", "-o", help="Write an HTML page here, e.g. changes.html.")
     ] = None,
     id_column: Annotated[
         str | None,
-        typer.Option("--id-column", help="Column of both that names each row. Default: the text."),
+        typer.Option(
+            "--id-column", help="Column with row ids in both. Default: rows are matched by text."
+        ),
     ] = None,
     text_column: Annotated[
-        str | None, typer.Option("--text-column", "-t", help="Of tables: column with the texts.")
+        str | None,
+        typer.Option("--text-column", "-t", help="Column with the texts, if tables are compared."),
     ] = None,
     a_column: Annotated[
         str | None,
         typer.Option(
             "--a-column",
-            help="Of a table RUN_A: column with the clusters. Default: that of the latest run.",
+            help="Column with the clusters, if RUN_A is a table. Default: of the latest run.",
         ),
     ] = None,
     b_column: Annotated[
         str | None,
         typer.Option(
             "--b-column",
-            help="Of a table RUN_B: column with the clusters. Default: that of the latest run.",
+            help="Column with the clusters, if RUN_B is a table. Default: of the latest run.",
         ),
     ] = None,
     by: Annotated[
         str,
-        typer.Option("--by", help="Match by rows, model, centers or words; auto takes the best."),
+        typer.Option(
+            "--by",
+            help=(
+                "Match clusters by rows, model, centers or words; auto uses the first that "
+                "is possible."
+            ),
+        ),
     ] = "auto",
     no_texts: Annotated[
         bool, typer.Option("--no-texts", help="Names and counts only, no examples.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what changed between two clusterings.
+    """Compare two clusterings.
 
-    Clusters are matched by the rows that are in both, by id or by text. Where the runs hold
-    different texts, each saved model is asked where it would put the texts of the other.
+    Clusters are matched by the rows that are in both, by id or by text. If the runs have different
+    texts, each saved model predicts the clusters of the other run's texts.
 
     Examples:
 
@@ -448,21 +470,20 @@ def edit(
     file: Annotated[
         Path | None, typer.Argument(metavar="EDITS", help="YAML or JSON file with the edits.")
     ] = None,
-    undo: Annotated[
-        bool, typer.Option("--undo", help="Put the run back to before its last edits.")
-    ] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Undo the last edits.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check the edits and say what they do; write nothing.")
+        bool,
+        typer.Option("--dry-run", help="Check the edits and print what they do; write nothing."),
     ] = False,
     no_cache: NoCache = False,
     as_json: AsJson = False,
 ) -> None:
     """Merge, split, rename, move and lock clusters of a finished run.
 
-    The table, the page and the model change together, or not at all, if an edit cannot be done.
-    New texts go where the edits say, and later runs keep numbers, names and locks with --keep.
+    The table, the page and the model change together, or not at all if an edit is not possible. New
+    texts follow the edits, and later runs keep numbers, names and locks with --keep.
 
-    A file of edits, done in their order:
+    A file of edits, applied in order:
 
         - merge: [3, 7]
           name: Late parcels
@@ -506,12 +527,12 @@ def check(
     folder: Annotated[Path, typer.Argument(help="Folder of a run, or of a saved model.")],
     as_json: AsJson = False,
 ) -> None:
-    """Check that the files of a run or of a saved model are whole and belong together.
+    """Check the files of a run or of a saved model.
 
-    Digests of the model's files, that all numbers are finite, rows of the table against the
-    manifest and the clusters, levels, map, and what edits have kept for --undo. Nothing is changed.
+    Checks digests, that all numbers are finite, that table, manifest, clusters, levels and map
+    agree, and that --undo is possible. Changes nothing.
 
-    Exit code 0: all is well. 3: something is damaged; each line says what, and what mends it.
+    Exit code 0: no problems. 3: something is damaged; each line says what, and how to fix it.
 
     Examples:
 

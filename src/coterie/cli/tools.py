@@ -50,7 +50,7 @@ def evaluate(
         typer.Option(
             "--cluster-column",
             "-c",
-            help="Column with the clusters. Default: cluster, of the latest run in the table.",
+            help="Column with the clusters. Default: cluster.",
         ),
     ] = None,
     ignore: Annotated[
@@ -63,9 +63,8 @@ def evaluate(
 ) -> None:
     """Score a column of clusters against a column of true labels.
 
-    Any table that has both will do, such as the assignments.csv of a run. Rows without a true
-    label, without a cluster or without a text are left out; other rows in cluster -1 count as one
-    cluster. It says which columns it took and what it left out.
+    FILE is any table with both, such as the assignments.csv of a run. Rows without a true label, a
+    cluster or a text are left out; other rows in cluster -1 count as one cluster.
 
     Examples:
 
@@ -142,12 +141,17 @@ def augment(
         typer.Option(
             "--out",
             "-o",
-            help="File to write, by its suffix; a folder with --train-head. "
-            "Default: FILE.views.csv, CSV to stdout for -, or FILE.head.",
+            help=(
+                "File to write, format by suffix; a folder with --train-head. Default: "
+                "FILE.views.csv, stdout for -, or FILE.head."
+            ),
         ),
     ] = None,
     wordings: Annotated[
-        int, typer.Option("--wordings", "-n", help="How many of each text: text1, text2, ...")
+        int,
+        typer.Option(
+            "--wordings", "-n", help="Number of augmentations per text: text1, text2, ..."
+        ),
     ] = 2,
     rate: Annotated[
         float | None,
@@ -166,7 +170,7 @@ def augment(
         typer.Option("--languages", help="FROM,TO for a translation model of many languages."),
     ] = None,
     text_column: TextColumn = None,
-    seed: Annotated[int, typer.Option("--seed", help="Same seed, same wordings.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Same seed, same augmentations.")] = 0,
     device: Device = "auto",
     train_head: Annotated[
         bool,
@@ -187,9 +191,9 @@ def augment(
 ) -> None:
     """Make augmentations of each text, for methods that train on pairs (--views).
 
-    Writes the columns text, text1, text2, ... and then all other columns of the file. A wording
-    depends on the text, the seed and the settings alone. What a language model made is kept on
-    disk (see coterie cache), so that a stopped run goes on where it was.
+    Writes the columns text, text1, text2, ... and then all other columns of the file. An
+    augmentation depends on the text, the seed and the settings only. The output of language models
+    is cached (see coterie cache).
 
     Examples:
 
@@ -332,7 +336,7 @@ def _train(
 
 
 inspect = typer.Typer(
-    help="See what training did: similarity of pairs, retrieval, indices per stage.",
+    help="Inspect training: similarity of pairs, retrieval, indices per stage.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -484,7 +488,7 @@ def methods(
 ) -> None:
     """List the methods, or show one with its parameters, presets and source.
 
-    `coterie cluster FILE --method NAME` takes one of them, `--set NAME=VALUE` sets a parameter.
+    Use one with `coterie cluster FILE --method NAME`; `--set NAME=VALUE` sets a parameter.
 
     Examples:
 
@@ -546,9 +550,8 @@ def datasets(
 ) -> None:
     """List the data sets, show one, or download one from its public address.
 
-    Nothing is bundled: files are found in the folder given by --data or COTERIE_DATA. Development
-    sets (group dev) and sets in other languages (group lang) are looked for in its sub-folders dev
-    and lang.
+    Files are read from the folder given by --data or COTERIE_DATA; development sets (group dev) and
+    sets in other languages (group lang) from its sub-folders dev and lang.
 
     Examples:
 
@@ -602,11 +605,11 @@ def cache(
     action: Annotated[str, typer.Argument(help="path, size or clear.")] = "size",
     as_json: AsJson = False,
 ) -> None:
-    """Where vectors of texts are kept, how much room they take, and how to drop them.
+    """Show or clear the cache of embeddings.
 
-    Beside the vectors lie the wordings that language models made for coterie augment; they are
-    shown and dropped along. COTERIE_CACHE names the folder, or is "off"; COTERIE_CACHE_LIMIT is the
-    most bytes of the vectors (2e9); wordings may take another tenth of it.
+    It also has the augmentations that language models made for coterie augment. COTERIE_CACHE is
+    the folder, or "off"; COTERIE_CACHE_LIMIT is the maximum size of the embeddings in bytes (2e9),
+    and augmentations may take another tenth of it.
 
     Examples:
 
