@@ -20,16 +20,17 @@ from pathlib import Path
 
 import compared
 import figures
+import generalization
 import jobs
 import lines
 import masked_head
 import speed
 import views
+from pages import ablation_part, found_part, gains_part, method_part, short_part
 
-from coterie.bench import SUITES, generalization
+from coterie.bench import SUITES
 from coterie.bench.beside import details, overview
 from coterie.bench.ledger import Row, read_results
-from coterie.bench.pages import ablation_part, found_part, gains_part, method_part, short_part
 from coterie.bench.tables import read_folder
 
 ROOT = Path(__file__).parents[1]

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from pages import found_part, gains_part
 from typer.testing import CliRunner
 
 from coterie.bench.beside import counterpart, details, load_reported, long_form, overview, pairs
-from coterie.bench.pages import found_part, gains_part
 from coterie.bench.tables import Table, about, escape_latex, measured, ranks, read_folder
 from coterie.cli import app
 

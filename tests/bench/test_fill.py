@@ -1,10 +1,10 @@
 """Tables in the documentation are those of the lines in results/."""
 
 import pytest
+from pages import ablation_part, method_part, short_part
 
 from coterie.bench import SUITES
 from coterie.bench.figures import FIGURES
-from coterie.bench.pages import ablation_part, method_part, short_part
 from coterie.bench.tables import read_folder
 from coterie.methods import METHODS
 

@@ -1,8 +1,7 @@
 """The page on other texts: tables by hand from a few lines."""
 
 import pytest
-
-from coterie.bench.generalization import (
+from generalization import (
     benchmark_part,
     both_part,
     compare,
