@@ -26,17 +26,7 @@ ERRORS = {"CoterieError"}
 for _ in range(3):  # as deep as our errors descend from one another
     ERRORS |= {name for name, bases in CLASSES if bases & ERRORS}
 # Units whose messages are still written where they are raised.
-LEFT = {
-    "_folders",
-    "_runs",
-    "checking",
-    "cli",
-    "editing",
-    "exports",
-    "hierarchy",
-    "run_files",
-    "runs",
-}
+LEFT = {}
 
 
 def asked(path: Path) -> Iterator[tuple[ast.Call, str | None]]:

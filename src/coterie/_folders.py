@@ -74,10 +74,7 @@ def check_replaceable(folder: Path) -> None:
     folder = folder.resolve()
     if folder.exists() and (folder.is_mount() or not os.access(folder.parent, os.W_OK)):
         why = "it is a mount point" if folder.is_mount() else f"{folder.parent} is read-only"
-        raise UsageError(
-            f"{folder} cannot be replaced by a new folder, as {why}. Copy it into a folder that "
-            "you may write to, and work on the copy."
-        )
+        raise UsageError("run.not_replaceable", folder=folder, why=why)
 
 
 def exchange(one: Path, other: Path) -> bool:
@@ -191,7 +188,7 @@ def one_state(folders: Sequence[Path], read: Callable[[], T]) -> T:
         if [_state(folder) for folder in folders] == before:
             return found
     names = ", ".join(map(str, folders))
-    raise DataError(f"{names}: another command keeps changing it; try again when it is done.")
+    raise DataError("run.keeps_changing", names=names)
 
 
 def _state(folder: Path) -> tuple[int, ...] | None:
@@ -241,7 +238,7 @@ def refuse_held(folder: Path) -> None:
         return
     with (folder / LOCK).open("r+", encoding="utf-8") as file:
         if not take_lock(file):
-            raise UsageError(_refusal(folder, file))
+            raise _refusal(folder, file)
 
 
 @contextmanager
@@ -250,16 +247,14 @@ def _locked(path: Path, folder: Path) -> Iterator[IO[str]]:
     while True:
         with path.open("a+", encoding="utf-8") as file:
             if not take_lock(file):
-                raise UsageError(_refusal(folder, file))
+                raise _refusal(folder, file)
             if path.exists() and os.fstat(file.fileno()).st_ino == path.stat().st_ino:
                 yield file
                 return
 
 
-def _refusal(folder: Path, file: IO[Any]) -> str:
-    holder = ""
-    with suppress(OSError):  # some systems do not let it be read
-        file.seek(0)
-        holder = file.read(20).strip()
+def _refusal(folder: Path, file: IO[Any]) -> UsageError:
+    file.seek(0)
+    holder = file.read(20).strip()
     who = f"another process ({holder})" if holder.isdigit() else "another process"
-    return f"{who} is working on {folder}; wait until it is done, or choose another folder."
+    return UsageError("run.held", who=who, folder=folder)

@@ -89,16 +89,14 @@ def check_integrity(folder: str | Path) -> Checked:
 
 def _check(path: Path) -> Checked:
     if not path.is_dir():
-        raise DataError(f"there is no folder {path}; name that of a run or of a saved model.")
+        raise DataError("check.no_folder", path=path)
     if (path / MANIFEST).exists() or (path / MANIFEST).is_symlink():
         return _Run(path).check()
     if (path / "config.json").exists():
         out = Checked(path, "model", [], [])
         _Run(path, out).look("digests, numbers and shapes of the model", lambda: load(path))
         return out
-    raise DataError(
-        f"{path} is neither a run nor a saved model: it holds no manifest.json and no config.json."
-    )
+    raise DataError("check.neither", path=path)
 
 
 class _Run:
@@ -171,7 +169,7 @@ class _Run:
     def _levels(self, manifest: dict[str, Any] | None) -> None:
         asked = ((manifest or {}).get("handover") or {}).get("levels")
         if read_levels(self.folder) is None and asked:
-            raise DataError(f"{self.folder / 'levels.json'} is missing.")
+            raise DataError("check.file_missing", path=self.folder / "levels.json")
 
     def _model(self) -> Any:
         return load(inside(self.folder, "model"))
@@ -183,15 +181,17 @@ class _Run:
         check_known(labels, clusters, self.folder)
         if len(labels) != manifest["data"]["rows"]:
             raise DataError(
-                f"{path} has {len(labels):,} rows, but the manifest says "
-                f"{manifest['data']['rows']:,}."
+                "check.rows_differ", path=path, rows=len(labels), said=manifest["data"]["rows"]
             )
         sizes = Counter(labels)
         for cluster in clusters:
             if cluster.size != sizes[cluster.id]:
                 raise DataError(
-                    f"{path} has {sizes[cluster.id]:,} rows in cluster {cluster.id}, but "
-                    f"clusters.json says {cluster.size:,}."
+                    "check.sizes_differ",
+                    path=path,
+                    rows=sizes[cluster.id],
+                    cluster=cluster.id,
+                    said=cluster.size,
                 )
         return len(labels)
 
@@ -203,7 +203,7 @@ class _Run:
         strange = {cluster.id for cluster in clusters} - set(known)
         if strange:
             raise DataError(
-                f"{self.folder / 'model'} does not know cluster {min(strange)} of clusters.json."
+                "check.unknown_cluster", path=self.folder / "model", strange=min(strange)
             )
 
     def _history(self) -> None:
@@ -220,6 +220,6 @@ def _kept(kept: Path) -> None:
     index = check_shape(read_json(kept / INDEX, LARGE), SHAPE, str(kept / INDEX))
     for name in index["replaced"]:
         if not inside(kept / "files", name).is_file():
-            raise DataError(f"{kept / 'files' / name} is missing; this change cannot be undone.")
+            raise DataError("check.undo_missing", path=kept / "files" / name)
     for name in (*index["added"], *index["left"]):
         inside(kept, name)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from coterie._errors import UsageError, param
+from coterie._errors import UsageError
 from coterie._files import atomic_path
 from coterie._folders import held, mend_folder, one_state
 from coterie._trust import damaged
@@ -86,7 +86,7 @@ def export_run(
     for name in wanted:
         check_choice("to", name, [suffix[1:] for suffix in SUFFIXES])
     if not wanted:
-        raise UsageError("to: name at least one form, such as xlsx.")
+        raise UsageError("export.no_format")
     if out is None or Path(out).resolve() == run.resolve():
         found: list[Exported] = []
         mend_folder(run)
@@ -154,7 +154,7 @@ def refresh(run: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) ->
 def refuse_other_run(out: Path) -> None:
     """Refuse to put the tables of one run into the folder of another."""
     if (out / "manifest.json").exists():
-        raise UsageError(f"{param('out', str(out))} holds another run; choose another folder.")
+        raise UsageError("export.other_run", out=str(out))
 
 
 def run_table(run: Path, manifest: dict[str, Any], *, texts: bool = True) -> pa.Table:

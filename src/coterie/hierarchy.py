@@ -387,24 +387,18 @@ def _check_levels(levels: Sequence[int], k: int) -> list[int]:
     wanted = [int(n) for n in levels]
     said = ", ".join(map(str, wanted))
     if not wanted or wanted[0] < 1 or wanted != list(levels):
-        raise UsageError(f"levels: [{said}] must be whole numbers from 1 on, such as 5,20,80.")
+        raise UsageError("levels.not_numbers", said=said)
     if any(a >= b for a, b in pairwise(wanted)):
-        raise UsageError(f"levels: {said} do not increase; name them coarse to fine, as 5,20,80.")
+        raise UsageError("levels.not_increasing", said=said)
     if wanted[-1] > k:
-        raise UsageError(
-            f"levels: {wanted[-1]} clusters asked for, but there are only {k} to merge; ask for "
-            f"at most {k} or make more clusters."
-        )
+        raise UsageError("levels.too_many", wanted=wanted[-1], k=k)
     return wanted
 
 
 def _means(x: Floats, labels: Ints) -> tuple[Floats, Ints]:
     """Mean and size of each cluster."""
     if len(labels) != len(x):
-        raise UsageError(
-            f"nest: {len(x)} vectors but {len(labels)} labels; give one label for each vector, "
-            "or sizes if the vectors are means of clusters."
-        )
+        raise UsageError("levels.one_label_per_vector", n_x=len(x), n_labels=len(labels))
     k = int(labels.max(initial=-1)) + 1
     counts = np.bincount(labels[labels >= 0], minlength=k).astype(np.int64)
     centers = np.zeros((k, x.shape[1] if x.ndim == 2 else 1))
@@ -416,9 +410,9 @@ def _means(x: Floats, labels: Ints) -> tuple[Floats, Ints]:
 def _given(centers: Floats, labels: Ints, sizes: Sequence[int] | Ints) -> tuple[Floats, Ints]:
     counts = np.asarray(sizes, dtype=np.int64)
     if len(counts) != len(centers):
-        raise UsageError(f"sizes: {len(counts)} for {len(centers)} means; give one for each.")
+        raise UsageError("levels.one_size_per_mean", n_counts=len(counts), n_centers=len(centers))
     if labels.max(initial=-1) >= len(counts):
-        raise UsageError(f"labels: cluster {labels.max()} has no mean; there are {len(counts)}.")
+        raise UsageError("levels.no_mean", cluster=labels.max(), n_counts=len(counts))
     return centers, counts
 
 

@@ -159,8 +159,85 @@ MESSAGES: dict[str, str] = {
     # cache
     "cache.bad_limit": "{limit}={given!r} should be a number of bytes, e.g. 2e9.",
     "cache.no_home": "there is no home folder; set {variable} to a folder or off.",
+    # check
+    "check.file_missing": "{path} is missing.",
+    "check.neither": (
+        "{path} is neither a run nor a saved model: it holds no manifest.json and no config.json."
+    ),
+    "check.no_folder": "there is no folder {path}; name that of a run or of a saved model.",
+    "check.rows_differ": "{path} has {rows:,} rows, but the manifest says {said:,}.",
+    "check.sizes_differ": (
+        "{path} has {rows:,} rows in cluster {cluster}, but clusters.json says {said:,}."
+    ),
+    "check.undo_missing": "{path} is missing; this change cannot be undone.",
+    "check.unknown_cluster": "{path} does not know cluster {strange} of clusters.json.",
+    # cli
+    "cli.bad_clusters": "--clusters should be a whole number from 1 on, or auto; got {said!r:.80}.",
+    "cli.bad_languages": "--languages {said}: expected FROM,TO, e.g. eng_Latn,spa_Latn.",
+    "cli.bad_levels": "--levels {said}: expected whole numbers from 1 on, such as 5,20,80.",
+    "cli.bad_relevance": "{file}, row {row}: relevant should be 0 or 1, got {mark!r}.",
+    "cli.bad_seeds": "--seeds {text}: expected a number such as 3 or a range such as 2-4.",
+    "cli.bad_setting": "--set {pair}: expected KEY=VALUE, e.g. --set steps=500.",
+    "cli.bad_wordings": "--wordings should be at least 1, got {wordings}.",
+    "cli.dataset_needed": "coterie datasets {action} needs the name of a data set.",
+    "cli.edits_or_undo": "name a file of edits, or --undo the last ones: one of the two.",
+    "cli.json_twice": "--show-request and --json both print JSON; take one of them.",
+    "cli.labels_column_needed": "name the column with the true labels: --labels-column.",
+    "cli.needs_name_with": "--name-model and --show-request belong to --name-with URL.",
+    "cli.needs_train_head": "--encoder, --also and --steps are for --train-head.",
+    "cli.no_format": "{option}: expected some of {known}, such as xlsx,parquet.",
+    "cli.no_result_file": "--show: there is no {file}.",
+    "cli.no_results": "--results {folder}: no result lines there; run: coterie bench papers",
+    "cli.no_such_entry": "--only {only}: no entry has that in its label. There are: {labels}.",
+    "cli.nothing_to_score": (
+        "{file}: no row has both a true label and a cluster; see --labels-column and "
+        "--cluster-column."
+    ),
+    "cli.other_is_trained_on": (
+        "--other {name}: these are the texts trained on; name another data set."
+    ),
+    "cli.out_is_there": "{path} is there already; name it with --out to replace it.",
+    "cli.out_needed": "--out is needed when the texts come from standard input or a pipe.",
+    "cli.page_is_html": "--out {out}: the page is HTML; give it a name that ends in .html.",
+    "cli.shards_are_parquet": "--format {given}: many files, and --engine ray, are Parquet only.",
+    "cli.shards_need_folders": (
+        "many files, and --engine ray, need files to read and a folder as --out."
+    ),
+    "cli.stream_closed": "{named} is closed; open it, or name a file instead.",
+    "cli.unknown_setting": "--set {pair}: {name} has no parameter {key!r}.{hint}",
+    "cli.with_or_own_names": "give either --with URL or --own-names.",
     # cluster
     "cluster.all_empty": "all texts are empty: there is nothing to cluster.",
+    "cluster.bad_fit_sample": (
+        "<fit_sample> should be a number of texts, or 0 for all; {fit_sample}."
+    ),
+    "cluster.effort_is_for_auto": "<effort> is for the method 'auto', not for {method!r}.",
+    "cluster.few_texts": (
+        "<n_clusters=>: there are only {distinct:,} different texts{read}; ask for at most "
+        "{distinct}."
+    ),
+    "cluster.file_changed": (
+        "{name} was changed while it was read: the {rows:,} rows of the first look are not there "
+        "any more. Copy the file, and run the command on the copy."
+    ),
+    "cluster.levels_above_clusters": (
+        "<levels> {levels}: the finest level has {finest} clusters, more than the {n_clusters} "
+        "there are; leave out <n_clusters>, or ask for at most {n_clusters}."
+    ),
+    "cluster.levels_few_texts": (
+        "<levels> {levels}: {finest:,} clusters asked for, but there are only {distinct:,} "
+        "different texts{read}; ask for at most {distinct}."
+    ),
+    "cluster.levels_not_increasing": (
+        "<levels> {levels}: the numbers do not increase; name the levels coarse to fine, such as "
+        "5,20,80."
+    ),
+    "cluster.needs_all_texts": (
+        "{name} needs all texts at once, but of these {rows:,} rows a sample of {sample:,} texts "
+        "is fitted; leave it out, or fit all with <fit_sample=0>."
+    ),
+    "cluster.takes_no_views": "<views>: the method {method!r} trains nothing and takes no views.",
+    "cluster.unknown_option": "cluster has no option {name!r}.{hint}",
     # compare
     "compare.bad_label": "labels: clusters are numbered from 0; -1 means no cluster.",
     "compare.cannot_compare_by": (
@@ -332,6 +409,61 @@ MESSAGES: dict[str, str] = {
         "language: {name!r} has no list of stop words; use 'auto', None for no list, or some "
         "of {known}."
     ),
+    # edit
+    "edit.bad_into": "{where}: into should be 2 or more, got {into}.",
+    "edit.bad_json": "{path}: {error}",
+    "edit.bad_move": "{where}: write rows and a cluster, as in '{move}'.",
+    "edit.bad_name_length": "{where}: a name has 1 to {most} characters, {name!r} does not.",
+    "edit.bad_names": "{where}: names should be a list of {into}, one for each part.",
+    "edit.bad_number": "{where}: {what} should be a whole number from 0 on, got {value!r:.80}.",
+    "edit.bad_rename": "{where}: write clusters and names, as in '{rename}'.",
+    "edit.changed_meanwhile": "{folder} was changed by another command meanwhile; try again.",
+    "edit.changed_since": (
+        "{run} was changed by another command after its last edits (such as coterie name); "
+        "undoing them would lose that. Take it back first, or edit the run again."
+    ),
+    "edit.cluster_twice": "{where}: a cluster is named twice.",
+    "edit.file_too_large": "{path}: a file of edits has at most {most:,} bytes; split it.",
+    "edit.file_type": "{path}: edits are read from .yaml or .json files.",
+    "edit.impossible": "{where}: {problem}",
+    "edit.merge_two": "{where}: name at least two clusters, as in '{merge}'.",
+    "edit.model_differs": (
+        "{folder}: the model puts {wrong:,} of {filled:,} rows elsewhere than assignments.csv "
+        "does; the two do not belong together. Undo what was changed in the table, or run "
+        "coterie cluster again."
+    ),
+    "edit.model_was_loaded": (
+        "edit: the model was loaded, so it does not know its training texts; edit the folder of "
+        "its run, or a model fitted in this process."
+    ),
+    "edit.no_clusters": "{where}: write a list of clusters, as in '{example}'.",
+    "edit.no_column": "{folder}: assignments.csv has no column {name!r}.",
+    "edit.no_edit": "{where}: {entry} is no edit; write e.g. '{merge}'.",
+    "edit.no_edits": "{name}: there are no edits in it; write e.g. '- {merge}'.",
+    "edit.no_file": "there is no file {path}.",
+    "edit.no_json": "{path}, line {lineno}: this is not JSON: {msg}.",
+    "edit.no_json_list": "{path}: expected a list of edits.",
+    "edit.no_list": "{name}: expected a list of edits, such as '- merge: [3, 7]'.",
+    "edit.no_name": "{where}: {value!r} is no name; put it between quotes.",
+    "edit.no_rows": "{where}: name the rows, as in '{move}'.",
+    "edit.no_yaml": "{where}: this is not YAML: {said}.",
+    "edit.not_utf8": "{path} is not UTF-8; save it as UTF-8.",
+    "edit.nothing_to_undo": "{run} has no edits to undo.",
+    "edit.one_kind": "{where}: expected exactly one of {kinds}; got {given}.{hint}",
+    "edit.other_number_of_texts": "texts: {n_given} for a model of {n_labels} texts.",
+    "edit.texts_differ": (
+        "{folder}: row {row} of assignments.csv is in cluster {cluster}, but a row with the same "
+        "text is in another one; identical texts share a cluster. Undo what was changed in the "
+        "table."
+    ),
+    "edit.texts_needed": "texts: pass the texts the model was fitted on; 'move' looks them up.",
+    "edit.too_deep": "{path}: it is nested too deeply to be a list of edits.",
+    "edit.unknown_key": "{where}: {key!r} is not known here; {may}.{hint}",
+    "edit.yaml_alias": "{where}: aliases (*{anchor}) are not read; write it out.",
+    "edit.yaml_bad_key": "{where}: a key should be a word or a number.",
+    "edit.yaml_key_twice": "{where}: the key {value!r} is there twice.",
+    "edit.yaml_tag": "{where}: the tag {tag} is not read; leave it out.",
+    "edit.yaml_too_large": "{where}: it is {too} to be a list of edits.",
     # encoder
     "encoder.bad_dim": "encoder.json is damaged: 'dim' should not be {dim}.",
     "encoder.bad_mapping": "{path} is damaged: 'mapping' points to rows that do not exist.",
@@ -410,6 +542,9 @@ MESSAGES: dict[str, str] = {
     "encoder.words_do_not_fit": (
         "encoder.json is damaged: {words} words do not fit weights of shape {shape}."
     ),
+    # export
+    "export.no_format": "to: name at least one form, such as xlsx.",
+    "export.other_run": "<out=> holds another run; choose another folder.",
     # files
     "files.bad_safetensors": (
         "{path} cannot be read as a saved model (safetensors: {reason}); it is damaged."
@@ -468,6 +603,26 @@ MESSAGES: dict[str, str] = {
         "without reduce and smooth; repeat texts instead."
     ),
     "fit.weights_all_zero": "sample_weight is zero for all texts; give at least one above zero.",
+    # keep
+    "keep.nothing_known": (
+        "--keep {run}: none of its texts is in the new data, and its model cannot place new "
+        "ones: {error}"
+    ),
+    # levels
+    "levels.no_mean": "labels: cluster {cluster} has no mean; there are {n_counts}.",
+    "levels.not_increasing": (
+        "levels: {said} do not increase; name them coarse to fine, as 5,20,80."
+    ),
+    "levels.not_numbers": "levels: [{said}] must be whole numbers from 1 on, such as 5,20,80.",
+    "levels.one_label_per_vector": (
+        "nest: {n_x} vectors but {n_labels} labels; give one label for each vector, or sizes if "
+        "the vectors are means of clusters."
+    ),
+    "levels.one_size_per_mean": "sizes: {n_counts} for {n_centers} means; give one for each.",
+    "levels.too_many": (
+        "levels: {wanted} clusters asked for, but there are only {k} to merge; ask for at most "
+        "{k} or make more clusters."
+    ),
     # masked_head
     "masked_head.no_head": (
         "<encoder>: {model} has no masked head that coterie knows; take a BERT or "
@@ -594,6 +749,7 @@ MESSAGES: dict[str, str] = {
     "naming.secret_in_address": (
         "the endpoint's address must not contain a key, password or query; set {variable} instead."
     ),
+    "naming.some_failed": "{problem} The other clusters keep their names; to go on, repeat.",
     "naming.timeout_too_long": "<timeout=>: at most {most:,} seconds (one day).",
     "naming.unreachable": "{url} cannot be reached ({reason}).",
     "naming.which_model": "say which model of {url} to use; it has: {models}.",
@@ -610,6 +766,31 @@ MESSAGES: dict[str, str] = {
         "{name}: {given} would allow more than half of the texts to be outliers; ask for 50% "
         "at most."
     ),
+    # output
+    "output.is_folder": "<out=> is a folder; name a file.",
+    "output.is_input": (
+        "<out=>: {read} is the input, and would be replaced{when}. Choose another name."
+    ),
+    "output.is_run_file": "<out=> is a file of the run in {parent}; choose another name.",
+    "output.is_run_input": (
+        "<out=>: {given} is the input, and a file of the run there. Choose another folder, or "
+        "copy the input."
+    ),
+    "output.no_head": (
+        "<out=> is there already, and is no head that coterie augment --train-head has written; "
+        "choose another folder."
+    ),
+    "output.of_others": (
+        "<out=> is there already, and this command has not written it. Choose another name, or "
+        "delete it."
+    ),
+    "output.other_manifest": (
+        "<out=> holds a manifest.json that is not of labelled parts; choose another folder."
+    ),
+    # predict
+    "predict.bad_outlier_limit": "<outlier_limit> should be between 0 and 1, got {limit}.",
+    "predict.cannot_resume": "<resume> needs a file to read and a CSV, TSV or JSONL file as <out>.",
+    "predict.rows_gone": "<resume>: {done:,} rows are labelled, but only {rows:,} can be read.",
     # report
     "report.bad_csv": "{path} cannot be read as CSV: {error}.",
     "report.bad_header": "{path} has no header, or one that names a column twice.",
@@ -634,6 +815,99 @@ MESSAGES: dict[str, str] = {
     "report.unknown_cluster": (
         "{path}: the column 'cluster' has numbers that are not clusters of this run."
     ),
+    # run
+    "run.bad_cluster_numbers": "{path}: the column {column!r} holds numbers that no cluster has.",
+    "run.cluster_twice": "{where} is damaged: cluster {number} is there twice.",
+    "run.held": "{who} is working on {folder}; wait until it is done, or choose another folder.",
+    "run.is_link": (
+        "{path} is a link. Runs with links are not changed: put the files themselves there, or "
+        "run coterie cluster with another --out."
+    ),
+    "run.keeps_changing": "{names}: another command keeps changing it; try again when it is done.",
+    "run.many_themes": "{path} is damaged: there is one level of themes, if any.",
+    "run.map_lengths": "{path} is damaged: rows and coordinates differ in number.",
+    "run.map_order": "{path} is damaged: its rows do not ascend.",
+    "run.no_folder": "<folder=>: there is no such folder.",
+    "run.no_model": "{folder} holds no model (neither model/config.json nor config.json).",
+    "run.no_name_column": "{table} has no column {kind!r} with names beside it.",
+    "run.no_such_group": (
+        "{path} is damaged: cluster {cluster} lies in {place}, which is not there."
+    ),
+    "run.none": (
+        "{folder} holds no run: there is no manifest.json. Name a folder that coterie cluster "
+        "has written."
+    ),
+    "run.not_finished": (
+        "the run in {folder} is not finished ({status}); continue it with coterie cluster ... "
+        "<resume>."
+    ),
+    "run.not_replaceable": (
+        "{folder} cannot be replaced by a new folder, as {why}. Copy it into a folder that you "
+        "may write to, and work on the copy."
+    ),
+    "run.other_sample": (
+        "<resume>: the run in {path} was fitted on {before} texts, not {fit_sample:,}; repeat "
+        "the same command."
+    ),
+    "run.other_settings": (
+        "<resume>: the run in {path} has other settings ({key}: {difference}); repeat the same "
+        "command."
+    ),
+    "run.other_texts": "<resume>: the texts differ from those of the run in {path}.",
+    "run.out_is_file": "<folder=> is a file; a run needs a folder.",
+    "run.out_not_empty": "<folder=> is not empty and holds no run; choose another folder.",
+    "run.taken": (
+        "<folder=> holds a run ({status}); <resume=True> continues it, <overwrite=True> replaces "
+        "it."
+    ),
+    "run.taken_done": "<folder=> holds a run (done); <overwrite=True> replaces it.",
+    "run.unknown_cluster": (
+        "{folder} is damaged: assignments.csv has rows in cluster {strange}, which clusters.json "
+        "does not describe."
+    ),
+    # shards
+    "shards.all_empty": "all {n_shards:,} shards are empty: there is nothing to read.",
+    "shards.failed": (
+        "{failed:,} of {shards:,} shards could not be labelled; fix them and repeat the command "
+        "with <resume>.\n  {lines}"
+    ),
+    "shards.gone": "{gone} is gone from {out}; go on with <resume>.",
+    "shards.made_otherwise": (
+        "<resume>: {target} was made from other texts, by another model or with other settings; "
+        "delete it, or name another folder."
+    ),
+    "shards.name_taken": "{said}: {file} would meet a labelled shard; name another --out.",
+    "shards.no_cluster": "--engine ray: no cluster answers ({reason}).",
+    "shards.no_cluster_at": (
+        "RAY_ADDRESS={address}: no Ray cluster answers there ({error}); start one with ray "
+        "start, or unset it to work on this machine alone."
+    ),
+    "shards.no_cpu": "--engine ray: the cluster has no CPU to work on.",
+    "shards.no_parquet": "{said}: there is no Parquet file; name a folder of them or a pattern.",
+    "shards.other_model": (
+        "a worker finds no model, or another one, in {folder}; all machines must see the same "
+        "folders under the same path."
+    ),
+    "shards.out_has_shards": (
+        "<out=> holds {n_there:,} shards already; add <resume> to label those that are missing, "
+        "or name another folder."
+    ),
+    "shards.out_inside_input": "--out: {out} is inside {whole}; name a folder outside of it.",
+    "shards.out_inside_model": "<out=> is inside the model {root}; name a folder outside of it.",
+    "shards.out_is_file": "<out=> is a file; shards need a folder.",
+    "shards.rows_differ": "{source}: {read:,} of {rows:,} rows were read.",
+    "shards.source_changed": "{source} is not the file it was when the run began; start anew.",
+    "shards.strange_file": (
+        "<resume>: {strange} is no shard of this corpus; remove it, or name another folder."
+    ),
+    "shards.too_many_workers": (
+        "--workers {workers}: the cluster has {most} {kind}; ask for 1 to {most}."
+    ),
+    "shards.workers_lost": (
+        "--engine ray: {tries} workers in a row were lost while they loaded the model "
+        "({reason}); is coterie installed on all machines, and memory left?"
+    ),
+    "shards.workers_need_ray": "--workers needs --engine ray.",
     # train
     "train.failed": "{reason}",
     "train.loss_not_finite": "{where}: the loss is not a finite number.",

@@ -115,15 +115,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a finished run; refuse anything else."""
     manifest = read_status(folder)
     if manifest is None:
-        raise DataError(
-            f"{folder} holds no run: there is no manifest.json. Name a folder that coterie cluster "
-            "has written."
-        )
+        raise DataError("run.none", folder=folder)
     if manifest["status"] != "done":
-        raise DataError(
-            f"the run in {folder} is not finished ({manifest['status'][:60]}); continue it with "
-            "coterie cluster ... --resume."
-        )
+        raise DataError("run.not_finished", folder=folder, status=manifest["status"][:60])
     check_shape(manifest, DONE, str(folder / MANIFEST))
     return manifest
 
@@ -152,14 +146,12 @@ def read_levels(folder: Path) -> Hierarchy | None:
         return None
     saved = check_shape(read_json(path, LARGE), LEVELS, str(path))
     if saved.get("themes") and len(saved["levels"]) > 1:
-        raise DataError(f"{path} is damaged: there is one level of themes, if any.")
+        raise DataError("run.many_themes", path=path)
     for level in saved["levels"]:
         known = _check_ids((c["id"] for c in level["clusters"]), str(path))
         for cluster, place in level["of_cluster"].items():
             if place not in known:
-                raise DataError(
-                    f"{path} is damaged: cluster {cluster} lies in {place}, which is not there."
-                )
+                raise DataError("run.no_such_group", path=path, cluster=cluster, place=place)
     return Hierarchy.from_dict(saved)
 
 
@@ -170,9 +162,9 @@ def read_map(folder: Path) -> dict[str, Any] | None:
         return None
     saved: dict[str, Any] = check_shape(read_json(path), MAP, str(path))
     if not len(saved["rows"]) == len(saved["x"]) == len(saved["y"]):
-        raise DataError(f"{path} is damaged: rows and coordinates differ in number.")
+        raise DataError("run.map_lengths", path=path)
     if any(a >= b for a, b in pairwise(saved["rows"])):
-        raise DataError(f"{path} is damaged: its rows do not ascend.")
+        raise DataError("run.map_order", path=path)
     return saved
 
 
@@ -192,7 +184,7 @@ def model_folder(folder: Path) -> Path:
     if (path / "config.json").exists():
         return path
     if not (folder / "config.json").exists():
-        raise DataError(f"{folder} holds no model (neither model/config.json nor config.json).")
+        raise DataError("run.no_model", folder=folder)
     return folder
 
 
@@ -200,10 +192,7 @@ def check_known(labels: Iterable[int], clusters: Iterable[Cluster], folder: Path
     """Refuse a table with clusters that are not described; -1 stands for none."""
     strange = set(labels) - {cluster.id for cluster in clusters} - {-1}
     if strange:
-        raise DataError(
-            f"{folder} is damaged: assignments.csv has rows in cluster {min(strange)}, which "
-            "clusters.json does not describe."
-        )
+        raise DataError("run.unknown_cluster", folder=folder, strange=min(strange))
 
 
 def whole_numbers(cells: Iterable[str], path: Path, column: str) -> list[int]:
@@ -211,7 +200,7 @@ def whole_numbers(cells: Iterable[str], path: Path, column: str) -> list[int]:
     with damaged(path, "a table of coterie"):
         found = [int(cell) for cell in cells]
         if found and not -1 <= min(found) <= max(found) < ClusterId.HIGHEST:
-            raise DataError(f"{path}: the column {column!r} holds numbers that no cluster has.")
+            raise DataError("run.bad_cluster_numbers", path=path, column=column)
         return found
 
 
@@ -219,7 +208,7 @@ def _check_ids(ids: Iterable[int], where: str) -> set[int]:
     seen: set[int] = set()
     for number in ids:
         if number in seen:
-            raise DataError(f"{where} is damaged: cluster {number} is there twice.")
+            raise DataError("run.cluster_twice", where=where, number=number)
         seen.add(number)
     return seen
 
@@ -338,10 +327,7 @@ def link_files(source: Path, target: Path, names: Iterable[str]) -> None:
     for name in names:
         path = source / name
         if path.is_symlink() and (RESULT.fullmatch(name) or name in (MANIFEST, "model")):
-            raise DataError(
-                f"{path} is a link. Runs with links are not changed: put the files themselves "
-                f"there, or run coterie cluster with another --out."
-            )
+            raise DataError("run.is_link", path=path)
         if name == LOCK:
             with suppress(OSError):  # a copy would not be locked
                 os.link(path, target / name)

@@ -3,6 +3,7 @@
 import pytest
 
 from coterie import SCCL, Auto, TwoStep
+from coterie.methods.auto import RUNS
 from coterie.runs import estimate
 from coterie.runs.estimate import Job, Speeds, bytes_for, make_job, probe, seconds_for, sentence
 
@@ -51,8 +52,8 @@ def test_memory_grows_by_bytes_a_row() -> None:
 @pytest.mark.parametrize(
     ("model", "ways", "comparisons", "neighbors"),
     [
-        (Auto(2), 23, 2, False),
-        (Auto(2, effort="quick"), 9, 2, False),
+        (Auto(2), 2 * RUNS["standard"] + 3, 2, False),
+        (Auto(2, effort="quick"), 2 * RUNS["quick"] + 3, 2, False),
         (TwoStep(2), 1, 0, False),
         (TwoStep(2, cluster="ward"), 1, 8, True),
         (TwoStep(2, smooth=2), 1, 8, True),

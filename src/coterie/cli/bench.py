@@ -61,7 +61,7 @@ def _tables(folder: Path, format: str) -> str:
 
     rows = read_folder(folder) if folder.is_dir() else []
     if not rows:
-        raise UsageError(f"--results {folder}: no result lines there; run: coterie bench papers")
+        raise UsageError("cli.no_results", folder=folder)
     if format == "csv":
         return long_form(rows).to_csv()
     found = [*(overview(rows, metric) for metric in METRICS), *details(rows)]
@@ -155,7 +155,7 @@ def _other(
 ) -> Any:
     """The data set for retrieval; the bundled messages, unless they are what is trained on."""
     if name == dataset:
-        raise UsageError(f"--other {name}: these are the texts trained on; name another data set.")
+        raise UsageError("cli.other_is_trained_on", name=name)
     if name is None and dataset == "sample":
         return None
     return _part(name or "sample", folder, limit, seed)
@@ -315,7 +315,7 @@ def _narrow(suite: Suite, datasets: str | None, methods: str | None, only: str |
         entries = tuple(e for e in suite.entries if only in e.label)
         if not entries:
             labels = ", ".join(e.label for e in suite.entries)
-            raise UsageError(f"--only {only}: no entry has that in its label. There are: {labels}.")
+            raise UsageError("cli.no_such_entry", only=only, labels=labels)
         suite = replace(suite, entries=entries)
     return suite
 
@@ -324,7 +324,7 @@ def _there(file: Path, suite: Suite) -> list[Path]:
     files = [file, *(file.with_name(f"{part}.jsonl") for part in suite.parts)]
     found = [file for file in files if file.exists()]
     if not found:
-        raise UsageError(f"--show: there is no {file}.")
+        raise UsageError("cli.no_result_file", file=file)
     return found
 
 
@@ -349,7 +349,7 @@ def _seeds(text: str | None) -> range | None:
     first, dash, last = text.partition("-")
     start, end = whole_number(first), whole_number(last) if dash else 0
     if start is None or end is None:
-        raise UsageError(f"--seeds {text}: expected a number such as 3 or a range such as 2-4.")
+        raise UsageError("cli.bad_seeds", text=text)
     return range(start, end + 1) if dash else range(start)
 
 

@@ -211,7 +211,7 @@ def default_out(file: str) -> Path:
     """The folder beside the file."""
     path = Path(file)
     if file == "-" or path.is_fifo():
-        raise UsageError("--out is needed when the texts come from standard input or a pipe.")
+        raise UsageError("cli.out_needed")
     return path.with_name(f"{path.stem}.clusters")
 
 
@@ -223,9 +223,7 @@ def read_number(said: str | None) -> int | Literal["auto"] | None:
         return "auto"
     number = whole_number(said.strip())
     if not number:
-        raise UsageError(
-            f"--clusters should be a whole number from 1 on, or auto; got {said!r:.80}."
-        )
+        raise UsageError("cli.bad_clusters", said=said)
     return number
 
 
@@ -235,7 +233,7 @@ def read_levels(said: str | None) -> tuple[int, ...]:
         return ()
     levels = tuple(whole_number(part.strip()) or 0 for part in said.split(","))
     if not all(levels):
-        raise UsageError(f"--levels {said}: expected whole numbers from 1 on, such as 5,20,80.")
+        raise UsageError("cli.bad_levels", said=said)
     return levels
 
 

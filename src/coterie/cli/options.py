@@ -79,12 +79,14 @@ def parse_settings(pairs: Sequence[str], cls: type[Any]) -> dict[str, Any]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals:
-            raise UsageError(f"--set {pair}: expected KEY=VALUE, e.g. --set steps=500.")
+            raise UsageError("cli.bad_setting", pair=pair)
         key = RENAMED.get(key, key)
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1)
             hint = f" Did you mean {near[0]}?" if near else f" Known: {', '.join(known)}."
-            raise UsageError(f"--set {pair}: {cls.__name__} has no parameter {key!r}.{hint}")
+            raise UsageError(
+                "cli.unknown_setting", pair=pair, name=cls.__name__, key=key, hint=hint
+            )
         out[key] = parse_value(value)
     return out
 
@@ -104,5 +106,5 @@ def read_formats(said: str | None, option: str) -> tuple[str, ...]:
     parts = [part.strip().lower().lstrip(".") for part in (said or "").split(",") if part.strip()]
     formats = tuple(dict.fromkeys(check_choice(option, part, FORMATS) for part in parts))
     if said is not None and not formats:
-        raise UsageError(f"{option}: expected some of {', '.join(FORMATS)}, such as xlsx,parquet.")
+        raise UsageError("cli.no_format", option=option, known=", ".join(FORMATS))
     return formats

@@ -106,11 +106,9 @@ def predict(
         from coterie.runs.shards import predict_shards
 
         if format not in ("auto", "parquet"):
-            raise UsageError(f"--format {format}: many files, and --engine ray, are Parquet only.")
+            raise UsageError("cli.shards_are_parquet", given=format)
         if out is None or file == "-":
-            raise UsageError(
-                "many files, and --engine ray, need files to read and a folder as --out."
-            )
+            raise UsageError("cli.shards_need_folders")
         predict_shards(
             folder,
             file,
@@ -247,7 +245,7 @@ def name(
     from coterie.runs.names import RunNames
 
     if own_names == (endpoint is not None):
-        raise UsageError("give either --with URL or --own-names.")
+        raise UsageError("cli.with_or_own_names")
     open_run(folder)
     asker = None if endpoint is None else Asker(endpoint, model, show_request, examples, timeout)
     with nullcontext() if show_request else held(folder):
@@ -265,17 +263,17 @@ def name(
         rows = [[str(c.id), str(c.size), c.name, run.own.get(c.id, "")] for c in clusters]
         show_table("", ["#", "texts", "name", "own name"], rows, numbers=(0, 1))
     if problem is not None:
-        raise EndpointError(f"{problem} The other clusters keep their names; to go on, repeat.")
+        raise EndpointError("naming.some_failed", problem=problem)
 
 
 def make_asker(url: str | None, model: str | None, show: bool, as_json: bool) -> Asker | None:
     """What ``coterie cluster`` was given about names; the address is judged before the work."""
     if url is None:
         if model is not None or show:
-            raise UsageError("--name-model and --show-request belong to --name-with URL.")
+            raise UsageError("cli.needs_name_with")
         return None
     if show and as_json:
-        raise UsageError("--show-request and --json both print JSON; take one of them.")
+        raise UsageError("cli.json_twice")
     return Asker(url, model, show)
 
 
@@ -402,7 +400,7 @@ def compare(
     from coterie.runs.outputs import check_output, is_comparison
 
     if out is not None and out.suffix.lower() not in {".html", ".htm"}:
-        raise UsageError(f"--out {out}: the page is HTML; give it a name that ends in .html.")
+        raise UsageError("cli.page_is_html", out=out)
     if out is not None:
         check_output(out, [before, after], wrote=is_comparison)
     options = {"text_column": text_column, "id_column": id_column}
@@ -503,7 +501,7 @@ def edit(
     from coterie.report.points import visible
 
     if undo == (file is not None):
-        raise UsageError("name a file of edits, or --undo the last ones: one of the two.")
+        raise UsageError("cli.edits_or_undo")
     if undo:
         number = put_back(run)
         say(f"undone: change {number} of {run}")

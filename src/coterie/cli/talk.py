@@ -165,7 +165,7 @@ class _Closed(io.TextIOBase):
         self.named = name
 
     def _refuse(self, *_: Any) -> Any:
-        raise CoterieError(f"{self.named} is closed; open it, or name a file instead.")
+        raise CoterieError("cli.stream_closed", named=self.named)
 
     read = read1 = readinto = readline = write = __next__ = _refuse
 

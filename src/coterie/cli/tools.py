@@ -107,10 +107,7 @@ def evaluate(
         parts = [f"{count:,} rows {why}" for why, count in left_out.items()]
         say(f"Left out: {', '.join(parts)}.")
     if not pairs:
-        raise DataError(
-            f"{file}: no row has both a true label and a cluster; see --labels-column and "
-            "--cluster-column."
-        )
+        raise DataError("cli.nothing_to_score", file=file)
     apart = sum(c == "-1" for _, c in pairs)
     if apart:
         say(f"{apart:,} rows in cluster -1 count as one cluster.")
@@ -208,7 +205,7 @@ def augment(
     from coterie.runs.sample import bundled
 
     if wordings < 1:
-        raise UsageError(f"--wordings should be at least 1, got {wordings}.")
+        raise UsageError("cli.bad_wordings", wordings=wordings)
     path = None
     if train_head:
         path = _place(file, out, ".head")
@@ -217,7 +214,7 @@ def augment(
         path = _place(file, out, ".views.csv")
         check_output(path, [bundled(file), model, *(also or [])], wrote=is_reworded)
         if out is None and path.exists():
-            raise UsageError(f"{path} is there already; name it with --out to replace it.")
+            raise UsageError("cli.out_is_there", path=path)
     corpus = read_corpus(
         bundled(file), text_column=text_column, format=format, encoding=encoding, header=header
     )
@@ -240,7 +237,7 @@ def augment(
         )
         return
     if encoder or also or steps:
-        raise UsageError("--encoder, --also and --steps are for --train-head.")
+        raise UsageError("cli.needs_train_head")
     options = {"rate": rate, "model": model, "device": device, "languages": _pair(languages)}
     made = _wordings(corpus.texts, kind, wordings, (seed, shown), options)
     _write(corpus, made, path)
@@ -252,7 +249,7 @@ def _pair(said: str | None) -> tuple[str, str] | None:
         return None
     first, _, second = said.partition(",")
     if not first or not second:
-        raise UsageError(f"--languages {said}: expected FROM,TO, e.g. eng_Latn,spa_Latn.")
+        raise UsageError("cli.bad_languages", said=said)
     return first.strip(), second.strip()
 
 
@@ -261,7 +258,7 @@ def _place(file: str, out: Path | None, ending: str) -> Path:
         return out
     path = Path(file)
     if file == "-" or path.is_fifo():
-        raise UsageError("--out is needed when the texts come from standard input or a pipe.")
+        raise UsageError("cli.out_needed")
     return path.with_name(f"{path.stem}{ending}")
 
 
@@ -405,7 +402,7 @@ def retrieval(
     groups: dict[str, tuple[list[str], list[int]]] = {}
     for row, (query, text, mark) in enumerate(zip(queries, candidates, marks, strict=True), 1):
         if mark.lower() not in RIGHT:
-            raise DataError(f"{file}, row {row}: relevant should be 0 or 1, got {mark!r}.")
+            raise DataError("cli.bad_relevance", file=file, row=row, mark=mark)
         texts, right = groups.setdefault(query, ([], []))
         texts.append(text)
         right.append(RIGHT[mark.lower()])
@@ -447,7 +444,7 @@ def stages(
     truth = None
     if file is not None:
         if labels_column is None:
-            raise DataError("name the column with the true labels: --labels-column.")
+            raise DataError("cli.labels_column_needed")
         (truth,) = _columns(file, [labels_column], format, encoding)
     found = stage_indices(_model(folder), truth)
     if as_json:
@@ -585,7 +582,7 @@ def datasets(
         show_table("", ["name", "group", "rows", "classes", "texts", "file"], rows, numbers=(2, 3))
         return
     if name is None:
-        raise UsageError(f"coterie datasets {action} needs the name of a data set.")
+        raise UsageError("cli.dataset_needed", action=action)
     card = CARDS[check_choice("data set", name, CARDS)]
     if action == "get":
         typer.echo(str(get_dataset(name, folder, progress=make_progress(1))))

@@ -77,7 +77,7 @@ class Edit:
 
     def wrong(self, problem: str) -> DataError:
         """The error to raise when the edit cannot be done."""
-        return DataError(f"{self.where}: {problem}")
+        return DataError("edit.impossible", where=self.where, problem=problem)
 
 
 def read_edits(source: Any) -> list[Edit]:
@@ -94,7 +94,7 @@ def read_edits(source: Any) -> list[Edit]:
         listed = [{k: v} for k, v in parts] if parts is not None else list(source)
         name, entries = "edits", [(0, entry) for entry in listed]
     if not entries:
-        raise DataError(f"{name}: there are no edits in it; write e.g. '- {EXAMPLES['merge']}'.")
+        raise DataError("edit.no_edits", name=name, merge=EXAMPLES["merge"])
     return [
         _read(entry, f"{name}{f', line {line}' if line else ''}, edit {number}")
         for number, (line, entry) in enumerate(entries, 1)
@@ -104,22 +104,22 @@ def read_edits(source: Any) -> list[Edit]:
 def _read_file(path: Path) -> list[tuple[int, Any]]:
     suffix = path.suffix.lower()
     if suffix not in {".yaml", ".yml", ".json"}:
-        raise UsageError(f"{path}: edits are read from .yaml or .json files.")
+        raise UsageError("edit.file_type", path=path)
     text = _read_text(path)
     if suffix != ".json":
         return read_yaml(text, str(path))
     try:
         value = json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
-        raise DataError(f"{path}, line {error.lineno}: this is not JSON: {error.msg}.") from error
+        raise DataError("edit.no_json", path=path, lineno=error.lineno, msg=error.msg) from error
     except RecursionError as error:
-        raise DataError(f"{path}: it is nested too deeply to be a list of edits.") from error
+        raise DataError("edit.too_deep", path=path) from error
     except ValueError as error:
-        raise DataError(f"{path}: {error}") from error
+        raise DataError("edit.bad_json", path=path, error=error) from error
     if isinstance(value, dict):
         return [(0, {key: inner}) for key, inner in value.items()]
     if not isinstance(value, list):
-        raise DataError(f"{path}: expected a list of edits.")
+        raise DataError("edit.no_json_list", path=path)
     return [(0, entry) for entry in value]
 
 
@@ -128,12 +128,12 @@ def _read_text(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
         if len(data) > LARGEST:
-            raise DataError(f"{path}: a file of edits has at most {LARGEST:,} bytes; split it.")
+            raise DataError("edit.file_too_large", path=path, most=LARGEST)
         return data.decode("utf-8-sig")
     except FileNotFoundError as error:
-        raise UsageError(f"there is no file {path}.") from error
+        raise UsageError("edit.no_file", path=path) from error
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8; save it as UTF-8.") from error
+        raise DataError("edit.not_utf8", path=path) from error
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _read(entry: Any, where: str) -> Edit:
     if not isinstance(entry, Mapping) or not entry:
         raise DataError(
-            f"{where}: {repr(entry)[:60]} is no edit; write e.g. '{EXAMPLES['merge']}'."
+            "edit.no_edit", where=where, entry=repr(entry)[:60], merge=EXAMPLES["merge"]
         )
     kinds = [key for key in entry if key in EXAMPLES]
     if len(kinds) != 1:
@@ -156,8 +156,11 @@ def _read(entry: Any, where: str) -> Edit:
         near = difflib.get_close_matches(str(first), EXAMPLES, n=1)
         hint = f" Did you mean {near[0]!r}?" if near and not kinds else ""
         raise DataError(
-            f"{where}: expected exactly one of {', '.join(EXAMPLES)}; got "
-            f"{', '.join(map(str, entry))[:200]}.{hint}"
+            "edit.one_kind",
+            where=where,
+            kinds=", ".join(EXAMPLES),
+            given=", ".join(map(str, entry))[:200],
+            hint=hint,
         )
     kind = kinds[0]
     where = f"{where} ({kind})"
@@ -172,7 +175,7 @@ def _merge(where: str, value: Any, beside: Mapping[str, Any]) -> Edit:
         value, beside = value.get("clusters"), {**value, **beside}
     clusters = _clusters(where, value, "merge")
     if len(clusters) < 2:
-        raise DataError(f"{where}: name at least two clusters, as in '{EXAMPLES['merge']}'.")
+        raise DataError("edit.merge_two", where=where, merge=EXAMPLES["merge"])
     names = () if beside.get("name") is None else (clean_name(beside["name"], where),)
     return Edit("merge", where, clusters, names)
 
@@ -183,10 +186,10 @@ def _split(where: str, value: Any, beside: Mapping[str, Any]) -> Edit:
     options |= beside
     into = 2 if options.get("into") is None else _number(where, options["into"], "into")
     if into < 2:
-        raise DataError(f"{where}: into should be 2 or more, got {into}.")
+        raise DataError("edit.bad_into", where=where, into=into)
     names = options.get("names") or ()
     if isinstance(names, str) or (names and len(names) != into):
-        raise DataError(f"{where}: names should be a list of {into}, one for each part.")
+        raise DataError("edit.bad_names", where=where, into=into)
     cluster = _number(where, options.get("cluster"), "cluster")
     cleaned = tuple(clean_name(name, where) for name in names)
     return Edit("split", where, (cluster,), cleaned, into=into)
@@ -194,7 +197,7 @@ def _split(where: str, value: Any, beside: Mapping[str, Any]) -> Edit:
 
 def _rename(where: str, value: Any, beside: Mapping[str, Any]) -> Edit:
     if not isinstance(value, Mapping) or not value:
-        raise DataError(f"{where}: write clusters and names, as in '{EXAMPLES['rename']}'.")
+        raise DataError("edit.bad_rename", where=where, rename=EXAMPLES["rename"])
     clusters = tuple(_number(where, key, "a cluster") for key in value)
     names = tuple(clean_name(name, where) for name in value.values())
     return Edit("rename", where, clusters, names)
@@ -202,12 +205,12 @@ def _rename(where: str, value: Any, beside: Mapping[str, Any]) -> Edit:
 
 def _move(where: str, value: Any, beside: Mapping[str, Any]) -> Edit:
     if not isinstance(value, Mapping):
-        raise DataError(f"{where}: write rows and a cluster, as in '{EXAMPLES['move']}'.")
+        raise DataError("edit.bad_move", where=where, move=EXAMPLES["move"])
     _check_keys(value, ("rows", "to"), where)
     rows = value.get("rows")
     rows = list(rows) if isinstance(rows, (list, tuple)) else [rows]
     if not rows or any(row is None or isinstance(row, (list, bool)) for row in rows):
-        raise DataError(f"{where}: name the rows, as in '{EXAMPLES['move']}'.")
+        raise DataError("edit.no_rows", where=where, move=EXAMPLES["move"])
     return Edit("move", where, (_number(where, value.get("to"), "to"),), rows=tuple(rows))
 
 
@@ -230,28 +233,26 @@ _READERS = {
 def clean_name(value: Any, where: str) -> str:
     """A name on one line without control characters; refuse what is none."""
     if isinstance(value, (Mapping, list, tuple, bool)) or value is None:
-        raise DataError(f"{where}: {value!r} is no name; put it between quotes.")
+        raise DataError("edit.no_name", where=where, value=value)
     name = clean_text(str(value))
     if not name or len(name) > NAME_LENGTH:
-        raise DataError(
-            f"{where}: a name has 1 to {NAME_LENGTH} characters, {name[:40]!r} does not."
-        )
+        raise DataError("edit.bad_name_length", where=where, most=NAME_LENGTH, name=name[:40])
     return name
 
 
 def _clusters(where: str, value: Any, kind: str) -> tuple[int, ...]:
     if not isinstance(value, (list, tuple)) or not value:
-        raise DataError(f"{where}: write a list of clusters, as in '{EXAMPLES[kind]}'.")
+        raise DataError("edit.no_clusters", where=where, example=EXAMPLES[kind])
     out = tuple(_number(where, item, "a cluster") for item in value)
     if len(set(out)) != len(out):
-        raise DataError(f"{where}: a cluster is named twice.")
+        raise DataError("edit.cluster_twice", where=where)
     return out
 
 
 def _number(where: str, value: Any, what: str) -> int:
     number = None if isinstance(value, bool) else whole_number(str(value).strip())
     if number is None:
-        raise DataError(f"{where}: {what} should be a whole number from 0 on, got {value!r:.80}.")
+        raise DataError("edit.bad_number", where=where, what=what, value=value)
     return number
 
 
@@ -261,7 +262,7 @@ def _check_keys(given: Mapping[str, Any], known: tuple[str, ...], where: str) ->
             near = difflib.get_close_matches(str(key), known, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             may = f"it takes {', '.join(known)}" if known else "nothing may stand beside it"
-            raise DataError(f"{where}: {key!r} is not known here; {may}.{hint}")
+            raise DataError("edit.unknown_key", where=where, key=key, may=may, hint=hint)
 
 
 def read_yaml(text: str, name: str) -> list[tuple[int, Any]]:
@@ -291,8 +292,8 @@ def read_yaml(text: str, name: str) -> list[tuple[int, Any]]:
         line = getattr(getattr(error, "problem_mark", None), "line", None)
         where = name if line is None else f"{name}, line {line + 1}"
         said = getattr(error, "problem", None) or str(error)
-        raise DataError(f"{where}: this is not YAML: {said}.") from error
-    raise DataError(f"{name}: expected a list of edits, such as '- merge: [3, 7]'.")
+        raise DataError("edit.no_yaml", where=where, said=said) from error
+    raise DataError("edit.no_list", name=name)
 
 
 def _check_events(events: Iterable[Any], name: str) -> None:
@@ -302,30 +303,28 @@ def _check_events(events: Iterable[Any], name: str) -> None:
     depth = 0
     for number, event in enumerate(events):
         if isinstance(event, yaml.AliasEvent):
-            raise DataError(
-                f"{_at(name, event)}: aliases (*{event.anchor}) are not read; write it out."
-            )
+            raise DataError("edit.yaml_alias", where=_at(name, event), anchor=event.anchor)
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > YAML_DEPTH or number > YAML_EVENTS:
             too = "nested too deeply" if depth > YAML_DEPTH else "too long"
-            raise DataError(f"{_at(name, event)}: it is {too} to be a list of edits.")
+            raise DataError("edit.yaml_too_large", where=_at(name, event), too=too)
 
 
 def _value(node: Any, name: str) -> Any:
     import yaml
 
     if node.tag not in PLAIN:
-        raise DataError(f"{_at(name, node)}: the tag {node.tag} is not read; leave it out.")
+        raise DataError("edit.yaml_tag", where=_at(name, node), tag=node.tag)
     if isinstance(node, yaml.SequenceNode):
         return [_value(inner, name) for inner in node.value]
     if isinstance(node, yaml.MappingNode):
         out: dict[str, Any] = {}
         for key, inner in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise DataError(f"{_at(name, key)}: a key should be a word or a number.")
+                raise DataError("edit.yaml_bad_key", where=_at(name, key))
             if key.value in out:
-                raise DataError(f"{_at(name, key)}: the key {key.value!r} is there twice.")
+                raise DataError("edit.yaml_key_twice", where=_at(name, key), value=key.value)
             out[key.value] = _value(inner, name)
         return out
     plain = not node.style and node.tag.endswith(":null")

@@ -94,7 +94,7 @@ class EditableRun:
         needed = ["name", "outlier"] if "nearest_cluster" in self.own else ["name"]
         for name in (self.text_column, self.id_column, *needed):
             if name is not None and name not in self.columns and name not in self.own:
-                raise DataError(f"{folder}: assignments.csv has no column {name!r}.")
+                raise DataError("edit.no_column", folder=folder, name=name)
         check_known(self.labels.tolist(), self.clusters, folder)
         self.texts = [meaning(text) for text in self.columns[self.text_column]]
 
@@ -164,7 +164,7 @@ class EditableRun:
     def check_unchanged(self, folder: Path) -> None:
         """Refuse to write over what somebody else has changed meanwhile."""
         if (folder / "manifest.json").read_bytes() != self.stamp:
-            raise DataError(f"{self.folder} was changed by another command meanwhile; try again.")
+            raise DataError("edit.changed_meanwhile", folder=self.folder)
 
 
 def edit_model(run: EditableRun, state: State) -> Floats:
@@ -183,9 +183,10 @@ def edit_model(run: EditableRun, state: State) -> Floats:
     wrong = _unlike(state, p) | _wrongly_odd(model, run, state, filled)
     if wrong.sum() > max(1, ODD * filled.sum()):
         raise DataError(
-            f"{run.folder}: the model puts {int(wrong.sum()):,} of {int(filled.sum()):,} rows "
-            "elsewhere than assignments.csv does; the two do not belong together. Undo what was "
-            "changed in the table, or run coterie cluster again."
+            "edit.model_differs",
+            folder=run.folder,
+            wrong=int(wrong.sum()),
+            filled=int(filled.sum()),
         )
     for row in np.flatnonzero(wrong):
         state.correct(np.array([row]), int(state.labels[row]))
@@ -195,9 +196,7 @@ def edit_model(run: EditableRun, state: State) -> Floats:
     left = np.flatnonzero((state.labels >= 0) & (p.argmax(axis=1) != state.labels))
     if len(left):
         raise DataError(
-            f"{run.folder}: row {left[0] + 1} of assignments.csv is in cluster "
-            f"{state.labels[left[0]]}, but a row with the same text is in another one; identical "
-            "texts share a cluster. Undo what was changed in the table."
+            "edit.texts_differ", folder=run.folder, row=left[0] + 1, cluster=state.labels[left[0]]
         )
     return p
 
@@ -473,7 +472,7 @@ def undo_run(run: Path, note: Callable[[Path], None]) -> int:
     run = run.resolve()
     number = last_change(run)
     if number == 0:
-        raise DataError(f"{run} has no edits to undo.")
+        raise DataError("edit.nothing_to_undo", run=run)
 
     def change(fresh: Path) -> None:
         kept = fresh / EARLIER / f"{number:04}"
@@ -522,10 +521,7 @@ def _refuse_newer(run: Path, index: dict[str, Any]) -> None:
         path = inside(run, name)
         check_file(path)
         if digest not in (_mark(path), sha256_file(path)):  # the latter: version 0.1
-            raise DataError(
-                f"{run} was changed by another command after its last edits (such as coterie "
-                "name); undoing them would lose that. Take it back first, or edit the run again."
-            )
+            raise DataError("edit.changed_since", run=run)
 
 
 def _mark(manifest: Path) -> str:

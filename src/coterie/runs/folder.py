@@ -168,22 +168,25 @@ class RunFolder:
 
     def _check_same(self, earlier: dict[str, Any]) -> None:
         """Reject a run with other settings or other texts: it cannot be resumed."""
-        mine, resume = self.manifest, param("resume")
+        mine = self.manifest
         for key in ("method", "parameters", "handover"):
             before = earlier.get(key, mine[key])
             if before != mine[key]:
                 raise UsageError(
-                    f"{resume}: the run in {self.path} has other settings ({key}: "
-                    f"{_difference(before, mine[key])}); repeat the same command."
+                    "run.other_settings",
+                    path=self.path,
+                    key=key,
+                    difference=_difference(before, mine[key]),
                 )
         if earlier.get("data", {}).get("sha256") != mine["data"]["sha256"]:
-            raise DataError(f"{resume}: the texts differ from those of the run in {self.path}.")
+            raise DataError("run.other_texts", path=self.path)
         before = earlier.get("fit_sample")
         if "fit_sample" in mine and before != mine["fit_sample"]:
             raise UsageError(
-                f"{resume}: the run in {self.work} was fitted on "
-                f"{'all' if before is None else format(before, ',')} texts, not "
-                f"{mine['fit_sample']:,}; repeat the same command."
+                "run.other_sample",
+                path=self.work,
+                before="all" if before is None else format(before, ","),
+                fit_sample=mine["fit_sample"],
             )
 
 
@@ -195,21 +198,18 @@ def now() -> str:
 def refuse_taken(path: Path, *, resume: bool, overwrite: bool) -> None:
     """Reject a folder that holds something; a failed run without a checkpoint is nothing."""
     mend_folder(path)
-    out = param("folder", str(path))
     if path.exists() and not path.is_dir():
-        raise UsageError(f"{out} is a file; a run needs a folder.")
+        raise UsageError("run.out_is_file", folder=str(path))
     if not path.exists() or all(p.name == LOCK or is_litter(p.name) for p in path.iterdir()):
         return
     manifest = read_started(path)
     if not is_run(manifest) and not (path / NEXT / MANIFEST).exists():
-        raise UsageError(f"{out} is not empty and holds no run; choose another folder.")
+        raise UsageError("run.out_not_empty", folder=str(path))
     status = (manifest or {}).get("status", "interrupted")
     if not (resume or overwrite or is_void(path)):
-        raise UsageError(
-            f"{out} holds a run ({status}); "
-            + ("" if status == "done" else f"{param('resume', True)} continues it, ")
-            + f"{param('overwrite', True)} replaces it."
-        )
+        if status == "done":
+            raise UsageError("run.taken_done", folder=str(path))
+        raise UsageError("run.taken", folder=str(path), status=status)
 
 
 def read_started(path: Path) -> dict[str, Any] | None:

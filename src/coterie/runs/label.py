@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 import numpy as np
 import pyarrow as pa
 
-from coterie._errors import DataError, UsageError, param
+from coterie._errors import DataError, UsageError
 from coterie._files import sha256_file
 from coterie._folders import one_state
 from coterie._progress import Silent, make_progress, say, working
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from coterie.runs.sample import SampledCorpus
 
 NO_CLUSTER = "(no text)"
-RESUME = "--resume needs a file to read and a CSV, TSV or JSONL file as --out."
 
 
 @dataclass(frozen=True)
@@ -138,9 +137,7 @@ class Labeller:
         known, limit = self.model.outlier_limit_, self.outlier_limit
         if limit is not None:
             if not 0 <= limit <= 1:
-                raise UsageError(
-                    f"{param('outlier_limit')} should be between 0 and 1, got {limit}."
-                )
+                raise UsageError("predict.bad_outlier_limit", limit=limit)
             known = OutlierLimit(limit)
         return None if known is None else seen.outliers(known)
 
@@ -251,9 +248,7 @@ def label(
             new = chunk.part(old, len(chunk))
             yield new.table, labeller(new.texts)
     if rows < done:
-        raise DataError(
-            f"{param('resume')}: {done:,} rows are labelled, but only {rows:,} can be read."
-        )
+        raise DataError("predict.rows_gone", done=done, rows=rows)
     if not labeller.placed and not done:
         raise no_words(rows, str(corpus.text_column))
 
@@ -292,13 +287,13 @@ def predict_file(
     target = Path(out) if isinstance(out, (str, Path)) else None
     workbook = target is not None and target.suffix.lower() == ".xlsx"
     if resume and (target is None or workbook or str(file) == "-"):
-        raise UsageError(RESUME)
+        raise UsageError("predict.cannot_resume")
     if target is not None:
         check_output(target, [file, folder], wrote=is_labelled, grows=not workbook, resume=resume)
     labeller = Labeller.read(Path(folder), outlier_limit)
     stream = TextStream(file, **reading)
     if resume and stream.source.is_pipe:
-        raise UsageError(RESUME)
+        raise UsageError("predict.cannot_resume")
     if target is None:
         table = StreamTable(cast(TextIO, out))
         rows = 0

@@ -206,7 +206,7 @@ def write_table(path: Path, names: Names, above: list[Names]) -> None:
     for kind, new in columns_of.items():
         called = "name" if kind == "cluster" else f"{kind}_name"
         if kind not in own or called not in own:
-            raise DataError(f"{table} has no column {kind!r} with names beside it.")
+            raise DataError("run.no_name_column", table=table, kind=kind)
         numbers = whole_numbers(columns[own[kind]], table, kind)
         pairs = zip(numbers, columns[own[called]], strict=True)
         columns[own[called]] = [new.get(i, before) for i, before in pairs]

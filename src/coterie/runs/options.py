@@ -81,7 +81,7 @@ class Options(Reading):
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=1)
                 hint = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(known)}."
-                raise UsageError(f"cluster has no option {name!r}.{hint}")
+                raise UsageError("cluster.unknown_option", name=name, hint=hint)
         options = cls(**given)
         options.check()
         return options
@@ -105,10 +105,7 @@ class Options(Reading):
         for level in self.levels:
             check_integer("levels", level)
         if any(a >= b for a, b in pairwise(self.levels)):
-            raise UsageError(
-                f"{param('levels')} {_listed(self.levels)}: the numbers do not increase; name the "
-                "levels coarse to fine, such as 5,20,80."
-            )
+            raise UsageError("cluster.levels_not_increasing", levels=_listed(self.levels))
         for name in self.write:
             check_choice("write", name, FORMATS)
         if "xlsx" in self.write:
@@ -120,10 +117,7 @@ class Options(Reading):
 
             allowed_rows(self.max_outliers, 0, param("max_outliers"))
         if self.fit_sample is not None and self.fit_sample < 0:
-            raise UsageError(
-                f"{param('fit_sample')} should be a number of texts, or 0 for all; "
-                f"{self.fit_sample}."
-            )
+            raise UsageError("cluster.bad_fit_sample", fit_sample=self.fit_sample)
 
     def make_model(self, n_clusters: int) -> TextClusterer:
         """The estimator; what was not asked for stays as the method has it."""
@@ -131,13 +125,9 @@ class Options(Reading):
 
         recipe = METHODS[check_choice("method", self.method, METHODS)]
         if self.effort is not None and not hasattr(recipe.cls, "effort"):
-            raise UsageError(
-                f"{param('effort')} is for the method 'auto', not for {self.method!r}."
-            )
+            raise UsageError("cluster.effort_is_for_auto", method=self.method)
         if self.views is not None and not hasattr(recipe.cls, "views"):
-            raise UsageError(
-                f"{param('views')}: the method {self.method!r} trains nothing and takes no views."
-            )
+            raise UsageError("cluster.takes_no_views", method=self.method)
         given: dict[str, Any] = {"encoder": self.encoder, "views": self.views}
         given["effort"] = self.effort
         given = {name: value for name, value in given.items() if value is not None}
@@ -178,16 +168,22 @@ class Options(Reading):
             told_apart = count_distinct()
             read = " as the encoder reads them" if told_apart < distinct else ""
             distinct = told_apart
-        few = f"there are only {distinct:,} different texts{read}; ask for at most {distinct}."
-        levels = f"{param('levels')} {_listed(self.levels)}"
+        levels = _listed(self.levels)
         if finest > distinct:
-            raise UsageError(f"{levels}: {finest:,} clusters asked for, but {few}")
+            raise UsageError(
+                "cluster.levels_few_texts",
+                levels=levels,
+                finest=finest,
+                distinct=distinct,
+                read=read,
+            )
         if n_clusters > distinct:
-            raise DataError(f"{param('n_clusters', n_clusters)}: {few}")
+            raise DataError(
+                "cluster.few_texts", n_clusters=n_clusters, distinct=distinct, read=read
+            )
         if finest > n_clusters:
             raise UsageError(
-                f"{levels}: the finest level has {finest} clusters, more than the {n_clusters} "
-                f"there are; leave out {param('n_clusters')}, or ask for at most {n_clusters}."
+                "cluster.levels_above_clusters", levels=levels, finest=finest, n_clusters=n_clusters
             )
 
     def handover(self) -> dict[str, Any]:

@@ -47,18 +47,12 @@ def check_output(
     for path, when in touched.items():
         for read in given:
             if is_same(path, read):
-                raise UsageError(
-                    f"--out {out}: {read} is the input, and would be replaced{when}. "
-                    "Choose another name."
-                )
+                raise UsageError("output.is_input", out=str(out), read=read, when=when)
     if out.is_dir():
-        raise UsageError(f"--out {out} is a folder; name a file.")
+        raise UsageError("output.is_folder", out=str(out))
     refuse_run_file(out)
     if out.exists() and out.stat().st_size and not wrote(out):
-        raise UsageError(
-            f"--out {out} is there already, and this command has not written it. Choose another "
-            "name, or delete it."
-        )
+        raise UsageError("output.of_others", out=str(out))
     if grows:
         refuse_partial(out, resume=resume)
     for left in left_beside(out, "tmp"):
@@ -71,20 +65,14 @@ def check_shards_folder(out: Path) -> None:
     file = out / "manifest.json"
     found = _manifest(file)
     if file.exists() and not (isinstance(found, dict) and {"parts", "counts"} <= set(found)):
-        raise UsageError(
-            f"--out {out} holds a manifest.json that is not of labelled parts; choose another "
-            "folder."
-        )
+        raise UsageError("output.other_manifest", out=str(out))
 
 
 def check_head_folder(out: Path) -> None:
     """Refuse a folder for a trained head that holds anything else."""
     if out.exists() and not (out / "training.json").exists():
         if not out.is_dir() or any(out.iterdir()):
-            raise UsageError(
-                f"--out {out} is there already, and is no head that coterie augment --train-head "
-                "has written; choose another folder."
-            )
+            raise UsageError("output.no_head", out=str(out))
 
 
 def check_run_output(out: Path, inputs: Iterable[str | Path | None]) -> None:
@@ -97,10 +85,7 @@ def check_run_output(out: Path, inputs: Iterable[str | Path | None]) -> None:
             continue
         name = path.relative_to(out.resolve()).as_posix()
         if RESULT.fullmatch(name) or RUNNING.fullmatch(name):
-            raise UsageError(
-                f"--out {out}: {given} is the input, and a file of the run there. Choose another "
-                "folder, or copy the input."
-            )
+            raise UsageError("output.is_run_input", out=str(out), given=given)
 
 
 def refuse_run_file(out: Path) -> None:
@@ -112,7 +97,7 @@ def refuse_run_file(out: Path) -> None:
         name = path.relative_to(parent).as_posix()
         own = RESULT.fullmatch(name) or RUNNING.fullmatch(name)
         if own and is_run(_manifest(parent / MANIFEST)):
-            raise UsageError(f"--out {out} is a file of the run in {parent}; choose another name.")
+            raise UsageError("output.is_run_file", out=str(out), parent=parent)
 
 
 def _manifest(file: Path) -> Any:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from coterie._errors import UsageError, param
+from coterie._errors import UsageError
 from coterie._folders import held, mend_folder, one_state
 from coterie._types import Ints
 from coterie.base import TextClusterer
@@ -249,7 +249,7 @@ class Run:
             problem = name_run(self.folder, endpoint, model=model, examples=examples)
         self._forget()
         if problem is not None:
-            raise EndpointError(f"{problem} The other clusters keep their names; to go on, repeat.")
+            raise EndpointError("naming.some_failed", problem=problem)
 
     def compare(self, other: Run | str | Path, **options: Any) -> Comparison:
         """What changed from this run to another; see :func:`coterie.compare`."""
@@ -353,7 +353,7 @@ def open_run(folder: str | Path) -> Run:
     path = Path(folder)
     mend_folder(path)
     if not path.is_dir():
-        raise UsageError(f"{param('folder', str(path))}: there is no such folder.")
+        raise UsageError("run.no_folder", folder=str(path))
     one_state([path], lambda: check_results(path))
     return Run(path)
 

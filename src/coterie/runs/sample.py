@@ -119,10 +119,7 @@ class SampledCorpus:
                 return
         stream = self.stream
         name = stream.source.name if isinstance(stream, TextStream) else stream.name
-        raise DataError(
-            f"{name} was changed while it was read: the {len(self):,} rows of the first look are "
-            "not there any more. Copy the file, and run the command on the copy."
-        )
+        raise DataError("cluster.file_changed", name=name, rows=len(self))
 
 
 AnyCorpus = Corpus | SampledCorpus
@@ -192,9 +189,10 @@ def refuse_sampled(corpus: AnyCorpus, options: Options) -> None:
     for name, value in needed.items():
         if value:
             raise UsageError(
-                f"{name} needs all texts at once, but of these {len(corpus):,} rows a sample of "
-                f"{len(corpus.survey.texts):,} texts is fitted; leave it out, or fit all with "
-                f"{param('fit_sample', 0)}."
+                "cluster.needs_all_texts",
+                name=name,
+                rows=len(corpus),
+                sample=len(corpus.survey.texts),
             )
 
 

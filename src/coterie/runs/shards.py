@@ -140,10 +140,7 @@ class ShardWorker:
         folder = self.job.folder
         found = Labeller.read(folder, self.job.outlier_limit) if folder.is_dir() else None
         if found is None or found.digest != self.job.model:
-            raise DataError(
-                f"a worker finds no model, or another one, in {folder}; all machines must "
-                "see the same folders under the same path."
-            )
+            raise DataError("shards.other_model", folder=folder)
         self._labeller = found
         return os.getpid()
 
@@ -173,15 +170,15 @@ def find_shards(said: str, out: Path) -> list[Shard]:
     base, files = _files(said)
     whole, out = base.resolve(), out.resolve()
     if not files:
-        raise UsageError(f"{said}: there is no Parquet file; name a folder of them or a pattern.")
+        raise UsageError("shards.no_parquet", said=said)
     if Path(said).is_dir() and out.is_relative_to(whole):
-        raise UsageError(f"--out: {out} is inside {whole}; name a folder outside of it.")
+        raise UsageError("shards.out_inside_input", out=out, whole=whole)
     shards: dict[str, Shard] = {}
     for name in sorted(file.relative_to(base).as_posix() for file in files):
         file = whole / name
         name += "" if file.suffix.lower() == ".parquet" else ".parquet"
         if file.is_relative_to(out) or name in shards:
-            raise UsageError(f"{said}: {file} would meet a labelled shard; name another --out.")
+            raise UsageError("shards.name_taken", said=said, file=file)
         shards[name] = Shard(name, file, out / name)
     return list(shards.values())
 
@@ -204,7 +201,7 @@ def label_shard(labeller: Labeller, job: Job, shard: Shard) -> dict[str, Any]:
 
     begun = time.monotonic()
     if _look(shard) != shard:
-        raise DataError(f"{shard.source} is not the file it was when the run began; start anew.")
+        raise DataError("shards.source_changed", source=shard.source)
     # Two workers may have the same shard, if one that seemed lost is not; each has its own file.
     own = f"{os.getpid()}-{secrets.token_hex(4)}"
     unfinished = shard.target.with_name(f".{shard.target.stem}.{own}{UNFINISHED}.parquet")
@@ -215,7 +212,9 @@ def label_shard(labeller: Labeller, job: Job, shard: Shard) -> dict[str, Any]:
             for rows, columns in _labelled(labeller, job, shard):
                 table.write(rows, columns)
             if table.rows != shard.rows:
-                raise DataError(f"{shard.source}: {table.rows:,} of {shard.rows:,} rows were read.")
+                raise DataError(
+                    "shards.rows_differ", source=shard.source, read=table.rows, rows=shard.rows
+                )
             facts = {**job.stamp(shard), "rows": table.rows}
             facts["placed"] = labeller.placed - placed
             facts["outliers"] = labeller.marked - marked
@@ -240,10 +239,7 @@ def read_facts(shard: Shard, job: Job) -> dict[str, Any] | None:
     facts: dict[str, Any] = json.loads((metadata.metadata or {}).get(KEY.encode(), b"{}"))
     stamp = job.stamp(shard)
     if {key: facts.get(key) for key in stamp} != stamp or metadata.num_rows != shard.rows:
-        raise DataError(
-            f"--resume: {shard.target} was made from other texts, by another model or with other "
-            "settings; delete it, or name another folder."
-        )
+        raise DataError("shards.made_otherwise", target=shard.target)
     return facts
 
 
@@ -335,7 +331,7 @@ def predict_shards(  # noqa: PLR0913 - what the command has
     """
     check_choice("--engine", engine, ENGINES)
     if workers is not None and engine != "ray":
-        raise UsageError("--workers needs --engine ray.")
+        raise UsageError("shards.workers_need_ray")
     shards = look_at(find_shards(said, out))
     _check_out(out.resolve(), shards, resume=resume)
     column = _text_column(shards, text_column, id_column)
@@ -441,11 +437,13 @@ class ShardsRun:
             more = len(self.failed) - len(lines)
             lines += [f"and {more:,} more, in manifest.json"] if more else []
             raise DataError(
-                f"{len(self.failed):,} of {len(self.shards):,} shards could not be labelled; mend "
-                "them and repeat the command with --resume.\n  " + "\n  ".join(lines)
+                "shards.failed",
+                failed=len(self.failed),
+                shards=len(self.shards),
+                lines="\n  ".join(lines),
             )
         if gone := {shard.name for shard in self.shards} - self._read(self.shards).keys():
-            raise CoterieError(f"{min(gone)} is gone from {self.out}; go on with --resume.")
+            raise CoterieError("shards.gone", gone=min(gone), out=self.out)
         if not self.counts["placed"]:
             from coterie.corpus.corpus import no_words
 
@@ -497,19 +495,13 @@ def _cluster(
 
 def _check_out(out: Path, shards: Sequence[Shard], *, resume: bool) -> None:
     if out.exists() and not out.is_dir():
-        raise UsageError(f"--out {out} is a file; shards need a folder.")
+        raise UsageError("shards.out_is_file", out=str(out))
     check_shards_folder(out)
     there = {path for path in out.rglob("*.parquet") if not path.name.startswith(".")}
     if there and not resume:
-        raise UsageError(
-            f"--out {out} holds {len(there):,} shards already; add --resume to label those that "
-            "are missing, or name another folder."
-        )
+        raise UsageError("shards.out_has_shards", out=str(out), n_there=len(there))
     if strange := there - {shard.target for shard in shards}:
-        raise DataError(
-            f"--resume: {min(strange)} is no shard of this corpus; remove it, or name another "
-            "folder."
-        )
+        raise DataError("shards.strange_file", strange=min(strange))
 
 
 def _text_column(shards: Sequence[Shard], asked: str | None, id_column: str | None) -> str:
@@ -518,7 +510,7 @@ def _text_column(shards: Sequence[Shard], asked: str | None, id_column: str | No
 
     first = next((shard for shard in shards if shard.rows), None)
     if first is None:
-        raise DataError(f"all {len(shards):,} shards are empty: there is nothing to read.")
+        raise DataError("shards.all_empty", n_shards=len(shards))
     stream = TextStream(first.source, text_column=asked, id_column=id_column, format="parquet")
     next(iter(stream))
     return str(stream.text_column)
@@ -535,7 +527,7 @@ def _job(
     folder = folder.resolve()
     root = model_folder(folder)
     if out.resolve().is_relative_to(root):
-        raise UsageError(f"--out {out} is inside the model {root}; name a folder outside of it.")
+        raise UsageError("shards.out_inside_model", out=str(out), root=root)
     cache = cache_folder() is not None
     digest = one_state([folder], lambda: model_digest(folder))
     return Job(folder, digest, text_column, id_column, outlier_limit, cache)
@@ -591,12 +583,10 @@ def share_out(nodes: Sequence[dict[str, float]], workers: int | None = None) -> 
     cpus = [int(node.get("CPU", 0)) for node in nodes]
     most = gpus or sum(cpus)
     if not most:
-        raise UsageError("--engine ray: the cluster has no CPU to work on.")
+        raise UsageError("shards.no_cpu")
     if workers is not None and not 1 <= workers <= most:
         kind = "GPUs" if gpus else "CPUs"
-        raise UsageError(
-            f"--workers {workers}: the cluster has {most} {kind}; ask for 1 to {most}."
-        )
+        raise UsageError("shards.too_many_workers", workers=workers, most=most, kind=kind)
     if gpus:
         return Share(workers or gpus, 1, 1)
     if workers is None:
@@ -683,10 +673,7 @@ class RayBackend:
             return
         self._failed_starts += 1
         if self._failed_starts >= TRIES:
-            raise CoterieError(
-                f"--engine ray: {TRIES} workers in a row were lost while they loaded the model "
-                f"({_line(error)}); is coterie installed on all machines, and memory left?"
-            ) from error
+            raise CoterieError("shards.workers_lost", tries=TRIES, reason=_line(error)) from error
 
 
 @contextmanager
@@ -699,7 +686,7 @@ def _connected(ray: Any) -> Iterator[None]:
     try:
         ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     except ConnectionError as error:
-        raise UsageError(f"--engine ray: no cluster answers ({_line(error)}).") from error
+        raise UsageError("shards.no_cluster", reason=_line(error)) from error
     try:
         yield
     finally:
@@ -714,10 +701,7 @@ def _check_address(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
     except OSError as error:
-        raise UsageError(
-            f"RAY_ADDRESS={address}: no Ray cluster answers there ({error}); start one with ray "
-            "start, or unset it to work on this machine alone."
-        ) from error
+        raise UsageError("shards.no_cluster_at", address=address, error=error) from error
 
 
 def _line(error: Exception | None) -> str:
