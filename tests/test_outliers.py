@@ -129,9 +129,19 @@ def test_a_choice_of_texts_keeps_small_clusters(monkeypatch: pytest.MonkeyPatch,
 
 @pytest.mark.parametrize(
     ("given", "rows"),
-    [("5%", 5), (0.05, 5), ("0.05", 5), (7, 7), ("7", 7), ("0", 0), (0.0, 0), ("2.5 %", 2), (1, 1),
-     ("50%", 50)],
-)  # fmt: skip
+    [
+        ("5%", 5),
+        (0.05, 5),
+        ("0.05", 5),
+        (7, 7),
+        ("7", 7),
+        ("0", 0),
+        (0.0, 0),
+        ("2.5 %", 2),
+        (1, 1),
+        ("50%", 50),
+    ],
+)
 def test_shares_and_numbers(given, rows) -> None:
     assert allowed_rows(given, 100) == rows
 

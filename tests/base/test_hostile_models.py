@@ -196,12 +196,20 @@ def test_a_map_before_the_centers_has_to_fit_both(mapped, centers, fits) -> None
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("n_clusters", 10**12), ("n_clusters", -1), ("n_clusters", "3"), ("rule", []),
-        ("rule", {"kind": "nonsense"}), ("parameters", None),
-        ("guard", {"fired": 1}), ("encoder", {}), ("corrections", 5), ("outliers", {"a": 1}),
-        ("format", "1"), ("method", 3),
+        ("n_clusters", 10**12),
+        ("n_clusters", -1),
+        ("n_clusters", "3"),
+        ("rule", []),
+        ("rule", {"kind": "nonsense"}),
+        ("parameters", None),
+        ("guard", {"fired": 1}),
+        ("encoder", {}),
+        ("corrections", 5),
+        ("outliers", {"a": 1}),
+        ("format", "1"),
+        ("method", 3),
     ],
-)  # fmt: skip
+)
 def test_every_wrong_value_is_an_error_in_words(copied: Path, key: str, value: object) -> None:
     change(copied / "config.json", **{key: value})
     with pytest.raises(CoterieError):

@@ -47,9 +47,15 @@ def test_a_recorded_run_is_a_plain_run(name: str, tiny_encoder: Path, topics) ->
     runs = []
     for optimizations in (True, WITHOUT):
         model = cls(
-            3, encoder=str(tiny_encoder), device="cuda", random_state=0, batch_size=20, guard=False,
-            optimizations=optimizations, **more,
-        )  # fmt: skip
+            3,
+            encoder=str(tiny_encoder),
+            device="cuda",
+            random_state=0,
+            batch_size=20,
+            guard=False,
+            optimizations=optimizations,
+            **more,
+        )
         runs.append(model.fit(topics[0]))
     recorded, plain = (np.array(run.history_.losses()) for run in runs)
     np.testing.assert_allclose(recorded, plain, rtol=0.02)
@@ -98,11 +104,19 @@ def test_parts_of_an_encoder_are_trained_by_graphs_too(
 ) -> None:
     runs = [
         SCCL(
-            3, encoder=str(tiny_encoder), tune=tune, steps=40, device="cuda", random_state=0,
-            batch_size=20, guard=False, optimizations=optimizations, labels_from="head",
+            3,
+            encoder=str(tiny_encoder),
+            tune=tune,
+            steps=40,
+            device="cuda",
+            random_state=0,
+            batch_size=20,
+            guard=False,
+            optimizations=optimizations,
+            labels_from="head",
         ).fit(topics[0])
         for optimizations in (True, WITHOUT)
-    ]  # fmt: skip
+    ]
     recorded, plain = (np.array(run.history_.losses()) for run in runs)
     np.testing.assert_allclose(recorded, plain, rtol=0.02)
     assert recorded[-1] < recorded[0]

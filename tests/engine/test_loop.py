@@ -83,8 +83,11 @@ def test_history_has_a_row_per_logged_step_with_every_term() -> None:
     net, data = make()
     history = train(net, data, [stage(steps=5), stage(name="second", steps=2)], run(log_every=2))
     assert [(r["stage"], r["step"]) for r in history.rows] == [
-        ("first", 2), ("first", 4), ("first", 5), ("second", 2),
-    ]  # fmt: skip
+        ("first", 2),
+        ("first", 4),
+        ("first", 5),
+        ("second", 2),
+    ]
     assert set(history.rows[0]["terms"]) == {"square", "norm"}
     assert history.rows[2]["epoch"] == pytest.approx(5 / 3, abs=1e-3)
 
@@ -93,8 +96,10 @@ def test_logged_terms_are_means_since_the_last_row() -> None:
     single, mean = [], []
     for log_every, out in ((1, single), (4, mean)):
         net, data = make()
-        out += [r["terms"]["square"] for r in train(net, data, [stage(steps=4)],
-                                                    run(log_every=log_every)).rows]  # fmt: skip
+        out += [
+            r["terms"]["square"]
+            for r in train(net, data, [stage(steps=4)], run(log_every=log_every)).rows
+        ]
     assert mean == [pytest.approx(np.mean(single), rel=1e-5)]
 
 
@@ -206,8 +211,7 @@ def test_views_of_a_batch_go_through_the_encoder_in_one_pass() -> None:
         return {"x": first.sum() + second.sum()}
 
     net.encoder.dropout.p = 0
-    train(net, TrainingData(data.items, views),
-          [stage(steps=1, loss=loss, views=(0, 1, 0))], run())  # fmt: skip
+    train(net, TrainingData(data.items, views), [stage(steps=1, loss=loss, views=(0, 1, 0))], run())
     assert passes == [18]
 
 
@@ -363,8 +367,9 @@ def test_the_history_file_is_written_line_by_line_and_anew_on_resume(tmp_path: P
     net, data = make()
     checkpoint = Checkpoint(tmp_path / "c", "run", every=0)
     with pytest.raises(Killed):
-        train(net, data, two_stages(killer(7)),
-              run(checkpoint=checkpoint, history=History(file=file)))  # fmt: skip
+        train(
+            net, data, two_stages(killer(7)), run(checkpoint=checkpoint, history=History(file=file))
+        )
     assert len(file.read_text().splitlines()) == 7  # one more than the checkpoint knows
     again = train(*make(), two_stages(), run(checkpoint=checkpoint, history=History(file=file)))
     assert [json.loads(line) for line in file.read_text().splitlines()] == again.rows

@@ -27,9 +27,13 @@ FITS = {
     "aecl": {"method": "aecl", "epochs": 6, "contrast_epochs": 2, "label_epochs": 2, **SMALL},
     "deccrl": {"method": "deccrl", "steps": 12, "word_dim": 20, **SMALL},
     "cluster-bert": {
-        "method": "cluster-bert", "adapt_epochs": 2, "rounds": 1, "harden_epochs": 1, **SMALL,
+        "method": "cluster-bert",
+        "adapt_epochs": 2,
+        "rounds": 1,
+        "harden_epochs": 1,
+        **SMALL,
     },
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +57,14 @@ def together(*command: str, cwd: Path | None = None) -> str:
 
 def python(*command: str, cwd: Path | None = None) -> str:
     done = subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, cwd=cwd,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}, timeout=300,
+        [sys.executable, *command],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+        timeout=300,
         check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

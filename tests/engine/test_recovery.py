@@ -287,8 +287,10 @@ def test_an_interrupt_in_the_step_that_ends_a_stage_does_not_lengthen_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settled = {
-        "refresh_every": 2, "stop_below": 0.5, "labels": lambda net, vectors: torch.zeros(20)
-    }  # fmt: skip
+        "refresh_every": 2,
+        "stop_below": 0.5,
+        "labels": lambda net, vectors: torch.zeros(20),
+    }
     whole, data = make()
     train(whole, data, [stage(square, **settled)], run())
     calls = []

@@ -81,9 +81,15 @@ def test_steps_run_under_it_and_nothing_else_does(
     items, rows = net.encoder.prepare(np.random.default_rng(0).normal(size=(16, 3)))
     net.encoder.make_trainable()
     stage = Stage(
-        name="only", steps=4, loss=loss, lr={"head": 1e-3}, refresh_every=1, labels=labels,
-        setup=lambda net, vectors: note("between"), after_epoch=lambda net, n: note("between"),
-    )  # fmt: skip
+        name="only",
+        steps=4,
+        loss=loss,
+        lr={"head": 1e-3},
+        refresh_every=1,
+        labels=labels,
+        setup=lambda net, vectors: note("between"),
+        after_epoch=lambda net, n: note("between"),
+    )
     run = Run(batch_size=8, seed=0, device=torch.device("cpu"), precision=precision)
     train(net, TrainingData(items, rows[None]), [stage], run)
     assert seen == {"loss": {inside}, "between": {"highest"}}

@@ -27,10 +27,12 @@ log = logging.getLogger(__name__)
 
 # Parameters of the library that options call otherwise.
 ALIASES = {"n_clusters": "clusters", "random_state": "seed", "folder": "out"}
+VERBS: dict[str, Callable[..., None]] = {}  # by name, in the order of :func:`orderly`
 
 
 def orderly(verb: Callable[..., None]) -> Callable[..., None]:
     """Turn errors into one clear line and the right exit code; no traceback reaches a user."""
+    VERBS.setdefault(verb.__name__, verb)
 
     @functools.wraps(verb)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -50,9 +52,8 @@ def _as_option(verb: Callable[..., None]) -> Callable[[str, Any], str]:
     """How parameters of the library are written on the command line of a verb."""
 
     def write(name: str, value: Any) -> str:
-        from coterie.cli.cluster import cluster
-
-        known = _options(cluster) | _options(verb)
+        main = VERBS.get("cluster", verb)  # whose options parameters of the library have
+        known = _options(main) | _options(verb)
         option = known.get(ALIASES.get(name, name))
         if option is None and _is_setting(name):
             return f"--set {name}" if value is NOTHING else f"--set {name}={_word(value)}"
