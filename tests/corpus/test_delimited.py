@@ -19,7 +19,8 @@ def read_by_python(text: str) -> tuple:
     """Names and rows, or what is broken first."""
     names, rows, blank = None, [], 0
     try:
-        for line, row, _ in csv_rows(io.StringIO(text, newline=""), ",", csv.QUOTE_MINIMAL):
+        lines = ((line, False) for line in io.StringIO(text, newline=""))
+        for line, row, *_ in csv_rows(lines, ",", csv.QUOTE_MINIMAL):
             if names is None:
                 names = column_names(row) if row else None
             elif not row:

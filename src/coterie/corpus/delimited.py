@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,28 +34,11 @@ NUMBER = re.compile(r"[-+]?[\d.,:/ -]*\d[\d.,:/ -]*(?:[eE][-+]?\d+|\s?[%€$£])
 
 
 class Delimited:
-    """A CSV or TSV file.
+    """A CSV or TSV file, from blocks of UTF-8 that are gone through once.
 
-    Parameters
-    ----------
-    blocks : iterable of bytes
-        UTF-8; gone through once.
-    name : str
-        For messages.
-    format : {"csv", "tsv"}
-    quoted : bool, default=True
-        Whether quotes around a field belong to the file and not to the text.
-    pipe : bool, default=False
-        Whether the blocks can be had only once.
-    header : bool, optional
-        Whether the first row names the columns. Default: guessed from the first rows.
-    wanted : collection of str
-        Names of columns that the caller expects.
-
-    Attributes
-    ----------
-    notes : list of Note
-        Known when the first table is there.
+    ``quoted`` says whether quotes around a field belong to the file and not to the text, ``pipe``
+    whether the blocks can be had only once, ``header`` whether the first row names the columns (by
+    default guessed from the first rows), and ``wanted`` names columns that the caller expects.
     """
 
     def __init__(  # noqa: PLR0913 - each is a property of the file
@@ -71,8 +54,9 @@ class Delimited:
     ) -> None:
         self.name, self.format, self.quoted, self.pipe = name, format, quoted, pipe
         self.header, self.wanted = header, wanted
-        self.notes: list[Note] = []
+        self.notes: list[Note] = []  # known when the first table is there
         self.delimiter = "\t" if format == "tsv" else ","
+        self.names: list[str] = []
         self._blocks = iter(blocks)
         self._quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
         self._unsure = format == "tsv" and pipe  # what quotes mean is seen row by row
@@ -80,54 +64,60 @@ class Delimited:
 
     def tables(self) -> Iterator[pa.Table]:
         """The rows, as the blocks come; a table without rows if there is a header alone."""
-        begin = self._first_line()
-        if not begin:
-            return
+        blocks = self._begin()
+        slowly = self._unsure or not self.names  # without a first row, to tell what is broken
+        yield from self._slowly(blocks) if slowly else self._quickly(blocks)
+        if self.names and not self._rows:
+            yield self._table([])
+
+    def _begin(self) -> Iterator[bytes]:
+        """Settle delimiter, header and names by the first rows; returns what is behind the header.
+
+        Of a pipe these are the rows that are there without waiting.
+        """
+        head, lines, enough = list[bytes](), 0, 0 if self.pipe else SAMPLE
+        final = False
+        while not (self.names or final):
+            block = next(self._blocks, None)
+            final = block is None
+            head.append(block or b"")
+            lines += head[-1].count(b"\n") + head[-1].count(b"\r")
+            if final or lines > enough:
+                text, enough = b"".join(head).decode(), 2 * lines
+                rows, places = self._first_rows(text, final=final)
+                if rows:
+                    self.names = self._find_names(rows)
+                    begin = text[: places[bool(self.header)]]
+                    self._lines = _line_ends(begin.encode())
+                    head = [text[len(begin) :].encode()]
+        return chain(filter(None, head), self._blocks)
+
+    def _first_rows(self, text: str, *, final: bool) -> tuple[list[list[str]], tuple[int, int]]:
+        """The first rows from one with a field on; where the first of them begins and ends."""
         if self.format == "csv":
-            line = next((line for line in begin.splitlines() if line.strip()), b"")
-            self.delimiter, self.notes = find_delimiter(line.decode())
-        blocks = chain([begin], self._blocks)
-        if self._unsure:
-            yield from self._slowly(blocks)
-            return
-        names: list[str] | None = None
-        scanner = Scanner(self.delimiter, quoted=self.quoted)
-        pieces = Pieces(blocks, self.name, scanner, (b'"', b"\r"))
-        for piece in pieces:
-            table = None
-            if not pieces.odd:
-                with suppress(csv.Error):  # Python's reader tells, below
-                    body, known = (piece, names) if names else self._take_header(piece)
-                    table = _parse(body, known, self.delimiter, quoted=self.quoted)
-            if table is None:
-                yield from self._slowly(chain([piece], pieces.left()), names)
-                return
-            names = known
-            self._rows += table.num_rows
-            self._lines += piece.count(b"\n") + piece.count(b"\r") - piece.count(b"\r\n")
-            yield table
-
-    def _first_line(self) -> bytes:
-        """Blocks until the first line is whole."""
-        begin = []
-        for block in self._blocks:
-            begin.append(block)
-            if b"\n" in block or b"\r" in block:
-                break
-        return b"".join(begin)
-
-    def _take_header(self, piece: bytes) -> tuple[bytes, list[str]]:
-        """The rows behind the header, and the names of the columns."""
-        text = piece.decode()
+            line = next((line for line in text.splitlines() if line.strip()), "")
+            self.delimiter, self.notes = find_delimiter(line)
+        rows: list[list[str]] = []
+        start = end = 0
         lines = io.StringIO(text, newline="")
-        found = csv_rows(iter(lines.readline, ""), self.delimiter, self._quoting)
-        rows = [next(found).fields]
-        end = lines.tell()
-        rows += [row.fields for row in islice(found, SAMPLE)]
-        names = self._names(rows)
-        return piece[len(text[:end].encode()) if self.header else 0 :], names
+        with suppress(csv.Error):  # told later, or not whole yet
+            for row in csv_rows(((line, False) for line in iter(lines.readline, "")), *self._how):
+                if row.fields or rows:
+                    rows.append(row.fields)
+                    end = end or lines.tell()
+                else:
+                    start = lines.tell()
+                if len(rows) > SAMPLE:
+                    break
+        if not final and not text.endswith("\n") and len(rows) <= SAMPLE:
+            rows = rows[:-1]
+        return rows, (start, end)
 
-    def _names(self, rows: Sequence[Sequence[str]]) -> list[str]:
+    @property
+    def _how(self) -> tuple[str, int]:
+        return self.delimiter, self._quoting
+
+    def _find_names(self, rows: Sequence[Sequence[str]]) -> list[str]:
         """Names of the columns; settles whether the first row holds them."""
         if self.header is None:
             self.header, note = guess_header(rows, self.wanted)
@@ -137,22 +127,28 @@ class Delimited:
             return column_names(rows[0])
         return ["text"] if len(rows[0]) == 1 else column_names([""] * len(rows[0]))
 
-    def _slowly(
-        self, blocks: Iterable[bytes], names: list[str] | None = None
-    ) -> Iterator[pa.Table]:
+    def _quickly(self, blocks: Iterable[bytes]) -> Iterator[pa.Table]:
+        """Rows by pyarrow, as long as it reads them as Python would."""
+        scanner = Scanner(self.delimiter, quoted=self.quoted)
+        pieces = Pieces(blocks, self.name, scanner, (b'"', b"\r"))
+        for piece in pieces:
+            parsed = None
+            if not pieces.odd:
+                parsed = _parse(piece, self.names, self.delimiter, quoted=self.quoted)
+            if parsed is None:
+                yield from self._slowly(chain([piece], pieces.left()))
+                return
+            self._rows += parsed.num_rows
+            self._lines += _line_ends(piece)
+            yield parsed
+
+    def _slowly(self, blocks: Iterable[bytes]) -> Iterator[pa.Table]:
         """Rows by Python's reader, which tells what is broken."""
-        lines = Lines(blocks, self.name)
-        found = csv_rows(lines, self.delimiter, self._quoting, self._lines)
+        found = csv_rows(text_lines(blocks, self.name), *self._how, self._lines)
         part: list[list[str]] = []
+        width, blank = len(self.names), 0
         try:
-            if names is None:
-                before = _sample(found, lines)
-                if not before:
-                    return
-                names = self._names([row.fields for row in before])
-                found = chain(before[bool(self.header) :], found)
-            width, blank = len(names), 0
-            for line, row, begin in found:
+            for line, row, begin, last in found:
                 if self._unsure and begin and begin.count("\t") == width - 1:
                     raise DataError("corpus.open_quote_in_pipe", name=self.name, line=line)
                 if not row:  # blank lines count, but not at the end
@@ -164,8 +160,9 @@ class Delimited:
                     raise self._ragged(line, len(row), width, found)
                 part.append(row)
                 blank = 0
-                if len(part) >= ROWS or lines.drained:
-                    yield self._flush(part, names)
+                if len(part) >= ROWS or last:
+                    yield self._table(part)
+                    part = []
         except csv.Error as error:
             hint = " Or save it to a file: then unquoted TSV is read, too."
             raise DataError(
@@ -174,15 +171,13 @@ class Delimited:
                 error=error,
                 hint=hint if self._unsure else "",
             ) from error
-        if part or not self._rows:
-            yield self._flush(part, names)
+        if part:
+            yield self._table(part)
 
-    def _flush(self, part: list[list[str]], names: list[str]) -> pa.Table:
-        cells = zip(*part, strict=True) if part else [[] for _ in names]
-        arrays = [pa.array(list(column), pa.string()) for column in cells]
-        self._rows += len(part)
-        part.clear()
-        return pa.Table.from_arrays(arrays, names)
+    def _table(self, rows: list[list[str]]) -> pa.Table:
+        self._rows += len(rows)
+        cells = zip(*rows, strict=True) if rows else [[] for _ in self.names]
+        return pa.Table.from_arrays([pa.array(c, pa.string()) for c in cells], self.names)
 
     def _ragged(self, line: int, fields: int, width: int, found: Iterable[Row]) -> DataError:
         others = ""
@@ -212,11 +207,12 @@ class Delimited:
 
 
 class Row(NamedTuple):
-    """A row of Python's reader: number of its line, fields, and the first of several lines."""
+    """A row of Python's reader."""
 
-    line: int
+    line: int  # number of its first one
     fields: list[str]
-    begin: str = ""
+    begin: str  # its first line, if it has several
+    last: bool  # whether nothing has been read behind it
 
 
 class Scanner:
@@ -265,55 +261,33 @@ class Scanner:
         return places[(np.searchsorted(quotes, places) + self._inside) % 2 == 0]
 
 
-class Lines:
-    """Lines of blocks as text with their ends: new line, carriage return, or both.
-
-    Attributes
-    ----------
-    drained : bool
-        Whether the next line is in a block that has not been read.
-    """
-
-    def __init__(self, blocks: Iterable[bytes], name: str) -> None:
-        self.drained = False
-        self._pieces = Pieces(blocks, name, _line_end, (b"\r",))
-
-    def __iter__(self) -> Iterator[str]:
-        for piece in self._pieces:
-            yield from self._split(piece)
-
-    def _split(self, data: bytes) -> Iterator[str]:
-        lines = io.StringIO(data.decode(), newline="")
-        following = lines.readline()
-        while following:
-            line, following = following, lines.readline()
-            self.drained = not following
-            yield line
+def text_lines(blocks: Iterable[bytes], name: str) -> Iterator[tuple[str, bool]]:
+    """Lines with their ends (new line, carriage return, or both); whether it is the last so far."""
+    for piece in Pieces(blocks, name, _line_end, (b"\r",)):
+        *lines, last = io.StringIO(piece.decode(), newline="").readlines()
+        yield from ((line, False) for line in lines)
+        yield last, True
 
 
 def _line_end(body: bytes, _: bytes) -> int:
     return max(body.rfind(b"\n"), body.rfind(b"\r")) + 1
 
 
-def _sample(found: Iterator[Row], lines: Lines) -> list[Row]:
-    """The first rows, as many as are there without waiting, from the first one with a field."""
-    before: list[Row] = []
-    for entry in found:
-        if entry.fields or before:
-            before.append(entry)
-        if len(before) > SAMPLE or (before and lines.drained):
-            break
-    return before
+def _line_ends(data: bytes) -> int:
+    """How many lines end in it, in any of the three ways."""
+    return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
 
 
-def csv_rows(lines: Iterable[str], delimiter: str, quoting: int, before: int = 0) -> Iterator[Row]:
-    """Rows of Python's reader; errors name the line on which the row begins."""
-    taken: list[str] = []  # lines of the row at hand
+def csv_rows(
+    lines: Iterable[tuple[str, bool]], delimiter: str, quoting: int, before: int = 0
+) -> Iterator[Row]:
+    """Rows of Python's reader from :func:`text_lines`; errors name the line of the row."""
+    taken: list[tuple[str, bool]] = []  # lines of the row at hand
 
     def watched() -> Iterator[str]:
         for line in lines:
             taken.append(line)
-            yield line
+            yield line[0]
 
     reader = csv.reader(
         watched(),
@@ -336,7 +310,7 @@ def csv_rows(lines: Iterable[str], delimiter: str, quoting: int, before: int = 0
             csv.field_size_limit(limit)
         if fields is None:
             return
-        yield Row(line, fields, taken[0] if len(taken) > 1 else "")
+        yield Row(line, fields, taken[0][0] if len(taken) > 1 else "", taken[-1][1])
 
 
 def find_delimiter(header: str) -> tuple[str, list[Note]]:
@@ -438,7 +412,7 @@ def tsv_is_quoted(blocks: Iterable[bytes], name: str) -> bool:
     line is part of a text.
     """
     alone, even, width = True, True, -1
-    for line in Lines(blocks, name):
+    for line, _ in text_lines(blocks, name):
         row = line.rstrip("\r\n")
         if not row:
             continue
@@ -450,7 +424,7 @@ def tsv_is_quoted(blocks: Iterable[bytes], name: str) -> bool:
     if alone or even:
         return alone
     try:
-        for _ in csv_rows(Lines(blocks, name), "\t", csv.QUOTE_MINIMAL):
+        for _ in csv_rows(text_lines(blocks, name), "\t", csv.QUOTE_MINIMAL):
             pass
     except csv.Error:
         return False
@@ -459,7 +433,7 @@ def tsv_is_quoted(blocks: Iterable[bytes], name: str) -> bool:
 
 def _reads_alone(row: str, width: int) -> bool:
     try:
-        first, *more = csv_rows([row], "\t", csv.QUOTE_MINIMAL)
+        first, *more = csv_rows([(row, True)], "\t", csv.QUOTE_MINIMAL)
     except csv.Error:
         return False
     return not more and len(first.fields) == width + 1
