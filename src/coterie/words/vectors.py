@@ -169,11 +169,12 @@ def _ppmi(texts: Sequence[str], vocabulary: Vocabulary, dim: int, seed: int) -> 
     ids = [np.array(vocabulary.ids(text), dtype=np.int64) for text in texts]
     line = np.repeat(np.arange(len(ids)), [len(one) for one in ids])
     words = np.concatenate([*ids, np.empty(0, dtype=np.int64)])
-    # Each word has a window of its own, drawn as skip-gram draws it: near neighbours count more.
-    window = rng.integers(1, WINDOW + 1, len(words))
+    # A pair at distance g counts 1 / g times on average. As skip-gram does, the reach of a word is
+    # drawn anew in every epoch, so the vectors of two seeds differ.
     for gap in range(1, WINDOW + 1):
         same = line[:-gap] == line[gap:]
-        weight = (window[:-gap] >= gap).astype(np.float64) + (window[gap:] >= gap)
+        reached = rng.binomial(EPOCHS, 1 / gap, len(words))
+        weight = (reached[:-gap] + reached[gap:]).astype(np.float64)
         where = (words[:-gap][same], words[gap:][same])
         pairs = pairs + coo_matrix((weight[same], where), shape=(size, size)).tocsr()
     pairs.eliminate_zeros()
