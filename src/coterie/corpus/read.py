@@ -32,15 +32,9 @@ from coterie.corpus.source import STDIN, Blocks, Source, check_content, damaged,
 
 @dataclass(frozen=True)
 class Kind:
-    """How a kind of file is recognised.
+    """How a kind of file is recognised: by suffixes, or by the bytes that all of them begin with.
 
-    Attributes
-    ----------
-    name : str
-        For messages.
-    suffixes : tuple of str
-    mark : bytes, optional
-        How all files of this kind begin. Such files are read by Arrow, from any place in them.
+    Files with such a ``mark`` are read by Arrow, from any place in them.
     """
 
     name: str
@@ -397,15 +391,8 @@ def find_format(
 ) -> tuple[str, tuple[Note, ...]]:
     """The format of a file, and a note if the content tells another one than the name.
 
-    Parameters
-    ----------
-    source : Source
-    head : bytes
-        Its first bytes.
-    asked : str
-        "auto" to find it.
-    columns : bool
-        Whether the caller expects columns.
+    ``head`` are its first bytes, ``asked`` is "auto" to find it, and ``columns`` says whether the
+    caller expects some.
     """
     marked = next((f for f, kind in KINDS.items() if kind.mark and head.startswith(kind.mark)), "")
     if asked != "auto":

@@ -185,13 +185,9 @@ class Source:
 
 
 class Blocks:
-    """The bytes of a source as UTF-8, without a byte order mark, in whole characters.
+    """The bytes of a source as UTF-8 in whole characters, without a byte order mark.
 
-    Parameters
-    ----------
-    source : Source
-    encoding : str
-        Byte order marks of UTF-8, UTF-16 and UTF-32 are recognised in any case.
+    Marks of UTF-8, UTF-16 and UTF-32 are recognised whatever the ``encoding`` that was named.
     """
 
     def __init__(self, source: Source, encoding: str) -> None:
@@ -224,24 +220,12 @@ class Blocks:
 
 
 class Pieces:
-    """Blocks cut where rows end, in time that is linear in their size.
+    """Blocks cut where rows end, in time that is linear in their size; gone through once.
 
-    Parameters
-    ----------
-    blocks : iterable of bytes
-        Gone through once.
-    name : str
-        For messages.
-    find_end : callable
-        Is called with bytes and the byte behind them (none at the end), each byte once; returns
-        where the last row in them ends, 0 if none does, and None where rows cannot be told.
-    waits : tuple of bytes
-        At the end of a block these wait for the next one: what stands behind them matters.
-
-    Attributes
-    ----------
-    odd : bool
-        Whether rows cannot be told in the piece at hand; it is the last one then.
+    ``find_end`` is called with bytes and the byte behind them (none at the end), each byte once. It
+    returns where the last row in them ends, 0 if none does, and None where rows cannot be told;
+    then :attr:`odd` is true, and the piece at hand is the last. Bytes of ``waits`` at the end of a
+    block wait for the next one: what stands behind them matters.
     """
 
     def __init__(
