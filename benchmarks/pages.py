@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coterie.bench.beside import PARTIAL, Reported, best_printed, counterpart, load_reported, said
+from coterie.bench.beside import (
+    PARTIAL,
+    Reported,
+    best_printed,
+    counterpart,
+    load_reported,
+    with_marks,
+)
 from coterie.bench.entries import Suite
 from coterie.bench.ledger import Row
 from coterie.bench.papers import BENCHMARKS
@@ -78,7 +85,7 @@ def _line(
 
 def _printed(numbers: Sequence[Reported]) -> str:
     """The first: of the method's own paper, where there is one."""
-    return said(numbers[0]) if numbers else ""
+    return with_marks(numbers[0]) if numbers else ""
 
 
 def _start(entries: Sequence[Measured]) -> tuple[Cell, ...] | None:
@@ -156,7 +163,7 @@ def _paper(label: str, suite: Suite, dataset: str) -> str:
         own = method.replace("-", "")
         fits = [r for r in fits if r.method == method and not r.variant]
         fits = [r for r in fits if r.paper.lower().replace("-", "") == own]
-    numbers = [next((said(r) for r in fits if r.metric == m), "") for m in METRICS]
+    numbers = [next((with_marks(r) for r in fits if r.metric == m), "") for m in METRICS]
     return " / ".join(numbers) if all(numbers) else ""
 
 
@@ -255,7 +262,7 @@ def short_part(rows: Sequence[Row]) -> str:
                 for c, top in zip(cells, tops[: len(cells)], strict=True)
             ]
             line.append(" / ".join(texts) + (f" ({len(m.rows)})" if m is not None else ""))
-        body.append([*line, " / ".join(f"{said(top)} ({top.printed})" for top in tops)])
+        body.append([*line, " / ".join(f"{with_marks(top)} ({top.printed})" for top in tops)])
     header = ["", *(SHORT[label] for label in labels), "best printed"]
     used = [row for m in found for row in m.rows]
     how = (

@@ -1,4 +1,4 @@
-"""coterie turns a pile of short texts into clusters a person can use.
+"""coterie clusters short texts: tickets, queries, titles, posts, survey answers.
 
 The names below, and the classes of all methods, are imported when first used, so that
 ``import coterie`` costs nothing.

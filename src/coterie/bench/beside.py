@@ -218,10 +218,10 @@ def best_printed(dataset: str, metric: str) -> Reported:
 
 def _best(dataset: str, metric: str) -> str:
     best = best_printed(dataset, metric)
-    return f"{said(best)} ({best.printed})"
+    return f"{with_marks(best)} ({best.printed})"
 
 
-def said(r: Reported) -> str:
+def with_marks(r: Reported) -> str:
     """A printed number with the marks of its doubts."""
     return r.text + "".join(MARKS[doubt] for doubt in r.doubts)
 
@@ -287,7 +287,7 @@ def _printed(numbers: Sequence[Reported]) -> str:
         first.setdefault(r.text, r)
         if r.paper not in papers.setdefault(r.text, []):
             papers[r.text].append(r.paper)
-    return "; ".join(f"{said(r)} ({', '.join(papers[text])})" for text, r in first.items())
+    return "; ".join(f"{with_marks(r)} ({', '.join(papers[text])})" for text, r in first.items())
 
 
 def long_form(rows: Sequence[Row]) -> Table:

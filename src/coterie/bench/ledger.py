@@ -82,8 +82,8 @@ def key_of(row: Row) -> str:
     of a run that does not set it.
     """
     usual = _defaults(row["method"])
-    said = json.loads(json.dumps(row["parameters"], default=plain))
-    given = {RENAMED.get(name, name): value for name, value in said.items()}
+    raw = json.loads(json.dumps(row["parameters"], default=plain))
+    given = {RENAMED.get(name, name): value for name, value in raw.items()}
     found = row.get("k", "given") == "found"
     parameters = {
         k: v

@@ -321,12 +321,12 @@ class Outlook:
         self._note(row)
         scores, found = row["scores"], ", K found" if row["k"] == "found" else ""
         found += f", noise {row['noise']['draw']}" if row.get("noise") else ""
-        said = (
+        text = (
             f"[{self.total - len(self.left)}/{self.total}] {row['label']} on {row['dataset']}, "
             f"seed {row['seed']}{found}: ACC {100 * scores['acc']:.1f}, "
             f"NMI {100 * scores['nmi']:.1f}, {seconds_of(row):.0f} s"
         )
-        return said + (f"; about {duration(self.seconds_left())} left" if self.left else "")
+        return text + (f"; about {duration(self.seconds_left())} left" if self.left else "")
 
     def seconds_left(self) -> float:
         """Of the clock: by runs of the same entry and data set, else of the entry, else of any."""

@@ -115,12 +115,12 @@ def _confidence(truth: Any, labels: Any, probabilities: Any) -> Row | None:
     if not placed.any():
         return None
     right = correct(truth[placed], labels[placed])
-    sure = probabilities[placed].max(axis=1)
+    confidence = probabilities[placed].max(axis=1)
     return _rounded(
         {
-            "ece": expected_calibration_error(right, sure),
-            "auc": confidence_auc(right, sure),
-            "mean": float(sure.mean()),
+            "ece": expected_calibration_error(right, confidence),
+            "auc": confidence_auc(right, confidence),
+            "mean": float(confidence.mean()),
             "right": float(right.mean()),
         }
     )
@@ -140,8 +140,8 @@ def _forget_peak(device: str) -> None:
 
 def commit() -> str | None:
     """Commit of the checkout the code runs from; a copy without one is told by COTERIE_COMMIT."""
-    if told := os.environ.get("COTERIE_COMMIT"):
-        return told
+    if named := os.environ.get("COTERIE_COMMIT"):
+        return named
     here = Path(__file__).parent
     try:
         found = subprocess.run(

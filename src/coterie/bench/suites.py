@@ -86,7 +86,7 @@ SUITES: dict[str, Suite] = {
         ),
         Suite(
             "auto",
-            "the default of the command line: several quick ways, chosen without labels",
+            "the default of the command line, at standard and quick effort",
             (
                 AUTO,
                 Entry("auto, quick", "auto", {"effort": "quick"}),
@@ -182,24 +182,24 @@ def read_suite(path: Path) -> Suite:
     path : Path
         Ends with .toml or .json.
     """
-    said = _parse(path)
+    given = _parse(path)
     where = str(path)
-    _check(said, KEYS, where, needed=("entries",))
+    _check(given, KEYS, where, needed=("entries",))
     files = tuple(
-        _data(one, path, f"{where}, data[{i}]") for i, one in enumerate(said.get("data", []))
+        _data(one, path, f"{where}, data[{i}]") for i, one in enumerate(given.get("data", []))
     )
     known = {*CARDS, "sample", *(f"{n}-sentences" for n in CARDS), *(f.name for f in files)}
     default = [f.name for f in files]
-    datasets = _names(said.get("datasets", default), f"{where}, datasets", known)
+    datasets = _names(given.get("datasets", default), f"{where}, datasets", known)
     if not datasets:
         raise UsageError("bench.suite_without_datasets", where=where)
     entries = [
-        _entry(one, f"{where}, entries[{i}]", datasets) for i, one in enumerate(said["entries"])
+        _entry(one, f"{where}, entries[{i}]", datasets) for i, one in enumerate(given["entries"])
     ]
     _different([entry.label for entry in entries], f"{where}, entries: the label")
-    seeds = check_integer(f"{where}, seeds", said.get("seeds", 3))
-    name = said.get("name", path.stem)
-    return Suite(name, said.get("about", ""), tuple(entries), datasets, seeds, files=files)
+    seeds = check_integer(f"{where}, seeds", given.get("seeds", 3))
+    name = given.get("name", path.stem)
+    return Suite(name, given.get("about", ""), tuple(entries), datasets, seeds, files=files)
 
 
 def _parse(path: Path) -> dict[str, Any]:
@@ -207,12 +207,12 @@ def _parse(path: Path) -> dict[str, Any]:
         raise UsageError("bench.no_suite_file", path=path)
     text = path.read_text("utf-8")
     try:
-        said = json.loads(text) if path.suffix == ".json" else _toml(text)
+        given = json.loads(text) if path.suffix == ".json" else _toml(text)
     except ValueError as error:  # of both formats
         raise UsageError("bench.bad_suite_file", path=path, error=error) from error
-    if not isinstance(said, dict):
+    if not isinstance(given, dict):
         raise UsageError("bench.suite_not_a_table", path=path)
-    return said
+    return given
 
 
 def _toml(text: str) -> Any:
@@ -225,28 +225,30 @@ def _toml(text: str) -> Any:
     return tomli.loads(text)
 
 
-def _entry(said: Any, where: str, datasets: tuple[str, ...]) -> Entry:
-    _check(said, ENTRY, where, needed=("method",))
-    method = check_choice(f"{where}: method", said["method"], METHODS)
-    label = said.get("label", method)
+def _entry(given: Any, where: str, datasets: tuple[str, ...]) -> Entry:
+    _check(given, ENTRY, where, needed=("method",))
+    method = check_choice(f"{where}: method", given["method"], METHODS)
+    label = given.get("label", method)
     where = f"{where} ({label})"
     cls = METHODS[method].cls
-    if "preset" in said:
-        check_choice(f"{where}: preset", said["preset"], cls.presets)
-    parameters = _parameters(said.get("parameters", {}), f"{where}: parameters", cls)
+    if "preset" in given:
+        check_choice(f"{where}: preset", given["preset"], cls.presets)
+    parameters = _parameters(given.get("parameters", {}), f"{where}: parameters", cls)
     by_dataset = {}
-    for name, own in said.get("by_dataset", {}).items():
+    for name, own in given.get("by_dataset", {}).items():
         check_choice(f"{where}: by_dataset", name, datasets)
         by_dataset[name] = _parameters(own, f"{where}: by_dataset.{name}", cls)
     kinds = {kind for _, kind in PAIRS}
-    views = _names(said.get("views", []), f"{where}: views", kinds)
-    own_views = said.get("own_views")
+    views = _names(given.get("views", []), f"{where}: views", kinds)
+    own_views = given.get("own_views")
     if own_views is not None and own_views != "virtual" and not is_kind(own_views):
         raise UsageError("bench.bad_own_views", where=where, own_views=own_views)
     if (views or own_views) and "views" not in _fields(cls):
         raise UsageError("bench.method_without_views", where=where, method=method)
-    only = _names(said.get("datasets", []), f"{where}: datasets", datasets)
-    entry = Entry(label, method, parameters, said.get("preset"), views, by_dataset, own_views, only)
+    only = _names(given.get("datasets", []), f"{where}: datasets", datasets)
+    entry = Entry(
+        label, method, parameters, given.get("preset"), views, by_dataset, own_views, only
+    )
     for more in ({}, *by_dataset.values()):  # values, too, are judged before the first run
         model = METHODS[method].make(2, entry.preset, **{**parameters, **more})
         try:
@@ -256,40 +258,40 @@ def _entry(said: Any, where: str, datasets: tuple[str, ...]) -> Entry:
     return entry
 
 
-def _data(said: Any, path: Path, where: str) -> DataFile:
-    _check(said, DATA, where, needed=("file", "labels_column"))
-    file = path.parent / said["file"]
+def _data(given: Any, path: Path, where: str) -> DataFile:
+    _check(given, DATA, where, needed=("file", "labels_column"))
+    file = path.parent / given["file"]
     if not file.exists():
         raise UsageError("bench.no_data_file", where=where, file=file)
-    name = said.get("name", file.stem)
+    name = given.get("name", file.stem)
     if name in CARDS or name == "sample":
         raise UsageError("bench.name_taken", where=where, name=name)
-    k = said.get("n_clusters")
+    k = given.get("n_clusters")
     if k is not None:
         check_integer(f"{where}: n_clusters", k)
-    return DataFile(name, file, said["labels_column"], said.get("text_column"), k)
+    return DataFile(name, file, given["labels_column"], given.get("text_column"), k)
 
 
-def _check(said: Any, known: Mapping[str, type], where: str, needed: Iterable[str]) -> None:
-    if not isinstance(said, dict):
-        raise UsageError("bench.not_a_table", where=where, given=said)
-    for key, value in said.items():
+def _check(given: Any, known: Mapping[str, type], where: str, needed: Iterable[str]) -> None:
+    if not isinstance(given, dict):
+        raise UsageError("bench.not_a_table", where=where, given=given)
+    for key, value in given.items():
         check_choice(f"{where}: the key", key, known)
         if not isinstance(value, known[key]) or isinstance(value, bool):
             raise UsageError(
                 "bench.wrong_type", where=where, key=key, wanted=WORDS[known[key]], given=value
             )
     for key in needed:
-        if not said.get(key):
+        if not given.get(key):
             raise UsageError("bench.key_missing", where=where, key=key)
 
 
-def _parameters(said: Any, where: str, cls: type[Any]) -> dict[str, Any]:
-    if not isinstance(said, dict):
-        raise UsageError("bench.not_a_table", where=where, given=said)
-    for key in said:
+def _parameters(given: Any, where: str, cls: type[Any]) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise UsageError("bench.not_a_table", where=where, given=given)
+    for key in given:
         check_choice(f"{where}: each", key, _fields(cls))
-    return dict(said)
+    return dict(given)
 
 
 def _fields(cls: type[Any]) -> list[str]:
@@ -297,8 +299,8 @@ def _fields(cls: type[Any]) -> list[str]:
     return [f.name for f in dataclasses.fields(cls) if f.name not in set_by_the_suite]
 
 
-def _names(said: Iterable[Any], where: str, known: Iterable[str]) -> tuple[str, ...]:
-    listed, allowed = list(said), sorted(known)
+def _names(given: Iterable[Any], where: str, known: Iterable[str]) -> tuple[str, ...]:
+    listed, allowed = list(given), sorted(known)
     for name in listed:
         check_choice(f"{where}: each", name, allowed)
     _different(listed, where)

@@ -62,7 +62,7 @@ def start(
         bool, typer.Option("--verbose", "-v", help="Log details to stderr.")
     ] = False,
 ) -> None:
-    """Turn a pile of short texts into clusters a person can use."""
+    """Cluster short texts."""
     if verbose:
         logging.basicConfig(format="%(name)s: %(message)s", stream=sys.stderr)
         logging.getLogger("coterie").setLevel(logging.INFO)

@@ -124,8 +124,8 @@ def _bands(
     out = []
     for flow in sorted(flows[:MOST], key=lambda f: (not f.kept, -f.count)):
         key, thick = (flow.a, flow.b), TALL * flow.count / total
-        said = f"{flow.count:,} from {names[0][flow.a]} to {names[1][flow.b]}"
-        out.append(Band(flow, said, _outline(from_top[key], into_top[key], thick)))
+        title = f"{flow.count:,} from {names[0][flow.a]} to {names[1][flow.b]}"
+        out.append(Band(flow, title, _outline(from_top[key], into_top[key], thick)))
     return out
 
 

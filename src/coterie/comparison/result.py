@@ -141,7 +141,7 @@ class Comparison:
             "died": "died",
             "born": "born",
         }
-        found = [f"{n} {said}" for key, said in words.items() if (n := self.count(key))]
+        found = [f"{n} {word}" for key, word in words.items() if (n := self.count(key))]
         out = [f"{k_a} clusters before, {k_b} after: {', '.join(found) or 'nothing to compare'}."]
         if self.moved is not None and self.unchanged is not None:
             out.append(_moved(self))

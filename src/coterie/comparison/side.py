@@ -118,10 +118,10 @@ def read_table_side(
 ) -> Side:
     """The clustering in a column of any table; default: that of the latest run in it."""
     table, _ = read_table(path, header=True)
-    column, called, said = cluster_columns(table.column_names, column)
+    column, called, sentence = cluster_columns(table.column_names, column)
     check_column(table, column, option)
     labels, names = read_labels(cell_values(table.column(column)))
-    notes = [f"{Path(path).name}: {said}."]
+    notes = [f"{Path(path).name}: {sentence}."]
     if missing := int((labels < 0).sum()):
         notes.append(f"{Path(path).name}: {missing:,} rows have no cluster.")
     if called and all(n.startswith("Cluster ") for n in names.values()):

@@ -273,17 +273,17 @@ def mark_greetings(pieces: Sequence[str], known: frozenset[str]) -> list[int]:
     words = [fold(piece) for piece in pieces]
     end = _before_device(words)
     marked = set(range(end, len(words)))
-    said = {i for i, word in enumerate(words[:end]) if word in known}
+    greeted = {i for i, word in enumerate(words[:end]) if word in known}
     for i, (good, time) in enumerate(pairwise(words[:end])):
         if good in WISHED and time in TIMES:  # "Good morning"
-            said |= {i, i + 1}
-    for i in said:  # "Kind regards"
+            greeted |= {i, i + 1}
+    for i in greeted:  # "Kind regards"
         for step in (-1, 1):
             j = i + step
             while 0 <= j < end and words[j] in BESIDE:
                 marked.add(j)
                 j += step
-    marked |= said
+    marked |= greeted
     marked |= _addressed(pieces, words, marked)
     marked |= _signed(pieces[:end], words, marked)
     return [i for i in sorted(marked) if words[i] != BREAK]

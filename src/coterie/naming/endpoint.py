@@ -182,10 +182,10 @@ class Endpoint:
     def _judge(self, error: urllib.error.HTTPError) -> Exception:
         """The error that a status stands for; it says what to do."""
         try:
-            said = error.read(2000).decode("utf-8", "replace")
+            body = error.read(2000).decode("utf-8", "replace")
         except (OSError, http.client.HTTPException):
-            said = ""
-        told = self._without_key(printable(said))[:300]
+            body = ""
+        shown = self._without_key(printable(body))[:300]
         if error.code in AGAIN:
             busy = BusyError("naming.busy", url=self.url, code=error.code)
             busy.wait = _retry_after(error.headers.get("Retry-After"))
@@ -193,7 +193,7 @@ class Endpoint:
         if 300 <= error.code < 400:
             where = printable(str(error.headers.get("Location")))[:200]
             return EndpointError("naming.redirected", url=self.url, target=where)
-        given = {"url": self.url, "code": error.code, "text": told}
+        given = {"url": self.url, "code": error.code, "text": shown}
         if error.code == 401:
             return EndpointError("naming.key_needed", variable=KEYS[0], **given)
         if error.code == 403:
@@ -327,8 +327,8 @@ def _within(
 
 def _read(response: Any, end: float) -> bytes:
     """The body, within the time left: a server that drips gets no more of it than a silent one."""
-    told = str(response.headers.get("Content-Length"))
-    whole = int(told) if told.isdigit() else None
+    shown = str(response.headers.get("Content-Length"))
+    whole = int(shown) if shown.isdigit() else None
     parts, size = [], 0
     while whole is None or size < whole:
         block = response.read1(BLOCK)

@@ -288,13 +288,13 @@ def result_column(columns: Sequence[str] | dict[str, list[str]], name: str) -> s
     raise DataError("report.no_result_column", name=name)
 
 
-def cluster_columns(columns: Sequence[str], said: str | None = None) -> tuple[str, str, str]:
+def cluster_columns(columns: Sequence[str], chosen: str | None = None) -> tuple[str, str, str]:
     """Columns of a table with the clusters and their names, and a sentence about the first.
 
     Parameters
     ----------
     columns : sequence of str
-    said : str, optional
+    chosen : str, optional
         Column of the clusters, as the user says. Default: the last of those that a run calls
         "cluster"; a table that was clustered again has an older one before it.
 
@@ -310,7 +310,7 @@ def cluster_columns(columns: Sequence[str], said: str | None = None) -> tuple[st
     ('coterie_cluster', 'coterie_name')
     """
     own = [name for name in columns if _bare(name) == "cluster"]
-    taken = said or (own[-1] if own else "cluster")
+    taken = chosen or (own[-1] if own else "cluster")
     behind = list(columns)[list(columns).index(taken) :] if taken in own else list(columns)
     names = next((name for name in behind if _bare(name) == "name"), "")
     others = [repr(name) for name in own if name != taken]

@@ -71,8 +71,8 @@ class Drawing:
         return read_folder(results) if results.is_dir() else []
 
 
-def _map(method: str, said: str, **more: Any) -> Callable[[Any], Picture]:
-    return partial(draw_maps, method=method, said=said, **more)
+def _map(method: str, label: str, **more: Any) -> Callable[[Any], Picture]:
+    return partial(draw_maps, method=method, label=label, **more)
 
 
 def _suite(name: str) -> str:

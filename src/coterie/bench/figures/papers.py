@@ -82,8 +82,8 @@ def _cell(m: Measured, metric: str) -> list[float]:
 def _seeds(found: Sequence[Measured]) -> str:
     counts = sorted({len(m.rows) for m in found})
     many = f"{counts[0]} to {counts[-1]} seeds" if len(counts) > 1 else f"{counts[0]} seeds"
-    told = "one seed" if many == "1 seeds" else f"mean and deviation of {many}"
-    return f"{told}, all texts, {LEFT}"
+    subtitle = "one seed" if many == "1 seeds" else f"mean and deviation of {many}"
+    return f"{subtitle}, all texts, {LEFT}"
 
 
 def _about(found: Sequence[Measured]) -> str:
@@ -151,10 +151,10 @@ def sccl_views(rows: Sequence[Row]) -> Picture | None:
     if not panels:
         return None
     seeds = len({row["seed"] for row in runs})
-    told = f"1,000 steps, {seeds} seed{'s' * (seeds > 1)}, {LEFT}; histograms: 2,000 texts"
+    subtitle = f"1,000 steps, {seeds} seed{'s' * (seeds > 1)}, {LEFT}; histograms: 2,000 texts"
     return Picture(
         title="SCCL: contextual wordings alone, and with swapped letters",
-        subtitle=told,
+        subtitle=subtitle,
         about=about(runs),
         panels=panels,
         columns=columns,
@@ -199,15 +199,15 @@ def sccl_distances(short: Short) -> Picture:
 
     Predicted clusters are those of k-means, as the paper scores them.
     """
-    seen = {said: trace_distances(short, form) for said, form in OBJECTIVE_FORMS.items()}
+    seen = {label: trace_distances(short, form) for label, form in OBJECTIVE_FORMS.items()}
     panels: list[Panel] = []
     for who in KINDS:
-        for kind, said in (("intra", "text to own centroid"), ("inter", "to nearest centroid")):
+        for kind, label in (("intra", "text to own centroid"), ("inter", "to nearest centroid")):
             series = {name: columns_of(rows, f"{kind} {who}") for name, rows in seen.items()}
             panels.append(
                 Lines(
                     x="training step",
-                    y=f"mean distance, {said}",
+                    y=f"mean distance, {label}",
                     series=series,
                     title=f"{who} clusters: {kind}-cluster distance",
                 )
@@ -220,13 +220,13 @@ def trace_distances(short: Short, objective: str = "joint") -> list[dict[str, An
     truth, seed = short.truth, derive_seed(short.seed, "look")
     cluster = KMeans(n_clusters=short.data.n_clusters, seed=seed, n_init=3)
 
-    def look(net: Any, vectors: torch.Tensor) -> dict[str, float]:
+    def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
         labels = dict(zip(KINDS, (cluster(vectors.float()).labels, truth), strict=True))
         points = vectors.cpu().numpy()
         found = {who: cluster_distances(points, own) for who, own in labels.items()}
         return {f"{kind} {who}": v for who, both in found.items() for kind, v in both.items()}
 
-    return short.trace(short.make("sccl", objective=objective), look)
+    return short.trace(short.make("sccl", objective=objective), measure)
 
 
 # AECL
@@ -248,10 +248,10 @@ def trace_similarity(short: Short, positives: str) -> list[dict[str, Any]]:
     """Mean ``cosine`` of all pairs of different texts of one true class over training."""
     truth = torch.from_numpy(short.truth)
 
-    def look(net: Any, vectors: torch.Tensor) -> dict[str, float]:
+    def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
         return {"cosine": cosine_inside(vectors.cpu(), truth)}
 
-    return short.trace(short.make("aecl", positives=positives), look)
+    return short.trace(short.make("aecl", positives=positives), measure)
 
 
 def cosine_inside(vectors: torch.Tensor, labels: torch.Tensor) -> float:
@@ -272,7 +272,7 @@ def aecl_stray(short: Short) -> Picture:
     """Figure 6: attention to texts of the same class (PS) and of others (NS) over training."""
     seen = trace_stray(short)
     kinds = {"PS": "to the own class (PS)", "NS": "to other classes (NS)"}
-    series = {said: columns_of(seen, name) for name, said in kinds.items()}
+    series = {label: columns_of(seen, name) for name, label in kinds.items()}
     panel = Lines(x="training step", y="share of attention", series=series)
     return short.picture("AECL: attention", [panel], "trained by the contrast alone")
 
@@ -284,14 +284,14 @@ def trace_stray(short: Short) -> list[dict[str, Any]]:
     model = short.make("aecl", epochs=epochs, contrast_epochs=epochs, label_epochs=0)
     order = torch.randperm(len(truth), generator=torch.Generator().manual_seed(short.seed))
 
-    def look(net: Any, vectors: torch.Tensor) -> dict[str, float]:
+    def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
         total = 0.0
         for rows in order.split(model.batch_size):  # attention is between the texts of a batch
             s = net.heads.attend(net.heads.project(vectors[rows.to(vectors.device)]))[1]
             total += float(stray_similarity(s.cpu(), truth[rows])) * len(rows)
         return {"NS": total / len(order), "PS": 1 - total / len(order)}
 
-    return short.trace(model, look)
+    return short.trace(model, measure)
 
 
 def aecl_sensitivity(rows: Sequence[Row]) -> Picture | None:
@@ -324,12 +324,12 @@ def deccrl_silhouettes(short: Short) -> Picture:
 def trace_silhouette(short: Short, reconstruction: str) -> list[dict[str, Any]]:
     """Silhouette of the reduced vectors under the predicted clusters over training."""
 
-    def look(net: Any, vectors: torch.Tensor) -> dict[str, float]:
+    def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
         h = net.reduce(vectors)
         labels = net.assign(h).argmax(dim=1).cpu().numpy()
         return {"silhouette": silhouette(h.cpu().numpy(), labels)}
 
-    return short.trace(short.make("deccrl", reconstruction=reconstruction), look)
+    return short.trace(short.make("deccrl", reconstruction=reconstruction), measure)
 
 
 def deccrl_topics(rows: Sequence[Row]) -> Picture | None:
@@ -363,10 +363,10 @@ def cluster_bert_stages(short: Short) -> Picture:
     seen = trace_stages(short)
     names = [str(row["stage"]) for row in seen]
     panels = []
-    for key, said in INDICES.items():
+    for key, label in INDICES.items():
         unit = 100 if key in ("nmi", "acc") else 1
         points = [[i, unit * row[key]] for i, row in enumerate(seen) if row[key] is not None]
-        panels.append(Lines(x="after stage", y=said, series={said: points}, ticks=names))
+        panels.append(Lines(x="after stage", y=label, series={label: points}, ticks=names))
     return short.picture("ClusterBERT: indices after each stage", list(panels), columns=2)
 
 
@@ -402,8 +402,8 @@ def cluster_bert_retrieval(short: Short) -> Picture:
             ("MRR", "retrieval"),
         )
     ]
-    told = f"retrieval: {len(questions.right)} queries of {short.other.name}, not trained on"
-    return short.picture("ClusterBERT: reconstruction", list(panels), told, columns=2)
+    subtitle = f"retrieval: {len(questions.right)} queries of {short.other.name}, not trained on"
+    return short.picture("ClusterBERT: reconstruction", list(panels), subtitle, columns=2)
 
 
 @dataclass(frozen=True)
@@ -458,14 +458,14 @@ def trace_retrieval(short: Short, questions: Questions, on: bool) -> list[dict[s
     """``NMI`` and ``ACC`` of k-means, ``MAP`` and ``MRR`` over training."""
     score = score_clusters(short)
 
-    def look(net: Any, vectors: torch.Tensor) -> dict[str, float]:
+    def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
         items, rows = net.encoder.prepare(questions.texts)
         found = net.encoder.encode(items)[rows]
         lengths = np.linalg.norm(found, axis=1, keepdims=True)
         units = found / np.where(lengths > 0, lengths, 1)
         return {**score(vectors), **rank(units, questions)}
 
-    return short.trace(short.make("cluster-bert", "fast", reconstruction=on), look)
+    return short.trace(short.make("cluster-bert", "fast", reconstruction=on), measure)
 
 
 def score_clusters(short: Short) -> Callable[[torch.Tensor], dict[str, float]]:
@@ -491,7 +491,7 @@ def adsl_sharpness(rows: Sequence[Row]) -> Picture | None:
 def adsl_labels(short: Short) -> Picture:
     """Figure 4b: how right the soft labels are over training."""
     seen = trace_labels(short)
-    series = {said: columns_of(seen, said) for said in ("ACC", "NMI")}
+    series = {label: columns_of(seen, label) for label in ("ACC", "NMI")}
     panel = Lines(x="training step", y="score of the soft labels in %", series=series)
     return short.picture("ADSL: soft labels", [panel])
 
@@ -500,8 +500,8 @@ def trace_labels(short: Short) -> list[dict[str, Any]]:
     """``ACC`` and ``NMI`` of the strongest soft label at the start and after each refresh."""
     truth = short.truth
 
-    def look(net: Any, vectors: torch.Tensor) -> dict[str, float]:
+    def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
         found = net.target.argmax(dim=1).cpu().numpy()
         return {"ACC": 100 * accuracy(truth, found), "NMI": 100 * nmi(truth, found)}
 
-    return short.trace(short.make("adsl"), look)
+    return short.trace(short.make("adsl"), measure)

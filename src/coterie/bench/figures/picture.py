@@ -200,8 +200,8 @@ def draw(picture: Picture) -> Figure:
             axes = figure.add_subplot(down, across, i + 1)
             axes.set_title(panel.title, loc="left")
             DRAW[panel.kind](axes, panel, names)
-        told = textwrap.wrap(picture.subtitle, int(LETTERS * width))
-        figure.suptitle("\n".join([picture.title, *told]), x=0.01, ha="left")
+        subtitle = textwrap.wrap(picture.subtitle, int(LETTERS * width))
+        figure.suptitle("\n".join([picture.title, *subtitle]), x=0.01, ha="left")
         _legend(figure, names, width)
     return figure
 
@@ -354,9 +354,9 @@ def save(
     with matplotlib.rc_context(STYLE):
         for ending in formats:
             out.append(folder / f"{name}.{ending}")
-            told = {"Title": picture.title, "Description": mark_of(picture)}
+            metadata = {"Title": picture.title, "Description": mark_of(picture)}
             extra = {"Date": None} if ending == "svg" else {}
-            figure.savefig(out[-1], metadata=told | extra, dpi=150)
+            figure.savefig(out[-1], metadata=metadata | extra, dpi=150)
     return out
 
 

@@ -24,7 +24,7 @@ from coterie.datasets import PAIRS, find_pairs
 from coterie.engine import Stage
 from coterie.methods import METHODS, make_method
 
-Look = Callable[[Any, torch.Tensor], dict[str, float]]
+Measure = Callable[[Any, torch.Tensor], dict[str, float]]
 LOOKS = 20  # at most so many in a training
 
 
@@ -79,13 +79,13 @@ class Short:
         return model
 
     def picture(
-        self, head: str, panels: list[Panel], told: str = "", *, columns: int = 3
+        self, head: str, panels: list[Panel], subtitle: str = "", *, columns: int = 3
     ) -> Picture:
         """A picture that says on what it was made."""
         data = self.data
         title = f"{head} \u2013 {data.name}, {len(data.texts):,} texts, seed {self.seed}"
         return Picture(
-            title=title, subtitle=told, about=self._about(), panels=panels, columns=columns
+            title=title, subtitle=subtitle, about=self._about(), panels=panels, columns=columns
         )
 
     def _about(self) -> str:
@@ -101,14 +101,14 @@ class Short:
         day = time.strftime("%Y-%m-%d", time.gmtime())
         return f"Run of {day}; {machine}; commit {commit() or 'unknown'}{settings}."
 
-    def trace(self, model: TextClusterer, look: Look) -> list[dict[str, Any]]:
-        """Fit ``model`` and return what ``look`` saw: ``stage``, ``step`` (of all), its values.
+    def trace(self, model: TextClusterer, measure: Measure) -> list[dict[str, Any]]:
+        """Fit ``model`` and return what ``measure`` saw: ``stage``, ``step`` (of all), its values.
 
         It is called before the first step, about twenty times on the way, and at the end, with the
         network in evaluation mode and the vectors of all texts. Where a stage looks at the whole
         corpus by itself, its own rhythm is kept, and nothing of the training changes.
         """
-        watch = _Watch(look)
+        watch = _Watch(measure)
         plain = model._training_stages
         # The instance's own attribute goes before the method of its class.
         model.__dict__["_training_stages"] = lambda context: watch.around(plain(context))
@@ -123,10 +123,10 @@ class Short:
 
 
 class _Watch:
-    """Stages that call a look before, on the way and at their end."""
+    """Stages that measure before, during and after training."""
 
-    def __init__(self, look: Look) -> None:
-        self.look = look
+    def __init__(self, measure: Measure) -> None:
+        self.measure = measure
         self.seen: list[dict[str, Any]] = []
         self.total = 0
         self.end = ("", 0)  # of the last stage
@@ -168,7 +168,7 @@ class _Watch:
         training = net.training
         net.eval()
         with torch.no_grad():
-            self.seen.append({"stage": stage, "step": step, **self.look(net, vectors)})
+            self.seen.append({"stage": stage, "step": step, **self.measure(net, vectors)})
         net.train(training)
 
 
@@ -191,7 +191,7 @@ def columns_of(seen: Sequence[dict[str, Any]], name: str) -> list[list[float]]:
 
 
 def draw_maps(
-    short: Short, method: str, said: str, preset: str | None = None, *, by_stage: bool = False
+    short: Short, method: str, label: str, preset: str | None = None, *, by_stage: bool = False
 ) -> Picture:
     """Vectors of a method before its first step and after its last.
 
@@ -199,20 +199,20 @@ def draw_maps(
     ----------
     short : Short
     method, preset : str
-    said : str
+    label : str
         The method's name as people write it.
     by_stage : bool
         Also those at the last look of each stage.
     """
     kept: list[Floats] = []
 
-    def look(net: Any, vectors: torch.Tensor) -> dict[str, float]:
+    def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
         kept.append(vectors.cpu().numpy())
         if not by_stage:
             del kept[1:-1]
         return {}
 
-    seen = short.trace(short.make(method, preset), look)
+    seen = short.trace(short.make(method, preset), measure)
     titles = {0: "before training", len(kept) - 1: f"after training (step {seen[-1]['step']:,})"}
     if by_stage:
         last = {row["stage"]: i for i, row in enumerate(seen)}
@@ -220,8 +220,8 @@ def draw_maps(
     panels = [as_points(place(kept[i], short.seed), short.truth, titles[i]) for i in sorted(titles)]
     classes = len(np.unique(short.truth))
     colors = "all" if classes <= len(COLORS) else f"the {len(COLORS)} largest of {classes}"
-    told = f"t-SNE; colors: true classes ({colors}{', others grey' * (classes > len(COLORS))})"
-    return short.picture(said, list(panels), told)
+    subtitle = f"t-SNE; colors: true classes ({colors}{', others grey' * (classes > len(COLORS))})"
+    return short.picture(label, list(panels), subtitle)
 
 
 def place(vectors: Floats, seed: int = 0) -> Floats:
