@@ -154,7 +154,9 @@ def test_training_lowers_the_losses_and_moves_every_part(cls, settings, topics) 
     centers = torch.from_numpy(start.cluster_centers_)
     assert not torch.isin(model.net_.assign.centers.detach(), centers).any()
     np.testing.assert_array_equal(model.predict(texts), model.labels_)
-    assert adjusted_rand_score(truth, model.labels_) > 0.6
+    # So small an autoencoder starts anywhere between 0.5 and 1; training must not lose that.
+    kept = adjusted_rand_score(truth, start.labels_)
+    assert adjusted_rand_score(truth, model.labels_) > max(0.5, kept - 0.05)
 
 
 @pytest.mark.parametrize(("cls", "more"), [(DEC, {}), (IDEC, {"cluster_weight": 10.0})])
