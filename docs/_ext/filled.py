@@ -175,9 +175,15 @@ def _members(cls: type) -> list[str]:
     """A method shows its own parts; the base class shows what all share."""
     if _is_method(cls):
         return []
-    # scikit-learn adds these for metadata routing, which has nothing to route here.
-    added = [name for name in dir(cls) if re.fullmatch(r"set_\w+_request", name)]
-    return [":members:", *([f":exclude-members: {', '.join(added)}"] if added else [])]
+    if not hasattr(cls, "get_metadata_routing"):
+        return [":members:"]
+    # What scikit-learn adds has its own documentation.
+    added = [name for name in dir(cls) if re.match(r"set_|fit_|get_", name)]
+    return [
+        ":members:",
+        ":inherited-members: BaseEstimator",
+        f":exclude-members: {', '.join(added)}",
+    ]
 
 
 def _first_line(value: Any) -> str:
