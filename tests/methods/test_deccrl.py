@@ -608,7 +608,7 @@ def test_topics_are_the_planted_words_of_their_cluster(labels: str, topics, tmp_
         "traffic": "car truck engine road wheel brake driver bus motor fuel",
         "music": "song guitar drum chorus singer violin concert melody band tune",
     }
-    model = DECCRL(3, encoder="tfidf", n_topics=2, labels=labels, guard=False, **SETTINGS)
+    model = DECCRL(3, encoder="tfidf", n_topics=2, labels_from=labels, guard=False, **SETTINGS)
     model.set_params(steps=60).fit(texts)
     assert len(model.topics_) == 3
     for number, found in enumerate(model.topics_):
