@@ -135,6 +135,40 @@ def test_an_interrupted_run_resumes_to_the_same_bytes(tmp_path: Path, monkeypatc
         assert (cut / name).read_bytes() == (whole.folder / name).read_bytes(), name
 
 
+def test_a_resumed_run_does_not_search_for_the_number_again(tmp_path: Path, monkeypatch) -> None:
+    from coterie.runs.clustering import Prepared
+    from coterie.runs.results import WholeResults
+
+    whole = coterie.cluster(TEXTS * 2, folder=tmp_path / "whole", **KMEANS)
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def search(*_: object) -> None:
+        raise AssertionError("the manifest has the number")
+
+    cut = tmp_path / "cut"
+    with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
+        broken.setattr(WholeResults, "_write_tables", stop)
+        coterie.cluster(TEXTS * 2, folder=cut, **KMEANS)
+    monkeypatch.setattr(Prepared, "_find_number", search)
+    coterie.cluster(TEXTS * 2, folder=cut, resume=True, **KMEANS)
+    for name in SAME:
+        assert (cut / name).read_bytes() == (whole.folder / name).read_bytes(), name
+    with pytest.raises(AssertionError, match="the manifest has"):  # another seed: another choice
+        coterie.cluster(TEXTS * 2, folder=cut, resume=True, seed=1, **KMEANS)
+
+
+def test_new_names_are_in_the_csv_for_spreadsheets_too(tmp_path: Path) -> None:
+    from coterie.runs.names import RunNames
+
+    run = coterie.cluster(TEXTS, 2, folder=tmp_path / "run", **KMEANS)
+    run.export("csv")
+    RunNames(run.folder)._write({0: "New zero", 1: "New one"}, "a test")
+    text = (run.folder / "assignments-spreadsheet.csv").read_text(encoding="utf-8-sig")
+    assert text.count("New zero") == text.count("New one") == 6
+
+
 def test_many_texts_in_memory_are_fitted_by_a_sample() -> None:
     texts = [f"{text} {i}" for i in range(20) for text in TEXTS]
     run = coterie.cluster(texts, 2, fit_sample=100, **KMEANS)
