@@ -114,7 +114,7 @@ def test_prediction_gives_levels_and_outliers_again(done: Path, tickets: Path, t
     assert result.exit_code == 0, result.output
     assert rows(tmp_path / "again.csv") == rows(done / "assignments.csv")
     count = json.loads((done / "manifest.json").read_text())["outliers"]["marked"]
-    assert f"{count} of 94 texts ({100 * count / 94:.1f}%) are none of these." in result.stderr
+    assert f"{count} of 94 texts ({100 * count / 94:.1f}%) are outliers." in result.stderr
 
 
 def test_new_texts_can_be_none_of_these(done: Path) -> None:
@@ -124,7 +124,7 @@ def test_new_texts_can_be_none_of_these(done: Path) -> None:
     odd, usual = csv.DictReader(result.stdout.splitlines())
     assert odd["cluster"] == "-1" and odd["outlier"] == "yes" and odd["level_1"] == "-1"
     assert usual["cluster"] != "-1" and usual["level_1_name"] and usual["outlier"] == "no"
-    assert "1 of 2 texts (50.0%) are none of these." in result.stderr
+    assert "1 of 2 texts (50.0%) are outliers." in result.stderr
     strict = run("predict", str(done), "-", "--outlier-limit", "0", stdin="ripe apple\n")
     assert "1 of 1 texts" in strict.stderr
     assert run("predict", str(done), "-", "--outlier-limit", "7", stdin="a\n").exit_code == 2

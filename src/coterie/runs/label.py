@@ -130,7 +130,7 @@ class Labeller:
         if self.outlier_limit is None and self.model.outlier_limit_ is None:
             return ""
         share = 100 * self.marked / max(self.placed, 1)
-        return f"{self.marked:,} of {self.placed:,} texts ({share:.1f}%) are none of these."
+        return f"{self.marked:,} of {self.placed:,} texts ({share:.1f}%) are outliers."
 
     def _mark(self, seen: Assessed) -> Bools | None:
         """Which texts are outliers; None where the model has no limit and none is given."""

@@ -404,10 +404,8 @@ class ShardsRun:
         say(f"{counts['rows']:,} rows in {len(self.shards):,} shards written to {self.out}")
         if counts["outliers"]:
             share = 100 * counts["outliers"] / max(counts["placed"], 1)
-            say(
-                f"{counts['outliers']:,} of {counts['placed']:,} texts ({share:.1f}%) are none "
-                "of these."
-            )
+            texts = f"{counts['outliers']:,} of {counts['placed']:,} texts"
+            say(f"{texts} ({share:.1f}%) are outliers.")
 
     def _read(self, shards: Sequence[Shard]) -> dict[str, dict[str, Any]]:
         """Counts of those shards that are in the folder; refuses what was made otherwise."""
