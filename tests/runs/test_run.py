@@ -89,6 +89,21 @@ def test_without_a_folder_the_run_is_temporary_until_saved(tmp_path: Path) -> No
     assert result.exit_code == 0, result.output
 
 
+def test_a_temporary_run_is_deleted_with_the_object_and_in_silence() -> None:
+    import gc
+    import warnings
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", ResourceWarning)
+        run = coterie.cluster(TEXTS, 2, **KMEANS)
+        folder = run.folder
+        assert folder.exists()
+        del run
+        gc.collect()
+    assert not folder.exists() and not folder.parent.exists()
+    assert not [w for w in said if "Implicitly cleaning up" in str(w.message)]
+
+
 def test_edits_change_the_object_and_undo_takes_them_back(tmp_path: Path) -> None:
     run = coterie.cluster(TEXTS, 2, folder=tmp_path / "run", **KMEANS)
     before = run.table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from functools import cached_property
 from html import escape
@@ -99,7 +100,7 @@ class Run:
     ) -> None:
         self.folder = Path(folder)
         self.remarks, self.fresh = list(remarks), fresh
-        self._temporary = temporary
+        self._delete = None if temporary is None else weakref.finalize(self, temporary.cleanup)
         if model is not None:
             self.model = model
 
@@ -278,7 +279,9 @@ class Run:
                 own = [n for n in names if RESULT.fullmatch(n) or RUNNING.fullmatch(n)]
                 last = [n for n in own if n not in (MANIFEST, ".lock")]
                 link_files(self.folder, target, [*last, MANIFEST])
-        self.folder, self._temporary = target, None
+        self.folder = target
+        if self._delete is not None:
+            self._delete()
         return target
 
     def _forget(self) -> None:
