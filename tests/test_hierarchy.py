@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 
+from by_key import raises
 from coterie._errors import UsageError
 from coterie.description import Cluster, describe
 from coterie.hierarchy import (
@@ -103,33 +104,33 @@ def test_clusters_without_texts_are_in_no_level() -> None:
     coarse, fine = nest(x, [0, 0, 2, 2, 4], levels=[2, 3])
     assert fine.of_given.tolist() == [0, -1, 1, -1, 2]
     assert fine.sizes == [2, 2, 1] and coarse.sizes == [3, 2]
-    with pytest.raises(UsageError, match="only 3 to merge"):
+    with raises(UsageError, "levels.too_many", k=3):
         nest(x, [0, 0, 2, 2, 4], levels=[4])
 
 
 @pytest.mark.parametrize(
     ("levels", "message"),
     [
-        ([20, 5], "20, 5 do not increase"),
-        ([5, 5], "do not increase"),
-        ([5, 31], "31 clusters asked for, but there are only 30"),
-        ([], "whole numbers"),
-        ([0, 5], "whole numbers"),
-        ([2.5], "whole numbers"),
+        ([20, 5], ("levels.not_increasing", {"said": "20, 5"})),
+        ([5, 5], "levels.not_increasing"),
+        ([5, 31], ("levels.too_many", {"wanted": 31, "k": 30})),
+        ([], "levels.not_numbers"),
+        ([0, 5], "levels.not_numbers"),
+        ([2.5], "levels.not_numbers"),
     ],
 )
 def test_levels_that_cannot_be_are_refused(data, levels, message) -> None:
-    with pytest.raises(UsageError, match=message):
+    with raises(UsageError, message):
         nest(*data, levels=levels)
 
 
 def test_what_does_not_fit_is_refused(data) -> None:
     x, labels = data
-    with pytest.raises(UsageError, match="300 vectors but 3 labels"):
+    with raises(UsageError, "levels.one_label_per_vector", n_x=300, n_labels=3):
         nest(x, labels[:3], levels=[2])
-    with pytest.raises(UsageError, match="sizes: 2 for 300"):
+    with raises(UsageError, "levels.one_size_per_mean", n_counts=2, n_centers=300):
         nest(x, labels, [1, 2], levels=[2])
-    with pytest.raises(UsageError, match="cluster 29 has no mean"):
+    with raises(UsageError, "levels.no_mean"):
         nest(x[:3], labels, [1, 1, 1], levels=[2])
 
 
@@ -254,7 +255,7 @@ def test_the_number_of_themes_is_near_the_square_root_or_as_asked(themed) -> Non
     few = labels < 10
     assert find_themes(x[few], labels[few]) is None  # ten clusters can be read as they are
     assert find_themes(x[few], labels[few], 2).n_clusters == 2
-    with pytest.raises(UsageError, match="n_themes"):
+    with raises(UsageError, "argument.not_an_integer", name="n_themes"):
         find_themes(x, labels, 0)
     rng = np.random.default_rng(2)
     for k, low, high in ((11, 3, 4), (31, 4, 8), (64, 6, 12), (200, 10, 12)):

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from by_key import raises
 from coterie import edit, load
 from coterie._errors import DataError
 from coterie.editing import undo
@@ -163,7 +164,7 @@ def test_undo_brings_back_every_byte(run: Path, finished: Path) -> None:
         if number:
             assert undo(run) == number
     assert content(run) == content(finished)
-    with pytest.raises(DataError, match="no edits to undo"):
+    with raises(DataError, "edit.nothing_to_undo"):
         undo(run)
     log = [json.loads(line) for line in (run / "edits.jsonl").read_text().splitlines()]
     assert [entry.get("change") or -entry["undo"] for entry in log] == [1, 2, 3, -3, -2, -1]
@@ -251,7 +252,7 @@ def test_a_table_that_was_changed_by_hand_is_noticed(run: Path) -> None:
     lines = file.read_text("utf-8").splitlines(keepends=True)
     swapped = [re.sub(r"^(T-\d+,[^,]+,[^,]+),(\d),", _other, line) for line in lines]
     file.write_text("".join(swapped), "utf-8")
-    with pytest.raises(DataError, match="do not belong together"):
+    with raises(DataError, "edit.model_differs"):
         edit(run, [{"merge": [0, 1]}])
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from by_key import raises, says
 from coterie import TwoStep, edit, load
 from coterie._errors import DataError
 from coterie.editing.apply import State
@@ -152,11 +153,11 @@ def test_a_locked_cluster_that_is_gone_is_told() -> None:
 
 def test_what_cannot_be_kept_is_refused_before_any_work(tickets, finished, tmp_path) -> None:
     result = call("cluster", tickets, "-k", 3, "--keep", tmp_path, "--out", tmp_path / "x")
-    assert result.exit_code == 3 and "holds no run" in result.output
+    assert result.exit_code == 3 and says(result.output, "run.none")
     assert not (tmp_path / "x").exists()
     broken = Path(shutil.copytree(finished, tmp_path / "broken"))
     (broken / "model" / "model.safetensors").unlink()
-    with pytest.raises(DataError, match="cannot place new ones"):
+    with raises(DataError, "keep.nothing_known"):
         read_kept(broken, ["words that are nowhere else"])
     known = read_kept(broken, [rows(finished)[0]["text"], "words that are nowhere else"])
     assert known.before.tolist() == [int(rows(finished)[0]["cluster"]), -1]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import coterie
+from by_key import raises
 from coterie import DECCRL, TwoStep, edit, load
 from coterie._errors import UsageError
 
@@ -58,12 +59,12 @@ def test_vectors_can_be_edited_too() -> None:
 
 
 def test_what_a_model_cannot_do_is_said(model, topics, tmp_path) -> None:
-    with pytest.raises(UsageError, match="texts: pass the texts"):
+    with raises(UsageError, "edit.texts_needed"):
         edit(model, [{"move": {"rows": [1], "to": 0}}])
-    with pytest.raises(UsageError, match="texts: 2 for a model of 90"):
+    with raises(UsageError, "edit.other_number_of_texts", n_given=2, n_labels=90):
         edit(model, [{"merge": [0, 1]}], texts=["a", "b"])
     model.save(tmp_path / "m")
-    with pytest.raises(UsageError, match="the model was loaded"):
+    with raises(UsageError, "edit.model_was_loaded"):
         edit(load(tmp_path / "m"), [{"merge": [0, 1]}])
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from by_key import raises
 from coterie._errors import DataError, UsageError
 from coterie.editing import read_edits
 
@@ -58,39 +59,39 @@ def test_a_mapping_is_read_entry_by_entry(tmp_path) -> None:
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("- mrege: [1, 2]", "Did you mean 'merge'"),
-        ("- merge: [1, 2]\n  lock: [1]", "exactly one of"),
-        ("- merge: [1]", "at least two"),
-        ("- merge: [1, 1]", "twice"),
-        ("- merge: 3", "a list of clusters"),
-        ("- merge: [1, -2]", "whole number"),
-        ("- merge: [1, 2.5]", "whole number"),
-        ("- merge: [1, 2]\n  nmae: X", "Did you mean 'name'"),
-        ("- split: {cluster: 4, into: 1}", "2 or more"),
-        ("- split: {into: 2}", "cluster should be"),
-        ("- split: {cluster: 4, names: [A]}", "one for each part"),
-        ("- rename: [2, 3]", "rename: {2:"),
-        ("- rename: {2: ''}", "1 to 100 characters"),
-        ("- rename: {2: }", "no name"),
-        ("- rename: {2: [a]}", "no name"),
-        ("- move: {rows: [1]}", "to should be"),
-        ("- move: {to: 1}", "name the rows"),
-        ("- move: {rows: [1], too: 1}", "Did you mean 'to'"),
-        ("- just words", "no edit"),
-        ("words", "expected a list of edits"),
-        ("", "no edits in it"),
-        ("- rename: {2: a, 2: b}", "line 1: the key '2' is there twice"),
-        ("- merge: [1, 2]\n- lock: [3", "not YAML"),
-        ("- &a merge: [1, 2]\n- *a", "aliases"),
-        ("- !!python/object/apply:os.system ['true']", "the tag"),
-        ("- rename: {2: !!binary aGk=}", "the tag"),
-        ("- " + "[" * 900 + "]" * 900, "nested|no edit"),
+        ("- mrege: [1, 2]", "edit.one_kind"),
+        ("- merge: [1, 2]\n  lock: [1]", "edit.one_kind"),
+        ("- merge: [1]", "edit.merge_two"),
+        ("- merge: [1, 1]", "edit.cluster_twice"),
+        ("- merge: 3", "edit.no_clusters"),
+        ("- merge: [1, -2]", "edit.bad_number"),
+        ("- merge: [1, 2.5]", "edit.bad_number"),
+        ("- merge: [1, 2]\n  nmae: X", "edit.unknown_key"),
+        ("- split: {cluster: 4, into: 1}", "edit.bad_into"),
+        ("- split: {into: 2}", ("edit.bad_number", {"what": "cluster"})),
+        ("- split: {cluster: 4, names: [A]}", "edit.bad_names"),
+        ("- rename: [2, 3]", "edit.bad_rename"),
+        ("- rename: {2: ''}", ("edit.bad_name_length", {"most": 100})),
+        ("- rename: {2: }", "edit.no_name"),
+        ("- rename: {2: [a]}", "edit.no_name"),
+        ("- move: {rows: [1]}", ("edit.bad_number", {"what": "to"})),
+        ("- move: {to: 1}", "edit.no_rows"),
+        ("- move: {rows: [1], too: 1}", "edit.unknown_key"),
+        ("- just words", "edit.no_edit"),
+        ("words", "edit.no_list"),
+        ("", "edit.no_edits"),
+        ("- rename: {2: a, 2: b}", ("edit.yaml_key_twice", {"value": "2"})),
+        ("- merge: [1, 2]\n- lock: [3", "edit.no_yaml"),
+        ("- &a merge: [1, 2]\n- *a", "edit.yaml_alias"),
+        ("- !!python/object/apply:os.system ['true']", "edit.yaml_tag"),
+        ("- rename: {2: !!binary aGk=}", "edit.yaml_tag"),
+        ("- " + "[" * 900 + "]" * 900, "edit.yaml_too_large"),
     ],
 )
 def test_errors_name_the_place_and_the_remedy(tmp_path, text: str, message: str) -> None:
     file = tmp_path / "edits.yaml"
     file.write_text(text)
-    with pytest.raises(DataError, match=message) as caught:
+    with raises(DataError, message) as caught:
         read_edits(file)
     assert "edits.yaml" in str(caught.value)
 
@@ -98,21 +99,21 @@ def test_errors_name_the_place_and_the_remedy(tmp_path, text: str, message: str)
 def test_names_are_one_plain_line() -> None:
     (edit,) = read_edits([{"rename": {1: "two\nlines \x1b[31m red \x00"}}])
     assert edit.names == ("two lines [31m red",)
-    with pytest.raises(DataError, match="1 to 100"):
+    with raises(DataError, "edit.bad_name_length", most=100):
         read_edits([{"rename": {1: "x" * 101}}])
 
 
 def test_files_that_are_none(tmp_path) -> None:
-    with pytest.raises(UsageError, match=r"\.yaml or \.json"):
+    with raises(UsageError, "edit.file_type"):
         read_edits(tmp_path / "edits.txt")
-    with pytest.raises(UsageError, match="there is no file"):
+    with raises(UsageError, "edit.no_file"):
         read_edits(tmp_path / "edits.yaml")
     (tmp_path / "a.json").write_text('[{"lock": [1]},]')
-    with pytest.raises(DataError, match="line 1: this is not JSON"):
+    with raises(DataError, "edit.no_json", lineno=1):
         read_edits(tmp_path / "a.json")
     (tmp_path / "a.json").write_text('{"lock": [1], "lock": [2]}')
-    with pytest.raises(DataError, match="twice"):
+    with raises(DataError, "edit.bad_json"):
         read_edits(tmp_path / "a.json")
     (tmp_path / "b.yaml").write_bytes(b"- rename: {1: \xff}")
-    with pytest.raises(DataError, match="UTF-8"):
+    with raises(DataError, "edit.not_utf8"):
         read_edits(tmp_path / "b.yaml")

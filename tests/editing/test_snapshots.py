@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from by_key import raises
 from coterie import _folders
 from coterie._errors import DataError
 from coterie._files import write_json, write_text
@@ -47,7 +48,7 @@ def test_changes_and_back(folder: Path, monkeypatch: pytest.MonkeyPatch, links: 
     assert undo_run(folder, lambda fresh: None) == 1
     assert content(folder) == before
     assert not (folder / "earlier").exists()
-    with pytest.raises(DataError, match="no edits to undo"):
+    with raises(DataError, "edit.nothing_to_undo"):
         undo_run(folder, lambda fresh: None)
 
 
@@ -96,7 +97,7 @@ def test_an_undo_never_takes_back_what_another_command_did(folder: Path) -> None
     write_json(file, {"say": 1})
     change_run(folder, lambda fresh: write_json(fresh / "manifest.json", {"say": 2}))
     write_json(file, {"say": 3})  # somebody else
-    with pytest.raises(DataError, match="changed by another command after its last edits"):
+    with raises(DataError, "edit.changed_since"):
         undo_run(folder, lambda fresh: None)
     assert read_json(file) == {"say": 3}
 
@@ -116,7 +117,7 @@ def test_a_link_in_the_place_of_a_file_of_the_run_is_refused(folder: Path, tmp_p
     away = (folder / "model").rename(tmp_path / "away")
     (folder / "model").symlink_to(away)
     (folder / "mine").symlink_to(tmp_path / "anywhere")
-    with pytest.raises(DataError, match="model is a link"):
+    with raises(DataError, "run.is_link"):
         change_run(folder, alter)
     assert (folder / "model").is_symlink() and (away / "c.txt").read_text() == "model/c.txt"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["away", "run"]
