@@ -26,6 +26,7 @@ from coterie.cli.options import (
     NoCache,
     Quiet,
     TextColumn,
+    beside,
     parse_settings,
     read_formats,
 )
@@ -169,7 +170,7 @@ def cluster(
             file,
             read_number(clusters),
             method or "auto",
-            folder=out or default_out(file),
+            folder=out or beside(file, ".clusters"),
             resume=resume,
             overwrite=overwrite,
             encoder=encoder,
@@ -205,14 +206,6 @@ def cluster(
             asker.after(run.folder, quiet=quiet)
     if run.fresh:
         show_run(run, as_json=as_json)
-
-
-def default_out(file: str) -> Path:
-    """The folder beside the file."""
-    path = Path(file)
-    if file == "-" or path.is_fifo():
-        raise UsageError("cli.out_needed")
-    return path.with_name(f"{path.stem}.clusters")
 
 
 def read_number(said: str | None) -> int | Literal["auto"] | None:

@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import difflib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -108,3 +109,11 @@ def read_formats(said: str | None, option: str) -> tuple[str, ...]:
     if said is not None and not formats:
         raise UsageError("cli.no_format", option=option, known=", ".join(FORMATS))
     return formats
+
+
+def beside(file: str, ending: str) -> Path:
+    """The default output: beside the file, with another ending."""
+    path = Path(file)
+    if file == "-" or path.is_fifo():
+        raise UsageError("cli.out_needed")
+    return path.with_name(f"{path.stem}{ending}")

@@ -26,6 +26,7 @@ from coterie.cli.options import (
     NoCache,
     Quiet,
     TextColumn,
+    beside,
 )
 from coterie.cli.talk import orderly, say_header, show_table
 
@@ -208,10 +209,10 @@ def augment(
         raise UsageError("cli.bad_wordings", wordings=wordings)
     path = None
     if train_head:
-        path = _place(file, out, ".head")
+        path = out or beside(file, ".head")
         check_head_folder(path)
     elif file != "-" or out is not None:
-        path = _place(file, out, ".views.csv")
+        path = out or beside(file, ".views.csv")
         check_output(path, [bundled(file), model, *(also or [])], wrote=is_reworded)
         if out is None and path.exists():
             raise UsageError("cli.out_is_there", path=path)
@@ -251,15 +252,6 @@ def _pair(said: str | None) -> tuple[str, str] | None:
     if not first or not second:
         raise UsageError("cli.bad_languages", said=said)
     return first.strip(), second.strip()
-
-
-def _place(file: str, out: Path | None, ending: str) -> Path:
-    if out is not None:
-        return out
-    path = Path(file)
-    if file == "-" or path.is_fifo():
-        raise UsageError("cli.out_needed")
-    return path.with_name(f"{path.stem}{ending}")
 
 
 def _wordings(
