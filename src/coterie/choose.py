@@ -133,8 +133,9 @@ def choose_n_clusters(
     estimate = min(max(2, estimate), largest)
     grid = numbers_to_try(min(largest, max(10, round(RANGE * estimate))))
     curve = _curve(smoothed, sorted({*grid, estimate}), seed, 1, progress)
-    curve += _curve(smoothed, _between_the_best(curve), seed, 1, progress)
-    curve.sort(key=lambda row: int(row["n_clusters"]))
+    if between := _between_the_best(curve):
+        curve += _curve(smoothed, between, seed, 1, progress)
+        curve.sort(key=lambda row: int(row["n_clusters"]))
     clear = [r for r in curve if r["agreement"] >= CLEAR and r["spread"] <= TIGHT]
     if clear:
         estimate = max(clear, key=lambda row: (row["agreement"], row["n_clusters"]))["n_clusters"]
