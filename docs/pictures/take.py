@@ -29,9 +29,19 @@ def take(page: Path, window: str, flags: tuple[str, ...]) -> Image.Image:
     """A picture of a page as Chromium draws it."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "shot.png"
-        command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-                   f"--user-data-dir={folder}/profile", f"--window-size={window}", *flags,
-                   f"--screenshot={file}", "--virtual-time-budget=6000", page.as_uri()]  # fmt: skip
+        command = [
+            "chromium",
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            f"--user-data-dir={folder}/profile",
+            f"--window-size={window}",
+            *flags,
+            f"--screenshot={file}",
+            "--virtual-time-budget=20000",
+            page.as_uri(),
+        ]
         subprocess.run(command, check=True, capture_output=True, timeout=120)
         return Image.open(file).convert("RGB")
 
