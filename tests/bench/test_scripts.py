@@ -274,3 +274,46 @@ def test_the_confidence_of_auto_is_a_logistic_regression(load) -> None:
     ]
     said = settings.confidence(rows)
     assert "slope 7.0" in said and "left out 0 points" in said
+
+
+def test_the_parts_that_are_timed_exist(load) -> None:
+    import importlib
+    from operator import attrgetter
+
+    for name in load("command").PARTS:
+        module, _, attribute = name.partition(":")
+        assert callable(attrgetter(attribute)(importlib.import_module(module))), name
+
+
+def test_the_fit_of_the_number_of_clusters(load) -> None:
+    """Without noise the coefficients come back; a set that is left out is predicted."""
+    script = load("fit_number")
+    rng = np.random.default_rng(0)
+    rows = []
+    for dataset in "abcdef":
+        for share, most in script.PARTS:
+            dimension, n = rng.uniform(3, 30), int(rng.integers(100, 3_000))
+            classes = np.exp(1.5 + 2.0 * np.log(dimension) - 0.5 * np.log(n))
+            rows.append(
+                {"dataset": dataset, "share": share, "most": most, "dimension": dimension}
+                | {"n": n, "classes": classes}
+            )
+    x = np.log([[row["dimension"], row["n"]] for row in rows])
+    y = np.log([row["classes"] for row in rows])
+    intercept, slopes = script.fit(x, y, np.ones(len(rows)))
+    np.testing.assert_allclose([intercept, *slopes], [1.5, 2.0, -0.5], atol=0.05)
+    said = script.report(rows)
+    assert said.startswith("COEFFICIENTS = 1.") and "holds the number on 100%" in said
+
+
+def test_coefficients_in_use_are_those_of_the_committed_lines(load) -> None:
+    from coterie import choose
+
+    script = load("fit_number")
+    rows = [json.loads(line) for line in (RESULTS / "dimension.jsonl").read_text().splitlines()]
+    for encoder, used in (
+        ("all-MiniLM-L6-v2", choose.COEFFICIENTS),
+        ("tfidf-svd", choose.LEXICAL_COEFFICIENTS),
+    ):
+        said = script.report([row for row in rows if row["encoder"] == encoder])
+        assert f"COEFFICIENTS = {', '.join(f'{value:.3f}' for value in used)}\n" in said
