@@ -100,7 +100,7 @@ def test_rows_of_a_stopped_command_are_not_wiped(
     monkeypatch.undo()
     before = partial_path(out).read_bytes()
     said = run("predict", tmp_path / "no such run", tickets, "--out", out, code=2)
-    assert "holds 90 rows of a command that was stopped; --resume goes on" in said
+    assert "has 90 rows of a command that was stopped; --resume continues" in said
     assert partial_path(out).read_bytes() == before
 
 
