@@ -99,7 +99,7 @@ def test_whole_systems_have_the_same_settings_in_both_suites() -> None:
 
 
 def test_the_short_table_marks_what_is_above_every_printed_number() -> None:
-    rows = [row("auto", seed, 0.99, 0.5, method="auto") for seed in (0, 1)]
+    rows = [row("auto", seed, 0.99, 0.5, method="auto", guard=None) for seed in (0, 1)]
     rows += [row("AECL, default", 0, 0.75, 0.5)]
     line = next(x for x in short_part(rows).splitlines() if x.startswith("| tweet |"))
     # ACC 80.46 and NMI 89.2 are the best printed; HAC-SD's 89.6 may be purity and does not count
@@ -107,6 +107,15 @@ def test_the_short_table_marks_what_is_above_every_printed_number() -> None:
         "| tweet | 75.0 / 75.0 (1) | **99.0 ± 0.0** / **99.0 ± 0.0** (2) "
         "| 80.46 (AECL) / 89.2† (SCCL) |"
     )
+
+
+def test_the_short_table_shows_what_training_made_and_marks_the_guard() -> None:
+    made = {"acc": 0.2, "nmi": 0.1}
+    fired, passed = ({"guard": {"fired": yes, "reason": ""}} for yes in (True, False))
+    rows = [row("AECL, default", 0, 0.75, 0.5, trained_scores=made, **fired)]
+    rows += [row("AECL, default", 1, 0.75, 0.5, trained_scores=made, **passed)]
+    line = next(x for x in short_part(rows).splitlines() if x.startswith("| tweet |"))
+    assert line.startswith("| tweet | 20.0 ± 0.0 / 10.0 ± 0.0 (2, 1‡) |")
 
 
 def test_an_ablation_shows_what_training_made_not_what_the_guard_returned() -> None:
