@@ -253,7 +253,7 @@ MESSAGES: dict[str, str] = {
     # corpus
     "corpus.bad_byte": (
         "{name}, line {line}: the byte 0x{byte:02x} is not {encoding}. The file was probably "
-        "saved on Windows: try --encoding cp1252, or save it as UTF-8."
+        "saved on Windows: try <encoding='cp1252'>, or save it as UTF-8."
     ),
     "corpus.bad_delimited": "{name}, {error}{hint}",
     "corpus.bad_encoding": "{name} is not {encoding}: {error}.",
@@ -269,7 +269,7 @@ MESSAGES: dict[str, str] = {
     "corpus.column_changes_type": "{name}: a column has another type in each file ({error}).",
     "corpus.column_empty": (
         "all {rows} rows of the column {column!r} are empty or have no letter, digit or "
-        "emoji; choose another one with --text-column."
+        "emoji; choose another one with <text_column>."
     ),
     "corpus.columns_differ": (
         "{name} has the columns {columns}, but {first_name} has {first_columns}; give files "
@@ -297,9 +297,7 @@ MESSAGES: dict[str, str] = {
     "corpus.line_not_json": "{name}, line {number}: this is not JSON: {content!r}",
     "corpus.no_column": "{option}: there is no column {column!r} (columns: {columns}).{hint}",
     "corpus.no_columns": "there is no column in the table, and so no texts.",
-    "corpus.no_encoding_needed": (
-        "--encoding {encoding}: this is plain text; leave the option out."
-    ),
+    "corpus.no_encoding_needed": ("<encoding=>: this is plain text; leave the option out."),
     "corpus.no_file": "there is no file {path}.",
     "corpus.no_rows": "the column {text_column!r} has no rows: there is nothing to cluster.",
     "corpus.no_text_column": (
@@ -339,7 +337,7 @@ MESSAGES: dict[str, str] = {
     ),
     "corpus.ragged_row": (
         "{name}: row {rows} (line {line}) has {fields} fields where {what} {width}{others}. "
-        "{remedy}; for a file of one text a line add --format txt."
+        "{remedy}; for a file of one text a line add <format='txt'>."
     ),
     "corpus.read_failed": "{name} cannot be read: {error}.",
     "corpus.resume_other_rows": (
