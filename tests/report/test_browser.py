@@ -302,7 +302,7 @@ def test_twenty_thousand_points_are_drawn(opened: Callable[..., Any]) -> None:
     report = replace(data(), points=points)
     page = opened(report)
     assert "Map of 20,000 of 100,000 texts" in page.text("#map-title")
-    assert "random choice" in page.text("#map .hint")
+    assert "random sample" in page.text("#map .hint")
     page.eval("document.getElementById('search').focus()")
     page.write("text 1234")
     assert len(found(page)) == 11 and "on this page" in page.text("#focus-title")
