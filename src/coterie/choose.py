@@ -26,7 +26,7 @@ from coterie._types import Floats, Ints
 from coterie._validation import check_integer
 from coterie.blocks.graph import knn_smooth, principal_part
 from coterie.blocks.kmeans import KMeans, nearest
-from coterie.consensus import DIRECTIONS, RESTART, ROUNDS, n_neighbors
+from coterie.consensus import DIRECTIONS, LEXICAL_WEIGHT, RESTART, ROUNDS, n_neighbors
 from coterie.consensus import NEIGHBORS as SMOOTHED
 from coterie.corpus import texts_from
 from coterie.encoders import DEFAULT, BagOfWords, CharNgrams, MixedEncoder, load_encoder
@@ -47,7 +47,6 @@ TIGHT = 0.05  # ... if the mean squared distance to their centres is no more tha
 NEARLY = 0.97  # of the best agreement, for vectors without texts
 RANGE = 1.8  # the range is the number divided and multiplied by this
 SPLITS = 2  # pairs of halves, for vectors without texts
-LEXICAL_WEIGHT = 0.5  # as in ``auto``, which this layer does not see
 
 
 Kind = Literal["embedding", "lexical", "precomputed"]

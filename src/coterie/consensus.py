@@ -23,6 +23,7 @@ from coterie.neighbors import nearest_rows, top_k
 NEIGHBORS = 4, 10  # fewest and most neighbours of the graph
 ROUNDS, RESTART = 8, 0.1  # of smoothing
 DIRECTIONS = 100  # in which vectors are smoothed
+LEXICAL_WEIGHT = 0.5  # length of character n-grams beside an embedding, whose length is one
 LINKED, PER_CLUSTER = (2_000, 5_000), 25  # rows that are joined: fewest, most, and per cluster
 
 

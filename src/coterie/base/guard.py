@@ -23,7 +23,7 @@ import torch
 
 from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats, Ints
-from coterie.consensus import smoothed_runs
+from coterie.consensus import LEXICAL_WEIGHT, smoothed_runs
 from coterie.encoders import CharNgrams
 from coterie.encoders.base import distinct
 from coterie.encoders.lexical import unit_rows
@@ -41,7 +41,6 @@ LOWEST_AGREEMENT = 0.85  # of the start's
 TEXTS = 20_000  # texts that are read
 RUNS = 10  # of k-means, for the reference
 TOLERANCE = 0.01  # fall of the agreement with the reference that is accepted
-LEXICAL_WEIGHT = 0.5  # length of the n-gram features of the reference, as in ``auto``
 FEWEST_TEXTS = 50  # different ones, for a reference
 
 

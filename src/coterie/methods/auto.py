@@ -41,7 +41,7 @@ from coterie.blocks.assign import (
 )
 from coterie.blocks.graph import principal_directions, principal_part
 from coterie.blocks.kmeans import KMeans
-from coterie.consensus import DIRECTIONS, ROUNDS, n_neighbors, smoothed_runs
+from coterie.consensus import DIRECTIONS, LEXICAL_WEIGHT, ROUNDS, n_neighbors, smoothed_runs
 from coterie.encoders import BagOfWords, CharNgrams, Encoder, MixedEncoder
 from coterie.metrics import accuracy
 
@@ -52,7 +52,6 @@ Effort = Literal["quick", "standard", "best"]
 MOST = {"quick": 10_000, "standard": 25_000, "best": 60_000}  # texts that are clustered
 PER_CLUSTER, CEILING = 75, 25_000  # but at least so many per cluster, up to this
 RUNS = {"quick": 6, "standard": 20, "best": 40}  # of k-means that are combined
-LEXICAL_WEIGHT = 0.5  # length of the n-gram features; that of the embedding is one
 PENALTIES = 1.0, 0.1, 0.01  # of the classifier, tried in turn
 LOOKED_AT = 5_000  # texts on which plain k-means is compared with the result
 # Share of texts that agree with plain k-means -> share in the right cluster: logistic regression
