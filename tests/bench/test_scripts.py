@@ -7,8 +7,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import torch
 
 from coterie.corpus import read_corpus
+from coterie.encoders import RaggedTokens
+from coterie.encoders.base import ROUND
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 RESULTS, DOCS = FOLDER.parent / "results", FOLDER.parent / "docs"
@@ -317,3 +320,38 @@ def test_coefficients_in_use_are_those_of_the_committed_lines(load) -> None:
     ):
         said = script.report([row for row in rows if row["encoder"] == encoder])
         assert f"COEFFICIENTS = {', '.join(f'{value:.3f}' for value in used)}\n" in said
+
+
+@pytest.fixture
+def compiled(load, monkeypatch: pytest.MonkeyPatch):
+    """The script without a compiler, which takes minutes here."""
+    script = load("compiled")
+    monkeypatch.setattr(script, "compiled", lambda function, mode=None: function)
+    return script
+
+
+def test_variants_of_a_training_step_agree_with_the_libraries(compiled, tiny_encoder: Path) -> None:
+    compared = {}
+    for name, variant in compiled.variants().items():
+        if "fused" not in variant.optimizations:
+            row = compiled.agreement(variant, torch.device("cpu"), tiny_encoder, torch.float32, 20)
+            compared[name] = row["vectors"], row["gradients"]
+    assert len(compared) == 7
+    assert set(compared.values()) == {(1.0, 1.0)}
+
+
+def test_texts_end_to_end(compiled) -> None:
+    items = RaggedTokens.build([[5, 6, 7], [8], [9, 4]], pad=0)
+    batch = compiled.varlen_batch(items, np.array([2, 0, 1]))
+    assert batch["input_ids"][:6].tolist() == [9, 4, 5, 6, 7, 8]
+    assert batch["positions"][:6].tolist() == [0, 1, 0, 1, 2, 0]
+    assert batch["slots"][:6].tolist() == [0, 0, 1, 1, 1, 2]
+    assert batch["bounds"][:5].tolist() == [0, 2, 5, 6, 38]
+    assert len(batch["bounds"]) == 1 + 3 + ROUND // 32
+    assert batch["bounds"][-1] == len(batch["input_ids"]) == ROUND
+
+
+def test_readings_after_the_first(compiled) -> None:
+    rows = [{"stage": "a", "step": s, "seconds": s * s / 1e4, "terms": {}} for s in range(8)]
+    rows.insert(3, {"stage": "a", "step": 2, "seconds": 9.0, "note": "no reading"})
+    assert compiled.readings(rows) == {"a": [0.9, 1.1, 1.3]}
