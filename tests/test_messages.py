@@ -57,9 +57,9 @@ def test_every_message_is_used() -> None:
 
 
 def test_an_error_knows_its_key_and_values() -> None:
-    error = DataError("report.bad_row", path="t.csv", number=1200, cells=2, width=3)
-    assert error.key == "report.bad_row" and error.values["number"] == 1200
-    assert str(error) == message("report.bad_row", **error.values)
+    error = DataError("check.rows_differ", path="t.csv", rows=1200, said=3)
+    assert error.key == "check.rows_differ" and error.values["rows"] == 1200
+    assert str(error) == message("check.rows_differ", **error.values)
     again = copy.deepcopy(error)
     assert (again.key, again.values, str(again)) == (error.key, error.values, str(error))
     assert CoterieError("a text of its own {x}").key == ""

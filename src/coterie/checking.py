@@ -16,16 +16,14 @@ from coterie.base.edited import EditedAssigner
 from coterie.base.storage import read_config
 from coterie.editing.run import EARLIER, INDEX, LOG, SHAPE, last_change
 from coterie.methods import load
-from coterie.report import own_columns, read_columns
 from coterie.run_files import (
     MANIFEST,
-    check_known,
+    RunFiles,
     read_clusters,
     read_levels,
     read_manifest,
     read_map,
     read_status,
-    whole_numbers,
 )
 
 PAGE = "report.html"
@@ -175,10 +173,8 @@ class _Run:
         return load(inside(self.folder, "model"))
 
     def _table(self, manifest: dict[str, Any], clusters: list[Any]) -> int:
-        path = inside(self.folder, "assignments.csv")
-        columns = read_columns(path)
-        labels = whole_numbers(columns[own_columns(columns)["cluster"]], path, "cluster")
-        check_known(labels, clusters, self.folder)
+        path = self.folder / "assignments.csv"
+        labels = RunFiles(self.folder).labels.tolist()
         if len(labels) != manifest["data"]["rows"]:
             raise DataError(
                 "check.rows_differ", path=path, rows=len(labels), said=manifest["data"]["rows"]

@@ -7,7 +7,6 @@ later names and edits are in it. Columns of the input come as texts; those of co
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,26 +16,17 @@ import pyarrow as pa
 
 from coterie._errors import UsageError
 from coterie._files import atomic_path
-from coterie._folders import held, mend_folder, one_state
-from coterie._trust import damaged
+from coterie._folders import held, one_state
 from coterie._validation import check_choice
 from coterie.corpus import write_rows
 from coterie.corpus.corpus import value_to_text
 from coterie.corpus.write import SUFFIXES, Sheet, spreadsheet_text, table_rows, write_workbook
 from coterie.description import Cluster
 from coterie.hierarchy import Hierarchy
-from coterie.report import (
-    own_columns,
-    read_columns,
-    read_run,
-    without_texts,
-    write_report,
-)
-from coterie.run_files import check_results, read_clusters, read_levels, read_manifest, swap_run
+from coterie.report import read_run, without_texts, write_report
+from coterie.run_files import RunFiles, swap_run
 
 WORDS = 10  # of a cluster that its row names
-WHOLE = re.compile(r"(cluster|runner_up|nearest_cluster|level_\d+|theme)")
-DECIMAL = re.compile(r"(confidence|margin|outlier_score)")
 KINDS = {"examples": "typical", "diverse": "whole range", "borderline": "close call"}
 
 
@@ -89,8 +79,7 @@ def export_run(
         raise UsageError("export.no_format")
     if out is None or Path(out).resolve() == run.resolve():
         found: list[Exported] = []
-        mend_folder(run)
-        check_results(run)
+        RunFiles(run).check()
         with held(run):
             swap_run(run, lambda fresh: found.append(write_exports(fresh, wanted, texts=texts)))
         return Exported([run / path.name for path in found[0].files], found[0].notes)
@@ -103,8 +92,8 @@ def write_exports(
 ) -> Exported:
     """Write the files of :func:`export_run` into a folder that nobody else reads or writes now."""
     target, ending = out or run, "" if texts else "-no-texts"
-    manifest, clusters, hierarchy = read_manifest(run), read_clusters(run), read_levels(run)
-    table = run_table(run, manifest, texts=texts)
+    found = RunFiles(run)
+    table = found.table if texts else _without_texts(found)
     files: list[Path] = []
     notes: list[str] = []
     for name in dict.fromkeys(wanted):
@@ -116,7 +105,7 @@ def write_exports(
         notes += write_rows(files[-1], table, {})
         if name == "xlsx":
             files.append(target / f"clusters{ending}.xlsx")
-            notes += write_clusters(files[-1], clusters, hierarchy, texts=texts)
+            notes += write_clusters(files[-1], found.clusters, found.hierarchy, texts=texts)
     return Exported(files, notes)
 
 
@@ -157,22 +146,11 @@ def refuse_other_run(out: Path) -> None:
         raise UsageError("export.other_run", out=str(out))
 
 
-def run_table(run: Path, manifest: dict[str, Any], *, texts: bool = True) -> pa.Table:
-    """The assignments of a run, with numbers where coterie wrote numbers."""
-    path = run / "assignments.csv"
-    columns = read_columns(path)
-    own = own_columns(columns)
-    arrays = {}
-    if not texts:
-        arrays["row"] = pa.array(range(1, len(next(iter(columns.values()))) + 1))
-        name = manifest["data"].get("id_column")
-        kept = set(own.values()) | ({name} if name is not None else set())
-        columns = {column: values for column, values in columns.items() if column in kept}
-    bare = {written: name for name, written in own.items()}
-    with damaged(path, "a table of coterie"):
-        for column, values in columns.items():
-            arrays[column] = _typed(bare.get(column, ""), values)
-        return pa.table(arrays)
+def _without_texts(run: RunFiles) -> pa.Table:
+    """The table of a run with the number of each row in place of what came with the texts."""
+    kept = [run.manifest["data"].get("id_column"), *run.own.values()]
+    table = run.table.select([name for name in run.table.column_names if name in kept])
+    return table.add_column(0, "row", pa.array(range(1, len(table) + 1)))
 
 
 def write_clusters(
@@ -246,27 +224,6 @@ def _cluster_rows(
             above.insert(0, found.name if found else "")
             parent = found.parent if found else None
         yield row + above
-
-
-def read_cell(name: str, cell: str) -> Any:
-    """A value of a result column.
-
-    Examples
-    --------
-    >>> read_cell("cluster", "-1"), read_cell("margin", "0.25"), read_cell("runner_up", "")
-    (-1, 0.25, None)
-    """
-    if WHOLE.fullmatch(name):
-        return int(cell) if cell else None
-    if DECIMAL.fullmatch(name):
-        return float(cell) if cell else None
-    return cell
-
-
-def _typed(name: str, cells: Sequence[str]) -> pa.Array:
-    kind = pa.int64() if WHOLE.fullmatch(name) else pa.string()
-    kind = pa.float64() if DECIMAL.fullmatch(name) else kind
-    return pa.array([read_cell(name, cell) for cell in cells], kind)
 
 
 def _write_guarded(path: Path, table: pa.Table) -> None:

@@ -244,7 +244,6 @@ MESSAGES: dict[str, str] = {
         "--by {by}: {reason}; leave out --by to compare by whatever both sides have."
     ),
     "compare.no_id_column": "--id-column: {folder} has no column {column!r} (columns: {known}).",
-    "compare.no_text_column": "{folder}: assignments.csv has no column {column!r}.",
     "compare.nothing_shared": "{before} and {after} have nothing to compare by ({reasons}).",
     "compare.one_label_per_row": (
         "compare: {before} labels before and {after} after; give one for each row, in the "
@@ -435,7 +434,6 @@ MESSAGES: dict[str, str] = {
         "its run, or a model fitted in this process."
     ),
     "edit.no_clusters": "{where}: write a list of clusters, as in '{example}'.",
-    "edit.no_column": "{folder}: assignments.csv has no column {name!r}.",
     "edit.no_edit": "{where}: {entry} is no edit; write e.g. '{merge}'.",
     "edit.no_edits": "{name}: there are no edits in it; write e.g. '- {merge}'.",
     "edit.no_file": "there is no file {path}.",
@@ -790,17 +788,9 @@ MESSAGES: dict[str, str] = {
     "predict.cannot_resume": "<resume> needs a file to read and a CSV, TSV or JSONL file as <out>.",
     "predict.rows_gone": "<resume>: {done:,} rows are labelled, but only {rows:,} can be read.",
     # report
-    "report.bad_csv": "{path} cannot be read as CSV: {error}.",
-    "report.bad_header": "{path} has no header, or one that names a column twice.",
     "report.bad_levels": "levels should be numbers such as (5, 20), or 'themes', got {levels!r}.",
-    "report.bad_row": "{path}, row {number}: {cells} cells instead of {width}.",
-    "report.line_too_long": "{path}, line {number}: longer than {most:,} characters.",
     "report.map_damaged": "{map} is damaged: it has rows that {table} does not have.",
     "report.needs_vectors": "X: this model takes vectors; pass those of the texts as X.",
-    "report.no_result_column": (
-        "the table has no column {name!r}; is it the assignments.csv of a run?"
-    ),
-    "report.no_text_column": "{table} has no column {text_column!r}, which the manifest names.",
     "report.not_finite": "{path}: confidence and margin should be finite numbers.",
     "report.one_per_text": "X: {rows} rows for {texts} texts; give one for each text.",
     "report.too_many_levels": (
@@ -810,11 +800,9 @@ MESSAGES: dict[str, str] = {
         "n_themes: {n_themes} asked for, but there are only {clusters} clusters to group; "
         "ask for fewer."
     ),
-    "report.unknown_cluster": (
-        "{path}: the column 'cluster' has numbers that are not clusters of this run."
-    ),
     # run
-    "run.bad_cluster_numbers": "{path}: the column {column!r} holds numbers that no cluster has.",
+    "run.bad_cluster_numbers": "{path}: the column 'cluster' has numbers that no cluster has.",
+    "run.bad_header": "{path} has no header, or one that names a column twice.",
     "run.cluster_twice": "{where} is damaged: cluster {number} is there twice.",
     "run.held": "{who} is working on {folder}; wait until it is done, or choose another folder.",
     "run.is_link": (
@@ -827,7 +815,11 @@ MESSAGES: dict[str, str] = {
     "run.map_order": "{path} is damaged: its rows do not ascend.",
     "run.no_folder": "<folder=>: there is no such folder.",
     "run.no_model": "{folder} holds no model (neither model/config.json nor config.json).",
+    "run.no_column": "{folder}: assignments.csv has no column {name!r}.",
     "run.no_name_column": "{table} has no column {kind!r} with names beside it.",
+    "run.no_result_column": (
+        "the table has no column {name!r}; is it the assignments.csv of a run?"
+    ),
     "run.no_such_group": (
         "{path} is damaged: cluster {cluster} lies in {place}, which is not there."
     ),

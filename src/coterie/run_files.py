@@ -10,19 +10,25 @@ a copy of the folder (of links: nothing large is copied), which then takes its p
 
 from __future__ import annotations
 
+import csv
 import filecmp
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from coterie._errors import DataError
 from coterie._files import LOCK, sha256_file, write_json
-from coterie._folders import is_litter, replace_folder
+from coterie._folders import is_litter, one_state, replace_folder
 from coterie._trust import (
     LARGE,
     ClusterId,
@@ -36,11 +42,15 @@ from coterie._trust import (
     inside,
     read_json,
 )
+from coterie._types import Ints
+from coterie.corpus.corpus import CleanTexts, cell_values, clean_values
+from coterie.corpus.write import bare_name, result_kind
 from coterie.description import Cluster
 from coterie.hierarchy import Hierarchy
 
 MANIFEST = "manifest.json"
 NEXT = ".next"  # where the run grows that is to replace the one in the folder
+BLOCK = 1 << 24  # bytes of a table that are read at a time
 KEPT = "kept"  # where files go that the user changed, when the run is replaced
 TABLE = r"assignments(-no-texts|-spreadsheet)?\.(csv|tsv|jsonl|parquet|xlsx)"
 RESULT = re.compile(
@@ -168,14 +178,145 @@ def read_map(folder: Path) -> dict[str, Any] | None:
     return saved
 
 
-def check_results(folder: Path) -> None:
-    """Refuse a folder that is no finished run, or whose results cannot be read."""
-    read_manifest(folder)
-    read_clusters(folder)
-    read_levels(folder)
-    read_map(folder)
-    if (table := inside(folder, "assignments.csv")).exists():
-        check_file(table)
+class RunFiles:
+    """A finished run as its files have it; each is read and checked when it is first asked for."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """How the run was made: method, parameters, data, seconds, summary, versions."""
+        return one_state([self.folder], lambda: read_manifest(self.folder))
+
+    @cached_property
+    def clusters(self) -> list[Cluster]:
+        """The clusters with names, words and examples, the largest first."""
+        return one_state([self.folder], lambda: read_clusters(self.folder))
+
+    @cached_property
+    def hierarchy(self) -> Hierarchy | None:
+        """The coarser levels and which cluster lies where; None where there are none."""
+        return one_state([self.folder], lambda: read_levels(self.folder))
+
+    @cached_property
+    def map(self) -> dict[str, Any] | None:
+        """Where texts are on the map; None where there is no map."""
+        return one_state([self.folder], lambda: read_map(self.folder))
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """The rows of the input with cluster, name, confidence and so on; ``.to_pandas()``."""
+        return one_state([self.folder], lambda: read_assignments(self.folder))
+
+    @property
+    def own(self) -> dict[str, str]:
+        """Result columns of the table by what they are; see :func:`own_columns`."""
+        return own_columns(self.table.column_names)
+
+    @property
+    def labels(self) -> Ints:
+        """Cluster of each row; -1 for rows without a text and for outliers."""
+        found = np.array(self.table[self.own["cluster"]].to_numpy(), dtype=np.int64)
+        check_known(found.tolist(), self.clusters, self.folder)
+        return found
+
+    @cached_property
+    def texts(self) -> CleanTexts:
+        """The text of each row as the run read it: cleaned, empty where there is no word."""
+        return clean_values(self.column(self.manifest["data"]["text_column"]))
+
+    def column(self, name: str) -> list[Any]:
+        """The cells of a column of the table."""
+        if name not in self.table.column_names:
+            raise DataError("run.no_column", folder=self.folder, name=name)
+        return cell_values(self.table[name])
+
+    def check(self) -> None:
+        """Refuse a folder that is no finished run, or whose results cannot be read."""
+        _ = self.manifest, self.clusters, self.hierarchy, self.map
+        if (table := inside(self.folder, "assignments.csv")).exists():
+            check_file(table)
+
+
+def read_assignments(folder: Path) -> pa.Table:
+    """The table of a run: columns of the input as texts, those of coterie with their kinds."""
+    path = inside(folder, "assignments.csv")
+    parts = table_parts(path)
+    first = next(parts)
+    return pa.Table.from_batches([first, *parts])
+
+
+def table_parts(path: Path) -> Iterator[pa.RecordBatch]:
+    """The rows of a table that coterie wrote, in parts, of which there is one at least."""
+    import pyarrow.csv
+
+    names = read_header(path)
+    own = own_columns(names)
+    with damaged(path, "a table of coterie"):
+        kinds = {n: result_kind(n) if n in own.values() else pa.string() for n in names}
+        reader = pyarrow.csv.open_csv(
+            path,
+            pyarrow.csv.ReadOptions(
+                use_threads=False, block_size=BLOCK, column_names=names, skip_rows_after_names=1
+            ),
+            pyarrow.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+            pyarrow.csv.ConvertOptions(
+                column_types=kinds, null_values=[""], strings_can_be_null=False
+            ),
+        )
+        done = 0
+        for part in reader:
+            labels = part.column(own["cluster"])
+            known = pc.min_max(labels)
+            low, high = known["min"].as_py(), known["max"].as_py()
+            if labels.null_count or (len(part) and not -1 <= low <= high < ClusterId.HIGHEST):
+                raise DataError("run.bad_cluster_numbers", path=path)
+            done += len(part)
+            yield part
+        if not done:
+            yield pa.RecordBatch.from_pylist([], pa.schema(kinds))
+
+
+def read_header(path: Path) -> list[str]:
+    """Names of the columns of a table that coterie wrote."""
+    check_file(path)
+    with damaged(path, "a table of coterie"), path.open(encoding="utf-8", newline="") as file:
+        try:
+            names = next(csv.reader(file), [])
+        except csv.Error:
+            names = []
+        if not names or len(set(names)) != len(names):
+            raise DataError("run.bad_header", path=path)
+        return names
+
+
+def replace_columns(table: pa.Table, fresh: Mapping[str, Sequence[Any]]) -> pa.Table:
+    """The table of a run with other values in those result columns that it has."""
+    own = own_columns(table.column_names)
+    for name, values in fresh.items():
+        if name in own:
+            place = table.column_names.index(own[name])
+            table = table.set_column(place, own[name], pa.array(values, result_kind(name)))
+    return table
+
+
+def result_column(columns: Sequence[str], name: str) -> str:
+    """The name under which a result column was written: it stands behind the input's columns."""
+    for column in reversed(list(columns)):
+        if bare_name(column) == name:
+            return column
+    raise DataError("run.no_result_column", name=name)
+
+
+def own_columns(columns: Sequence[str]) -> dict[str, str]:
+    """Result columns of a table by what they are: the name under which each was written.
+
+    They begin with that of the cluster; whatever stands before it came with the texts.
+    """
+    names = list(columns)
+    start = names.index(result_column(names, "cluster"))
+    return {bare_name(name): name for name in names[start:]}
 
 
 def model_folder(folder: Path) -> Path:
@@ -193,15 +334,6 @@ def check_known(labels: Iterable[int], clusters: Iterable[Cluster], folder: Path
     strange = set(labels) - {cluster.id for cluster in clusters} - {-1}
     if strange:
         raise DataError("run.unknown_cluster", folder=folder, strange=min(strange))
-
-
-def whole_numbers(cells: Iterable[str], path: Path, column: str) -> list[int]:
-    """The numbers of clusters in a column of a table."""
-    with damaged(path, "a table of coterie"):
-        found = [int(cell) for cell in cells]
-        if found and not -1 <= min(found) <= max(found) < ClusterId.HIGHEST:
-            raise DataError("run.bad_cluster_numbers", path=path, column=column)
-        return found
 
 
 def _check_ids(ids: Iterable[int], where: str) -> set[int]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from by_key import raises
+from by_key import raises, says
 from coterie import compare, load
 from coterie._errors import DataError
 from coterie.cli import app
@@ -181,4 +181,4 @@ def test_errors_have_codes_and_remedies(runs, arguments, code, message) -> None:
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path, runs) -> None:
     result = call("compare", tmp_path, runs["a"])
-    assert result.exit_code == 3 and "holds no run" in result.output
+    assert result.exit_code == 3 and says(result.output, "run.none")

@@ -6,12 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coterie.report import own_columns, read_columns
+from coterie import run_files
 from coterie.report.folder import skim
+from coterie.run_files import read_assignments
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Path:
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(run_files, "BLOCK", 1 << 18)  # so that it is read in parts
     path = tmp_path / "assignments.csv"
     rng = np.random.default_rng(0)
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -20,7 +22,8 @@ def table(tmp_path: Path) -> Path:
                          "outlier_score", "nearest_cluster"])  # fmt: skip
         for i in range(200):
             odd = i % 17 == 0
-            writer.writerow([f"text {i}\nof two lines" + "x" * 200_000 * (i == 7), "mine",
+            length = 200_000 if i == 7 else 3_000
+            writer.writerow([f"text {i}\nof two lines" + "x" * length, "mine",
                              -1 if odd else i % 5, round(rng.random(), 4), round(rng.random(), 4),
                              "yes" if odd else "no", "" if i % 50 == 3 else 0.5,
                              i % 5])  # fmt: skip
@@ -29,17 +32,26 @@ def table(tmp_path: Path) -> Path:
 
 def test_finds_what_reading_all_finds(table: Path) -> None:
     rows = [0, 5, 7, 120, 199]
-    found, whole = skim(table, rows, own_columns), read_columns(table)
-    for name, cells in whole.items():
-        assert found.columns[name] == [cells[row] for row in rows]
-        odd = [i for i in range(200) if whole["outlier"][i] == "yes"]
-        assert found.marked[name] == [cells[row] for row in odd]
-    assert found.labels.tolist() == [int(cell) for cell in whole["coterie_cluster"]]
-    assert found.confidence.tolist() == [float(cell) for cell in whole["confidence"]]
-    assert found.margin.tolist() == [float(cell) for cell in whole["margin"]]
-    assert found.scored == sum(cell != "" for cell in whole["outlier_score"])
+    found, whole = skim(table, rows), read_assignments(table.parent)
+    odd = [i for i, marked in enumerate(whole["outlier"].to_pylist()) if marked == "yes"]
+    assert found.shown == whole.take(rows) and found.marked == whole.take(odd)
+    assert found.labels.tolist() == whole["coterie_cluster"].to_pylist()
+    assert found.confidence.tolist() == whole["confidence"].to_pylist()
+    assert found.margin.tolist() == whole["margin"].to_pylist()
+    assert found.scored == 200 - whole["outlier_score"].null_count == 196
+
+
+def test_a_table_is_what_python_reads(table: Path) -> None:
+    whole = read_assignments(table.parent)
+    with table.open(newline="", encoding="utf-8") as file:
+        csv.field_size_limit(1 << 20)
+        header, *rows = csv.reader(file)
+    assert whole.column_names == header and len(whole) == len(rows) == 200
+    assert whole["text"].to_pylist() == [row[0] for row in rows]
+    assert whole["cluster"].to_pylist() == ["mine"] * 200  # the input's own column
+    assert whole["outlier_score"].to_pylist() == [float(r[6]) if r[6] else None for r in rows]
 
 
 def test_no_rows_are_asked_for(table: Path) -> None:
-    found = skim(table, [], own_columns)
-    assert all(cells == [] for cells in found.columns.values()) and len(found.labels) == 200
+    found = skim(table, [])
+    assert not len(found.shown) and len(found.labels) == 200

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 
 from coterie import __version__
 from coterie._errors import UsageError
@@ -144,16 +145,11 @@ class DisplayMixin(OutlierMixin):
         confidence = ranked[:, 0]
         margin = confidence - (ranked[:, 1] if ranked.shape[1] > 1 else 0.0)
         saved = make_map(found.vectors, found.nearest, self.seed_, found.outliers)
-        columns = {
-            "text": found.texts,
-            "cluster": [str(label) for label in found.labels],
-            "confidence": [str(value) for value in confidence],
-        }
+        columns = {"text": found.texts, "cluster": found.labels, "confidence": confidence}
         names = {cluster.id: cluster.name for cluster in clusters}
         if hierarchy.levels:
             called = [names.get(int(label), NONE_OF_THESE) for label in found.labels]
-            above = hierarchy.columns(found.labels, called)
-            columns |= {name: [str(value) for value in values] for name, values in above.items()}
+            columns |= hierarchy.columns(found.labels, called)
         guard = self.guard_.to_dict() if self.guard_ is not None else None
         quality = figures(
             found.labels, confidence, margin, silhouette=saved["silhouette"], guard=guard
@@ -176,7 +172,7 @@ class DisplayMixin(OutlierMixin):
             },
             quality=quality,
             next_steps=next_steps(clusters, quality),
-            points=make_points(saved, columns, "text"),
+            points=make_points(saved, pa.table(columns).take(saved["rows"]), "text"),
             levels=hierarchy.levels,
             themes=hierarchy.themes,
             outliers=_outliers(found, names) if self.outlier_limit_ else None,

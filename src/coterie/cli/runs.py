@@ -260,7 +260,7 @@ def name(
     if as_json:
         typer.echo(json.dumps({c.id: c.name for c in clusters}, ensure_ascii=False, indent=2))
     else:
-        rows = [[str(c.id), str(c.size), c.name, run.own.get(c.id, "")] for c in clusters]
+        rows = [[str(c.id), str(c.size), c.name, run.own_names.get(c.id, "")] for c in clusters]
         show_table("", ["#", "texts", "name", "own name"], rows, numbers=(0, 1))
     if problem is not None:
         raise EndpointError("naming.some_failed", problem=problem)

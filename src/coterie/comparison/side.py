@@ -17,13 +17,12 @@ from coterie.corpus import read_table
 from coterie.corpus.corpus import (
     cell_values,
     check_column,
-    clean_text,
-    has_words,
+    clean_values,
     pick_text_column,
     value_to_text,
 )
-from coterie.report import cluster_columns, read_columns, result_column
-from coterie.run_files import check_known, read_clusters, read_manifest, whole_numbers
+from coterie.report import cluster_columns
+from coterie.run_files import RunFiles
 
 
 @dataclass(frozen=True)
@@ -83,27 +82,19 @@ def make_side(source: Any, title: str, id_column: str | None = None) -> Side:
 
 def read_run_side(folder: Path, id_column: str | None = None) -> Side:
     """The clustering of a finished run."""
-    manifest = read_manifest(folder)
-    columns = read_columns(inside(folder, "assignments.csv"))
-    text_column = manifest["data"]["text_column"]
-    chosen = id_column or manifest["data"].get("id_column")
+    run, model = RunFiles(folder), inside(folder, "model")
+    chosen = id_column or run.manifest["data"].get("id_column")
+    columns = run.table.column_names
     if chosen is not None and chosen not in columns:
         known = ", ".join(columns)
         raise DataError("compare.no_id_column", folder=folder, column=chosen, known=known)
-    if text_column not in columns:
-        raise DataError("compare.no_text_column", folder=folder, column=text_column)
-    clusters = read_clusters(folder)
-    model = inside(folder, "model")
-    cells = columns[result_column(columns, "cluster")]
-    labels = whole_numbers(cells, folder / "assignments.csv", "cluster")
-    check_known(labels, clusters, folder)
     return Side(
         title=folder.name or str(folder),
-        labels=np.array(labels, np.int64),
-        names={c.id: c.name for c in clusters},
-        texts=[meaning(text) for text in columns[text_column]],
-        ids=None if chosen is None else columns[chosen],
-        words={c.id: dict(c.words) for c in clusters},
+        labels=run.labels,
+        names={c.id: c.name for c in run.clusters},
+        texts=run.texts,
+        ids=None if chosen is None else [value_to_text(v) for v in run.column(chosen)],
+        words={c.id: dict(c.words) for c in run.clusters},
         model=model if (model / "config.json").exists() else None,
     )
 
@@ -137,7 +128,7 @@ def read_table_side(
     if rest is not None:
         try:
             chosen = pick_text_column(rest, text_column)
-            texts = [meaning(value_to_text(v)) for v in cell_values(rest.column(chosen))]
+            texts = clean_values(cell_values(rest.column(chosen)))
         except CoterieError:
             if ids is None or text_column is not None:
                 raise
@@ -171,12 +162,6 @@ def read_labels(values: Sequence[Any]) -> tuple[Ints, dict[int, str]]:
     code = {kind: i for i, kind in enumerate(kinds)}
     labels = np.array([code[text] if text else -1 for text in texts], dtype=np.int64)
     return labels, dict(enumerate(kinds))
-
-
-def meaning(text: str) -> str:
-    """A text as the run saw it: cleaned, and empty where it says nothing."""
-    cleaned = clean_text(text)
-    return cleaned if has_words(cleaned) else ""
 
 
 def _whole(text: str) -> bool:

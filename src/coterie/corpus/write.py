@@ -58,6 +58,7 @@ KINDS = {
     "outlier_score": pa.float64(),
     "nearest_cluster": pa.int64(),
 }
+LEVEL = re.compile(r"level_\d+|theme")
 BLOCK = 1 << 20  # bytes read at a time
 
 Columns = Mapping[str, Sequence[Any]]
@@ -100,10 +101,10 @@ def check_suffix(path: Path) -> str:
     return suffix
 
 
-def table_rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+def table_rows(table: pa.Table | pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
     """The rows of a table as Python values, a part at a time."""
-    for batch in table.to_batches(max_chunksize=10_000):
-        columns = [cell_values(batch.column(i)) for i in range(batch.num_columns)]
+    for first in range(0, table.num_rows, 10_000):
+        columns = [cell_values(column) for column in table.slice(first, 10_000).columns]
         yield from zip(*columns, strict=True)
 
 
@@ -170,6 +171,19 @@ def combine(table: pa.Table, extra: Mapping[str, Sequence[Any]] | pa.Table) -> p
             free = f"coterie_{free}"
         table = table.append_column(kind.with_name(free), column)
     return table
+
+
+def bare_name(column: str) -> str:
+    """What a result column is called if the input has no column of that name."""
+    while column.startswith("coterie_"):
+        column = column.removeprefix("coterie_")
+    return column
+
+
+def result_kind(column: str) -> pa.DataType:
+    """The kind of a result column, also where no row has a value in it."""
+    name = bare_name(column)
+    return KINDS.get(name, pa.int64() if LEVEL.fullmatch(name) else pa.string())
 
 
 def _value(cell: str) -> Any:
@@ -542,7 +556,10 @@ class GrowingTable:
         import pyarrow.parquet
 
         if self._parquet is None:
-            fields = [pa.field(f.name, _settled(f)) for f in whole.schema]
+            fields = [
+                pa.field(f.name, result_kind(f.name) if pa.types.is_null(f.type) else f.type)
+                for f in whole.schema
+            ]
             self._parquet = pyarrow.parquet.ParquetWriter(self._file, pa.schema(fields))
         try:
             fitting = whole.cast(self._parquet.schema)
@@ -615,13 +632,3 @@ def read_record(record: Path) -> list[dict[str, Any]]:
             break
         entries.append(entry)
     return entries
-
-
-def _settled(field: pa.Field) -> pa.DataType:
-    """The kind of a column, also where the first rows have no value in it."""
-    if not pa.types.is_null(field.type):
-        return field.type
-    name = field.name
-    while name.startswith("coterie_"):
-        name = name.removeprefix("coterie_")
-    return KINDS.get(name, pa.int64() if name.removeprefix("level_").isdigit() else pa.string())

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import cached_property
@@ -28,9 +28,7 @@ from coterie._types import Bools, Floats, Ints
 from coterie.base.edited import Merge, Step, correct, edited
 from coterie.base.storage import read_config, save_clusters
 from coterie.blocks.assign import probabilities
-from coterie.comparison.side import meaning
-from coterie.corpus.corpus import value_to_text
-from coterie.corpus.write import CsvWriter
+from coterie.corpus import write_rows
 from coterie.description import Cluster, describe_numbered, guess_columns, rename_clusters
 from coterie.editing.apply import State
 from coterie.exports import refresh
@@ -39,25 +37,21 @@ from coterie.metrics import silhouette
 from coterie.outliers import OutlierLimit
 from coterie.report import (
     NONE_OF_THESE,
-    own_columns,
-    read_columns,
     write_map,
 )
 from coterie.report.folder import SILHOUETTE
 from coterie.report.quality import about_labels, about_themes
 from coterie.run_files import (
+    MANIFEST,
     RUNNING,
+    RunFiles,
     check_known,
     differ,
     link_files,
     model_folder,
-    read_clusters,
-    read_levels,
-    read_manifest,
-    read_map,
+    replace_columns,
     run_files,
     swap_run,
-    whole_numbers,
 )
 
 ODD = 0.05  # share of rows on which table and model may differ by rounding
@@ -74,29 +68,21 @@ LOG = "edits.jsonl"  # only ever grows, also by an undo
 LOG_LIMIT = 16 << 20  # bytes of the log, which is read whole
 NUMBER = re.compile(r"[0-9]{4,9}")
 SHAPE = {"replaced": [str], "added": [str], "left": {str: str}}
-MARK = "manifest.json"  # every command that changes a run writes it
 
 
-class EditableRun:
+class EditableRun(RunFiles):
     """The files of a run; the model is loaded only if an edit needs it."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.manifest = read_manifest(folder)
-        self.stamp = (folder / "manifest.json").read_bytes()
-        self.columns = read_columns(inside(folder, "assignments.csv"))
-        self.own = own_columns(self.columns)
-        self.clusters = read_clusters(folder)
-        read_levels(folder)
-        read_map(folder)
-        self.text_column = self.manifest["data"]["text_column"]
+        super().__init__(folder)
+        self.check()
+        self.stamp = (folder / MANIFEST).read_bytes()
         self.id_column = self.manifest["data"].get("id_column")
         needed = ["name", "outlier"] if "nearest_cluster" in self.own else ["name"]
-        for name in (self.text_column, self.id_column, *needed):
-            if name is not None and name not in self.columns and name not in self.own:
-                raise DataError("edit.no_column", folder=folder, name=name)
-        check_known(self.labels.tolist(), self.clusters, folder)
-        self.texts = [meaning(text) for text in self.columns[self.text_column]]
+        for name in needed:
+            if name not in self.own:
+                raise DataError("run.no_column", folder=folder, name=name)
+        self.ids = None if self.id_column is None else self.column(self.id_column)
 
     @cached_property
     def model(self) -> Any:
@@ -111,22 +97,21 @@ class EditableRun:
         return np.asarray(self.model.transform(self.texts))
 
     @property
-    def outliers(self) -> Bools | None:
-        """Which rows fit no cluster; None if the run was not asked for them."""
+    def outliers(self) -> Bools:
+        """Which rows fit no cluster."""
         if "nearest_cluster" not in self.own:
-            return None
-        return np.array([value == "yes" for value in self.columns[self.own["outlier"]]])
+            return np.zeros(len(self.table), dtype=bool)
+        return np.array([value == "yes" for value in self.column(self.own["outlier"])], dtype=bool)
 
     @property
-    def labels(self) -> Ints:
+    def nearest(self) -> Ints:
         """Cluster of each row; of outliers, the nearest one."""
-        known = self.columns[self.own["cluster"]]
-        odd = self.outliers
-        if odd is not None:
-            nearest = self.columns[self.own["nearest_cluster"]]
-            known = [n if o else c for c, n, o in zip(known, nearest, odd, strict=True)]
-        path = self.folder / "assignments.csv"
-        return np.array(whole_numbers(known, path, "cluster"), dtype=np.int64)
+        labels, odd = self.labels, self.outliers
+        if odd.any():
+            near = self.table[self.own["nearest_cluster"]].fill_null(-1).to_numpy()
+            labels = np.where(odd, near, labels)
+            check_known(labels.tolist(), self.clusters, self.folder)
+        return labels
 
     @property
     def levels(self) -> list[int]:
@@ -136,7 +121,7 @@ class EditableRun:
     @property
     def n_themes(self) -> int | None:
         """Broad themes that the run has; None if its clusters were not grouped into themes."""
-        above = read_levels(self.folder)
+        above = self.hierarchy
         if above is None or not above.themes:
             return None
         return len(above.levels[0]) if above.levels else 0
@@ -145,7 +130,7 @@ class EditableRun:
         """A working copy to edit."""
         config = read_config(model_folder(self.folder))
         earlier = self.manifest.get("editing", {})
-        labels, odd = self.labels, self.outliers
+        labels = self.nearest
         highest = max(int(labels.max(initial=-1)), config["n_clusters"] - 1)
         return State(
             texts=self.texts,
@@ -153,8 +138,8 @@ class EditableRun:
             get_vectors=lambda: self.vectors,
             names={c.id: c.name for c in self.clusters},
             next_id=earlier.get("next_id", highest + 1),
-            ids=None if self.id_column is None else self.columns[self.id_column],
-            outliers=np.zeros(len(labels), dtype=bool) if odd is None else odd,
+            ids=self.ids,
+            outliers=self.outliers,
             locked=set(earlier.get("locked", [])),
             named=set(earlier.get("named", [])),
             corrections=dict(config.get("corrections", {})),
@@ -163,7 +148,7 @@ class EditableRun:
 
     def check_unchanged(self, folder: Path) -> None:
         """Refuse to write over what somebody else has changed meanwhile."""
-        if (folder / "manifest.json").read_bytes() != self.stamp:
+        if (folder / MANIFEST).read_bytes() != self.stamp:
             raise DataError("edit.changed_meanwhile", folder=self.folder)
 
 
@@ -252,31 +237,17 @@ def write_table(
 ) -> None:
     """Write the table with new results; without probabilities, with new names alone."""
     names = {c.id: c.name for c in clusters}
-    labels = marked_labels(state)
-    before = run.columns[run.own["name"]]
+    labels, before = marked_labels(state), run.column(run.own["name"])
     fresh: dict[str, Sequence[Any]] = {} if p is None else result_values(state, p, sorted(names))
     fresh["name"] = [
         names.get(int(i), NONE_OF_THESE if odd else old)
         for i, odd, old in zip(labels, state.outliers, before, strict=True)
     ]
-    columns: dict[str, Sequence[Any]] = dict(run.columns)
-    for name, values in fresh.items():
-        if name in run.own:
-            columns[run.own[name]] = values
+    table, levels = replace_columns(run.table, fresh), dict[str, list[Any]]()
     if hierarchy is not None:
-        for name, written in run.own.items():
-            if LEVEL_COLUMN.fullmatch(name):
-                del columns[written]
-        for name, values in hierarchy.columns(labels, list(fresh["name"])).items():
-            columns[_free(name, columns)] = values
-    with (
-        atomic_path(folder / "assignments.csv") as temporary,
-        temporary.open("w", encoding="utf-8", newline="") as file,
-    ):
-        writer = CsvWriter(file)
-        writer.writerow(columns)
-        for row in zip(*columns.values(), strict=True):
-            writer.writerow([value_to_text(value) for value in row])
+        table = table.drop_columns([run.own[n] for n in run.own if LEVEL_COLUMN.fullmatch(n)])
+        levels = hierarchy.columns(labels, list(fresh["name"]))
+    write_rows(folder / "assignments.csv", table, levels)
 
 
 def result_values(state: State, p: Floats, ids: Sequence[int]) -> dict[str, Sequence[Any]]:
@@ -308,13 +279,6 @@ def result_values(state: State, p: Floats, ids: Sequence[int]) -> dict[str, Sequ
         "outlier": ["yes" if odd else "no" for odd in state.outliers],
         "nearest_cluster": [None if label < 0 else label for label in nearest],
     }
-
-
-def _free(name: str, columns: Mapping[str, Any]) -> str:
-    """As :func:`coterie.corpus.write.combine` names a column that the input has, too."""
-    while name in columns:
-        name = f"coterie_{name}"
-    return name
 
 
 def write_run(run: EditableRun, state: State, folder: Path) -> None:
@@ -363,13 +327,10 @@ def _write_clustering(
 
 
 def _describe(run: EditableRun, state: State, p: Floats, labels: Ints) -> list[Cluster]:
-    import pyarrow as pa
-
-    own = set(run.own.values())
-    table = pa.table({n: pa.array(v) for n, v in run.columns.items() if n not in own})
-    date, categories = guess_columns(table, run.text_column, run.id_column)
+    table, before = run.table.drop_columns(list(run.own.values())), run.nearest
+    date, categories = guess_columns(table, run.manifest["data"]["text_column"], run.id_column)
     known = {c.id: c.topics for c in run.clusters}
-    same = {i for i in known if np.array_equal(run.labels == i, state.labels == i)}
+    same = {i for i in known if np.array_equal(before == i, state.labels == i)}
     return describe_numbered(
         run.texts,
         labels,
@@ -393,9 +354,9 @@ def _nest(
 
 def _write_map(run: EditableRun, state: State, labels: Ints, file: Path) -> None:
     """Texts keep their places on the map, unless the places are those of the clusters."""
-    saved = read_map(file.parent)
-    if saved is None:
+    if run.map is None:
         return
+    saved = dict(run.map)
     if saved["layout"] == "discs":
         write_map(file, run.vectors, state.labels, state.seed, state.outliers)
         return
@@ -511,7 +472,7 @@ def _keep_replaced(run: Path, fresh: Path) -> None:
     kept = fresh / EARLIER / f"{last_change(run) + 1:04}"
     link_files(run, kept / "files", replaced)
     kept.mkdir(parents=True, exist_ok=True)
-    left = {MARK: _mark(after[MARK])} if MARK in after else {}
+    left = {MANIFEST: _mark(after[MANIFEST])} if MANIFEST in after else {}
     write_json(kept / INDEX, {"replaced": replaced, "added": added, "left": left})
 
 
@@ -534,4 +495,4 @@ def _mark(manifest: Path) -> str:
 def _files(folder: Path) -> dict[str, Path]:
     """Files of a run by their names in it; without logs and what was kept before."""
     found = run_files(folder)
-    return {n: p for n, p in found.items() if n == MARK or not RUNNING.fullmatch(n)}
+    return {n: p for n, p in found.items() if n == MANIFEST or not RUNNING.fullmatch(n)}

@@ -2,10 +2,7 @@
 
 from coterie.report.folder import (
     cluster_columns,
-    own_columns,
-    read_columns,
     read_run,
-    result_column,
     write_map,
 )
 from coterie.report.html import (
@@ -31,11 +28,8 @@ __all__ = [
     "ReportData",
     "cluster_columns",
     "cluster_tree",
-    "own_columns",
-    "read_columns",
     "read_run",
     "render",
-    "result_column",
     "without_texts",
     "write_map",
     "write_report",

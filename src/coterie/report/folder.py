@@ -7,33 +7,30 @@ the vectors. All else comes from ``manifest.json``, ``clusters.json``, ``levels.
 
 from __future__ import annotations
 
-import csv
 import json
 import re
-import sys
-from array import array
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from itertools import count
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from coterie._errors import DataError
 from coterie._files import write_text
-from coterie._trust import ClusterId, check_file, damaged, inside
+from coterie._trust import damaged, inside
 from coterie._types import Bools, Floats, Ints
+from coterie.corpus.corpus import cell_values
+from coterie.corpus.write import bare_name
 from coterie.description import Cluster
 from coterie.metrics import silhouette
 from coterie.report.html import BROAD_THEME, Outlier, Outliers, ReportData
 from coterie.report.layout import first_of_equal, map_texts, sample_rows
 from coterie.report.points import Points, is_category
 from coterie.report.quality import Figure, figures, guard_sentence, next_steps
-from coterie.run_files import check_known, read_levels, read_map
-
-LONGEST = 1 << 24  # characters of a line
+from coterie.run_files import check_known, own_columns, read_levels, read_map, table_parts
 
 
 @dataclass(frozen=True)
@@ -42,123 +39,59 @@ class Skimmed:
 
     Attributes
     ----------
-    columns : dict of str to list of str
-        Cells of the rows that were asked for, in their order.
+    shown : pyarrow.Table
+        The rows that were asked for, in their order.
     labels, confidence, margin : ndarray of shape (n,)
         Of all rows.
-    marked : dict of str to list of str
-        Cells of the rows that are outliers.
+    marked : pyarrow.Table or None
+        The rows that are outliers; None where none can be.
     scored : int
         Rows with an outlier score.
     """
 
-    columns: dict[str, list[str]]
+    shown: pa.Table
     labels: Ints
     confidence: Floats
     margin: Floats
-    marked: dict[str, list[str]]
+    marked: pa.Table | None
     scored: int
 
 
-def skim(
-    path: Path, rows: Sequence[int], own: Callable[[Sequence[str]], dict[str, str]]
-) -> Skimmed:
-    """Go through an ``assignments.csv`` once.
+def skim(path: Path, rows: Sequence[int]) -> Skimmed:
+    """Go through an ``assignments.csv`` once, and keep what the page needs.
 
     Parameters
     ----------
     path : Path
     rows : sequence of int
         Ascending numbers of the rows to keep, from zero.
-    own : callable
-        From the names of all columns to those of the results, by what they are.
     """
-    with reading(path) as (header, body):
-        place = {name: header.index(column) for name, column in own(header).items()}
-        kept = _Kept(place, rows)
-        for number, row in enumerate(body):
-            kept.take(number, row)
-        highest = max(kept.labels, default=0)
-        if min(kept.labels, default=0) < -1 or highest >= ClusterId.HIGHEST:
-            raise DataError("report.unknown_cluster", path=path)
-        if not all(np.isfinite(np.array(part)).all() for part in (kept.confidence, kept.margin)):
-            raise DataError("report.not_finite", path=path)
-    return Skimmed(
-        columns=_columns(header, kept.shown),
-        labels=np.array(kept.labels, dtype=np.int64),
-        confidence=np.array(kept.confidence),
-        margin=np.array(kept.margin),
-        marked=_columns(header, kept.marked),
-        scored=kept.scored,
+    wanted = np.asarray(rows, dtype=np.int64)
+    numbers, shown, marked = [], [], []
+    first = scored = 0
+    for part in table_parts(path):
+        own = own_columns(part.schema.names)
+        numbers.append([part[own[name]] for name in ("cluster", "confidence", "margin")])
+        low, high = np.searchsorted(wanted, [first, first + len(part)])
+        shown.append(part.take(pa.array(wanted[low:high] - first)))
+        if "nearest_cluster" in own:
+            scored += len(part) - part[own["outlier_score"]].null_count
+            marked.append(part.filter(pc.equal(part[own["outlier"]], "yes")))
+        first += len(part)
+    labels, confidence, margin = (
+        np.concatenate([column.fill_null(0).to_numpy(zero_copy_only=False) for column in parts])
+        for parts in zip(*numbers, strict=True)
     )
-
-
-@dataclass
-class _Kept:
-    place: dict[str, int]
-    rows: Sequence[int]
-    shown: list[list[str]] = field(default_factory=list)
-    marked: list[list[str]] = field(default_factory=list)
-    labels: array[int] = field(default_factory=lambda: array("q"))
-    confidence: array[float] = field(default_factory=lambda: array("d"))
-    margin: array[float] = field(default_factory=lambda: array("d"))
-    scored: int = 0
-
-    def take(self, number: int, row: list[str]) -> None:
-        place, shown = self.place, len(self.shown)
-        self.labels.append(int(row[place["cluster"]]))
-        self.confidence.append(float(row[place["confidence"]] or 0))
-        self.margin.append(float(row[place["margin"]] or 0))
-        if shown < len(self.rows) and self.rows[shown] == number:
-            self.shown.append(row)
-        if "nearest_cluster" in place:
-            self.scored += bool(row[place["outlier_score"]])
-            if row[place["outlier"]] == "yes":
-                self.marked.append(row)
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[tuple[list[str], Iterator[list[str]]]]:
-    """The header and the rows of a CSV file, whatever the length of a field."""
-    check_file(path)
-    before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    try:
-        with damaged(path, "a table of coterie"), path.open(encoding="utf-8", newline="") as file:
-            rows = csv.reader(_lines(file, path))
-            header = next(rows, [])
-            if not header or len(set(header)) != len(header):
-                raise DataError("report.bad_header", path=path)
-            yield header, _whole(rows, len(header), path)
-    finally:
-        csv.field_size_limit(before)
-
-
-def _lines(file: TextIO, path: Path) -> Iterator[str]:
-    """The lines of a table, none of which is longer than any text is."""
-    for number in count(1):
-        line = file.readline(LONGEST)
-        if not line:
-            return
-        if len(line) == LONGEST:
-            raise DataError("report.line_too_long", path=path, number=number, most=LONGEST)
-        yield line
-
-
-def _whole(rows: Iterator[list[str]], width: int, path: Path) -> Iterator[list[str]]:
-    """The rows; refuse one with more or fewer cells than the header."""
-    try:
-        for number, row in enumerate(rows, 1):
-            if len(row) != width:
-                raise DataError(
-                    "report.bad_row", path=path, number=number, cells=len(row), width=width
-                )
-            yield row
-    except csv.Error as error:
-        raise DataError("report.bad_csv", path=path, error=error) from error
-
-
-def _columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, list[str]]:
-    return {name: [row[i] for row in rows] for i, name in enumerate(header)}
+    if not (np.isfinite(confidence).all() and np.isfinite(margin).all()):
+        raise DataError("report.not_finite", path=path)
+    return Skimmed(
+        pa.Table.from_batches(shown),
+        labels,
+        confidence,
+        margin,
+        pa.Table.from_batches(marked) if marked else None,
+        scored,
+    )
 
 
 SHOWN = 20  # outliers on the page; the table has all
@@ -213,13 +146,14 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
     points = outliers = None
     if table.exists():
         text_column = manifest["data"]["text_column"]
-        found = skim(table, saved["rows"] if saved else [], own_columns)
+        found = skim(table, saved["rows"] if saved else [])
         check_known(found.labels.tolist(), clusters, path)
-        if text_column not in found.columns:
-            raise DataError("report.no_text_column", table=table, text_column=text_column)
-        if saved and len(found.columns[text_column]) != len(saved["rows"]):
+        if text_column not in found.shown.column_names:
+            raise DataError("run.no_column", folder=path, name=text_column)
+        if saved and len(found.shown) != len(saved["rows"]):
             raise DataError("report.map_damaged", map=path / "map.json", table=table)
-        outliers = _outliers(found, text_column, clusters)
+        with damaged(table, "a table of coterie"):
+            outliers = _outliers(found, text_column, clusters)
         quality = figures(
             found.labels,
             found.confidence,
@@ -228,9 +162,7 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
             guard=manifest.get("guard"),
         )
         if saved:
-            rows = range(len(saved["rows"]))
-            shown = make_points(saved | {"rows": rows}, found.columns, text_column)
-            points = replace(shown, rows=[row + 1 for row in saved["rows"]])
+            points = make_points(saved, found.shown, text_column)
     sentence = guard_sentence(manifest.get("guard"))
     return ReportData(
         title=f"{manifest['data']['rows']:,} texts in {len(clusters)} clusters",
@@ -247,45 +179,23 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
     )
 
 
-def read_columns(path: Path) -> dict[str, list[str]]:
-    """The columns of a CSV file as texts, whatever their length."""
-    with reading(path) as (header, rows):
-        body = list(rows)
-    return {name: [row[i] for row in body] for i, name in enumerate(header)}
-
-
-def make_points(saved: dict[str, Any], columns: dict[str, list[str]], text_column: str) -> Points:
+def make_points(saved: dict[str, Any], shown: pa.Table, text_column: str) -> Points:
     """The points of a map, with the columns worth colouring by: categories and coarser levels."""
-    rows = saved["rows"]
-    own = own_columns(columns)
-    kept = {
-        name: [values[row] for row in rows]
-        for name, values in columns.items()
-        if name not in own.values() and name != text_column
-    }
-    for name, shown in _coarser(own).items():
-        kept[shown] = [columns[own[name]][row] for row in rows]
-    labels = columns[result_column(columns, "cluster")]
-    confidence = columns[result_column(columns, "confidence")]
+    own = own_columns(shown.column_names)
+    kept = {n: n for n in shown.column_names if n not in own.values() and n != text_column}
+    kept |= {called: own[name] for name, called in _coarser(own).items()}
+    columns = {called: cell_values(shown[name]) for called, name in kept.items()}
     return Points(
         x=saved["x"],
         y=saved["y"],
-        rows=[row + 1 for row in rows],
-        clusters=[int(labels[row]) for row in rows],
-        confidence=[float(confidence[row]) for row in rows],
-        texts=[columns[text_column][row] for row in rows],
-        columns={name: values for name, values in kept.items() if is_category(values)},
+        rows=[row + 1 for row in saved["rows"]],
+        clusters=cell_values(shown[own["cluster"]]),
+        confidence=cell_values(shown[own["confidence"]].fill_null(0.0)),
+        texts=cell_values(shown[text_column]),
+        columns={name: values for name, values in columns.items() if is_category(values)},
         total=saved["total"],
         layout=saved["layout"],
     )
-
-
-def result_column(columns: Sequence[str] | dict[str, list[str]], name: str) -> str:
-    """The name under which a result column was written: it stands behind the input's columns."""
-    for column in reversed(list(columns)):
-        if _bare(column) == name:
-            return column
-    raise DataError("report.no_result_column", name=name)
 
 
 def cluster_columns(columns: Sequence[str], chosen: str | None = None) -> tuple[str, str, str]:
@@ -309,23 +219,13 @@ def cluster_columns(columns: Sequence[str], chosen: str | None = None) -> tuple[
     >>> cluster_columns(["text", "cluster", "name", "coterie_cluster", "coterie_name"])[:2]
     ('coterie_cluster', 'coterie_name')
     """
-    own = [name for name in columns if _bare(name) == "cluster"]
+    own = [name for name in columns if bare_name(name) == "cluster"]
     taken = chosen or (own[-1] if own else "cluster")
     behind = list(columns)[list(columns).index(taken) :] if taken in own else list(columns)
-    names = next((name for name in behind if _bare(name) == "name"), "")
+    names = next((name for name in behind if bare_name(name) == "name"), "")
     others = [repr(name) for name in own if name != taken]
     more = f", not from {', '.join(others)}" if others else ""
     return taken, names, f"clusters from the column {taken!r}{more}"
-
-
-def own_columns(columns: Sequence[str] | dict[str, list[str]]) -> dict[str, str]:
-    """Result columns of a table by what they are: the name under which each was written.
-
-    They begin with that of the cluster; whatever stands before it came with the texts.
-    """
-    names = list(columns)
-    start = names.index(result_column(columns, "cluster"))
-    return {_bare(name): name for name in names[start:]}
 
 
 def _coarser(own: dict[str, str]) -> dict[str, str]:
@@ -339,27 +239,19 @@ def _coarser(own: dict[str, str]) -> dict[str, str]:
 
 def _outliers(found: Skimmed, text_column: str, clusters: Sequence[Cluster]) -> Outliers | None:
     """The outliers, the highest scores first; None where none were asked for."""
-    columns = found.marked
-    own = own_columns(columns)
-    if "nearest_cluster" not in own:
+    if found.marked is None:
         return None
-    names = {cluster.id: cluster.name for cluster in clusters}
-    cells = (columns[column] for column in (own["outlier_score"], own["nearest_cluster"]))
-    odd = []
-    for text, score, near in zip(columns[text_column], *cells, strict=True):
-        nearest = int(near)
-        name = names.get(nearest, f"Cluster {nearest}")
-        odd.append(Outlier(text, float(score), nearest, name))
+    own, names = own_columns(found.marked.column_names), {c.id: c.name for c in clusters}
+    wanted = (text_column, own["outlier_score"], own["nearest_cluster"])
+    rows = zip(*(cell_values(found.marked[name]) for name in wanted), strict=True)
+    odd = [
+        Outlier(text, float(score), int(near), names.get(near, f"Cluster {near}"))
+        for text, score, near in rows
+    ]
     odd.sort(key=lambda outlier: (-outlier.score, outlier.text))
     distinct = {outlier.text: outlier for outlier in reversed(odd)}
     shown = sorted(distinct.values(), key=lambda outlier: (-outlier.score, outlier.text))
     return Outliers(len(odd), len(odd) / max(found.scored, 1), shown[:SHOWN])
-
-
-def _bare(column: str) -> str:
-    while column.startswith("coterie_"):
-        column = column.removeprefix("coterie_")
-    return column
 
 
 def _settings(manifest: dict[str, Any]) -> dict[str, Any]:

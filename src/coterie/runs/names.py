@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 from coterie._errors import DataError
-from coterie._files import atomic_path, write_json
+from coterie._files import write_json
 from coterie._progress import make_progress, say
-from coterie._trust import LARGE, inside, read_json
-from coterie.corpus.write import CsvWriter
+from coterie._trust import LARGE, read_json
+from coterie.corpus import write_rows
+from coterie.corpus.corpus import cell_values
 from coterie.description import Cluster
 from coterie.exports import refresh
 from coterie.naming import (
@@ -23,9 +23,7 @@ from coterie.naming import (
     name_clusters,
     renamed,
 )
-from coterie.report import own_columns, read_columns
-from coterie.report.folder import reading
-from coterie.run_files import read_clusters, read_levels, read_manifest, swap_run, whole_numbers
+from coterie.run_files import RunFiles, replace_columns, swap_run, table_parts
 
 SHOWN = {
     "email": "e-mail address",
@@ -46,7 +44,7 @@ Names = dict[int, str]
 def requests_for(path: Path, model: str | None, examples: int = 6) -> list[Request]:
     """What would be sent for the names of a run's clusters."""
     run = RunNames(path)
-    return make_requests(run.to_name(), model, examples=examples, texts=run.texts())
+    return make_requests(run.to_name(), model, examples=examples, texts=run.first_texts())
 
 
 def name_run(
@@ -65,7 +63,7 @@ def name_run(
         What went wrong; clusters without an answer keep their names.
     """
     run = RunNames(path)
-    clusters, texts = run.to_name(), run.texts()
+    clusters, texts = run.to_name(), run.first_texts()
     if verbose:
         requests = make_requests(clusters, model, examples=examples, texts=texts)
         masked = _masked(requests)
@@ -92,44 +90,46 @@ def _masked(requests: list[Request]) -> str:
     return f"; masked before sending: {kinds}"
 
 
-class RunNames:
+class RunNames(RunFiles):
     """The clusters of a run folder, with the names they had before and what they were given.
 
     A name that is neither is the user's and is never touched, nor is that of a locked cluster.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.manifest, self.clusters = read_manifest(path), read_clusters(path)
-        read_levels(path)
+        super().__init__(path)
+        self.check()
         known = self.manifest.get("names", {}).get("clusters", {})
-        self.own = _names(self.clusters)
+        self.own_names = _names(self.clusters)
         edited = self.manifest.get("editing", {})
-        self.kept = {*edited.get("locked", []), *edited.get("named", [])} & self.own.keys()
+        self.kept = {*edited.get("locked", []), *edited.get("named", [])} & self.own_names.keys()
         for cluster in self.clusters:
             before = known.get(str(cluster.id))
             if before is not None and cluster.id not in self.kept:
                 if cluster.name in (before["own"], before["given"]):
-                    self.own[cluster.id] = before["own"]
+                    self.own_names[cluster.id] = before["own"]
                 else:
                     self.kept.add(cluster.id)
 
     def to_name(self) -> list[Cluster]:
         """The clusters as they were before any naming, so that the same questions are asked."""
-        return [c for c in renamed(self.clusters, self.own) if c.id not in self.kept]
+        return [c for c in renamed(self.clusters, self.own_names) if c.id not in self.kept]
 
-    def texts(self) -> list[str]:
+    def first_texts(self) -> list[str]:
         """The first texts of the run, in which personal data are looked for."""
-        table, column = self.path / "assignments.csv", self.manifest["data"]["text_column"]
-        if not table.exists():
-            return []
-        with reading(table) as (header, rows):
-            place = header.index(column)
-            return [row[place] for row in islice(rows, LOOKED_AT)]
+        path, column = self.folder / "assignments.csv", self.manifest["data"]["text_column"]
+        found: list[str] = []
+        for part in table_parts(path) if path.exists() else ():
+            if column not in part.schema.names:
+                raise DataError("run.no_column", folder=self.folder, name=column)
+            found += cell_values(part[column])
+            if len(found) >= LOOKED_AT:
+                break
+        return found[:LOOKED_AT]
 
     def take(self, naming: Naming, url: str) -> None:
         """Write the new names into all files of the run."""
-        names = {i: self.own[i] for i in self.kept}
+        names = {i: self.own_names[i] for i in self.kept}
         for cluster in naming.clusters:
             words = [word for word, _ in cluster.words]
             names[cluster.id] = make_unique(cluster.name, names.values(), words)
@@ -137,20 +137,22 @@ class RunNames:
 
     def restore(self) -> None:
         """Write the own names back."""
-        self._write(self.own, None)
+        self._write(self.own_names, None)
 
     def _write(self, names: Names, by: str | None) -> None:
         before = _names(self.clusters)
-        self.clusters = renamed(self.clusters, {**self.own, **names})
+        self.clusters = renamed(self.clusters, {**self.own_names, **names})
         final = _names(self.clusters)
         if by is None:
             self.manifest.pop("names", None)
         else:
-            given = {i: {"own": self.own[i], "given": final[i]} for i in final.keys() - self.kept}
+            given = {
+                i: {"own": self.own_names[i], "given": final[i]} for i in final.keys() - self.kept
+            }
             pairs = {str(i): given[i] for i in sorted(given)}
             self.manifest["names"] = {"by": by, "clusters": pairs}
         # On a copy that takes the run's place: a kill leaves all old names or all new ones.
-        swap_run(self.path, lambda fresh: self._fill(fresh, before, final))
+        swap_run(self.folder, lambda fresh: self._fill(fresh, before, final))
 
     def _fill(self, path: Path, before: Names, final: Names) -> None:
         changed = write_levels(path, before, final)
@@ -193,30 +195,19 @@ def write_levels(path: Path, before: Names, after: Names) -> list[Names]:
 
 def write_table(path: Path, names: Names, above: list[Names]) -> None:
     """``assignments.csv`` with other names; nothing else in it changes."""
-    table = inside(path, "assignments.csv")
-    if not table.exists():
+    run = RunFiles(path)
+    if not (path / "assignments.csv").exists():
         return
-    columns = read_columns(table)
-    own = own_columns(columns)
-    columns_of = {"cluster": names}
-    known = [f"level_{number}" for number in range(1, len(above) + 2)] if above else []
-    if "theme" in own:
-        known = ["theme"]
-    columns_of |= dict(zip(known, [*above, names], strict=False))
-    for kind, new in columns_of.items():
+    kinds = [f"level_{number}" for number in range(1, len(above) + 2)] if above else []
+    kinds = ["theme"] if "theme" in run.own else kinds
+    fresh: dict[str, list[str]] = {}
+    for kind, new in {"cluster": names, **dict(zip(kinds, [*above, names], strict=False))}.items():
         called = "name" if kind == "cluster" else f"{kind}_name"
-        if kind not in own or called not in own:
-            raise DataError("run.no_name_column", table=table, kind=kind)
-        numbers = whole_numbers(columns[own[kind]], table, kind)
-        pairs = zip(numbers, columns[own[called]], strict=True)
-        columns[own[called]] = [new.get(i, before) for i, before in pairs]
-    with (
-        atomic_path(table) as temporary,
-        temporary.open("w", encoding="utf-8", newline="") as file,
-    ):
-        writer = CsvWriter(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        if kind not in run.own or called not in run.own:
+            raise DataError("run.no_name_column", table=path / "assignments.csv", kind=kind)
+        pairs = zip(run.column(run.own[kind]), run.column(run.own[called]), strict=True)
+        fresh[called] = [new.get(i, before) for i, before in pairs]
+    write_rows(path / "assignments.csv", replace_columns(run.table, fresh), {})
 
 
 def _names(clusters: list[Cluster]) -> Names:

@@ -19,7 +19,7 @@ from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_device
 from coterie.base import TextClusterer
 from coterie.corpus import Chunk, Corpus, write_rows
-from coterie.corpus.write import GrowingTable
+from coterie.corpus.write import GrowingTable, table_rows
 from coterie.description import (
     Cluster,
     describe,
@@ -28,10 +28,10 @@ from coterie.description import (
     names_by_number,
 )
 from coterie.description.tally import Tally
-from coterie.exports import read_cell, write_clusters, write_page
+from coterie.exports import write_clusters, write_page
 from coterie.hierarchy import READABLE, Hierarchy, build_hierarchy, build_themes
-from coterie.report import own_columns, write_map
-from coterie.report.folder import make_map, reading
+from coterie.report import write_map
+from coterie.report.folder import make_map
 from coterie.report.quality import (
     BORDERLINE,
     about_confidence,
@@ -40,7 +40,13 @@ from coterie.report.quality import (
     about_sizes,
     about_themes,
 )
-from coterie.run_files import read_clusters, read_levels
+from coterie.run_files import (
+    own_columns,
+    read_clusters,
+    read_header,
+    read_levels,
+    table_parts,
+)
 from coterie.runs.folder import RunFolder, now
 from coterie.runs.label import Labeller, assignment_columns, label, mark_columns
 from coterie.runs.options import Options
@@ -336,15 +342,15 @@ def joined(
     most : int, optional
         Rows to read of the table; default: all.
     """
-    with reading(file) as (header, body):
-        body = islice(body, most)
-        place = {name: header.index(column) for name, column in own_columns(header).items()}
-        for chunk in chunks:
-            rows = list(islice(body, len(chunk)))
-            if not rows:
-                return
-            columns = {n: [read_cell(n, row[i]) for row in rows] for n, i in place.items()}
-            yield chunk.table.slice(0, len(rows)), columns
+    header = read_header(file)
+    place = {name: header.index(column) for name, column in own_columns(header).items()}
+    body = islice((row for part in table_parts(file) for row in table_rows(part)), most)
+    for chunk in chunks:
+        rows = list(islice(body, len(chunk)))
+        if not rows:
+            return
+        columns = {name: [row[i] for row in rows] for name, i in place.items()}
+        yield chunk.table.slice(0, len(rows)), columns
 
 
 def about_model(model: TextClusterer) -> list[str]:

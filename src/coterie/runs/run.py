@@ -10,29 +10,23 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from coterie._errors import UsageError
 from coterie._folders import held, mend_folder, one_state
-from coterie._types import Ints
 from coterie.base import TextClusterer
 from coterie.corpus import make_corpus
 from coterie.corpus.write import combine
 from coterie.description import Cluster
-from coterie.exports import Exported, export_run, run_table, write_page
-from coterie.hierarchy import Hierarchy
-from coterie.report import result_column
+from coterie.exports import Exported, export_run, write_page
 from coterie.run_files import (
     MANIFEST,
     RESULT,
     RUNNING,
-    check_results,
+    RunFiles,
     link_files,
     read_clusters,
-    read_levels,
     read_manifest,
-    read_map,
     replace_run,
     run_files,
     swap_run,
@@ -61,7 +55,7 @@ ROWS = 20  # clusters that a notebook shows
 POINTS = 3_000  # on its map
 
 
-class Run:
+class Run(RunFiles):
     """A finished clustering with all that belongs to it.
 
     :func:`coterie.cluster` makes one, and :func:`coterie.open_run` reads one from its folder.
@@ -98,42 +92,16 @@ class Run:
         fresh: bool = True,
         temporary: TemporaryDirectory[str] | None = None,
     ) -> None:
-        self.folder = Path(folder)
+        super().__init__(folder)
         self.remarks, self.fresh = list(remarks), fresh
         self._delete = None if temporary is None else weakref.finalize(self, temporary.cleanup)
         if model is not None:
             self.model = model
 
-    @cached_property
-    def manifest(self) -> dict[str, Any]:
-        """How the run was made: method, parameters, data, seconds, summary, versions."""
-        return one_state([self.folder], lambda: read_manifest(self.folder))
-
-    @cached_property
-    def clusters(self) -> list[Cluster]:
-        """The clusters with names, words and examples, the largest first."""
-        return one_state([self.folder], lambda: read_clusters(self.folder))
-
-    @cached_property
-    def hierarchy(self) -> Hierarchy | None:
-        """The coarser levels and which cluster lies where; None where there are none."""
-        return one_state([self.folder], lambda: read_levels(self.folder))
-
     @property
     def levels(self) -> list[list[Cluster]]:
         """The coarser levels, coarse to fine: those asked for, or one of broad themes; or none."""
         return [] if self.hierarchy is None else [list(level) for level in self.hierarchy.levels]
-
-    @cached_property
-    def table(self) -> pa.Table:
-        """The rows of the input with cluster, name, confidence and so on; ``.to_pandas()``."""
-        return one_state([self.folder], lambda: run_table(self.folder, self.manifest))
-
-    @property
-    def labels(self) -> Ints:
-        """Cluster of each row; -1 for rows without a text and for outliers."""
-        column = self.table[result_column(self.table.column_names, "cluster")]
-        return np.asarray(column.to_numpy(), dtype=np.int64)
 
     @cached_property
     def model(self) -> TextClusterer:
@@ -286,7 +254,7 @@ class Run:
 
     def _forget(self) -> None:
         """What was read before the files changed."""
-        for name in ("manifest", "clusters", "hierarchy", "table", "model"):
+        for name in ("manifest", "clusters", "hierarchy", "map", "table", "texts", "model"):
             self.__dict__.pop(name, None)
 
     def __repr__(self) -> str:
@@ -312,7 +280,7 @@ class Run:
 
     def _map_svg(self) -> str:
         """The map as a picture; empty where there is none."""
-        saved = read_map(self.folder)
+        saved = self.map
         if saved is None or not saved["rows"]:
             return ""
         names = {c.id: c.name for c in self.clusters}
@@ -357,8 +325,9 @@ def open_run(folder: str | Path) -> Run:
     mend_folder(path)
     if not path.is_dir():
         raise UsageError("run.no_folder", folder=str(path))
-    one_state([path], lambda: check_results(path))
-    return Run(path)
+    run = Run(path)
+    run.check()
+    return run
 
 
 def _colour(cluster: int) -> str:
