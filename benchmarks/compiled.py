@@ -17,13 +17,14 @@ import csv
 import logging
 import statistics
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from unittest.mock import patch
 
 import lines
@@ -31,6 +32,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
 
 from coterie import AECL, SCCL
 from coterie._types import Features, Ints
@@ -38,7 +40,11 @@ from coterie.encoders import DEFAULT, RaggedTokens, bert, load_encoder, sentence
 from coterie.encoders.base import ROUND, to_device
 from coterie.encoders.fused import Settings
 from coterie.encoders.tuning import full_weight
-from coterie.engine import OPTIMIZATIONS
+from coterie.engine import OPTIMIZATIONS, loop
+from coterie.engine.data import Batch
+from coterie.engine.graphs import Recorder
+
+log = logging.getLogger("coterie.compiled")
 
 OUT = Path(__file__).parents[1] / "results"
 FILE = "compiled.jsonl"
@@ -80,7 +86,8 @@ def main() -> None:
         if time.monotonic() - begun > options.seconds:
             print(f"{name}: no time left", flush=True)
             continue
-        for work in (partial(agreement, device=device), *trainings(texts, views, device)):
+        checks = () if options.unchecked else (partial(agreement, device=device),)
+        for work in (*checks, *trainings(texts, views, device)):
             started = time.monotonic()
             try:
                 row = work(variant)
@@ -118,6 +125,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=OUT, help="folder for the result lines")
     parser.add_argument("--pairs", type=Path, help="table of texts, text1, text2; else made up")
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--unchecked", action="store_true", help="do not compare gradients")
     parser.add_argument("--only", help="variants with this in their names")
     parser.add_argument("--seconds", type=float, default=600, help="no variant begins later")
     return parser.parse_args()
@@ -163,6 +171,7 @@ def _train(
     variant: Variant,
 ) -> lines.Row:
     """Milliseconds of a step in the last stage, and of all stages."""
+    Measured.device_ms = []
     with _in_place(variant), _warnings() as seen:
         model = make(optimizations=list(variant.optimizations)).fit(texts, views=views)
     found = readings(model.history_.rows)
@@ -172,7 +181,9 @@ def _train(
         "method": method,
         "step_ms": round(middle, 3),
         "quartiles": [round(low, 3), round(high, 3)],
+        "mean": round(statistics.fmean(last), 3),
         "readings": len(last),
+        "device_ms": Measured.device_ms,
         "stages": {name: round(statistics.median(ms), 3) for name, ms in found.items()},
         "warnings": seen,
         "loss": model.history_.rows[-1].get("terms"),
@@ -204,18 +215,64 @@ def readings(rows: list[dict[str, Any]]) -> dict[str, list[float]]:
 @contextmanager
 def _in_place(variant: Variant) -> Iterator[None]:
     """Put the forward pass of a variant in the place of the product's."""
-    if variant.forward is None:
-        yield
-        return
 
     def forward(model: Any, features: Features, dtype: torch.dtype, fused: bool) -> Tensor:
-        assert variant.forward is not None
+        if variant.forward is None:
+            return bert.pack_forward(model, features, dtype, fused)
         return variant.forward(model, features, dtype)
 
     batch = varlen_batch if variant.varlen else RaggedTokens.packed_batch
-    with patch.object(sentence, "pack_forward", forward):
-        with patch.object(RaggedTokens, "packed_batch", batch):
-            yield
+    with (
+        patch.object(sentence, "pack_forward", forward),
+        patch.object(RaggedTokens, "packed_batch", batch),
+        patch.object(loop, "Recorder", partial(Measured, variant.forward is not None)),
+    ):
+        yield
+
+
+class Measured(Recorder):
+    """Recorded steps that also tell how long the device was at work in one of them.
+
+    Compiled functions leave something behind on the stream where they first run. A recording on
+    another stream then fails, so plain steps run on the stream of the recordings, which is one for
+    the whole process. A function that would be compiled anew during a recording is an error.
+    """
+
+    common: ClassVar[torch.cuda.Stream | None] = None
+    device_ms: ClassVar[list[float]] = []
+
+    def __init__(self, aside: bool, work: Callable[[Batch], Tensor], device: torch.device) -> None:
+        super().__init__(work, device)
+        self.calls = 0
+        if aside:
+            self.work = partial(self._aside, work)
+            Measured.common = self.stream = Measured.common or self.stream
+
+    def _aside(self, work: Callable[[Batch], Tensor], batch: Batch) -> Tensor:
+        current = torch.cuda.current_stream()
+        if current == self.stream:  # a recording
+            try:
+                with torch.compiler.set_stance("fail_on_recompile"):
+                    return work(batch)
+            except Exception:
+                log.warning("a recording failed: %s", traceback.format_exc()[-1500:])
+                raise
+        self.stream.wait_stream(current)
+        with torch.cuda.stream(self.stream):
+            found = work(batch)
+        current.wait_stream(self.stream)
+        return found
+
+    def __call__(self, batch: Batch) -> Tensor:
+        self.calls += 1
+        if self.calls != 100:
+            return super().__call__(batch)
+        with profile(activities=[ProfilerActivity.CUDA]) as seen:
+            found = super().__call__(batch)
+            torch.cuda.synchronize()
+        total = sum(event.self_device_time_total for event in seen.key_averages())
+        self.device_ms.append(round(total / 1000, 3))
+        return found
 
 
 @contextmanager
@@ -223,7 +280,7 @@ def _warnings() -> Iterator[list[str]]:
     """What the product has to say meanwhile, such as that no graph could be made."""
     seen: list[str] = []
     handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: seen.append(record.getMessage()[:500])  # type: ignore[method-assign]
+    handler.emit = lambda record: seen.append(record.getMessage()[:2000])  # type: ignore[method-assign]
     log = logging.getLogger("coterie")
     log.addHandler(handler)
     try:
