@@ -88,10 +88,15 @@ def save_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 def sha256_file(path: Path) -> str:
     """Hex digest of a file's content."""
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
+        return sha256_of(file)
+
+
+def sha256_of(file: IO[bytes]) -> str:
+    """Hex digest of what is left to read of an open file."""
+    digest = hashlib.sha256()
+    while block := file.read(1 << 20):
+        digest.update(block)
     return digest.hexdigest()
 
 

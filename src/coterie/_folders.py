@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TypeVar
 
 from coterie._errors import DataError, UsageError
 from coterie._files import LOCK, flush, is_locked, take_lock, written
@@ -234,11 +234,9 @@ def held(folder: Path) -> Iterator[None]:
 
 def refuse_held(folder: Path) -> None:
     """Refuse a folder that another process works on, without taking it."""
-    if not (folder / LOCK).exists():
-        return
-    with (folder / LOCK).open("r+", encoding="utf-8") as file:
+    with suppress(FileNotFoundError), (folder / LOCK).open("r+b") as file:
         if not take_lock(file):
-            raise _refusal(folder, file)
+            raise _refusal(folder)
 
 
 @contextmanager
@@ -247,14 +245,13 @@ def _locked(path: Path, folder: Path) -> Iterator[IO[str]]:
     while True:
         with path.open("a+", encoding="utf-8") as file:
             if not take_lock(file):
-                raise _refusal(folder, file)
+                raise _refusal(folder)
             if path.exists() and os.fstat(file.fileno()).st_ino == path.stat().st_ino:
                 yield file
                 return
 
 
-def _refusal(folder: Path, file: IO[Any]) -> UsageError:
-    file.seek(0)
-    holder = file.read(20).strip()
+def _refusal(folder: Path) -> UsageError:
+    holder = (folder / LOCK).read_text("utf-8", "replace")[:20].strip()
     who = f"another process ({holder})" if holder.isdigit() else "another process"
     return UsageError("run.held", who=who, folder=folder)

@@ -7,7 +7,6 @@ files of such folders are read through this module.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -20,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from coterie._errors import CoterieError, DataError
+from coterie._files import sha256_of
 
 JSON_LIMIT = 16 << 20  # bytes of a JSON file
 LARGE = 256 << 20  # bytes of one that grows with the data: descriptions, corrections, tokenizers
@@ -151,11 +151,8 @@ def check_digests(folder: Path, listed: Mapping[str, str]) -> None:
 
 def digest_of(path: Path) -> str:
     """SHA-256 of an ordinary file."""
-    digest = hashlib.sha256()
     with open_file(path) as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return sha256_of(file)
 
 
 @contextmanager

@@ -12,57 +12,33 @@ from typing import Any
 from coterie._errors import CoterieError, DataError
 from coterie._folders import one_state
 from coterie._trust import LARGE, check_digests, check_run_folder, check_shape, inside, read_json
+from coterie.base import TextClusterer
 from coterie.base.edited import EditedAssigner
 from coterie.base.storage import read_config
 from coterie.editing.run import EARLIER, INDEX, LOG, SHAPE, last_change
 from coterie.methods import load
-from coterie.run_files import (
-    MANIFEST,
-    RunFiles,
-    read_clusters,
-    read_levels,
-    read_manifest,
-    read_map,
-    read_status,
-)
+from coterie.run_files import MANIFEST, RunFiles, read_status
 
 PAGE = "report.html"
+MODEL = "digests, numbers and shapes of the model"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong with a run or a model.
+    """Something that is wrong with a run or a model."""
 
-    Attributes
-    ----------
-    what : str
-        In a sentence, with the file.
-    remedy : str
-        What mends it; empty if nothing here does.
-    """
-
-    what: str
-    remedy: str = ""
+    what: str  # in a sentence, with the file
+    remedy: str = ""  # what mends it; empty if nothing here does
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What a check found.
-
-    Attributes
-    ----------
-    folder : Path
-    kind : {"run", "model"}
-    looked_at : list of str
-        What was compared, in a few words each.
-    findings : list of Finding
-        Empty if all is well.
-    """
+    """What a check found."""
 
     folder: Path
-    kind: str
-    looked_at: list[str]
-    findings: list[Finding]
+    kind: str  # run, model
+    looked_at: list[str]  # what was compared, in a few words each
+    findings: list[Finding]  # empty if all is well
 
 
 def check_integrity(folder: str | Path) -> Checked:
@@ -91,18 +67,18 @@ def _check(path: Path) -> Checked:
     if (path / MANIFEST).exists() or (path / MANIFEST).is_symlink():
         return _Run(path).check()
     if (path / "config.json").exists():
-        out = Checked(path, "model", [], [])
-        _Run(path, out).look("digests, numbers and shapes of the model", lambda: load(path))
-        return out
+        alone = _Run(path, "model")
+        alone.look(MODEL, lambda: load(path))
+        return alone.out
     raise DataError("check.neither", path=path)
 
 
 class _Run:
     """A run that is looked at part by part; what cannot be read is a finding."""
 
-    def __init__(self, folder: Path, out: Checked | None = None) -> None:
-        self.folder = folder
-        self.out = out or Checked(folder, "run", [], [])
+    def __init__(self, folder: Path, kind: str = "run") -> None:
+        self.folder, self.files = folder, RunFiles(folder)
+        self.out = Checked(folder, kind, [], [])
 
     def look(self, name: str, work: Callable[[], Any], remedy: str = "") -> Any:
         """What ``work`` gives, or None and a finding."""
@@ -110,42 +86,41 @@ class _Run:
         try:
             return work()
         except (CoterieError, OSError) as error:
-            self.out.findings.append(Finding(str(error), remedy))
+            self.find(str(error), remedy)
             return None
 
+    def find(self, what: str, remedy: str = "") -> None:
+        self.out.findings.append(Finding(what, remedy))
+
     def check(self) -> Checked:
-        folder, out = self.folder, self.out
+        folder, files = self.folder, self.files
         back = f"coterie edit {folder} --undo" if self._can_undo() else ""
         self.look("kinds of files", lambda: check_run_folder(folder))
         status = self.look("manifest", lambda: read_status(folder), back)
-        if status is not None and status["status"] != "done":
-            again = "coterie cluster ... --resume"
-            out.findings.append(Finding(f"the run is not finished ({status['status']}).", again))
-            return out
         if status is None:
-            return out
-        manifest = self.look("manifest of a finished run", lambda: read_manifest(folder), back)
+            return self.out
+        if status["status"] != "done":
+            again = "coterie cluster ... --resume"
+            self.find(f"the run is not finished ({status['status']}).", again)
+            return self.out
+        manifest = self.look("manifest of a finished run", lambda: files.manifest, back)
         if manifest is not None and isinstance(manifest.get("files"), dict):
             self.look("digests of the files", lambda: self._digests(manifest))
-        clusters = self.look("clusters", lambda: read_clusters(folder), back)
+        clusters = self.look("clusters", lambda: files.clusters, back)
         self.look("levels", lambda: self._levels(manifest), back)
         page = f"delete {folder / 'map.json'}, then coterie report {folder}"
-        map_ = self.look("map", lambda: read_map(folder), page)
-        model = self.look("digests, numbers and shapes of the model", self._model, back)
+        map_ = self.look("map", lambda: files.map, page)
+        model = self.look(MODEL, lambda: load(inside(folder, "model")), back)
         if manifest is not None and clusters is not None:
-            rows = self.look(
-                "rows and clusters of the table", lambda: self._table(manifest, clusters), back
-            )
+            rows = self.look("rows and clusters of the table", self._table, back)
             if rows is not None and map_ is not None and max(map_["rows"], default=-1) >= rows:
-                out.findings.append(
-                    Finding(f"{folder / 'map.json'} has rows that the table does not have.", page)
-                )
+                self.find(f"{folder / 'map.json'} has rows that the table does not have.", page)
         if model is not None and clusters is not None:
-            self.look("clusters of the model", lambda: self._same_clusters(model, clusters), back)
+            self.look("clusters of the model", lambda: self._same_clusters(model), back)
         self._history()
         if not (folder / PAGE).is_file():
-            out.findings.append(Finding(f"{folder / PAGE} is missing.", f"coterie report {folder}"))
-        return out
+            self.find(f"{folder / PAGE} is missing.", f"coterie report {folder}")
+        return self.out
 
     def _can_undo(self) -> bool:
         number = last_change(self.folder)
@@ -166,38 +141,32 @@ class _Run:
 
     def _levels(self, manifest: dict[str, Any] | None) -> None:
         asked = ((manifest or {}).get("handover") or {}).get("levels")
-        if read_levels(self.folder) is None and asked:
+        if self.files.hierarchy is None and asked:
             raise DataError("check.file_missing", path=self.folder / "levels.json")
 
-    def _model(self) -> Any:
-        return load(inside(self.folder, "model"))
-
-    def _table(self, manifest: dict[str, Any], clusters: list[Any]) -> int:
-        path = self.folder / "assignments.csv"
-        labels = RunFiles(self.folder).labels.tolist()
-        if len(labels) != manifest["data"]["rows"]:
-            raise DataError(
-                "check.rows_differ", path=path, rows=len(labels), said=manifest["data"]["rows"]
-            )
+    def _table(self) -> int:
+        path, said = self.folder / "assignments.csv", self.files.manifest["data"]["rows"]
+        labels = self.files.labels.tolist()
+        if len(labels) != said:
+            raise DataError("check.rows_differ", path=path, rows=len(labels), said=said)
         sizes = Counter(labels)
-        for cluster in clusters:
-            if cluster.size != sizes[cluster.id]:
+        for one in self.files.clusters:
+            if one.size != sizes[one.id]:
                 raise DataError(
                     "check.sizes_differ",
                     path=path,
-                    rows=sizes[cluster.id],
-                    cluster=cluster.id,
-                    said=cluster.size,
+                    rows=sizes[one.id],
+                    cluster=one.id,
+                    said=one.size,
                 )
         return len(labels)
 
-    def _same_clusters(self, model: Any, clusters: list[Any]) -> None:
+    def _same_clusters(self, model: TextClusterer) -> None:
         assigner = model.assigner_
         known = (
             assigner.clusters if isinstance(assigner, EditedAssigner) else range(model.n_clusters_)
         )
-        strange = {cluster.id for cluster in clusters} - set(known)
-        if strange:
+        if strange := {cluster.id for cluster in self.files.clusters} - set(known):
             raise DataError(
                 "check.unknown_cluster", path=self.folder / "model", strange=min(strange)
             )
@@ -209,7 +178,7 @@ class _Run:
         for kept in sorted((self.folder / EARLIER).iterdir()):
             self.look(f"what {kept.name} of the edits has kept", partial(_kept, kept))
         if not (self.folder / LOG).is_file():
-            self.out.findings.append(Finding(f"{self.folder / LOG}, the log of edits, is missing."))
+            self.find(f"{self.folder / LOG}, the log of edits, is missing.")
 
 
 def _kept(kept: Path) -> None:

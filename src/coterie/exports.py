@@ -20,7 +20,7 @@ from coterie._folders import held, one_state
 from coterie._validation import check_choice
 from coterie.corpus import write_rows
 from coterie.corpus.corpus import value_to_text
-from coterie.corpus.write import SUFFIXES, Sheet, spreadsheet_text, table_rows, write_workbook
+from coterie.corpus.write import FORMATS, Sheet, spreadsheet_text, table_rows, write_workbook
 from coterie.description import Cluster
 from coterie.hierarchy import Hierarchy
 from coterie.report import read_run, without_texts, write_report
@@ -74,7 +74,7 @@ def export_run(
     run = Path(folder)
     wanted = [to] if isinstance(to, str) else list(to)
     for name in wanted:
-        check_choice("to", name, [suffix[1:] for suffix in SUFFIXES])
+        check_choice("to", name, FORMATS)
     if not wanted:
         raise UsageError("export.no_format")
     if out is None or Path(out).resolve() == run.resolve():

@@ -228,20 +228,8 @@ def build_hierarchy(
 ) -> tuple[Hierarchy, list[Cluster]]:
     """Nest a described clustering and describe its coarser levels.
 
-    Parameters
-    ----------
-    texts, labels, vectors : of length n
-    clusters : sequence of Cluster
-        The described clustering.
-    levels : sequence of int
-        Clusters of each level, coarse to fine. What is not fewer than the clusters that have
-        texts is the clustering itself and left out.
-
-    Returns
-    -------
-    hierarchy : Hierarchy
-    clusters : list of Cluster
-        The same clusters, with their parents.
+    Levels are numbers of clusters, coarse to fine. What is not fewer than the clusters that have
+    texts is the clustering itself and left out. Returns the clusters with their parents, too.
     """
     used = sum(cluster.size > 0 for cluster in clusters)
     coarse = [n for n in _check_levels(levels, max(*levels, used)) if n < used]
@@ -257,24 +245,10 @@ def build_themes(
     n_themes: int | None = None,
     seed: int = 0,
 ) -> tuple[Hierarchy, list[Cluster]]:
-    """Broad themes above a described clustering, named.
+    """Broad themes above a described clustering, named; see :func:`find_themes`.
 
-    Parameters
-    ----------
-    texts, labels, vectors : of length n
-    clusters : sequence of Cluster
-        The described clustering.
-    n_themes : int, optional
-        Default: found, see :func:`find_themes`. What is not fewer than the clusters that have
-        texts gives no themes.
-    seed : int, default=0
-
-    Returns
-    -------
-    hierarchy : Hierarchy
-        Without a level where there are no themes.
-    clusters : list of Cluster
-        The same clusters, with their themes as parents.
+    Where there are no themes the hierarchy has no level. Returns the clusters with their themes
+    as parents, too.
     """
     level = find_themes(vectors, labels, n_themes, seed)
     hierarchy, finest = _described(texts, vectors, [] if level is None else [level], clusters)

@@ -42,13 +42,15 @@ from coterie._trust import (
     inside,
     read_json,
 )
-from coterie._types import Ints
+from coterie._types import Bools, Floats, Ints
 from coterie.corpus.corpus import CleanTexts, cell_values, clean_values
 from coterie.corpus.write import bare_name, result_kind
 from coterie.description import Cluster
 from coterie.hierarchy import Hierarchy
 
 MANIFEST = "manifest.json"
+NO_CLUSTER = "(no text)"  # the name of the cluster of a row without a text
+NONE_OF_THESE = "(none of these)"  # and of an outlier
 NEXT = ".next"  # where the run grows that is to replace the one in the folder
 BLOCK = 1 << 24  # bytes of a table that are read at a time
 KEPT = "kept"  # where files go that the user changed, when the run is replaced
@@ -291,6 +293,56 @@ def read_header(path: Path) -> list[str]:
         return names
 
 
+def result_columns(
+    labels: Ints,
+    probabilities: Floats,
+    names: Sequence[str | None],
+    scores: Floats,
+    outliers: Bools | None = None,
+    hierarchy: Hierarchy | None = None,
+) -> dict[str, list[Any]]:
+    """The columns that coterie adds to the input's own.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+        The nearest cluster, also of outliers; -1 for rows without a text.
+    probabilities : ndarray of shape (n, width)
+    names : sequence of str or None
+        By the number of the cluster; None for numbers that no cluster has.
+    scores : ndarray of shape (n,)
+        Outlier scores; not a number for rows without a text.
+    outliers : ndarray of shape (n,), optional
+        None where no text may be one: then there is no column ``nearest_cluster``.
+    hierarchy : Hierarchy, optional
+    """
+    order, rows = np.argsort(-probabilities, axis=1, kind="stable"), np.arange(len(labels))
+    best = margin = probabilities[rows, order[:, 0]]
+    runner_up: list[int | None] = [None] * len(labels)
+    if probabilities.shape[1] > 1:
+        margin = best - probabilities[rows, order[:, 1]]
+        pairs = zip(order[:, 1].tolist(), labels, strict=True)
+        runner_up = [None if i < 0 or names[second] is None else second for second, i in pairs]
+    odd = np.zeros(len(labels), dtype=bool) if outliers is None else outliers
+    out: dict[str, list[Any]] = {
+        "cluster": np.where(odd, -1, labels).tolist(),
+        "name": [
+            NONE_OF_THESE if o else NO_CLUSTER if i < 0 else names[i] or f"Cluster {i}"
+            for i, o in zip(labels, odd, strict=True)
+        ],
+        "confidence": [round(value, 4) for value in best.tolist()],
+        "runner_up": runner_up,
+        "margin": [round(value, 4) for value in margin.tolist()],
+        "outlier": ["yes" if o else "no" for o in odd],
+        "outlier_score": [None if s != s else round(s, 4) for s in scores.tolist()],
+    }
+    if outliers is not None:
+        out["nearest_cluster"] = [None if i < 0 else i for i in labels.tolist()]
+    if hierarchy is not None:
+        out |= hierarchy.columns(out["cluster"], out["name"])
+    return out
+
+
 def replace_columns(table: pa.Table, fresh: Mapping[str, Sequence[Any]]) -> pa.Table:
     """The table of a run with other values in those result columns that it has."""
     own = own_columns(table.column_names)
@@ -379,12 +431,7 @@ def own_files(folder: Path) -> set[str]:
 def seal(folder: Path, manifest: dict[str, Any], before: Path | None = None) -> None:
     """Write the manifest with the digests of all results, as the last step of a change.
 
-    Parameters
-    ----------
-    folder : Path
-    manifest : dict
-    before : Path, optional
-        The run that was changed: what is the user's there is the user's here.
+    ``before`` is the run that was changed: what is the user's there is the user's here.
     """
     known = {} if before is None else run_files(before)
     listed = None if before is None else _manifest(before).get("files")
@@ -419,10 +466,7 @@ def swap_run(run: Path, change: Callable[[Path], None]) -> None:
 def replace_run(run: Path, new: Path, manifest: dict[str, Any]) -> list[str]:
     """Put the finished run in ``new`` in the place of ``run``; the user's own files stay.
 
-    Returns
-    -------
-    list of str
-        Results that the user had changed, which lie in a folder of their own now.
+    Returns the results that the user had changed, which lie in a folder of their own now.
     """
     run = run.resolve()
     changed: list[str] = []

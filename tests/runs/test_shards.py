@@ -223,7 +223,7 @@ class Fails:
 
 def test_a_part_is_whole_or_not_there(model: Path, tmp_path: Path) -> None:
     write(tmp_path / "in" / "a.parquet", TEXTS * 50)
-    (part,) = look_at(find_shards(str(tmp_path / "in"), tmp_path / "out"))
+    (part,) = map(look_at, find_shards(str(tmp_path / "in"), tmp_path / "out"))
     fails = Fails(Labeller.read(model), part.target)
     with pytest.raises(OSError, match="no space left"):
         label_shard(fails, job_of(model), part)
@@ -234,7 +234,7 @@ def test_a_part_is_whole_or_not_there(model: Path, tmp_path: Path) -> None:
 
 def test_a_part_that_changed_meanwhile_is_refused(model: Path, tmp_path: Path) -> None:
     write(tmp_path / "in" / "a.parquet", TEXTS)
-    (part,) = look_at(find_shards(str(tmp_path / "in"), tmp_path / "out"))
+    (part,) = map(look_at, find_shards(str(tmp_path / "in"), tmp_path / "out"))
     write(tmp_path / "in" / "a.parquet", TEXTS[::-1])
     with pytest.raises(DataError, match="not the file it was"):
         ShardWorker(job_of(model)).label(part)
@@ -243,7 +243,7 @@ def test_a_part_that_changed_meanwhile_is_refused(model: Path, tmp_path: Path) -
 
 def test_the_footer_tells_of_which_file_and_by_which_model(model: Path, tmp_path: Path) -> None:
     write(tmp_path / "a.parquet", TEXTS)
-    (part,) = look_at(find_shards(str(tmp_path / "a.parquet"), tmp_path / "out"))
+    (part,) = map(look_at, find_shards(str(tmp_path / "a.parquet"), tmp_path / "out"))
     job = job_of(model)
     assert read_facts(part, job) is None
     facts = ShardWorker(job).label(part)

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 import coterie
 from by_key import raises, says
-from coterie import TwoStep
+from coterie import TwoStep, run_files
 from coterie._errors import DataError
 from coterie._trust import check_shape, inside, parse_json, read_json
 from coterie.cli import app
@@ -551,8 +551,7 @@ def test_verbs_without_resume_do_not_name_it(verb: str, run: Path, monkeypatch) 
     def full(folder: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    for module in ("run_files", "exports", "comparison.side", "editing.run"):
-        monkeypatch.setattr(sys.modules[f"coterie.{module}"], "read_manifest", full)
+    monkeypatch.setattr(run_files, "read_manifest", full)
     more = {"edit": ["--undo"], "compare": [run]}.get(verb, [])
     done = call(verb, run, *more, code=1)
     assert "disk is full" in done.output and "--resume" not in done.output

@@ -19,9 +19,10 @@ from coterie.base.outliers import OutlierMixin
 from coterie.corpus import texts_from
 from coterie.description import Cluster, describe, describe_numbered
 from coterie.hierarchy import Hierarchy, build_hierarchy, build_themes
-from coterie.report import NONE_OF_THESE, Outlier, Outliers, ReportData, without_texts, write_report
+from coterie.report import Outlier, Outliers, ReportData, without_texts, write_report
 from coterie.report.folder import SHOWN, make_map, make_points
 from coterie.report.quality import figures, guard_sentence, next_steps
+from coterie.run_files import NONE_OF_THESE
 
 ROWS = 12  # clusters that a notebook shows
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Sequence
@@ -31,7 +30,7 @@ from coterie.cli.options import (
     read_formats,
 )
 from coterie.cli.runs import NameModel, NameWith, ShowRequest, make_asker
-from coterie.cli.talk import show_table
+from coterie.cli.talk import show_json, show_table
 
 if TYPE_CHECKING:
     from coterie.description import Cluster
@@ -241,7 +240,7 @@ def show_run(run: Run, *, as_json: bool) -> None:
 
     clusters, levels = run.clusters, run.levels
     if as_json:
-        typer.echo(json.dumps([c.to_dict() for c in clusters], ensure_ascii=False, indent=2))
+        show_json([c.to_dict() for c in clusters])
         return
     themes = run.hierarchy is not None and run.hierarchy.themes
     shown = _by_theme(clusters, levels) if themes else clusters
@@ -297,12 +296,7 @@ def tree_lines(
 ) -> list[str]:
     """The hierarchy as lines for a terminal; levels that would not fit are only counted.
 
-    Parameters
-    ----------
-    levels : sequence of sequences of Cluster
-        Coarse to fine, without the clustering itself.
-    clusters : sequence of Cluster
-    most : int
+    ``levels`` are coarse to fine, without the clustering itself.
     """
     from coterie.report import cluster_tree
     from coterie.report.points import visible

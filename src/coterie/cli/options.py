@@ -69,7 +69,6 @@ NoCache = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
-FORMATS = ("csv", "tsv", "jsonl", "parquet", "xlsx")
 WORDS = {"true": True, "false": False, "none": None}
 
 
@@ -104,6 +103,8 @@ def parse_value(value: str) -> Any:
 
 def read_formats(said: str | None, option: str) -> tuple[str, ...]:
     """``"xlsx,parquet"`` as words."""
+    from coterie.corpus.write import FORMATS
+
     parts = [part.strip().lower().lstrip(".") for part in (said or "").split(",") if part.strip()]
     formats = tuple(dict.fromkeys(check_choice(option, part, FORMATS) for part in parts))
     if said is not None and not formats:

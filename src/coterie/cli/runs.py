@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,7 +23,7 @@ from coterie.cli.options import (
     TextColumn,
     read_formats,
 )
-from coterie.cli.talk import say_header, show_table
+from coterie.cli.talk import say_header, show_json, show_table
 
 
 def predict(
@@ -258,7 +257,7 @@ def name(
         return
     clusters = RunNames(folder).clusters
     if as_json:
-        typer.echo(json.dumps({c.id: c.name for c in clusters}, ensure_ascii=False, indent=2))
+        show_json({c.id: c.name for c in clusters})
     else:
         rows = [[str(c.id), str(c.size), c.name, run.own_names.get(c.id, "")] for c in clusters]
         show_table("", ["#", "texts", "name", "own name"], rows, numbers=(0, 1))
@@ -277,38 +276,39 @@ def make_asker(url: str | None, model: str | None, show: bool, as_json: bool) ->
     return Asker(url, model, show)
 
 
-@dataclass
 class Asker:
-    """An endpoint to ask for the names of a finished run."""
+    """An endpoint to ask for the names of a finished run, or whose requests are shown."""
 
-    url: str
-    model: str | None
-    show: bool = False
-    examples: int = 6
-    timeout: float = 120.0
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        url: str,
+        model: str | None,
+        show: bool,
+        examples: int = 6,
+        timeout: float = 120.0,
+    ) -> None:
         from coterie.naming import Endpoint
 
-        self.endpoint = Endpoint(self.url, timeout=self.timeout)
+        self.endpoint = Endpoint(url, timeout=timeout)
+        self.model, self.show, self.examples = model, show, examples
 
     def __call__(self, path: Path, *, quiet: bool) -> str | None:
         """Name the clusters, or show the requests; returns what went wrong."""
         from coterie.runs.names import name_run, requests_for
 
+        url = self.endpoint.url
+        asked: dict[str, Any] = {"model": self.model, "examples": self.examples}
         if self.show:
-            self._show([request.body for request in requests_for(path, self.model, self.examples)])
+            if self.model is None:
+                say("the model, null here, would be asked of the endpoint; --name-model sets it")
+            say(f"POST {url}/chat/completions, each line a request; nothing is sent")
+            for request in requests_for(path, **asked):
+                show_json(request.body, indent=None)
             return None
         try:
-            return name_run(
-                path,
-                self.endpoint,
-                model=self.model,
-                examples=self.examples,
-                verbose=0 if quiet else 1,
-            )
+            return name_run(path, self.endpoint, verbose=0 if quiet else 1, **asked)
         except KeyboardInterrupt:
-            again = ["coterie", "name", str(path), "--with", self.endpoint.url]
+            again = ["coterie", "name", str(path), "--with", url]
             again += ["--model", self.model] if self.model else []
             say(f"\nStopped; the clusters are finished. For names:\n  {shlex.join(again)}")
             raise
@@ -321,13 +321,6 @@ class Asker:
                 f"coterie: {problem} Clusters without an answer keep their own names; to go on: "
                 f"coterie name {path} --with {self.endpoint.url}"
             )
-
-    def _show(self, bodies: list[dict[str, Any]]) -> None:
-        if self.model is None:
-            say("the model, null here, would be asked of the endpoint; --name-model sets it")
-        say(f"POST {self.endpoint.url}/chat/completions, each line a request; nothing is sent")
-        for body in bodies:
-            typer.echo(json.dumps(body, ensure_ascii=False))
 
 
 FLOWS = 10  # groups of moved rows in the terminal; the page and --json have all
@@ -392,8 +385,6 @@ def compare(
         coterie compare october.clusters november.clusters --out changes.html
         coterie compare a.csv b.csv --a-column topic --b-column cluster --id-column ticket
     """
-    from dataclasses import replace
-
     from coterie._folders import one_state
     from coterie.comparison import compare as find
     from coterie.comparison.page import write_comparison
@@ -418,7 +409,7 @@ def compare(
     if out is not None:
         write_comparison(out, found)
     if as_json:
-        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False, indent=2))
+        show_json(found.to_dict())
         return
     _show(found)
     if out is not None:
@@ -506,12 +497,11 @@ def edit(
         number = put_back(run)
         say(f"undone: change {number} of {run}")
         if as_json:
-            typer.echo(json.dumps({"undone": number}))
+            show_json({"undone": number}, indent=None)
         return
     found = do(run, file, dry_run=dry_run)
     if as_json:
-        shown = {"done": found.done, "clusters": found.clusters, "written": not dry_run}
-        typer.echo(json.dumps(shown, ensure_ascii=False, indent=2))
+        show_json({"done": found.done, "clusters": found.clusters, "written": not dry_run})
         return
     for sentence in found.done:
         typer.echo(visible(sentence))
@@ -541,13 +531,7 @@ def check(
 
     found = check_integrity(folder)
     if as_json:
-        shown = {
-            "folder": str(found.folder),
-            "kind": found.kind,
-            "looked_at": found.looked_at,
-            "findings": [{"what": one.what, "remedy": one.remedy} for one in found.findings],
-        }
-        typer.echo(json.dumps(shown, ensure_ascii=False, indent=2))
+        show_json(asdict(found))
     else:
         for one in found.findings:
             say(one.what + (f"\n  to mend it: {one.remedy}" if one.remedy else ""))

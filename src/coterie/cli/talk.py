@@ -6,6 +6,7 @@ import errno
 import functools
 import inspect
 import io
+import json
 import logging
 import os
 import shlex
@@ -227,6 +228,11 @@ def show_table(
     if not console.is_terminal:
         console.width = 120  # a file has no width of its own
     console.print(table)
+
+
+def show_json(value: Any, indent: int | None = 2) -> None:
+    """A value on stdout, as JSON."""
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=indent, default=str))
 
 
 def say_header(notes: Iterable[Any]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import sys
 from collections import Counter
 from dataclasses import asdict
@@ -28,7 +27,7 @@ from coterie.cli.options import (
     TextColumn,
     beside,
 )
-from coterie.cli.talk import orderly, say_header, show_table
+from coterie.cli.talk import orderly, say_header, show_json, show_table
 
 MEANING = {
     "acc": "texts right under the best one-to-one match of clusters and classes",
@@ -71,12 +70,11 @@ def evaluate(
 
         coterie evaluate tickets.clusters/assignments.csv --labels-column theme
     """
-    from coterie._errors import DataError
     from coterie.corpus import read_table
     from coterie.corpus.corpus import cell_values, check_column, value_to_text
     from coterie.metrics import external_scores
     from coterie.report import cluster_columns
-    from coterie.runs.label import NO_CLUSTER
+    from coterie.run_files import NO_CLUSTER
 
     table, _ = read_table(file, format=format, encoding=encoding, header=True)
     check_column(table, labels_column, "--labels-column")
@@ -115,7 +113,7 @@ def evaluate(
     scores = external_scores([t for t, _ in pairs], [c for _, c in pairs])
     if as_json:
         facts = {"rows": len(pairs), "cluster_column": column, "left_out": dict(left_out)}
-        typer.echo(json.dumps(scores | facts, indent=2))
+        show_json(scores | facts)
         return
     rows = [[name, f"{100 * value:.2f}", MEANING[name]] for name, value in scores.items()]
     show_table(f"{len(pairs):,} rows, scores in %", ["score", "%", "meaning"], rows, numbers=(1,))
@@ -223,19 +221,8 @@ def augment(
     say_header(() if quiet else corpus.notes)
     if train_head:
         assert path is not None
-        _train(
-            corpus.texts,
-            path,
-            also or [],
-            as_json,
-            {
-                "encoder": encoder,
-                "steps": steps,
-                "random_state": seed,
-                "device": device,
-                "verbose": shown,
-            },
-        )
+        said = {"steps": steps, "random_state": seed, "device": device, "verbose": shown}
+        _train(corpus.texts, path, also or [], as_json, encoder, said)
         return
     if encoder or also or steps:
         raise UsageError("cli.needs_train_head")
@@ -293,7 +280,7 @@ def _report(made: list[Any], path: Path | None, *, quiet: bool, as_json: bool) -
     shares = {f"text{i}": view.unchanged for i, view in enumerate(made, 1)}
     if as_json and path is not None:
         facts = {"out": str(path), "rows": len(made[0]), "unchanged": shares}
-        typer.echo(json.dumps(facts | {"settings": made[0].settings}))
+        show_json(facts | {"settings": made[0].settings}, indent=None)
     elif not quiet:
         told = ", ".join(f"{name} {100 * share:.1f}%" for name, share in shares.items())
         where = "" if path is None else f" written to {path}"
@@ -301,19 +288,23 @@ def _report(made: list[Any], path: Path | None, *, quiet: bool, as_json: bool) -
 
 
 def _train(
-    texts: list[str], folder: Path, also: list[Path], as_json: bool, said: dict[str, Any]
+    texts: list[str],
+    folder: Path,
+    also: list[Path],
+    as_json: bool,
+    encoder: str | None,
+    said: dict[str, Any],
 ) -> None:
     from coterie.corpus import read_corpus
     from coterie.encoders import DEFAULT
     from coterie.masked_words import HeadSettings, train_masked_head
 
     more = [text for path in also for text in read_corpus(str(path)).texts]
-    encoder = said.pop("encoder") or DEFAULT
     found = train_masked_head(
-        texts, folder, more=more, encoder=encoder, settings=HeadSettings(**said)
+        texts, folder, more=more, encoder=encoder or DEFAULT, settings=HeadSettings(**said)
     )
     if as_json:
-        typer.echo(json.dumps({"folder": str(folder), **found}))
+        show_json({"folder": str(folder), **found}, indent=None)
         return
     typer.echo(
         f"{found['hidden_tokens']:,} hidden tokens of {found['held_out_texts']:,} texts it never "
@@ -355,15 +346,9 @@ def pairs(
     found = pair_similarity(_model(folder), both)
     rows = list(zip(both, found["before"], found["after"], strict=True))
     if as_json:
-        typer.echo(
-            json.dumps(
-                [
-                    {"text1": a, "text2": b, "before": float(x), "after": float(y)}
-                    for (a, b), x, y in rows
-                ],
-                indent=2,
-            )
-        )
+        keys = ("text1", "text2", "before", "after")
+        shown = [(a, b, float(x), float(y)) for (a, b), x, y in rows]
+        show_json([dict(zip(keys, row, strict=True)) for row in shown])
         return
     cells = [[a, b, f"{x:.3f}", f"{y:.3f}"] for (a, b), x, y in rows]
     show_table(
@@ -401,7 +386,7 @@ def retrieval(
     lists = zip(*groups.values(), strict=True)
     found: dict[str, Any] = rank(_model(folder), list(groups), *lists)
     if as_json:
-        typer.echo(json.dumps(found, indent=2))
+        show_json(found)
         return
     rows = [
         [when, *(f"{100 * found[when][score]:.2f}" for score in ("map", "mrr"))]
@@ -440,7 +425,7 @@ def stages(
         (truth,) = _columns(file, [labels_column], format, encoding)
     found = stage_indices(_model(folder), truth)
     if as_json:
-        typer.echo(json.dumps(found, indent=2))
+        show_json(found)
         return
     columns = list(found[0])
     rows = [
@@ -490,12 +475,7 @@ def methods(
     if name is None:
         rows = [[key, recipe.class_name, recipe.summary] for key, recipe in METHODS.items()]
         if as_json:
-            typer.echo(
-                json.dumps(
-                    [dict(zip(("name", "class", "summary"), row, strict=True)) for row in rows],
-                    indent=2,
-                )
-            )
+            show_json([dict(zip(("name", "class", "summary"), row, strict=True)) for row in rows])
         else:
             show_table("", ["method", "class", "what it does"], rows)
         return
@@ -504,18 +484,8 @@ def methods(
         f.name: recipe.parameters.get(f.name, f.default) for f in dataclasses.fields(recipe.cls)
     }
     if as_json:
-        typer.echo(
-            json.dumps(
-                {
-                    "name": name,
-                    "class": recipe.cls.__name__,
-                    "parameters": parameters,
-                    "presets": recipe.cls.presets,
-                },
-                indent=2,
-                default=str,
-            )
-        )
+        facts = {"name": name, "class": recipe.cls.__name__, "parameters": parameters}
+        show_json(facts | {"presets": recipe.cls.presets})
         return
     _show(name, recipe, parameters)
 
@@ -558,18 +528,11 @@ def datasets(
         found = {key: locate_dataset(key, folder) for key in CARDS}
         if as_json:
             cards = [asdict(card) | {"path": found[key]} for key, card in CARDS.items()]
-            typer.echo(json.dumps(cards, indent=2, default=str))
+            show_json(cards)
             return
         rows = [
-            [
-                key,
-                card.group,
-                f"{card.rows:,}",
-                str(card.classes),
-                card.text,
-                str(found[key] or "not here"),
-            ]
-            for key, card in CARDS.items()
+            [key, c.group, f"{c.rows:,}", str(c.classes), c.text, str(found[key] or "not here")]
+            for key, c in CARDS.items()
         ]
         show_table("", ["name", "group", "rows", "classes", "texts", "file"], rows, numbers=(2, 3))
         return
@@ -585,7 +548,7 @@ def datasets(
         "path": locate_dataset(name, folder),
     }
     if as_json:
-        typer.echo(json.dumps(facts, indent=2, default=str))
+        show_json(facts)
     else:
         show_table("", ["field", "value"], [[k, str(v)] for k, v in facts.items()])
 
@@ -612,12 +575,12 @@ def cache(
     check_choice("action", action, ["path", "size", "clear"])
     folder, beside = place(), wordings_folder()
     if folder is None or beside is None:
-        typer.echo(json.dumps({"path": None}) if as_json else "off: no vectors are kept")
+        typer.echo('{"path": null}' if as_json else "off: no vectors are kept")
         return
     found, more = (clear(f) if action == "clear" else usage(f) for f in (folder, beside))
     if as_json:
         wordings = {"path": more.path, "files": more.files, "bytes": more.bytes}
-        typer.echo(json.dumps({**asdict(found), "wordings": wordings}, default=str))
+        show_json({**asdict(found), "wordings": wordings}, indent=None)
     elif action == "path":
         typer.echo(str(folder))
     else:

@@ -115,30 +115,18 @@ WAYS = ("auto", "rows", "model", "centers", "words")
 
 @dataclass(frozen=True)
 class Evidence:
-    """Rows with a cluster on both sides, or similarities of clusters.
+    """Rows with a cluster on both sides, or similarities of clusters."""
 
-    Attributes
-    ----------
-    kind : {"ids", "texts", "model", "centers", "words"}
-    reason : str
-    a, b : ndarray of shape (m,)
-        Cluster of each row seen on both sides, -1 for none; empty for centers and words.
-    texts : list of str
-        Of the rows seen; empty where there are none.
-    common_a, common_b : ndarray of shape (c,)
-        Rows that are in both, whatever the evidence.
-    similarity : ndarray of shape (k_a, k_b), optional
-        Of clusters in the order of their numbers.
-    """
-
-    kind: str
+    kind: str  # ids, texts, model, centers, words
     reason: str
+    # a, b (m,): cluster of each row seen on both sides, -1 for none; empty for centers and words
     a: Ints
     b: Ints
-    texts: list[str]
+    texts: list[str]  # of the rows seen; empty where there are none
+    # common_a, common_b (c,): rows that are in both, whatever the evidence
     common_a: Ints
     common_b: Ints
-    similarity: Floats | None = None
+    similarity: Floats | None = None  # (k_a, k_b): of clusters in the order of their numbers
 
 
 class _CannotError(Exception):

@@ -37,7 +37,8 @@ from coterie._validation import need
 from coterie.corpus.corpus import cell_values, value_to_text
 from coterie.corpus.jsonlines import RAW, to_json, try_json
 
-SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx")
+FORMATS = ("csv", "tsv", "jsonl", "parquet", "xlsx")
+SUFFIXES = tuple(f".{name}" for name in FORMATS)
 SHEET_ROWS = 1_048_576  # of a sheet, the header among them
 SHEET_COLUMNS = 16_384
 LONGEST_CELL = 32_767  # characters of a cell, as UTF-16 counts them
@@ -194,20 +195,11 @@ def _value(cell: str) -> Any:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table for a workbook.
+    """A table for a workbook."""
 
-    Attributes
-    ----------
-    name : str
-        At most 28 characters, so that a number fits behind it.
-    header : sequence of str
-    rows : iterable of sequences
-        Gone through once.
-    """
-
-    name: str
+    name: str  # at most 28 characters, so that a number fits behind it
     header: Sequence[str]
-    rows: Iterable[Sequence[Any]]
+    rows: Iterable[Sequence[Any]]  # gone through once
 
 
 @dataclass
@@ -593,15 +585,7 @@ def record_path(path: Path) -> Path:
 
 
 def refuse_partial(path: Path, *, resume: bool) -> None:
-    """Reject to write a table where a partial one lies that would be lost.
-
-    Parameters
-    ----------
-    path : Path
-        Of the finished table.
-    resume : bool
-        Whether the partial one is to be continued.
-    """
+    """Reject to write the table ``path`` where a partial one lies that would be lost."""
     partial, record = partial_path(path), record_path(path)
     if not partial.exists():
         return

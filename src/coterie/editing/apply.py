@@ -23,47 +23,25 @@ KEYS = ("row", "id", "text", "contains")  # by which rows are named
 
 @dataclass
 class State:
-    """Rows, their clusters, and what is known about these.
+    """Rows, their clusters, and what is known about these."""
 
-    Attributes
-    ----------
-    texts : list of str
-        Cleaned; empty where a row has none.
-    labels : ndarray of shape (n,)
-        Cluster of each row, -1 for those without a text; of outliers, the nearest one.
-    get_vectors : callable
-        Gives the vectors of all rows; asked only if an edit needs them.
-    names : dict of int to str or None
-        Of every cluster; None for one that needs a new name.
-    next_id : int
-        The lowest number that no cluster ever had.
-    ids : list of str, optional
-    outliers : ndarray of shape (n,)
-        Rows that fit no cluster; they follow the nearest one, but do not count.
-    locked : set of int
-    named : set of int
-        Clusters whose names a person gave.
-    corrections : dict of str to int
-        Clusters of texts by their fingerprints.
-    steps : list of Merge or Split
-        What the edits add to the assigner of the model.
-    done : list of str
-        What was done, in sentences.
-    seed : int
-    """
-
-    texts: list[str]
+    texts: list[str]  # cleaned; empty where a row has none
+    # (n,): cluster of each row, -1 for those without a text; of outliers, the nearest one
     labels: Ints
+    # Gives the vectors of all rows; asked only if an edit needs them
     get_vectors: Callable[[], Floats]
-    names: dict[int, str | None]
-    next_id: int
+    names: dict[int, str | None]  # of every cluster; None for one that needs a new name
+    next_id: int  # the lowest number that no cluster ever had
     ids: list[str] | None = None
+    # (n,): rows that fit no cluster; they follow the nearest one, but do not count
     outliers: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
     locked: set[int] = field(default_factory=set)
-    named: set[int] = field(default_factory=set)
+    named: set[int] = field(default_factory=set)  # clusters whose names a person gave
+    # Clusters of texts by their fingerprints
     corrections: dict[str, int] = field(default_factory=dict)
+    # What the edits add to the assigner of the model
     steps: list[Step] = field(default_factory=list)
-    done: list[str] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)  # what was done, in sentences
     seed: int = 0
     moved: bool = False  # whether a row is in another cluster, or bound to one, than before
 

@@ -27,27 +27,17 @@ from coterie.editing.run import EditableRun
 
 @dataclass
 class Kept:
-    """An earlier run as a later one sees it.
-
-    Attributes
-    ----------
-    run : Path
-    state : State
-        Names, locks, corrections and the next number of the earlier run.
-    before : ndarray of shape (n,)
-        Cluster of each text of the new data in the earlier run, -1 where nothing is known.
-    known, predicted : int
-        How many of them are from its table, and from its model.
-    topics : dict of int to list of list of str
-        Of the new clusters by their numbers, if the method finds any.
-    """
+    """An earlier run as a later one sees it."""
 
     run: Path
-    state: State
+    state: State  # names, locks, corrections and the next number of the earlier run
+    # (n,): cluster of each text of the new data in the earlier run, -1 where nothing is known
     before: Ints
+    # known, predicted: how many of them are from its table, and from its model
     known: int
     predicted: int
     sentences: list[str] = field(default_factory=list)
+    # Of the new clusters by their numbers, if the method finds any
     topics: dict[int, Any] | None = None
 
     @property
@@ -98,13 +88,7 @@ def _read_kept(run: Path, texts: Sequence[str]) -> Kept:
 def keep(model: TextClusterer, kept: Kept, texts: Sequence[str]) -> None:
     """Give the clusters of a fitted model the numbers they had, and texts their locked places.
 
-    Parameters
-    ----------
-    model : TextClusterer
-        Fitted on the texts; its labels and its assigner change.
-    kept : Kept
-        Its state becomes that of the new run.
-    texts : sequence of str
+    Labels and assigner of the model change; the state of ``kept`` becomes that of the new run.
     """
     state, k = kept.state, model.n_clusters_
     old = sorted(state.names)

@@ -37,29 +37,15 @@ MORE = {"merge": ("name",), "split": ("names",)}  # keys that may stand beside t
 
 @dataclass(frozen=True)
 class Edit:
-    """One edit.
+    """One edit."""
 
-    Attributes
-    ----------
-    kind : {"merge", "split", "rename", "move", "lock", "unlock"}
-    where : str
-        Where it was written, for messages.
-    clusters : tuple of int
-        Those it is about; of "move", the one to move to.
-    names : tuple of str
-        Of "rename" for each cluster, of "merge" and "split" for the results; may be empty.
-    into : int
-        Parts of a split.
-    rows : tuple
-        What to move: numbers, ids or mappings.
-    """
-
-    kind: str
-    where: str
-    clusters: tuple[int, ...]
+    kind: str  # merge, split, rename, move, lock, unlock
+    where: str  # where it was written, for messages
+    clusters: tuple[int, ...]  # those it is about; of "move", the one to move to
+    # Of "rename" for each cluster, of "merge" and "split" for the results; may be empty
     names: tuple[str, ...] = ()
-    into: int = 0
-    rows: tuple[Any, ...] = ()
+    into: int = 0  # parts of a split
+    rows: tuple[Any, ...] = ()  # what to move: numbers, ids or mappings
 
     def to_dict(self) -> dict[str, Any]:
         """The edit as a file would have it; reading that gives the edit back."""
@@ -81,12 +67,7 @@ class Edit:
 
 
 def read_edits(source: Any) -> list[Edit]:
-    """Edits from a YAML or JSON file, or from the same as Python values.
-
-    Parameters
-    ----------
-    source : str, Path, mapping or list of mappings
-    """
+    """Edits from a YAML or JSON file, or from the same as Python values."""
     if isinstance(source, (str, Path)):
         name, entries = str(source), _read_file(Path(source))
     else:
@@ -266,14 +247,7 @@ def _check_keys(given: Mapping[str, Any], known: tuple[str, ...], where: str) ->
 
 
 def read_yaml(text: str, name: str) -> list[tuple[int, Any]]:
-    """The entries of a YAML list, or of a mapping one by one, with the lines they begin on.
-
-    Parameters
-    ----------
-    text : str
-    name : str
-        Of the file, for messages.
-    """
+    """The entries of a YAML list, or of a mapping one by one, with the lines they begin on."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the other one is ten times slower

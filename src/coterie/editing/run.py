@@ -29,16 +29,19 @@ from coterie.base.edited import Merge, Step, correct, edited
 from coterie.base.storage import read_config, save_clusters
 from coterie.blocks.assign import probabilities
 from coterie.corpus import write_rows
-from coterie.description import Cluster, describe_numbered, guess_columns, rename_clusters
+from coterie.description import (
+    Cluster,
+    describe_numbered,
+    guess_columns,
+    names_by_number,
+    rename_clusters,
+)
 from coterie.editing.apply import State
 from coterie.exports import refresh
 from coterie.hierarchy import LEVEL_COLUMN, Hierarchy, build_hierarchy, build_themes
 from coterie.metrics import silhouette
 from coterie.outliers import OutlierLimit
-from coterie.report import (
-    NONE_OF_THESE,
-    write_map,
-)
+from coterie.report import write_map
 from coterie.report.folder import SILHOUETTE
 from coterie.report.quality import about_labels, about_themes
 from coterie.run_files import (
@@ -50,6 +53,7 @@ from coterie.run_files import (
     link_files,
     model_folder,
     replace_columns,
+    result_columns,
     run_files,
     swap_run,
 )
@@ -236,49 +240,19 @@ def write_table(
     hierarchy: Hierarchy | None = None,
 ) -> None:
     """Write the table with new results; without probabilities, with new names alone."""
-    names = {c.id: c.name for c in clusters}
-    labels, before = marked_labels(state), run.column(run.own["name"])
-    fresh: dict[str, Sequence[Any]] = {} if p is None else result_values(state, p, sorted(names))
-    fresh["name"] = [
-        names.get(int(i), NONE_OF_THESE if odd else old)
-        for i, odd, old in zip(labels, state.outliers, before, strict=True)
-    ]
+    if p is None:
+        names = {c.id: c.name for c in clusters}
+        pairs = zip(marked_labels(state).tolist(), run.column(run.own["name"]), strict=True)
+        fresh: dict[str, list[Any]] = {"name": [names.get(i, old) for i, old in pairs]}
+    else:
+        called, unknown = names_by_number(clusters, p.shape[1]), np.full(len(p), np.nan)
+        fresh = result_columns(state.labels, p, called, unknown, state.outliers, hierarchy)
+        del fresh["outlier_score"]  # edits do not change it
     table, levels = replace_columns(run.table, fresh), dict[str, list[Any]]()
     if hierarchy is not None:
         table = table.drop_columns([run.own[n] for n in run.own if LEVEL_COLUMN.fullmatch(n)])
-        levels = hierarchy.columns(labels, list(fresh["name"]))
+        levels = {name: fresh[name] for name in fresh if LEVEL_COLUMN.fullmatch(name)}
     write_rows(folder / "assignments.csv", table, levels)
-
-
-def result_values(state: State, p: Floats, ids: Sequence[int]) -> dict[str, Sequence[Any]]:
-    """The result columns that edits change, by what they are.
-
-    Parameters
-    ----------
-    state : State
-    p : ndarray of shape (n, width)
-        Probabilities, with a column for every number.
-    ids : sequence of int
-        Clusters there are.
-    """
-    rows, alive = np.arange(len(p)), p[:, list(ids)]
-    order = np.argsort(-alive, axis=1, kind="stable")
-    best = alive[rows, order[:, 0]]
-    empty = best == 0
-    runner: list[int | None] = [None] * len(p)
-    margin = best
-    if len(ids) > 1:
-        margin = best - alive[rows, order[:, 1]]
-        runner = [None if gone else ids[i] for i, gone in zip(order[:, 1], empty, strict=True)]
-    nearest = [int(label) for label in state.labels]
-    return {
-        "cluster": [int(label) for label in marked_labels(state)],
-        "confidence": [round(float(value), 4) for value in best],
-        "runner_up": runner,
-        "margin": [round(float(value), 4) for value in margin],
-        "outlier": ["yes" if odd else "no" for odd in state.outliers],
-        "nearest_cluster": [None if label < 0 else label for label in nearest],
-    }
 
 
 def write_run(run: EditableRun, state: State, folder: Path) -> None:
@@ -424,11 +398,7 @@ def change_run(run: Path, change: Callable[[Path], None]) -> None:
 def undo_run(run: Path, note: Callable[[Path], None]) -> int:
     """Put back what the last change replaced; returns the number of the change.
 
-    Parameters
-    ----------
-    run : Path
-    note : callable
-        Writes to the log, in the folder it is given.
+    ``note`` writes to the log, in the folder it is given.
     """
     run = run.resolve()
     number = last_change(run)

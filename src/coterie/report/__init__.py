@@ -15,11 +15,10 @@ from coterie.report.html import (
     without_texts,
     write_report,
 )
-from coterie.report.points import NONE_OF_THESE, Points
+from coterie.report.points import Points
 from coterie.report.quality import Figure
 
 __all__ = [
-    "NONE_OF_THESE",
     "Branch",
     "Figure",
     "Outlier",

@@ -35,26 +35,15 @@ from coterie.run_files import check_known, own_columns, read_levels, read_map, t
 
 @dataclass(frozen=True)
 class Skimmed:
-    """What was kept of a table.
+    """What was kept of a table."""
 
-    Attributes
-    ----------
-    shown : pyarrow.Table
-        The rows that were asked for, in their order.
-    labels, confidence, margin : ndarray of shape (n,)
-        Of all rows.
-    marked : pyarrow.Table or None
-        The rows that are outliers; None where none can be.
-    scored : int
-        Rows with an outlier score.
-    """
-
-    shown: pa.Table
+    shown: pa.Table  # the rows that were asked for, in their order
+    # labels, confidence, margin (n,): of all rows
     labels: Ints
     confidence: Floats
     margin: Floats
-    marked: pa.Table | None
-    scored: int
+    marked: pa.Table | None  # the rows that are outliers; None where none can be
+    scored: int  # rows with an outlier score
 
 
 def skim(path: Path, rows: Sequence[int]) -> Skimmed:

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coterie.description import Cluster
+from coterie.run_files import NONE_OF_THESE
 
 LONGEST = 300  # characters of a text that the page holds
 KINDS = 40  # values a column may have to colour the map by it
 NAMED = 12  # values that get a colour of their own; the rest is "other"
 OTHER = "(other)"
-NONE_OF_THESE = "(none of these)"  # name of what an outlier belongs to
 EMPTY = "(empty)"
 # Characters that would steer a terminal, turn the writing direction around or break a line in
 # JavaScript. They are shown as pictures of themselves.

@@ -134,14 +134,7 @@ class Prepared:
 
     Texts are cleaned when they are read. The encoder is loaded, and the texts are tokenised and
     encoded, when a step first needs it; choosing the number of clusters and fitting use the same
-    vectors.
-
-    Parameters
-    ----------
-    model : TextClusterer
-        Not fitted; its number of clusters is set by :meth:`choose`.
-    corpus : Corpus or SampledCorpus
-    options : Options
+    vectors. The model is not fitted; :meth:`choose` sets its number of clusters.
     """
 
     def __init__(self, model: TextClusterer, corpus: AnyCorpus, options: Options) -> None:
@@ -163,10 +156,7 @@ class Prepared:
     def choose(self, earlier: Path | None = None) -> Choice | None:
         """Set the number of clusters: as asked for, of the run that is resumed, or found.
 
-        Returns
-        -------
-        Choice or None
-            None if nothing had to be found.
+        Returns None if nothing had to be found.
         """
         options, found = self.options, None
         k = options.wanted

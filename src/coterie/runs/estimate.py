@@ -35,57 +35,28 @@ OUTLIERS = 5_000  # texts that outlier scores are measured by
 
 @dataclass(frozen=True)
 class Job:
-    """What there is to do.
+    """What there is to do."""
 
-    Attributes
-    ----------
-    rows, sample : int
-        Rows to label and different texts to fit.
-    tried : int
-        Texts of the sample that are clustered, which may be fewer.
-    clusters : int or None
-        None if their number is to be found.
-    ways : int
-        K-means clusterings of the sample; 0 if the method trains, which is not counted.
-    comparisons : int
-        How often the sample is compared with itself.
-    neighbors : bool
-        Whether rows go to the nearest text, not to the nearest center.
-    n_init : int
-    """
-
+    # rows, sample: rows to label and different texts to fit
     rows: int
     sample: int
-    tried: int
-    clusters: int | None
-    ways: int
-    comparisons: int
-    neighbors: bool
+    tried: int  # texts of the sample that are clustered, which may be fewer
+    clusters: int | None  # None if their number is to be found
+    ways: int  # k-means clusterings of the sample; 0 if the method trains, which is not counted
+    comparisons: int  # how often the sample is compared with itself
+    neighbors: bool  # whether rows go to the nearest text, not to the nearest center
     n_init: int = 10
 
 
 @dataclass(frozen=True)
 class Speeds:
-    """What this machine does now.
+    """What this machine does now."""
 
-    Attributes
-    ----------
-    encoding : float
-        Texts a second.
-    comparing : float
-        Distances a second.
-    row : float
-        Seconds to read a row.
-    dim : int
-    resident : int
-        Bytes that the program holds already.
-    """
-
-    encoding: float
-    comparing: float
-    row: float
+    encoding: float  # texts a second
+    comparing: float  # distances a second
+    row: float  # seconds to read a row
     dim: int
-    resident: int
+    resident: int  # bytes that the program holds already
 
 
 def seconds_for(job: Job, speeds: Speeds) -> float:

@@ -38,22 +38,7 @@ NOT_DECISIVE = {"verbose", "checkpoint", "checkpoint_every", "device"}
 class RunFolder:
     """Claims a folder for a run and ends with a finished run in it, or with one to resume.
 
-    Parameters
-    ----------
-    path : Path
-    options : Options
-    model : TextClusterer
-    corpus : Corpus or SampledCorpus
-    choice : Choice, optional
-        Of the number of clusters, where it was found.
-
-    Attributes
-    ----------
-    work : Path
-        Where the run grows: ``path``, or ``.next`` in it.
-    manifest : dict
-    remarks : list of str
-        About single files, in sentences.
+    ``choice`` is that of the number of clusters, where it was found.
     """
 
     def __init__(
@@ -64,8 +49,8 @@ class RunFolder:
         corpus: AnyCorpus,
         choice: Choice | None = None,
     ) -> None:
-        self.path = self.work = path
-        self.remarks: list[str] = []
+        self.path = self.work = path  # it grows in ``path``, or in ``.next`` there
+        self.remarks: list[str] = []  # about single files, in sentences
         self.manifest: dict[str, Any] = {
             "status": "running",
             "started": now(),

@@ -16,7 +16,7 @@ from coterie._errors import DataError, UsageError
 from coterie._files import sha256_file
 from coterie._folders import one_state
 from coterie._progress import Silent, make_progress, say, working
-from coterie._types import Bools, Floats, Ints
+from coterie._types import Bools
 from coterie.base import TextClusterer
 from coterie.base.outliers import Assessed
 from coterie.corpus import Note, TextStream
@@ -34,55 +34,27 @@ from coterie.description import Cluster, names_by_number
 from coterie.hierarchy import Hierarchy
 from coterie.methods import load
 from coterie.outliers import OutlierLimit
-from coterie.report import NONE_OF_THESE
-from coterie.run_files import model_folder, read_clusters, read_levels
+from coterie.run_files import model_folder, read_clusters, read_levels, result_columns
 from coterie.runs.outputs import check_output, is_labelled
 
 if TYPE_CHECKING:
     from coterie.runs.sample import SampledCorpus
 
-NO_CLUSTER = "(no text)"
-
 
 @dataclass(frozen=True)
 class Labelled:
-    """What was written.
-
-    Attributes
-    ----------
-    rows : int
-    notes : list of str
-        What Excel could not hold, in sentences.
-    read : tuple of Note
-        What was guessed about the file.
-    sentence : str
-        How many texts are outliers; empty where none can be.
-    """
+    """What was written."""
 
     rows: int
-    notes: list[str]
-    read: tuple[Note, ...]
-    sentence: str
+    notes: list[str]  # what Excel could not hold, in sentences
+    read: tuple[Note, ...]  # what was guessed about the file
+    sentence: str  # how many texts are outliers; empty where none can be
 
 
 class Labeller:
-    """A model with what its clusters are called.
+    """A model with what its clusters are called; those without a name by their number.
 
-    Parameters
-    ----------
-    model : TextClusterer
-    clusters : sequence of Cluster, optional
-        Those that have names; others are called by their number.
-    hierarchy : Hierarchy, optional
-    outlier_limit : float, optional
-        Default: that of the model.
-
-    Attributes
-    ----------
-    digest : str
-        Of all that labels and names come from; empty if it was not read from a folder.
-    marked, placed : int
-        Outliers and texts with a cluster among those labelled so far.
+    The outlier limit is by default that of the model.
     """
 
     def __init__(
@@ -94,8 +66,8 @@ class Labeller:
     ) -> None:
         self.model, self.hierarchy, self.outlier_limit = model, hierarchy, outlier_limit
         self.clusters = clusters
-        self.digest = ""  # of the folder that it was read from
-        self.marked = self.placed = 0
+        self.digest = ""  # of all that labels and names come from, if it was read from a folder
+        self.marked = self.placed = 0  # outliers and texts with a cluster so far
         self._width: int | None = None
 
     @classmethod
@@ -121,8 +93,9 @@ class Labeller:
         marked = self._mark(seen)
         self.placed += int((seen.labels >= 0).sum())
         self.marked += 0 if marked is None else int(marked.sum())
-        columns = assignment_columns(seen.labels, seen.probabilities, names)
-        return mark_columns(columns, seen.scores, marked, self.hierarchy)
+        return result_columns(
+            seen.labels, seen.probabilities, names, seen.scores, marked, self.hierarchy
+        )
 
     @property
     def sentence(self) -> str:
@@ -156,62 +129,6 @@ class Labeller:
         )
 
 
-def assignment_columns(
-    labels: Ints, probabilities: Floats, names: Sequence[str | None]
-) -> dict[str, list[Any]]:
-    """The columns cluster, name, confidence, runner_up and margin; names by number."""
-    order = np.argsort(-probabilities, axis=1, kind="stable")
-    rows = np.arange(len(labels))
-    best = probabilities[rows, order[:, 0]]
-    second = order[:, 1] if probabilities.shape[1] > 1 else np.full(len(labels), -1)
-    margin = best - (probabilities[rows, second] if probabilities.shape[1] > 1 else 0.0)
-    empty = labels < 0
-    return {
-        "cluster": [int(label) for label in labels],
-        "name": [
-            (names[label] or f"Cluster {label}") if label >= 0 else NO_CLUSTER for label in labels
-        ],
-        "confidence": [round(float(value), 4) for value in best],
-        "runner_up": [
-            None if gone or names[r] is None else int(r)
-            for r, gone in zip(second, empty, strict=True)
-        ],
-        "margin": [round(float(value), 4) for value in margin],
-    }
-
-
-def mark_columns(
-    columns: dict[str, list[Any]],
-    scores: Floats,
-    outliers: Bools | None = None,
-    hierarchy: Hierarchy | None = None,
-) -> dict[str, list[Any]]:
-    """The result columns with those of outliers and levels behind them.
-
-    Parameters
-    ----------
-    columns : dict of str to list
-        With ``cluster`` and ``name`` of the nearest cluster, also for outliers.
-    scores : ndarray of shape (n,)
-        Outlier scores; not a number for rows without a text.
-    outliers : ndarray of shape (n,), optional
-        None where no text may be one: then there is no column ``nearest_cluster``.
-    hierarchy : Hierarchy, optional
-    """
-    nearest, out = columns["cluster"], dict(columns)
-    marked = [False] * len(nearest) if outliers is None else [bool(value) for value in outliers]
-    both = list(zip(nearest, columns["name"], marked, strict=True))
-    out["cluster"] = [-1 if odd else cluster for cluster, _, odd in both]
-    out["name"] = [NONE_OF_THESE if odd else name for _, name, odd in both]
-    out["outlier"] = ["yes" if odd else "no" for odd in marked]
-    out["outlier_score"] = [None if s != s else round(float(s), 4) for s in scores]
-    if outliers is not None:
-        out["nearest_cluster"] = [None if cluster < 0 else cluster for cluster in nearest]
-    if hierarchy is not None:
-        out |= hierarchy.columns(out["cluster"], out["name"])
-    return out
-
-
 def model_digest(folder: Path) -> str:
     """Of everything that labels and names come from."""
     root = model_folder(folder)
@@ -230,12 +147,7 @@ def label(
 ) -> Iterator[tuple[pa.Table, dict[str, list[Any]]]]:
     """Each part of the input with its new columns.
 
-    Parameters
-    ----------
-    corpus : TextStream or SampledCorpus
-    labeller : Labeller
-    table : GrowingTable, optional
-        Rows that it has already are left out; they must be those that it was made from.
+    Rows that the table has already are left out; they must be those that it was made from.
     """
     done = 0 if table is None else table.rows
     rows = 0

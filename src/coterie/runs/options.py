@@ -16,30 +16,20 @@ if TYPE_CHECKING:
     from coterie.base import TextClusterer
     from coterie.encoders import Encoder
 
-FORMATS = ("csv", "tsv", "jsonl", "parquet", "xlsx")
 SPARE = 2  # different texts per cluster that are certainly enough, whatever the encoder ignores
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How a file of texts is read.
+    """How a file of texts is read."""
 
-    Attributes
-    ----------
-    text_column, id_column : str or None
-        Default: the obvious column, and none.
-    format : str
-        "csv", "tsv", "jsonl", "parquet" or "txt"; "auto": from the file extension.
-    encoding : str
-    header : bool or None
-        Whether the first row names the columns; None: guessed.
-    """
-
+    # Default: the obvious column, and none
     text_column: str | None = None
     id_column: str | None = None
+    # "csv", "tsv", "jsonl", "parquet" or "txt"; "auto": from the file extension
     format: str = "auto"
     encoding: str = "utf-8"
-    header: bool | None = None
+    header: bool | None = None  # whether the first row names the columns; None: guessed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,12 +96,11 @@ class Options(Reading):
             check_integer("levels", level)
         if any(a >= b for a, b in pairwise(self.levels)):
             raise UsageError("cluster.levels_not_increasing", levels=_listed(self.levels))
-        for name in self.write:
-            check_choice("write", name, FORMATS)
-        if "xlsx" in self.write:
-            from coterie.corpus.write import check_excel
+        if self.write:
+            from coterie.corpus.write import FORMATS, check_excel
 
-            check_excel()
+            if "xlsx" in [check_choice("write", name, FORMATS) for name in self.write]:
+                check_excel()
         if self.max_outliers is not None:
             from coterie.outliers import allowed_rows
 
@@ -150,12 +139,7 @@ class Options(Reading):
     ) -> None:
         """Reject what cannot be, now that the number of clusters and the texts are known.
 
-        Parameters
-        ----------
-        n_clusters : int
-        texts : sequence of str
-        count_distinct : callable
-            How many texts differ for the encoder, which may ignore capitals; asked if it matters.
+        ``count_distinct`` says how many texts differ for the encoder, which may ignore capitals.
         """
         from coterie.outliers import allowed_rows
 

@@ -45,10 +45,11 @@ from coterie.run_files import (
     read_clusters,
     read_header,
     read_levels,
+    result_columns,
     table_parts,
 )
 from coterie.runs.folder import RunFolder, now
-from coterie.runs.label import Labeller, assignment_columns, label, mark_columns
+from coterie.runs.label import Labeller, label
 from coterie.runs.options import Options
 from coterie.runs.sample import AnyCorpus, SampledCorpus
 
@@ -63,19 +64,7 @@ MAP_MEMORY = 128  # megabytes of distances at a time; by default it would be eig
 class Results(Generic[CorpusT]):
     """Writes the results of a fitted model into the folder of its run.
 
-    Parameters
-    ----------
-    folder : RunFolder
-    options : Options
-    model : TextClusterer
-        Fitted.
-    corpus : Corpus or SampledCorpus
-    kept : Kept, optional
-        What the run takes over from an earlier one.
-
-    Attributes
-    ----------
-    hierarchy : Hierarchy or None
+    ``kept`` is what the run takes over from an earlier one.
     """
 
     def __init__(
@@ -154,8 +143,9 @@ class WholeResults(Results[Corpus]):
         labels = np.where(marked, -1, model.labels_) if marked is not None else model.labels_
         clusters = self._nest(self._describe(labels, probabilities), labels)
         names = names_by_number(clusters, probabilities.shape[1])  # some may have no text
-        columns = assignment_columns(model.labels_, probabilities, names)
-        columns = mark_columns(columns, model.outlier_scores(), marked, self.hierarchy)
+        columns = result_columns(
+            model.labels_, probabilities, names, model.outlier_scores(), marked, self.hierarchy
+        )
         odd = None if marked is None else int(marked.sum())
         summary = about_labels(labels, probabilities, len(clusters), odd)
         summary += [*about_model(model), *about_themes(self.hierarchy)]
@@ -335,12 +325,7 @@ def joined(
 ) -> Iterator[tuple[pa.Table, dict[str, list[Any]]]]:
     """The input's rows beside the result columns of a table that was written for them.
 
-    Parameters
-    ----------
-    chunks : iterable of Chunk
-    file : Path
-    most : int, optional
-        Rows to read of the table; default: all.
+    Of the table at most so many rows are read; default: all.
     """
     header = read_header(file)
     place = {name: header.index(column) for name, column in own_columns(header).items()}

@@ -64,28 +64,14 @@ class TableStream:
 
 @dataclass(frozen=True)
 class SampledCorpus:
-    """A corpus of which a sample is fitted; it answers what a run asks of a :class:`Corpus`.
+    """A corpus of which a sample is fitted; it answers what a run asks of a :class:`Corpus`."""
 
-    Attributes
-    ----------
-    stream : TextStream or TableStream
-        All rows.
-    survey : Survey
-    kinds : Kinds
-        Columns worth counting.
-    texts : list of str
-        The sample, repeats as often as they occur.
-    notes : tuple of Note
-    seconds : float
-        Time that the first reading took.
-    """
-
-    stream: TextStream | TableStream
+    stream: TextStream | TableStream  # all rows
     survey: Survey
-    kinds: Kinds
-    texts: list[str]
+    kinds: Kinds  # columns worth counting
+    texts: list[str]  # the sample, repeats as often as they occur
     notes: tuple[Note, ...]
-    seconds: float = 0.0
+    seconds: float = 0.0  # time that the first reading took
 
     @property
     def text_column(self) -> str:
@@ -128,12 +114,8 @@ AnyCorpus = Corpus | SampledCorpus
 def read_texts(data: Any, options: Options) -> AnyCorpus:
     """The texts of a file, a table or a list; whole if there are few enough.
 
-    Parameters
-    ----------
-    data : str, Path, list of str, Series, DataFrame or Arrow table
-        A string or path names a file, ``"-"`` standard input, and ``"sample"`` the messages that
-        come with coterie.
-    options : Options
+    A string or path names a file, ``"-"`` standard input, and ``"sample"`` the messages that come
+    with coterie.
     """
     size, limit = sample_size(options.fit_sample, options.wanted)
     if not isinstance(data, (str, Path)):
@@ -160,12 +142,7 @@ def bundled(file: str) -> str:
 def sample_size(fit_sample: int | None, clusters: int | None) -> tuple[int, int | None]:
     """How many texts to fit, and from how many rows on; None is never.
 
-    Parameters
-    ----------
-    fit_sample : int or None
-        Different texts to fit if there are more rows; 0 fits all; None is the default.
-    clusters : int or None
-        As asked for; None if their number is to be found.
+    ``clusters`` are those asked for; None if their number is to be found.
 
     Examples
     --------

@@ -23,12 +23,12 @@ import secrets
 import socket
 import time
 from collections import Counter, deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from coterie._errors import CoterieError, DataError, UsageError
 from coterie._files import write_json
@@ -51,53 +51,31 @@ TRIES = 3  # of a shard, and of workers in a row that die before they are ready
 PATIENCE = 10  # seconds for a cluster to answer
 CPUS = 4  # of a worker, where nobody says how many workers; each holds a model in memory
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Shard:
-    """One file of the corpus.
+    """One file of the corpus."""
 
-    Attributes
-    ----------
-    name : str
-        Its path below the folder, the same before and after.
-    source, target : Path
-    rows : int
-    digest : str
-        Of its size and footer, which tell changes without reading the texts.
-    """
-
-    name: str
+    name: str  # its path below the folder, the same before and after
     source: Path
     target: Path
     rows: int = 0
-    digest: str = ""
+    digest: str = ""  # of its size and footer, which tell changes without reading the texts
 
 
 @dataclass(frozen=True)
 class Job:
-    """What is the same for all shards.
+    """What is the same for all shards."""
 
-    Attributes
-    ----------
-    folder : Path
-        Of a run, or of a saved model.
-    model : str
-        Digest of what is read from it.
-    text_column : str
-    id_column : str or None
-    outlier_limit : float or None
-    cache : bool
-        Whether vectors may be kept on disk.
-    """
-
-    folder: Path
-    model: str
+    folder: Path  # of a run, or of a saved model
+    model: str  # digest of what is read from it
     text_column: str
     id_column: str | None = None
     outlier_limit: float | None = None
-    cache: bool = True
+    cache: bool = True  # whether vectors may be kept on disk
 
     def stamp(self, shard: Shard) -> dict[str, Any]:
         """What decides the content of a labelled shard."""
@@ -108,21 +86,11 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a shard.
-
-    Attributes
-    ----------
-    shard : Shard
-    facts : dict or None
-        Of a labelled shard, as :func:`label_shard` returns them.
-    error : str
-        Why there are none.
-    tries : int
-    """
+    """What became of a shard."""
 
     shard: Shard
-    facts: dict[str, Any] | None
-    error: str = ""
+    facts: dict[str, Any] | None  # of a labelled shard, as :func:`label_shard` returns them
+    error: str = ""  # why there are none
     tries: int = 1
 
 
@@ -167,11 +135,21 @@ def find_shards(said: str, out: Path) -> list[Shard]:
     Files and folders whose names begin with a dot or an underscore are left out, as readers of
     such folders do.
     """
-    base, files = _files(said)
+    path, steps = Path(said), Path(said).parts
+    found: Iterable[Path] = [path]
+    if path.is_dir():
+        base, found = path, path.rglob("*.parquet")
+    elif path.exists():
+        base = path.parent
+    else:
+        plain = next((i for i, step in enumerate(steps) if glob.has_magic(step)), len(steps) - 1)
+        base = Path(*steps[:plain])
+        found = base.glob("/".join(steps[plain:]))
+    files = [file for file in found if file.is_file() and (file == path or _is_seen(file, base))]
     whole, out = base.resolve(), out.resolve()
     if not files:
         raise UsageError("shards.no_parquet", said=said)
-    if Path(said).is_dir() and out.is_relative_to(whole):
+    if path.is_dir() and out.is_relative_to(whole):
         raise UsageError("shards.out_inside_input", out=out, whole=whole)
     shards: dict[str, Shard] = {}
     for name in sorted(file.relative_to(base).as_posix() for file in files):
@@ -183,24 +161,15 @@ def find_shards(said: str, out: Path) -> list[Shard]:
     return list(shards.values())
 
 
-def look_at(shards: Sequence[Shard]) -> list[Shard]:
-    """The shards with their rows and digests."""
-    with ThreadPoolExecutor(READERS) as pool:
-        return list(pool.map(_look, shards))
-
-
 def label_shard(labeller: Labeller, job: Job, shard: Shard) -> dict[str, Any]:
     """Label all rows of a shard in their order and put the file in its place.
 
-    Returns
-    -------
-    dict
-        The stamp, ``rows``, ``placed`` and ``outliers``, as in the footer, and ``seconds``.
+    Returns the stamp, ``rows``, ``placed`` and ``outliers``, as in the footer, and ``seconds``.
     """
     from coterie.corpus.write import GrowingTable
 
     begun = time.monotonic()
-    if _look(shard) != shard:
+    if look_at(shard) != shard:
         raise DataError("shards.source_changed", source=shard.source)
     # Two workers may have the same shard, if one that seemed lost is not; each has its own file.
     own = f"{os.getpid()}-{secrets.token_hex(4)}"
@@ -249,25 +218,12 @@ def clear_unfinished(out: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _files(said: str) -> tuple[Path, list[Path]]:
-    """The folder that names are relative to, and the files."""
-    path = Path(said)
-    if path.is_dir():
-        return path, [file for file in path.rglob("*.parquet") if _is_seen(file, path)]
-    if path.exists():
-        return path.parent, [path]
-    steps = path.parts
-    plain = next((i for i, step in enumerate(steps) if glob.has_magic(step)), len(steps) - 1)
-    base = Path(*steps[:plain])
-    found = base.glob("/".join(steps[plain:]))
-    return base, [file for file in found if file.is_file() and _is_seen(file, base)]
-
-
 def _is_seen(file: Path, base: Path) -> bool:
     return not any(step.startswith((".", "_")) for step in file.relative_to(base).parts)
 
 
-def _look(shard: Shard) -> Shard:
+def look_at(shard: Shard) -> Shard:
+    """The shard with its rows and digest."""
     from coterie.corpus.source import Source
 
     rows = Source(shard.source).most_rows("parquet")  # exact for Parquet; refuses what is none
@@ -332,39 +288,28 @@ def predict_shards(  # noqa: PLR0913 - what the command has
     check_choice("--engine", engine, ENGINES)
     if workers is not None and engine != "ray":
         raise UsageError("shards.workers_need_ray")
-    shards = look_at(find_shards(said, out))
+    shards = _in_threads(look_at, find_shards(said, out))
     _check_out(out.resolve(), shards, resume=resume)
     column = _text_column(shards, text_column, id_column)
     job = _job(folder, out, column, id_column, outlier_limit)
     run = ShardsRun(shards, job, out.resolve(), {"name": engine, "workers": workers})
-    run.go(_here(job, run.missing) if engine == "local" else _cluster(job, run.missing, workers))
+    run.go(_here(job, run.missing) if engine == "local" else on_ray(job, run.missing, workers))
+
+
+def _in_threads(work: Callable[[Shard], T], shards: Sequence[Shard]) -> list[T]:
+    with ThreadPoolExecutor(READERS) as pool:
+        return list(pool.map(work, shards))
 
 
 class ShardsRun:
-    """The state of a run, told by the files in its folder.
-
-    Parameters
-    ----------
-    shards : sequence of Shard
-    job : Job
-    out : Path
-    engine : dict
-        For the manifest.
-
-    Attributes
-    ----------
-    done : dict of str to dict
-        Counts by the names of the shards that are labelled.
-    failed : dict of str to str
-        Why others are not.
-    """
+    """The state of a run, told by the files in its folder; ``engine`` is for the manifest."""
 
     def __init__(
-        self, shards: Sequence[Shard], job: Job, out: Path, engine: dict[str, Any] | None = None
+        self, shards: Sequence[Shard], job: Job, out: Path, engine: dict[str, Any]
     ) -> None:
-        self.shards, self.job, self.out, self.engine = shards, job, out, engine or {}
-        self.done: dict[str, dict[str, Any]] = self._read(shards)
-        self.failed: dict[str, str] = {}
+        self.shards, self.job, self.out, self.engine = shards, job, out, engine
+        self.done = self._read(shards)  # counts of the shards that are labelled, by name
+        self.failed: dict[str, str] = {}  # why others are not
         self._begun = time.monotonic()
 
     @property
@@ -409,8 +354,7 @@ class ShardsRun:
 
     def _read(self, shards: Sequence[Shard]) -> dict[str, dict[str, Any]]:
         """Counts of those shards that are in the folder; refuses what was made otherwise."""
-        with ThreadPoolExecutor(READERS) as pool:
-            found = list(pool.map(lambda shard: read_facts(shard, self.job), shards))
+        found = _in_threads(lambda shard: read_facts(shard, self.job), shards)
         pairs = zip(shards, found, strict=True)
         return {shard.name: facts for shard, facts in pairs if facts is not None}
 
@@ -483,14 +427,6 @@ def _here(job: Job, shards: Sequence[Shard]) -> Generator[Outcome, None, None]:
             yield Outcome(shard, None, str(error))
 
 
-def _cluster(
-    job: Job, shards: Sequence[Shard], workers: int | None
-) -> Generator[Outcome, None, None]:
-    """Label shards on a cluster, which is not started for nothing."""
-    if shards:
-        yield from on_ray(job, shards, workers)
-
-
 def _check_out(out: Path, shards: Sequence[Shard], *, resume: bool) -> None:
     if out.exists() and not out.is_dir():
         raise UsageError("shards.out_is_file", out=str(out))
@@ -546,15 +482,11 @@ def on_ray(
     """Label shards on a cluster; outcomes as they come.
 
     It is the cluster that this process is connected to, else that of ``RAY_ADDRESS``, else one
-    that runs on this machine, else one of this machine alone that is stopped afterwards.
-
-    Parameters
-    ----------
-    job : Job
-    shards : sequence of Shard
-    workers : int, optional
-        Default: one for each GPU, or for every four CPUs.
+    that runs on this machine, else one of this machine alone that is stopped afterwards. By
+    default there is a worker for each GPU, or for every four CPUs.
     """
+    if not shards:  # no cluster is started for nothing
+        return
     ray = need("ray", "ray")
     with _connected(ray):
         alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
@@ -595,14 +527,7 @@ def share_out(nodes: Sequence[dict[str, float]], workers: int | None = None) -> 
 
 
 class RayBackend:
-    """Workers, the shards they have, and what to do when one is lost.
-
-    Parameters
-    ----------
-    ray : module
-    job : Job
-    share : Share
-    """
+    """Workers, the shards they have, and what to do when one is lost."""
 
     def __init__(self, ray: Any, job: Job, share: Share) -> None:
         self.ray, self.job, self.share = ray, job, share
