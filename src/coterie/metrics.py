@@ -213,10 +213,12 @@ def dunn(vectors: Floats, labels: Labels) -> float:
     import torch
 
     codes = torch.from_numpy(_codes(labels))
-    points = torch.as_tensor(vectors, dtype=torch.float32)
+    # In float64 a product of matrices, which is many times as fast, loses nothing that matters.
+    points = torch.as_tensor(vectors, dtype=torch.float64)
+    points = points - points.mean(dim=0)
     between, diameter = float("inf"), 0.0
     for block, code in zip(points.split(512), codes.split(512), strict=True):
-        distances = torch.cdist(block, points, compute_mode="donot_use_mm_for_euclid_dist")
+        distances = torch.cdist(block, points, compute_mode="use_mm_for_euclid_dist")
         same = code[:, None] == codes[None, :]
         diameter = max(diameter, float(distances[same].max()))
         if not bool(same.all()):

@@ -32,6 +32,7 @@ from coterie.bench.figures.picture import (
     save,
 )
 from coterie.bench.figures.short import as_points, draw_maps, place
+from coterie.bench.score import stages_of
 from coterie.cli import app
 from coterie.metrics import accuracy, cluster_distances
 
@@ -148,10 +149,32 @@ def test_hard_labels_stay_those_of_the_start(short: Short) -> None:
     assert [row["step"] for row in soft] == [0, 3, 6, 9, 12]
 
 
-def test_stages_of_cluster_bert_are_in_order(short: Short) -> None:
-    seen = papers.trace_stages(short)
-    assert [row["stage"] for row in seen] == ["start", "adapt", "cluster-1", "cluster-2", "harden"]
+def test_stages_of_cluster_bert_are_in_order_and_drawn_from_lines(short: Short) -> None:
+    model = short.make("cluster-bert", "fast", record_stages=True).fit(short.data.texts)
+    seen = stages_of(model, short.data)
+    names = ["start", "adapt", "cluster-1", "cluster-2", "harden"]
+    assert [row["stage"] for row in seen] == names
     assert all(0 <= row["nmi"] <= 1 and 0 <= row["acc"] <= 1 for row in seen)
+    assert stages_of(short.make("kmeans").fit(short.data.texts), short.data) is None
+    lines = [
+        line("ClusterBERT", "cluster-bert", "tweet", s, 0.5) | {"stages": seen} for s in (0, 1)
+    ]
+    picture = papers.cluster_bert_stages(lines)
+    acc = picture.panels[1]
+    assert acc.ticks == names and len(picture.panels) == 4
+    (points,) = acc.series.values()
+    assert points == [[i, pytest.approx(100 * row["acc"]), 0] for i, row in enumerate(seen)]
+    assert (
+        papers.cluster_bert_stages([line("ClusterBERT", "cluster-bert", "tweet", 0, 0.5)]) is None
+    )
+
+
+def test_pairs_of_texts_are_counted_by_class(short: Short) -> None:
+    (table,) = papers.cluster_bert_pairs(short).panels
+    assert [row[0] for row in table.rows] == ["one class", "two classes"]
+    one, two = table.rows
+    assert float(one[2]) > float(two[2])  # before training, too, a class is more alike
+    assert sum(int(row[1].replace(",", "")) for row in table.rows) <= papers.PAIRS_DRAWN
 
 
 def test_topics_have_a_row_for_each_cluster(short: Short) -> None:

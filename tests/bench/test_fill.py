@@ -93,8 +93,12 @@ def test_whole_systems_have_the_same_settings_in_both_suites() -> None:
     entries = {e.label: e for suite in SUITES.values() for e in suite.entries}
     for label, usual in SAME.items():
         whole, own = entries[label], entries[usual]
-        made = [METHODS[e.method].make(3, e.preset, **e.parameters) for e in (whole, own)]
-        assert made[0].get_params() == made[1].get_params()
+        made = [
+            METHODS[e.method].make(3, e.preset, **e.parameters).get_params() for e in (whole, own)
+        ]
+        for given in made:
+            given.pop("record_stages", None)  # looks on, and changes no label
+        assert made[0] == made[1]
         assert whole.views[:1] == own.views[:1]
 
 

@@ -16,6 +16,7 @@ from coterie._errors import UsageError
 from coterie.base import TrainingContext
 from coterie.blocks.assign import make_assigner
 from coterie.blocks.nt_xent import nt_xent
+from coterie.blocks.shares import cluster_shares
 from coterie.encoders import VectorEncoder
 from coterie.engine import Stage, TrainingData
 from coterie.methods.aecl import (
@@ -23,7 +24,6 @@ from coterie.methods.aecl import (
     AttentionHeads,
     SampleAttention,
     Views,
-    cluster_shares,
     guided_contrast,
     imbalance,
     negative_entropy,

@@ -423,7 +423,7 @@ def test_the_total_is_the_weighted_sum() -> None:
     net.step += 10  # all of the warm-up of the divergence is over
     torch.manual_seed(3)
     terms = terms_of(model, net, data)
-    assert list(terms) == ["contrast", "cluster", "words", "prior"]
+    assert list(terms) == ["contrast", "cluster", "words", "prior", "~ratio"]
     h = reduced(net, data)
     q = log_assignment(h, net.assign.centers).exp()
     p = q**2 / q.sum(dim=0)
@@ -433,6 +433,21 @@ def test_the_total_is_the_weighted_sum() -> None:
     words, prior = topic_terms(net, q.log(), torch.arange(6), "argmax", 0)
     torch.testing.assert_close(terms["words"], 0.7 * words)
     torch.testing.assert_close(terms["prior"], 0.7 * prior)
+
+
+def test_the_ratio_is_that_of_the_gradients_on_the_centers() -> None:
+    model = small(cluster_weight=0.3, topic_weight=0.7)
+    net, data = make_net(model)
+    net.step += 10
+    torch.manual_seed(3)
+    terms = terms_of(model, net, data)
+    lengths = []
+    for name in ("words", "cluster"):
+        net.assign.centers.grad = None
+        terms[name].backward(retain_graph=True)
+        lengths.append(net.assign.centers.grad.norm().item())
+    assert terms["~ratio"].item() == pytest.approx(lengths[0] / lengths[1], rel=1e-5)
+    assert not terms["~ratio"].requires_grad and lengths[1] > 0
 
 
 def test_the_divergence_fades_in_over_a_third_of_the_steps() -> None:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from coterie import RSTC
 from coterie._errors import DataError, UsageError
+from coterie.base import TrainingContext
 from coterie.blocks.assign import make_assigner
 from coterie.encoders import load_encoder
 from coterie.methods.rstc import (
@@ -270,6 +271,26 @@ def test_the_head_has_time_for_its_first_labels(k: int, steps: int, wanted: int,
     assert plan == {"labels": wanted, "transport": steps - wanted}
     assert model.balance_ == 0.1
     assert RSTC(k, steps=0)._training_stages(TrainingContext(90, 1, 0, (45, 45))) == []
+
+
+def groups(large: int, small: int) -> np.ndarray:
+    """Directions around two centers, so wide that k-means gives texts of the large group away."""
+    rng = np.random.default_rng(0)
+    centers = np.eye(2, 12)[np.repeat([0, 1], [large, small])]
+    x = centers + 0.6 * rng.normal(size=(large + small, 12))
+    return (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
+
+
+@pytest.mark.parametrize(("sizes", "wanted"), [((1050, 150), 0.001), ((600, 600), 0.1)])
+def test_the_barrier_follows_classes_where_the_sizes_of_kmeans_are_flat(
+    sizes: tuple[int, int], wanted: float
+) -> None:
+    vectors, model = groups(*sizes), RSTC(2, device="cpu")
+    start = model._initial_assigner(vectors, np.ones(1200, np.float32), 0)
+    found = np.bincount(start.logits(vectors).argmax(axis=1))
+    assert found.max() / found.min() < 3  # by which both would be even
+    model._training_stages(TrainingContext(1200, 1, 0))
+    assert model.balance_ == wanted
 
 
 def test_the_paper_preset() -> None:

@@ -66,7 +66,7 @@ SCCL_ABLATIONS = Suite(
     ),
     3,
 )
-AECL_SETS = {  # lambda_4 of the paper; the presets have that of even classes, 10
+AECL_BALANCE = {  # lambda_4 of the paper; the presets have that of even classes, 10
     "searchsnippets": {"balance_weight": 0.18},
     "googlenews-ts": {"balance_weight": 0.09},
     "googlenews-t": {"balance_weight": 0.09},
@@ -83,8 +83,9 @@ AECL = Suite(
             "aecl",
             preset="official-code",
             views=EDA,
-            by_dataset=AECL_SETS,
+            by_dataset=AECL_BALANCE,
         ),
+        Entry("AECL, paper preset", "aecl", preset="paper", views=EDA, by_dataset=AECL_BALANCE),
     ),
     ("agnews", "searchsnippets", "stackoverflow", "biomedical", "googlenews-t", "tweet"),
     5,
@@ -111,19 +112,33 @@ DECCRL = Suite(
     ("agnews", "stackoverflow", "biomedical"),
     5,
 )
+DECCRL_WEIGHTS = (0.01, 0.1, 1.0)  # of the reconstruction; the default is 0.001
 DECCRL_ABLATIONS = Suite(
     "deccrl-ablations",
-    "DECCRL's Table 3 and Figure 4: reconstruction, and the number of topics; wants a GPU",
+    "DECCRL's Table 3 and Figure 4: reconstruction, its weight, number of topics; wants a GPU",
     (
-        Entry("DECCRL", "deccrl", views=PAIRS),
-        Entry("without CRL", "deccrl", {"reconstruction": "none"}, views=PAIRS),
-        Entry("without CRL, with LSR", "deccrl", {"reconstruction": "latent"}, views=PAIRS),
         *(
-            Entry(f"{t} topics", "deccrl", {"n_topics": t}, views=PAIRS)
+            Entry(label, "deccrl", parameters, views=PAIRS, by_dataset=DECCRL_SETS)
+            for label, parameters in (
+                ("DECCRL", {}),
+                ("without CRL", {"reconstruction": "none"}),
+                ("without CRL, with LSR", {"reconstruction": "latent"}),
+                *((f"topic_weight={w:g}", {"topic_weight": w}) for w in DECCRL_WEIGHTS),
+            )
+        ),
+        *(
+            Entry(
+                f"{t} topics",
+                "deccrl",
+                {"n_topics": t},
+                views=PAIRS,
+                by_dataset={"biomedical": {"alpha": 10.0}},
+                datasets=("stackoverflow",),
+            )
             for t in (1, 10, 15, 20, 25, 30)
         ),
     ),
-    ("stackoverflow",),
+    ("stackoverflow", "agnews", "biomedical"),
     3,
 )
 CLUSTER_BERT = Suite(
@@ -135,12 +150,17 @@ CLUSTER_BERT = Suite(
 )
 CLUSTER_BERT_ABLATIONS = Suite(
     "cluster-bert-ablations",
-    "ClusterBERT's Figure 4: without reconstruction in stages 2 and 3; wants a GPU",
+    "ClusterBERT's Figures 3 and 4: stage by stage, with and without reconstruction; wants a GPU",
     (
-        Entry("ClusterBERT", "cluster-bert", preset="fast"),
-        Entry("without reconstruction", "cluster-bert", {"reconstruction": False}, "fast"),
+        Entry("ClusterBERT", "cluster-bert", {"record_stages": True}, "fast"),
+        Entry(
+            "without reconstruction",
+            "cluster-bert",
+            {"reconstruction": False, "record_stages": True},
+            "fast",
+        ),
     ),
-    ("stackoverflow", "agnews"),
+    ("stackoverflow", "searchsnippets", "biomedical", "agnews", "bbc-sentences", "googlenews-ts"),
     3,
 )
 ADSL = Suite(
@@ -240,6 +260,26 @@ SECOND_STEPS = Suite(
 )
 
 
+BENCHMARKS = tuple(name for name, card in CARDS.items() if card.group == "benchmark")
+DEV = tuple(name for name, card in CARDS.items() if card.group == "dev")
+LANGUAGES = tuple(name for name, card in CARDS.items() if card.group == "lang")
+NEWS = ("googlenews-ts", "googlenews-t", "googlenews-s")
+
+
+def _aecl(first: int, second: int, balance: float) -> dict[str, Any]:
+    return {"contrast_epochs": first, "label_epochs": second, "balance_weight": balance}
+
+
+# Lengths of the first two stages and the weight of even sizes, sections 4.9 and 4.10 of AECL.
+AECL_SETS = {
+    "agnews": _aecl(10, 1, 10.0),
+    "searchsnippets": _aecl(10, 1, 0.18),
+    "stackoverflow": _aecl(2, 1, 10.0),
+    "biomedical": _aecl(2, 1, 10.0),
+    **{name: _aecl(10, 6, 0.09) for name in NEWS},
+    "tweet": _aecl(20, 10, 0.09),
+}
+
 # Figures 7 to 9 of AECL: four weights, and the lengths of the first two stages.
 AECL_SWEEPS: dict[str, tuple[float, ...]] = {
     "contrast_weight": (0, 5, 10, 15, 20),
@@ -250,6 +290,7 @@ AECL_SWEEPS: dict[str, tuple[float, ...]] = {
     "label_epochs": (1, 2, 6, 10, 15),
 }
 ADSL_SWEEPS: dict[str, tuple[float, ...]] = {"sharpness": (1, 2, 5, 10, 20, 50)}  # Figure 4a
+SCCL_SWEEPS: dict[str, tuple[float, ...]] = {"temperature": (0.1, 0.3, 0.5, 0.7, 1)}  # section 4
 
 
 def label_of(name: str, value: float) -> str:
@@ -263,10 +304,24 @@ def label_of(name: str, value: float) -> str:
     return f"{name}={value:g}"
 
 
-def _sweep(method: str, sweeps: dict[str, tuple[float, ...]], **more: Any) -> list[Entry]:
+def _sweep(
+    method: str,
+    sweeps: dict[str, tuple[float, ...]],
+    more: dict[str, Any] | None = None,
+    **entry: Any,
+) -> list[Entry]:
     whole = ("contrast_epochs", "label_epochs")
+    sets = AECL_SETS if method == "aecl" else {}  # all else as in the paper
     return [
-        Entry(label_of(name, v), method, {name: v if name in whole else float(v)}, **more)
+        Entry(
+            label_of(name, v),
+            method,
+            {name: v if name in whole else float(v), **(more or {})},
+            by_dataset={
+                d: {k: own for k, own in kept.items() if k != name} for d, kept in sets.items()
+            },
+            **entry,
+        )
         for name, values in sweeps.items()
         for v in values
     ]
@@ -274,9 +329,16 @@ def _sweep(method: str, sweeps: dict[str, tuple[float, ...]], **more: Any) -> li
 
 SENSITIVITY = Suite(
     "sensitivity",
-    "AECL's Figures 7 to 9 and ADSL's Figure 4: one parameter at a time; wants a GPU",
+    "AECL's Figures 7 to 9, ADSL's Figure 4, SCCL's temperature: one by one; wants a GPU",
     (
         *_sweep("aecl", AECL_SWEEPS, views=("eda",), own_views="eda"),
+        *_sweep(
+            "sccl",
+            SCCL_SWEEPS,
+            more={"steps": 1000},
+            views=PAIRS,
+            datasets=("stackoverflow", "tweet"),
+        ),
         *_sweep("adsl", ADSL_SWEEPS, datasets=("stackoverflow",)),
     ),
     ("stackoverflow", "searchsnippets", "googlenews-ts", "tweet"),
@@ -284,25 +346,6 @@ SENSITIVITY = Suite(
 )
 
 
-BENCHMARKS = tuple(name for name, card in CARDS.items() if card.group == "benchmark")
-DEV = tuple(name for name, card in CARDS.items() if card.group == "dev")
-LANGUAGES = tuple(name for name, card in CARDS.items() if card.group == "lang")
-NEWS = ("googlenews-ts", "googlenews-t", "googlenews-s")
-
-
-def _aecl(first: int, second: int, balance: float) -> dict[str, Any]:
-    return {"contrast_epochs": first, "label_epochs": second, "balance_weight": balance}
-
-
-# Lengths of the first two stages and the weight of even sizes, section 4.2 of AECL.
-AECL_SETS = {
-    "agnews": _aecl(10, 1, 10.0),
-    "searchsnippets": _aecl(10, 1, 0.18),
-    "stackoverflow": _aecl(2, 1, 10.0),
-    "biomedical": _aecl(2, 1, 10.0),
-    **{name: _aecl(10, 6, 0.09) for name in NEWS},
-    "tweet": _aecl(20, 10, 0.09),
-}
 # The rest of the authors' script: eps2 over the scale, refreshes, steps of contrast alone.
 RSTC_ALL: dict[str, dict[str, Any]] = {
     **RSTC_SETS,
@@ -329,7 +372,7 @@ PAPERS = Suite(
         *UNTRAINED,
         Entry("auto", "auto"),
         *(_own(entry) for entry in SCCL.entries),
-        *(_own(entry) for entry in AECL.entries),
+        *(_own(entry) for entry in AECL.entries[:2]),
         Entry("AECL, settings of the paper", "aecl", {}, None, EDA, AECL_SETS, "eda"),
         *(_own(entry) for entry in DECCRL.entries),
         *CLUSTER_BERT.entries,
@@ -349,6 +392,58 @@ PAPERS = Suite(
         "auto",
         "baselines",
     ),
+)
+
+# The papers' own settings, on the sets where the authors' code was run with the same encoder, and
+# where there is none on sets of the paper.
+AUTHORS = {
+    "sccl": ("stackoverflow", "agnews", "googlenews-t", "tweet"),
+    "aecl": ("agnews", "searchsnippets", "stackoverflow", "tweet"),
+    "rstc": ("stackoverflow", "tweet"),
+}
+_OFFICIAL, _PRINTED = AECL.entries[1:]
+PRESETS = Suite(
+    "presets",
+    "the five papers, and RSTC, in their own settings: the presets as they are; wants a GPU",
+    (
+        Entry(
+            "SCCL, paper preset", "sccl", {}, "paper", PAIRS, SCCL_SETS, datasets=AUTHORS["sccl"]
+        ),
+        Entry(
+            "SCCL, official-code preset",
+            "sccl",
+            {},
+            "official-code",
+            PAIRS,
+            SCCL_SETS,
+            datasets=AUTHORS["sccl"],
+        ),
+        replace(_PRINTED, datasets=AUTHORS["aecl"]),
+        replace(_OFFICIAL, datasets=AUTHORS["aecl"]),
+        *(
+            Entry(
+                f"DECCRL, {preset} preset",
+                "deccrl",
+                {},
+                preset,
+                PAIRS,
+                DECCRL_SETS,
+                datasets=DECCRL.datasets,
+            )
+            for preset in ("paper", "as-printed")
+        ),
+        Entry(
+            "ClusterBERT, paper preset",
+            "cluster-bert",
+            preset="paper",
+            datasets=("agnews", "stackoverflow"),
+        ),
+        Entry("ADSL, paper preset", "adsl", preset="paper", datasets=("stackoverflow",)),
+        replace(_rstc()[1], own_views=None, datasets=AUTHORS["rstc"]),
+    ),
+    BENCHMARKS,
+    3,
+    parts=("papers", "aecl", "baselines"),
 )
 
 FIVE = (

@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import time
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 
 from coterie._facts import hardware, peak_memory, versions
 from coterie._validation import check_device
+from coterie.analysis import stage_indices
 from coterie.base import TextClusterer
 from coterie.bench.data import Data
 from coterie.bench.ledger import Row
@@ -49,13 +51,52 @@ def score_fit(model: TextClusterer, data: Data, device: str) -> Row:
         "guard": None if verdict is None else {k: verdict[k] for k in ("fired", "reason")},
         "seconds": model.seconds_ | {"other": round(total - sum(model.seconds_.values()), 3)},
         "step_ms": step_ms(model.history_.rows),
+        "terms": last_terms(model.history_.rows),
         "peak_memory": peak_memory(device),
         "hardware": hardware(device),
         "versions": versions(),
         "word_vectors": word_vectors_of(model),
+        "balance": getattr(model, "balance_", None),
+        "stages": stages_of(model, data),
         "commit": commit(),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
     }
+
+
+def last_terms(rows: Sequence[Row]) -> dict[str, Row]:
+    """Mean of each term of the loss over the second half of each stage.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        Of a training history.
+
+    Examples
+    --------
+    >>> last_terms([{"stage": "a", "terms": {"x": 9.0}}, {"stage": "a", "terms": {"x": 2.0}}])
+    {'a': {'x': 2.0}}
+    """
+    stages: dict[str, list[Row]] = {}
+    for row in rows:
+        if "terms" in row:
+            stages.setdefault(row["stage"], []).append(row["terms"])
+    return {
+        stage: {
+            name: float(f"{np.mean([t.get(name, 0.0) for t in seen[len(seen) // 2 :]]):.4g}")
+            for name in seen[-1]
+        }
+        for stage, seen in stages.items()
+    }
+
+
+def stages_of(model: TextClusterer, data: Data) -> list[Row] | None:
+    """Indices after each stage, where the method has recorded them."""
+    if not getattr(model, "stages_", None) or data.train is not None:
+        return None
+    return [
+        {k: v if v is None or isinstance(v, str) else round(v, 5) for k, v in row.items()}
+        for row in stage_indices(model, data.labels)
+    ]
 
 
 def word_vectors_of(model: TextClusterer) -> Row | None:

@@ -36,6 +36,7 @@ from coterie._validation import check_device, check_fields
 from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
 from coterie.blocks.assign import Assigner
 from coterie.blocks.nt_xent import nt_xent
+from coterie.blocks.shares import by_skew, estimate_shares
 from coterie.engine import Batch, Stage, steps_for
 
 Form = Literal["layer", "matrices"]
@@ -45,8 +46,6 @@ Positives = Literal["shared", "all", "none"]
 ContrastForm = Literal["row", "text", "broadcast"]
 LEAST = 1e-5  # added to the attention weights by the authors' code; the paper has none of it
 TINY = 1e-30  # a weight of zero has a logarithm, too
-SEEN = 5000  # texts from which the shares of the clusters are estimated
-EVEN, SKEWED = 0.2, 0.4  # coefficients of variation of the shares, see balance_for
 PRESETS: dict[str, dict[str, Any]] = {  # less the weight of even clusters
     "paper": {
         "attention": "matrices",
@@ -376,44 +375,6 @@ def without_empty(columns: Tensor, least: float = 1e-8) -> Tensor:
     return torch.where(long, columns, columns.detach())
 
 
-def cluster_shares(unit: Tensor, labels: Tensor, n_clusters: int, rounds: int = 50) -> Tensor:
-    """Share of each cluster, estimated by a mixture that does not prefer even clusters.
-
-    K-means cuts half-way between two centers, so a large cluster loses texts to a small one beside
-    it and its sizes are flatter than those of the classes. A mixture of von Mises-Fisher
-    distributions with one concentration (Banerjee et al., 2005) is the same model with a share for
-    each cluster, which EM estimates along with the centers.
-
-    Parameters
-    ----------
-    unit : Tensor of shape (n, d)
-        Vectors of unit length.
-    labels : Tensor of shape (n,)
-        Clusters to start from.
-    n_clusters : int
-    rounds : int, default=50
-        Most rounds of EM; it ends when no share moves by more than 1e-4.
-
-    Returns
-    -------
-    Tensor of shape (n_clusters,)
-        Sums to one.
-    """
-    n, d = unit.shape
-    belongs = F.one_hot(labels, n_clusters).to(unit.dtype)  # (n, k)
-    shares = belongs.mean(dim=0)
-    for _ in range(rounds):
-        sums = belongs.T @ unit  # (k, d)
-        length = (sums.norm(dim=1).sum() / n).clamp(max=1 - 1e-6)  # mean resultant length
-        concentration = length * (d - length.square()) / (1 - length.square())
-        logits = concentration * unit @ F.normalize(sums, dim=1).T + shares.clamp(min=TINY).log()
-        belongs = logits.softmax(dim=1)
-        before, shares = shares, belongs.mean(dim=0)
-        if (shares - before).abs().max() < 1e-4:
-            break
-    return shares
-
-
 def balance_for(shares: Floats) -> float:
     """Weight of even clusters by the skew of their shares: one of the paper's three values.
 
@@ -425,8 +386,7 @@ def balance_for(shares: Floats) -> float:
     >>> balance_for([0.52, 0.48]), balance_for([0.65, 0.35]), balance_for([0.9, 0.1])
     (10.0, 0.18, 0.09)
     """
-    skew = float(np.std(shares) / np.mean(shares))
-    return 10.0 if skew < EVEN else 0.18 if skew <= SKEWED else 0.09
+    return by_skew(shares, (10.0, 0.18, 0.09))
 
 
 @dataclass(frozen=True)
@@ -651,15 +611,8 @@ class AECL(TunedClusterer):
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         found = self._kmeans(vectors, weights, seed)
         if self.balance_weight is None:
-            rows = np.repeat(np.arange(len(vectors)), weights.astype(np.int64))
-            if len(rows) > SEEN:
-                rows = numpy_generator(seed, "shares").choice(rows, SEEN, replace=False)
-            seen = vectors[rows]
-            labels = torch.from_numpy(found.logits(seen).argmax(axis=1))
-            unit = F.normalize(torch.from_numpy(seen).double(), dim=1)
-            device = check_device(self.device)
-            shares = cluster_shares(unit.to(device), labels.to(device), self._k)
-            self._shares = shares.cpu().numpy()
+            labels, device = found.logits(vectors).argmax(axis=1), check_device(self.device)
+            self._shares = estimate_shares(labels, vectors, weights, self._k, seed, device)
         return found
 
     def _kmeans(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:

@@ -46,6 +46,7 @@ from coterie.words import Source, Vocabulary, make_word_vectors, width_of
 
 HIDDEN = 800  # width of the inference network, as in the embedded topic model
 CLAMP = 10.0  # the log variance stays within plus and minus this
+TINY = 1e-12  # a single cluster has no gradient of its own
 CHUNK = 1 << 24  # most entries of (text, word, cluster, topic) held at a time
 log = logging.getLogger(__name__)
 TOP_WORDS = 10
@@ -356,6 +357,26 @@ def topic_terms(net: Any, log_o: Tensor, index: Tensor, assign: str, warmup: int
     return reconstruction_terms(net.topics, centers, log_o, net.bags(index), assign)
 
 
+def gradient_ratio(words: Tensor, cluster: Tensor, centers: Tensor) -> Tensor:
+    """Length of the gradient of one term on the centers over that of another.
+
+    Parameters
+    ----------
+    words, cluster : Tensor of shape ()
+        Weighted terms of the loss; their graph is kept.
+    centers : Tensor of shape (k, dim)
+
+    Returns
+    -------
+    Tensor of shape ()
+        Without gradient. Above one, the words move the centers more than the clusters do.
+    """
+    first, second = (
+        torch.autograd.grad(term, centers, retain_graph=True)[0].norm() for term in (words, cluster)
+    )
+    return first / second.clamp(min=TINY)
+
+
 def top_words(log_beta: Tensor, words: Sequence[str], n: int) -> list[list[list[str]]]:
     """The ``n`` most probable words of every topic of every cluster, best first."""
     best = log_beta.topk(min(n, log_beta.shape[2]), dim=2).indices.tolist()
@@ -429,6 +450,8 @@ class DECCRL(TunedClusterer):
     masked from the negatives; the divergence of Eq. (15) fades in over a third of the steps;
     the decoder sees centers and seeds at the same size; the pull of the words on the centers is
     that of unscaled ones. Without texts (``encoder="precomputed"``) nothing is reconstructed.
+    ``history_`` has the length of the gradient of the words on the centers over that of the cluster
+    term as ``~ratio``; much above one, the words decide where the centers go.
 
     References
     ----------
@@ -591,6 +614,9 @@ class DECCRL(TunedClusterer):
                 words, prior = topic_terms(net, log_o, batch.index, self.assign, warmup)
                 terms["words"] = self.topic_weight * words
                 terms["prior"] = self.topic_weight * (net.step / third).clamp(max=1) * prior
+                centers = net.assign.centers
+                if centers.requires_grad and torch.is_grad_enabled():
+                    terms["~ratio"] = gradient_ratio(terms["words"], terms["cluster"], centers)
             elif self.reconstruction == "latent":
                 error = (net.latent(h[0]) - h[0]).square().sum(dim=1).mean()
                 terms["latent"] = self.topic_weight * error

@@ -30,11 +30,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from coterie._types import Floats, Ints, Terms
-from coterie._validation import check_fields
+from coterie._validation import check_device, check_fields
 from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
 from coterie.blocks.assign import Assigner
 from coterie.blocks.layers import mlp
 from coterie.blocks.nt_xent import nt_xent
+from coterie.blocks.shares import by_skew, estimate_shares
 from coterie.encoders import Encoder
 from coterie.engine import Batch, Stage, steps_for
 
@@ -209,16 +210,18 @@ def transport_labels(net: Any, vectors: Tensor, eps1: float, eps2: float) -> Non
     net.refreshes += 1
 
 
-def barrier_for(sizes: Sequence[int]) -> float:
-    """Weight of the barrier from the sizes of the start clusters: uneven ones want less.
+def barrier_for(shares: Floats) -> float:
+    """Weight of the barrier by the skew of the clusters' shares: uneven ones want less.
+
+    The skew is the coefficient of variation of the shares: 0.1 where it is below 0.2, for even
+    clusters; 0.01 up to 0.4; 0.001 beyond, for long tails.
 
     Examples
     --------
-    >>> barrier_for([10, 12]), barrier_for([10, 70]), barrier_for([1, 249])
+    >>> barrier_for([0.52, 0.48]), barrier_for([0.65, 0.35]), barrier_for([0.9, 0.1])
     (0.1, 0.01, 0.001)
     """
-    ratio = max(sizes, default=1) / max(min(sizes, default=1), 1)
-    return 0.1 if ratio < 3 else 0.01 if ratio < 20 else 0.001
+    return by_skew(shares, (0.1, 0.01, 0.001))
 
 
 @dataclass(frozen=True)
@@ -274,7 +277,7 @@ class RSTC(TunedClusterer):
     ----------
     balance_weight : float, optional
         Weight of the barrier against empty clusters in the transport (eps2 over the scale of the
-        authors' code). Default: by the sizes of the start clusters, see Notes.
+        authors' code). Default: by the estimated shares of the clusters, see Notes.
     batch_size : int, default=200
     contrast_steps : int, default=0
         Steps of contrast alone, before there are labels (600 on five of the paper's sets).
@@ -323,13 +326,14 @@ class RSTC(TunedClusterer):
     -----
     From the paper and the authors' scripts: batch size, rates, length, temperature, eta, both
     heads, eps1, ``tol``, passes every 50 steps, labels by k-means for 40 steps first. The default
-    weight of the barrier is theirs for balanced sets (1 / 10) if the largest start cluster has
-    less than 3 times the texts of the smallest, that for skewed ones (0.1 / 10) up to 20 times,
-    else 0.1 / 100. Deviations: the transport is solved in logs and to its optimum, where the
-    released code divides by ``delta`` and takes turns that may not settle; labels are refreshed
-    without dropout; refreshes fall on the passes; the head has more steps for the first labels
-    where there are many clusters, since 40 leave it guessing; k-means clusters directions;
-    duplicates are masked from the negatives.
+    weight of the barrier is theirs for balanced sets (1 / 10) if the shares of the clusters have a
+    coefficient of variation below 0.2, that for skewed ones (0.1 / 10) up to 0.4, else 0.1 / 100.
+    The shares are those of a mixture with free proportions on the vectors before training; sizes of
+    k-means are flatter than the classes. Deviations: the transport is solved in logs and to its
+    optimum, where the released code divides by ``delta`` and takes turns that may not settle;
+    labels are refreshed without dropout; refreshes fall on the passes; the head has more steps for
+    the first labels where there are many clusters, since 40 leave it guessing; k-means clusters
+    directions; duplicates are masked from the negatives.
 
     References
     ----------
@@ -395,6 +399,13 @@ class RSTC(TunedClusterer):
         )
 
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
+        found = self._kmeans(vectors, weights, seed)
+        if self.balance_weight is None:
+            labels, device = found.logits(vectors).argmax(axis=1), check_device(self.device)
+            self._shares = estimate_shares(labels, vectors, weights, self._k, seed, device)
+        return found
+
+    def _kmeans(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         return kmeans_assigner(self, vectors, weights, seed, spherical=self.spherical)
 
     def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> RSTCNet:
@@ -402,7 +413,7 @@ class RSTC(TunedClusterer):
 
     def _training_stages(self, context: TrainingContext) -> list[Stage]:
         weight = self.balance_weight
-        self.balance_ = barrier_for(context.sizes) if weight is None else weight
+        self.balance_ = barrier_for(self._shares) if weight is None else weight
         steps = self.steps
         if steps is None:
             fewest, most = (steps_for(epochs, context.n, self.batch_size) for epochs in (30, 100))
@@ -417,7 +428,7 @@ class RSTC(TunedClusterer):
 
     def _final_assigner(self, net: Any, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         if self.labels_from == "kmeans":
-            return self._initial_assigner(vectors, weights, seed)
+            return self._kmeans(vectors, weights, seed)
         return HeadAssigner.make(net.head)
 
     def _after_fit(self, net: Any, order: Any) -> None:
@@ -435,7 +446,7 @@ class RSTC(TunedClusterer):
             transport_labels(net, vectors, self.smoothness, self.balance_)
 
         def kmeans(net: RSTCNet, vectors: Tensor) -> None:
-            assigner = self._initial_assigner(
+            assigner = self._kmeans(
                 vectors.cpu().numpy(), np.ones(context.n, np.float32), context.seed
             )
             net.labels.copy_(

@@ -18,7 +18,7 @@ from coterie._files import write_text
 from coterie._validation import check_choice, need
 from coterie.bench.figures import papers
 from coterie.bench.figures.picture import Picture, Table, read_picture, save
-from coterie.bench.figures.short import Short, cut, draw_maps
+from coterie.bench.figures.short import Short, cut, draw_beside, draw_maps
 from coterie.bench.ledger import Row, read_results
 from coterie.bench.tables import markdown, read_folder
 
@@ -84,12 +84,23 @@ FIGURES: dict[str, Drawing] = {
     "sccl-objectives": Drawing("SCCL, Figure 3", papers.sccl_objectives, _suite("sccl-ablations")),
     "sccl-distances": Drawing("SCCL, Figure 4", papers.sccl_distances),
     "sccl-strengths": Drawing("SCCL, Figure 5", papers.sccl_strengths, _suite("sccl-ablations")),
+    "sccl-temperature": Drawing("SCCL, section 4", papers.sccl_temperature, _suite("sensitivity")),
     "sccl-views": Drawing(
         "SCCL, Figure 5", papers.sccl_views, "benchmarks/views.py", ("sccl-views", "view-cosines")
     ),
-    "deccrl-map": Drawing("DECCRL, Figure 2", _map("deccrl", "DECCRL")),
+    "deccrl-map": Drawing(
+        "DECCRL, Figure 2",
+        partial(
+            draw_beside,
+            methods={"sccl": "SCCL", "deccrl": "DECCRL"},
+            head="SCCL and DECCRL",
+        ),
+    ),
     "deccrl-silhouettes": Drawing("DECCRL, Figure 3", papers.deccrl_silhouettes),
     "deccrl-topics": Drawing("DECCRL, Figure 4", papers.deccrl_topics, _suite("deccrl-ablations")),
+    "deccrl-weights": Drawing(
+        "DECCRL, no figure of the paper", papers.deccrl_weights, _suite("deccrl-ablations")
+    ),
     "deccrl-words": Drawing("DECCRL, Table 4", papers.deccrl_topic_table),
     "aecl-map": Drawing("AECL, Figure 4", _map("aecl", "AECL")),
     "aecl-similarity": Drawing("AECL, Figure 5", papers.aecl_similarity),
@@ -101,7 +112,9 @@ FIGURES: dict[str, Drawing] = {
         "ClusterBERT, Figure 1",
         _map("cluster-bert", "ClusterBERT", preset="fast", by_stage=True),
     ),
-    "cluster-bert-stages": Drawing("ClusterBERT, Figure 3", papers.cluster_bert_stages),
+    "cluster-bert-stages": Drawing(
+        "ClusterBERT, Figure 3", papers.cluster_bert_stages, _suite("cluster-bert-ablations")
+    ),
     "cluster-bert-reconstruction": Drawing(
         "ClusterBERT, Figure 4",
         papers.cluster_bert_reconstruction,
@@ -110,6 +123,7 @@ FIGURES: dict[str, Drawing] = {
     "cluster-bert-retrieval": Drawing(
         "ClusterBERT, Figure 4", papers.cluster_bert_retrieval, other=True
     ),
+    "cluster-bert-pairs": Drawing("ClusterBERT, Table 5", papers.cluster_bert_pairs),
     "adsl-map": Drawing("ADSL, no figure of the paper", _map("adsl", "ADSL")),
     "adsl-sharpness": Drawing("ADSL, Figure 4a", papers.adsl_sharpness, _suite("sensitivity")),
     "adsl-labels": Drawing("ADSL, Figure 4b", papers.adsl_labels),

@@ -13,16 +13,18 @@ import torch.nn.functional as F
 from coterie._errors import DataError, TrainingError, UsageError
 from coterie._random import derive_seed
 from coterie._types import Floats
-from coterie.analysis import average_precision, reciprocal_rank, stage_indices
+from coterie.analysis import average_precision, reciprocal_rank
 from coterie.bench.figures.picture import Bars, Histogram, Lines, Panel, Picture, Table
-from coterie.bench.figures.short import Short, columns_of
+from coterie.bench.figures.short import Short, columns_of, first_and_last
 from coterie.bench.ledger import Row
 from coterie.bench.papers import (
     ADSL_SWEEPS,
     AECL_SWEEPS,
     CLUSTER_BERT_ABLATIONS,
     DECCRL_ABLATIONS,
+    DECCRL_WEIGHTS,
     SCCL_ABLATIONS,
+    SCCL_SWEEPS,
     label_of,
 )
 from coterie.bench.tables import METRICS, Measured, about, cell, entries_of
@@ -113,6 +115,12 @@ def sccl_objectives(rows: Sequence[Row]) -> Picture | None:
 def sccl_strengths(rows: Sequence[Row]) -> Picture | None:
     """Figure 5 on the published pairs: how strong they are."""
     return bars_of(rows, "sccl", STRENGTHS, "SCCL: strength of the published pairs")
+
+
+def sccl_temperature(rows: Sequence[Row]) -> Picture | None:
+    """The temperature of the contrast."""
+    sweeps = {n: {label_of(n, v): float(v) for v in values} for n, values in SCCL_SWEEPS.items()}
+    return curves_of(rows, "sccl", sweeps, "SCCL")
 
 
 def sccl_views(rows: Sequence[Row]) -> Picture | None:
@@ -306,7 +314,7 @@ RECONSTRUCTIONS = {"DECCRL": "topics", "without CRL": "none", "without CRL, with
 TOPICS = {
     entry.label: float(entry.parameters.get("n_topics", 5))
     for entry in DECCRL_ABLATIONS.entries
-    if "reconstruction" not in entry.parameters
+    if not {"reconstruction", "topic_weight"} & entry.parameters.keys()
 }
 WORDS = 4  # of each topic, as the paper shows
 
@@ -337,6 +345,14 @@ def deccrl_topics(rows: Sequence[Row]) -> Picture | None:
     return curves_of(rows, "deccrl", {"topics of a cluster": TOPICS}, "DECCRL")
 
 
+WEIGHTS = {"DECCRL": 0.001, **{label_of("topic_weight", w): w for w in DECCRL_WEIGHTS}}
+
+
+def deccrl_weights(rows: Sequence[Row]) -> Picture | None:
+    """The weight of the reconstruction."""
+    return curves_of(rows, "deccrl", {"topic_weight": WEIGHTS}, "DECCRL")
+
+
 def deccrl_topic_table(short: Short) -> Picture:
     """Table 4: words of the topics of each cluster."""
     model: Any = short.make("deccrl").fit(short.data.texts)
@@ -358,22 +374,83 @@ VARIANTS = {"ClusterBERT": True, "without reconstruction": False}
 CANDIDATES, QUERIES = 20, 300  # of a query, as in AskUbuntu; at most so many queries
 
 
-def cluster_bert_stages(short: Short) -> Picture:
-    """Figure 3: NMI, ACC, silhouette and Dunn index after each stage."""
-    seen = trace_stages(short)
-    names = [str(row["stage"]) for row in seen]
+def cluster_bert_stages(rows: Sequence[Row]) -> Picture | None:
+    """Figure 3: NMI, ACC, silhouette and Dunn index after each stage, by data set."""
+    chosen = [m for m in entries_of(rows, ["cluster-bert"], ["ClusterBERT"])]
+    chosen = [m for m in chosen if any(row.get("stages") for row in m.rows)]
+    if not chosen:
+        return None
+    stages = [seen["stage"] for seen in _stages(chosen[0])[0]]
     panels = []
     for key, label in INDICES.items():
         unit = 100 if key in ("nmi", "acc") else 1
-        points = [[i, unit * row[key]] for i, row in enumerate(seen) if row[key] is not None]
-        panels.append(Lines(x="after stage", y=label, series={label: points}, ticks=names))
-    return short.picture("ClusterBERT: indices after each stage", list(panels), columns=2)
+        series = {
+            m.dataset: [
+                [i, unit * value, unit * spread]
+                for i, name in enumerate(stages)
+                for value, spread in _over_seeds(m, name, key)
+            ]
+            for m in chosen
+        }
+        panels.append(Lines(x="after stage", y=label, series=series, ticks=stages))
+    title = "ClusterBERT: indices after each stage"
+    return Picture(
+        title=title, subtitle=_seeds(chosen), about=_about(chosen), panels=list(panels), columns=2
+    )
 
 
-def trace_stages(short: Short) -> list[dict[str, Any]]:
-    """Indices of the clusters at the start and after each stage."""
-    model = short.make("cluster-bert", "fast", record_stages=True).fit(short.data.texts)
-    return stage_indices(model, short.data.labels)
+def _stages(m: Measured) -> list[list[dict[str, Any]]]:
+    return [row["stages"] for row in m.rows if row.get("stages")]
+
+
+def _over_seeds(m: Measured, stage: str, key: str) -> list[tuple[float, float]]:
+    """Mean and sample deviation of an index after a stage; none where no run has it."""
+    values = [s[key] for seen in _stages(m) for s in seen if s["stage"] == stage]
+    values = [v for v in values if v is not None]
+    if not values:
+        return []
+    return [(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0)]
+
+
+PAIRS_DRAWN = 200_000  # of texts, for Table 5
+NEAR = 0.5  # cosine from which two texts count as together
+
+
+def cluster_bert_pairs(short: Short) -> Picture:
+    """Table 5: cosines of pairs of texts before and after training, in numbers.
+
+    The paper prints the pairs with the largest changes. Here random pairs are counted: how alike
+    texts of one class and of two classes are, and how many of them training moved across a cosine
+    of 0.5.
+    """
+    before, after = (units_of(v) for v in first_and_last(short, "cluster-bert", "fast"))
+    rng = np.random.default_rng(derive_seed(short.seed, "pairs"))
+    left, right = rng.integers(0, len(before), (2, PAIRS_DRAWN))
+    kept = left != right
+    left, right = left[kept], right[kept]
+    first, last = ((u[left] * u[right]).sum(axis=1) for u in (before, after))
+    same = short.truth[left] == short.truth[right]
+    body = []
+    for label, own in (("one class", same), ("two classes", ~same)):
+        joined = float(np.mean((first < NEAR) & (last >= NEAR), where=own))
+        parted = float(np.mean((first >= NEAR) & (last < NEAR), where=own))
+        body.append(
+            [
+                label,
+                f"{int(own.sum()):,}",
+                *(f"{c[own].mean():.3f}" for c in (first, last)),
+                f"{100 * joined:.1f}%",
+                f"{100 * parted:.1f}%",
+            ]
+        )
+    header = ["texts of", "pairs", "cosine before", "after", "moved together", "moved apart"]
+    return short.picture("ClusterBERT: pairs of texts", [Table(header=header, rows=body)])
+
+
+def units_of(vectors: Floats) -> Floats:
+    """Rows at length one; rows of zeros stay."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1))
 
 
 def cluster_bert_reconstruction(rows: Sequence[Row]) -> Picture | None:
@@ -460,9 +537,7 @@ def trace_retrieval(short: Short, questions: Questions, on: bool) -> list[dict[s
 
     def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
         items, rows = net.encoder.prepare(questions.texts)
-        found = net.encoder.encode(items)[rows]
-        lengths = np.linalg.norm(found, axis=1, keepdims=True)
-        units = found / np.where(lengths > 0, lengths, 1)
+        units = units_of(net.encoder.encode(items)[rows])
         return {**score(vectors), **rank(units, questions)}
 
     return short.trace(short.make("cluster-bert", "fast", reconstruction=on), measure)

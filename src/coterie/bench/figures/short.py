@@ -23,6 +23,7 @@ from coterie.bench.score import commit
 from coterie.datasets import PAIRS, find_pairs
 from coterie.engine import Stage
 from coterie.methods import METHODS, make_method
+from coterie.metrics import silhouette
 
 Measure = Callable[[Any, torch.Tensor], dict[str, float]]
 LOOKS = 20  # at most so many in a training
@@ -222,6 +223,40 @@ def draw_maps(
     colors = "all" if classes <= len(COLORS) else f"the {len(COLORS)} largest of {classes}"
     subtitle = f"t-SNE; colors: true classes ({colors}{', others grey' * (classes > len(COLORS))})"
     return short.picture(label, list(panels), subtitle)
+
+
+def first_and_last(short: Short, method: str, preset: str | None = None) -> tuple[Floats, Floats]:
+    """Vectors of all texts before the first step of a method and after its last."""
+    kept: list[Floats] = []
+
+    def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
+        kept.append(vectors.cpu().numpy())
+        del kept[1:-1]
+        return {}
+
+    short.trace(short.make(method, preset), measure)
+    return kept[0], kept[-1]
+
+
+def draw_beside(short: Short, methods: dict[str, str], head: str) -> Picture:
+    """Vectors before training, and after the training of each of several methods.
+
+    Parameters
+    ----------
+    short : Short
+    methods : dict of str to str
+        Registry name and the name as people write it.
+    head : str
+        Of the title.
+    """
+    made = {label: first_and_last(short, method) for method, label in methods.items()}
+    start = next(iter(made.values()))[0]
+    titled = {"before training": start, **{label: last for label, (_, last) in made.items()}}
+    panels = [as_points(place(v, short.seed), short.truth, t) for t, v in titled.items()]
+    values = ", ".join(f"{t} {silhouette(v, short.truth):.3f}" for t, v in titled.items())
+    return short.picture(
+        head, list(panels), f"t-SNE; colors: true classes; their silhouette in the space: {values}"
+    )
 
 
 def place(vectors: Floats, seed: int = 0) -> Floats:
