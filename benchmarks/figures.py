@@ -71,8 +71,8 @@ TOLD = {  # a heading, and what the paper claims
                        "clusters tighter and further apart, too."),
     "sccl-strengths": ("strength of the published pairs", "The paper finds that longer texts bear "
                        "stronger augmentation."),
-    "sccl-temperature": ("temperature", "The paper says that it tried several temperatures and "
-                         "that 0.5 is the best or as good."),
+    "sccl-temperature": ("temperature", "Appendix A.1 says that of several values up to 1, 0.5 is "
+                         "better and stable."),
     "sccl-views": ("wordings with and without swapped letters", "The paper puts swapped letters on "
                    "top of contextual substitution: it helps where texts are long (28 words) and "
                    "hurts where they are short (8 words, StackOverflow), where the second "

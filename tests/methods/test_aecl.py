@@ -403,7 +403,7 @@ SETTINGS = {
 
 
 def facts(n: int = 8, views: int = 2) -> TrainingContext:
-    return TrainingContext(n, views, 0, (), None)
+    return TrainingContext(n, views, 0, None)
 
 
 def stages_of(model: AECL, context: TrainingContext) -> list[Stage]:

@@ -334,12 +334,12 @@ def make_net(model: DECCRL, texts: list[str] | None = None) -> tuple[DECCRLNet, 
     encoder.make_trainable()
     start = model._initial_assigner(x, np.ones(len(x), np.float32), 0)
     torch.manual_seed(0)
-    net = model._build_network(encoder, start, TrainingContext(len(x), 1, 0, (), texts))
+    net = model._build_network(encoder, start, TrainingContext(len(x), 1, 0, texts))
     return net, TrainingData(items, rows[None])
 
 
 def terms_of(model: DECCRL, net: DECCRLNet, data: TrainingData) -> dict[str, torch.Tensor]:
-    (stage,) = model._training_stages(TrainingContext(len(data), 1, 0, (), TEXTS))
+    (stage,) = model._training_stages(TrainingContext(len(data), 1, 0, TEXTS))
     return stage.loss(net, data.batch(np.arange(len(data)), stage.views, torch.device("cpu")))
 
 
@@ -521,9 +521,7 @@ def test_the_latent_autoencoder_has_half_the_width() -> None:
 
 @pytest.mark.parametrize(("n_views", "views"), [(1, (0, 0)), (2, (0, 1)), (3, (0, 1, 2))], ids=str)
 def test_views_and_the_parts_that_learn(n_views: int, views: tuple) -> None:
-    (stage,) = DECCRL(3, steps=4)._training_stages(
-        TrainingContext(100, n_views, 0, (), ["a"] * 100)
-    )
+    (stage,) = DECCRL(3, steps=4)._training_stages(TrainingContext(100, n_views, 0, ["a"] * 100))
     assert stage.views == views
     assert set(stage.lr) == {"encoder", "reduce", "project", "assign", "topics"}
     assert stage.lr["encoder"] == 5e-6 and stage.lr["topics"] == stage.lr["reduce"] == 5e-4
@@ -533,7 +531,7 @@ def test_views_and_the_parts_that_learn(n_views: int, views: tuple) -> None:
     ("n", "steps"), [(100, 100), (990, 500), (8000, 3000), (20_000, 3000), (40_000, 6000)]
 )
 def test_default_number_of_steps(n: int, steps: int) -> None:
-    (stage,) = DECCRL(3)._training_stages(TrainingContext(n, 1, 0, (), ["a"]))
+    (stage,) = DECCRL(3)._training_stages(TrainingContext(n, 1, 0, ["a"]))
     assert stage.steps == steps
 
 

@@ -261,16 +261,11 @@ def test_training_stops_when_labels_settle(topics) -> None:
 
 @pytest.mark.parametrize(("k", "steps", "wanted"), [(3, 90, 40), (3, 3000, 40), (9, 900, 90)])
 def test_the_head_has_time_for_its_first_labels(k: int, steps: int, wanted: int, topics) -> None:
-    from coterie.base import TrainingContext
-
-    model = RSTC(k, steps=steps)
-    plan = {
-        stage.name: stage.steps
-        for stage in model._training_stages(TrainingContext(90, 1, 0, (45, 45)))
-    }
+    model, none = RSTC(k, steps=steps, balance_weight=0.1), RSTC(k, steps=0, balance_weight=0.1)
+    context = TrainingContext(90, 1, 0)
+    plan = {stage.name: stage.steps for stage in model._training_stages(context)}
     assert plan == {"labels": wanted, "transport": steps - wanted}
-    assert model.balance_ == 0.1
-    assert RSTC(k, steps=0)._training_stages(TrainingContext(90, 1, 0, (45, 45))) == []
+    assert none._training_stages(context) == []
 
 
 def groups(large: int, small: int) -> np.ndarray:

@@ -56,8 +56,6 @@ class TrainingContext:
         1 if there are no augmentations.
     seed : int
         For random choices between the steps.
-    sizes : tuple of int
-        Texts in each cluster of the start solution; empty before there is one.
     texts : list of str, optional
         The texts, in the order of ``Batch.index``; None if vectors were passed in.
     rows : ndarray of shape (n,), optional
@@ -67,7 +65,6 @@ class TrainingContext:
     n: int
     n_views: int
     seed: int
-    sizes: tuple[int, ...] = ()
     texts: list[str] | None = None
     rows: Ints | None = None
 

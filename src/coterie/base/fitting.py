@@ -122,7 +122,7 @@ class Fitting:
             seed = derive_seed(self.seed, "start")
             start = model._initial_assigner(counted, weights[weights > 0], seed)
             start_labels = labels_of(start, vectors)
-        context = self._context(np.bincount(start_labels[inputs.views[0]], minlength=model._k))
+        context = self._context()
         stages = model._training_stages(context)
         assigner, judged, net = start, None, None
         if stages:
@@ -228,11 +228,11 @@ class Fitting:
         if distinct < k:
             raise DataError("model.too_few_texts", n_clusters=k, distinct=distinct, rows=rows)
 
-    def _context(self, sizes: Ints) -> TrainingContext:
+    def _context(self) -> TrainingContext:
         n_views, n = self.inputs.views.shape
         seed = derive_seed(self.seed, "stages")
         rows = self.inputs.views[0]
-        return TrainingContext(n, n_views, seed, tuple(map(int, sizes)), self.inputs.texts, rows)
+        return TrainingContext(n, n_views, seed, self.inputs.texts, rows)
 
     def _distinct_texts(self) -> list[str] | None:
         """One text for each distinct item."""
@@ -243,7 +243,7 @@ class Fitting:
 
     def _pretrain(self, data: TrainingData) -> None:
         """Train what the start solution needs, where a method asks for it (an autoencoder)."""
-        context = self._context(np.empty(0, dtype=np.int64))
+        context = self._context()
         stages = self.model._pretraining_stages(context)
         if not stages:
             return

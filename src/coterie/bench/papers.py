@@ -290,7 +290,7 @@ AECL_SWEEPS: dict[str, tuple[float, ...]] = {
     "label_epochs": (1, 2, 6, 10, 15),
 }
 ADSL_SWEEPS: dict[str, tuple[float, ...]] = {"sharpness": (1, 2, 5, 10, 20, 50)}  # Figure 4a
-SCCL_SWEEPS: dict[str, tuple[float, ...]] = {"temperature": (0.1, 0.3, 0.5, 0.7, 1)}  # section 4
+SCCL_SWEEPS: dict[str, tuple[float, ...]] = {"temperature": (0.1, 0.3, 0.5, 0.7, 1)}  # A.1
 
 
 def label_of(name: str, value: float) -> str:

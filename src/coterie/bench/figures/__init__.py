@@ -84,7 +84,9 @@ FIGURES: dict[str, Drawing] = {
     "sccl-objectives": Drawing("SCCL, Figure 3", papers.sccl_objectives, _suite("sccl-ablations")),
     "sccl-distances": Drawing("SCCL, Figure 4", papers.sccl_distances),
     "sccl-strengths": Drawing("SCCL, Figure 5", papers.sccl_strengths, _suite("sccl-ablations")),
-    "sccl-temperature": Drawing("SCCL, section 4", papers.sccl_temperature, _suite("sensitivity")),
+    "sccl-temperature": Drawing(
+        "SCCL, appendix A.1", papers.sccl_temperature, _suite("sensitivity")
+    ),
     "sccl-views": Drawing(
         "SCCL, Figure 5", papers.sccl_views, "benchmarks/views.py", ("sccl-views", "view-cosines")
     ),
