@@ -21,6 +21,7 @@ from coterie.base import TextClusterer
 from coterie.encoders import Encoder, VectorEncoder
 from coterie.encoders.lexical import MixedEncoder
 from coterie.metrics import accuracy, nmi
+from coterie.neighbors import unit_rows
 
 BOTH = ("before", "after")
 
@@ -171,9 +172,7 @@ def _units(model: TextClusterer, texts: Sequence[str], start: Encoder | None) ->
     out: dict[str, Floats] = {}
     for when, encoder in zip(BOTH, (before, model.encoder_), strict=True):
         items, rows = encoder.prepare(list(texts))
-        vectors = encoder.encode(items)[rows]
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        out[when] = np.asarray(vectors / np.where(norms > 0, norms, 1))
+        out[when] = unit_rows(encoder.encode(items)[rows])
     return out
 
 

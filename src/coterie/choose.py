@@ -30,9 +30,8 @@ from coterie.consensus import DIRECTIONS, LEXICAL_WEIGHT, RESTART, ROUNDS, n_nei
 from coterie.consensus import NEIGHBORS as SMOOTHED
 from coterie.corpus import texts_from
 from coterie.encoders import DEFAULT, BagOfWords, CharNgrams, MixedEncoder, load_encoder
-from coterie.encoders.lexical import unit_rows
 from coterie.metrics import accuracy, contingency
-from coterie.neighbors import nearest_rows
+from coterie.neighbors import nearest_rows, unit_rows
 
 SAMPLE = 3_000  # texts that are looked at
 LARGEST = 250  # clusters

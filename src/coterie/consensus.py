@@ -18,6 +18,7 @@ from coterie.blocks.consensus import memberships
 from coterie.blocks.graph import knn_smooth, principal_part
 from coterie.blocks.kmeans import KMeans
 from coterie.blocks.linkage import agglomerate
+from coterie.metrics import cluster_means
 from coterie.neighbors import nearest_rows, top_k
 
 NEIGHBORS = 4, 10  # fewest and most neighbours of the graph
@@ -161,11 +162,9 @@ def force_k(x: Floats, labels: Ints, n_clusters: int, weights: Floats, seed: int
     labels = _join_unassigned(x, labels)
     numbers, labels = np.unique(labels, return_inverse=True)
     if len(numbers) > n_clusters:
-        sizes = np.bincount(labels, weights).astype(np.float64)
-        sums = np.zeros((len(numbers), x.shape[1]))
-        np.add.at(sums, labels, weights[:, None] * x)
-        means = (sums / sizes[:, None]).astype(np.float32)
-        return np.asarray(agglomerate(means, n_clusters, "ward", sizes)[labels], dtype=np.int64)
+        means, sizes = cluster_means(x, labels, weights=weights)
+        joined = agglomerate(means.astype(np.float32), n_clusters, "ward", sizes)
+        return np.asarray(joined[labels], dtype=np.int64)
     labels = labels.astype(np.int64)
     for number in range(len(numbers), n_clusters):
         labels = _split_largest(x, labels, number, weights, derive_seed(seed, "split", number))

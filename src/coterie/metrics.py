@@ -228,6 +228,35 @@ def dunn(vectors: Floats, labels: Labels) -> float:
     return between / diameter if diameter > 0 else float("inf")
 
 
+def cluster_means(
+    vectors: Floats, labels: Ints, n_clusters: int = 0, weights: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Mean vector of each cluster, in float64, and how many texts it has.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n, d)
+    labels : ndarray of shape (n,)
+        From 0.
+    n_clusters : int, default=0
+        At least so many rows; those of clusters without a text are zero.
+    weights : ndarray of shape (n,), optional
+        How often each row counts.
+
+    Examples
+    --------
+    >>> cluster_means(np.array([[1.0], [3.0], [5.0]]), np.array([0, 0, 1]))
+    (array([[2.],
+           [5.]]), array([2, 1]))
+    """
+    from scipy.sparse import csr_matrix
+
+    sizes = np.bincount(labels, weights, n_clusters)
+    counts = np.ones(len(labels)) if weights is None else weights.astype(np.float64)
+    members = csr_matrix((counts, (labels, np.arange(len(labels)))), (len(sizes), len(labels)))
+    return members @ vectors / np.where(sizes > 0, sizes, 1)[:, None], sizes
+
+
 def cluster_distances(vectors: Floats, labels: Labels) -> dict[str, float]:
     """Mean distance of texts to their centroid, and of centroids to the nearest other one.
 
@@ -236,11 +265,8 @@ def cluster_distances(vectors: Floats, labels: Labels) -> dict[str, float]:
     from scipy.spatial.distance import cdist
 
     codes = _codes(labels)
-    k = int(codes.max()) + 1
-    sizes = np.bincount(codes, minlength=k)
-    sums = np.zeros((k, vectors.shape[1]))
-    np.add.at(sums, codes, vectors)
-    centroids = sums / sizes[:, None]
+    centroids, sizes = cluster_means(vectors, codes)
+    k = len(sizes)
     own = np.linalg.norm(vectors - centroids[codes], axis=1)
     intra = float((np.bincount(codes, weights=own, minlength=k) / sizes).mean())
     if k < 2:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -188,6 +189,12 @@ def largest(x: Tensor, k: int) -> Tensor:
     rest = torch.arange(width * GROUP, x.shape[1], device=x.device).expand(len(x), -1)
     places = torch.cat([(top[:, :, None] + step).flatten(1), rest], dim=1)
     return places.gather(1, x.gather(1, places).topk(k, dim=1).indices)
+
+
+def unit_rows(x: Floats) -> Floats:
+    """Rows of unit length; zeros stay."""
+    norms = np.linalg.norm(x, axis=1, keepdims=True)
+    return np.asarray(x / np.where(norms > 0, norms, 1))
 
 
 def _tensor(x: Any) -> Tensor:

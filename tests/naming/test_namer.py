@@ -9,7 +9,8 @@ import pytest
 import coterie
 from by_key import raises, says
 from coterie._errors import UsageError
-from coterie.naming import Endpoint, make_requests, name_clusters, renamed
+from coterie.description import rename_clusters
+from coterie.naming import Endpoint, make_requests, name_clusters
 
 
 def names(naming) -> list[str]:
@@ -210,6 +211,6 @@ def test_arguments() -> None:
 
 
 def test_renaming_reaches_neighbours(clusters) -> None:
-    out = renamed(clusters, {1: "Refunds"})
+    out = rename_clusters(clusters, {1: "Refunds"})
     assert [c.name for c in out] == ["own 0", "Refunds", "own 2"]
     assert out[0].near[0].name == "Refunds" and clusters[0].near[0].name == "own 1"

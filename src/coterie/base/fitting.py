@@ -34,7 +34,6 @@ from coterie.choose import Choice, choose_n_clusters
 from coterie.corpus import texts_from
 from coterie.encoders import DEFAULT, Encoder, MixedEncoder, SentenceEncoder, StaticEncoder
 from coterie.encoders.base import Rows
-from coterie.encoders.lexical import unit_rows
 from coterie.encoders.tuning import STILL, begin_training, ending, put_tune
 from coterie.engine import (
     Checkpoint,
@@ -48,6 +47,7 @@ from coterie.engine import (
     train,
 )
 from coterie.engine.parallel import encode_all
+from coterie.neighbors import unit_rows
 
 log = logging.getLogger(__name__)
 
@@ -281,7 +281,7 @@ class Fitting:
                     net, trained, start.weights, derive_seed(self.seed, "finish")
                 )
             labels = labels_of(assigner, trained)
-            self.trained_labels = _to_rows(labels, self.inputs)
+            self.trained_labels = self.inputs.spread(labels, -1)
             judged = start.guard.judge(labels)
         except TrainingError as error:
             judged = start.guard.judge(None, str(error))
@@ -338,7 +338,7 @@ class Fitting:
         with self.phase("calibrate"):
             ordered = calibrate(ordered, self._counted(vectors), self.seed, self.device)
         model.distinct_vectors_ = vectors
-        model.rows_ = _to_rows(np.arange(len(vectors)), self.inputs)
+        model.rows_ = self.inputs.spread(np.arange(len(vectors)), -1)
         model.encoder_ = self.encoder
         model.assigner_ = ordered
         model.corrections_, model.corrected_rows_ = {}, {}  # by a person, see edited.py
@@ -347,8 +347,8 @@ class Fitting:
         model.history_ = self.history
         model.seed_ = self.seed
         model.n_clusters_, model.n_clusters_choice_ = model._k, self.choice
-        model.start_labels_ = _to_rows(start_labels, self.inputs)
-        model.labels_ = _to_rows(labels_of(ordered, vectors), self.inputs)
+        model.start_labels_ = self.inputs.spread(start_labels, -1)
+        model.labels_ = self.inputs.spread(labels_of(ordered, vectors), -1)
         model.trained_labels_ = self.trained_labels
         model.trained_parameters_ = self.trained_parameters
         model.seconds_ = self.seconds
@@ -358,12 +358,6 @@ class Fitting:
 def labels_of(assigner: Assigner, vectors: Floats) -> Ints:
     """Labels as prediction gives them."""
     return np.asarray(probabilities(assigner.logits(vectors)).argmax(axis=1), dtype=np.int64)
-
-
-def _to_rows(labels: Ints, inputs: Inputs) -> Ints:
-    out = np.full(len(inputs.filled), -1, dtype=np.int64)
-    out[inputs.filled] = labels[inputs.views[0]]
-    return out
 
 
 def _history_file(model: ClustererCore) -> Path | None:

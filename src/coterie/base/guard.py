@@ -26,9 +26,8 @@ from coterie._types import Floats, Ints
 from coterie.consensus import LEXICAL_WEIGHT, smoothed_runs
 from coterie.encoders import CharNgrams
 from coterie.encoders.base import distinct
-from coterie.encoders.lexical import unit_rows
 from coterie.metrics import nmi, size_entropy
-from coterie.neighbors import top_k
+from coterie.neighbors import top_k, unit_rows
 from coterie.words import word_information, word_presence
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from coterie._types import Floats, Ints
-from coterie.neighbors import similarity_blocks
+from coterie.neighbors import similarity_blocks, unit_rows
 
 T = TypeVar("T")
 Key = tuple[tuple[int, ...], bytes]
@@ -60,10 +60,7 @@ class CenterAssigner:
 
     def seen(self, vectors: Floats) -> Floats:
         """The vectors as the assigner looks at them: of unit length or as they are."""
-        if not self.normalize:
-            return vectors
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.asarray(vectors / np.where(norms > 0, norms, 1))
+        return unit_rows(vectors) if self.normalize else vectors
 
     def reordered(self, order: Ints) -> CenterAssigner:
         return replace(self, centers=self.centers[order])

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from coterie._types import Floats, Ints
+from coterie.neighbors import unit_rows
 
 
 def knn_smooth(x: Floats, neighbors: Ints, rounds: int, restart: float = 0.0) -> Floats:
@@ -39,13 +40,13 @@ def knn_smooth(x: Floats, neighbors: Ints, rounds: int, restart: float = 0.0) ->
            [1.  , 0.  ],
            [0.45, 0.89]], dtype=float32)
     """
-    first = _unit(np.asarray(x, dtype=np.float32))
+    first = unit_rows(np.asarray(x, dtype=np.float32))
     graph = symmetric_graph(neighbors)
     smoothed = first
     for _ in range(rounds):
-        smoothed = _unit(graph @ smoothed)
+        smoothed = unit_rows(graph @ smoothed)
         if restart:
-            smoothed = _unit((1 - restart) * smoothed + restart * first)
+            smoothed = unit_rows((1 - restart) * smoothed + restart * first)
     return smoothed
 
 
@@ -79,7 +80,7 @@ def principal_part(x: Floats, dim: int) -> Floats:
     x = np.asarray(x, dtype=np.float32)
     if dim < x.shape[1]:
         x = x @ principal_directions(x, dim).T
-    return _unit(x)
+    return unit_rows(x)
 
 
 def principal_directions(x: Floats, dim: int) -> Floats:
@@ -96,8 +97,3 @@ def principal_directions(x: Floats, dim: int) -> Floats:
     """
     directions = np.linalg.eigh((x.T @ x).astype(np.float64))[1][:, ::-1][:, :dim]
     return np.ascontiguousarray(directions.T, dtype=np.float32)
-
-
-def _unit(x: Floats) -> Floats:
-    norms = np.linalg.norm(x, axis=1, keepdims=True)
-    return np.asarray(x / np.where(norms > 0, norms, 1), dtype=np.float32)

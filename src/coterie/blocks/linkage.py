@@ -16,6 +16,7 @@ import numpy as np
 
 from coterie._types import Floats, Ints
 from coterie._validation import check_memory
+from coterie.neighbors import unit_rows
 
 Method = Literal["average", "ward"]
 MATRIX_BYTES = 2 << 30  # a full matrix of float32 up to here, that is 23,000 rows
@@ -121,8 +122,7 @@ def agglomerate(
     """
     x = np.asarray(x, dtype=np.float32)
     if method == "average":
-        norms = np.linalg.norm(x, axis=1, keepdims=True)
-        x = x / np.where(norms > 0, norms, 1)
+        x = unit_rows(x)
     check_memory(
         memory_needed(*x.shape),
         f"linkage of {len(x):,} texts",

@@ -19,6 +19,7 @@ from coterie.base.storage import read_config
 from coterie.comparison.result import Change, Comparison, Flow
 from coterie.comparison.side import Side, make_side
 from coterie.metrics import ari, nmi
+from coterie.neighbors import unit_rows
 
 MATCHED, SPLIT, MERGED, DIED, BORN = "matched", "split", "merged", "died", "born"
 
@@ -269,7 +270,7 @@ def _by_centers(a: Side, b: Side, enough: float) -> Evidence:
     if centers[0][0] != centers[1][0]:
         raise _CannotError("the two models see texts with different encoders")
     middle = np.concatenate([found for _, found in centers]).mean(axis=0)
-    left, right = (_unit(found - middle) for _, found in centers)
+    left, right = (unit_rows(found - middle) for _, found in centers)
     return _similarity(a, b, "centers", "the directions of their centers", left @ right.T)
 
 
@@ -297,7 +298,7 @@ def _by_words(a: Side, b: Side, enough: float) -> Evidence:
             sorted({w for side in (a, b) for words in side.words.values() for w in words})
         )
     }
-    left, right = (_unit(_word_rows(side, known)) for side in (a, b))
+    left, right = (unit_rows(_word_rows(side, known)) for side in (a, b))
     return _similarity(a, b, "words", "their most telling words", left @ right.T)
 
 
@@ -321,11 +322,6 @@ def _common(a: Side, b: Side) -> tuple[Ints, Ints]:
     except _CannotError:
         none = np.zeros(0, dtype=np.int64)
         return none, none
-
-
-def _unit(rows: Floats) -> Floats:
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(norms > 0, norms, 1))
 
 
 _FINDERS: dict[str, Callable[[Side, Side, float], Evidence]] = {

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import combinations
 from typing import Any
@@ -19,7 +19,8 @@ from coterie.corpus.corpus import cell_values
 from coterie.description.columns import count_values, sort_into_periods
 from coterie.description.terms import Terms, join, weigh
 from coterie.description.words import ClusterTerms, Term, top_words
-from coterie.neighbors import similarity_blocks
+from coterie.metrics import cluster_means
+from coterie.neighbors import similarity_blocks, unit_rows
 
 
 @dataclass(frozen=True)
@@ -144,11 +145,8 @@ def final_names(made: Mapping[int, str], given: Mapping[int, str | None]) -> dic
     for i, name in made.items():
         if i in out:
             continue
-        free, number = name, 2
-        while free.casefold() in taken:
-            free, number = f"{name} ({number})", number + 1
-        out[i] = free
-        taken.add(free.casefold())
+        out[i] = _numbered(name, taken) if name.casefold() in taken else name
+        taken.add(out[i].casefold())
     return {i: out[i] for i in made}
 
 
@@ -246,13 +244,9 @@ def close_calls(rows: Ints, labels: Ints, probabilities: Floats) -> Ints:
 
 def means(vectors: Any, labels: Ints, n_clusters: int) -> tuple[Floats, Bools]:
     """Mean vector of each cluster at unit length, and which clusters have texts."""
-    x = np.asarray(vectors)
-    out = np.zeros((n_clusters, x.shape[1]))
-    sizes = np.bincount(labels[labels >= 0], minlength=n_clusters)
-    for i in np.flatnonzero(sizes):
-        out[i] = x[labels == i].mean(axis=0, dtype=np.float64)
-    norms = np.linalg.norm(out, axis=1, keepdims=True)
-    return out / np.where(norms > 0, norms, 1), sizes > 0
+    placed = labels >= 0
+    out, sizes = cluster_means(np.asarray(vectors)[placed], labels[placed], n_clusters)
+    return unit_rows(out), sizes > 0
 
 
 def _row(members: Any, i: int) -> Floats:
@@ -463,7 +457,7 @@ def _inside(a: str, b: str) -> bool:
     return a in b or b in a
 
 
-def _numbered(name: str, taken: Sequence[str]) -> str:
+def _numbered(name: str, taken: Collection[str]) -> str:
     number = 2
     while f"{name} ({number})".casefold() in taken:
         number += 1

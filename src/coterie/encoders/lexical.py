@@ -23,6 +23,7 @@ from coterie._random import numpy_generator
 from coterie._trust import Count, check_shape
 from coterie._types import Features, Floats, Ints
 from coterie.encoders.base import Encoder, Items, Rows, distinct, distinct_rows
+from coterie.neighbors import unit_rows
 from coterie.words import ENGLISH, Source, Vocabulary, make_word_vectors
 
 WORD = re.compile(rf"\b\w\w+\b|{EMOJI_PATTERN}")
@@ -605,9 +606,3 @@ class MixedEncoder(Encoder):
         write_json(folder / "encoder.json", {"kind": self.kind, "weight": self.weight})
         if self.inner.pointer() is None:
             self.inner.save(folder / "meaning")
-
-
-def unit_rows(x: Floats) -> Floats:
-    """Rows of unit length; zeros stay."""
-    norms = np.linalg.norm(x, axis=1, keepdims=True)
-    return np.asarray(x / np.where(norms > 0, norms, 1))

@@ -1,7 +1,7 @@
 """Names for clusters from a chat endpoint: only when asked, with personal data masked."""
 
 from coterie.naming.endpoint import Endpoint, EndpointError
-from coterie.naming.namer import Naming, Request, make_requests, make_unique, name_clusters, renamed
+from coterie.naming.namer import Naming, Request, make_requests, make_unique, name_clusters
 
 __all__ = [
     "Endpoint",
@@ -11,5 +11,4 @@ __all__ = [
     "make_requests",
     "make_unique",
     "name_clusters",
-    "renamed",
 ]

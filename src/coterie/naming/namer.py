@@ -13,7 +13,7 @@ import time
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from coterie._errors import DataError
 from coterie._progress import Progress, Silent
 from coterie._trust import check_shape, open_file, parse_json
 from coterie._validation import check_integer
-from coterie.description import Cluster
+from coterie.description import Cluster, rename_clusters
 from coterie.masking import WORD, find_personal, folded_words
 from coterie.naming.endpoint import Endpoint, EndpointError, UnusableError
 
@@ -364,18 +364,6 @@ def name_clusters(  # noqa: PLR0913 - each is a choice of its own
     return Naming(_rename(clusters, answers), model, len(answers), asked, len(requests), problem)
 
 
-def renamed(clusters: Sequence[Cluster], names: Mapping[int, str]) -> list[Cluster]:
-    """The clusters with these names, also where they are named as neighbours."""
-    return [
-        replace(
-            cluster,
-            name=names.get(cluster.id, cluster.name),
-            near=[replace(near, name=names.get(near.id, near.name)) for near in cluster.near],
-        )
-        for cluster in clusters
-    ]
-
-
 def _rename(clusters: Sequence[Cluster], answers: Mapping[int, str]) -> list[Cluster]:
     """New names where there is an answer; no two alike, and none like one that stays."""
     names = {cluster.id: cluster.name for cluster in clusters if cluster.id not in answers}
@@ -383,7 +371,7 @@ def _rename(clusters: Sequence[Cluster], answers: Mapping[int, str]) -> list[Clu
         if cluster.id in answers:
             words = [word for word, _ in cluster.words]
             names[cluster.id] = make_unique(answers[cluster.id], names.values(), words)
-    return renamed(clusters, names)
+    return rename_clusters(clusters, names)
 
 
 def _ask_all(

@@ -21,7 +21,8 @@ from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats, Ints
 from coterie.blocks.pca import principal_map
 from coterie.encoders.base import distinct
-from coterie.neighbors import nearest_rows, top_k
+from coterie.metrics import cluster_means
+from coterie.neighbors import nearest_rows, top_k, unit_rows
 
 A, B = 1.414, 0.949  # of 1 / (1 + a d^2b), fitted to a least distance of 0.15
 EPOCHS = 200
@@ -262,13 +263,10 @@ def discs(vectors: Floats, labels: Ints, seed: int) -> Floats:
     out = np.zeros((len(vectors), 2))
     if len(vectors) == 0:
         return out
-    k = int(labels.max()) + 1
-    sizes = np.bincount(labels, minlength=k)
-    sums = np.zeros((k, vectors.shape[1]))
-    np.add.at(sums, labels, vectors)
+    means, sizes = cluster_means(vectors, labels)
     radius = np.sqrt(np.maximum(sizes, 1) / len(vectors))
-    centers = _push_apart(_plane(sums / np.maximum(sizes, 1)[:, None], seed), radius)
-    for i in range(k):
+    centers = _push_apart(_plane(means, seed), radius)
+    for i in range(len(means)):
         members = np.flatnonzero(labels == i)
         if len(members) > 1:
             inside = _plane(vectors[members], seed)
@@ -306,8 +304,7 @@ def by_neighbors(vectors: Floats, seed: int) -> Floats:
 
     Of very many some are placed first; the others begin between the nearest of those and settle.
     """
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = vectors / np.maximum(norms, 1e-12)
+    unit = unit_rows(vectors)
     marks = np.arange(len(vectors))
     if len(vectors) > MARKS:
         drawn = numpy_generator(seed, "marks").choice(len(vectors), MARKS, replace=False)

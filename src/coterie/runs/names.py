@@ -12,7 +12,7 @@ from coterie._progress import make_progress, say
 from coterie._trust import LARGE, read_json
 from coterie.corpus import write_rows
 from coterie.corpus.corpus import cell_values
-from coterie.description import Cluster
+from coterie.description import Cluster, rename_clusters
 from coterie.exports import refresh
 from coterie.naming import (
     Endpoint,
@@ -21,7 +21,6 @@ from coterie.naming import (
     make_requests,
     make_unique,
     name_clusters,
-    renamed,
 )
 from coterie.run_files import RunFiles, replace_columns, swap_run, table_parts
 
@@ -113,7 +112,7 @@ class RunNames(RunFiles):
 
     def to_name(self) -> list[Cluster]:
         """The clusters as they were before any naming, so that the same questions are asked."""
-        return [c for c in renamed(self.clusters, self.own_names) if c.id not in self.kept]
+        return [c for c in rename_clusters(self.clusters, self.own_names) if c.id not in self.kept]
 
     def first_texts(self) -> list[str]:
         """The first texts of the run, in which personal data are looked for."""
@@ -141,7 +140,7 @@ class RunNames(RunFiles):
 
     def _write(self, names: Names, by: str | None) -> None:
         before = _names(self.clusters)
-        self.clusters = renamed(self.clusters, {**self.own_names, **names})
+        self.clusters = rename_clusters(self.clusters, {**self.own_names, **names})
         final = _names(self.clusters)
         if by is None:
             self.manifest.pop("names", None)

@@ -31,6 +31,7 @@ from coterie.bench.tables import METRICS, Measured, about, cell, entries_of
 from coterie.blocks.kmeans import KMeans
 from coterie.methods.aecl import stray_similarity
 from coterie.metrics import accuracy, cluster_distances, nmi, silhouette
+from coterie.neighbors import unit_rows
 
 LEFT = "as training left it"
 
@@ -423,7 +424,7 @@ def cluster_bert_pairs(short: Short) -> Picture:
     texts of one class and of two classes are, and how many of them training moved across a cosine
     of 0.5.
     """
-    before, after = (units_of(v) for v in first_and_last(short, "cluster-bert", "fast"))
+    before, after = (unit_rows(v) for v in first_and_last(short, "cluster-bert", "fast"))
     rng = np.random.default_rng(derive_seed(short.seed, "pairs"))
     left, right = rng.integers(0, len(before), (2, PAIRS_DRAWN))
     kept = left != right
@@ -445,12 +446,6 @@ def cluster_bert_pairs(short: Short) -> Picture:
         )
     header = ["texts of", "pairs", "cosine before", "after", "moved together", "moved apart"]
     return short.picture("ClusterBERT: pairs of texts", [Table(header=header, rows=body)])
-
-
-def units_of(vectors: Floats) -> Floats:
-    """Rows at length one; rows of zeros stay."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(lengths > 0, lengths, 1))
 
 
 def cluster_bert_reconstruction(rows: Sequence[Row]) -> Picture | None:
@@ -537,7 +532,7 @@ def trace_retrieval(short: Short, questions: Questions, on: bool) -> list[dict[s
 
     def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
         items, rows = net.encoder.prepare(questions.texts)
-        units = units_of(net.encoder.encode(items)[rows])
+        units = unit_rows(net.encoder.encode(items)[rows])
         return {**score(vectors), **rank(units, questions)}
 
     return short.trace(short.make("cluster-bert", "fast", reconstruction=on), measure)
