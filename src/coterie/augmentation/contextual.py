@@ -26,7 +26,8 @@ from coterie.augmentation.base import (
     split_edges,
     uniform,
 )
-from coterie.augmentation.models import batches, find_model, load_model, load_tokenizer, weights_of
+from coterie.augmentation.models import find_model, load_model, load_tokenizer, weights_of
+from coterie.encoders.base import batches_by_length
 
 LENGTH = 128  # tokens read of each text; words behind them stay
 TOKENS = {"cpu": 2_048, "cuda": 65_536}  # of one batch
@@ -113,7 +114,7 @@ class Contextual(Augmenter):
         first = np.searchsorted(words.rows[picked], used)  # of each text's chosen words
         new: list[str | None] = [None] * len(picked)
         tokens = TOKENS[model.device.type] if model.device.type in TOKENS else TOKENS["cpu"]
-        for part in batches([len(row) for row in ids], tokens):
+        for part in batches_by_length(np.array([len(row) for row in ids]), tokens):
             rows = [ids[i] for i in part]
             at = [first[i] + n for i in part for n in range(ids[i].count(tokenizer.mask_token_id))]
             best, values = top_words(model, tokenizer, rows, vocabulary, self.top_k)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from coterie._errors import MissingError, UsageError
 from coterie._files import sha256_file
 from coterie._validation import need
-from coterie.encoders.load import ASK
+from coterie.encoders.load import ASK, hub_folder
 from coterie.encoders.sentence import without_bars
 
 
@@ -21,18 +20,16 @@ def find_model(name: str) -> Path:
         if not (folder / "config.json").exists():
             raise UsageError("augment.model_no_config", model=name)
         return folder
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
     download = name.startswith(ASK)
     try:
-        return Path(snapshot_download(name.removeprefix(ASK), local_files_only=not download))
-    except HFValidationError as error:
+        found = hub_folder([name.removeprefix(ASK)], download=download)
+    except ValueError as error:
         raise UsageError("augment.model_not_a_name", model=name) from error
-    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
-        if download:
-            raise MissingError("augment.model_not_downloaded", model=name) from error
-        raise MissingError("augment.model_not_here", model=name, hub=f"{ASK}{name}") from error
+    if found is not None:
+        return found
+    if download:
+        raise MissingError("augment.model_not_downloaded", model=name)
+    raise MissingError("augment.model_not_here", model=name, hub=f"{ASK}{name}")
 
 
 def load_model(loader: Any, folder: Path) -> Any:
@@ -66,15 +63,3 @@ def weights_of(folder: Path) -> str:
     for path in sorted(folder.glob("*.safetensors")):
         digest.update(sha256_file(path).encode())
     return digest.hexdigest()
-
-
-def batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Numbers of texts of similar length, about ``tokens`` tokens together."""
-    part: list[int] = []
-    for i in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
-        if part and (len(part) + 1) * lengths[part[0]] > tokens:
-            yield part
-            part = []
-        part.append(i)
-    if part:
-        yield part

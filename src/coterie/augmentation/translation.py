@@ -21,7 +21,8 @@ import numpy as np
 from coterie._errors import CoterieError, MissingError, UsageError
 from coterie._validation import check_device, need
 from coterie.augmentation.base import FACTORS, STEP, TOKEN, Augmenter, Keys, bits
-from coterie.augmentation.models import batches, find_model, load_model, load_tokenizer, weights_of
+from coterie.augmentation.models import find_model, load_model, load_tokenizer, weights_of
+from coterie.encoders.base import batches_by_length
 
 PAIR = re.compile(r"[a-z]{2,3}(_[A-Za-z]+)?-[a-z]{2,3}(_[A-Za-z]+)?")
 PROGRAM = re.compile(r"(^|\|\s*)([\w-]+)")  # of each part of a pipeline
@@ -211,7 +212,7 @@ class Translation(Augmenter):
         rows = tokenizer(texts, truncation=True, max_length=LENGTH)["input_ids"]
         tokens = TOKENS.get(model.device.type, TOKENS["cpu"])
         out = [""] * len(texts)
-        for part in batches([len(row) for row in rows], tokens):
+        for part in batches_by_length(np.array([len(row) for row in rows]), tokens):
             inputs = tokenizer.pad(
                 {"input_ids": [rows[i] for i in part]}, padding=True, return_tensors="pt"
             ).to(model.device)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import importlib.util
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -284,18 +285,27 @@ def _packaged() -> Path | None:
     return None if found is None or found.origin is None else Path(found.origin).parent / "model"
 
 
-def _from_hub(name: str, *, download: bool) -> Path:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+def hub_folder(names: Sequence[str], *, download: bool) -> Path | None:
+    """Folder of the first of these hub names that is in the local cache, or can be downloaded.
 
+    Raises ValueError for what cannot be a hub name.
+    """
+    from huggingface_hub import snapshot_download
+
+    for name in names:
+        with suppress(OSError):  # not in the cache, or no answer from the hub
+            return Path(snapshot_download(name, local_files_only=not download))
+    return None
+
+
+def _from_hub(name: str, *, download: bool) -> Path:
     names = [name] if "/" in name else [f"sentence-transformers/{name}", name]
-    for candidate in names:
-        try:
-            return Path(snapshot_download(candidate, local_files_only=not download))
-        except HFValidationError as error:
-            raise UsageError("encoder.unknown", encoder=name) from error
-        except (LocalEntryNotFoundError, HfHubHTTPError, OSError):
-            continue
+    try:
+        found = hub_folder(names, download=download)
+    except ValueError as error:
+        raise UsageError("encoder.unknown", encoder=name) from error
+    if found is not None:
+        return found
     packaged = f" It comes with: pip install {PIN}." if name in PACKAGED else ""
     if download:
         raise MissingError("encoder.not_downloaded", encoder=name, packaged=packaged)
