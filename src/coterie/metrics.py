@@ -230,7 +230,7 @@ def dunn(vectors: Floats, labels: Labels) -> float:
 
 def cluster_means(
     vectors: Floats, labels: Ints, n_clusters: int = 0, weights: Floats | None = None
-) -> tuple[Floats, Floats]:
+) -> tuple[Floats, NDArray[Any]]:
     """Mean vector of each cluster, in float64, and how many texts it has.
 
     Parameters
