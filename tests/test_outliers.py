@@ -11,7 +11,9 @@ from by_key import raises
 from coterie import make_method, outliers, sample
 from coterie._errors import UsageError
 from coterie.base import TextClusterer
+from coterie.neighbors import nearest_rows
 from coterie.outliers import (
+    NEIGHBORS,
     POWER,
     OutlierLimit,
     allowed_rows,
@@ -281,3 +283,20 @@ def test_of_usual_distances_none_stands_out(allowed: int) -> None:
     lonely = np.array([2.5, 3.0]) ** POWER
     marked = mark_outliers(np.append(scores, lonely / (1 + lonely)), allowed)[0]
     assert marked[-min(2, allowed) :].all() and marked.sum() <= allowed
+
+
+def test_known_neighbours_give_the_same_distances() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 12)).astype(np.float32)
+    x[7] = x[9]
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    counts = rng.integers(1, 4, 300)
+    near = nearest_rows(x, NEIGHBORS + 1)
+    plain, known = fit_neighbor_index(x, counts), fit_neighbor_index(x, counts, near=near)
+    assert known.own is not None and plain.own is not None
+    np.testing.assert_allclose(known.own, plain.own, atol=2e-6)
+    assert known.typical == pytest.approx(plain.typical, abs=1e-6)
+    # By cosine the nearest are others than by distance if lengths differ: they are searched for.
+    longer = x * rng.uniform(1, 3, (300, 1)).astype(np.float32)
+    again = fit_neighbor_index(longer, counts, near=nearest_rows(longer, NEIGHBORS + 1))
+    np.testing.assert_array_equal(again.own, fit_neighbor_index(longer, counts).own)

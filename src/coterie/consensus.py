@@ -47,6 +47,7 @@ def smoothed_runs(  # noqa: PLR0913 - what k-means needs, and a callback
     weights: Floats,
     seed: int,
     *,
+    near: Ints | None = None,
     device: torch.device | None = None,
     advance: Callable[[int], None] = lambda done: None,
 ) -> tuple[Ints, list[Ints]]:
@@ -61,6 +62,8 @@ def smoothed_runs(  # noqa: PLR0913 - what k-means needs, and a callback
     weights : ndarray of shape (n,)
         How often each row counts.
     seed : int
+    near : ndarray of shape (n, k + 1 or more), optional
+        The nearest rows of each, itself first. Default: searched for.
     device : torch.device, optional
         Of the neighbour search and of k-means.
     advance : callable, optional
@@ -76,8 +79,9 @@ def smoothed_runs(  # noqa: PLR0913 - what k-means needs, and a callback
     k = n_neighbors(len(x), n_clusters)
     smoothed = principal_part(x, DIRECTIONS)
     if k:
-        near = nearest_rows(torch.from_numpy(np.ascontiguousarray(x)).to(device), k + 1)
-        smoothed = knn_smooth(smoothed, near, ROUNDS, RESTART)
+        if near is None:
+            near = nearest_rows(torch.from_numpy(np.ascontiguousarray(x)).to(device), k + 1)
+        smoothed = knn_smooth(smoothed, near[:, : k + 1], ROUNDS, RESTART)
     on_device = torch.from_numpy(smoothed).to(device)
     labelings = []
     for run in range(runs):

@@ -69,11 +69,18 @@ class NeighborIndex:
     n_neighbors: int = NEIGHBORS
     own: Floats | None = None
 
-    def distances(self, vectors: Floats) -> Floats:
-        """Mean distance of each vector to the nearest texts; a text is not its own neighbour."""
+    def distances(self, vectors: Floats, near: Ints | None = None) -> Floats:
+        """Mean distance of each vector to the nearest texts; a text is not its own neighbour.
+
+        ``near`` are the nearest of these texts, if they are known; else they are searched for.
+        """
         norms = np.linalg.norm(self.vectors, axis=1)
         unit = bool(norms.any() and np.allclose(norms[norms > 0], 1, atol=1e-3))
         same = 1e-5 * float(np.square(self.vectors - self.vectors.mean(axis=0)).sum(axis=1).mean())
+        if near is not None:
+            near = near[:, : self.n_neighbors + 1]
+            far = [np.square(vectors - self.vectors[column]).sum(axis=1) for column in near.T]
+            return self._mean(np.stack(far, axis=1), self.counts[near], same)
         parts = []
         for block, nearness in similarity_blocks(vectors, self.vectors, metric="euclidean"):
             if unit:  # a text without a known word points nowhere: it is like no other
@@ -132,7 +139,11 @@ class OutlierLimit:
 
 
 def fit_neighbor_index(
-    vectors: Floats, counts: Ints | None = None, labels: Ints | None = None, seed: int = 0
+    vectors: Floats,
+    counts: Ints | None = None,
+    labels: Ints | None = None,
+    seed: int = 0,
+    near: Ints | None = None,
 ) -> NeighborIndex:
     """What outlier scores of a corpus are measured by.
 
@@ -145,6 +156,9 @@ def fit_neighbor_index(
     labels : ndarray of shape (n,), optional
         Clusters; of more than 5,000 texts a random choice is kept that forgets no cluster.
     seed : int, default=0
+    near : ndarray of shape (n, more than ``NEIGHBORS``), optional
+        The nearest rows of each by cosine, itself first. They are used where they are the nearest
+        by distance, too, that is, where all vectors are kept and have one length.
     """
     x = np.ascontiguousarray(vectors, dtype=np.float32)
     times = np.ones(len(x), dtype=np.int64) if counts is None else np.asarray(counts, np.int64)
@@ -155,11 +169,17 @@ def fit_neighbor_index(
     times = times[rows]
     n_neighbors = max(1, min(NEIGHBORS, int(times.sum()) - 1))
     found = NeighborIndex(x[rows], times, n_neighbors=n_neighbors)
-    own = found.distances(x)
+    serves = near is not None and len(near) == len(x) == len(rows) and near.shape[1] > n_neighbors
+    own = found.distances(x, near if serves and _one_length(x) else None)
     distances = own[rows]
     # Where most texts are many copies of each other the median is zero.
     typical = float(np.median(distances)) or float(distances.mean()) or 1.0
     return replace(found, typical=typical, own=own)
+
+
+def _one_length(x: Floats) -> bool:
+    norms = np.linalg.norm(x, axis=1)
+    return bool(norms.min() > 0 and np.ptp(norms) <= 1e-4 * norms.max())
 
 
 def outlier_scores(vectors: Floats, labels: Ints | None = None) -> Floats:

@@ -134,8 +134,9 @@ class OutlierMixin(ClustererCore):
             labels = np.zeros(n, dtype=np.int64)
             labels[rows] = self.labels_[self.rows_ >= 0]
             counts = np.bincount(rows, minlength=n)
+            near = self.__dict__.pop("_near", None)  # where the fit has searched already
             self._neighbor_index = fit_neighbor_index(
-                self.distinct_vectors_, counts, labels, self.seed_
+                self.distinct_vectors_, counts, labels, self.seed_, near
             )
         return self._neighbor_index
 
@@ -152,7 +153,7 @@ class OutlierMixin(ClustererCore):
 
     def _forget_outliers(self) -> None:
         """What an earlier fit has left."""
-        for name in ("outlier_limit_", "_neighbor_index"):
+        for name in ("outlier_limit_", "_neighbor_index", "_near"):
             self.__dict__.pop(name, None)
 
 

@@ -44,6 +44,8 @@ from coterie.blocks.kmeans import KMeans
 from coterie.consensus import DIRECTIONS, LEXICAL_WEIGHT, ROUNDS, n_neighbors, smoothed_runs
 from coterie.encoders import BagOfWords, CharNgrams, Encoder, MixedEncoder
 from coterie.metrics import accuracy
+from coterie.neighbors import nearest_rows
+from coterie.outliers import NEIGHBORS
 
 ROWS = 8_192  # rows in a matrix product
 CALIBRATED = 5_000  # rows that the scale of confidence is found on
@@ -256,6 +258,10 @@ class Auto(WeightedClusterer):
     def _cluster(self, x: Floats, weights: Floats, seed: int) -> Ints:
         """The consensus of k-means runs on smoothed vectors."""
         runs = RUNS[self.effort]
+        device, k = check_device(self.device), n_neighbors(len(x), self._k)
+        # As many as the outlier scores need, which are then not searched for again.
+        on_device = torch.from_numpy(np.ascontiguousarray(x)).to(device)
+        self._near: Ints = nearest_rows(on_device, max(k, NEIGHBORS) + 1)
         progress = make_progress(self.verbose)
         progress.start("k-means runs", runs)
         try:
@@ -265,12 +271,12 @@ class Auto(WeightedClusterer):
                 runs,
                 weights,
                 seed,
-                device=check_device(self.device),
+                near=self._near,
+                device=device,
                 advance=progress.advance,
             )
         finally:
             progress.stop()
-        k = n_neighbors(len(x), self._k)
         stability = float(np.mean([accuracy(labels, one) for one in labelings]))
         self.choice_ = {"neighbors": k, "rounds": ROUNDS if k else 0, "runs": runs}
         self.choice_["stability"] = round(stability, 4)
