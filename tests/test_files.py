@@ -1,6 +1,7 @@
 """Writing: whole or not at all."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from by_key import raises
 from coterie import _folders
 from coterie._errors import DataError, UsageError
 from coterie._files import atomic_path, save_arrays, sha256_file, write_json
@@ -147,7 +149,7 @@ def test_a_folder_that_cannot_be_replaced_is_refused_before_the_work(tmp_path: P
     folder.mkdir()
     worked = []
     monkeypatch.setattr(Path, "is_mount", lambda path: path == folder)
-    with pytest.raises(UsageError, match="cannot be replaced by a new folder, as it is a mount"):
+    with raises(UsageError, "run.not_replaceable", why="it is a mount point"):
         replace_folder(folder, worked.append)
     assert worked == [] and [p.name for p in tmp_path.iterdir()] == ["run"]
 
@@ -195,11 +197,11 @@ def test_a_folder_is_held_by_one(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     with held(folder):
         with (
-            pytest.raises(UsageError, match=r"another process \(\d+\) is working on"),
+            raises(UsageError, "run.held", who=f"another process ({os.getpid()})"),
             held(folder),
         ):
             pass
-        with pytest.raises(UsageError, match="is working on"):
+        with raises(UsageError, "run.held"):
             refuse_held(folder)
     refuse_held(folder)
     with pytest.raises(FileNotFoundError), held(folder):
@@ -218,7 +220,7 @@ def test_a_table_is_written_by_one(tmp_path: Path) -> None:
         with GrowingTable(tmp_path / name) as table:
             table.write(pa.table({"text": ["one"]}), {"cluster": [1]})
             with (
-                pytest.raises(UsageError, match="another process is writing"),
+                raises(UsageError, "corpus.in_use"),
                 GrowingTable(tmp_path / name),
             ):
                 pass

@@ -414,6 +414,7 @@ MESSAGES: dict[str, str] = {
     "edit.bad_names": "{where}: names should be a list of {into}, one for each part.",
     "edit.bad_number": "{where}: {what} should be a whole number from 0 on, got {value!r:.80}.",
     "edit.bad_rename": "{where}: write clusters and names, as in '{rename}'.",
+    "edit.bad_row": "{where}: rows are named by one of {keys}, and in; got {given}.",
     "edit.changed_meanwhile": "{folder} was changed by another command meanwhile; try again.",
     "edit.changed_since": (
         "{run} was changed by another command after its last edits (such as coterie name); "
@@ -422,7 +423,10 @@ MESSAGES: dict[str, str] = {
     "edit.cluster_twice": "{where}: a cluster is named twice.",
     "edit.file_too_large": "{path}: a file of edits has at most {most:,} bytes; split it.",
     "edit.file_type": "{path}: edits are read from .yaml or .json files.",
-    "edit.impossible": "{where}: {problem}",
+    "edit.locked": (
+        "{where}: cluster {shown} is locked: it keeps its rows and its name; put 'unlock: "
+        "[{cluster}]' before this edit if you mean it."
+    ),
     "edit.merge_two": "{where}: name at least two clusters, as in '{merge}'.",
     "edit.model_differs": (
         "{folder}: the model puts {wrong:,} of {filled:,} rows elsewhere than assignments.csv "
@@ -433,20 +437,39 @@ MESSAGES: dict[str, str] = {
         "edit: the model was loaded, so it does not know its training texts; edit the folder of "
         "its run, or a model fitted in this process."
     ),
+    "edit.name_taken": (
+        "{where}: cluster {other} has the name {name!r} already; choose another one, or merge "
+        "the two: 'merge: [{other}, {cluster}]'."
+    ),
+    "edit.name_twice": "{where}: the name {name!r} is given twice; every part needs its own.",
+    "edit.no_cluster": "{where}: there is no cluster {cluster}; there are {known}.",
+    "edit.no_cluster_in": "{where}: in: there is no cluster {cluster:.80}.",
     "edit.no_clusters": "{where}: write a list of clusters, as in '{example}'.",
     "edit.no_edit": "{where}: {entry} is no edit; write e.g. '{merge}'.",
     "edit.no_edits": "{name}: there are no edits in it; write e.g. '- {merge}'.",
     "edit.no_file": "there is no file {path}.",
+    "edit.no_ids": "{where}: the run has no id column; name the row by its number: {{row: 12}}.",
     "edit.no_json": "{path}, line {lineno}: this is not JSON: {msg}.",
     "edit.no_json_list": "{path}: expected a list of edits.",
     "edit.no_list": "{name}: expected a list of edits, such as '- merge: [3, 7]'.",
     "edit.no_name": "{where}: {value!r} is no name; put it between quotes.",
+    "edit.no_parts": "{where}: no {into} parts were found in cluster {cluster}; ask for fewer.",
     "edit.no_rows": "{where}: name the rows, as in '{move}'.",
+    "edit.no_such_row": "{where}: no row{inside} {said} {given!r}; look it up in assignments.csv.",
     "edit.no_yaml": "{where}: this is not YAML: {said}.",
+    "edit.not_locked": "{where}: cluster {cluster} is not locked; leave it out.",
     "edit.not_utf8": "{path} is not UTF-8; save it as UTF-8.",
+    "edit.nothing_to_look_for": "{where}: contains: the text to look for is empty.",
+    "edit.nothing_to_move": (
+        "{where}: all {rows} rows are in cluster {to} already; leave the edit out."
+    ),
     "edit.nothing_to_undo": "{run} has no edits to undo.",
     "edit.one_kind": "{where}: expected exactly one of {kinds}; got {given}.{hint}",
     "edit.other_number_of_texts": "texts: {n_given} for a model of {n_labels} texts.",
+    "edit.row_out_of_range": (
+        "{where}: row {row!r} is not there; rows are counted from 1 to {rows}."
+    ),
+    "edit.row_without_text": "{where}: row {row} has no text, so it has no cluster; leave it out.",
     "edit.texts_differ": (
         "{folder}: row {row} of assignments.csv is in cluster {cluster}, but a row with the same "
         "text is in another one; identical texts share a cluster. Undo what was changed in the "
@@ -454,7 +477,15 @@ MESSAGES: dict[str, str] = {
     ),
     "edit.texts_needed": "texts: pass the texts the model was fitted on; 'move' looks them up.",
     "edit.too_deep": "{path}: it is nested too deeply to be a list of edits.",
+    "edit.too_many_parts": (
+        "{where}: cluster {cluster} has {distinct} different texts, too few for {into} parts; "
+        "ask for at most {distinct}."
+    ),
     "edit.unknown_key": "{where}: {key!r} is not known here; {may}.{hint}",
+    "edit.would_empty": (
+        "{where}: it would leave cluster {cluster} without a row; merge it instead: 'merge: "
+        "[{to}, {cluster}]'."
+    ),
     "edit.yaml_alias": "{where}: aliases (*{anchor}) are not read; write it out.",
     "edit.yaml_bad_key": "{where}: a key should be a word or a number.",
     "edit.yaml_key_twice": "{where}: the key {value!r} is there twice.",

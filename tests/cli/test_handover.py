@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import coterie
+from by_key import raises
 from coterie._errors import DataError, UsageError
 from coterie.cli import app
 from coterie.cli.cluster import tree_lines
@@ -238,12 +239,12 @@ def test_export_without_texts_holds_none(done: Path, tmp_path: Path) -> None:
 
 
 def test_export_refuses_what_is_no_finished_run(tmp_path: Path, done: Path) -> None:
-    with pytest.raises(DataError, match="no run"):
+    with raises(DataError, "run.none"):
         coterie.export_run(tmp_path)
     (tmp_path / "manifest.json").write_text('{"status": "interrupted"}')
-    with pytest.raises(DataError, match="not finished"):
+    with raises(DataError, "run.not_finished"):
         coterie.export_run(tmp_path)
-    with pytest.raises(UsageError, match="xlsx"):
+    with raises(UsageError, "argument.not_a_choice", name="to"):
         coterie.export_run(done, "xls")
     assert run("export", str(done), "--to", "docx").exit_code == 2
 

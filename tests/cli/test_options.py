@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from by_key import raises
 from coterie._errors import UsageError, param
 from coterie._validation import check_device
 from coterie.cli import app
@@ -86,9 +87,9 @@ def test_an_encoder_that_is_not_there_leaves_nothing_behind(texts: Path) -> None
 
 
 def test_python_names_stay_in_python() -> None:
-    with pytest.raises(UsageError, match="device should be"):
+    with raises(UsageError, "argument.bad_device"):
         check_device("mps")
-    with pytest.raises(UsageError, match="random_state should be an integer"):
+    with raises(UsageError, "argument.bad_seed"):
         TwoStep(2, encoder="tfidf", random_state="x").fit(["a cat", "a dog"])
     error = UsageError(f"{param('n_clusters', 3)} or {param('device')}.")
     assert str(error) == "n_clusters=3 or device."

@@ -177,5 +177,5 @@ def test_tables_of_other_programs(tmp_path) -> None:
     assert found.labels.tolist() == [7, 3] and found.names == {3: "Money", 7: "Late"}
     assert found.ids == ["1", "2"]
     assert read_table_side(str(table), "topic").texts == ["late parcel", "my refund"]
-    with pytest.raises(DataError, match="--a-column"):
+    with raises(DataError, "corpus.no_column", option="--a-column", column="topics"):
         read_table_side(str(table), "topics")

@@ -190,5 +190,5 @@ def test_a_real_dataset() -> None:
     made = datasets.Dataset.from_dict({"label": [0, 1, 2], "text": ["one fish", "two fish", None]})
     assert texts_from(made) == TEXTS
     two = datasets.Dataset.from_dict({"a": ["x"], "b": ["y"]})
-    with pytest.raises(UsageError, match="columns a, b"):
+    with raises(UsageError, "corpus.which_column", columns="a, b"):
         texts_from(two)

@@ -93,7 +93,7 @@ def test_a_locked_cluster_keeps_its_texts(finished, tickets, tmp_path) -> None:
     new = cluster(tickets, tmp_path / "new", "--keep", old, "--seed", 9)
     assert inside <= members(new)[target] and clusters(new)[target] == "Ours"
     assert json.loads((new / "manifest.json").read_text())["editing"]["locked"] == [target]
-    with pytest.raises(DataError, match="is locked"):
+    with raises(DataError, "edit.locked", cluster=target):
         edit(new, [{"rename": {target: "Theirs"}}])
     again = cluster(tickets, tmp_path / "again", "--keep", new, "--seed", 10)
     assert inside <= members(again)[target]

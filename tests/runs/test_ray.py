@@ -20,6 +20,7 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
+from by_key import raises
 from coterie import TwoStep
 from coterie._errors import UsageError
 from coterie.cli import app
@@ -56,11 +57,11 @@ def test_machines_are_shared_out(nodes: list[int], workers: int | None, wanted: 
 def test_a_worker_has_a_gpu_where_there_are_any() -> None:
     nodes = [{"CPU": 8.0, "GPU": 2.0}, {"CPU": 64.0}]
     assert share_out(nodes) == Share(2, 1, 1)
-    with pytest.raises(UsageError, match="has 2 GPUs; ask for 1 to 2"):
+    with raises(UsageError, "shards.too_many_workers", most=2, kind="GPUs"):
         share_out(nodes, 3)
-    with pytest.raises(UsageError, match="has 3 CPUs; ask for 1 to 3"):
+    with raises(UsageError, "shards.too_many_workers", most=3, kind="CPUs"):
         share_out([{"CPU": 3.0}], 0)
-    with pytest.raises(UsageError, match="no CPU"):
+    with raises(UsageError, "shards.no_cpu"):
         share_out([{}])
 
 
@@ -68,7 +69,7 @@ def test_a_cluster_that_is_not_there_is_named_at_once() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and does not listen
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(UsageError, match=f"RAY_ADDRESS={address}: no Ray cluster"):
+        with raises(UsageError, "shards.no_cluster_at", address=address):
             _check_address(address)
         taken.listen()
         _check_address(address)

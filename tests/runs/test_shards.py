@@ -10,6 +10,7 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
+from by_key import raises
 from coterie import TwoStep
 from coterie._errors import DataError
 from coterie.cli import app
@@ -236,7 +237,7 @@ def test_a_part_that_changed_meanwhile_is_refused(model: Path, tmp_path: Path) -
     write(tmp_path / "in" / "a.parquet", TEXTS)
     (part,) = map(look_at, find_shards(str(tmp_path / "in"), tmp_path / "out"))
     write(tmp_path / "in" / "a.parquet", TEXTS[::-1])
-    with pytest.raises(DataError, match="not the file it was"):
+    with raises(DataError, "shards.source_changed"):
         ShardWorker(job_of(model)).label(part)
     assert not (tmp_path / "out").exists()
 
@@ -254,9 +255,9 @@ def test_the_footer_tells_of_which_file_and_by_which_model(model: Path, tmp_path
 
 
 def test_a_worker_with_another_model_refuses(model: Path) -> None:
-    with pytest.raises(DataError, match="same folders under the same path"):
+    with raises(DataError, "shards.other_model"):
         ShardWorker(replace(job_of(model), model="other")).load()
-    with pytest.raises(DataError, match="same folders under the same path"):
+    with raises(DataError, "shards.other_model"):
         ShardWorker(Job(model / "nowhere", "x", "text")).load()
 
 

@@ -476,9 +476,9 @@ def test_a_stream_that_is_missing_is_told_to_whoever_uses_it(monkeypatch) -> Non
         monkeypatch.setattr(sys, name, None)
     open_streams()
     sys.stderr.write("nobody hears it")
-    with pytest.raises(CoterieError, match="standard output is closed"):
+    with raises(CoterieError, "cli.stream_closed", named="standard output"):
         sys.stdout.write("a")
-    with pytest.raises(CoterieError, match="standard input is closed"):
+    with raises(CoterieError, "cli.stream_closed", named="standard input"):
         sys.stdin.buffer.read()
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie._errors import DataError
 from coterie._random import derive_seed
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import whole_number
@@ -108,7 +109,7 @@ def select_rows(edit: Edit, state: State) -> Ints:
         found |= set(_find(edit, state, wanted))
     without = sorted(row for row in found if not state.texts[row])
     if without:
-        raise edit.wrong(f"row {without[0] + 1} has no text, so it has no cluster; leave it out.")
+        raise DataError("edit.row_without_text", where=edit.where, row=without[0] + 1)
     # Identical texts are in one cluster, always: they move together.
     texts = {state.texts[row] for row in found}
     return np.array([i for i, text in enumerate(state.texts) if text in texts], dtype=np.int64)
@@ -120,34 +121,36 @@ def _find(edit: Edit, state: State, wanted: Any) -> list[int]:
     keys = [key for key in wanted if key in KEYS]
     strange = [key for key in wanted if key not in (*KEYS, "in")]
     if len(keys) != 1 or strange:
-        raise edit.wrong(f"rows are named by one of {', '.join(KEYS)}, and in; got {dict(wanted)}.")
+        raise DataError("edit.bad_row", where=edit.where, keys=", ".join(KEYS), given=dict(wanted))
     key = keys[0]
     rows = _FINDERS[key](edit, state, str(wanted[key]))
     if "in" in wanted:
         inside = str(wanted["in"])
         cluster = whole_number(inside)
         if cluster not in state.names:
-            raise edit.wrong(f"in: there is no cluster {inside:.80}.")
+            raise DataError("edit.no_cluster_in", where=edit.where, cluster=inside)
         rows = [row for row in rows if state.labels[row] == cluster]
     if not rows:
-        where = f" in cluster {wanted['in']}" if "in" in wanted else ""
+        inside = f" in cluster {wanted['in']}" if "in" in wanted else ""
         said = "contains" if key == "contains" else f"has the {key}"
-        raise edit.wrong(f"no row{where} {said} {wanted[key]!r}; look it up in assignments.csv.")
+        raise DataError(
+            "edit.no_such_row", where=edit.where, inside=inside, said=said, given=wanted[key]
+        )
     return rows
 
 
 def _by_row(edit: Edit, state: State, wanted: str) -> list[int]:
     row = whole_number(wanted) or 0
     if not 1 <= row <= len(state.texts):
-        raise edit.wrong(
-            f"row {wanted!r} is not there; rows are counted from 1 to {len(state.texts)}."
+        raise DataError(
+            "edit.row_out_of_range", where=edit.where, row=wanted, rows=len(state.texts)
         )
     return [row - 1]
 
 
 def _by_id(edit: Edit, state: State, wanted: str) -> list[int]:
     if state.ids is None:
-        raise edit.wrong("the run has no id column; name the row by its number: {row: 12}.")
+        raise DataError("edit.no_ids", where=edit.where)
     return [i for i, value in enumerate(state.ids) if value == wanted]
 
 
@@ -159,7 +162,7 @@ def _by_text(edit: Edit, state: State, wanted: str) -> list[int]:
 def _by_part(edit: Edit, state: State, wanted: str) -> list[int]:
     part = clean_text(wanted).casefold()
     if not part:
-        raise edit.wrong("contains: the text to look for is empty.")
+        raise DataError("edit.nothing_to_look_for", where=edit.where)
     return [i for i, text in enumerate(state.texts) if part in text.casefold()]
 
 
@@ -172,7 +175,7 @@ def apply_edits(edits: Sequence[Edit], state: State) -> None:
         for cluster in edit.clusters:
             if cluster not in state.names:
                 known = ", ".join(map(str, sorted(state.names)))
-                raise edit.wrong(f"there is no cluster {cluster}; there are {known}.")
+                raise DataError("edit.no_cluster", where=edit.where, cluster=cluster, known=known)
         _EDITS[edit.kind](edit, state)
 
 
@@ -204,15 +207,18 @@ def _split(edit: Edit, state: State) -> None:
     vectors = state.get_vectors()[state.rows(cluster)]
     distinct = len(np.unique(vectors, axis=0))
     if distinct < edit.into:
-        raise edit.wrong(
-            f"cluster {cluster} has {distinct} different texts, too few for {edit.into} parts; "
-            f"ask for at most {distinct}."
+        raise DataError(
+            "edit.too_many_parts",
+            where=edit.where,
+            cluster=cluster,
+            distinct=distinct,
+            into=edit.into,
         )
     seed = derive_seed(state.seed, "split", cluster, len(state.steps))
     found = KMeans(n_clusters=edit.into, seed=seed)(vectors)
     sizes = np.bincount(found.labels, minlength=edit.into)
     if not sizes.all():
-        raise edit.wrong(f"no {edit.into} parts were found in cluster {cluster}; ask for fewer.")
+        raise DataError("edit.no_parts", where=edit.where, into=edit.into, cluster=cluster)
     order = np.argsort(-sizes, kind="stable")
     ids = (cluster, *range(state.next_id, state.next_id + edit.into - 1))
     for i, wanted in enumerate(edit.names):
@@ -260,13 +266,10 @@ def _move(edit: Edit, state: State) -> None:
     _refuse_locked(edit, state, {to, *state.labels[rows[~state.outliers[rows]]].tolist()})
     leaving = rows[(state.labels[rows] != to) | state.outliers[rows]]
     if not len(leaving):
-        raise edit.wrong(f"all {len(rows)} rows are in cluster {to} already; leave the edit out.")
+        raise DataError("edit.nothing_to_move", where=edit.where, rows=len(rows), to=to)
     for cluster in {*state.labels[leaving].tolist()} - {to}:
         if not len(np.setdiff1d(state.rows(cluster), leaving)):
-            raise edit.wrong(
-                f"it would leave cluster {cluster} without a row; merge it instead: "
-                f"'merge: [{to}, {cluster}]'."
-            )
+            raise DataError("edit.would_empty", where=edit.where, cluster=cluster, to=to)
     state.correct(rows, to)
     state.done.append(f"moved {len(leaving):,} rows to {state.shown(to)}")
 
@@ -279,7 +282,7 @@ def _lock(edit: Edit, state: State) -> None:
 def _unlock(edit: Edit, state: State) -> None:
     for cluster in edit.clusters:
         if cluster not in state.locked:
-            raise edit.wrong(f"cluster {cluster} is not locked; leave it out.")
+            raise DataError("edit.not_locked", where=edit.where, cluster=cluster)
     state.locked -= set(edit.clusters)
     state.done.append(f"unlocked {', '.join(map(state.shown, edit.clusters))}")
 
@@ -297,9 +300,8 @@ _EDITS = {
 def _refuse_locked(edit: Edit, state: State, clusters: Iterable[int]) -> None:
     locked = sorted(state.locked & set(clusters))
     if locked:
-        raise edit.wrong(
-            f"cluster {state.shown(locked[0])} is locked: it keeps its rows and its name; put "
-            f"'unlock: [{locked[0]}]' before this edit if you mean it."
+        raise DataError(
+            "edit.locked", where=edit.where, shown=state.shown(locked[0]), cluster=locked[0]
         )
 
 
@@ -308,9 +310,8 @@ def _check_free(
 ) -> None:
     for other, taken in state.names.items():
         if other != cluster and taken is not None and taken.casefold() == name.casefold():
-            raise edit.wrong(
-                f"cluster {other} has the name {taken!r} already; choose another one, or merge the "
-                f"two: 'merge: [{other}, {cluster}]'."
+            raise DataError(
+                "edit.name_taken", where=edit.where, other=other, name=taken, cluster=cluster
             )
     if name.casefold() in [given.casefold() for given in more]:
-        raise edit.wrong(f"the name {name!r} is given twice; every part needs its own.")
+        raise DataError("edit.name_twice", where=edit.where, name=name)

@@ -61,10 +61,6 @@ class Edit:
             return {"move": {"rows": list(self.rows), "to": self.clusters[0]}}
         return {self.kind: list(self.clusters)}
 
-    def wrong(self, problem: str) -> DataError:
-        """The error to raise when the edit cannot be done."""
-        return DataError("edit.impossible", where=self.where, problem=problem)
-
 
 def read_edits(source: Any) -> list[Edit]:
     """Edits from a YAML or JSON file, or from the same as Python values."""
