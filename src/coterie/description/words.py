@@ -94,9 +94,8 @@ class ClusterTerms:
         if known is not None:
             return known
         key = "aside" if length == 1 and self._polite[cluster] else str(length)
-        group, counts = self._groups[key], self._counts[key]
-        inside = slice(counts.indptr[cluster], counts.indptr[cluster + 1])
-        term, count = counts.indices[inside], counts.data[inside]
+        group = self._groups[key]
+        term, count = self._row(key, cluster)
         keep = self._totals[key][term] >= self.terms.least
         term, count = term[keep], count[keep]
         share = count / max(int(self.sizes[cluster]), 1)
@@ -132,22 +131,24 @@ class ClusterTerms:
 
     def frequent(self, cluster: int) -> tuple[Ints, Floats]:
         """The stems that most of a cluster's texts hold, and the share of the texts that do."""
-        counts = self._counts["1"]
-        inside = slice(counts.indptr[cluster], counts.indptr[cluster + 1])
-        term, count = counts.indices[inside], counts.data[inside]
+        term, count = self._row("1", cluster)
         order = np.lexsort((term, -count))[:LOOKED_AT]
         return term[order].astype(np.int64), count[order] / max(int(self.sizes[cluster]), 1)
 
     def shares(self, cluster: int, stems: Ints) -> Floats:
         """Share of a cluster's texts that hold each of the stems."""
-        counts = self._counts["1"]
-        inside = slice(counts.indptr[cluster], counts.indptr[cluster + 1])
-        term, count = counts.indices[inside], counts.data[inside]
+        term, count = self._row("1", cluster)
         if not len(term):
             return np.zeros(len(stems))
         place = np.minimum(np.searchsorted(term, stems), len(term) - 1)
         share = np.where(term[place] == stems, count[place], 0) / max(int(self.sizes[cluster]), 1)
         return np.asarray(share, dtype=np.float64)
+
+    def _row(self, key: str, cluster: int) -> tuple[Ints, Floats]:
+        """Terms of a group that a cluster holds, and how many of its texts do."""
+        counts = self._counts[key]
+        inside = slice(counts.indptr[cluster], counts.indptr[cluster + 1])
+        return counts.indices[inside], counts.data[inside]
 
     def single(self, i: int) -> Ints:
         """The most frequent form of a stem."""
