@@ -74,15 +74,11 @@ def place() -> Path | None:
     if said:
         return Path(said).expanduser() / FOLDER
     base = os.environ.get("XDG_CACHE_HOME", "").strip()
-    root = Path(base) if base and Path(base).is_absolute() else _home() / ".cache"
-    return root / "coterie" / FOLDER
-
-
-def _home() -> Path:
     try:
-        return Path.home()
+        root = Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache"
     except RuntimeError as error:  # no home: a service account
         raise UsageError("cache.no_home", variable=VARIABLE) from error
+    return root / "coterie" / FOLDER
 
 
 def limit() -> int:
@@ -117,7 +113,9 @@ def clear(folder: Path) -> Usage:
     before = usage(folder)
     for path, _, _ in _shards(folder):
         path.unlink(missing_ok=True)
-    _drop_empty(folder)
+    for space in (*_spaces(folder), folder):
+        with suppress(OSError):
+            space.rmdir()
     return before
 
 
@@ -212,7 +210,10 @@ def make_room(folder: Path, most: int) -> None:
         with suppress(OSError):
             path.unlink()
         total -= size
-    _drop_stale(folder)
+    for path in _named(folder, HALF):  # what a killed process left half written a day ago
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > 86_400:
+                path.unlink()
 
 
 def private(folder: Path) -> None:
@@ -247,17 +248,3 @@ def _named(folder: Path, name: re.Pattern[str]) -> list[Path]:
 def _spaces(folder: Path) -> list[Path]:
     found = (path for path in folder.glob("*") if SPACE.fullmatch(path.name))
     return [path for path in found if path.is_dir() and not path.is_symlink()]
-
-
-def _drop_stale(folder: Path) -> None:
-    """Delete what a killed process left half written a day ago."""
-    for path in _named(folder, HALF):
-        with suppress(OSError):
-            if time.time() - path.stat().st_mtime > 86_400:
-                path.unlink()
-
-
-def _drop_empty(folder: Path) -> None:
-    for path in (*_spaces(folder), folder):
-        with suppress(OSError):
-            path.rmdir()

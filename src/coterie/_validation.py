@@ -72,15 +72,20 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
     known = list(choices)
     if value in known:
         return str(value)
-    near = difflib.get_close_matches(str(value), known, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
     raise UsageError(
         "argument.not_a_choice",
         name=_called(name),
         known=", ".join(known),
         given=_short(value),
-        hint=hint,
+        hint=did_you_mean(value, known),
     )
+
+
+def did_you_mean(value: Any, known: Iterable[str]) -> str:
+    """A question about the nearest of the known words, in any case; empty if none is near."""
+    words = {word.lower(): word for word in known}
+    near = difflib.get_close_matches(str(value).lower(), words, n=1)
+    return f" Did you mean {words[near[0]]!r}?" if near else ""
 
 
 def check_choices(owner: Any) -> None:

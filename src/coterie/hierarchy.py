@@ -101,7 +101,9 @@ def nest(
     centers, counts = _means(x, codes) if sizes is None else _given(x, codes, sizes)
     used = np.flatnonzero(counts > 0)
     wanted = _check_levels(levels, len(used))
-    space = MatrixSpace(_centered(centers[used]), counts[used].astype(np.float64), "ward")
+    # Around their mean: the merges are the same, and squares lose fewer digits.
+    middle = np.asarray(centers[used] - centers[used].mean(axis=0, keepdims=True), np.float32)
+    space = MatrixSpace(middle, counts[used].astype(np.float64), "ward")
     merges = chain(space, len(used))
     out: list[Level] = []
     for n in wanted:
@@ -388,11 +390,6 @@ def _given(centers: Floats, labels: Ints, sizes: Sequence[int] | Ints) -> tuple[
     if labels.max(initial=-1) >= len(counts):
         raise UsageError("levels.no_mean", cluster=labels.max(), n_counts=len(counts))
     return centers, counts
-
-
-def _centered(centers: Floats) -> Floats:
-    """Around their mean: the merges are the same, and squares lose fewer digits."""
-    return np.asarray(centers - centers.mean(axis=0, keepdims=True), dtype=np.float32)
 
 
 def _by_size(labels: Ints, counts: Ints) -> Ints:

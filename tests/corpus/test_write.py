@@ -20,9 +20,9 @@ from coterie.corpus.write import (
     LONGEST_CELL,
     GrowingTable,
     Sheet,
-    StreamTable,
     partial_path,
     spreadsheet_text,
+    write_stream,
     write_workbook,
 )
 
@@ -342,11 +342,10 @@ def test_a_table_without_rows_leaves_nothing(tmp_path: Path) -> None:
 
 def test_stdout_has_one_header() -> None:
     out = io.StringIO()
-    table = StreamTable(out)
-    table.write(*part(0))
-    table.write(*part(3))
+    write_stream(out, *part(0), "csv")
+    write_stream(out, *part(3), "csv", header=False)
     rows = list(csv.reader(io.StringIO(out.getvalue(), newline="")))
     assert rows[0] == ["text", "n", "cluster", "runner_up"] and len(rows) == 7
     lines = io.StringIO()
-    StreamTable(lines, "jsonl").write(*part(0))
+    write_stream(lines, *part(0), "jsonl")
     assert json.loads(lines.getvalue().splitlines()[0])["n"] == 0

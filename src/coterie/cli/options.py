@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import difflib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from coterie._errors import UsageError
-from coterie._validation import RENAMED, check_choice
+from coterie._validation import RENAMED, check_choice, did_you_mean
 
 
 def _without_cache(context: typer.Context, wanted: bool) -> bool:
@@ -82,8 +81,7 @@ def parse_settings(pairs: Sequence[str], cls: type[Any]) -> dict[str, Any]:
             raise UsageError("cli.bad_setting", pair=pair)
         key = RENAMED.get(key, key)
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f" Did you mean {near[0]}?" if near else f" Known: {', '.join(known)}."
+            hint = did_you_mean(key, known) or f" Known: {', '.join(known)}."
             raise UsageError(
                 "cli.unknown_setting", pair=pair, name=cls.__name__, key=key, hint=hint
             )

@@ -7,7 +7,6 @@ datasets.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import numbers
@@ -20,10 +19,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from coterie._emoji import EMOJI
 from coterie._errors import DataError, UsageError
+from coterie._validation import did_you_mean
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]+")
 SURROGATE = re.compile(r"[\ud800-\udfff]")  # half a character, as broken JSON escapes leave behind
@@ -120,10 +119,12 @@ def check_column(columns: pa.Table | Sequence[str], wanted: str, option: str) ->
     names = columns.column_names if isinstance(columns, pa.Table) else list(columns)
     if wanted in names:
         return wanted
-    near = difflib.get_close_matches(wanted.lower(), [name.lower() for name in names], n=1)
-    hint = next((f" Did you mean {n!r}?" for n in names if near and n.lower() == near[0]), "")
     raise DataError(
-        "corpus.no_column", option=option, column=wanted, columns=", ".join(names), hint=hint
+        "corpus.no_column",
+        option=option,
+        column=wanted,
+        columns=", ".join(names),
+        hint=did_you_mean(wanted, names),
     )
 
 
@@ -260,7 +261,7 @@ def row_flags(values: Sequence[Any], texts: Sequence[str]) -> dict[str, list[boo
         "empty": [text == "" for text in texts],
         "control": [CONTROL.search(text) is not None for text in raw],
         "long": [len(text) > LONG for text in texts],
-        "boilerplate": [text != "" and _says_nothing(text) for text in texts],
+        "boilerplate": [t != "" and t.casefold().strip(" .!?-") in PLACEHOLDERS for t in texts],
     }
 
 
@@ -276,10 +277,6 @@ def make_note(kind: str, count: int, rows: Sequence[int]) -> Note | None:
 def no_words(rows: int, column: str) -> DataError:
     """What to say where there is nothing to cluster."""
     return DataError("corpus.column_empty", rows=rows, column=column)
-
-
-def _says_nothing(text: str) -> bool:
-    return text.casefold().strip(" .!?-") in PLACEHOLDERS
 
 
 def _repeats(texts: list[str]) -> list[bool]:
@@ -317,7 +314,8 @@ def make_corpus(data: Any, text_column: str | None = None) -> Corpus:
 
 def _columns_of(data: Any, text_column: str | None, *, beside: bool) -> tuple[dict[str, Any], str]:
     """Columns by name, lists or Arrow's; the one of texts, with or without those beside it."""
-    if _is_table(data):
+    frame = hasattr(data, "columns") and hasattr(data, "__arrow_c_stream__")
+    if frame or isinstance(data, pa.Table):
         table = data if isinstance(data, pa.Table) else pa.table(data)
         chosen = pick_text_column(table, text_column, "text_column")
         names = table.column_names if beside else [chosen]
@@ -375,12 +373,6 @@ def _only_column(names: list[str], texts: list[str], wanted: str | None, what: s
     raise UsageError("corpus.which_column", what=what, columns=", ".join(map(str, names)))
 
 
-def _is_table(data: Any) -> bool:
-    return isinstance(data, pa.Table) or (
-        hasattr(data, "columns") and hasattr(data, "__arrow_c_stream__")
-    )
-
-
 def _values(data: Any) -> list[Any]:
     if isinstance(data, (str, bytes)):
         raise UsageError("corpus.single_string")
@@ -391,16 +383,11 @@ def _values(data: Any) -> list[Any]:
     if isinstance(data, dict):
         raise UsageError("corpus.is_dictionary")
     if isinstance(data, np.ndarray):
-        return _column_of(data)
+        column = data[:, 0] if data.ndim == 2 and data.shape[1] == 1 else data
+        if column.ndim != 1:
+            raise UsageError("corpus.not_one_column", shape=data.shape)
+        return list(column.tolist())
     try:
         return list(data)
     except TypeError as error:
         raise UsageError("corpus.not_a_list", kind=type(data).__name__) from error
-
-
-def _column_of(array: NDArray[Any]) -> list[Any]:
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise UsageError("corpus.not_one_column", shape=array.shape)
-    return list(array.tolist())

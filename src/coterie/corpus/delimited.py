@@ -216,13 +216,7 @@ class Row(NamedTuple):
 
 
 class Scanner:
-    """Finds where rows end, as long as every quote stands where it should.
-
-    Parameters
-    ----------
-    delimiter : str
-    quoted : bool
-    """
+    """Finds where rows end, as long as every quote stands where it should."""
 
     def __init__(self, delimiter: str, *, quoted: bool) -> None:
         self.delimiter, self.quoted = ord(delimiter), quoted
@@ -263,14 +257,14 @@ class Scanner:
 
 def text_lines(blocks: Iterable[bytes], name: str) -> Iterator[tuple[str, bool]]:
     """Lines with their ends (new line, carriage return, or both); whether it is the last so far."""
-    for piece in Pieces(blocks, name, _line_end, (b"\r",)):
+
+    def line_end(body: bytes, _: bytes) -> int:
+        return max(body.rfind(b"\n"), body.rfind(b"\r")) + 1
+
+    for piece in Pieces(blocks, name, line_end, (b"\r",)):
         *lines, last = io.StringIO(piece.decode(), newline="").readlines()
         yield from ((line, False) for line in lines)
         yield last, True
-
-
-def _line_end(body: bytes, _: bytes) -> int:
-    return max(body.rfind(b"\n"), body.rfind(b"\r")) + 1
 
 
 def _line_ends(data: bytes) -> int:
@@ -370,12 +364,14 @@ def guess_header(
     columns = list(zip(*body, strict=True))
     data = 0
     for cell, column in zip(first, columns, strict=True):
-        number, below = _is_number(cell), _all_numbers(column)
+        filled = [c for c in column if c.strip()]
+        number, below = _is_number(cell), bool(filled) and all(map(_is_number, filled))
         if below and not number and cell.strip():
             return True, None
         number = number and not YEAR.fullmatch(cell.strip())
         sentence = len(cell.split()) >= SENTENCE and not cell.rstrip().endswith(("?", ":"))
-        data += (number and below) or (sentence and _mean_words(column) >= 2)
+        words = sum(len(c.split()) for c in column) / len(column)
+        data += (number and below) or (sentence and words >= 2)
         label = bool(cell.strip()) and column.count(cell) >= 2 and len(first) > 1
         data += label and any(len(c.split()) >= SENTENCE for c in first)
     shown = repr(max(first, key=len)[:60])
@@ -393,15 +389,6 @@ def guess_header(
 
 def _is_number(cell: str) -> bool:
     return len(cell) < 40 and NUMBER.fullmatch(cell.strip()) is not None
-
-
-def _all_numbers(column: Sequence[str]) -> bool:
-    filled = [cell for cell in column if cell.strip()]
-    return bool(filled) and all(map(_is_number, filled))
-
-
-def _mean_words(column: Sequence[str]) -> float:
-    return sum(len(cell.split()) for cell in column) / max(len(column), 1)
 
 
 def tsv_is_quoted(blocks: Iterable[bytes], name: str) -> bool:

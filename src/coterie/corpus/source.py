@@ -83,8 +83,8 @@ class Source:
         if self.parts:
             return
         if str(source) == "-":
-            self.name = STDIN
-            self._pipe = _peekable(sys.stdin.buffer)
+            self.name, stream = STDIN, sys.stdin.buffer
+            self._pipe = stream if hasattr(stream, "peek") else io.BufferedReader(stream)
         else:
             self._pipe = _open_pipe(self._path)
         if again:
@@ -284,13 +284,12 @@ def find_encoding(head: bytes, encoding: str) -> str:
     if head[:3] == codecs.BOM_UTF8:
         return "utf-8-sig"
     try:
-        found = codecs.lookup(encoding)
+        name = codecs.lookup(encoding).name
         "".encode(encoding)  # rejects what is no encoding of texts, such as rot13 and zlib
+        if name in ("idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"):
+            raise LookupError(name)
     except (LookupError, ValueError, UnicodeError) as error:
-        raise _unknown_encoding(encoding) from error
-    name = found.name
-    if name in ("idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"):
-        raise _unknown_encoding(encoding)
+        raise UsageError("corpus.unknown_encoding", encoding=encoding) from error
     if name in ("utf-16", "utf-32"):  # without a mark: zeros are before or behind most letters
         if head and head.isascii() and 0 not in head:
             raise UsageError("corpus.no_encoding_needed", encoding=encoding)
@@ -309,10 +308,10 @@ def check_content(head: bytes, name: str) -> None:
             kind, remedy = "an OpenDocument file", EXCEL
         else:
             kind, remedy = "a zip archive", UNPACK
+    else:
+        kind, remedy = next((KNOWN[mark] for mark in KNOWN if head.startswith(mark)), ("", ""))
+    if kind:
         raise DataError("corpus.not_a_table", name=name, kind=kind, remedy=remedy)
-    for mark, (kind, remedy) in KNOWN.items():
-        if head.startswith(mark):
-            raise DataError("corpus.not_a_table", name=name, kind=kind, remedy=remedy)
 
 
 def damaged(name: str, kind: str, error: Exception) -> DataError:
@@ -369,10 +368,6 @@ def several(name: str) -> list[Path]:
             folder=path if path.is_dir() else path.parent,
         )
     return sorted(inside)
-
-
-def _peekable(stream: Any) -> Any:
-    return stream if hasattr(stream, "peek") else io.BufferedReader(stream)
 
 
 def _open_pipe(path: Path) -> Any:
@@ -442,8 +437,3 @@ def _undecodable(name: str, lines: int, error: UnicodeError, encoding: str) -> D
     return DataError(
         "corpus.bad_byte", name=name, line=line, byte=error.object[error.start], encoding=encoding
     )
-
-
-def _unknown_encoding(encoding: str) -> UsageError:
-    """What to say about an encoding that does not exist."""
-    return UsageError("corpus.unknown_encoding", encoding=encoding)

@@ -361,42 +361,16 @@ def _width(name: str, values: Sequence[Any]) -> int:
     return min(max(len(name) + 3, longest + 1, WIDTHS[0]), WIDTHS[1])
 
 
-class StreamTable:
-    """A table on an open text stream, such as standard output."""
-
-    def __init__(self, file: TextIO, format: str = "csv") -> None:
-        self.file, self.format, self.rows = file, format, 0
-
-    def write(self, table: pa.Table, extra: Columns) -> None:
-        """Add rows, and hand them on at once."""
-        write_stream(self.file, table, extra, self.format, header=not self.rows)
-        self.rows += table.num_rows
-        self.file.flush()
-
-
 class GrowingTable:
     """A table in a file, by its suffix: CSV, TSV, JSON lines or Parquet.
 
     Used as a context: at its end the file gets its name; after an exception the rows written so
-    far stay in :attr:`partial`.
+    far stay in :attr:`partial`. With ``resume`` it goes on behind the rows that a stopped run
+    left; Parquet files cannot be continued.
 
-    Parameters
-    ----------
-    path : Path
-        Of the finished table.
-    made_from : callable, optional
-        Gives what decides the rows besides the input: the model, the settings. It is asked when
-        the first rows are there, and kept in the record. Without it there is no record, and the
-        table cannot be continued.
-    resume : bool, default=False
-        Go on behind the rows that a stopped run left; Parquet files cannot be continued.
-
-    Attributes
-    ----------
-    rows : int
-        Written so far.
-    facts : dict of str to str
-        What the footer of a Parquet file is to say; read at the end.
+    ``made_from`` gives what decides the rows besides the input: the model, the settings. It is
+    asked when the first rows are there, and kept in the record. Without it there is no record, and
+    the table cannot be continued.
     """
 
     def __init__(
@@ -408,8 +382,8 @@ class GrowingTable:
     ) -> None:
         self.path, self.suffix = path, check_suffix(path)
         self.partial, self.record = partial_path(path), record_path(path)
-        self.rows = self._end = 0
-        self.facts: dict[str, str] = {}
+        self.rows = self._end = 0  # written so far
+        self.facts: dict[str, str] = {}  # for the footer of a Parquet file; read at the end
         self._made_from, self._resume = made_from, resume
         self._known: dict[str, Any] = {}  # of the record, when a table is continued
         self._read, self._written = sha256(), sha256()

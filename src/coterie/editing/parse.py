@@ -7,7 +7,6 @@ there twice are rejected, because they hide what a file does.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie._errors import DataError, UsageError
-from coterie._validation import whole_number
+from coterie._validation import did_you_mean, whole_number
 from coterie.corpus.corpus import clean_text
 
 LARGEST = 8 << 20  # bytes of a file
@@ -129,15 +128,12 @@ def _read(entry: Any, where: str) -> Edit:
         )
     kinds = [key for key in entry if key in EXAMPLES]
     if len(kinds) != 1:
-        first = next(iter(entry))
-        near = difflib.get_close_matches(str(first), EXAMPLES, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near and not kinds else ""
         raise DataError(
             "edit.one_kind",
             where=where,
             kinds=", ".join(EXAMPLES),
             given=", ".join(map(str, entry))[:200],
-            hint=hint,
+            hint="" if kinds else did_you_mean(next(iter(entry)), EXAMPLES),
         )
     kind = kinds[0]
     where = f"{where} ({kind})"
@@ -236,9 +232,8 @@ def _number(where: str, value: Any, what: str) -> int:
 def _check_keys(given: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
     for key in given:
         if key not in known:
-            near = difflib.get_close_matches(str(key), known, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
             may = f"it takes {', '.join(known)}" if known else "nothing may stand beside it"
+            hint = did_you_mean(key, known)
             raise DataError("edit.unknown_key", where=where, key=key, may=may, hint=hint)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 import pyarrow as pa
@@ -25,9 +25,9 @@ from coterie.corpus.read import ROWS
 from coterie.corpus.write import (
     GrowingTable,
     Sheet,
-    StreamTable,
     combine,
     table_rows,
+    write_stream,
     write_workbook,
 )
 from coterie.description import Cluster, names_by_number
@@ -206,17 +206,16 @@ def predict_file(
     stream = TextStream(file, **reading)
     if resume and stream.source.is_pipe:
         raise UsageError("predict.cannot_resume")
-    if target is None:
-        table = StreamTable(cast(TextIO, out))
-        rows = 0
+    rows, notes = 0, list[str]()
+    if not isinstance(out, (str, Path)):
         for part, columns in label(stream, labeller):
-            table.write(part, columns)
+            write_stream(out, part, columns, "csv", header=not rows)
+            out.flush()
             rows += part.num_rows
-        notes: list[str] = []
     elif workbook:
-        rows, notes = _to_workbook(target, label(stream, labeller))
+        rows, notes = _to_workbook(Path(out), label(stream, labeller))
     else:
-        rows, notes = _to_file(target, stream, labeller, resume=resume), []
+        rows = _to_file(Path(out), stream, labeller, resume=resume)
     return Labelled(rows, notes, stream.notes, labeller.sentence)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from coterie._errors import DataError, UsageError, param
-from coterie._validation import check_choice, check_device, check_integer
+from coterie._validation import check_choice, check_device, check_integer, did_you_mean
 
 if TYPE_CHECKING:
     from coterie.base import TextClusterer
@@ -69,8 +68,7 @@ class Options(Reading):
         known = [f.name for f in fields(cls)]
         for name in given:
             if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(known)}."
+                hint = did_you_mean(name, known) or f" Known: {', '.join(known)}."
                 raise UsageError("cluster.unknown_option", name=name, hint=hint)
         options = cls(**given)
         options.check()
