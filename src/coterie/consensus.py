@@ -47,9 +47,9 @@ def smoothed_runs(  # noqa: PLR0913 - what k-means needs, and a callback
     weights: Floats,
     seed: int,
     *,
-    near: Ints | None = None,
     device: torch.device | None = None,
     advance: Callable[[int], None] = lambda done: None,
+    smoothed: Floats | None = None,
 ) -> tuple[Ints, list[Ints]]:
     """Smooth the rows, run k-means several times, and combine the runs.
 
@@ -62,12 +62,12 @@ def smoothed_runs(  # noqa: PLR0913 - what k-means needs, and a callback
     weights : ndarray of shape (n,)
         How often each row counts.
     seed : int
-    near : ndarray of shape (n, k + 1 or more), optional
-        The nearest rows of each, itself first. Default: searched for.
     device : torch.device, optional
         Of the neighbour search and of k-means.
     advance : callable, optional
         Is called with the number of runs that are done.
+    smoothed : ndarray of shape (n, e), optional
+        What :func:`smooth` gave for these rows.
 
     Returns
     -------
@@ -76,12 +76,8 @@ def smoothed_runs(  # noqa: PLR0913 - what k-means needs, and a callback
     labelings : list of ndarray of shape (n,)
         The labels of the runs.
     """
-    k = n_neighbors(len(x), n_clusters)
-    smoothed = principal_part(x, DIRECTIONS)
-    if k:
-        if near is None:
-            near = nearest_rows(torch.from_numpy(np.ascontiguousarray(x)).to(device), k + 1)
-        smoothed = knn_smooth(smoothed, near[:, : k + 1], ROUNDS, RESTART)
+    if smoothed is None:
+        smoothed = smooth(x, n_clusters, device=device)
     on_device = torch.from_numpy(smoothed).to(device)
     labelings = []
     for run in range(runs):
@@ -90,6 +86,29 @@ def smoothed_runs(  # noqa: PLR0913 - what k-means needs, and a callback
         advance(run + 1)
     labels = consensus(labelings, n_clusters, weights, seed)
     return force_k(x, labels, n_clusters, weights, seed), labelings
+
+
+def smooth(
+    x: Floats, n_clusters: int, near: Ints | None = None, device: torch.device | None = None
+) -> Floats:
+    """Unit rows in few directions, averaged over the graph of nearest neighbours.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, d)
+    n_clusters : int
+        More clusters, fewer neighbours.
+    near : ndarray of shape (n, k), optional
+        The nearest rows of each, itself first; at least as many as are used. Default: searched.
+    device : torch.device, optional
+        Of the neighbour search.
+    """
+    smoothed, k = principal_part(x, DIRECTIONS), n_neighbors(len(x), n_clusters)
+    if not k:
+        return smoothed
+    if near is None:
+        near = nearest_rows(torch.from_numpy(np.ascontiguousarray(x)).to(device), k + 1)
+    return knn_smooth(smoothed, near[:, : k + 1], ROUNDS, RESTART)
 
 
 def consensus(labelings: list[Ints], n_clusters: int, weights: Floats, seed: int) -> Ints:

@@ -630,6 +630,45 @@ MESSAGES: dict[str, str] = {
         "without reduce and smooth; repeat texts instead."
     ),
     "fit.weights_all_zero": "sample_weight is zero for all texts; give at least one above zero.",
+    # guidance
+    "guidance.apart_with_one_label": (
+        "rows {row} and {other} must not be together (<cannot_link>), but both have the label "
+        "{label!r}; drop one of the two."
+    ),
+    "guidance.bad_label": (
+        "row {row}: {given} is no label. Labels are strings or whole numbers; None, -1, NaN or an "
+        "empty string mark texts without one."
+    ),
+    "guidance.ignored": (
+        "{name} cannot use labels or constraints and ignores them; auto, kmeans and sccl use them."
+    ),
+    "guidance.label_count": (
+        "{labels} labels for {rows} rows; give one for each row, None where it is not known."
+    ),
+    "guidance.more_classes": (
+        "there are {classes} known classes, but <n_clusters=>; each class is a cluster, so there "
+        "are {classes} clusters."
+    ),
+    "guidance.no_group": (
+        "{name} should be a list of pairs or groups of row numbers, such as [(0, 4)]; got {given}."
+    ),
+    "guidance.no_row": "{name}: there is no row {row}; rows are numbered from 0 to {last}.",
+    "guidance.no_text": "row {row} has a {what} but no text; remove one of the two.",
+    "guidance.short_group": (
+        "{name}: a group should have two or more different rows, got {given}."
+    ),
+    "guidance.together_and_apart": (
+        "rows {row} and {other} must not be together (<cannot_link>), but {chain}; drop one of "
+        "the constraints."
+    ),
+    "guidance.too_few_clusters": (
+        "no way was found to keep all <cannot_link> pairs apart in {n_clusters} clusters; ask for "
+        "more clusters."
+    ),
+    "guidance.two_labels": (
+        "rows {row} and {other} have the labels {label!r} and {second!r}, but {chain}; correct "
+        "one of them."
+    ),
     # keep
     "keep.nothing_known": (
         "--keep {run}: none of its texts is in the new data, and its model cannot place new "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ from coterie.base.display import DisplayMixin
 from coterie.base.edited import correct
 from coterie.base.fitting import Fitting
 from coterie.blocks.assign import probabilities
+from coterie.guidance import Guidance
 
 Self = TypeVar("Self", bound="TextClusterer")
 
@@ -93,6 +95,8 @@ class TextClusterer(
         What the start guard saw; None if nothing was trained.
     history_ : History
         Loss terms over the training.
+    classes_ : tuple of str
+        Names of the known classes, which are the first clusters; empty without labels.
     corrections_ : dict of str to int
         Clusters that a person gave to single texts, by fingerprint; see :func:`coterie.edit`.
     seed_ : int
@@ -105,23 +109,47 @@ class TextClusterer(
         check_choice("preset", preset, cls.presets)
         return cls(**{**cls.presets[preset], **parameters})
 
-    def fit(self: Self, X: Any, y: Any = None, *, views: Any = None) -> Self:
+    def fit(
+        self: Self,
+        X: Any,
+        y: Any = None,
+        *,
+        views: Any = None,
+        must_link: Any = None,
+        cannot_link: Any = None,
+    ) -> Self:
         """Cluster the texts ``X``.
 
         Parameters
         ----------
         X : list of str, ndarray, Series, DataFrame, Arrow array; or array of shape (n, d)
             Texts, or vectors with ``encoder="precomputed"``.
-        y : ignored
+        y : sequence of shape (n_samples,), optional
+            Class of each text, as far as it is known; None, -1, NaN and empty strings are
+            unlabelled. Class ``c`` of ``classes_`` becomes cluster ``c``, and its texts stay in it;
+            further clusters are found beside the classes up to ``n_clusters``. Methods that
+            cannot use labels warn and ignore them.
         views : sequence of lists of str, optional
             Augmented texts, row by row; overrides the parameter ``views`` where there is one.
+        must_link, cannot_link : list of sequences of int, optional
+            Pairs or groups of rows that must be in one cluster, or all in different ones.
         """
-        return self._fit(X, views)
+        return self._fit(X, views, guide=guide(y, must_link, cannot_link))
 
-    def _fit(self: Self, X: Any, views: Any, sample_weight: Any = None) -> Self:
+    def fit_predict(self, X: Any, y: Any = None, **options: Any) -> Ints:
+        """Cluster the texts, and give the cluster of each; as ``fit``, then ``labels_``."""
+        return self.fit(X, y, **options).labels_
+
+    def _fit(
+        self: Self,
+        X: Any,
+        views: Any,
+        sample_weight: Any = None,
+        guide: Callable[[int], Guidance | None] = lambda rows: None,
+    ) -> Self:
         self._check_parameters()
         self._forget_outliers()
-        Fitting(self, X, views, sample_weight).run()
+        Fitting(self, X, views, sample_weight, guide).run()
         return self
 
     def predict(self, X: Any, *, outliers: bool | float = False) -> Ints:
@@ -196,7 +224,14 @@ class WeightedClusterer(TextClusterer):
     """A method that can count texts more or less than once."""
 
     def fit(
-        self: Self, X: Any, y: Any = None, *, sample_weight: Any = None, views: Any = None
+        self: Self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        views: Any = None,
+        must_link: Any = None,
+        cannot_link: Any = None,
     ) -> Self:
         """Cluster the texts ``X``.
 
@@ -204,11 +239,19 @@ class WeightedClusterer(TextClusterer):
         ----------
         X : list of str, ndarray, Series, DataFrame, Arrow array; or array of shape (n, d)
             Texts, or vectors with ``encoder="precomputed"``.
-        y : ignored
+        y : sequence of shape (n_samples,), optional
+            Class of each text, as far as it is known; see :meth:`TextClusterer.fit`.
         sample_weight : array of shape (n_samples,), optional
             How often each text counts. Texts with a weight of 0 do not shape the clusters, but are
             assigned to them.
         views : sequence of lists of str, optional
             Augmented texts, row by row; overrides the parameter ``views`` where there is one.
+        must_link, cannot_link : list of sequences of int, optional
+            Pairs or groups of rows that must be in one cluster, or all in different ones.
         """
-        return self._fit(X, views, sample_weight)
+        return self._fit(X, views, sample_weight, guide(y, must_link, cannot_link))
+
+
+def guide(y: Any, must_link: Any, cannot_link: Any) -> Callable[[int], Guidance | None]:
+    """What is known, to be checked when the number of rows is known, too."""
+    return lambda rows: Guidance.make(rows, y, must_link, cannot_link)

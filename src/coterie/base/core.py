@@ -38,6 +38,8 @@ from coterie.choose import Choice
 from coterie.encoders import DEFAULT, Encoder, Pooling, load_encoder
 from coterie.encoders.load import Loaders
 from coterie.engine import OPTIMIZATIONS, History, Stage, chosen_optimizations
+from coterie.guidance import Known
+from coterie.guided import seeded_kmeans
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +88,8 @@ class FittedAttributes:
     history_: History
     corrections_: dict[str, int]  # by fingerprint of the text
     corrected_rows_: dict[int, int]  # of the training texts
+    classes_: tuple[str, ...]
+    _known: Known | None = None  # labels and constraints of the texts that are being clustered
     net_: nn.Module | None
     seed_: int
     _found_k: int  # for n_clusters="auto"
@@ -145,6 +149,10 @@ class ClustererCore(FittedAttributes, BaseEstimator):
             seed=seed,
         )
 
+    def _uses_guidance(self) -> bool:
+        """Whether the method can be steered by labels and constraints."""
+        return False
+
     def _on_texts(self, texts: list[str] | None) -> None:
         """See the distinct texts before the start solution; None if vectors were passed in."""
 
@@ -188,9 +196,12 @@ class ClustererCore(FittedAttributes, BaseEstimator):
 
     @property
     def _k(self) -> int:
-        """The number of clusters of this fit: ``n_clusters``, or the one found for "auto"."""
+        """The number of clusters of this fit: ``n_clusters``, or the one found for "auto".
+
+        There is one for each known class, at least.
+        """
         found: int = self._found_k if self.n_clusters == "auto" else self.n_clusters
-        return found
+        return found if self._known is None else max(found, self._known.n_classes)
 
     @property
     def kept_start(self) -> bool:
@@ -246,10 +257,36 @@ class ClustererCore(FittedAttributes, BaseEstimator):
 def kmeans_assigner(
     model: ClustererCore, vectors: Floats, weights: Floats, seed: int, *, spherical: bool = False
 ) -> CenterAssigner:
-    """K-means on the model's device."""
+    """K-means on the model's device; with labels or constraints, seeded k-means."""
+    known = model._known
+    if known is not None and len(known.labels) == len(vectors):
+        return _seeded_assigner(model, known, vectors, weights, seed, spherical=spherical)
     kmeans = KMeans(n_clusters=model._k, seed=seed, n_init=model.n_init, spherical=spherical)
     found = kmeans(torch.from_numpy(vectors).to(check_device(model.device)), weights)
     return CenterAssigner(found.centers, normalize=spherical)
+
+
+def _seeded_assigner(
+    model: ClustererCore,
+    known: Known,
+    vectors: Floats,
+    weights: Floats,
+    seed: int,
+    *,
+    spherical: bool,
+) -> CenterAssigner:
+    """Labelled texts stay with their class, and texts that must be together move together."""
+    x = known.pooled(vectors, weights)
+    if spherical:
+        norms = np.linalg.norm(x, axis=1, keepdims=True)
+        x = x / np.where(norms > 0, norms, 1)
+    seeds = known.seeds(model._k)
+    if (seeds >= 0).any():
+        centers = seeded_kmeans(x, model._k, weights, seeds, seed, model.n_init)[1]
+    else:
+        kmeans = KMeans(n_clusters=model._k, seed=seed, n_init=model.n_init, spherical=spherical)
+        centers = kmeans(torch.from_numpy(x).to(check_device(model.device)), weights).centers
+    return CenterAssigner(centers, normalize=spherical)
 
 
 def second_step(

@@ -7,7 +7,8 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from coterie._validation import check_device
 from coterie.augmentation import Asked
 from coterie.base.confidence import calibrate
 from coterie.base.core import ClustererCore, TrainingContext
+from coterie.base.edited import correct, fingerprint
 from coterie.base.guard import Guard, GuardResult
 from coterie.base.inputs import Inputs, read_texts, read_vectors
 from coterie.blocks.assign import Assigner, probabilities
@@ -47,6 +49,7 @@ from coterie.engine import (
     train,
 )
 from coterie.engine.parallel import encode_all
+from coterie.guidance import Guidance, Known
 from coterie.neighbors import unit_rows
 
 log = logging.getLogger(__name__)
@@ -83,7 +86,12 @@ class Fitting:
     """One fit: what its phases share."""
 
     def __init__(
-        self, model: ClustererCore, X: Any, views: Any = None, sample_weight: Any = None
+        self,
+        model: ClustererCore,
+        X: Any,
+        views: Any = None,
+        sample_weight: Any = None,
+        guide: Callable[[int], Guidance | None] = lambda rows: None,
     ) -> None:
         self.model = model
         self.device = parallel.join(check_device(model.device))
@@ -101,6 +109,8 @@ class Fitting:
                 self._use(self._choose(X))
             self.encoder, self.inputs = self._read(X, views)
             self.weights = self._weigh(X, sample_weight)
+            self.guidance, self.known = self._guided(guide)
+            model._known = self.known
             if parallel.size() > 1:
                 parallel.check_same(self._fingerprint())
 
@@ -120,6 +130,8 @@ class Fitting:
             model._on_texts(texts)
             weights, counted = self.weights, self._counted(vectors)
             seed = derive_seed(self.seed, "start")
+            if self.known is not None and not weights.all():
+                model._known = self.known.part(weights > 0)
             start = model._initial_assigner(counted, weights[weights > 0], seed)
             start_labels = labels_of(start, vectors)
         context = self._context()
@@ -140,6 +152,7 @@ class Fitting:
             if judged.fired and model.guard:
                 self.encoder = before.to(self.device)
         self._set_attributes(assigner, vectors, start_labels, judged, net)
+        model.__dict__.pop("_known", None)
 
     def vectors(self) -> Floats:
         """Vectors of the distinct texts, encoded on first use."""
@@ -185,6 +198,25 @@ class Fitting:
             given = given[self.inputs.filled]
         counts = np.bincount(rows, weights=given, minlength=self.inputs.n_distinct)
         return counts.astype(np.float32)
+
+    def _guided(
+        self, guide: Callable[[int], Guidance | None]
+    ) -> tuple[Guidance | None, Known | None]:
+        """What is known about the rows, and about the different texts."""
+        guidance = guide(len(self.inputs.filled))
+        if guidance is None:
+            return None, None
+        if not self.model._uses_guidance():
+            warnings.warn(str(UsageError("guidance.ignored", name=self.model.name)), stacklevel=4)
+            return None, None
+        wanted = self.model.n_clusters
+        if wanted != "auto" and wanted < len(guidance.names):
+            more = UsageError(
+                "guidance.more_classes", classes=len(guidance.names), n_clusters=wanted
+            )
+            warnings.warn(str(more), stacklevel=4)
+        places = self.inputs.spread(np.arange(self.inputs.n_distinct, dtype=np.int64), -1)
+        return guidance, guidance.on_texts(places, self.inputs.n_distinct)
 
     def _counted(self, vectors: Floats) -> Floats:
         """The vectors whose weight is above zero; all, if no weights were given."""
@@ -320,6 +352,8 @@ class Fitting:
         digest.update(json.dumps(settings, sort_keys=True, default=plain).encode())
         digest.update(str(self.seed).encode() + self.inputs.views.tobytes())
         digest.update(self.inputs.items.content())
+        if self.guidance is not None:
+            digest.update(repr(self.guidance).encode())
         return digest.hexdigest()
 
     def _set_attributes(
@@ -333,7 +367,8 @@ class Fitting:
         model = self.model
         labels = start_labels if net is None else labels_of(assigner, vectors)
         sizes = np.bincount(labels, weights=self.weights, minlength=model._k)
-        order = np.argsort(-sizes, kind="stable")
+        first = 0 if self.known is None else self.known.n_classes  # known classes stay in front
+        order = np.append(np.arange(first), first + np.argsort(-sizes[first:], kind="stable"))
         ordered = assigner.reordered(order)
         with self.phase("calibrate"):
             ordered = calibrate(ordered, self._counted(vectors), self.seed, self.device)
@@ -349,10 +384,28 @@ class Fitting:
         model.n_clusters_, model.n_clusters_choice_ = model._k, self.choice
         model.start_labels_ = self.inputs.spread(start_labels, -1)
         model.labels_ = self.inputs.spread(labels_of(ordered, vectors), -1)
+        model.classes_ = ()
+        if self.known is not None:
+            self._keep_guidance(self.known, vectors)
         model.trained_labels_ = self.trained_labels
         model.trained_parameters_ = self.trained_parameters
         model.seconds_ = self.seconds
         model._after_fit(net, order)
+
+    def _keep_guidance(self, known: Known, vectors: Floats) -> None:
+        """Put texts where labels and constraints want them; they count as corrected by a person."""
+        model, inputs = self.model, self.inputs
+        model.classes_ = known.names
+        logits = model.assigner_.logits(vectors)
+        wanted = inputs.spread(known.settle(logits, self.weights), -1)
+        rows = np.flatnonzero(wanted != model.labels_)
+        model.corrected_rows_ = {int(row): int(wanted[row]) for row in rows}
+        if inputs.texts is not None:
+            texts = dict(zip(np.flatnonzero(inputs.filled).tolist(), inputs.texts, strict=True))
+            model.corrections_ = {
+                fingerprint(texts[row]): label for row, label in model.corrected_rows_.items()
+            }
+        model.labels_ = correct(model, model.labels_)
 
 
 def labels_of(assigner: Assigner, vectors: Floats) -> Ints:

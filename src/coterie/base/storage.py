@@ -47,6 +47,7 @@ SHAPE: dict[str, Any] = {
     "guard": (dict, None),
     "fitted": dict,
     "corrections?": {str: Count},
+    "classes?": [str],
     "files?": {str: {"bytes": Count, "sha256": str}},
     "outliers?": (OUTLIERS, None),
 }
@@ -67,6 +68,7 @@ def save(model: OutlierMixin, folder: Path, *, include_encoder: bool) -> None:
         "parameters": _plain_parameters(model),
         "encoder": encoder,
         **_clusters(model),
+        **({"classes": list(model.classes_)} if model.classes_ else {}),
         "seed": model.seed_,
         "guard": model.guard_.to_dict() if model.guard_ is not None else None,
         "fitted": {name: getattr(model, name) for name in model._saved_attributes},
@@ -137,6 +139,7 @@ def _load(cls: type[Model], folder: Path, config: dict[str, Any]) -> Model:
     check_labels(arrays, assigner, config["n_clusters"])
     model.assigner_ = restore_assigner(arrays, assigner, cls._assigners)
     model.corrections_ = dict(config.get("corrections", {}))
+    model.classes_ = tuple(config.get("classes", ()))
     model.encoder_ = load_saved(folder / "encoder", config["encoder"], cls._encoders)
     model.encoder_.eval()
     model.n_clusters_ = config["n_clusters"]

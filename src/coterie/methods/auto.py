@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from coterie._progress import make_progress
 from coterie._random import derive_seed, numpy_generator
-from coterie._types import Floats, Ints
+from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_device
 from coterie.base import WeightedClusterer, kmeans_assigner
 from coterie.blocks.assign import (
@@ -41,8 +41,16 @@ from coterie.blocks.assign import (
 )
 from coterie.blocks.graph import principal_directions, principal_part
 from coterie.blocks.kmeans import KMeans
-from coterie.consensus import DIRECTIONS, LEXICAL_WEIGHT, ROUNDS, n_neighbors, smoothed_runs
+from coterie.consensus import (
+    DIRECTIONS,
+    LEXICAL_WEIGHT,
+    ROUNDS,
+    n_neighbors,
+    smooth,
+    smoothed_runs,
+)
 from coterie.encoders import BagOfWords, CharNgrams, Encoder, MixedEncoder
+from coterie.guided import Guided
 from coterie.metrics import accuracy
 from coterie.neighbors import nearest_rows
 from coterie.outliers import NEIGHBORS
@@ -55,6 +63,7 @@ MOST = {"quick": 10_000, "standard": 25_000, "best": 60_000}  # texts that are c
 PER_CLUSTER, CEILING = 75, 25_000  # but at least so many per cluster, up to this
 RUNS = {"quick": 6, "standard": 20, "best": 40}  # of k-means that are combined
 PENALTIES = 1.0, 0.1, 0.01  # of the classifier, tried in turn
+LABELLED = 3.0  # weight of a text with a known class in the classifier
 LOOKED_AT = 5_000  # texts on which plain k-means is compared with the result
 # Share of texts that agree with plain k-means -> share in the right cluster: logistic regression
 # on the development sets (``benchmarks/settings.py --confidence``).
@@ -172,6 +181,9 @@ class Auto(WeightedClusterer):
 
     effort: Effort = "standard"
 
+    def _uses_guidance(self) -> bool:
+        return True
+
     def _make_encoder(self, seed: int) -> Encoder:
         encoder = super()._make_encoder(seed)
         if encoder.kind != "precomputed" and not isinstance(encoder, BagOfWords):
@@ -183,10 +195,15 @@ class Auto(WeightedClusterer):
         self.choice_: dict[str, Any] = {}
         if self._encoder.kind == "precomputed" or self._k == 1:
             return kmeans_assigner(self, vectors, weights, seed)
-        rows = self._rows(len(vectors), seed)
+        seeds = self._seeds(vectors)
+        if self._known is not None:
+            vectors = self._known.pooled(vectors, weights)
+        rows = self._rows(len(vectors), seed, seeds >= 0)
         part = vectors[rows]
-        labels = self._cluster(part, weights[rows], seed)
-        assigner = self._classifier(vectors, weights, rows, labels)
+        labels = self._cluster(part, weights[rows], seed, seeds[rows])
+        if self._known is not None:
+            self.__dict__.pop("_near")  # of texts that were moved together
+        assigner = self._classifier(vectors, weights, rows, labels, seeds)
         if assigner is None:
             log.info("the classifier would leave a cluster empty: the consensus is kept")
             self._expected = self._confidence(part, labels, seed)
@@ -197,17 +214,26 @@ class Auto(WeightedClusterer):
         expected = self._confidence(vectors, answers, seed)
         return calibrated(assigner, vectors[order[:LOOKED_AT]], expected)
 
+    def _seeds(self, vectors: Floats) -> Ints:
+        """Class of each text that has one, -1 of the others."""
+        if self._known is None:
+            return np.full(len(vectors), -1, dtype=np.int64)
+        return self._known.seeds(self._k)
+
     def _classifier(
-        self, vectors: Floats, weights: Floats, rows: Ints, labels: Ints
+        self, vectors: Floats, weights: Floats, rows: Ints, labels: Ints, seeds: Ints
     ) -> LinearAssigner | None:
         """A classifier of the labels of some rows that uses all clusters; None if none does.
 
-        A weaker penalty keeps small clusters that a stronger one would give up.
+        A weaker penalty keeps small clusters that a stronger one would give up. Texts with a known
+        class keep it, and count more.
         """
+        weights = np.where(seeds >= 0, LABELLED * weights, weights).astype(np.float32)
         for penalty in PENALTIES:
             part = RidgeClassifier(vectors[rows], weights[rows], penalty)
             assigner = part.fit(labels, self._k)
             answers = np.asarray(assigner.logits(vectors).argmax(axis=1), dtype=np.int64)
+            answers = np.where(seeds >= 0, seeds, answers)
             some = len(rows) < len(vectors)
             whole = RidgeClassifier(vectors, weights, penalty) if some else part
             assigner = whole.fit(answers, self._k)  # of all texts, to its own predictions
@@ -248,20 +274,22 @@ class Auto(WeightedClusterer):
             remarks.append(f"A linear classifier reassigned {100 * choice['moved']:.1f}% of them.")
         return remarks
 
-    def _rows(self, n: int, seed: int) -> Ints:
-        """The rows that are clustered: all, or a random choice."""
+    def _rows(self, n: int, seed: int, labelled: Bools | None = None) -> Ints:
+        """The rows that are clustered: all, or a random choice and those with a label."""
         most = self.n_fitted(n, self._k)
         if n == most:
             return np.arange(n)
-        return np.sort(numpy_generator(seed, "auto").choice(n, most, replace=False))
+        drawn = numpy_generator(seed, "auto").choice(n, most, replace=False)
+        return np.sort(drawn) if labelled is None else np.union1d(drawn, np.flatnonzero(labelled))
 
-    def _cluster(self, x: Floats, weights: Floats, seed: int) -> Ints:
-        """The consensus of k-means runs on smoothed vectors."""
+    def _cluster(self, x: Floats, weights: Floats, seed: int, seeds: Ints) -> Ints:
+        """The consensus of k-means runs on smoothed vectors, guided by what is known."""
         runs = RUNS[self.effort]
         device, k = check_device(self.device), n_neighbors(len(x), self._k)
         # As many as the outlier scores need, which are then not searched for again.
         on_device = torch.from_numpy(np.ascontiguousarray(x)).to(device)
         self._near: Ints = nearest_rows(on_device, max(k, NEIGHBORS) + 1)
+        smoothed = smooth(x, self._k, self._near)
         progress = make_progress(self.verbose)
         progress.start("k-means runs", runs)
         try:
@@ -271,15 +299,18 @@ class Auto(WeightedClusterer):
                 runs,
                 weights,
                 seed,
-                near=self._near,
                 device=device,
                 advance=progress.advance,
+                smoothed=smoothed,
             )
         finally:
             progress.stop()
         stability = float(np.mean([accuracy(labels, one) for one in labelings]))
         self.choice_ = {"neighbors": k, "rounds": ROUNDS if k else 0, "runs": runs}
         self.choice_["stability"] = round(stability, 4)
+        if (seeds >= 0).any():
+            guided = Guided(x, smoothed, labels, self._k, weights, seed)
+            labels, self.choice_["guided"] = guided(seeds)
         return labels
 
     def _confidence(self, vectors: Floats, labels: Ints, seed: int) -> float:

@@ -214,6 +214,9 @@ class SCCL(TunedClusterer):
             least=["cluster_weight", "eta", "head_lr", "lr", "tol"],
         )
 
+    def _uses_guidance(self) -> bool:
+        return True
+
     def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> SCCLNet:
         return SCCLNet(encoder, torch.from_numpy(start.centers), self.alpha, self.projection_dim)
 

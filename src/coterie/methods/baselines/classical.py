@@ -9,6 +9,7 @@ clusterings side by side; k-means on these rows finds the partition that disagre
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -30,6 +31,7 @@ from coterie.blocks.linkage import agglomerate, memory_needed
 from coterie.consensus import force_k
 from coterie.encoders import Encoder, MixedEncoder
 from coterie.engine import steps_for
+from coterie.guidance import Guidance
 from coterie.methods.baselines.autoencoders import IDEC
 from coterie.metrics import accuracy
 from coterie.neighbors import row_blocks, top_k
@@ -252,12 +254,21 @@ class TwoStep(WeightedClusterer):
         if self.reduced_dim is not None:
             check_integer("reduced_dim", self.reduced_dim)
 
-    def _fit(self: Self, X: Any, views: Any, sample_weight: Any = None) -> Self:
+    def _fit(
+        self: Self,
+        X: Any,
+        views: Any,
+        sample_weight: Any = None,
+        guide: Callable[[int], Guidance | None] = lambda rows: None,
+    ) -> Self:
         weighted = self.cluster in ("kmeans", "spherical-kmeans", "average", "ward")
         exact = weighted and self.reduce == "none" and not self.smooth
         if sample_weight is not None and not exact:
             raise UsageError("fit.no_sample_weight")
-        return super()._fit(X, views, sample_weight)
+        return super()._fit(X, views, sample_weight, guide)
+
+    def _uses_guidance(self) -> bool:
+        return self.cluster in ("kmeans", "spherical-kmeans")
 
     def _make_encoder(self, seed: int) -> Encoder:
         encoder = super()._make_encoder(seed)

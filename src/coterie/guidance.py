@@ -1,0 +1,415 @@
+"""What a user knows about the texts before they are clustered: labels and constraints.
+
+Some texts have a class, some must be together, some must not. :class:`Guidance` holds this by row,
+as it was given. :meth:`Guidance.on_texts` carries it over to the different texts, joins what must
+be together into groups, and rejects contradictions with the rows that contradict.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+
+from coterie._errors import DataError, UsageError, param
+from coterie._types import Bools, Floats, Ints
+
+LISTED = 6  # rows of a chain that a message names
+
+
+@dataclass(frozen=True)
+class Guidance:
+    """Labels and constraints of rows.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    names : tuple of str
+        The known classes; class ``c`` becomes cluster ``c``.
+    labels : dict of int to int
+        Class of each labelled row.
+    together : tuple of tuples of int
+        Groups of rows that must be in one cluster.
+    apart : tuple of (int, int)
+        Pairs of rows that must not be.
+    ids : sequence, optional
+        What messages call the rows. Default: their numbers from 0.
+
+    Examples
+    --------
+    >>> known = Guidance.make(5, ["fruit", None, "", "car", -1], must_link=[(1, 4)])
+    >>> known.names, known.labels, known.together
+    (('car', 'fruit'), {0: 1, 3: 0}, ((1, 4),))
+    """
+
+    n: int
+    names: tuple[str, ...] = ()
+    labels: Mapping[int, int] = field(default_factory=dict)
+    together: tuple[tuple[int, ...], ...] = ()
+    apart: tuple[tuple[int, int], ...] = ()
+    ids: Sequence[Any] | None = None
+
+    @classmethod
+    def make(
+        cls,
+        n: int,
+        y: Any = None,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        *,
+        ids: Sequence[Any] | None = None,
+    ) -> Guidance | None:
+        """The guidance that is in these arguments of ``fit``; None if there is none.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        y : sequence, optional
+            Class of each row; None, -1, NaN and empty strings are unlabelled.
+        must_link, cannot_link : iterable of sequences of int, optional
+            Pairs or larger groups of row numbers.
+        ids : sequence, optional
+            What messages call the rows.
+        """
+        names, labels = ((), {}) if y is None else read_labels(y, n)
+        together = tuple(_read_rows(must_link, n, "must_link"))
+        groups = _read_rows(cannot_link, n, "cannot_link")
+        apart = tuple(pair for group in groups for pair in combinations(group, 2))
+        if not labels and not together and not apart:
+            return None
+        return cls(n, names, labels, together, apart, ids)
+
+    def called(self, row: int) -> str:
+        """What a message calls a row."""
+        return str(row if self.ids is None else self.ids[row])
+
+    def on_texts(self, places: Ints, n_texts: int) -> Known:
+        """The same about different texts; contradictions are rejected.
+
+        Parameters
+        ----------
+        places : ndarray of shape (n,)
+            Number of each row's text among the different ones; -1 for rows without a text.
+        n_texts : int
+            How many different texts there are.
+        """
+        self._refuse_empty(places)
+        edges = _same_text(places, self._named())
+        edges += [pair for group in self.together for pair in pairwise(group)]
+        groups = _components(n_texts, ((places[a], places[b]) for a, b in edges))
+        by_group: dict[int, tuple[int, int]] = {}  # class and the row that has it
+        for row, label in sorted(self.labels.items()):
+            first, earlier = by_group.setdefault(int(groups[places[row]]), (label, row))
+            if first != label:
+                raise DataError(
+                    "guidance.two_labels",
+                    row=self.called(earlier),
+                    other=self.called(row),
+                    label=self.names[first],
+                    second=self.names[label],
+                    chain=self._chain(earlier, row, edges, places),
+                )
+        for a, b in self.apart:
+            one, two = int(groups[places[a]]), int(groups[places[b]])
+            if one == two:
+                raise DataError(
+                    "guidance.together_and_apart",
+                    row=self.called(a),
+                    other=self.called(b),
+                    chain=self._chain(a, b, edges, places),
+                )
+            if one in by_group and two in by_group and by_group[one][0] == by_group[two][0]:
+                raise DataError(
+                    "guidance.apart_with_one_label",
+                    row=self.called(a),
+                    other=self.called(b),
+                    label=self.names[by_group[one][0]],
+                )
+        labels = np.full(n_texts, -1, dtype=np.int64)
+        for group, (label, _) in by_group.items():
+            labels[groups == group] = label
+        pairs = {
+            tuple(sorted((int(groups[places[a]]), int(groups[places[b]])))) for a, b in self.apart
+        }
+        apart = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+        return Known(self.names, labels, groups, apart)
+
+    def _named(self) -> set[int]:
+        """Rows that the guidance is about."""
+        rows = set(self.labels)
+        rows.update(row for group in self.together for row in group)
+        rows.update(row for pair in self.apart for row in pair)
+        return rows
+
+    def _refuse_empty(self, places: Ints) -> None:
+        for row in sorted(self._named()):
+            if places[row] < 0:
+                what = "label" if row in self.labels else "constraint"
+                raise DataError("guidance.no_text", row=self.called(row), what=what)
+
+    def _chain(self, a: int, b: int, edges: list[tuple[int, int]], places: Ints) -> str:
+        """Why two rows are in one group: the same text, or the rows that link them."""
+        if places[a] == places[b]:
+            return "they have the same text"
+        near: dict[int, list[int]] = {}
+        for one, two in edges:
+            near.setdefault(one, []).append(two)
+            near.setdefault(two, []).append(one)
+        before, waiting = {a: a}, deque([a])
+        while waiting and b not in before:
+            row = waiting.popleft()
+            for other in near.get(row, []):
+                if other not in before:
+                    before[other] = row
+                    waiting.append(other)
+        path = [b]
+        while path[-1] != a:
+            path.append(before[path[-1]])
+        shown = [self.called(row) for row in reversed(path)]
+        if len(shown) > LISTED:
+            shown = [*shown[: LISTED - 1], "...", shown[-1]]
+        return f"must_link joins them: {' - '.join(shown)}"
+
+
+@dataclass(frozen=True)
+class Known:
+    """Guidance about different texts: what the methods work with.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The known classes.
+    labels : ndarray of shape (n,)
+        Class of each text, -1 if unlabelled; texts of one group have the same.
+    groups : ndarray of shape (n,)
+        Texts with the same number must be in one cluster.
+    apart : ndarray of shape (pairs, 2)
+        Groups that must not be.
+    """
+
+    names: tuple[str, ...]
+    labels: Ints
+    groups: Ints
+    apart: Ints
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes are known by name."""
+        return len(self.names)
+
+    def part(self, kept: Bools) -> Known:
+        """The same about some of the texts."""
+        return replace(self, labels=self.labels[kept], groups=self.groups[kept])
+
+    def pooled(self, x: Floats, weights: Floats) -> Floats:
+        """The vectors with the mean of its group in the place of each."""
+        numbers, places, counts = np.unique(self.groups, return_inverse=True, return_counts=True)
+        if len(numbers) == len(x):
+            return x
+        total = np.bincount(places, weights)
+        sums = np.zeros((len(numbers), x.shape[1]), dtype=np.float64)
+        np.add.at(sums, places, weights[:, None] * x)
+        joined = counts[places] > 1
+        out = x.copy()
+        out[joined] = (sums / np.maximum(total, 1e-12)[:, None])[places[joined]]
+        return out
+
+    def seeds(self, n_clusters: int) -> Ints:
+        """Class of each text, and further classes of groups that must not be together.
+
+        A group of several texts that has to be apart from all known classes and from the larger
+        groups of this kind starts a cluster of its own, up to ``n_clusters``.
+        """
+        seeds = self.labels.copy()
+        if not len(self.apart) or self.n_classes >= n_clusters:
+            return seeds
+        numbers, counts = np.unique(self.groups, return_counts=True)
+        sizes = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
+        enemies = _both_ways(self.apart)
+        classes = self._group_labels()
+        candidates = sorted(
+            (group for group in enemies if sizes.get(group, 0) > 1 and group not in classes),
+            key=lambda group: (-sizes[group], group),
+        )
+        chosen: list[int] = []
+        for group in candidates:
+            if self.n_classes + len(chosen) == n_clusters:
+                break
+            met = {classes[other] for other in enemies[group] if other in classes}
+            if len(met) == self.n_classes and enemies[group].issuperset(chosen):
+                seeds[self.groups == group] = self.n_classes + len(chosen)
+                chosen.append(group)
+        return seeds
+
+    def settle(self, scores: Floats, weights: Floats) -> Ints:
+        """The best cluster of each text that keeps all labels and constraints.
+
+        Groups with the fewest clusters left are placed first if there is only one, else the
+        heaviest; each goes to the cluster of its highest mean score that is still allowed.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n, k)
+            Logits.
+        weights : ndarray of shape (n,)
+            How often each text counts.
+        """
+        numbers, places = np.unique(self.groups, return_inverse=True)
+        k, count = scores.shape[1], len(numbers)
+        heavy = np.maximum(weights, 1e-9)
+        total = np.bincount(places, heavy).astype(np.float64)
+        mean = np.zeros((count, k))
+        np.add.at(mean, places, heavy[:, None] * scores)
+        mean /= total[:, None]
+        labels = np.full(count, -1, dtype=np.int64)
+        labelled = self.labels >= 0
+        labels[places[labelled]] = self.labels[labelled]
+        fixed = labels >= 0
+        best = np.where(fixed, labels, mean.argmax(axis=1))
+        present = np.isin(self.apart, numbers).all(axis=1)
+        pairs = np.searchsorted(numbers, self.apart[present])
+        if len(pairs):
+            best = _keep_apart(best, fixed, pairs, mean, total)
+        return np.asarray(best[places], dtype=np.int64)
+
+    def _group_labels(self) -> dict[int, int]:
+        rows = np.flatnonzero(self.labels >= 0)
+        return dict(zip(self.groups[rows].tolist(), self.labels[rows].tolist(), strict=True))
+
+
+def read_labels(y: Any, n: int) -> tuple[tuple[str, ...], dict[int, int]]:
+    """Names of the classes in ``y``, and the class of each labelled row.
+
+    Examples
+    --------
+    >>> read_labels([3, -1, 1, float("nan")], 4)
+    (('1', '3'), {0: 1, 2: 0})
+    """
+    values = list(y) if isinstance(y, (list, tuple)) else np.asarray(y).tolist()
+    if len(values) != n:
+        raise DataError("guidance.label_count", labels=len(values), rows=n)
+    found: dict[int, Any] = {}
+    for row, value in enumerate(values):
+        if is_unlabelled(value):
+            continue
+        if isinstance(value, str):
+            found[row] = value.strip()
+        elif isinstance(value, (int, np.integer)) or (
+            isinstance(value, (float, np.floating)) and float(value).is_integer()
+        ):
+            found[row] = int(value)
+        else:
+            raise DataError("guidance.bad_label", row=row, given=f"{value!r:.80}")
+    kinds = sorted(set(found.values()), key=lambda v: (isinstance(v, str), v))
+    names = tuple(dict.fromkeys(map(str, kinds)))  # 1 and "1" are the same class
+    number = {name: i for i, name in enumerate(names)}
+    return names, {row: number[str(value)] for row, value in found.items()}
+
+
+def is_unlabelled(value: Any) -> bool:
+    """Whether a value of ``y`` stands for no label.
+
+    Examples
+    --------
+    >>> [is_unlabelled(v) for v in (None, -1, float("nan"), " ", 0, "no")]
+    [True, True, True, True, False, False]
+    """
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, str):
+        return not value.strip()
+    return bool(value != value or value == -1)
+
+
+def _read_rows(given: Any, n: int, name: str) -> list[tuple[int, ...]]:
+    """Groups of row numbers, checked."""
+    if given is None:
+        return []
+    groups: Iterable[Any] = given.tolist() if hasattr(given, "tolist") else given
+    out = []
+    for group in groups:
+        if isinstance(group, (str, bytes)) or not isinstance(group, Iterable):
+            raise UsageError("guidance.no_group", name=param(name), given=f"{group!r:.80}")
+        rows = list(group)
+        for row in rows:
+            whole = isinstance(row, numbers.Integral) and not isinstance(row, bool)
+            if not whole or not 0 <= row < n:
+                raise UsageError(
+                    "guidance.no_row", name=param(name), row=f"{row!r:.80}", last=n - 1
+                )
+        if len(set(rows)) < 2 or len(set(rows)) < len(rows):
+            raise UsageError("guidance.short_group", name=param(name), given=f"{rows!r:.80}")
+        out.append(tuple(int(row) for row in rows))
+    return out
+
+
+def _same_text(places: Ints, rows: set[int]) -> list[tuple[int, int]]:
+    """Pairs of these rows that have the same text."""
+    first: dict[int, int] = {}
+    return [
+        (first[place], row)
+        for row in sorted(rows)
+        if first.setdefault(place := int(places[row]), row) != row
+    ]
+
+
+def _components(n: int, edges: Iterable[tuple[int, int]]) -> Ints:
+    """Number of the connected component of each of ``n`` nodes: its smallest node."""
+    root = list(range(n))
+
+    def find(node: int) -> int:
+        while root[node] != node:
+            root[node] = root[root[node]]
+            node = root[node]
+        return node
+
+    for a, b in edges:
+        one, two = find(int(a)), find(int(b))
+        root[max(one, two)] = min(one, two)
+    return np.array([find(node) for node in range(n)], dtype=np.int64)
+
+
+def _both_ways(pairs: Ints) -> dict[int, set[int]]:
+    """All partners of each number."""
+    near: dict[int, set[int]] = {}
+    for a, b in pairs.tolist():
+        near.setdefault(a, set()).add(b)
+        near.setdefault(b, set()).add(a)
+    return near
+
+
+def _keep_apart(best: Ints, fixed: Bools, pairs: Ints, scores: Floats, weights: Floats) -> Ints:
+    """The labels with no pair in one cluster: others move to the best cluster that is free."""
+    near = _both_ways(pairs)
+    k = scores.shape[1]
+    free = {group: np.ones(k, dtype=bool) for group in near if not fixed[group]}
+    out, urgent = best.copy(), deque[int]()
+
+    def place(group: int, label: int) -> None:
+        out[group] = label
+        for other in near[group]:
+            if other in free:
+                free[other][label] = False
+                if free[other].sum() <= 1:
+                    urgent.append(other)
+
+    for group in near:
+        if fixed[group]:
+            place(group, int(best[group]))
+    waiting = deque(sorted(free, key=lambda group: (-weights[group], group)))
+    while urgent or waiting:
+        group = urgent.popleft() if urgent else waiting.popleft()
+        if group not in free:
+            continue
+        allowed = free.pop(group)
+        if not allowed.any():
+            raise DataError("guidance.too_few_clusters", n_clusters=k)
+        place(group, int(np.where(allowed, scores[group], -np.inf).argmax()))
+    return out

@@ -1,0 +1,302 @@
+"""Clustering with what is known: seeded k-means, and labels spread by structure and classifier.
+
+With one label per class the structure of the texts has to decide: the clustering that is found
+without labels gets the names of the classes. With many labels a classifier is better. The share of
+each is chosen by cross-validation on the labelled texts, and structure is preferred in doubt.
+The settings were chosen on the development sets.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coterie._random import numpy_generator
+from coterie._types import Floats, Ints
+
+HEAVY = 10.0  # weight of a labelled text in the mean of its class
+LOWER = 0.9  # inertia from the seeds, over that from the consensus, below which it is preferred
+STARTS = 5  # of seeded k-means, where there are clusters without a label
+ROUNDS = 100  # of Lloyd's algorithm
+SHARES = 0.0, 1.0, 3.0, 10.0, math.inf  # weight of a cluster of the structure, in labelled texts
+FOLDS, ERRORS = 5, 2.0  # of the cross-validation; standard errors within which shares are equal
+PENALTY = 1.0
+
+
+def seeded_kmeans(
+    x: Floats, k: int, weights: Floats, seeds: Ints, seed: int, n_init: int = STARTS
+) -> tuple[Ints, Floats]:
+    """K-means in which labelled rows stay in the cluster of their class.
+
+    Centers of known classes start at the means of their rows, the others by k-means++.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, d)
+    k : int
+    weights : ndarray of shape (n,)
+        How often each row counts; labelled rows count ten times that in the means.
+    seeds : ndarray of shape (n,)
+        Class of each row, -1 if unlabelled; classes are the first clusters.
+    seed : int
+    n_init : int
+        Starts; one is enough if all clusters have labelled rows.
+
+    Returns
+    -------
+    labels : ndarray of shape (n,)
+    centers : ndarray of shape (k, d)
+
+    Examples
+    --------
+    >>> x = np.array([[0.0], [1.0], [5.0], [9.0], [10.0]], dtype=np.float32)
+    >>> seeded_kmeans(x, 2, np.ones(5), np.array([-1, 0, -1, -1, 0]), 0)[0]
+    array([1, 0, 0, 0, 0])
+    """
+    heavy = np.where(seeds >= 0, HEAVY, 1.0) * weights
+    known = int(seeds.max()) + 1
+    best: tuple[float, Ints, Floats] | None = None
+    for start in range(1 if known == k else n_init):
+        rng = numpy_generator(seed, "seeded", start)
+        labels, centers = _lloyd(x, heavy, seeds, _start(x, k, heavy, seeds, known, rng))
+        inertia = _inertia(x, heavy, labels, centers)
+        if best is None or inertia < best[0]:
+            best = inertia, labels, centers
+    assert best is not None
+    return best[1], best[2]
+
+
+def _start(
+    x: Floats, k: int, heavy: Floats, seeds: Ints, known: int, rng: np.random.Generator
+) -> Floats:
+    """Means of the known classes, then centers by k-means++."""
+    rows = seeds >= 0
+    centers = list(_means(x[rows], heavy[rows], seeds[rows], known, np.zeros((known, x.shape[1]))))
+    if not centers:
+        centers = [x[rng.choice(len(x), p=heavy / heavy.sum())]]
+    squares = np.square(x).sum(axis=1)
+    closest = np.min([_to(x, squares, center) for center in centers], axis=0)
+    for _ in range(len(centers), k):
+        mass = np.maximum(closest * heavy, 1e-20)
+        drawn = rng.choice(len(x), 2 + int(math.log(k)), p=mass / mass.sum())
+        reduced = [np.minimum(closest, _to(x, squares, x[row])) for row in drawn]
+        pick = int(np.argmin([float(heavy @ one) for one in reduced]))
+        centers.append(x[drawn[pick]])
+        closest = reduced[pick]
+    return np.asarray(centers, dtype=np.float32)
+
+
+def _to(x: Floats, squares: Floats, center: Floats) -> Floats:
+    return np.maximum(squares - 2 * (x @ center) + center @ center, 0)
+
+
+def _means(x: Floats, heavy: Floats, labels: Ints, k: int, before: Floats) -> Floats:
+    """Weighted means of the clusters; an empty one stays where it was."""
+    from scipy.sparse import csr_matrix
+
+    shape = (k, len(x))
+    member = csr_matrix((heavy.astype(np.float32), (labels, np.arange(len(x)))), shape=shape)
+    sizes = np.bincount(labels, heavy, minlength=k)
+    sums = np.asarray(member @ x)
+    means = sums / np.maximum(sizes, 1e-12)[:, None]
+    return np.asarray(np.where(sizes[:, None] > 0, means, before), dtype=np.float32)
+
+
+def _nearest(x: Floats, centers: Floats) -> Ints:
+    half = np.square(centers).sum(axis=1) / 2
+    return np.asarray((x @ centers.T - half).argmax(axis=1), dtype=np.int64)
+
+
+def _lloyd(x: Floats, heavy: Floats, seeds: Ints, centers: Floats) -> tuple[Ints, Floats]:
+    labels = np.where(seeds >= 0, seeds, _nearest(x, centers))
+    for _ in range(ROUNDS):
+        centers = _means(x, heavy, labels, len(centers), centers)
+        moved = np.where(seeds >= 0, seeds, _nearest(x, centers))
+        if np.array_equal(moved, labels):
+            break
+        labels = moved
+    return labels, centers
+
+
+def _inertia(x: Floats, heavy: Floats, labels: Ints, centers: Floats) -> float:
+    return float((heavy * np.square(x - centers[labels]).sum(axis=1)).sum())
+
+
+@dataclass
+class Guided:
+    """Spreads the labels of some rows to all of them.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, d)
+    smoothed : ndarray of shape (n, e)
+        The same rows after k-NN smoothing.
+    found : ndarray of shape (n,)
+        The clustering without labels; all of its ``k`` clusters are used.
+    k : int
+    weights : ndarray of shape (n,)
+    seed : int
+    """
+
+    x: Floats
+    smoothed: Floats
+    found: Ints
+    k: int
+    weights: Floats
+    seed: int
+
+    def __post_init__(self) -> None:
+        ones = np.ones((len(self.x), 1), dtype=np.float32)
+        self._features = np.hstack([self.x, self.smoothed, ones]).astype(np.float32)
+        scaled = self._features * self.weights[:, None].astype(np.float32)
+        self._square = (scaled.T @ self._features).astype(np.float64)
+
+    def __call__(self, seeds: Ints) -> tuple[Ints, dict[str, Any]]:
+        """Labels of all rows, and how they were found.
+
+        Parameters
+        ----------
+        seeds : ndarray of shape (n,)
+            Class of each row, -1 if unlabelled.
+        """
+        named = self._named(seeds)
+        free, _ = seeded_kmeans(self.smoothed, self.k, self.weights, seeds, self.seed)
+        heavy = np.where(seeds >= 0, HEAVY, 1.0) * self.weights
+        ratio = self._spread(free, heavy) / max(
+            self._spread(self._refined(named, seeds), heavy), 1e-12
+        )
+        from_seeds = ratio < LOWER
+        share, scores = self._choose(seeds, from_seeds)
+        labels = self._spread_labels(seeds, free if from_seeds else named, share)
+        facts = {
+            "start": "seeds" if from_seeds else "consensus",
+            "structure": None if math.isinf(share) else share,
+            "accuracy": None if not scores else round(scores[share], 4),
+        }
+        return np.where(seeds >= 0, seeds, labels), facts
+
+    def _named(self, seeds: Ints) -> Ints:
+        """The clustering without labels, each class matched with one of its clusters."""
+        from scipy.optimize import linear_sum_assignment
+
+        rows, known = np.flatnonzero(seeds >= 0), int(seeds.max()) + 1
+        votes = np.zeros((self.k, known))
+        np.add.at(votes, (self.found[rows], seeds[rows]), self.weights[rows])
+        votes /= np.maximum(votes.sum(axis=0), 1e-12)
+        means = _means(
+            self.smoothed[rows],
+            self.weights[rows],
+            seeds[rows],
+            known,
+            np.zeros((known, self.smoothed.shape[1])),
+        )
+        near = np.maximum(self.smoothed @ means.T, 1e-3) ** 8
+        near /= near.mean(axis=0)
+        likeness = np.zeros((self.k, known))
+        np.add.at(likeness, self.found, near)
+        likeness /= np.maximum(np.bincount(self.found, minlength=self.k), 1)[:, None]
+        clusters, classes = linear_sum_assignment(-(votes + 0.3 * likeness / likeness.max()))
+        place = np.full(self.k, -1, dtype=np.int64)
+        place[clusters] = classes
+        place[place < 0] = np.arange(known, self.k)
+        return np.asarray(place[self.found])
+
+    def _refined(self, labels: Ints, seeds: Ints) -> Ints:
+        heavy = np.where(seeds >= 0, HEAVY, 1.0) * self.weights
+        labels = np.where(seeds >= 0, seeds, labels)
+        zeros = np.zeros((self.k, self.smoothed.shape[1]), dtype=np.float32)
+        return _lloyd(
+            self.smoothed, heavy, seeds, _means(self.smoothed, heavy, labels, self.k, zeros)
+        )[0]
+
+    def _spread(self, labels: Ints, heavy: Floats) -> float:
+        zeros = np.zeros((self.k, self.smoothed.shape[1]), dtype=np.float32)
+        centers = _means(self.smoothed, heavy, labels, self.k, zeros)
+        return _inertia(self.smoothed, heavy, labels, centers)
+
+    def _spread_labels(self, seeds: Ints, structure: Ints, share: float) -> Ints:
+        """Classes by a ridge regression of the labels and of the structure, which counts ``share``.
+
+        Each class of labelled rows counts the same; each cluster of the structure counts as much
+        as ``share`` labelled rows. Clusters without a labelled row count as much more as a class
+        has labelled rows: otherwise the classes would draw their texts away.
+        """
+        if math.isinf(share):
+            return structure
+        rows = np.flatnonzero(seeds >= 0)
+        counts = np.bincount(seeds[rows], minlength=self.k)
+        level = counts[counts > 0].mean() / np.maximum(counts, 1)
+        labelled = self._features[rows]
+        scaled = labelled * level[seeds[rows], None].astype(np.float32)
+        every = share * self.k / float(self.weights.sum())
+        left = every * self._square + scaled.T @ labelled
+        left[np.diag_indices_from(left)] += PENALTY
+        right = _sums(scaled, seeds[rows], self.k)
+        if every:
+            heavy = self._features * (every * self.weights[:, None]).astype(np.float32)
+            right = right + _sums(heavy, structure, self.k)
+        new = np.flatnonzero(structure > seeds.max())
+        if len(new):
+            more = counts[counts > 0].mean() * self.k / float(self.weights.sum())
+            theirs = self._features[new]
+            heavy = theirs * (more * self.weights[new, None]).astype(np.float32)
+            left = left + heavy.T @ theirs
+            right = right + _sums(heavy, structure[new], self.k)
+        solved = np.linalg.solve(left, right.T.astype(np.float64)).astype(np.float32)
+        return np.asarray((self._features @ solved).argmax(axis=1), dtype=np.int64)
+
+    def _choose(self, seeds: Ints, from_seeds: bool) -> tuple[float, dict[float, float]]:
+        """How much the structure counts: by cross-validation, and as much as it may.
+
+        Where some clusters have no labelled row the structure has to count at least a little: only
+        it knows them. Without enough labelled rows to leave some out it alone decides.
+        """
+        rows = np.flatnonzero(seeds >= 0)
+        known = int(seeds.max()) + 1
+        shares = SHARES if known == self.k else SHARES[1:]
+        folds = self._folds(seeds[rows], known)
+        if (folds >= 0).sum() < known:
+            return math.inf, {}
+        right: dict[float, list[bool]] = {share: [] for share in shares}
+        for fold in range(FOLDS):
+            held = rows[folds == fold]
+            if not len(held):
+                continue
+            fewer = seeds.copy()
+            fewer[held] = -1
+            structure = self._named(fewer)
+            if from_seeds:
+                structure = seeded_kmeans(self.smoothed, self.k, self.weights, fewer, self.seed)[0]
+            for share in shares:
+                labels = self._spread_labels(fewer, structure, share)
+                right[share] += (labels[held] == seeds[held]).tolist()
+        scores = {share: float(np.mean(hits)) for share, hits in right.items()}
+        best, count = max(scores.values()), len(right[shares[0]])
+        least = best - ERRORS * math.sqrt(best * (1 - best) / count)
+        return max(share for share in shares if scores[share] >= least), scores
+
+    def _folds(self, labels: Ints, known: int) -> Ints:
+        """The part in which each labelled row is left out; -1 if it never is.
+
+        Every class keeps a labelled row in every part.
+        """
+        rng = numpy_generator(self.seed, "folds")
+        folds = np.full(len(labels), -1, dtype=np.int64)
+        for label in range(known):
+            rows = rng.permutation(np.flatnonzero(labels == label))
+            if len(rows) > 1:
+                folds[rows] = (np.arange(len(rows)) + rng.integers(FOLDS)) % FOLDS
+        return folds
+
+
+def _sums(x: Floats, labels: Ints, k: int) -> Floats:
+    out = np.zeros((k, x.shape[1]), dtype=np.float32)
+    from scipy.sparse import csr_matrix
+
+    ones = np.ones(len(x), dtype=np.float32)
+    member = csr_matrix((ones, (labels, np.arange(len(x)))), shape=(k, len(x)))
+    out += member @ x
+    return out
