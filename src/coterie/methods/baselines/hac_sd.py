@@ -32,6 +32,7 @@ from coterie._validation import check_device, check_fields
 from coterie.base import TextClusterer
 from coterie.blocks.assign import Assigner, NeighborAssigner
 from coterie.blocks.linkage import agglomerate, cut
+from coterie.metrics import cluster_means
 from coterie.neighbors import top_k
 
 CANDIDATES = 1 << 24  # pairs looked at in all; rows give their nearest where all are too many
@@ -387,11 +388,8 @@ class HACSD(TextClusterer):
             merges = [(-similarity, kept, gone) for similarity, kept, gone in merges]
             return cut(merges, self._k, len(vectors))
         log.info("%d parts have no pair between them", number)
-        sums = np.zeros((number, vectors.shape[1]))
-        np.add.at(sums, parts, weights[:, None] * vectors)
-        sizes = np.bincount(parts, weights).astype(np.float64)
-        means = (sums / sizes[:, None]).astype(np.float32)
-        return np.asarray(agglomerate(means, self._k, "average", sizes)[parts])
+        means, sizes = cluster_means(vectors, parts, weights=weights)
+        return np.asarray(agglomerate(means.astype(np.float32), self._k, "average", sizes)[parts])
 
     def _seen(self, vectors: Floats) -> Any:
         """Features of the classifier."""
