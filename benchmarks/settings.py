@@ -23,23 +23,33 @@ import numpy as np
 from coterie import Auto, consensus
 from coterie._types import Floats
 from coterie.bench.data import load_data
+from coterie.bench.entries import DataFile
 from coterie.bench.suites import SUITES
-from coterie.encoders import BagOfWords, CharNgrams
+from coterie.encoders import DEFAULT, CharNgrams, MixedEncoder, lexical, views
 from coterie.methods import auto
 from coterie.metrics import external_scores
 
 OUT = Path(__file__).parents[1] / "results" / "settings.jsonl"
 SETTINGS: dict[str, dict[str, Any]] = {
     "default": {},
-    **{f"lexical weight={w}": {"LEXICAL_WEIGHT": w} for w in (0.3, 0.4, 0.6, 0.75)},
     **{f"neighbors={k}": {"NEIGHBORS": (4, k)} for k in (6, 8, 12, 15)},
     **{f"rounds={r}": {"ROUNDS": r} for r in (1, 2, 4, 16)},
     **{f"restart={a}": {"RESTART": a} for a in (0.0, 0.2, 0.4)},
-    **{f"runs={n}": {"RUNS": {"standard": n}} for n in (1, 3, 20)},
-    "n-grams of 3 to 5": {"CharNgrams": lambda seed: CharNgrams((3, 4, 5), seed=seed)},
-    "TF-IDF of words": {
-        "CharNgrams": lambda seed: BagOfWords("tfidf", 20_000, 200, seed, stop_words=True)
+    **{f"runs={n}": {"RUNS": {"standard": n}} for n in (1, 3, 40)},
+    "embedding and n-grams": {  # without the further views
+        "ViewsEncoder": lambda encoder, seed: MixedEncoder(
+            encoder, 0.5, seed, CharNgrams(seed=seed)
+        ),
+        "FLATTEN": 0.0,
     },
+    "no middle layers": {"MIDDLE_WEIGHT": 0.0},
+    **{f"middle layers={w}": {"MIDDLE_WEIGHT": w} for w in (0.4, 0.65)},
+    "tokens not weighted": {"COMMON": 1e6},
+    **{f"common={c}": {"COMMON": c} for c in (0.003, 0.03)},
+    **{f"n-grams={w}": {"WEIGHTS": {"ngrams": w, "words": 0.25}} for w in (0.0, 0.4, 0.6)},
+    **{f"words={w}": {"WEIGHTS": {"ngrams": 0.5, "words": w}} for w in (0.0, 0.4)},
+    **{f"flatten={a}": {"FLATTEN": a} for a in (0.0, 0.5)},
+    "no words, flatten=0": {"WEIGHTS": {"ngrams": 0.5, "words": 0.0}, "FLATTEN": 0.0},
 }
 
 
@@ -54,23 +64,34 @@ def main() -> None:
     for name, changed in SETTINGS.items():
         if options.only and options.only not in name:
             continue
-        for dataset in SUITES["dev"].datasets:
-            data = load_data(dataset, options.data)
+        for dataset, data in _sets(options):
             for seed in range(options.seeds):
                 key = {"setting": name, "dataset": dataset, "seed": seed}
                 if lines.has(lines.read(options.out), **key):
                     continue
                 with setting(changed):
-                    model = Auto(data.n_clusters, random_state=seed).fit(data.texts)
+                    model = Auto(data.n_clusters, random_state=seed, encoder=options.encoder)
+                    model.fit(data.texts)
                 scores = external_scores(data.labels, model.labels_)
                 lines.append(options.out, key | {"scores": scores, "choice": model.choice_})
                 print(f"{name}, {dataset}, seed {seed}: {scores['nmi']:.3f}", flush=True)
 
 
+def _sets(options: argparse.Namespace) -> Iterator[tuple[str, Any]]:
+    if options.files:
+        for file in options.files:
+            own = DataFile(file.stem, file, "label", "text")
+            yield file.stem, load_data(file.stem, None, (own,))
+        return
+    names = options.datasets.split(",") if options.datasets else SUITES["dev"].datasets
+    for name in names:
+        yield name, load_data(name, options.data)
+
+
 @contextmanager
 def setting(changed: dict[str, Any]) -> Iterator[None]:
     """Settings of ``auto`` as given, for as long as the block lasts."""
-    places = [(module, name) for name in changed for module in (auto, consensus)]
+    places = [(module, name) for name in changed for module in (auto, consensus, views, lexical)]
     kept = [(m, n, getattr(m, n)) for m, n in places if hasattr(m, n)]
     try:
         for module, name, _ in kept:
@@ -133,6 +154,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, help="folder of the data sets; or COTERIE_DATA")
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--encoder", default=DEFAULT)
+    parser.add_argument("--datasets", help="names with commas; default: all development sets")
+    parser.add_argument("--files", type=Path, nargs="*", help="instead: tables of text and label")
     parser.add_argument("--only", help="settings whose name holds this text")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--confidence", action="store_true")

@@ -26,10 +26,11 @@ from coterie._types import Floats, Ints
 from coterie._validation import check_integer
 from coterie.blocks.graph import knn_smooth, principal_part
 from coterie.blocks.kmeans import KMeans, nearest
-from coterie.consensus import DIRECTIONS, LEXICAL_WEIGHT, RESTART, ROUNDS, n_neighbors
+from coterie.consensus import DIRECTIONS, RESTART, ROUNDS, n_neighbors
 from coterie.consensus import NEIGHBORS as SMOOTHED
 from coterie.corpus import texts_from
 from coterie.encoders import DEFAULT, BagOfWords, CharNgrams, MixedEncoder, load_encoder
+from coterie.encoders.lexical import NGRAM_WEIGHT
 from coterie.metrics import accuracy, contingency
 from coterie.neighbors import nearest_rows, unit_rows
 
@@ -245,13 +246,13 @@ def _prepare(
     if embeddings is not None:
         lexical.learn(texts)
         counted, numbers = lexical.prepare(texts)
-        beside = LEXICAL_WEIGHT * unit_rows(lexical.encode(counted)[numbers])
+        beside = NGRAM_WEIGHT * unit_rows(lexical.encode(counted)[numbers])
         both = np.hstack([embeddings[rows], beside]).astype(np.float32)
         return both, "embedding"
     found = load_encoder(encoder, seed=own)
     kind: Kind = "lexical" if isinstance(found, BagOfWords) else "embedding"
     if kind == "embedding":
-        found = MixedEncoder(found, LEXICAL_WEIGHT, own, lexical)
+        found = MixedEncoder(found, NGRAM_WEIGHT, own, lexical)
     found.learn(texts)
     prepared, numbers = found.prepare(texts)
     return found.encode(prepared)[numbers], kind

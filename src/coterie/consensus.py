@@ -23,8 +23,8 @@ from coterie.neighbors import nearest_rows, top_k
 
 NEIGHBORS = 4, 10  # fewest and most neighbours of the graph
 ROUNDS, RESTART = 8, 0.1  # of smoothing
+LEAST = 1e-3  # share of the largest deviation; below it there is only rounding
 DIRECTIONS = 100  # in which vectors are smoothed
-LEXICAL_WEIGHT = 0.5  # length of character n-grams beside an embedding, whose length is one
 LINKED, PER_CLUSTER = (2_000, 5_000), 25  # rows that are joined: fewest, most, and per cluster
 
 
@@ -89,7 +89,12 @@ def smoothed_runs(  # noqa: PLR0913 - what k-means needs, and a callback
 
 
 def smooth(
-    x: Floats, n_clusters: int, near: Ints | None = None, device: torch.device | None = None
+    x: Floats,
+    n_clusters: int,
+    near: Ints | None = None,
+    *,
+    flatten: float = 0.0,
+    device: torch.device | None = None,
 ) -> Floats:
     """Unit rows in few directions, averaged over the graph of nearest neighbours.
 
@@ -100,15 +105,34 @@ def smooth(
         More clusters, fewer neighbours.
     near : ndarray of shape (n, k), optional
         The nearest rows of each, itself first; at least as many as are used. Default: searched.
+    flatten : float, default=0.0
+        How much the directions with less variance are strengthened, see :func:`flattened`.
     device : torch.device, optional
         Of the neighbour search.
     """
-    smoothed, k = principal_part(x, DIRECTIONS), n_neighbors(len(x), n_clusters)
+    smoothed = flattened(principal_part(x, DIRECTIONS), flatten)
+    k = n_neighbors(len(x), n_clusters)
     if not k:
         return smoothed
     if near is None:
         near = nearest_rows(torch.from_numpy(np.ascontiguousarray(x)).to(device), k + 1)
     return knn_smooth(smoothed, near[:, : k + 1], ROUNDS, RESTART)
+
+
+def flattened(x: Floats, exponent: float) -> Floats:
+    """Columns multiplied by ``r ** -exponent``, with their shares ``r`` of the largest deviation.
+
+    Examples
+    --------
+    >>> flattened(np.array([[4.0, 1.0], [-4.0, -1.0]]), 0.5)
+    array([[ 4.,  2.],
+           [-4., -2.]])
+    """
+    spread = x.std(axis=0)
+    largest = spread.max(initial=0)
+    if exponent == 0 or largest == 0:
+        return x
+    return np.asarray(x * np.maximum(spread / largest, LEAST) ** -exponent, dtype=x.dtype)
 
 
 def consensus(labelings: list[Ints], n_clusters: int, weights: Floats, seed: int) -> Ints:

@@ -255,10 +255,10 @@ def test_a_run_that_takes_too_long_is_stopped(curve) -> None:
 def test_settings_are_changed_for_a_moment_and_compared(load) -> None:
     settings = load("settings")
     before = settings.consensus.ROUNDS
-    with settings.setting({"ROUNDS": 3, "LEXICAL_WEIGHT": 0.1}):
+    with settings.setting({"ROUNDS": 3, "MIDDLE_WEIGHT": 0.1}):
         assert settings.consensus.ROUNDS == settings.auto.ROUNDS == 3
-        assert settings.auto.LEXICAL_WEIGHT == 0.1
-    assert settings.consensus.ROUNDS == before and settings.auto.LEXICAL_WEIGHT == 0.5
+        assert settings.views.MIDDLE_WEIGHT == 0.1
+    assert settings.consensus.ROUNDS == before and settings.views.MIDDLE_WEIGHT == 0.5
     rows = [{"setting": name, "dataset": d, "seed": s, "scores": {"nmi": v, "acc": v}, "choice": {}}
             for name, d, s, v in (("default", "a", 0, 0.5), ("default", "a", 1, 0.7),
                                   ("default", "b", 0, 0.1), ("other", "a", 0, 0.9))]  # fmt: skip

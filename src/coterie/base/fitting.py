@@ -36,6 +36,7 @@ from coterie.choose import Choice, choose_n_clusters
 from coterie.corpus import texts_from
 from coterie.encoders import DEFAULT, Encoder, MixedEncoder, SentenceEncoder, StaticEncoder
 from coterie.encoders.base import Rows
+from coterie.encoders.lexical import MixedItems
 from coterie.encoders.tuning import STILL, begin_training, ending, put_tune
 from coterie.engine import (
     Checkpoint,
@@ -100,6 +101,7 @@ class Fitting:
         self.seconds: dict[str, float] = {}
         self.history = History()
         self._vectors: Floats | None = None
+        self._embeddings: Floats | None = None  # the encoder's own, where vectors hold more
         self.trained_labels: Ints | None = None
         self.trained_parameters: dict[str, int] = {}
         self.choice: Choice | None = None
@@ -161,6 +163,7 @@ class Fitting:
             items, distinct = self.inputs.items.to(self.device), np.arange(self.inputs.n_distinct)
             with self.phase("encode"):
                 self._vectors = encode_all(self.encoder, items, distinct, progress=self.progress)
+            self._embeddings = items.embeddings if isinstance(items, MixedItems) else None
         return self._vectors
 
     @contextmanager
@@ -239,10 +242,11 @@ class Fitting:
             return self._choose(inputs.texts)
         if not isinstance(inner, (SentenceEncoder, StaticEncoder)):
             return self._choose(inputs.texts)
-        vectors = self.vectors()
-        if inner is encoder:
-            vectors = unit_rows(vectors)
-        return self._choose(inputs.texts, vectors[inputs.views[0], : inner.dim])
+        vectors, rows = self.vectors(), inputs.views[0]
+        if self._embeddings is not None:  # the vectors hold more than these
+            assert isinstance(inputs.items, MixedItems)
+            vectors, rows = self._embeddings, inputs.items.pairs[rows, 0]
+        return self._choose(inputs.texts, unit_rows(vectors)[rows])
 
     def _choose(self, X: Any, embeddings: Floats | None = None) -> Choice:
         with self.phase("number of clusters"):

@@ -23,9 +23,10 @@ import torch
 
 from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats, Ints
-from coterie.consensus import LEXICAL_WEIGHT, smoothed_runs
+from coterie.consensus import smoothed_runs
 from coterie.encoders import CharNgrams
 from coterie.encoders.base import distinct
+from coterie.encoders.lexical import NGRAM_WEIGHT
 from coterie.metrics import nmi, size_entropy
 from coterie.neighbors import top_k, unit_rows
 from coterie.words import word_information, word_presence
@@ -183,7 +184,7 @@ def _reference(vectors: Floats, texts: list[str], n_clusters: int, seed: int) ->
     encoder.learn(some)
     items, numbers = encoder.prepare(some)
     x = unit_rows(np.asarray(vectors)[first])
-    lexical = LEXICAL_WEIGHT * unit_rows(encoder.encode(items)[numbers])
+    lexical = NGRAM_WEIGHT * unit_rows(encoder.encode(items)[numbers])
     counts = np.bincount(rows, minlength=len(first)).astype(np.float32)
     both = np.hstack([x, lexical]).astype(np.float32)
     labels, _ = smoothed_runs(both, n_clusters, RUNS, counts, seed)

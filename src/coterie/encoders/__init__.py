@@ -7,6 +7,7 @@ from coterie.encoders.lexical import (
     BagOfWords,
     CharNgrams,
     MixedEncoder,
+    NgramsAndWords,
     SIFEncoder,
     TopicShares,
     VectorEncoder,
@@ -14,6 +15,7 @@ from coterie.encoders.lexical import (
 from coterie.encoders.load import DEFAULT, check_encoder, load_encoder, load_saved
 from coterie.encoders.sentence import Pooling, SentenceEncoder
 from coterie.encoders.static import StaticEncoder
+from coterie.encoders.views import ViewsEncoder
 
 __all__ = [
     "DEFAULT",
@@ -23,6 +25,7 @@ __all__ = [
     "Encoder",
     "Items",
     "MixedEncoder",
+    "NgramsAndWords",
     "Pooling",
     "RaggedTokens",
     "Rows",
@@ -31,6 +34,7 @@ __all__ = [
     "StaticEncoder",
     "TopicShares",
     "VectorEncoder",
+    "ViewsEncoder",
     "check_encoder",
     "load_encoder",
     "load_saved",

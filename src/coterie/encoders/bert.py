@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -160,15 +160,22 @@ class LightBert(nn.Module):
 
     def forward(self, features: Features) -> Tensor:
         """Vectors of all tokens, shape (n, length, dim)."""
+        for x in self.layers(features):
+            last = x
+        return last
+
+    def layers(self, features: Features) -> Iterator[Tensor]:
+        """Vectors of all tokens before the first layer and after each."""
         ids, mask = features["input_ids"], features["attention_mask"]
         tables = [self.weights[_flat(f"embeddings.{name}.weight")] for name in FIRST]
         positions = torch.arange(ids.shape[1], device=ids.device)
         x = embed(ids, positions, tables, self._pairs(["embeddings.LayerNorm"]), self.settings)
+        yield x
         shown = None if bool(mask.all()) else mask.bool()[:, None, None, :]
         for number in range(self.n_layers):
             names = [f"encoder.layer.{number}.{part}" for part in PARTS]
             x = layer(x, shown, self._pairs(names), self.settings)
-        return x
+            yield x
 
     def _pairs(self, names: Iterable[str]) -> list[Tensor]:
         kinds = ("weight", "bias")

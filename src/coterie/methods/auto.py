@@ -1,7 +1,10 @@
 """The default: a consensus of k-means runs on smoothed vectors, and a classifier that learns it.
 
-1. Each text is its embedding beside an LSA of its character n-grams, at half the length.
-2. k-NN smoothing: each vector moves towards those of its nearest texts, in 100 directions.
+1. Each text has several views, side by side (``encoders/views.py``): its embedding, together with
+   the same in which frequent tokens count less; the middle layers of the encoder; an LSA of its
+   character n-grams; and one of its words.
+2. k-NN smoothing: each vector moves towards those of its nearest texts, in 100 directions, of
+   which the weaker ones are strengthened a little.
 3. k-means runs twenty times from different starts. Average linkage joins the texts that most runs
    keep together (consensus).
 4. A ridge classifier learns the clusters and reassigns the texts it would put elsewhere. It also
@@ -11,7 +14,7 @@ The classifier is fitted to the labels that the clustering gave, and then predic
 What it cannot learn from so many examples was chance, so the labels it predicts are cleaner than
 those it was fitted to. (Rakib et al., 2020, "Enhancement of short text clustering by iterative
 classification", do so with another classifier and with texts held out.) Smoothing and consensus
-are shared with the start guard and stand in ``base/consensus.py``.
+are shared with the start guard and stand in ``consensus.py``.
 
 There is no choice between pipelines: all settings are the same for all texts. They were chosen on
 development sets that are none of the benchmarks (``docs/generalization.md``).
@@ -41,15 +44,16 @@ from coterie.blocks.assign import (
 )
 from coterie.blocks.graph import principal_directions, principal_part
 from coterie.blocks.kmeans import KMeans
-from coterie.consensus import (
-    DIRECTIONS,
-    LEXICAL_WEIGHT,
-    ROUNDS,
-    n_neighbors,
-    smooth,
-    smoothed_runs,
+from coterie.consensus import DIRECTIONS, ROUNDS, n_neighbors, smooth, smoothed_runs
+from coterie.encoders import (
+    BagOfWords,
+    CharNgrams,
+    Encoder,
+    MixedEncoder,
+    SentenceEncoder,
+    ViewsEncoder,
 )
-from coterie.encoders import BagOfWords, CharNgrams, Encoder, MixedEncoder
+from coterie.encoders.lexical import NGRAM_WEIGHT
 from coterie.guided import Guided
 from coterie.metrics import accuracy
 from coterie.neighbors import nearest_rows
@@ -62,6 +66,7 @@ Effort = Literal["quick", "standard", "best"]
 MOST = {"quick": 10_000, "standard": 25_000, "best": 60_000}  # texts that are clustered
 PER_CLUSTER, CEILING = 75, 25_000  # but at least so many per cluster, up to this
 RUNS = {"quick": 6, "standard": 20, "best": 40}  # of k-means that are combined
+FLATTEN = 0.25  # exponent by which the directions with less variance are strengthened
 PENALTIES = 1.0, 0.1, 0.01  # of the classifier, tried in turn
 LABELLED = 3.0  # weight of a text with a known class in the classifier
 LOOKED_AT = 5_000  # texts on which plain k-means is compared with the result
@@ -160,12 +165,13 @@ class Auto(WeightedClusterer):
 
     Notes
     -----
-    The number of neighbours is ``n / (2 * n_clusters)``, at least 4 and at most 10, and never more
-    than a cluster of mean size has other members. Smoothing has 8 rounds on the same graph, each
-    with a share of 0.1 of the first vector. Consensus is average linkage of the share of runs that
-    keep two texts together. The classifier is a ridge regression, fitted to the consensus and then
-    to its own predictions; where it would leave a cluster empty, the consensus is
-    kept and new texts go to the cluster of the nearest text. Vectors of your own
+    A sentence encoder gives three views in one pass (:class:`coterie.encoders.ViewsEncoder`); other
+    encoders give one. The number of neighbours is ``n / (2 * n_clusters)``, at least 4 and at most
+    10, and never more than a cluster of mean size has other members. Smoothing has 8 rounds on the
+    same graph, each with a share of 0.1 of the first vector. Consensus is average linkage of the
+    share of runs that keep two texts together. The classifier is a ridge regression, fitted to the
+    consensus and then to its own predictions; where it would leave a cluster empty, the consensus
+    is kept and new texts go to the cluster of the nearest text. Vectors of your own
     (``encoder="precomputed"``) are clustered by plain k-means, since nothing is known about them.
     Nothing in the encoder is trained. Deviations: none, there is no paper.
 
@@ -186,8 +192,10 @@ class Auto(WeightedClusterer):
 
     def _make_encoder(self, seed: int) -> Encoder:
         encoder = super()._make_encoder(seed)
-        if encoder.kind != "precomputed" and not isinstance(encoder, BagOfWords):
-            encoder = MixedEncoder(encoder, LEXICAL_WEIGHT, seed, CharNgrams(seed=seed))
+        if isinstance(encoder, SentenceEncoder):
+            encoder = ViewsEncoder(encoder, seed)
+        elif encoder.kind != "precomputed" and not isinstance(encoder, BagOfWords):
+            encoder = MixedEncoder(encoder, NGRAM_WEIGHT, seed, CharNgrams(seed=seed))
         self._encoder: Encoder = encoder
         return encoder
 
@@ -289,7 +297,7 @@ class Auto(WeightedClusterer):
         # As many as the outlier scores need, which are then not searched for again.
         on_device = torch.from_numpy(np.ascontiguousarray(x)).to(device)
         self._near: Ints = nearest_rows(on_device, max(k, NEIGHBORS) + 1)
-        smoothed = smooth(x, self._k, self._near)
+        smoothed = smooth(x, self._k, self._near, flatten=FLATTEN)
         progress = make_progress(self.verbose)
         progress.start("k-means runs", runs)
         try:

@@ -1,0 +1,234 @@
+"""Three views of a text from one pass of a sentence encoder, and its n-grams and words.
+
+The mean of the token vectors of the last layer is what the encoder was trained for. Two more views
+come from the same pass:
+
+- *weighted*: the same mean, but a token that is frequent in the corpus counts less. Words that all
+  texts share ("a bill to amend") tell nothing about their clusters.
+- *middle*: the mean over the middle layers, which know more of the form and the words of a text.
+
+Weights of tokens and the means that vectors are centred by are learnt from the corpus and saved
+with the model, so that new texts get vectors of the same space.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from coterie._errors import DataError, UsageError
+from coterie._files import save_arrays
+from coterie._progress import Progress
+from coterie._types import Features, Floats, Ints
+from coterie.encoders.base import Encoder, Items
+from coterie.encoders.lexical import (
+    MixedEncoder,
+    MixedItems,
+    NgramsAndWords,
+    VectorEncoder,
+)
+from coterie.encoders.sentence import SentenceEncoder
+from coterie.neighbors import unit_rows
+
+FORMAT = 1  # of kept vectors; another number makes all of them anew
+COMMON = 1e-2  # a token of this share of the corpus counts half
+ROWS = 8_192  # vectors that are put together at a time
+ROUNDING = 1e-5  # of a vector's length
+MIDDLE_WEIGHT = 0.5  # length of the middle layers beside the last one, whose length is one
+
+
+def token_weights(flat: Ints, n_tokens: int) -> Floats:
+    """Weight ``c / (c + p)`` of each token of a vocabulary, with its share ``p`` of the corpus.
+
+    Parameters
+    ----------
+    flat : ndarray of int
+        The tokens of all texts.
+    n_tokens : int
+        In the vocabulary. ``c`` is 0.01.
+
+    Examples
+    --------
+    >>> token_weights(np.array([0, 0, 0, 2]), 3).round(4)
+    array([0.0132, 1.    , 0.0385], dtype=float32)
+    """
+    share = np.bincount(flat, minlength=n_tokens) / max(len(flat), 1)
+    return np.asarray(COMMON / (COMMON + share), dtype=np.float32)
+
+
+def middle_layers(n_layers: int) -> tuple[int, int]:
+    """First and last of the middle layers; 0 is the embedding of the tokens.
+
+    Examples
+    --------
+    >>> middle_layers(6), middle_layers(12), middle_layers(1)
+    ((2, 4), (4, 8), (0, 1))
+    """
+    return round(n_layers / 3), max(1, round(2 * n_layers / 3))
+
+
+def weighted_mean(tokens: Tensor, weights: Tensor) -> Tensor:
+    """Mean over the tokens of each text; ``tokens`` (n, length, d), ``weights`` (n, length)."""
+    total = weights.sum(dim=1, keepdim=True).clamp(min=1e-9)
+    return (tokens * weights[:, :, None]).sum(dim=1) / total
+
+
+def centred(x: Floats, mean: Floats) -> Floats:
+    """Rows less their mean, of unit length; zero where only rounding tells them from the mean.
+
+    Examples
+    --------
+    >>> centred(np.array([[3.0, 1.0], [1.0, 1.0], [2.0, 1.0]]), np.array([2.0, 1.0]))
+    array([[ 1.,  0.],
+           [-1.,  0.],
+           [ 0.,  0.]])
+    """
+    moved = x - mean
+    near = np.linalg.norm(moved, axis=1) <= ROUNDING * np.linalg.norm(x, axis=1)
+    moved[near] = 0
+    return unit_rows(moved)
+
+
+class PooledEncoder(Encoder):
+    """All views of one pass side by side: as the encoder pools, weighted, and middle layers.
+
+    Parameters
+    ----------
+    inner : SentenceEncoder
+    weights : ndarray of shape (vocabulary,)
+        Of the tokens.
+    """
+
+    kind: ClassVar[str] = "pooled"
+
+    def __init__(self, inner: SentenceEncoder, weights: Floats) -> None:
+        super().__init__()
+        self.inner = inner
+        self.weights: Tensor
+        device = next(inner.parameters()).device
+        self.register_buffer("weights", torch.from_numpy(weights).to(device))
+        self.dim = inner.dim + 2 * inner.width
+        self.eval()  # or the libraries would be loaded, only to switch dropout off
+
+    def prepare(self, texts: Any) -> tuple[Items, Ints]:
+        return self.inner.prepare(texts)
+
+    def forward(self, features: Features) -> Tensor:
+        vectors, layers = self.inner.with_layers(features)
+        weights = self.weights[features["input_ids"]] * features["attention_mask"]
+        first, last = middle_layers(len(layers) - 1)
+        middle = torch.stack([layers[i] for i in range(first, last + 1)]).mean(dim=0)
+        parts = [vectors, weighted_mean(layers[-1], weights), weighted_mean(middle, weights)]
+        return torch.cat(parts, dim=1)
+
+    @contextmanager
+    def encoding(self) -> Iterator[None]:
+        with self.inner.encoding():
+            yield
+
+    def space(self) -> str | None:
+        below = self.inner.space()
+        if below is None:
+            return None
+        digest = hashlib.sha256(f"{FORMAT} {below}".encode())
+        digest.update(self.weights.cpu().numpy().tobytes())
+        return digest.hexdigest()
+
+    def save(self, folder: Path) -> None:
+        raise UsageError("encoder.lexical_cannot_train")
+
+
+class ViewsEncoder(MixedEncoder):
+    """The views of a sentence encoder, n-grams and words, concatenated; not trainable.
+
+    The embedding and the weighted mean are centred, brought to unit length and added. The middle
+    layers are centred and have length 0.5.
+
+    Parameters
+    ----------
+    inner : SentenceEncoder
+    seed : int, default=0
+        Of the lexical features.
+    lexical : VectorEncoder, optional
+        Default: character n-grams and words, :class:`coterie.encoders.NgramsAndWords`.
+    """
+
+    kind: ClassVar[str] = "views"
+    inner: SentenceEncoder
+
+    def __init__(
+        self, inner: SentenceEncoder, seed: int = 0, lexical: VectorEncoder | None = None
+    ) -> None:
+        super().__init__(inner, 1.0, seed, lexical or NgramsAndWords(seed))
+        self.token_weights: Floats | None = None  # (vocabulary,)
+        self.means: Floats | None = None  # (dim of all views,)
+
+    def learn(self, texts: Sequence[str]) -> None:
+        self.lexical.learn(texts)
+        self.token_weights = self.means = None  # learnt from the tokens, once they are there
+
+    def prepare(self, texts: Sequence[str]) -> tuple[MixedItems, Ints]:
+        items, rows = super().prepare(texts)
+        if self.token_weights is None:
+            self.token_weights = token_weights(items.inner.flat.numpy(), self.inner.n_tokens)
+        self.dim = self._dim()
+        return items, rows
+
+    def _dim(self) -> int:
+        return self.inner.dim + self.lexical.dim + self.inner.width
+
+    def encode(
+        self, items: Any, index: Ints | None = None, *, progress: Progress | None = None
+    ) -> Floats:
+        assert self.token_weights is not None
+        pairs = items.pairs if index is None else items.pairs[index]
+        pooled = PooledEncoder(self.inner, self.token_weights)
+        views = pooled.encode(items.inner, progress=progress)  # (items of the encoder, all views)
+        if self.means is None:
+            self.means = views.mean(axis=0, dtype=np.float64).astype(np.float32)
+        lexical = self.lexical.encode(items.lexical)
+        out = np.empty((len(pairs), self.dim), dtype=np.float32)
+        for first in range(0, len(pairs), ROWS):  # in parts: the vectors take enough memory
+            part = slice(first, first + ROWS)
+            meaning, middle = self._combine(views[pairs[part, 0]], self.means)
+            words = lexical[pairs[part, 1]]
+            out[part] = np.hstack([meaning, words, MIDDLE_WEIGHT * middle])
+        items.embeddings = views[:, : self.inner.dim].copy()
+        return out
+
+    def _combine(self, views: Floats, means: Floats) -> tuple[Floats, Floats]:
+        """The embedding with the weighted mean, and the middle layers, all of unit length."""
+        cuts = [self.inner.dim, self.inner.dim + self.inner.width]
+        parts = zip(np.split(views, cuts, axis=1), np.split(means, cuts), strict=True)
+        embedding, weighted, middle = (centred(part, mean) for part, mean in parts)
+        if self.inner.pools_mean:
+            embedding = unit_rows(embedding + weighted)
+        return embedding, middle
+
+    def save(self, folder: Path) -> None:
+        super().save(folder)
+        assert self.token_weights is not None and self.means is not None
+        arrays = {"token_weights": self.token_weights, "means": self.means}
+        save_arrays(folder / "encoder.safetensors", arrays)
+
+    def restore(self, arrays: dict[str, Floats]) -> None:
+        """Take back the arrays that :meth:`save` wrote."""
+        wanted = {
+            "token_weights": (self.inner.n_tokens,),
+            "means": (self.inner.dim + 2 * self.inner.width,),
+        }
+        for name, shape in wanted.items():
+            if name not in arrays:
+                raise DataError("files.key_missing", where="encoder.safetensors", name=name)
+            if arrays[name].shape != shape:
+                where = f"encoder.safetensors.{name}"
+                raise DataError("files.wrong_count", where=where, wanted=shape[0])
+        self.token_weights, self.means = arrays["token_weights"], arrays["means"]
+        self.dim = self._dim()

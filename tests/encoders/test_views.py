@@ -1,0 +1,138 @@
+"""Views of one pass: each against a loop over tokens, and saved with the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tests.by_key import raises
+
+import coterie
+from coterie._errors import DataError
+from coterie.encoders import SentenceEncoder, ViewsEncoder, load_encoder
+from coterie.encoders.views import PooledEncoder, middle_layers, token_weights, weighted_mean
+from coterie.methods import Auto
+
+
+def test_token_weights_by_a_loop() -> None:
+    flat = np.array([1, 1, 4, 2, 1, 4, 0])
+    for token, weight in enumerate(token_weights(flat, 6)):
+        share = sum(1 for other in flat if other == token) / len(flat)
+        assert weight == pytest.approx(0.01 / (0.01 + share))
+
+
+def test_a_weighted_mean_by_hand() -> None:
+    tokens = torch.tensor([[[1.0, 0.0], [3.0, 4.0], [9.0, 9.0]]])
+    found = weighted_mean(tokens, torch.tensor([[1.0, 3.0, 0.0]]))
+    torch.testing.assert_close(found, torch.tensor([[2.5, 3.0]]))
+
+
+def test_a_weighted_mean_has_the_gradient_of_its_formula() -> None:
+    tokens = torch.randn(2, 3, 4, dtype=torch.float64, requires_grad=True)
+    weights = torch.rand(2, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(weighted_mean, (tokens, weights))
+
+
+def loop_over_layers(encoder: SentenceEncoder, text: str, weights) -> tuple[list[float], ...]:
+    """The weighted mean of the last layer and of the middle layers of one text."""
+    ids = encoder.tokenizer(text)["input_ids"]
+    with torch.inference_mode():
+        states = (
+            encoder.model[0]
+            .auto_model(torch.tensor([ids]), output_hidden_states=True)
+            .hidden_states
+        )
+    first, last = middle_layers(len(states) - 1)
+    weighted, middle = np.zeros(32), np.zeros(32)
+    for place, token in enumerate(ids):
+        weighted += weights[token] * states[-1][0, place].numpy()
+        for layer in range(first, last + 1):
+            middle += weights[token] * states[layer][0, place].numpy() / (last + 1 - first)
+    total = sum(weights[token] for token in ids)
+    return list(weighted / total), list(middle / total)
+
+
+@pytest.mark.parametrize("libraries", [False, True])
+def test_all_views_of_a_pass(tiny_encoder: Path, topics, libraries: bool) -> None:
+    encoder = load_encoder(str(tiny_encoder), max_length=32)
+    if libraries:
+        encoder.complete()
+    texts = topics[0][:5]
+    items, rows = encoder.prepare(texts)
+    weights = token_weights(items.flat.numpy(), encoder.n_tokens)
+    vectors = PooledEncoder(encoder, weights).encode(items)[rows]
+    assert (encoder.light is None) == libraries
+    np.testing.assert_allclose(vectors[:, :32], encoder.encode(items)[rows], atol=1e-6)
+    for text, vector in zip(texts, vectors, strict=True):
+        weighted, middle = loop_over_layers(encoder, text, weights)
+        np.testing.assert_allclose(vector[32:64], weighted, atol=1e-5)
+        np.testing.assert_allclose(vector[64:], middle, atol=1e-5)
+
+
+def test_the_views_are_centred_and_have_their_lengths(tiny_encoder: Path, topics) -> None:
+    texts = topics[0]
+    encoder = ViewsEncoder(load_encoder(str(tiny_encoder)))
+    encoder.learn(texts)
+    items, rows = encoder.prepare(texts)
+    vectors = encoder.encode(items)
+    assert vectors.shape == (len(items), encoder.dim)
+    ngrams, lexical = encoder.lexical.parts["ngrams"].dim, encoder.lexical.dim
+    meaning, grams, words, middle = np.split(vectors, [32, 32 + ngrams, 32 + lexical], axis=1)
+    for part, length in ((meaning, 1.0), (grams, 0.5), (words, 0.25), (middle, 0.5)):
+        np.testing.assert_allclose(np.linalg.norm(part, axis=1), length, rtol=1e-4)
+    pooled = PooledEncoder(encoder.inner, encoder.token_weights).encode(items.inner)
+    plain, weighted = (part - part.mean(axis=0) for part in (pooled[:, :32], pooled[:, 32:64]))
+    one = int(items.pairs[3, 0])
+    both = plain[one] / np.linalg.norm(plain[one]) + weighted[one] / np.linalg.norm(weighted[one])
+    np.testing.assert_allclose(meaning[3], both / np.linalg.norm(both), atol=1e-4)
+    np.testing.assert_array_equal(items.embeddings, pooled[:, :32])
+    some = np.array([5, 2])
+    np.testing.assert_allclose(encoder.encode(items, some), vectors[some], atol=1e-6)
+    # New texts are centred by the means of the corpus, not by their own.
+    again, _ = encoder.prepare([texts[3]])
+    np.testing.assert_allclose(encoder.encode(again)[0], vectors[rows[3]], atol=1e-5)
+
+
+def test_frequent_tokens_count_less(tiny_encoder: Path) -> None:
+    """Where all texts share words, the weighted mean tells their other words apart better."""
+    shared = "apple pear plum"
+    texts = [f"{shared} {word}" for word in ("goal", "team", "chord", "song", "match", "tune")]
+    encoder = load_encoder(str(tiny_encoder))
+    items, rows = encoder.prepare(texts)
+    weights = token_weights(items.flat.numpy(), encoder.n_tokens)
+    vectors = PooledEncoder(encoder, weights).encode(items)[rows]
+    spread = [part.std(axis=0).mean() for part in (vectors[:, :32], vectors[:, 32:64])]
+    assert spread[1] > 1.5 * spread[0]
+
+
+def test_a_pooling_of_the_first_token_is_left_as_it_is(tiny_encoder: Path, topics) -> None:
+    encoder = ViewsEncoder(load_encoder(str(tiny_encoder), pooling="cls"))
+    encoder.learn(topics[0])
+    items, _ = encoder.prepare(topics[0])
+    vectors = encoder.encode(items)
+    plain = items.embeddings - items.embeddings.mean(axis=0)
+    plain /= np.linalg.norm(plain, axis=1, keepdims=True)
+    np.testing.assert_allclose(vectors[:, :32], plain[items.pairs[:, 0]], atol=1e-4)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_model_with_views_comes_back(tiny_encoder: Path, topics, tmp_path, whole: bool) -> None:
+    texts, _ = topics
+    model = Auto(3, encoder=str(tiny_encoder), random_state=0).fit(texts)
+    model.save(tmp_path / "m", include_encoder=whole)
+    assert (tmp_path / "m" / "encoder" / "meaning").exists() == whole
+    again = coterie.load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict(texts), model.labels_)
+    new = ["ripe pear juice", "unheard of"]
+    np.testing.assert_allclose(again.predict_proba(new), model.predict_proba(new), atol=1e-6)
+
+
+def test_damaged_arrays_are_refused(tiny_encoder: Path) -> None:
+    encoder = ViewsEncoder(load_encoder(str(tiny_encoder)))
+    weights, means = np.ones(encoder.inner.n_tokens), np.zeros(3 * 32)
+    with raises(DataError, "files.wrong_count", where="encoder.safetensors.means", wanted=96):
+        encoder.restore({"token_weights": weights, "means": means[:-1]})
+    with raises(DataError, "files.key_missing", name="token_weights"):
+        encoder.restore({"means": means})
