@@ -173,9 +173,13 @@ def test_labels_of_any_kind() -> None:
 def test_tables_of_other_programs(tmp_path) -> None:
     table = tmp_path / "topics.csv"
     table.write_text("ticket,message,topic,name\n1,late parcel,7,Late\n2,my refund,3,Money\n")
-    found = read_table_side(str(table), "topic", id_column="ticket")
+    found = read_table_side(str(table), "a_column", "topic", id_column="ticket")
     assert found.labels.tolist() == [7, 3] and found.names == {3: "Money", 7: "Late"}
     assert found.ids == ["1", "2"]
-    assert read_table_side(str(table), "topic").texts == ["late parcel", "my refund"]
-    with raises(DataError, "corpus.no_column", option="--a-column", column="topics"):
-        read_table_side(str(table), "topics")
+    assert read_table_side(str(table), "a_column", "topic").texts == ["late parcel", "my refund"]
+    other = tmp_path / "other.csv"
+    other.write_text("ticket,cluster\n1,0\n2,0\n")
+    merged = compare(table, other, a_column="topic", id_column="ticket")
+    assert merged.count("merged") == 1 and merged.notes[0].startswith("topics.csv")
+    with raises(DataError, "corpus.no_column", option="a_column", column="topics"):
+        compare(table, other, a_column="topics", id_column="ticket")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -385,7 +385,6 @@ def compare(
         coterie compare october.clusters november.clusters --out changes.html
         coterie compare a.csv b.csv --a-column topic --b-column cluster --id-column ticket
     """
-    from coterie._folders import one_state
     from coterie.comparison import compare as find
     from coterie.comparison.page import write_comparison
     from coterie.runs.outputs import check_output, is_comparison
@@ -394,18 +393,19 @@ def compare(
         raise UsageError("cli.page_is_html", out=out)
     if out is not None:
         check_output(out, [before, after], wrote=is_comparison)
-    options = {"text_column": text_column, "id_column": id_column}
-
-    def both() -> Any:
-        a = _side(before, a_column, "--a-column", options)
-        b = _side(after, b_column, "--b-column", options)
-        return find(a, b, by=by), (*a.notes, *b.notes)
-
-    found, notes = one_state([Path(before), Path(after)], both)
-    for note in notes:
+    found = find(
+        before,
+        after,
+        by=by,
+        id_column=id_column,
+        text_column=text_column,
+        a_column=a_column,
+        b_column=b_column,
+    )
+    for note in found.notes:
         say(note)
     if no_texts:
-        found = replace(found, flows=tuple(replace(flow, examples=()) for flow in found.flows))
+        found = found.without_texts()
     if out is not None:
         write_comparison(out, found)
     if as_json:
@@ -414,15 +414,6 @@ def compare(
     _show(found)
     if out is not None:
         say(f"\npage  {out}")
-
-
-def _side(source: str, column: str | None, option: str, options: dict[str, str | None]) -> Any:
-    from coterie.comparison import read_run_side, read_table_side
-
-    path = Path(source)
-    if path.is_dir():
-        return read_run_side(path, options["id_column"])
-    return read_table_side(source, column, option=option, **options)
 
 
 def _show(found: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie._errors import CoterieError, DataError, UsageError
+from coterie._errors import CoterieError, DataError, UsageError, param
 from coterie._folders import one_state
 from coterie._trust import read_arrays
 from coterie._types import Bools, Floats, Ints
@@ -332,21 +332,31 @@ _FINDERS: dict[str, Callable[[Side, Side, float], Evidence]] = {
 }
 
 
-def compare(
-    a: Any, b: Any, *, by: str = "auto", id_column: str | None = None, examples: int = 3
+def compare(  # noqa: PLR0913 - what a table needs to be read
+    a: Any,
+    b: Any,
+    *,
+    by: str = "auto",
+    id_column: str | None = None,
+    text_column: str | None = None,
+    a_column: str | None = None,
+    b_column: str | None = None,
+    examples: int = 3,
 ) -> Comparison:
     """Match the clusters of two clusterings, and follow the rows from one to the other.
 
     Parameters
     ----------
     a, b : str, Path, Side or sequence
-        The folder of a finished run, a :class:`Side`, or one label for each row; two sequences
-        have their rows in the same order. -1 stands for no cluster.
+        The folder of a finished run, a table with clusters, a :class:`Side`, or one label for each
+        row; two sequences have their rows in the same order. -1 stands for no cluster.
     by : {"auto", "rows", "model", "centers", "words"}, default="auto"
         What to match by. "auto" goes by rows if at least half of the smaller side is in both,
         else by the predictions of the saved models, else by centers, else by words.
     id_column : str, optional
-        Column of both runs that names each row; rows are matched by their texts without one.
+        Column of both that names each row; rows are matched by their texts without one.
+    text_column, a_column, b_column : str, optional
+        Of tables, the column of the texts, and those of the clusters. Default: detected.
     examples : int, default=3
         Texts to keep of every group of rows that moved together.
 
@@ -363,22 +373,19 @@ def compare(
     >>> found.moved, round(found.unchanged, 2)
     (2, 0.67)
     """
-    folders = [Path(source) for source in (a, b) if isinstance(source, (str, Path))]
-    return one_state(folders, lambda: _compare(a, b, by, id_column, examples))
+    named = [source for source in (a, b) if isinstance(source, (str, Path, Side))]
+    folders = [Path(source) for source in named if not isinstance(source, Side)]
 
+    def read() -> Comparison:
+        left = make_side(a, "before", param("a_column"), a_column, text_column, id_column)
+        right = make_side(b, "after", param("b_column"), b_column, text_column, id_column)
+        if not named and len(left.labels) != len(right.labels):
+            raise UsageError(
+                "compare.one_label_per_row", before=len(left.labels), after=len(right.labels)
+            )
+        return _Work(left, right, gather(left, right, by)).result(examples)
 
-def _compare(a: Any, b: Any, by: str, id_column: str | None, examples: int) -> Comparison:
-    left, right = make_side(a, "before", id_column), make_side(b, "after", id_column)
-    if not _is_named(a) and not _is_named(b) and len(left.labels) != len(right.labels):
-        raise UsageError(
-            "compare.one_label_per_row", before=len(left.labels), after=len(right.labels)
-        )
-    evidence = gather(left, right, by)
-    return _Work(left, right, evidence).result(examples)
-
-
-def _is_named(source: Any) -> bool:
-    return isinstance(source, (str, Side)) or hasattr(source, "joinpath")
+    return one_state(folders, read)
 
 
 class _Work:
@@ -437,6 +444,7 @@ class _Work:
             unchanged=1 - moved / int(seen.sum()) if counted and seen.any() else None,
             nmi=nmi(a[both], b[both]) if both.any() else None,
             ari=ari(a[both], b[both]) if both.any() else None,
+            notes=(*self.a.notes, *self.b.notes),
         )
 
     def _changes(

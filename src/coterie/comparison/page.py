@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -168,10 +168,8 @@ def render_comparison(found: Comparison) -> str:
     )
 
 
-def write_comparison(path: str | Path, found: Comparison, *, texts: bool = True) -> None:
-    """Write the page, whole or not at all; without texts, it has names and counts only."""
-    if not texts:
-        found = replace(found, flows=tuple(replace(flow, examples=()) for flow in found.flows))
+def write_comparison(path: str | Path, found: Comparison) -> None:
+    """Write the page, whole or not at all."""
     write_text(Path(path), render_comparison(found))
 
 

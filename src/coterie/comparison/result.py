@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 
@@ -92,6 +92,8 @@ class Comparison:
         Share of the rows seen that are.
     nmi, ari : float or None
         Agreement over rows with a cluster on both sides; needs no matching.
+    notes : tuple of str
+        What was taken from tables, and what was left out, in sentences.
     """
 
     a: str
@@ -110,6 +112,11 @@ class Comparison:
     unchanged: float | None
     nmi: float | None
     ari: float | None
+    notes: tuple[str, ...] = ()
+
+    def without_texts(self) -> Comparison:
+        """The same with names and counts only."""
+        return replace(self, flows=tuple(replace(flow, examples=()) for flow in self.flows))
 
     def count(self, status: str) -> int:
         """How many clusters have a status; those that were split are counted in A, the rest in B.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie._errors import CoterieError, DataError, UsageError
+from coterie._errors import CoterieError, DataError, UsageError, param
 from coterie._trust import inside
 from coterie._types import Ints
 from coterie._validation import whole_number
@@ -61,21 +61,25 @@ class Side:
         return [int(i) for i in np.unique(self.labels) if i >= 0]
 
 
-def make_side(source: Any, title: str, id_column: str | None = None) -> Side:
-    """A side from what a user has: a side, a run folder, or one label for each row.
+def make_side(
+    source: Any,
+    title: str,
+    option: str,
+    column: str | None = None,
+    text_column: str | None = None,
+    id_column: str | None = None,
+) -> Side:
+    """A side from what a user has: a side, a run folder, a table, or one label for each row.
 
-    Parameters
-    ----------
-    source : Side, str, Path or sequence
-    title : str
-        For sequences, which have no name of their own.
-    id_column : str, optional
-        Of run folders: match rows by this column.
+    ``title`` is for labels, which have no name of their own. The columns are those of a table:
+    ``option`` names the argument that ``column`` is.
     """
     if isinstance(source, Side):
         return source
     if isinstance(source, (str, Path)):
-        return read_run_side(Path(source), id_column)
+        if Path(source).is_dir():
+            return read_run_side(Path(source), id_column)
+        return read_table_side(str(source), option, column, text_column, id_column)
     labels, names = read_labels(list(source))
     return Side(title, labels, names, ids=[str(i) for i in range(len(labels))])
 
@@ -101,11 +105,10 @@ def read_run_side(folder: Path, id_column: str | None = None) -> Side:
 
 def read_table_side(
     path: str,
+    option: str,
     column: str | None = None,
-    *,
     text_column: str | None = None,
     id_column: str | None = None,
-    option: str = "--a-column",
 ) -> Side:
     """The clustering in a column of any table; default: that of the latest run in it."""
     table, _ = read_table(path, header=True)
@@ -121,13 +124,13 @@ def read_table_side(
         names = {i: first.get(i) or name for i, name in names.items()}
     ids = None
     if id_column is not None:
-        check_column(table, id_column, "--id-column")
+        check_column(table, id_column, param("id_column"))
         ids = [value_to_text(v) for v in cell_values(table.column(id_column))]
     rest = table.drop_columns([column]) if table.num_columns > 1 else None
     texts = None
     if rest is not None:
         try:
-            chosen = pick_text_column(rest, text_column)
+            chosen = pick_text_column(rest, text_column, param("text_column"))
             texts = clean_values(cell_values(rest.column(chosen)))
         except CoterieError:
             if ids is None or text_column is not None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from coterie._errors import UsageError
-from coterie._folders import held, one_state
+from coterie._folders import held
 from coterie.base import TextClusterer
 from coterie.base.edited import edited
 from coterie.corpus import texts_from
@@ -26,6 +26,7 @@ from coterie.editing.run import (
     undo_run,
     write_run,
 )
+from coterie.run_files import RunFiles
 
 
 @dataclass(frozen=True)
@@ -74,38 +75,23 @@ def edit(target: Any, edits: Any, *, texts: Any = None, dry_run: bool = False) -
     wanted = read_edits(edits)
     if isinstance(target, TextClusterer):
         return _edit_model(target, wanted, texts)
-    refuse_unfinished(Path(target))
-    with nullcontext() if dry_run else held(Path(target)):
-        return _edit_run(Path(target), wanted, dry_run)
-
-
-def refuse_unfinished(folder: Path) -> None:
-    """Refuse what is no finished run, before a lock is put into it."""
-    one_state([folder], lambda: EditableRun(folder))
-
-
-def _edit_run(folder: Path, wanted: Sequence[Any], dry_run: bool) -> Edited:
-    run = EditableRun(folder)
-    state = run.state()
-    apply_edits(wanted, state)
-    if not dry_run:
-        entry = {
-            "change": last_change(run.folder) + 1,
-            "edits": [e.to_dict() for e in wanted],
-            "done": state.done,
-        }
-
-        def change(fresh: Path) -> None:
-            write_run(run, state, fresh)
-            append_log(fresh, entry)
-
-        change_run(run.folder, change)
+    folder = Path(target)
+    RunFiles(folder).check()  # before a lock is put into it
+    with nullcontext() if dry_run else held(folder):
         run = EditableRun(folder)
-    names = (
-        {c.id: c.name for c in run.clusters}
-        if not dry_run
-        else {i: name or "" for i, name in sorted(state.names.items())}
-    )
+        state = run.state()
+        apply_edits(wanted, state)
+        names = {i: name or "" for i, name in sorted(state.names.items())}
+        if not dry_run:
+            number = last_change(folder) + 1
+            entry = {"change": number, "edits": [e.to_dict() for e in wanted], "done": state.done}
+
+            def change(fresh: Path) -> None:
+                clusters = write_run(run, state, fresh)
+                names.update((c.id, c.name) for c in clusters)
+                append_log(fresh, entry)
+
+            change_run(folder, change)
     return Edited(folder, tuple(state.done), names)
 
 
@@ -118,7 +104,7 @@ def undo(run: str | Path) -> int:
         Number of the change that was undone.
     """
     folder = Path(run)
-    refuse_unfinished(folder)
+    RunFiles(folder).check()
     with held(folder):
         return undo_run(folder, lambda fresh: append_log(fresh, {"undo": last_change(folder)}))
 

@@ -255,8 +255,8 @@ def write_table(
     write_rows(folder / "assignments.csv", table, levels)
 
 
-def write_run(run: EditableRun, state: State, folder: Path) -> None:
-    """Write an edited clustering into a copy of the run's folder."""
+def write_run(run: EditableRun, state: State, folder: Path) -> list[Cluster]:
+    """Write an edited clustering into a copy of the run's folder; returns its clusters."""
     run.check_unchanged(folder)
     manifest = dict(run.manifest)
     if state.moved or run.levels or run.n_themes:
@@ -278,6 +278,7 @@ def write_run(run: EditableRun, state: State, folder: Path) -> None:
     write_json(folder / "clusters.json", [cluster.to_dict() for cluster in clusters])
     write_json(folder / "manifest.json", manifest)
     refresh(folder, manifest, clusters)
+    return clusters
 
 
 def _write_clustering(
