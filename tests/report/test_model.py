@@ -46,6 +46,17 @@ def test_a_model_writes_its_page(model: TextClusterer, topics, tmp_path: Path) -
     assert not any(text in bare for text in topics[0])
 
 
+def test_an_outlier_may_be_nearest_to_a_cluster_without_texts(
+    model: TextClusterer, topics, tmp_path: Path
+) -> None:
+    marked = model.mark_outliers(3)[:90]
+    odd = next(i for i in np.flatnonzero(marked) if model.labels_[i] > 0)
+    usual = np.flatnonzero(~marked & (model.labels_[:90] == 0))[:3]
+    model.report(tmp_path / "x.html", [topics[0][i] for i in (*usual, odd)])
+    page = (tmp_path / "x.html").read_text(encoding="utf-8")
+    assert f"Cluster {model.labels_[odd]}" in page
+
+
 def test_describing_by_the_model_is_describing_its_labels(model: TextClusterer, topics) -> None:
     texts = [*topics[0], ""]
     labels = model.predict(texts, outliers=True)

@@ -19,9 +19,9 @@ from coterie.base.outliers import OutlierMixin
 from coterie.corpus import texts_from
 from coterie.description import Cluster, describe, describe_numbered
 from coterie.hierarchy import Hierarchy, build_hierarchy, build_themes
-from coterie.report import Outlier, Outliers, ReportData, without_texts, write_report
-from coterie.report.folder import SHOWN, make_map, make_points
-from coterie.report.quality import figures, guard_sentence, next_steps
+from coterie.report import Outliers, ReportData, without_texts, write_report
+from coterie.report.folder import make_map, make_points
+from coterie.report.quality import figures, guard_sentence, leads, next_steps
 from coterie.run_files import NONE_OF_THESE
 
 ROWS = 12  # clusters that a notebook shows
@@ -42,6 +42,13 @@ class AssignedTexts:
     def outliers(self) -> Bools:
         """Which texts are outliers."""
         return np.asarray((self.nearest >= 0) & (self.labels < 0))
+
+    def list_outliers(self, names: dict[int, str]) -> Outliers:
+        """The outliers as the page shows them."""
+        rows = np.flatnonzero(self.outliers)
+        numbers = self.scores[rows].tolist(), self.nearest[rows].tolist()
+        odd = zip([self.texts[row] for row in rows], *numbers, strict=True)
+        return Outliers.of(odd, names, int((self.nearest >= 0).sum()))
 
 
 class DisplayMixin(OutlierMixin):
@@ -142,9 +149,7 @@ class DisplayMixin(OutlierMixin):
     def _page(
         self, found: AssignedTexts, clusters: Sequence[Cluster], hierarchy: Hierarchy
     ) -> ReportData:
-        ranked = -np.sort(-found.probabilities, axis=1)
-        confidence = ranked[:, 0]
-        margin = confidence - (ranked[:, 1] if ranked.shape[1] > 1 else 0.0)
+        confidence, margin = leads(found.probabilities)
         saved = make_map(found.vectors, found.nearest, self.seed_, found.outliers)
         columns = {"text": found.texts, "cluster": found.labels, "confidence": confidence}
         names = {cluster.id: cluster.name for cluster in clusters}
@@ -176,7 +181,7 @@ class DisplayMixin(OutlierMixin):
             points=make_points(saved, pa.table(columns).take(saved["rows"]), "text"),
             levels=hierarchy.levels,
             themes=hierarchy.themes,
-            outliers=_outliers(found, names) if self.outlier_limit_ else None,
+            outliers=found.list_outliers(names) if self.outlier_limit_ else None,
         )
 
     # In a notebook: a small table of a fitted model, else what scikit-learn shows ---------------
@@ -227,17 +232,6 @@ def broad_themes(
     return build_themes(found.texts, found.labels, found.vectors, clusters, n_themes, model.seed_)[
         0
     ]
-
-
-def _outliers(found: AssignedTexts, names: dict[int, str]) -> Outliers:
-    rows = np.flatnonzero(found.outliers)
-    shown: dict[str, Outlier] = {}
-    for row in rows[np.argsort(-found.scores[rows], kind="stable")]:
-        nearest = int(found.nearest[row])
-        one = Outlier(found.texts[row], float(found.scores[row]), nearest, names[nearest])
-        shown.setdefault(one.text, one)
-    share = len(rows) / max(int((found.nearest >= 0).sum()), 1)
-    return Outliers(len(rows), share, list(shown.values())[:SHOWN])
 
 
 def summary_html(model: DisplayMixin) -> str:

@@ -26,7 +26,7 @@ from coterie.corpus.corpus import cell_values
 from coterie.corpus.write import bare_name
 from coterie.description import Cluster
 from coterie.metrics import silhouette
-from coterie.report.html import BROAD_THEME, Outlier, Outliers, ReportData
+from coterie.report.html import BROAD_THEME, Outliers, ReportData
 from coterie.report.layout import first_of_equal, map_texts, sample_rows
 from coterie.report.points import Points, is_category
 from coterie.report.quality import Figure, figures, guard_sentence, next_steps
@@ -83,7 +83,6 @@ def skim(path: Path, rows: Sequence[int]) -> Skimmed:
     )
 
 
-SHOWN = 20  # outliers on the page; the table has all
 SILHOUETTE = 2_500  # texts it is taken from
 LEVEL_NAME = re.compile(r"level_(\d+)_name")
 
@@ -233,14 +232,7 @@ def _outliers(found: Skimmed, text_column: str, clusters: Sequence[Cluster]) -> 
     own, names = own_columns(found.marked.column_names), {c.id: c.name for c in clusters}
     wanted = (text_column, own["outlier_score"], own["nearest_cluster"])
     rows = zip(*(cell_values(found.marked[name]) for name in wanted), strict=True)
-    odd = [
-        Outlier(text, float(score), int(near), names.get(near, f"Cluster {near}"))
-        for text, score, near in rows
-    ]
-    odd.sort(key=lambda outlier: (-outlier.score, outlier.text))
-    distinct = {outlier.text: outlier for outlier in reversed(odd)}
-    shown = sorted(distinct.values(), key=lambda outlier: (-outlier.score, outlier.text))
-    return Outliers(len(odd), len(odd) / max(found.scored, 1), shown[:SHOWN])
+    return Outliers.of(rows, names, found.scored)
 
 
 def _settings(manifest: dict[str, Any]) -> dict[str, Any]:

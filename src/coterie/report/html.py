@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
@@ -90,6 +90,7 @@ ODD = (
 )
 BROAD_THEME = "broad theme"  # column of the points
 UNFOLDED = 60  # clusters of the second level that the tree shows at once
+SHOWN = 20  # outliers on the page; the table has all
 COLORS = 7  # custom properties --c0 to --c6 of the style sheet
 
 
@@ -110,6 +111,17 @@ class Outliers:
     count: int
     share: float
     examples: Sequence[Outlier] = ()
+
+    @classmethod
+    def of(
+        cls, rows: Iterable[tuple[str, float, int]], names: Mapping[int, str], texts: int
+    ) -> Outliers:
+        """From text, score and nearest cluster of each; ``texts`` counts all that have a score."""
+        odd = [Outlier(text, score, i, names.get(i, f"Cluster {i}")) for text, score, i in rows]
+        first: dict[str, Outlier] = {}
+        for one in sorted(odd, key=lambda one: (-one.score, one.text)):
+            first.setdefault(one.text, one)
+        return cls(len(odd), len(odd) / max(texts, 1), list(first.values())[:SHOWN])
 
 
 @dataclass(frozen=True)

@@ -156,6 +156,12 @@ def _nearest_pair(clusters: Sequence[Cluster]) -> list[str]:
     return [f"“{one}” and “{other}” are the most similar clusters: compare them first."]
 
 
+def leads(probabilities: Floats) -> tuple[Floats, Floats]:
+    """Probability of the best cluster of each text, and how far it leads the second best."""
+    top = np.sort(probabilities, axis=1)[:, ::-1]
+    return top[:, 0], top[:, 0] - (top[:, 1] if top.shape[1] > 1 else 0.0)
+
+
 def about_labels(
     labels: Ints, probabilities: Floats, n_clusters: int, outliers: int | None
 ) -> list[str]:
@@ -171,13 +177,12 @@ def about_labels(
         None where no text may be one.
     """
     placed = labels >= 0
-    top = np.sort(probabilities[placed], axis=1)[:, ::-1]
-    margin = top[:, 0] - (top[:, 1] if top.shape[1] > 1 else 0.0)
+    confidence, margin = leads(probabilities[placed])
     texts = int(placed.sum())
     largest = int(np.bincount(labels[placed]).max(initial=0))
     out = [
         about_sizes(texts, len(labels), n_clusters, largest / max(texts, 1)),
-        about_confidence(float(top[:, 0].mean()), float((margin < BORDERLINE).mean())),
+        about_confidence(float(confidence.mean()), float((margin < BORDERLINE).mean())),
     ]
     return out if outliers is None else [*out, about_outliers(outliers, texts + outliers)]
 
