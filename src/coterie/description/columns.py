@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -227,6 +227,7 @@ def _date(year: int, month: int, day: int) -> date | None:
 MOST_VALUES = 20  # shown of a column
 MOST_DISTINCT = 50  # beyond, a column is no category
 LEAST_DATES = 0.8
+ROWS = 1_000  # that are looked at together
 MISSING, REST = "(none)", "other"
 DATE_NAMES = ("date", "time", "created", "day", "datum", "fecha", "sent", "received", "when")
 
@@ -249,21 +250,45 @@ def guess_columns(
     categories : list of str
         Columns of 2 to 50 different values, each of which stands in two rows on average.
     """
+    date, others = find_dates(table, text_column, id_column)
+    return date, [name for name in others if is_category(_counted(table, name))]
+
+
+def find_dates(
+    table: pa.Table, text_column: str, id_column: str | None = None
+) -> tuple[str | None, list[str]]:
+    """The column of dates as in :func:`guess_columns`, and columns that hold no dates."""
     dates: list[str] = []
-    categories: list[str] = []
+    others: list[str] = []
     for name in dict.fromkeys(table.column_names):
         if name in (text_column, id_column) or table.column_names.count(name) > 1:
             continue
         column = table.column(name)
-        if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
-            continue
-        values = cell_values(column)
-        if _holds_dates(column.type, values):
-            dates.append(name)
-        elif _holds_categories(values):
-            categories.append(name)
+        if not (pa.types.is_nested(column.type) or pa.types.is_binary(column.type)):
+            (dates if _holds_dates(column) else others).append(name)
     named = [name for name in dates if any(word in name.lower() for word in DATE_NAMES)]
-    return next(iter([*named, *dates]), None), categories
+    return next(iter([*named, *dates]), None), others
+
+
+def is_category(counts: Counter[str]) -> bool:
+    """Whether these are the values of a category: 2 to 50, each in two rows on average."""
+    return 2 <= len(counts) <= min(MOST_DISTINCT, sum(counts.values()) / 2)
+
+
+def count_texts(counts: Counter[str], values: Iterable[Any]) -> None:
+    """Count values of a column as they are shown; those that are missing do not count."""
+    counts.update(map(as_text, values))
+    del counts[MISSING]
+
+
+def _counted(table: pa.Table, name: str) -> Counter[str]:
+    """Values of a column; not all, where there are too many for a category."""
+    counts: Counter[str] = Counter()
+    for part in table.select([name]).to_batches(max_chunksize=ROWS):
+        count_texts(counts, cell_values(part[0]))
+        if len(counts) > MOST_DISTINCT:
+            break
+    return counts
 
 
 def count_values(
@@ -317,25 +342,16 @@ def as_text(value: Any) -> str:
     return str(value).strip() or MISSING
 
 
-def _holds_dates(kind: Any, values: Sequence[Any]) -> bool:
+def _holds_dates(column: pa.ChunkedArray) -> bool:
+    kind = column.type
     if pa.types.is_temporal(kind):
         return not (pa.types.is_time(kind) or pa.types.is_duration(kind))
-    if not all(value is None or isinstance(value, str) for value in values[:1000]):
+    begin = cell_values(column.slice(0, ROWS))
+    if not all(value is None or isinstance(value, str) for value in begin):
         return False  # numbers may look like dates, as 20260301 does
-    first, missing, _ = parse_dates(values[:200])
+    first, missing, _ = parse_dates(begin[:200])
     if sum(day is not None for day in first) < LEAST_DATES * (len(first) - missing) / 2:
         return False  # hopeless: do not read a long column of words
-    dates, missing, _ = parse_dates(values)
+    dates, missing, _ = parse_dates(cell_values(column))
     there = len(dates) - missing
     return there > 0 and sum(day is not None for day in dates) >= LEAST_DATES * there
-
-
-def _holds_categories(values: Sequence[Any]) -> bool:
-    distinct: Counter[str] = Counter()
-    for value in values:
-        text = as_text(value)
-        if text != MISSING:
-            distinct[text] += 1
-            if len(distinct) > MOST_DISTINCT:
-                return False
-    return 2 <= len(distinct) <= sum(distinct.values()) / 2

@@ -19,10 +19,11 @@ import pyarrow as pa
 from coterie._types import Ints
 from coterie.corpus.corpus import cell_values
 from coterie.description.columns import (
-    MISSING,
     MOST_DISTINCT,
     as_text,
-    guess_columns,
+    count_texts,
+    find_dates,
+    is_category,
     order_of_parts,
     parse_dates,
     rank_values,
@@ -64,12 +65,10 @@ class ColumnLook:
     def add(self, table: pa.Table) -> None:
         """Look at the next rows."""
         if self._values is None:
-            self._begin(table)
-        assert self._values is not None
+            self._date, others = find_dates(table, self.text_column, self.id_column)
+            self._values = {name: Counter() for name in others}
         for name in list(self._values):
-            for value in cell_values(table.column(name)):
-                self._values[name][as_text(value)] += 1
-            del self._values[name][MISSING]
+            count_texts(self._values[name], cell_values(table.column(name)))
             if len(self._values[name]) > MOST_DISTINCT:
                 del self._values[name]
         if self._date is not None:
@@ -78,20 +77,8 @@ class ColumnLook:
 
     def done(self) -> Kinds:
         """Columns of 2 to 50 values, each in two rows on average, and one of dates."""
-        found = self._values or {}
-        categories = [n for n, c in found.items() if 2 <= len(c) <= sum(c.values()) / 2]
+        categories = [n for n, c in (self._values or {}).items() if is_category(c)]
         return Kinds(self._date, categories, self._votes > 0)
-
-    def _begin(self, table: pa.Table) -> None:
-        self._date, _ = guess_columns(table, self.text_column, self.id_column)
-        names = table.column_names
-        self._values = {}
-        for name in names:
-            kind = table.column(names.index(name)).type
-            odd = pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_temporal(kind)
-            taken = name in (self.text_column, self.id_column, self._date)
-            if not odd and not taken and names.count(name) == 1:
-                self._values[name] = Counter()
 
 
 class Tally:
