@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from by_key import raises
 from coterie import run_files
+from coterie._errors import DataError
 from coterie.report.folder import skim
 from coterie.run_files import read_assignments
 
@@ -55,3 +57,25 @@ def test_a_table_is_what_python_reads(table: Path) -> None:
 def test_no_rows_are_asked_for(table: Path) -> None:
     found = skim(table, [])
     assert not len(found.shown) and len(found.labels) == 200
+
+
+@pytest.mark.parametrize(
+    ("content", "key", "reason"),
+    [
+        ("", "run.bad_header", ""),
+        ("text,cluster,cluster\na,0,0\n", "run.bad_header", ""),
+        ("text,name\na,b\n", "run.no_result_column", ""),
+        ("text,cluster,name\na,0,x\nb,1\n", "files.cannot_be_read", "Row #3: Expected 3 columns"),
+        ("text,cluster,name\na,zero,x\n", "files.cannot_be_read", "Row #2"),
+        ("text,cluster,name\na,-2,x\n", "run.bad_cluster_numbers", ""),
+        ("text,cluster,name\na,10000000,x\n", "run.bad_cluster_numbers", ""),
+        ("text,cluster,name\na,0,x\n\n", "run.bad_cluster_numbers", ""),
+    ],
+)
+def test_a_damaged_table_is_refused_with_the_row(
+    tmp_path: Path, content: str, key: str, reason: str
+) -> None:
+    (tmp_path / "assignments.csv").write_text(content)
+    with raises(DataError, key) as caught:
+        read_assignments(tmp_path)
+    assert reason in str(caught.value)
