@@ -8,7 +8,8 @@ They go between marks: ``<!-- measured: SUITE METHOD ... -->``, ``<!-- ablations
 ``<!-- views -->``, ``<!-- jobs -->``, ``<!-- pass -->`` and ``<!-- masked-head -->`` are the
 tables of ``views.py``, ``jobs.py`` and ``masked_head.py``, ``<!-- figure: NAME -->`` a figure of
 ``figures.py``. ``<!-- development -->``, ``<!-- reported -->``, ``<!-- numbers -->``,
-``<!-- stability -->`` and ``<!-- guarded -->`` are the tables of docs/generalization.md.
+``<!-- stability -->`` and ``<!-- guarded -->`` are the tables of docs/generalization.md,
+``<!-- faithful: METHOD -->`` and ``<!-- authors -->`` those of docs/faithful.md.
 Those of ``compared.py`` and ``speed.py`` have pages of their own.
 """
 
@@ -19,6 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import compared
+import faithful
 import figures
 import generalization
 import jobs
@@ -37,7 +39,7 @@ ROOT = Path(__file__).parents[1]
 DOCS, RESULTS = ROOT / "docs", ROOT / "results"
 KINDS = (
     "found|gains|measured|ablations|overview|details|short|views|jobs|pass|masked-head|figure"
-    "|development|reported|numbers|stability|guarded"
+    "|development|reported|numbers|stability|guarded|faithful|authors|weights"
 )
 PLACE = re.compile(rf"(<!-- ({KINDS})(?:: ([^\n]*))? -->\n).*?(<!-- end -->)", re.S)
 PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
@@ -57,6 +59,9 @@ PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "reported": lambda rows, words: generalization.benchmark_part(rows),
     "numbers": lambda rows, words: generalization.both_part([*rows, *suite("dev")]),
     "stability": lambda rows, words: generalization.stability_part(suite("stability")),
+    "faithful": lambda rows, words: faithful.paper_part(words[0], rows),
+    "authors": lambda rows, words: faithful.authors_part(rows),
+    "weights": lambda rows, words: faithful.weights_part(rows),
     "guarded": lambda rows, words: generalization.systems_part(suite("dev-systems")),
 }
 

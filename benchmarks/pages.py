@@ -65,20 +65,20 @@ def _line(
     dataset: str, entries: Sequence[Measured | None], start: tuple[Cell, ...] | None, trains: bool
 ) -> list[str]:
     known = [e for e in entries if e is not None]
-    scores = [tuple(e.score(m) for m in METRICS) for e in known] + ([start] if start else [])
+    scores = [tuple(e.trained(m) for m in METRICS) for e in known] + ([start] if start else [])
     best = [max(s[i].mean for s in scores) for i in range(len(METRICS))]
     alone = len(scores) < 2
 
-    def show(cells: tuple[Cell, ...], seeds: bool) -> str:
+    def show(cells: tuple[Cell, ...], seeds: str = "") -> str:
         texts = [
             str(c) if alone or c.mean < top else f"**{c}**"
             for c, top in zip(cells, best, strict=True)
         ]
-        return " / ".join(texts) + (f" ({cells[0].seeds})" if seeds else "")
+        return " / ".join(texts) + (f" ({seeds})" if seeds else "")
 
-    line = [dataset] + ([show(start, False) if start else ""] if trains else [])
+    line = [dataset] + ([show(start) if start else ""] if trains else [])
     for e in entries:
-        line.append("" if e is None else show(tuple(e.score(m) for m in METRICS), True))
+        line.append("" if e is None else show(tuple(e.trained(m) for m in METRICS), _seeds(e)))
     printed = [_printed([r for e in known[:1] for r in counterpart(e, m)]) for m in METRICS]
     return [*line, " / ".join(printed) if all(printed) else ""]
 
@@ -101,12 +101,11 @@ def _start(entries: Sequence[Measured]) -> tuple[Cell, ...] | None:
 def _notes(found: Sequence[Measured]) -> str:
     """What the reader should know about the runs, as sentences."""
     out = ["ACC / NMI in %, mean ± sample deviation over the seeds in brackets, K given."]
-    told = []
-    for m in found:
-        fired = sum(bool(row["guard"] and row["guard"]["fired"]) for row in m.rows)
-        told += [f"{m.label} on {m.dataset} {fired} of {len(m.rows)}"] * bool(fired)
-    if told:
-        out.append(f"The guard fired: {'; '.join(told)}.")
+    if any("‡" in _seeds(m) for m in found):
+        out.append(
+            "Scores are those at the end of training; 5, 2‡: in two of the five runs the guard "
+            "returned the clusters from before training instead."
+        )
     own = sorted({m.dataset for m in found if m.rows[0].get("views_source") == "own"})
     if own:
         out.append(f"Augmented texts are our own on {', '.join(own)}.")

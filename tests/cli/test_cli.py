@@ -187,7 +187,8 @@ def test_settings_reach_the_method(tickets: Path, tmp_path: Path) -> None:
     out = tmp_path / "o"
     result = run("cluster", str(tickets), "-k", "3", "-m", "sccl", "--encoder", "tfidf", "-q",
                  "--set", "steps=3", "--set", "objective=instance", "--set", "guard=false",
-                 "--preset", "official-code", "--seed", "5", "--out", str(out))  # fmt: skip
+                 "--preset", "official-code", "--views", "virtual", "--seed", "5",
+                 "--out", str(out))  # fmt: skip
     assert result.exit_code == 0, result.output
     parameters = json.loads((out / "manifest.json").read_text())["parameters"]
     assert parameters["steps"] == 3 and parameters["objective"] == "instance"

@@ -664,6 +664,7 @@ def test_presets_predict_in_batches(preset: str, topics, tmp_path: Path) -> None
     texts = topics[0][:60]
     short = {"epochs": 3, "contrast_epochs": 1, "label_epochs": 1, "batch_size": 20}
     settings = {"encoder": "tfidf", "guard": False, "random_state": 0, "device": "cpu", **short}
+    settings["views"] = "virtual"
     model = AECL.from_preset(preset, n_clusters=3, **settings).fit(texts)
     assert model.assigner_.batch == 20
     p = model.assigner_.in_batches(model.distinct_vectors_, 20, 1, model.assigner_.seed)

@@ -113,18 +113,19 @@ DECCRL = Suite(
     5,
 )
 DECCRL_WEIGHTS = (0.01, 0.1, 1.0)  # of the reconstruction; the default is 0.001
+DECCRL_FORMS: dict[str, dict[str, Any]] = {
+    "DECCRL": {},
+    "without CRL": {"reconstruction": "none"},
+    "without CRL, with LSR": {"reconstruction": "latent"},
+    **{f"topic_weight={w:g}": {"topic_weight": w} for w in DECCRL_WEIGHTS},
+}
 DECCRL_ABLATIONS = Suite(
     "deccrl-ablations",
     "DECCRL's Table 3 and Figure 4: reconstruction, its weight, number of topics; wants a GPU",
     (
         *(
             Entry(label, "deccrl", parameters, views=PAIRS, by_dataset=DECCRL_SETS)
-            for label, parameters in (
-                ("DECCRL", {}),
-                ("without CRL", {"reconstruction": "none"}),
-                ("without CRL, with LSR", {"reconstruction": "latent"}),
-                *((f"topic_weight={w:g}", {"topic_weight": w}) for w in DECCRL_WEIGHTS),
-            )
+            for label, parameters in DECCRL_FORMS.items()
         ),
         *(
             Entry(
@@ -419,6 +420,12 @@ PRESETS = Suite(
             datasets=AUTHORS["sccl"],
         ),
         replace(_PRINTED, datasets=AUTHORS["aecl"]),
+        replace(
+            _PRINTED,
+            label="AECL, paper preset, temperatures of the code",
+            parameters={"temperature": 0.5, "cluster_temperature": 1.0},
+            datasets=AUTHORS["aecl"],
+        ),
         replace(_OFFICIAL, datasets=AUTHORS["aecl"]),
         *(
             Entry(

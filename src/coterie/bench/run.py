@@ -216,9 +216,12 @@ def make(entry: Entry, data: Data, seed: int, options: Options) -> TextClusterer
         parameters["views"] = str(find_pairs(data.name, kind, options.data))
     elif entry.own_views is not None:
         parameters["views"] = entry.own_views
-    if options.encoder is not None and "encoder" not in parameters:
-        if "encoder" not in METHODS[entry.method].parameters:
-            parameters["encoder"] = options.encoder
+    recipe = METHODS[entry.method]
+    named = "encoder" in recipe.cls.presets.get(entry.preset or "", {})
+    if "encoder" not in {**recipe.parameters, **parameters} and (options.encoder or named):
+        # One encoder for all entries of a suite, also where a preset names that of its paper.
+        parameters["encoder"] = options.encoder or DEFAULT
+        parameters |= {"pooling": "auto"} if named else {}
     parameters |= {"random_state": seed, "device": options.device, "verbose": options.verbose}
     model: TextClusterer = make_method(entry.method, data.n_clusters, entry.preset, **parameters)
     return model

@@ -46,8 +46,10 @@ Positives = Literal["shared", "all", "none"]
 ContrastForm = Literal["row", "text", "broadcast"]
 LEAST = 1e-5  # added to the attention weights by the authors' code; the paper has none of it
 TINY = 1e-30  # a weight of zero has a logarithm, too
+PAPER = {"encoder": "distilbert-base-nli-stsb-mean-tokens", "views": "eda"}
 PRESETS: dict[str, dict[str, Any]] = {  # less the weight of even clusters
     "paper": {
+        **PAPER,
         "attention": "matrices",
         "cluster_temperature": 0.5,
         "compat": "printed",
@@ -59,6 +61,7 @@ PRESETS: dict[str, dict[str, Any]] = {  # less the weight of even clusters
         "temperature": 1.0,
     },
     "official-code": {
+        **PAPER,
         "compat": "official",
         "early_positives": "head",
         "n_init": 1,
@@ -531,15 +534,16 @@ class AECL(TunedClusterer):
     0.18 up to 0.4, else 0.09. The shares are those of a mixture with free proportions on the
     vectors before training; sizes of k-means are flatter than the classes. Signs of both entropy
     terms are those of the code; as printed they would collapse the clusters.
-    Deviations: labels come from attention to fixed sets of training texts instead of the batch
-    mates (:meth:`predict_in_batches` predicts as in the paper); k-means has ten starts and clusters
+    Deviations: labels come from attention to fixed sets of training texts, not to the batch
+    (:meth:`predict_in_batches` predicts as in the paper); k-means has ten starts and clusters
     directions, as the default encoder is meant to be used; it names the first positives, as those
     of a random head are arbitrary; stage 2 has two steps per cluster; 1e-5 is added to similarities
     and the balance of both views is summed, as released. The presets "paper" and "official-code"
-    undo these, each as its source has it; what stays with "paper" are the signs of the entropies
-    and a pseudo-label at exactly the threshold. The paper sets the balance weight by data set:
-    "paper" has 10 (AgNews, StackOverflow, Biomedical), "paper-skewed" 0.18 (SearchSnippets),
-    "paper-long-tail" 0.09 (GoogleNews, Tweet), and "official-code" likewise.
+    undo these, each as its source has it, and name the paper's encoder and views; what stays with
+    "paper" are the signs of the entropies and a pseudo-label at exactly the threshold. The paper
+    sets the balance weight by data set: "paper" has 10 (AgNews, StackOverflow, Biomedical),
+    "paper-skewed" 0.18 (SearchSnippets), "paper-long-tail" 0.09 (GoogleNews, Tweet), and
+    "official-code" likewise.
 
     References
     ----------

@@ -483,9 +483,10 @@ class ClusterBERT(TunedClusterer):
     epochs in {2, 4} with labels; here both are 2. From TSDAE: deletion ratio, shared layers.
     The paper's encoder is roberta-base, further trained on Wikipedia, with the vector of the first
     token: ``pooling="cls"``. Sentence encoders such as the default one were trained with mean
-    pooling, which ``pooling="auto"`` keeps. Preset "fast": batches of 64, rates times ``sqrt(8)``;
-    "tsdae": stage 1 alone. Ours, where the paper is silent: length, start of the head, alignment
-    of rounds, clipping at norm 1, Adam's moments kept over the stages, ``tol``.
+    pooling, which ``pooling="auto"`` keeps. Preset "paper" names roberta-base; "fast" has batches
+    of 64, rates times ``sqrt(8)``; "tsdae" is stage 1 alone. Ours, where the paper is silent:
+    length, start of the head, alignment of rounds, clipping at norm 1, Adam's moments kept over the
+    stages, ``tol``.
     Deviations: Q is the target in Eq. (3), whose arguments are printed the other way round; stage 2
     re-clusters per round, as the appendix has it, not per epoch as algorithm 1 does; words are what
     white space separates, TSDAE has a word tokenizer; attention to one vector has no queries and
@@ -513,7 +514,7 @@ class ClusterBERT(TunedClusterer):
     )
     _saved_attributes: ClassVar[tuple[str, ...]] = ("stages_",)
     presets: ClassVar[dict[str, dict[str, Any]]] = {
-        "paper": {},
+        "paper": {"encoder": "roberta-base", "pooling": "cls"},
         "fast": {"batch_size": 64, "lr": 2e-5 * math.sqrt(8), "head_lr": 2e-5 * math.sqrt(8)},
         "tsdae": {"rounds": 0, "harden_epochs": 0, "lr": 3e-5, "head_lr": 3e-5, "pooling": "cls"},
     }

@@ -50,6 +50,12 @@ TINY = 1e-12  # a single cluster has no gradient of its own
 CHUNK = 1 << 24  # most entries of (text, word, cluster, topic) held at a time
 log = logging.getLogger(__name__)
 TOP_WORDS = 10
+# The encoder and the views of the paper; the weights of both models are fetched by the user.
+PAPER = {
+    "encoder": "distilbert-base-nli-stsb-mean-tokens",
+    "mask_duplicates": False,
+    "views": "contextual:bert-base-uncased",
+}
 NEGATIVES: dict[str, dict[str, Any]] = {
     "ntxent": {},
     "cross-view-decoupled": {"negatives": "cross", "positive_in_denominator": False},
@@ -371,10 +377,10 @@ def gradient_ratio(words: Tensor, cluster: Tensor, centers: Tensor) -> Tensor:
     Tensor of shape ()
         Without gradient. Above one, the words move the centers more than the clusters do.
     """
-    first, second = (
+    lengths: list[Tensor] = [
         torch.autograd.grad(term, centers, retain_graph=True)[0].norm() for term in (words, cluster)
-    )
-    return first / second.clamp(min=TINY)
+    ]
+    return lengths[0] / lengths[1].clamp(min=TINY)
 
 
 def top_words(log_beta: Tensor, words: Sequence[str], n: int) -> list[list[list[str]]]:
@@ -446,10 +452,11 @@ class DECCRL(TunedClusterer):
     space of the clusters starts with the principal directions, the centers by k-means there.
     Corrections: the contrast is the one that the text describes; Eq. (7) is normalised over the
     clusters; the logarithm of Eq. (13) is outside of the sum; Eq. (15) is a mean over texts. The
-    preset "as-printed" has contrast and draw of a cluster as printed. Deviations: duplicates are
-    masked from the negatives; the divergence of Eq. (15) fades in over a third of the steps;
-    the decoder sees centers and seeds at the same size; the pull of the words on the centers is
-    that of unscaled ones. Without texts (``encoder="precomputed"``) nothing is reconstructed.
+    preset "as-printed" has contrast and draw of a cluster as printed; all presets name the paper's
+    encoder and views. Deviations: duplicates are masked from the negatives; the divergence of Eq.
+    (15) fades in over a third of the steps; the decoder sees centers and seeds at the same size;
+    the pull of the words on the centers is that of unscaled ones. Without texts
+    (``encoder="precomputed"``) nothing is reconstructed.
     ``history_`` has the length of the gradient of the words on the centers over that of the cluster
     term as ``~ratio``; much above one, the words decide where the centers go.
 
@@ -474,10 +481,10 @@ class DECCRL(TunedClusterer):
         "Learning Cluster-level Representations. COLING."
     )
     presets: ClassVar[dict[str, dict[str, Any]]] = {
-        "paper": {"mask_duplicates": False},
-        "paper-biomedical": {"mask_duplicates": False, "alpha": 10.0, "n_topics": 20},
+        "paper": PAPER,
+        "paper-biomedical": {**PAPER, "alpha": 10.0, "n_topics": 20},
         "as-printed": {
-            "mask_duplicates": False,
+            **PAPER,
             "negatives": "cross-view-decoupled",
             "assign": "paper",
         },

@@ -356,7 +356,14 @@ class RSTC(TunedClusterer):
         "ACL."
     )
     presets: ClassVar[dict[str, dict[str, Any]]] = {
-        "paper": {"label_steps": 40, "mask_duplicates": False, "spherical": False, "steps": 3000}
+        "paper": {
+            "encoder": "distilbert-base-nli-stsb-mean-tokens",
+            "label_steps": 40,
+            "mask_duplicates": False,
+            "spherical": False,
+            "steps": 3000,
+            "views": "contextual@0.1:bert-base-uncased",
+        }
     }
     _assigners: ClassVar[dict[str, type[Assigner]]] = {HeadAssigner.kind: HeadAssigner}
     _saved_attributes: ClassVar[tuple[str, ...]] = ("balance_", "shares_")

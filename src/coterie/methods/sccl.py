@@ -37,6 +37,12 @@ from coterie.engine import Batch, Stage, steps_for
 Objective = Literal["joint", "instance", "clustering", "sequential"]
 ClusteringLoss = Literal["original", "crossed", "to-views"]
 Frequency = Literal["batch", "running", "corpus"]
+# The encoder and the views of the paper; the weights of both models are fetched by the user.
+PAPER = {
+    "encoder": "distilbert-base-nli-stsb-mean-tokens",
+    "mask_duplicates": False,
+    "views": "contextual@0.1:bert-base-uncased",
+}
 MOMENTUM = 0.95  # of the running frequency; at batch size 400 a memory of 8,000 texts
 
 
@@ -149,7 +155,8 @@ class SCCL(TunedClusterer):
     100 epochs (A.5); on a thousand texts, 1,000 steps are 330 epochs and do harm. The preset
     "official-code" has the rates and the 3,000 steps of the authors' README, which passes
     ``eta=10`` (their parser's default is 1); "official-code-virtual" has its 1,000 steps for
-    dropout pairs and halves the cluster term as ``train_step_virtual`` does.
+    dropout pairs and halves the cluster term as ``train_step_virtual`` does. All three name the
+    paper's encoder, the first two its views; give others where those weights are not at hand.
     Deviations: duplicates are masked from the negatives (``mask_duplicates=False`` for the
     paper's form); everything is computed in logs, without the 1e-8 and 1e-9 of the code; vectors
     of an encoder that normalises, such as the default one, are taken before that step, as the
@@ -174,14 +181,15 @@ class SCCL(TunedClusterer):
         "Clustering with Contrastive Learning. NAACL-HLT."
     )
     presets: ClassVar[dict[str, dict[str, Any]]] = {
-        "paper": {"mask_duplicates": False},
-        "official-code": {"lr": 1e-5, "head_lr": 1e-3, "steps": 3000, "mask_duplicates": False},
+        "paper": PAPER,
+        "official-code": {**PAPER, "lr": 1e-5, "head_lr": 1e-3, "steps": 3000},
         "official-code-virtual": {
+            **PAPER,
             "lr": 1e-5,
             "head_lr": 1e-3,
             "steps": 1000,
             "cluster_weight": 0.5,
-            "mask_duplicates": False,
+            "views": "virtual",
         },
     }
 

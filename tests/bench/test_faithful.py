@@ -1,0 +1,126 @@
+"""The page "How faithful is it": values of presets, code of equations, verdicts from lines."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from coterie.bench.data import load_data
+from coterie.bench.entries import Entry
+from coterie.bench.run import Options, make
+from coterie.cli import app
+from coterie.methods import METHODS
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+import faithful
+
+PAPERS = list(faithful.PAPERS.values())
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
+def test_presets_have_the_printed_values(paper: faithful.Paper) -> None:
+    for setting in paper.settings:
+        model = METHODS[paper.method].make(2, setting.preset)
+        assert model.get_params()[setting.parameter] == setting.printed, setting.what
+    assert faithful.DEVIATES not in faithful.settings_table(paper)
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
+def test_code_of_equations_exists_and_deviations_have_a_reason(paper: faithful.Paper) -> None:
+    for part in paper.parts:
+        assert part.status == faithful.PRINTED or part.note, part.what
+        assert not part.code or faithful.find(part.code) is not None
+    for claim in paper.claims:
+        assert claim.better or claim.note, claim.what
+
+
+def line(label: str, seed: int, nmi: float, dataset: str = "tweet", start: float = 0.5) -> dict:
+    scores = {"acc": nmi, "nmi": nmi}
+    return {
+        "label": label, "method": "sccl", "preset": None, "parameters": {}, "dataset": dataset,
+        "dataset_sha256": "0", "seed": seed, "scores": scores, "trained_scores": scores,
+        "start_scores": {"acc": start, "nmi": start}, "date": "2026-11-16", "commit": "abc",
+        "hardware": {"cores": 2},
+    }  # fmt: skip
+
+
+def lines(label: str, *values: float, dataset: str = "tweet") -> list[dict]:
+    return [line(label, seed, nmi, dataset) for seed, nmi in enumerate(values)]
+
+
+def verdict(claim: faithful.Claim, rows: list[dict]) -> tuple[str, str]:
+    return faithful.judge(claim, faithful.PAPERS["sccl"], rows)
+
+
+def test_a_claim_holds_where_the_difference_is_above_two_standard_errors() -> None:
+    claim = faithful.Claim("a beats b", "", "a", ("b",))
+    clear = lines("a", 0.70, 0.71, 0.72) + lines("b", 0.60, 0.61, 0.62)
+    assert verdict(claim, clear) == ("holds", "tweet +10.0 (3)")
+    # Deviations of 10 points: the standard error of the difference is sqrt(2 * 100 / 3), 8.2.
+    noisy = lines("a", 0.60, 0.70, 0.80) + lines("b", 0.50, 0.60, 0.70)
+    assert verdict(claim, noisy) == ("does not hold", "tweet +10.0 (3, within the noise)")
+    two = clear + [r | {"dataset": "agnews"} for r in noisy]
+    assert verdict(claim, two)[0] == "holds in 1 of 2 cases"
+    assert verdict(claim, lines("a", 0.7)) == ("not tested", "no lines")
+
+
+def test_one_seed_needs_two_points() -> None:
+    claim = faithful.Claim("a beats b", "", "a", ("b",))
+    assert verdict(claim, lines("a", 0.515) + lines("b", 0.50))[0] == "does not hold"
+    assert verdict(claim, lines("a", 0.525) + lines("b", 0.50))[0] == "holds"
+
+
+def test_no_difference_is_at_most_two_points() -> None:
+    claim = faithful.Claim("a is like b", "", "a", ("b",), same=True)
+    assert verdict(claim, lines("a", 0.51) + lines("b", 0.50))[0] == "holds"
+    assert verdict(claim, lines("a", 0.50) + lines("b", 0.53))[0] == "does not hold"
+
+
+def test_the_start_is_that_of_the_same_runs() -> None:
+    claim = faithful.Claim("training helps", "", "a", ("start",))
+    assert verdict(claim, lines("a", 0.60, 0.61)) == ("holds", "tweet +10.5 (2)")
+
+
+def test_presets_of_papers_name_encoder_and_views() -> None:
+    for method in ("sccl", "aecl", "deccrl", "rstc"):
+        model = METHODS[method].make(2, "paper")
+        assert model.encoder == faithful.DISTILBERT and model.views != "virtual"
+    assert METHODS["cluster-bert"].make(2, "paper").encoder == "roberta-base"
+
+
+def test_the_command_says_which_encoder_to_fetch(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    file = tmp_path / "t.csv"
+    file.write_text("text\nred apple\ngreen apple\nfast car\nslow car\n")
+    asked = ["cluster", str(file), "-k", "2", "-m", "sccl", "--preset", "paper"]
+    result = CliRunner().invoke(app, [*asked, "--out", str(tmp_path / "out")])
+    assert result.exit_code != 0 and f"--encoder hub:{faithful.DISTILBERT}" in result.output
+
+
+def test_suites_use_one_encoder_where_presets_name_that_of_a_paper() -> None:
+    data = load_data("sample", None)
+    for encoder, wanted in ((None, "all-MiniLM-L6-v2"), ("tfidf", "tfidf")):
+        entry = Entry("ClusterBERT", "cluster-bert", preset="paper")
+        model = make(entry, data, 0, Options(encoder=encoder))
+        assert (model.encoder, model.pooling, model.batch_size) == (wanted, "auto", 8)
+
+
+def test_lines_of_the_authors_code_are_scores_in_percent() -> None:
+    file = Path(__file__).parents[2] / "results" / "authors.jsonl"
+    rows = [json.loads(text) for text in file.read_text("utf-8").splitlines()]
+    assert {row["method"] for row in rows} == set(faithful.BESIDE)
+    assert all(1 < row["acc"] < 100 and 1 < row["nmi"] < 100 for row in rows)
+    table = faithful.authors_part([])
+    assert table.count("\n| ") == len(rows) + 1 and "not run" in table
+
+
+def test_the_ratio_of_gradients_is_shown_beside_the_weight() -> None:
+    rows = lines("without CRL", 0.5) + lines("topic_weight=0.1", 0.6)
+    rows = [row | {"method": "deccrl"} for row in rows]
+    rows[1]["terms"] = {"joint": {"words": 3.0, "~ratio": 0.25}}
+    assert faithful.weights_part(rows).splitlines()[-2:] == [
+        "| 0 | 50.0 / 50.0 (1) |  |",
+        "| 0.1 | 60.0 / 60.0 (1) | 0.25 |",
+    ]
