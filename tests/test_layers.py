@@ -44,7 +44,7 @@ LAYERS = [
         "outliers",
         "words",
     },
-    {"choose", "description", "engine", "hierarchy", "report", "run_files"},
+    {"choose", "description", "engine", "hierarchy", "novelty", "report", "run_files"},
     {"base", "masked_words"},
     {"methods"},
     {"analysis", "bench", "checking", "comparison", "editing", "exports", "naming"},

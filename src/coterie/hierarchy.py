@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -28,6 +28,7 @@ from coterie._validation import check_integer
 from coterie.blocks.graph import knn_smooth
 from coterie.blocks.linkage import MatrixSpace, chain, cut
 from coterie.description import Cluster, describe
+from coterie.description.describe import renumbered
 from coterie.neighbors import nearest_rows
 
 LEVEL_COLUMN = re.compile(r"(level_\d+|theme)(_name)?")  # of the table
@@ -195,6 +196,46 @@ class Hierarchy:
             out[columns[-1]] = [int(label) for label in labels]
             out[f"{columns[-1]}_name"] = list(names)
         return out
+
+    def extended(
+        self, texts: Sequence[str], labels: Ints, vectors: Floats, near: Mapping[int, int]
+    ) -> Hierarchy:
+        """The same levels with more texts and clusters; numbers and names stay.
+
+        Parameters
+        ----------
+        texts, labels, vectors : of length n
+            Of all texts, old and new.
+        near : mapping of int to int
+            For each new cluster, the old one whose place it shares on every level.
+        """
+        above = [{**known, **{c: known[old] for c, old in near.items()}} for known in self.above]
+        levels = []
+        for before, places in zip(self.levels, above, strict=True):
+            codes = np.array([places.get(int(label), -1) for label in labels], dtype=np.int64)
+            ids = [int(i) for i in np.unique(codes) if i >= 0]
+            compact = np.where(codes >= 0, np.searchsorted(ids, codes), -1)
+            known = {cluster.id: cluster for cluster in before}
+            names = {i: known[i].name for i in ids}
+            found = [renumbered(c, ids, names) for c in describe(texts, compact, vectors)]
+            levels.append(
+                [
+                    replace(c, parent=known[c.id].parent, parent_name=known[c.id].parent_name)
+                    for c in found
+                ]
+            )
+        return replace(self, levels=levels, above=above)
+
+    def parented(self, clusters: Sequence[Cluster]) -> list[Cluster]:
+        """The clusters of the clustering with their parents on the finest level above."""
+        if not self.levels:
+            return list(clusters)
+        names = {cluster.id: cluster.name for cluster in self.levels[-1]}
+        places = self.above[-1]
+        return [
+            replace(c, parent=places.get(c.id), parent_name=names.get(places.get(c.id, -1)))
+            for c in clusters
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: the coarser levels."""

@@ -991,6 +991,15 @@ MESSAGES: dict[str, str] = {
         "with that number."
     ),
     "train.weights_not_finite": "{where}: weights are not finite any more.",
+    # update
+    "update.known_ids": (
+        "row {row} has the {column} {id!r}, which the run has already (so have {count:,} rows in "
+        "all); leave them out with <new_only>."
+    ),
+    "update.no_text_column": (
+        "the new data has no column {column!r}, which holds the texts of the run; name the one to "
+        "take with <text_column>. Columns: {found}."
+    ),
     # words
     "words.bad_line": (
         "{path}, line {number}: expected a word and {width} numbers, as in the lines before."

@@ -98,6 +98,32 @@ class NeighborIndex:
         emptier = (distances / self.typical) ** POWER
         return np.asarray(1 - 1 / (1 + emptier))
 
+    def extended(self, vectors: Floats, total: int, seed: int = 0) -> NeighborIndex:
+        """The same measure with more texts to compare with; what is usual stays as it is.
+
+        Parameters
+        ----------
+        vectors : ndarray of shape (n, d)
+            Each different.
+        total : int
+            Different texts that those here stand for: where all are too many, old and new texts are
+            kept in proportion.
+        seed : int, default=0
+        """
+        new = np.asarray(vectors, dtype=np.float32)
+        most = most_texts(self.vectors.shape[1])
+        room = most
+        if len(self.vectors) + len(new) > most:
+            room = round(most * len(new) / max(len(new) + total, 1))
+        added = choose_rows(len(new), None, room, seed)
+        kept = choose_rows(len(self.vectors), None, most - len(added), seed)
+        return replace(
+            self,
+            vectors=np.concatenate([self.vectors[kept], new[added]]),
+            counts=np.concatenate([self.counts[kept], np.ones(len(added), dtype=np.int64)]),
+            own=None,
+        )
+
     def _mean(self, squared: Floats, counts: Ints, same: float) -> Floats:
         itself = squared[:, 0] <= same
         counts[:, 0] -= itself
@@ -164,8 +190,7 @@ def fit_neighbor_index(
     times = np.ones(len(x), dtype=np.int64) if counts is None else np.asarray(counts, np.int64)
     if not len(x):
         raise UsageError("outliers.no_vectors")
-    most = max(1000, min(TEXTS, NUMBERS // max(x.shape[1], 1)))
-    rows = _choose(len(x), labels, most, seed)
+    rows = choose_rows(len(x), labels, most_texts(x.shape[1]), seed)
     times = times[rows]
     n_neighbors = max(1, min(NEIGHBORS, int(times.sum()) - 1))
     found = NeighborIndex(x[rows], times, n_neighbors=n_neighbors)
@@ -323,7 +348,12 @@ def _cut(scores: Floats, allowed: int) -> float:
     return float((above[-1] + falling[allowed]) / 2)
 
 
-def _choose(n: int, labels: Ints | None, most: int, seed: int) -> Ints:
+def most_texts(width: int) -> int:
+    """How many texts are kept to compare others with."""
+    return max(1000, min(TEXTS, NUMBERS // max(width, 1)))
+
+
+def choose_rows(n: int, labels: Ints | None, most: int, seed: int) -> Ints:
     """Rows of a random choice in which small clusters are whole."""
     if n <= most:
         return np.arange(n)

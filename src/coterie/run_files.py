@@ -95,6 +95,7 @@ DONE: dict[str, Any] = {
         "named?": [ClusterId],
         "next_id?": ClusterId,
     },
+    "updates?": [{"when": str, "rows": Count, "sha256": str, "new": [ClusterId]}],
 }
 NEAR = {"id": ClusterId, "name": str, "similarity": float, "more": [str], "less": [str]}
 CLUSTER: dict[str, Any] = {

@@ -28,6 +28,7 @@ from coterie._trust import (
 from coterie._validation import RENAMED
 from coterie.base.edited import EditedAssigner, check_labels, restore_assigner
 from coterie.base.guard import Diagnostics, GuardResult
+from coterie.base.outliers import FILE as OUTLIERS_FILE
 from coterie.base.outliers import SHAPE as OUTLIERS
 from coterie.base.outliers import OutlierMixin, load_outliers, save_outliers
 from coterie.encoders import Encoder
@@ -92,16 +93,23 @@ def save(model: OutlierMixin, folder: Path, *, include_encoder: bool) -> None:
     replace_folder(folder, fill)
 
 
-def save_clusters(model: OutlierMixin, folder: Path) -> None:
-    """Write what edits change in a saved model, and leave the rest."""
+def save_clusters(model: OutlierMixin, folder: Path, *, outliers: bool = False) -> None:
+    """Write what edits change in a saved model, and leave the rest.
+
+    ``outliers`` says whether the texts have changed that outlier scores are measured by.
+    """
     config = {**read_config(folder), **_clusters(model)}
-    if model.outlier_limit_ is not None:
+    changed = ["model.safetensors"]
+    if outliers and (saved := save_outliers(model, folder)) is not None:
+        config["outliers"] = saved
+        changed.append(OUTLIERS_FILE)
+    elif model.outlier_limit_ is not None:
         config["outliers"] |= {"limit": model.outlier_limit_.to_dict()}
     with atomic_path(folder / "model.safetensors") as temporary:
         save_arrays(temporary, model.assigner_.arrays())
     if "files" in config:  # models of version 0.1 list none
-        now = list_files(folder)["model.safetensors"]
-        config["files"] |= {"model.safetensors": now}
+        now = list_files(folder)
+        config["files"] |= {name: now[name] for name in changed}
     write_json(folder / "config.json", config)
 
 

@@ -1,4 +1,4 @@
-"""Verbs for a finished run: predict, report, export, name, compare, edit and check."""
+"""Verbs for a finished run: predict, report, export, name, compare, edit, update and check."""
 
 from __future__ import annotations
 
@@ -499,6 +499,82 @@ def edit(
     if dry_run:
         say("nothing was written (--dry-run)")
     else:
+        say(f"\npage  {run / 'report.html'}\nundo  coterie edit {run} --undo")
+
+
+def update(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="New rows: CSV, TSV, JSONL, Parquet or plain text file; - for standard input."
+        ),
+    ],
+    text_column: Annotated[
+        str | None,
+        typer.Option(
+            "--text-column",
+            "-t",
+            help="Column of FILE with the texts. Default: called as in the run.",
+        ),
+    ] = None,
+    new_only: Annotated[
+        bool, typer.Option("--new-only", help="Leave out rows whose id the run has already.")
+    ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Add rows that an earlier update has added.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what the update does; write nothing.")
+    ] = False,
+    format: Format = "auto",
+    encoding: Encoding = "utf-8",
+    header: Header = None,
+    no_cache: NoCache = False,
+    as_json: AsJson = False,
+) -> None:
+    """Add new rows to a finished run; all old rows stay where they are.
+
+    A new row joins the cluster it fits. Where five different texts or more fit nowhere and lie
+    together, they are a new cluster with a number that was never used. Old rows keep cluster,
+    number and name, and the lines of assignments.csv stay as they are, byte for byte. Merges,
+    splits, names and locks stay as well.
+
+    If it is stopped, the run is as it was: repeat the command. A file that was added is not added
+    twice.
+
+    Examples:
+
+        coterie update tickets.clusters new.csv --dry-run
+        coterie update tickets.clusters new.csv
+        coterie edit tickets.clusters --undo
+    """
+    from coterie.report.points import visible
+    from coterie.runs.update import update as add
+
+    found = add(
+        run,
+        file,
+        text_column=text_column,
+        new_only=new_only,
+        again=again,
+        dry_run=dry_run,
+        format=format,
+        encoding=encoding,
+        header=header,
+    )
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False, indent=2))
+        return
+    for note in found.notes:
+        say(note)
+    for cluster in found.new:
+        typer.echo(visible(f"new  {cluster.id} ({cluster.name}): {cluster.size:,} rows"))
+    for sentence in found.sentences():
+        typer.echo(sentence)
+    if found.number and dry_run:
+        say("nothing was written (--dry-run)")
+    elif found.number:
         say(f"\npage  {run / 'report.html'}\nundo  coterie edit {run} --undo")
 
 

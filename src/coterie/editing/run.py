@@ -295,7 +295,7 @@ def _write_clustering(
     write_table(folder, run, state, clusters, p, hierarchy)
     _write_map(run, state, labels, folder / "map.json")
     odd = int(state.outliers.sum())
-    manifest["summary"] = _summary(manifest["summary"], labels, p, len(clusters), odd, hierarchy)
+    manifest["summary"] = new_summary(manifest["summary"], labels, p, len(clusters), odd, hierarchy)
     if "outliers" in manifest:
         manifest["outliers"] = {**manifest["outliers"], "marked": int(state.outliers.sum())}
     return clusters
@@ -363,7 +363,7 @@ def append_log(folder: Path, entry: dict[str, Any]) -> None:
         temporary.write_bytes(before + f"{line}\n".encode("utf-8", "backslashreplace"))
 
 
-def _summary(
+def new_summary(
     old: Sequence[str], labels: Ints, p: Floats, k: int, outliers: int, hierarchy: Hierarchy | None
 ) -> list[str]:
     """The sentences of the run with new figures; others stay."""

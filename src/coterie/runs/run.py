@@ -37,6 +37,7 @@ from coterie.runs.label import Labeller
 if TYPE_CHECKING:
     from coterie.comparison import Comparison
     from coterie.editing import Edited
+    from coterie.runs.update import Updated
 
 # Colours of the map in a notebook: ten that also colour-blind readers tell apart, then again.
 COLOURS = (
@@ -187,8 +188,17 @@ class Run(RunFiles):
             self._forget()
         return done
 
+    def update(self, data: Any, **options: Any) -> Updated:
+        """Add new rows; old ones keep their clusters. See :func:`coterie.runs.update`."""
+        from coterie.runs.update import update
+
+        done = update(self.folder, data, **options)
+        if done.written:
+            self._forget()
+        return done
+
     def undo(self) -> int:
-        """Take back the last edits; returns the number of the change."""
+        """Take back the last edits or the last update; returns the number of the change."""
         from coterie.editing import undo
 
         number = undo(self.folder)

@@ -1,0 +1,218 @@
+"""New texts beside clustered ones: which cluster each joins, and which of them are a new cluster.
+
+Old and new texts are smoothed together over the graph of their nearest neighbours, as ``auto`` does
+it. The old texts keep their clusters, whatever the new ones are.
+
+1. A new text fits nowhere if it is less similar to the mean of its nearest cluster than nearly all
+   old texts are to theirs. The limit is a quantile of the old texts' similarities, each measured
+   without itself (a conformal p-value).
+2. The neighbours of a text of a new theme are new texts. Where the old themes go on, new texts are
+   among the neighbours by chance. A binomial test tells the two apart.
+3. Texts that pass both are joined by average linkage, up to the similarity that texts of the looser
+   old clusters have. Groups of five different texts or more are new clusters.
+4. The other new texts go to the nearest mean, of an old cluster or a new one. The means of clusters
+   then move with their new texts, a few times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from coterie._types import Bools, Floats, Ints
+from coterie.blocks.graph import knn_smooth, principal_part
+from coterie.blocks.linkage import MatrixSpace, chain, cut
+from coterie.consensus import DIRECTIONS, RESTART, ROUNDS, n_neighbors
+from coterie.neighbors import nearest_rows, top_k
+
+FEWEST = 5  # different texts of a new cluster
+STRANGE, TOGETHER = 0.5, 0.05  # largest p-values of a text that fits nowhere, by both tests ...
+BOTH = 1e-3  # ... and of their product
+NEIGHBORS = 15  # that are looked at
+LOOSE = 0.25  # quantile of the similarity inside old clusters
+MOVES = 3  # times that the means follow the new texts
+MOST = 4_000  # texts that are joined by linkage
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where new texts went.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n,)
+        Cluster of each new text: an old number, or a new one.
+    new : list of int
+        Numbers of the clusters that are new.
+    strange : ndarray of shape (n,)
+        Whether each text is less similar to all old clusters than 90% of the old texts are to
+        theirs.
+    """
+
+    labels: Ints
+    new: list[int]
+    strange: Bools
+
+
+def place_new(old: Floats, labels: Ints, new: Floats, next_id: int) -> Placed:
+    """Put new texts into old clusters, or into new ones where enough of them fit nowhere.
+
+    Parameters
+    ----------
+    old : ndarray of shape (m, d)
+        Vectors of different texts that have a cluster.
+    labels : ndarray of shape (m,)
+        Their clusters, of any numbers.
+    new : ndarray of shape (n, d)
+        Vectors of other texts, each different.
+    next_id : int
+        Number of the first new cluster.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> themes = np.eye(20)[:3]
+    >>> old = np.repeat(themes[:2], 40, axis=0) + 0.1 * rng.normal(size=(80, 20))
+    >>> new = np.repeat(themes, 15, axis=0) + 0.1 * rng.normal(size=(45, 20))
+    >>> placed = place_new(old, np.repeat([0, 1], 40), new, 2)
+    >>> placed.new, np.bincount(placed.labels).tolist()
+    ([2], [15, 15, 15])
+    """
+    ids, codes = np.unique(labels, return_inverse=True)
+    k, m = len(ids), len(old)
+    x = np.concatenate([old, new]).astype(np.float32)
+    smooth = _smoothed(x, k)
+    before, after = smooth[:m], smooth[m:]
+    sums = _sums(before, codes, k)
+    near = _neighbors(x, m)
+    apart, together = _p_values(before, codes, sums, after), _among_new(near, m, len(x))
+    strange = (apart <= STRANGE) & (together <= TOGETHER) & (apart * together <= BOTH)
+    candidates = np.flatnonzero(strange)
+    groups = _join(after, candidates, _looseness(codes, sums))
+    centers = _unit(np.concatenate([sums, _sums(after, groups, groups.max(initial=-1) + 1)]))
+    for _ in range(MOVES):
+        nearest = _nearest(after, centers)
+        moved = _sums(after, nearest, len(centers))
+        moved[:k] += sums
+        large = np.bincount(nearest, minlength=len(centers)) >= FEWEST
+        large[:k] = True
+        centers = _unit(moved)[large]
+    nearest = _follow(_nearest(after, centers), codes, near, k)
+    counts = np.bincount(nearest, minlength=len(centers))
+    used = [i for i in range(k, len(centers)) if counts[i] >= FEWEST]
+    small = (nearest >= k) & ~np.isin(nearest, used)
+    nearest[small] = _nearest(after[small], centers[:k])
+    numbers = np.full(len(centers), -1, dtype=np.int64)
+    numbers[:k] = ids
+    numbers[used] = next_id + np.arange(len(used))
+    return Placed(numbers[nearest], [int(i) for i in numbers[used]], strange)
+
+
+def _smoothed(x: Floats, k: int) -> Floats:
+    """The vectors after k-NN smoothing, in few directions, of unit length."""
+    part = principal_part(x, DIRECTIONS)
+    near = n_neighbors(len(x), k)
+    return part if near < 1 else knn_smooth(part, nearest_rows(x, near + 1), ROUNDS, RESTART)
+
+
+def _p_values(before: Floats, codes: Ints, sums: Floats, after: Floats) -> Floats:
+    """Share of old texts that are less similar to their nearest cluster than each new text is.
+
+    An old text is no part of the mean of its own cluster when it is compared with it.
+    """
+    rows = np.arange(len(before))
+    similar = before @ _unit(sums).T
+    similar[rows, codes] = (before * _unit(sums[codes] - before)).sum(axis=1)
+    usual = np.sort(similar.max(axis=1))
+    found = (after @ _unit(sums).T).max(axis=1)
+    below = np.searchsorted(usual, found, side="right")
+    return np.asarray((1 + below) / (1 + len(usual)))
+
+
+def _neighbors(x: Floats, m: int) -> Ints:
+    """The nearest other texts of each new one, old or new."""
+    unit, n = torch.from_numpy(_unit(x)), len(x) - m
+    near, _ = top_k(unit[m:], min(NEIGHBORS, len(x) - 1), unit, itself=m + np.arange(n))
+    return np.asarray(near.numpy())
+
+
+def _among_new(near: Ints, m: int, total: int) -> Floats:
+    """The chance that so many neighbours of each new text would be new if old themes went on."""
+    from scipy.stats import binom
+
+    count = (near >= m).sum(axis=1)
+    return np.asarray(binom.sf(count - 1, near.shape[1], (len(near) - 1) / (total - 1)))
+
+
+def _follow(labels: Ints, codes: Ints, near: Ints, k: int) -> Ints:
+    """Let new texts join, or leave, new clusters by their neighbours; others stay.
+
+    A neighbour counts the more, the smaller its cluster is, and the more new texts are in it: old
+    clusters are large, but may have no part in the new texts.
+    """
+    width = int(labels.max(initial=0)) + 1
+    if width <= k:
+        return labels
+    out = labels.copy()
+    for _ in range(ROUNDS):
+        both = np.concatenate([codes, out])
+        sizes = np.bincount(both, minlength=width)
+        shares = np.bincount(out, minlength=width) + 1.0
+        votes = np.zeros((len(out), width))
+        np.add.at(votes, (np.arange(len(out))[:, None], both[near]), 1.0)
+        best = (votes * shares / np.maximum(sizes, 1)).argmax(axis=1)
+        out = np.where((best >= k) | (labels >= k), best, labels)
+    return np.asarray(out, dtype=np.int64)
+
+
+def _looseness(codes: Ints, sums: Floats) -> float:
+    """The least mean similarity of new texts that are joined.
+
+    It is half-way between that of two texts of one cluster, in a cluster looser than most, and that
+    of texts of two neighbouring clusters.
+    """
+    sizes = np.bincount(codes, minlength=len(sums)).astype(np.float64)
+    several = sizes > 2
+    if not several.any():
+        return 0.5
+    means = sums[several].astype(np.float64) / sizes[several, None]
+    similar = means @ means.T
+    n = sizes[several]
+    inside = np.quantile((similar.diagonal() * n - 1) / (n - 1), LOOSE)
+    if len(n) == 1:
+        return float(inside)
+    np.fill_diagonal(similar, -1)
+    return float((inside + min(inside, np.median(similar.max(axis=1)))) / 2)
+
+
+def _join(after: Floats, rows: Ints, least: float) -> Ints:
+    """Group of each new text, -1 for none: average linkage down to the least mean similarity."""
+    out = np.full(len(after), -1, dtype=np.int64)
+    rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), MOST)).astype(np.int64)]
+    if len(rows) < FEWEST:
+        return out
+    merges = chain(MatrixSpace(after[rows], np.ones(len(rows)), "average"), len(rows))
+    near = sum(height <= 1 - least for height, _, _ in merges)
+    found = cut(merges, len(rows) - near, len(rows))
+    large = np.flatnonzero(np.bincount(found) >= FEWEST)
+    inside = np.isin(found, large)
+    out[rows[inside]] = np.searchsorted(large, found[inside])
+    return out
+
+
+def _sums(x: Floats, codes: Ints, k: int) -> Floats:
+    """Sum of the rows of each group; rows of group -1 are in none."""
+    out = np.zeros((k, x.shape[1]), dtype=np.float32)
+    np.add.at(out, codes[codes >= 0], x[codes >= 0])
+    return out
+
+
+def _nearest(x: Floats, centers: Floats) -> Ints:
+    return np.asarray((x @ centers.T).argmax(axis=1), dtype=np.int64)
+
+
+def _unit(x: Floats) -> Floats:
+    norms = np.linalg.norm(x, axis=1, keepdims=True)
+    return np.asarray(x / np.where(norms > 0, norms, 1), dtype=np.float32)

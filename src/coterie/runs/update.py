@@ -1,0 +1,524 @@
+"""New rows in a finished run: old rows stay where they are, new ones join, or are new clusters.
+
+The table of the run grows at its end: the lines of the old rows are not written anew. A ridge
+classifier learns the clusters of all rows and assigns later texts; a text that it would put
+elsewhere than the table does is bound to its cluster. Merges, splits, moves, names and locks stay,
+as they are in the rows, the names and the bound texts.
+
+The change is made on a copy of the folder and kept for an undo, as edits are
+(:mod:`coterie.editing.run`). A killed update leaves the run as it was; the command again finds the
+vectors of the texts in the cache.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import io
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coterie._errors import DataError, UsageError, param
+from coterie._files import atomic_path, write_json
+from coterie._folders import held
+from coterie._types import Bools, Floats, Ints
+from coterie.base.edited import EditedAssigner, correct, fingerprint
+from coterie.base.storage import save_clusters
+from coterie.blocks.assign import probabilities
+from coterie.corpus import Corpus, make_corpus
+from coterie.corpus.corpus import build, cell_values, check_column, value_to_text
+from coterie.corpus.read import read_table
+from coterie.corpus.write import CsvWriter
+from coterie.description import Cluster, describe_numbered, guess_columns
+from coterie.editing.apply import State
+from coterie.editing.edit import refuse_unfinished
+from coterie.editing.run import (
+    EditableRun,
+    append_log,
+    change_run,
+    last_change,
+    new_summary,
+    result_values,
+)
+from coterie.exports import refresh
+from coterie.hierarchy import Hierarchy
+from coterie.methods.auto import RidgeClassifier, calibrated
+from coterie.novelty import place_new
+from coterie.outliers import choose_rows
+from coterie.report import NONE_OF_THESE, write_map
+from coterie.run_files import read_levels
+from coterie.runs.folder import now
+from coterie.runs.label import NO_CLUSTER
+
+COMPARED = 20_000  # old texts, and as many new ones, that are compared with each other
+DIGITS = 3  # to which the vectors of texts agree that the encoder cannot tell apart
+
+
+@dataclass(frozen=True)
+class Updated:
+    """What an update did to a run, or would do.
+
+    Attributes
+    ----------
+    run : Path
+    number : int
+        Of the update, counted from 1; 0 if the run had these rows already.
+    rows : int
+        Rows that were added.
+    moved : int
+        Old rows that are in another cluster than before: none, except after a refit.
+    new : tuple of Cluster
+        The clusters that are new.
+    written : bool
+    notes : tuple of str
+        What was noticed about the new rows.
+    """
+
+    run: Path
+    number: int
+    rows: int
+    moved: int = 0
+    new: tuple[Cluster, ...] = ()
+    written: bool = False
+    notes: tuple[str, ...] = ()
+
+    def sentences(self) -> list[str]:
+        """What happened, in a few sentences."""
+        if not self.number:
+            return [f"{self.run} has these rows already; nothing was changed."]
+        inside = sum(cluster.size for cluster in self.new)
+        made = f"{len(self.new)} new cluster{'' if len(self.new) == 1 else 's'}"
+        new = f", {inside:,} of them in {made}" if self.new else ", all in the clusters there were"
+        return [f"{self.rows:,} rows added{new}. Old rows moved: {self.moved:,}."]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "run": str(self.run),
+            "update": self.number,
+            "rows": self.rows,
+            "moved": self.moved,
+            "new": [{"id": c.id, "name": c.name, "size": c.size} for c in self.new],
+            "written": self.written,
+            "notes": list(self.notes),
+        }
+
+
+def update(
+    run: str | Path,
+    data: Any,
+    *,
+    text_column: str | None = None,
+    new_only: bool = False,
+    again: bool = False,
+    dry_run: bool = False,
+    **reading: Any,
+) -> Updated:
+    """Add new rows to a finished run; every old row keeps its cluster, number and name.
+
+    Parameters
+    ----------
+    run : str or Path
+        Folder of a finished run.
+    data : list of str, Series, DataFrame or Arrow table; or str or Path of a file
+    text_column : str, optional
+        Column of the new data with the texts. Default: called as in the run, else the obvious one.
+    new_only : bool, default=False
+        Leave out rows whose id the run has already, instead of rejecting them.
+    again : bool, default=False
+        Add rows that an earlier update has added.
+    dry_run : bool, default=False
+        Say what the update would do, without writing.
+    **reading
+        ``format``, ``encoding`` and ``header`` of a file.
+
+    Returns
+    -------
+    Updated
+    """
+    folder = Path(run)
+    refuse_unfinished(folder)
+    corpus = _read(data, reading)
+    with nullcontext() if dry_run else held(folder):
+        before = EditableRun(folder)
+        corpus, notes = _fitting(before, corpus, text_column, new_only)
+        known = [entry["sha256"] for entry in before.manifest.get("updates", [])]
+        if corpus is None or (corpus.sha256 in known and not again):
+            return Updated(folder, 0, 0, notes=notes)
+        growth = Growth(before, corpus)
+        found = Updated(
+            folder,
+            len(known) + 1,
+            len(corpus),
+            new=tuple(c for c in growth.clusters if c.id in growth.new),
+            written=not dry_run,
+            notes=notes,
+        )
+        if not dry_run:
+            entry = {
+                "change": last_change(folder) + 1,
+                "update": {"rows": len(corpus), "sha256": corpus.sha256, "new": growth.new},
+                "done": found.sentences(),
+            }
+
+            def change(fresh: Path) -> None:
+                growth.write(fresh)
+                append_log(fresh, entry)
+
+            change_run(folder, change)
+    return found
+
+
+def _read(data: Any, reading: Mapping[str, Any]) -> Corpus | pa.Table:
+    """The new rows: a corpus, or the table of a file whose column of texts is not known yet."""
+    if isinstance(data, (str, Path)):
+        return read_table(data, **reading)[0]
+    return make_corpus(data)
+
+
+def _fitting(
+    run: EditableRun, data: Corpus | pa.Table, text_column: str | None, new_only: bool
+) -> tuple[Corpus | None, tuple[str, ...]]:
+    """The new rows with the columns of the run, and what was noticed; None if all are known."""
+    table = data.table if isinstance(data, Corpus) else data
+    names, text = table.column_names, _text_column(run, data, text_column)
+    wanted = [name for name in run.columns if name not in run.own.values()]
+    taken = {text, *wanted}
+    notes = []
+    left = [name for name in names if name not in taken]
+    if left:
+        notes.append(f"Columns that the run does not have are left out: {', '.join(left)}.")
+    gone = [name for name in wanted if name not in names and name != run.text_column]
+    if gone:
+        notes.append(f"Columns that the new rows do not have are empty: {', '.join(gone)}.")
+    columns = {}
+    for name in wanted:
+        source = text if name == run.text_column else name
+        cells = cell_values(table.column(source)) if source in names else [None] * len(table)
+        columns[name] = [value_to_text(value) for value in cells]
+    fitting = pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
+    if run.id_column is not None and run.id_column in names:
+        fitting, dropped = _new_rows(run, fitting, new_only)
+        if dropped:
+            notes.append(f"{dropped:,} rows are left out: the run has their ids already.")
+        if not len(fitting):
+            return None, tuple(notes)
+    corpus = build(fitting, run.text_column, run.id_column)
+    return corpus, (*notes, *(note.message for note in corpus.notes))
+
+
+def _text_column(run: EditableRun, data: Corpus | pa.Table, wanted: str | None) -> str:
+    """The column of the new data with the texts."""
+    names = (data.table if isinstance(data, Corpus) else data).column_names
+    if wanted is not None:
+        return check_column(names, wanted, param("text_column"))
+    if run.text_column in names:
+        return str(run.text_column)
+    if isinstance(data, Corpus):
+        return data.text_column
+    if len(names) == 1:
+        return str(names[0])
+    raise UsageError("update.no_text_column", column=run.text_column, found=", ".join(names))
+
+
+def _new_rows(run: EditableRun, table: pa.Table, new_only: bool) -> tuple[pa.Table, int]:
+    """The rows whose id is new; how many were left out."""
+    ids = table.column(run.id_column).to_pylist()
+    known = set(run.columns[str(run.id_column)]) - {""}
+    old = [i for i, value in enumerate(ids) if value in known]
+    if old and not new_only:
+        raise DataError(
+            "update.known_ids",
+            row=old[0] + 1,
+            column=run.id_column,
+            id=ids[old[0]],
+            count=len(old),
+        )
+    keep = [i for i, value in enumerate(ids) if value not in known]
+    return table.take(pa.array(keep, pa.int64())), len(old)
+
+
+class Growth:
+    """A run with more rows: the clusters of these, and the model that assigns later texts.
+
+    Parameters
+    ----------
+    run : EditableRun
+        As it is; it is not changed.
+    corpus : Corpus
+        The new rows, with the columns of the run.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n,)
+        Cluster of each new row, -1 for those without a text; of outliers, the nearest one.
+    new : list of int
+        Clusters that are new.
+    strange : ndarray of shape (n,)
+        New rows that fit nowhere.
+    """
+
+    def __init__(self, run: EditableRun, corpus: Corpus) -> None:
+        self.run, self.corpus = run, corpus
+        self.state: State = run.state()
+        self.model = copy.copy(run.model)
+        old, new = run.vectors, np.asarray(self.model.transform(corpus.texts))
+        self.n_old = len(old)
+        self.vectors = np.concatenate([old, new]).astype(np.float32)
+        self.texts = [*run.texts, *corpus.texts]
+        seed = self.state.seed
+        filled = np.array([text != "" for text in corpus.texts])
+        settled = (self.state.labels >= 0) & ~self.state.outliers
+        keys = [_key(vector) for vector in self.vectors]
+        known = {keys[i]: int(self.state.labels[i]) for i in np.flatnonzero(settled)}
+        first = {keys[self.n_old + i]: i for i in reversed(np.flatnonzero(filled).tolist())}
+        fresh = np.array(sorted(i for key, i in first.items() if key not in known), dtype=np.int64)
+        labels, self.new, strange = self._place(settled, fresh, seed)
+        self._learn(settled, fresh, labels)
+        together = {
+            keys[self.n_old + i]: int(c)
+            for i, c in zip(fresh, labels, strict=True)
+            if c in self.new
+        }
+        self._assign(filled, known | together, keys)
+        self.strange = filled & np.array([_at(strange, first.get(k)) for k in keys[self.n_old :]])
+        self._compare_with(fresh)
+
+    def _place(self, settled: Bools, fresh: Ints, seed: int) -> tuple[Ints, list[int], Bools]:
+        """Clusters of the different new texts, which are new, and which texts fit nowhere."""
+        state, strange = self.state, np.zeros(len(self.corpus), dtype=bool)
+        if not len(fresh):
+            return np.empty(0, dtype=np.int64), [], strange
+        rows = np.flatnonzero(settled)
+        codes = np.searchsorted(np.unique(state.labels[rows]), state.labels[rows])
+        rows = rows[choose_rows(len(rows), codes, COMPARED, seed)]
+        part = choose_rows(len(fresh), None, COMPARED, seed)
+        new = self.vectors[self.n_old + fresh]
+        placed = place_new(self.vectors[rows], state.labels[rows], new[part], state.next_id)
+        strange[fresh[part]] = placed.strange
+        labels = np.full(len(fresh), -1, dtype=np.int64)
+        labels[part] = placed.labels
+        return labels, placed.new, strange
+
+    def _learn(self, settled: Bools, fresh: Ints, labels: Ints) -> None:
+        """Fit the classifier to the clusters of all rows."""
+        state = self.state
+        placed = labels >= 0
+        rows = np.concatenate([np.flatnonzero(settled), self.n_old + fresh[placed]])
+        told = np.concatenate([state.labels[settled], labels[placed]])
+        x = self.vectors[rows]
+        state.next_id += len(self.new)
+        state.names |= dict.fromkeys(self.new)
+        ids = np.array(sorted(state.names))
+        found = RidgeClassifier(x).fit(np.searchsorted(ids, told), len(ids))
+        usual = [float(c or 0) for c in self.run.columns[self.run.own["confidence"]]]
+        sure = np.array(usual)[settled].mean() if settled.any() else 0.5
+        found = calibrated(found, x, float(sure))
+        self.model.assigner_ = EditedAssigner(found, tuple(int(i) for i in ids))
+        self.model.n_clusters_ = len(ids)
+
+    def _assign(self, filled: Bools, known: Mapping[bytes, int], keys: Sequence[bytes]) -> None:
+        """Label the new rows, and bind texts that the classifier would put elsewhere."""
+        state, n = self.state, self.n_old
+        there = np.concatenate([state.labels >= 0, filled])
+        p = np.zeros((len(self.vectors), self.model.assigner_.width))
+        p[there] = probabilities(self.model.assigner_.logits(self.vectors[there]))
+        labels = np.where(filled, p[n:].argmax(axis=1), -1)
+        for i in np.flatnonzero(filled).tolist():
+            same = known.get(keys[n + i])  # of an old text that the encoder cannot tell apart
+            bound = state.corrections.get(fingerprint(self.corpus.texts[i]), same)
+            labels[i] = labels[i] if bound is None else bound
+        self.labels = labels.astype(np.int64)
+        everywhere = np.concatenate([state.labels, self.labels])
+        for row in np.flatnonzero(there & (p.argmax(axis=1) != everywhere)):
+            state.corrections[fingerprint(self.texts[row])] = int(everywhere[row])
+        self.model.corrections_ = state.corrections
+        both = replace(state, texts=self.texts, labels=everywhere, outliers=np.zeros(0, bool))
+        self.model.corrected_rows_ = dict(both.bound_rows())
+        self.p = np.asarray(correct(self.model, p))
+
+    def _compare_with(self, fresh: Ints) -> None:
+        """Later texts are compared with the new ones, too; some new rows may be outliers."""
+        self.scores = np.full(len(self.corpus), np.nan)
+        self.outliers = np.zeros(len(self.corpus), dtype=bool)
+        if self.model._neighbor_index is None:
+            return
+        index = self.model._neighbor_index
+        total = max(len(set(self.run.texts)), len(index.vectors))
+        vectors = self.vectors[self.n_old + fresh]
+        self.model._neighbor_index = index.extended(vectors, total, self.state.seed)
+        filled = self.labels >= 0
+        new = self.vectors[self.n_old :]
+        if filled.any():
+            self.scores[filled] = self.model._neighbor_index.scores(new[filled])
+        if self.run.outliers is not None and self.model.outlier_limit_ is not None:
+            bound = [row - self.n_old for row in self.model.corrected_rows_ if row >= self.n_old]
+            self.outliers = self.model.outlier_limit_.marks(self.scores, self.labels)
+            self.outliers[bound] = False
+
+    @cached_property
+    def columns(self) -> dict[str, list[str]]:
+        """The columns of the input, of old and new rows."""
+        own = set(self.run.own.values())
+        table = self.corpus.table
+        return {
+            name: [*values, *table.column(name).to_pylist()]
+            for name, values in self.run.columns.items()
+            if name not in own
+        }
+
+    @cached_property
+    def all_labels(self) -> Ints:
+        """Cluster of each row, old and new; -1 for outliers and rows without a text."""
+        state = self.state
+        old = np.where(state.outliers, -1, state.labels)
+        return np.concatenate([old, np.where(self.outliers, -1, self.labels)])
+
+    @cached_property
+    def _described(self) -> list[Cluster]:
+        run = self.run
+        table = pa.table({name: pa.array(values) for name, values in self.columns.items()})
+        date, categories = guess_columns(table, run.text_column, run.id_column)
+        return describe_numbered(
+            self.texts,
+            self.all_labels,
+            self.vectors,
+            self.state.names,
+            probabilities=self.p,
+            dates=None if date is None else table.column(date),
+            columns={name: table.column(name) for name in categories},
+            topics={c.id: c.topics for c in run.clusters},
+        )
+
+    @cached_property
+    def hierarchy(self) -> Hierarchy | None:
+        """The levels of the run; a new cluster is where the most similar old one is."""
+        known = read_levels(self.run.folder)
+        if known is None:
+            return None
+        labels = self.all_labels
+        old = [c.id for c in self.run.clusters if (labels == c.id).any()]
+        means = np.array([self.vectors[labels == i].mean(axis=0) for i in [*old, *self.new]])
+        means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
+        similar = means[len(old) :] @ means[: len(old)].T
+        near = {new: old[int(similar[i].argmax())] for i, new in enumerate(self.new)}
+        return known.extended(self.texts, labels, self.vectors, near)
+
+    @cached_property
+    def clusters(self) -> list[Cluster]:
+        """All clusters, described anew; old ones keep their names."""
+        if self.hierarchy is None:
+            return self._described
+        return self.hierarchy.parented(self._described)
+
+    def write(self, folder: Path) -> None:
+        """Write the update into a copy of the run's folder."""
+        run = self.run
+        run.check_unchanged(folder)
+        save_clusters(self.model, folder / "model", outliers=True)
+        self._append_rows(folder / "assignments.csv")
+        write_json(folder / "clusters.json", [cluster.to_dict() for cluster in self.clusters])
+        if self.hierarchy is not None:
+            write_json(folder / "levels.json", self.hierarchy.to_dict())
+        everywhere = np.concatenate([self.state.labels, self.labels])
+        odd = None
+        if run.outliers is not None:
+            odd = np.concatenate([self.state.outliers, self.outliers])
+        if (folder / "map.json").exists():
+            write_map(folder / "map.json", self.vectors, everywhere, self.state.seed, odd)
+        manifest = self._manifest(None if odd is None else int(odd.sum()))
+        write_json(folder / "manifest.json", manifest)
+        refresh(folder, manifest, self.clusters)
+
+    def _append_rows(self, path: Path) -> None:
+        """Add the new rows to the end of the table; what is there stays, byte for byte."""
+        run, n = self.run, len(self.corpus)
+        names = {c.id: c.name for c in self.clusters}
+        state = replace(self.state, labels=self.labels, outliers=self.outliers)
+        found = result_values(state, self.p[self.n_old :], sorted(names))
+        found["name"] = [
+            NONE_OF_THESE if odd else names.get(int(label), NO_CLUSTER)
+            for label, odd in zip(self.labels, self.outliers, strict=True)
+        ]
+        found["outlier_score"] = [None if s != s else round(float(s), 4) for s in self.scores]
+        if self.hierarchy is not None:
+            labels = np.where(self.outliers, -1, self.labels)
+            found |= self.hierarchy.columns(labels, list(found["name"]))
+        bare = {written: name for name, written in run.own.items()}
+        cells: list[Sequence[Any]] = []
+        for column in run.columns:
+            if column in bare:
+                cells.append(found.get(bare[column], [None] * n))
+            else:
+                cells.append(self.corpus.table.column(column).to_pylist())
+        lines = io.StringIO(newline="")
+        CsvWriter(lines).writerows(
+            [value_to_text(v) for v in row] for row in zip(*cells, strict=True)
+        )
+        before = path.read_bytes()
+        before += b"" if before.endswith(b"\n") else b"\n"
+        with atomic_path(path) as temporary:
+            temporary.write_bytes(before + lines.getvalue().encode("utf-8"))
+
+    def _manifest(self, outliers: int | None) -> dict[str, Any]:
+        before, state = self.run.manifest, self.state
+        digest = hashlib.sha256()
+        for text in self.texts:
+            digest.update(text.encode("utf-8") + b"\0")
+        entry = {
+            "when": now(),
+            "rows": len(self.corpus),
+            "sha256": self.corpus.sha256,
+            "new": self.new,
+        }
+        updates = [*before.get("updates", []), entry]
+        summary = new_summary(
+            before["summary"],
+            self.all_labels,
+            self.p,
+            len(self.clusters),
+            outliers or 0,
+            self.hierarchy,
+        )
+        manifest = {
+            **before,
+            "data": {**before["data"], "rows": len(self.texts), "sha256": digest.hexdigest()},
+            "editing": {
+                **before.get("editing", {}),
+                "locked": sorted(state.locked),
+                "named": sorted(state.named),
+                "next_id": state.next_id,
+            },
+            "updates": updates,
+            "summary": [*_without_update(summary), _about(updates)],
+        }
+        if outliers is not None and "outliers" in manifest:
+            manifest["outliers"] = {**manifest["outliers"], "marked": outliers}
+        return manifest
+
+
+def _about(updates: Sequence[Mapping[str, Any]]) -> str:
+    """The sentence of the summary about the updates of a run."""
+    rows, new = sum(u["rows"] for u in updates), sum(len(u["new"]) for u in updates)
+    times = "once" if len(updates) == 1 else f"{len(updates)} times"
+    made = "no new cluster" if not new else f"{new} new cluster{'' if new == 1 else 's'}"
+    return f"Updated {times}: {rows:,} rows added, {made}. Rows that were there did not move."
+
+
+def _without_update(summary: Sequence[str]) -> list[str]:
+    return [sentence for sentence in summary if not sentence.startswith("Updated ")]
+
+
+def _key(vector: Floats) -> bytes:
+    return np.round(vector, DIGITS).tobytes()
+
+
+def _at(values: Bools, place: int | None) -> bool:
+    return False if place is None else bool(values[place])

@@ -1,0 +1,275 @@
+"""New rows in a finished run: old rows stay, new themes become new clusters."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from by_key import raises, says
+from typer.testing import CliRunner
+
+import coterie
+from coterie.checking import check_integrity
+from coterie.cli import app
+from coterie.editing import edit, undo
+from coterie.runs import open_run
+from coterie.runs.update import Growth, update
+
+THEMES = {
+    "fruit": "apple pear plum peach cherry grape lemon melon fig mango berry kiwi",
+    "cars": "engine wheel brake clutch gear tyre bumper mirror seat horn fuel oil",
+    "music": "guitar piano drum violin flute chord song tune band choir concert note",
+    "weather": "rain snow wind storm cloud sun fog hail frost thunder breeze heat",
+    "boats": "sail mast anchor deck harbour rudder keel rope oar cabin tide captain",
+    "games": "chess dice card board pawn king puzzle player score token bishop rook",
+}
+OLD = ["fruit", "cars", "music", "weather"]
+
+
+def sentences(theme: str, n: int, seed: int) -> list[str]:
+    rng = np.random.default_rng(seed)
+    words = THEMES[theme].split()
+    return [" ".join(rng.choice(words, 5, replace=False)) for _ in range(n)]
+
+
+def mixed(n: int, seed: int) -> list[str]:
+    """Texts of many themes, so that the vocabulary knows the words of later ones."""
+    rng = np.random.default_rng(seed)
+    words = " ".join(THEMES.values()).split()
+    return [" ".join(rng.choice(words, 6, replace=False)) for _ in range(n)]
+
+
+def write(path: Path, texts: list[str], first: int = 0) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["ticket", "text", "day"])
+        for i, text in enumerate(texts, first):
+            writer.writerow([f"T-{i}", text, f"2026-0{1 + i % 3}-1{i % 9}"])
+    return path
+
+
+def call(*arguments: object):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def content(run: Path) -> dict[str, bytes]:
+    """Every file of a run but the log, to the byte."""
+    files = (path for path in sorted(run.rglob("*")) if path.is_file())
+    found = {path.relative_to(run).as_posix(): path.read_bytes() for path in files}
+    return {name: data for name, data in found.items() if name != "edits.jsonl"}
+
+
+def rows(run: Path) -> list[dict[str, str]]:
+    with (run / "assignments.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def names(run: Path) -> dict[int, str]:
+    return {c.id: c.name for c in open_run(run).clusters}
+
+
+def old_texts() -> list[str]:
+    texts = [text for i, theme in enumerate(OLD) for text in sentences(theme, 40, i)]
+    return [*texts, *mixed(40, 9)]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("update")
+    file = write(folder / "old.csv", old_texts())
+    coterie.cluster(file, 4, "kmeans", encoder="tfidf", folder=folder / "run", id_column="ticket")
+    return folder / "run"
+
+
+@pytest.fixture
+def run(made: Path, tmp_path: Path) -> Path:
+    return open_run(made).save(tmp_path / "run")
+
+
+@pytest.fixture
+def boats(tmp_path: Path) -> Path:
+    """Thirty texts of a theme that the run does not know."""
+    return write(tmp_path / "boats.csv", sentences("boats", 30, 50), 1000)
+
+
+def test_old_rows_stay_and_a_new_theme_is_a_new_cluster(run: Path, boats: Path) -> None:
+    table, called = (run / "assignments.csv").read_bytes(), names(run)
+    done = update(run, boats)
+    after = (run / "assignments.csv").read_bytes()
+    assert after.startswith(table)
+    assert (done.rows, done.moved, done.written, done.number) == (30, 0, True, 1)
+    (new,) = done.new
+    together = [r for r in rows(run)[-30:] if r["cluster"] == str(new.id)]
+    assert len(together) >= 25
+    assert new.id == 4  # no number of an old cluster
+    assert {i: n for i, n in names(run).items() if i in called} == called
+    assert [r["ticket"] for r in rows(run)[-30:]] == [f"T-{i}" for i in range(1000, 1030)]
+    manifest = json.loads((run / "manifest.json").read_text("utf-8"))
+    assert manifest["data"]["rows"] == len(old_texts()) + 30
+    assert manifest["updates"][0]["new"] == [new.id]
+    assert not check_integrity(run).findings
+
+
+def test_texts_of_old_themes_join_old_clusters(run: Path, tmp_path: Path) -> None:
+    texts = [text for i, theme in enumerate(OLD) for text in sentences(theme, 10, 70 + i)]
+    before = {row["text"]: row["cluster"] for row in rows(run)}
+    done = update(run, write(tmp_path / "more.csv", texts, 1000))
+    assert done.new == ()
+    homes = [{before[t] for t in sentences(theme, 40, i)} for i, theme in enumerate(OLD)]
+    found = [r["cluster"] for r in rows(run)[-40:]]
+    right = [found[i] in homes[i // 10] for i in range(40)]
+    assert sum(right) >= 36
+
+
+def test_the_model_assigns_every_row_as_the_table_does(run: Path, boats: Path) -> None:
+    update(run, boats)
+    opened = open_run(run)
+    table = opened.table
+    again = opened.predict(table["text"].to_pylist(), text_column=None)
+    assert again["cluster"].to_pylist() == table["cluster"].to_pylist()
+    assert again["name"].to_pylist() == table["name"].to_pylist()
+
+
+def test_edits_stay(run: Path, boats: Path) -> None:
+    done = edit(run, [{"merge": [0, 1], "name": "Joined"}, {"split": {"cluster": 2, "into": 2}}])
+    edit(run, [{"rename": {3: "Third"}}, {"lock": [3]}, {"move": {"rows": [{"row": 1}], "to": 2}}])
+    before, called = (run / "assignments.csv").read_bytes(), names(run)
+    assert 1 not in called and len(called) == len(done.clusters)
+    found = update(run, boats)
+    assert (run / "assignments.csv").read_bytes().startswith(before)
+    assert all(names(run)[i] == called[i] for i in called)
+    manifest = json.loads((run / "manifest.json").read_text("utf-8"))
+    assert manifest["editing"]["locked"] == [3]
+    assert [c.id for c in found.new] == [5]  # 4 is the part of the split, 1 is retired
+    moved = rows(run)[0]["text"]
+    assert open_run(run).predict([moved])["cluster"].to_pylist() == [2]
+    edit(run, [{"rename": {5: "Boats"}}])  # and edits go on after it
+    assert names(run)[5] == "Boats"
+
+
+def test_updates_in_a_row_and_their_undo(run: Path, boats: Path, tmp_path: Path) -> None:
+    start = content(run)
+    update(run, boats)
+    one, lines = content(run), (run / "assignments.csv").read_bytes()
+    games = write(tmp_path / "games.csv", sentences("games", 20, 60), 2000)
+    second = update(run, games)
+    assert second.number == 2
+    assert (run / "assignments.csv").read_bytes().startswith(lines)
+    assert [c.id for c in second.new] == [5]
+    more = write(tmp_path / "more.csv", sentences("boats", 10, 80), 3000)
+    third = update(run, more)
+    assert third.new == ()
+    assert sum(r["cluster"] == "4" for r in rows(run)[-10:]) >= 8  # the boats of the first update
+    undo(run)
+    undo(run)
+    assert content(run) == one
+    assert open_run(run).undo() == 1
+    assert content(run) == start
+
+
+def test_rows_that_were_added_are_not_added_again(run: Path, tmp_path: Path) -> None:
+    texts = sentences("fruit", 8, 90)
+    assert open_run(run).update(texts).rows == 8
+    before = content(run)
+    done = open_run(run).update(texts)
+    assert (done.number, done.rows, done.written) == (0, 0, False)
+    assert content(run) == before
+    assert open_run(run).update(texts, again=True).rows == 8
+
+
+def test_ids_that_the_run_has(run: Path, tmp_path: Path) -> None:
+    before = content(run)
+    part = write(tmp_path / "part.csv", sentences("fruit", 8, 91), len(old_texts()) - 3)
+    with raises(Exception, "update.known_ids", row=1, count=3):
+        update(run, part)
+    assert content(run) == before
+    done = update(run, part, new_only=True)
+    assert done.rows == 5
+    assert update(run, part, new_only=True).rows == 0
+
+
+def test_bad_input_is_refused_and_nothing_written(run: Path, tmp_path: Path) -> None:
+    before = content(run)
+    other = tmp_path / "other.csv"
+    other.write_text("name,remark\na,red apple\nb,old car\n", "utf-8")
+    result = call("update", run, other)
+    assert result.exit_code == 2
+    assert says(result.output, "update.no_text_column")
+    assert call("update", run, other, "--text-column", "nothing").exit_code in (2, 3)
+    empty = tmp_path / "empty.csv"
+    empty.write_text("", "utf-8")
+    assert call("update", run, empty).exit_code == 3
+    only = tmp_path / "only.csv"
+    only.write_text("ticket,text\nT-x,\nT-y,...\n", "utf-8")
+    assert call("update", run, only).exit_code == 3
+    assert call("update", run, tmp_path / "none.csv").exit_code != 0
+    assert call("update", tmp_path, other).exit_code == 3
+    assert content(run) == before
+
+
+def test_a_dry_run_writes_nothing(run: Path, boats: Path) -> None:
+    before = content(run)
+    result = call("update", run, boats, "--dry-run", "--json")
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    assert (said["rows"], said["written"], len(said["new"])) == (30, False, 1)
+    assert content(run) == before
+
+
+def test_what_fails_leaves_the_run_as_it_was(
+    run: Path, boats: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = content(run)
+
+    def full(self: Growth, path: Path) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(Growth, "_append_rows", full)
+    with pytest.raises(OSError, match="No space"):
+        update(run, boats)
+    assert content(run) == before
+    monkeypatch.undo()
+    first = update(run, boats)
+    assert first.number == 1
+
+
+def test_other_columns(run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "columns.csv"
+    file.write_text('text,extra\n"pear, plum",1\n"snow wind storm",2\n', "utf-8")
+    done = update(run, file)
+    assert len(done.notes) >= 2
+    last = rows(run)[-2:]
+    assert [r["text"] for r in last] == ["pear, plum", "snow wind storm"]
+    assert [r["ticket"] for r in last] == ["", ""]
+    assert "extra" not in last[0]
+
+
+def test_levels_outliers_and_exports_grow_with_the_run(tmp_path: Path, boats: Path) -> None:
+    file = write(tmp_path / "old.csv", old_texts())
+    run = tmp_path / "run"
+    coterie.cluster(
+        file,
+        "auto",
+        "kmeans",
+        encoder="tfidf",
+        folder=run,
+        levels=(2, 6),
+        max_outliers="10%",
+        write=["jsonl"],
+        settings={},
+    )
+    table = (run / "assignments.csv").read_bytes()
+    above = [[(c.id, c.name) for c in level] for level in open_run(run).levels]
+    done = update(run, boats)
+    assert (run / "assignments.csv").read_bytes().startswith(table)
+    opened = open_run(run)
+    assert [[(c.id, c.name) for c in level] for level in opened.levels] == above
+    assert len((run / "assignments.jsonl").read_text("utf-8").splitlines()) == len(rows(run))
+    for new in done.new:
+        inside = [r for r in rows(run) if r["cluster"] == str(new.id)]
+        assert {r["level_1_name"] for r in inside} <= {name for _, name in above[0]}
+    assert opened.manifest["outliers"]["marked"] == sum(r["outlier"] == "yes" for r in rows(run))
+    assert not check_integrity(run).findings

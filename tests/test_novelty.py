@@ -1,0 +1,65 @@
+"""New vectors beside clustered ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from coterie.novelty import FEWEST, place_new
+
+
+def cloud(theme: int, n: int, seed: int, noise: float = 0.1) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.eye(30)[theme] + noise * rng.normal(size=(n, 30))
+
+
+def clouds(themes: list[int], n: int, seed: int) -> np.ndarray:
+    return np.concatenate([cloud(theme, n, seed + theme) for theme in themes])
+
+
+OLD, LABELS = clouds([0, 1, 2], 50, 0), np.repeat([7, 3, 12], 50)
+
+
+def test_old_themes_keep_their_numbers() -> None:
+    placed = place_new(OLD, LABELS, clouds([0, 1, 2], 10, 100), 20)
+    assert placed.new == []
+    assert placed.labels.tolist() == np.repeat([7, 3, 12], 10).tolist()
+    assert not placed.strange.any()
+
+
+@pytest.mark.parametrize("n", [FEWEST + 3, 30])
+def test_several_new_themes_are_several_clusters(n: int) -> None:
+    new = np.concatenate([clouds([0, 2], 15, 100), clouds([5, 6], n, 200)])
+    placed = place_new(OLD, LABELS, new, 20)
+    assert placed.new == [20, 21]
+    assert placed.labels[:30].tolist() == np.repeat([7, 12], 15).tolist()
+    assert set(placed.labels[30 : 30 + n]) | set(placed.labels[30 + n :]) == {20, 21}
+    assert len(set(placed.labels[30 : 30 + n])) == 1
+    assert placed.strange[30:].mean() > 0.8
+
+
+def test_fewer_texts_than_make_a_cluster_join_old_ones() -> None:
+    placed = place_new(OLD, LABELS, cloud(5, FEWEST - 1, 300), 20)
+    assert placed.new == []
+    assert set(placed.labels) <= set(LABELS)
+
+
+def test_the_same_theme_in_a_new_part_raises_no_alarm() -> None:
+    """Parts drawn from the same clouds: hardly a new cluster in 40 trials."""
+    false = sum(
+        bool(place_new(OLD, LABELS, clouds([0, 1, 2], 12, 1000 + 10 * i), 20).new)
+        for i in range(40)
+    )
+    assert false <= 1
+
+
+@pytest.mark.parametrize("n", [1, 2, 6])
+def test_few_texts_of_any_kind(n: int) -> None:
+    placed = place_new(OLD[:3], np.array([0, 0, 1]), cloud(9, n, 5), 2)
+    assert len(placed.labels) == n
+    assert set(placed.labels) <= {0, 1, 2}
+
+
+def test_texts_without_a_known_word_are_no_cluster() -> None:
+    placed = place_new(OLD, LABELS, np.zeros((12, 30)), 20)
+    assert placed.new == []
