@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from by_key import raises, says
 from typer.testing import CliRunner
 
 import coterie
+from by_key import raises, says
 from coterie.checking import check_integrity
 from coterie.cli import app
 from coterie.editing import edit, undo

@@ -564,7 +564,7 @@ def update(
         header=header,
     )
     if as_json:
-        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False, indent=2))
+        show_json(found.to_dict())
         return
     for note in found.notes:
         say(note)

@@ -36,26 +36,23 @@ from coterie.corpus import Corpus, make_corpus
 from coterie.corpus.corpus import build, cell_values, check_column, value_to_text
 from coterie.corpus.read import read_table
 from coterie.corpus.write import CsvWriter
-from coterie.description import Cluster, describe_numbered, guess_columns
+from coterie.description import Cluster, describe_numbered, guess_columns, names_by_number
 from coterie.editing.apply import State
-from coterie.editing.edit import refuse_unfinished
 from coterie.editing.run import (
     EditableRun,
     append_log,
     change_run,
     last_change,
     new_summary,
-    result_values,
 )
 from coterie.exports import refresh
 from coterie.hierarchy import Hierarchy
 from coterie.methods.auto import RidgeClassifier, calibrated
 from coterie.novelty import place_new
 from coterie.outliers import choose_rows
-from coterie.report import NONE_OF_THESE, write_map
-from coterie.run_files import read_levels
+from coterie.report import write_map
+from coterie.run_files import RunFiles, result_columns
 from coterie.runs.folder import now
-from coterie.runs.label import NO_CLUSTER
 
 COMPARED = 20_000  # old texts, and as many new ones, that are compared with each other
 DIGITS = 3  # to which the vectors of texts agree that the encoder cannot tell apart
@@ -144,7 +141,7 @@ def update(
     Updated
     """
     folder = Path(run)
-    refuse_unfinished(folder)
+    RunFiles(folder).check()  # before a lock is put into it
     corpus = _read(data, reading)
     with nullcontext() if dry_run else held(folder):
         before = EditableRun(folder)
@@ -189,18 +186,18 @@ def _fitting(
     """The new rows with the columns of the run, and what was noticed; None if all are known."""
     table = data.table if isinstance(data, Corpus) else data
     names, text = table.column_names, _text_column(run, data, text_column)
-    wanted = [name for name in run.columns if name not in run.own.values()]
+    wanted = [name for name in run.table.column_names if name not in run.own.values()]
     taken = {text, *wanted}
     notes = []
     left = [name for name in names if name not in taken]
     if left:
         notes.append(f"Columns that the run does not have are left out: {', '.join(left)}.")
-    gone = [name for name in wanted if name not in names and name != run.text_column]
+    gone = [name for name in wanted if name not in names and name != text_column_of(run)]
     if gone:
         notes.append(f"Columns that the new rows do not have are empty: {', '.join(gone)}.")
     columns = {}
     for name in wanted:
-        source = text if name == run.text_column else name
+        source = text if name == text_column_of(run) else name
         cells = cell_values(table.column(source)) if source in names else [None] * len(table)
         columns[name] = [value_to_text(value) for value in cells]
     fitting = pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
@@ -210,7 +207,7 @@ def _fitting(
             notes.append(f"{dropped:,} rows are left out: the run has their ids already.")
         if not len(fitting):
             return None, tuple(notes)
-    corpus = build(fitting, run.text_column, run.id_column)
+    corpus = build(fitting, text_column_of(run), run.id_column)
     return corpus, (*notes, *(note.message for note in corpus.notes))
 
 
@@ -219,19 +216,24 @@ def _text_column(run: EditableRun, data: Corpus | pa.Table, wanted: str | None) 
     names = (data.table if isinstance(data, Corpus) else data).column_names
     if wanted is not None:
         return check_column(names, wanted, param("text_column"))
-    if run.text_column in names:
-        return str(run.text_column)
+    if text_column_of(run) in names:
+        return text_column_of(run)
     if isinstance(data, Corpus):
         return data.text_column
     if len(names) == 1:
         return str(names[0])
-    raise UsageError("update.no_text_column", column=run.text_column, found=", ".join(names))
+    raise UsageError("update.no_text_column", column=text_column_of(run), found=", ".join(names))
+
+
+def text_column_of(run: EditableRun) -> str:
+    """Column of the run's table with the texts."""
+    return str(run.manifest["data"]["text_column"])
 
 
 def _new_rows(run: EditableRun, table: pa.Table, new_only: bool) -> tuple[pa.Table, int]:
     """The rows whose id is new; how many were left out."""
     ids = table.column(run.id_column).to_pylist()
-    known = set(run.columns[str(run.id_column)]) - {""}
+    known = set(run.ids or ()) - {""}
     old = [i for i, value in enumerate(ids) if value in known]
     if old and not new_only:
         raise DataError(
@@ -318,8 +320,8 @@ class Growth:
         state.names |= dict.fromkeys(self.new)
         ids = np.array(sorted(state.names))
         found = RidgeClassifier(x).fit(np.searchsorted(ids, told), len(ids))
-        usual = [float(c or 0) for c in self.run.columns[self.run.own["confidence"]]]
-        sure = np.array(usual)[settled].mean() if settled.any() else 0.5
+        usual = self.run.table[self.run.own["confidence"]].to_numpy()
+        sure = np.nanmean(usual[settled]) if settled.any() else 0.5
         found = calibrated(found, x, float(sure))
         self.model.assigner_ = EditedAssigner(found, tuple(int(i) for i in ids))
         self.model.n_clusters_ = len(ids)
@@ -358,21 +360,21 @@ class Growth:
         new = self.vectors[self.n_old :]
         if filled.any():
             self.scores[filled] = self.model._neighbor_index.scores(new[filled])
-        if self.run.outliers is not None and self.model.outlier_limit_ is not None:
+        if self.marks and self.model.outlier_limit_ is not None:
             bound = [row - self.n_old for row in self.model.corrected_rows_ if row >= self.n_old]
             self.outliers = self.model.outlier_limit_.marks(self.scores, self.labels)
             self.outliers[bound] = False
 
     @cached_property
-    def columns(self) -> dict[str, list[str]]:
+    def table(self) -> pa.Table:
         """The columns of the input, of old and new rows."""
-        own = set(self.run.own.values())
-        table = self.corpus.table
-        return {
-            name: [*values, *table.column(name).to_pylist()]
-            for name, values in self.run.columns.items()
-            if name not in own
-        }
+        old = self.run.table.drop_columns(list(self.run.own.values()))
+        return pa.concat_tables([old, self.corpus.table.select(old.column_names)])
+
+    @property
+    def marks(self) -> bool:
+        """Whether the run marks outliers."""
+        return "nearest_cluster" in self.run.own
 
     @cached_property
     def all_labels(self) -> Ints:
@@ -383,9 +385,8 @@ class Growth:
 
     @cached_property
     def _described(self) -> list[Cluster]:
-        run = self.run
-        table = pa.table({name: pa.array(values) for name, values in self.columns.items()})
-        date, categories = guess_columns(table, run.text_column, run.id_column)
+        run, table = self.run, self.table
+        date, categories = guess_columns(table, text_column_of(run), run.id_column)
         return describe_numbered(
             self.texts,
             self.all_labels,
@@ -400,7 +401,7 @@ class Growth:
     @cached_property
     def hierarchy(self) -> Hierarchy | None:
         """The levels of the run; a new cluster is where the most similar old one is."""
-        known = read_levels(self.run.folder)
+        known = self.run.hierarchy
         if known is None:
             return None
         labels = self.all_labels
@@ -429,9 +430,9 @@ class Growth:
             write_json(folder / "levels.json", self.hierarchy.to_dict())
         everywhere = np.concatenate([self.state.labels, self.labels])
         odd = None
-        if run.outliers is not None:
+        if self.marks:
             odd = np.concatenate([self.state.outliers, self.outliers])
-        if (folder / "map.json").exists():
+        if run.map is not None:
             write_map(folder / "map.json", self.vectors, everywhere, self.state.seed, odd)
         manifest = self._manifest(None if odd is None else int(odd.sum()))
         write_json(folder / "manifest.json", manifest)
@@ -439,23 +440,20 @@ class Growth:
 
     def _append_rows(self, path: Path) -> None:
         """Add the new rows to the end of the table; what is there stays, byte for byte."""
-        run, n = self.run, len(self.corpus)
-        names = {c.id: c.name for c in self.clusters}
-        state = replace(self.state, labels=self.labels, outliers=self.outliers)
-        found = result_values(state, self.p[self.n_old :], sorted(names))
-        found["name"] = [
-            NONE_OF_THESE if odd else names.get(int(label), NO_CLUSTER)
-            for label, odd in zip(self.labels, self.outliers, strict=True)
-        ]
-        found["outlier_score"] = [None if s != s else round(float(s), 4) for s in self.scores]
-        if self.hierarchy is not None:
-            labels = np.where(self.outliers, -1, self.labels)
-            found |= self.hierarchy.columns(labels, list(found["name"]))
+        run, p = self.run, self.p[self.n_old :]
+        found = result_columns(
+            self.labels,
+            p,
+            names_by_number(self.clusters, p.shape[1]),
+            self.scores,
+            self.outliers if self.marks else None,
+            self.hierarchy,
+        )
         bare = {written: name for name, written in run.own.items()}
         cells: list[Sequence[Any]] = []
-        for column in run.columns:
+        for column in run.table.column_names:
             if column in bare:
-                cells.append(found.get(bare[column], [None] * n))
+                cells.append(found.get(bare[column], [None] * len(p)))
             else:
                 cells.append(self.corpus.table.column(column).to_pylist())
         lines = io.StringIO(newline="")
