@@ -122,10 +122,8 @@ class _Layer(torch.autograd.Function):
             h2 = inner @ wf.t()
             out, *stats2 = add_norm(h2, bf, middle, (g2, b2), settings, _next(draws, 2))
         ctx.settings, ctx.site = settings, draws.site
-        ctx.save_for_backward(
-            slots, draws.words, flat, qkv, mixed, h1, *stats1, middle, u, inner, h2, *stats2,
-            *weights,
-        )  # fmt: skip
+        made = (flat, qkv, mixed, h1, *stats1, middle, u, inner, h2, *stats2)
+        ctx.save_for_backward(slots, draws.words, *made, *weights)
         return out.view_as(x)
 
     @staticmethod
@@ -139,17 +137,14 @@ class _Layer(torch.autograd.Function):
         sums = torch.empty(parts_of(flat), 6 * d + u.shape[1], device=u.device)
         grad = grads[0].reshape(flat.shape).contiguous()
         with torch.cuda.device_of(flat):
-            dh, dmiddle = add_norm_gradient(
-                grad, (h2, bf, middle, g2, mean2, rate2), settings, _next(draws, 2), sums
-            )
+            kept = (h2, bf, middle, g2, mean2, rate2)
+            dh, dmiddle = add_norm_gradient(grad, kept, settings, _next(draws, 2), sums)
             dwf = dh.t() @ inner if needs[12] else None
             du = bias_gelu_gradient(dh @ wf, u, bi, sums[:, 6 * d :])
             dwi = du.t() @ middle if needs[10] else None
             dmiddle = dmiddle.addmm_(du, wi)
-            dh, dx = add_norm_gradient(
-                dmiddle, (h1, bo, flat, g1, mean1, rate1), settings, _next(draws, 1),
-                sums[:, 3 * d :],
-            )  # fmt: skip
+            kept, own = (h1, bo, flat, g1, mean1, rate1), sums[:, 3 * d :]
+            dh, dx = add_norm_gradient(dmiddle, kept, settings, _next(draws, 1), own)
             dwo = dh.t() @ mixed if needs[6] else None
             dqkv, dbqkv = attend_gradient(dh @ wo, (qkv, bqkv), slots, settings, draws)
             dwqkv = dqkv.t() @ flat if needs[4] else None
@@ -214,12 +209,9 @@ def add_norm(
     n, d = h.shape
     out = torch.empty_like(x)
     mean, rate = torch.empty(2, n, device=h.device)
-    block = power(d)
-    rows = max(1, TILE // block)
-    norm[(-(-n // rows),)](
-        out, mean, rate, h, bias, x, *scales, draws.words, draws.site, settings.hidden,
-        settings.eps, n, d=d, BLOCK=block, ROWS=rows, DROP=settings.hidden > 0,
-    )  # fmt: skip
+    sizes = _sizes(d, TILE, settings.hidden)
+    last = settings.hidden, settings.eps, n
+    norm[_grid(n, sizes)](out, mean, rate, h, bias, x, *scales, *draws, *last, **sizes)
     return out, mean, rate
 
 
@@ -236,13 +228,23 @@ def add_norm_gradient(
     h, bias, x, gamma, mean, rate = kept
     n, d = h.shape
     dh, dx = torch.empty_like(h), torch.empty_like(x)
-    block = power(d)
+    out, last = (dh, dx, sums, sums.stride(0)), (settings.hidden, n, len(sums))
     norm_gradient[(len(sums),)](
-        dh, dx, sums, sums.stride(0), grad, mean, rate, h, bias, x, gamma, draws.words, draws.site,
-        settings.hidden, n, len(sums), d=d, BLOCK=block, ROWS=max(1, GRADIENT_TILE // block),
-        DROP=settings.hidden > 0,
-    )  # fmt: skip
+        *(*out, grad, mean, rate, h, bias, x, gamma, *draws, *last),
+        **_sizes(d, GRADIENT_TILE, settings.hidden),
+    )
     return dh, dx
+
+
+def _sizes(d: int, tile: int, rate: float) -> dict[str, Any]:
+    """Constants of a kernel over rows of ``d`` numbers, about ``tile`` numbers in a program."""
+    block = power(d)
+    return {"D": d, "BLOCK": block, "ROWS": max(1, tile // block), "DROP": rate > 0}
+
+
+def _grid(n: int, sizes: dict[str, Any]) -> tuple[int]:
+    """Programs for ``n`` rows."""
+    return (-(-n // sizes["ROWS"]),)
 
 
 def bias_gelu(u: Tensor, bias: Tensor) -> Tensor:
@@ -262,10 +264,9 @@ def bias_gelu_gradient(grad: Tensor, u: Tensor, bias: Tensor, sums: Tensor) -> T
 
     n, d = u.shape
     block = min(COLUMNS, power(d))
-    gelu_gradient[(len(sums), -(-d // block))](
-        grad, sums, sums.stride(0), u, bias, n, d, len(sums),
-        BLOCK=block, ROWS=GRADIENT_TILE // block,
-    )  # fmt: skip
+    sizes = {"BLOCK": block, "ROWS": GRADIENT_TILE // block}
+    grid = (len(sums), -(-d // block))
+    gelu_gradient[grid](grad, sums, sums.stride(0), u, bias, n, d, len(sums), **sizes)
     return grad
 
 
@@ -274,11 +275,9 @@ def attend(qkv: Tensor, bias: Tensor, slots: Tensor, settings: Settings, draws: 
     from coterie.encoders.kernels import attention
 
     out = qkv.new_empty(len(qkv), qkv.shape[1] // 3)
-    grid, sizes = _heads(out, slots, settings)
-    attention[grid](
-        out, qkv, bias, slots, draws.words, draws.site, settings.attention, sizes["size"] ** -0.5,
-        **sizes, num_warps=WARPS[slots.shape[1]][0],
-    )  # fmt: skip
+    grid, numbers, sizes = _heads(out, slots, settings)
+    warps = WARPS[slots.shape[1]][0]
+    attention[grid](out, qkv, bias, slots, *draws, *numbers, **sizes, num_warps=warps)
     return out
 
 
@@ -290,20 +289,20 @@ def attend_gradient(
 
     qkv, bias = kept
     found, sums = torch.empty_like(qkv), torch.empty(len(slots), len(bias), device=qkv.device)
-    grid, sizes = _heads(grad, slots, settings)
-    attention_gradient[grid](
-        found, sums, grad, qkv, bias, slots, draws.words, draws.site, settings.attention,
-        sizes["size"] ** -0.5, **sizes, num_warps=WARPS[slots.shape[1]][1],
-    )  # fmt: skip
+    grid, numbers, sizes = _heads(grad, slots, settings)
+    sizes["num_warps"] = WARPS[slots.shape[1]][1]
+    attention_gradient[grid](found, sums, grad, qkv, bias, slots, *draws, *numbers, **sizes)
     return found, add_up(sums)
 
 
-def _heads(out: Tensor, slots: Tensor, settings: Settings) -> tuple[tuple[int, int], Any]:
-    """Programs of attention, and the sizes they are compiled for."""
+def _heads(
+    out: Tensor, slots: Tensor, settings: Settings
+) -> tuple[tuple[int, int], tuple[float, float], dict[str, Any]]:
+    """Programs of attention, rate of dropout and scale of scores, constants of the kernel."""
     size = out.shape[1] // settings.heads
-    sizes = {"heads": settings.heads, "size": size, "WIDTH": slots.shape[1]}
+    sizes = {"HEADS": settings.heads, "SIZE": size, "WIDTH": slots.shape[1]}
     sizes |= {"BLOCK": max(16, power(size)), "DROP": settings.attention > 0}
-    return (settings.heads, len(slots)), sizes
+    return (settings.heads, len(slots)), (settings.attention, size**-0.5), sizes
 
 
 class Places(NamedTuple):
@@ -357,18 +356,16 @@ class _Embedding(torch.autograd.Function):
     ) -> Tensor:
         from coterie.encoders.kernels import embed
 
-        word, table, kind, gamma, beta = weights
+        word = weights[0]
         ids, positions = places.ids.reshape(-1), (places.positions + places.offset).reshape(-1)
         n, d = len(ids), word.shape[1]
         out = torch.empty(n, d, dtype=dtype, device=word.device)
         mean, scale = torch.empty(2, n, device=word.device)
-        rows = max(1, TILE // power(d))
+        sizes = _sizes(d, TILE, rate)
         with torch.cuda.device_of(word):
-            embed[(-(-n // rows),)](
-                out, mean, scale, ids, positions, word, table, kind, gamma, beta,
-                draws.words, draws.site, rate, eps, n,
-                d=d, BLOCK=power(d), ROWS=rows, DROP=rate > 0,
-            )  # fmt: skip
+            embed[_grid(n, sizes)](
+                *(out, mean, scale, ids, positions, *weights, *draws, rate, eps, n), **sizes
+            )
         ctx.places, ctx.rate, ctx.site = places, rate, draws.site
         ctx.save_for_backward(ids, positions, mean, scale, draws.words, *weights)
         return out.view(*places.ids.shape, d)
@@ -384,12 +381,10 @@ class _Embedding(torch.autograd.Function):
         dy, sums = torch.empty_like(grad), torch.empty(parts_of(grad), 3 * d, device=grad.device)
         dword = torch.zeros(word.shape if of_word else (1, d), device=grad.device)
         with torch.cuda.device_of(grad):
-            embed_gradient[(len(sums),)](
-                dy, dword, sums, sums.stride(0), grad, mean, scale, ids, positions, word, table,
-                kind, gamma, words, ctx.site, ctx.rate, n, len(sums),
-                d=d, BLOCK=power(d), ROWS=max(1, GRADIENT_TILE // power(d)), DROP=ctx.rate > 0,
-                WORDS=of_word,
-            )  # fmt: skip
+            out, last = (dy, dword, sums, sums.stride(0)), (words, ctx.site, ctx.rate, n, len(sums))
+            known = (mean, scale, ids, positions, word, table, kind, gamma)
+            sizes = _sizes(d, GRADIENT_TILE, ctx.rate) | {"WORDS": of_word}
+            embed_gradient[(len(sums),)](*out, grad, *known, *last, **sizes)
             vectors = add_up(sums).chunk(3)
         dtable = None
         if of_table:

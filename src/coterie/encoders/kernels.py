@@ -5,7 +5,8 @@ not used. With ``TRITON_INTERPRET=1`` they run on the CPU, slowly, for tests.
 
 Tensors are contiguous. Sums are taken in float32. Gradients of biases and of the scales of norms
 come as partial sums, one row for each program, which the caller adds up. Arguments have no types:
-Triton would take them for variables of the kernel.
+Triton would take them for variables of the kernel. Those in capitals are constants, for whose
+values a kernel is compiled.
 """
 
 from __future__ import annotations
@@ -48,28 +49,74 @@ def factor(words, site, index, p):
 
 
 @kernel
+def _vector(x, columns, known):
+    """A vector that all rows share, float32."""
+    return tl.load(x + columns, mask=known, other=0.0).to(tl.float32)[None, :]
+
+
+@kernel
+def _tile(first, columns, n, d, ROWS: tl.constexpr):
+    """Rows from ``first`` on: their numbers, which entries there are, and where they lie."""
+    rows = first + tl.arange(0, ROWS)
+    inside = (rows < n)[:, None] & (columns < d)[None, :]
+    return rows, inside, rows[:, None] * d + columns[None, :]
+
+
+@kernel
+def _layer_norm(y, inside, gamma, beta, columns, eps, D: tl.constexpr):
+    """The norm of rows, their means and reciprocal deviations."""
+    mean = tl.sum(y, axis=1) / D
+    centred = tl.where(inside, y - mean[:, None], 0.0)
+    rate = 1.0 / tl.sqrt(tl.sum(centred * centred, axis=1) / D + eps)
+    scale, shift = _vector(gamma, columns, columns < D), _vector(beta, columns, columns < D)
+    return centred * rate[:, None] * scale + shift, mean, rate
+
+
+@kernel
+def _normed(y, inside, means, rates, rows, n):
+    """Rows as the norm saw them, before scale and shift, and their reciprocal deviations."""
+    mean = tl.load(means + rows, mask=rows < n, other=0.0)[:, None]
+    rate = tl.load(rates + rows, mask=rows < n, other=0.0)[:, None]
+    return tl.where(inside, (y - mean) * rate, 0.0), rate
+
+
+@kernel
+def _before_norm(grad, y, rate, scale, D: tl.constexpr):
+    """Gradient of what the norm was taken of."""
+    grad *= scale
+    along = tl.sum(grad * y, axis=1)[:, None] / D
+    return (grad - y * along - tl.sum(grad, axis=1)[:, None] / D) * rate
+
+
+@kernel
 def norm(
-    out, means, rates, h, bias, x, gamma, beta,
-    words, site, p, eps, n,
-    d: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr, DROP: tl.constexpr,
-):  # fmt: skip
+    out,
+    means,
+    rates,
+    h,
+    bias,
+    x,
+    gamma,
+    beta,
+    words,
+    site,
+    p,
+    eps,
+    n,
+    D: tl.constexpr,
+    BLOCK: tl.constexpr,
+    ROWS: tl.constexpr,
+    DROP: tl.constexpr,
+):
     """``out = layer_norm(x + dropout(h + bias))``; keeps means and reciprocal deviations."""
-    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     columns = tl.arange(0, BLOCK)
-    known = columns < d
-    inside = (rows < n)[:, None] & known[None, :]
-    index = rows[:, None] * d + columns[None, :]
+    rows, inside, index = _tile(tl.program_id(0) * ROWS, columns, n, D, ROWS)
     y = tl.load(h + index, mask=inside, other=0.0).to(tl.float32)
-    y += tl.load(bias + columns, mask=known, other=0.0).to(tl.float32)[None, :]
+    y += _vector(bias, columns, columns < D)
     if DROP:
         y *= factor(words, site, index, p)
     y += tl.load(x + index, mask=inside, other=0.0).to(tl.float32)
-    mean = tl.sum(y, axis=1) / d
-    centred = tl.where(inside, y - mean[:, None], 0.0)
-    rate = 1.0 / tl.sqrt(tl.sum(centred * centred, axis=1) / d + eps)
-    scale = tl.load(gamma + columns, mask=known, other=0.0).to(tl.float32)
-    shift = tl.load(beta + columns, mask=known, other=0.0).to(tl.float32)
-    found = centred * rate[:, None] * scale[None, :] + shift[None, :]
+    found, mean, rate = _layer_norm(y, inside, gamma, beta, columns, eps, D)
     tl.store(out + index, found.to(out.dtype.element_ty), mask=inside)
     tl.store(means + rows, mean, mask=rows < n)
     tl.store(rates + rows, rate, mask=rows < n)
@@ -77,61 +124,74 @@ def norm(
 
 @kernel
 def norm_gradient(
-    dh, dx, partial, stride, g, means, rates,
-    h, bias, x, gamma, words, site, p, n, parts,
-    d: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr, DROP: tl.constexpr,
-):  # fmt: skip
+    dh,
+    dx,
+    partial,
+    stride,
+    g,
+    means,
+    rates,
+    h,
+    bias,
+    x,
+    gamma,
+    words,
+    site,
+    p,
+    n,
+    parts,
+    D: tl.constexpr,
+    BLOCK: tl.constexpr,
+    ROWS: tl.constexpr,
+    DROP: tl.constexpr,
+):
     """Gradients of :func:`norm`: of ``h`` and ``x``, and sums for ``bias``, ``gamma``, ``beta``.
 
     Program ``i`` of ``parts`` takes every ``parts``-th block of rows; the sums of its rows go to
-    row ``i`` of ``partial``, three times ``d`` of them.
+    row ``i`` of ``partial``, three times ``D`` of them.
     """
     columns = tl.arange(0, BLOCK)
-    known = columns < d
-    scale = tl.load(gamma + columns, mask=known, other=0.0).to(tl.float32)[None, :]
-    added = tl.load(bias + columns, mask=known, other=0.0).to(tl.float32)[None, :]
+    scale, added = _vector(gamma, columns, columns < D), _vector(bias, columns, columns < D)
     of_bias = tl.zeros((ROWS, BLOCK), tl.float32)
     of_gamma = tl.zeros((ROWS, BLOCK), tl.float32)
     of_beta = tl.zeros((ROWS, BLOCK), tl.float32)
     for first in range(tl.program_id(0) * ROWS, n, parts * ROWS):
-        rows = first + tl.arange(0, ROWS)
-        inside = (rows < n)[:, None] & known[None, :]
-        index = rows[:, None] * d + columns[None, :]
+        rows, inside, index = _tile(first, columns, n, D, ROWS)
         y = tl.load(h + index, mask=inside, other=0.0).to(tl.float32) + added
         if DROP:
             y *= factor(words, site, index, p)
         y += tl.load(x + index, mask=inside, other=0.0).to(tl.float32)
-        mean = tl.load(means + rows, mask=rows < n, other=0.0)[:, None]
-        rate = tl.load(rates + rows, mask=rows < n, other=0.0)[:, None]
-        y = tl.where(inside, (y - mean) * rate, 0.0)
+        y, rate = _normed(y, inside, means, rates, rows, n)
         grad = tl.load(g + index, mask=inside, other=0.0).to(tl.float32)
         of_gamma += grad * y
         of_beta += grad
-        grad *= scale
-        along = tl.sum(grad * y, axis=1)[:, None] / d
-        grad = (grad - y * along - tl.sum(grad, axis=1)[:, None] / d) * rate
+        grad = _before_norm(grad, y, rate, scale, D)
         tl.store(dx + index, grad.to(dx.dtype.element_ty), mask=inside)
         if DROP:
             grad *= factor(words, site, index, p)
         tl.store(dh + index, grad.to(dh.dtype.element_ty), mask=inside)
         of_bias += tl.where(inside, grad, 0.0)
+    _three_sums(partial, stride, columns, of_bias, of_gamma, of_beta, D)
+
+
+@kernel
+def _three_sums(partial, stride, columns, one, two, three, D: tl.constexpr):
+    """Sums over the rows of three tiles, one behind the other in the row of this program."""
     place = partial + tl.program_id(0) * stride + columns
-    tl.store(place, tl.sum(of_bias, axis=0), mask=known)
-    tl.store(place + d, tl.sum(of_gamma, axis=0), mask=known)
-    tl.store(place + 2 * d, tl.sum(of_beta, axis=0), mask=known)
+    tl.store(place, tl.sum(one, axis=0), mask=columns < D)
+    tl.store(place + D, tl.sum(two, axis=0), mask=columns < D)
+    tl.store(place + 2 * D, tl.sum(three, axis=0), mask=columns < D)
 
 
 @kernel
 def column_sums(out, x, n, d, BLOCK: tl.constexpr, ROWS: tl.constexpr):
     """Sums of the columns of a tall matrix; many rows at once, since one load waits for another."""
     columns = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    known = columns < d
     total = tl.zeros((ROWS, BLOCK), tl.float32)
     for first in range(0, n, ROWS):
-        rows = first + tl.arange(0, ROWS)
-        inside = (rows < n)[:, None] & known[None, :]
-        total += tl.load(x + rows[:, None] * d + columns[None, :], mask=inside, other=0.0)
-    tl.store(out + columns, tl.sum(total, axis=0), mask=known)
+        _, inside, index = _tile(first, columns, n, d, ROWS)
+        total += tl.load(x + index, mask=inside, other=0.0)
+    tl.store(out + columns, tl.sum(total, axis=0), mask=columns < d)
 
 
 @kernel
@@ -151,30 +211,24 @@ def _normal(v):
 @kernel
 def gelu(out, u, bias, n, d, BLOCK: tl.constexpr, ROWS: tl.constexpr):
     """``out = gelu(u + bias)``, the exact one."""
-    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    inside = (rows < n)[:, None] & (columns < d)[None, :]
-    index = rows[:, None] * d + columns[None, :]
+    _, inside, index = _tile(tl.program_id(0) * ROWS, columns, n, d, ROWS)
     v = tl.load(u + index, mask=inside, other=0.0).to(tl.float32)
-    v += tl.load(bias + columns, mask=columns < d, other=0.0).to(tl.float32)[None, :]
+    v += _vector(bias, columns, columns < d)
     below, _ = _normal(v)
     tl.store(out + index, (v * below).to(out.dtype.element_ty), mask=inside)
 
 
 @kernel
 def gelu_gradient(
-    g, partial, stride, u, bias, n, d, parts,
-    BLOCK: tl.constexpr, ROWS: tl.constexpr,
-):  # fmt: skip
+    g, partial, stride, u, bias, n, d, parts, BLOCK: tl.constexpr, ROWS: tl.constexpr
+):
     """Gradient of :func:`gelu` in the place of ``g``, and partial sums of it for ``bias``."""
     columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    known = columns < d
-    added = tl.load(bias + columns, mask=known, other=0.0).to(tl.float32)[None, :]
+    added = _vector(bias, columns, columns < d)
     total = tl.zeros((ROWS, BLOCK), tl.float32)
     for first in range(tl.program_id(0) * ROWS, n, parts * ROWS):
-        rows = first + tl.arange(0, ROWS)
-        inside = (rows < n)[:, None] & known[None, :]
-        index = rows[:, None] * d + columns[None, :]
+        _, inside, index = _tile(first, columns, n, d, ROWS)
         v = tl.load(u + index, mask=inside, other=0.0).to(tl.float32) + added
         grad = tl.load(g + index, mask=inside, other=0.0).to(tl.float32)
         below, peak = _normal(v)
@@ -182,16 +236,15 @@ def gelu_gradient(
         tl.store(g + index, grad.to(g.dtype.element_ty), mask=inside)
         total += grad
     place = partial + tl.program_id(0) * stride + columns
-    tl.store(place, tl.sum(total, axis=0), mask=known)
+    tl.store(place, tl.sum(total, axis=0), mask=columns < d)
 
 
 @kernel
-def _part(qkv, bias, place, first, dims, size: tl.constexpr):
+def _part(qkv, bias, place, first, dims, SIZE: tl.constexpr):
     """Queries, keys or values of one head of one row of texts."""
-    known = dims < size
-    found = tl.load(qkv + place + first, mask=known[None, :], other=0.0)
-    added = tl.load(bias + first + dims, mask=known, other=0.0).to(tl.float32)
-    return (found.to(tl.float32) + added[None, :]).to(qkv.dtype.element_ty)
+    found = tl.load(qkv + place + first, mask=(dims < SIZE)[None, :], other=0.0)
+    added = _vector(bias + first, dims, dims < SIZE)
+    return (found.to(tl.float32) + added).to(qkv.dtype.element_ty)
 
 
 @kernel
@@ -206,104 +259,129 @@ def _shares(q, k, slots, row, scale, WIDTH: tl.constexpr):
 
 @kernel
 def attention(
-    out, qkv, bias, slots, words, site, p, scale,
-    heads: tl.constexpr, size: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
+    out,
+    qkv,
+    bias,
+    slots,
+    words,
+    site,
+    p,
+    scale,
+    HEADS: tl.constexpr,
+    SIZE: tl.constexpr,
+    WIDTH: tl.constexpr,
+    BLOCK: tl.constexpr,
     DROP: tl.constexpr,
-):  # fmt: skip
+):
     """Attention within the texts of a row that is short enough to be worked at once.
 
-    ``qkv`` has shape (rows * WIDTH, 3 * heads * size), without ``bias``; a program takes one head
+    ``qkv`` has shape (rows * WIDTH, 3 * HEADS * SIZE), without ``bias``; a program takes one head
     of one row. Positions behind the last text see each other, so no sum is empty.
     """
     head, row = tl.program_id(0), tl.program_id(1)
     tokens, dims = tl.arange(0, WIDTH), tl.arange(0, BLOCK)
-    place = (row * WIDTH + tokens)[:, None] * (3 * heads * size) + dims[None, :]
-    q = _part(qkv, bias, place, head * size, dims, size)
-    k = _part(qkv, bias, place, (heads + head) * size, dims, size)
-    v = _part(qkv, bias, place, (2 * heads + head) * size, dims, size)
+    place = (row * WIDTH + tokens)[:, None] * (3 * HEADS * SIZE) + dims[None, :]
+    q = _part(qkv, bias, place, head * SIZE, dims, SIZE)
+    k = _part(qkv, bias, place, (HEADS + head) * SIZE, dims, SIZE)
+    v = _part(qkv, bias, place, (2 * HEADS + head) * SIZE, dims, SIZE)
     shares = _shares(q, k, slots, row, scale, WIDTH)
     if DROP:
-        index = (row * heads + head) * WIDTH * WIDTH + tokens[:, None] * WIDTH + tokens[None, :]
+        index = (row * HEADS + head) * WIDTH * WIDTH + tokens[:, None] * WIDTH + tokens[None, :]
         shares *= factor(words, site, index, p)
     mixed = tl.dot(shares.to(v.dtype), v)
-    place = (row * WIDTH + tokens)[:, None] * (heads * size) + head * size + dims[None, :]
-    tl.store(out + place, mixed.to(out.dtype.element_ty), mask=(dims < size)[None, :])
+    place = (row * WIDTH + tokens)[:, None] * (HEADS * SIZE) + head * SIZE + dims[None, :]
+    tl.store(out + place, mixed.to(out.dtype.element_ty), mask=(dims < SIZE)[None, :])
 
 
 @kernel
-def _give(
-    dqkv, partial, row, grad, place, first, dims,
-    heads: tl.constexpr, size: tl.constexpr,
-):  # fmt: skip
+def _give(dqkv, partial, row, grad, place, first, dims, HEADS: tl.constexpr, SIZE: tl.constexpr):
     """Store a gradient of :func:`_part`, and its sum over the row for the bias."""
-    known = dims < size
+    known = dims < SIZE
     tl.store(dqkv + place + first, grad.to(dqkv.dtype.element_ty), mask=known[None, :])
-    tl.store(partial + row * 3 * heads * size + first + dims, tl.sum(grad, axis=0), mask=known)
+    tl.store(partial + row * 3 * HEADS * SIZE + first + dims, tl.sum(grad, axis=0), mask=known)
 
 
 @kernel
 def attention_gradient(
-    dqkv, partial, g, qkv, bias, slots,
-    words, site, p, scale,
-    heads: tl.constexpr, size: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
+    dqkv,
+    partial,
+    g,
+    qkv,
+    bias,
+    slots,
+    words,
+    site,
+    p,
+    scale,
+    HEADS: tl.constexpr,
+    SIZE: tl.constexpr,
+    WIDTH: tl.constexpr,
+    BLOCK: tl.constexpr,
     DROP: tl.constexpr,
-):  # fmt: skip
+):
     """Gradient of :func:`attention` with respect to ``qkv``, and its sums for each row of texts."""
     head, row = tl.program_id(0), tl.program_id(1)
     tokens, dims = tl.arange(0, WIDTH), tl.arange(0, BLOCK)
-    of_q, of_k, of_v = head * size, (heads + head) * size, (2 * heads + head) * size
-    place = (row * WIDTH + tokens)[:, None] * (heads * size) + head * size + dims[None, :]
-    grad = tl.load(g + place, mask=(dims < size)[None, :], other=0.0)
-    place = (row * WIDTH + tokens)[:, None] * (3 * heads * size) + dims[None, :]
-    q = _part(qkv, bias, place, of_q, dims, size)
-    k = _part(qkv, bias, place, of_k, dims, size)
-    v = _part(qkv, bias, place, of_v, dims, size)
+    of_q, of_k, of_v = head * SIZE, (HEADS + head) * SIZE, (2 * HEADS + head) * SIZE
+    place = (row * WIDTH + tokens)[:, None] * (HEADS * SIZE) + head * SIZE + dims[None, :]
+    grad = tl.load(g + place, mask=(dims < SIZE)[None, :], other=0.0)
+    place = (row * WIDTH + tokens)[:, None] * (3 * HEADS * SIZE) + dims[None, :]
+    q = _part(qkv, bias, place, of_q, dims, SIZE)
+    k = _part(qkv, bias, place, of_k, dims, SIZE)
+    v = _part(qkv, bias, place, of_v, dims, SIZE)
     shares = _shares(q, k, slots, row, scale, WIDTH)
     back = tl.dot(grad, tl.trans(v))
     if DROP:
-        index = (row * heads + head) * WIDTH * WIDTH + tokens[:, None] * WIDTH + tokens[None, :]
+        index = (row * HEADS + head) * WIDTH * WIDTH + tokens[:, None] * WIDTH + tokens[None, :]
         kept = factor(words, site, index, p)
         back *= kept
         dv = tl.dot(tl.trans((shares * kept).to(grad.dtype)), grad)
     else:
         dv = tl.dot(tl.trans(shares.to(grad.dtype)), grad)
-    _give(dqkv, partial, row, dv, place, of_v, dims, heads, size)
+    _give(dqkv, partial, row, dv, place, of_v, dims, HEADS, SIZE)
     back = shares * (back - tl.sum(shares * back, axis=1)[:, None]) * scale
     back = back.to(q.dtype)
-    _give(dqkv, partial, row, tl.dot(back, k), place, of_q, dims, heads, size)
-    _give(dqkv, partial, row, tl.dot(tl.trans(back), q), place, of_k, dims, heads, size)
+    _give(dqkv, partial, row, tl.dot(back, k), place, of_q, dims, HEADS, SIZE)
+    _give(dqkv, partial, row, tl.dot(tl.trans(back), q), place, of_k, dims, HEADS, SIZE)
 
 
 @kernel
-def _sum_of_three(ids, positions, rows, inside, columns, word, place, kind, n, d: tl.constexpr):
+def _sum_of_three(ids, positions, rows, inside, columns, word, place, kind, n, D: tl.constexpr):
     """Vectors of tokens, of their places and of the kind of text, added up; float32."""
-    token = tl.load(ids + rows, mask=rows < n, other=0)[:, None] * d + columns[None, :]
-    where = tl.load(positions + rows, mask=rows < n, other=0)[:, None] * d + columns[None, :]
+    token = tl.load(ids + rows, mask=rows < n, other=0)[:, None] * D + columns[None, :]
+    where = tl.load(positions + rows, mask=rows < n, other=0)[:, None] * D + columns[None, :]
     y = tl.load(word + token, mask=inside, other=0.0).to(tl.float32)
     y += tl.load(place + where, mask=inside, other=0.0).to(tl.float32)
-    y += tl.load(kind + columns, mask=columns < d, other=0.0).to(tl.float32)[None, :]
-    return y, token
+    return y + _vector(kind, columns, columns < D), token
 
 
 @kernel
 def embed(
-    out, means, rates, ids, positions, word, place, kind, gamma, beta,
-    words, site, p, eps, n,
-    d: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr, DROP: tl.constexpr,
-):  # fmt: skip
+    out,
+    means,
+    rates,
+    ids,
+    positions,
+    word,
+    place,
+    kind,
+    gamma,
+    beta,
+    words,
+    site,
+    p,
+    eps,
+    n,
+    D: tl.constexpr,
+    BLOCK: tl.constexpr,
+    ROWS: tl.constexpr,
+    DROP: tl.constexpr,
+):
     """``out = dropout(layer_norm(word + place + kind))``; keeps means, reciprocal deviations."""
-    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     columns = tl.arange(0, BLOCK)
-    known = columns < d
-    inside = (rows < n)[:, None] & known[None, :]
-    y, _ = _sum_of_three(ids, positions, rows, inside, columns, word, place, kind, n, d)
-    mean = tl.sum(y, axis=1) / d
-    centred = tl.where(inside, y - mean[:, None], 0.0)
-    rate = 1.0 / tl.sqrt(tl.sum(centred * centred, axis=1) / d + eps)
-    scale = tl.load(gamma + columns, mask=known, other=0.0).to(tl.float32)
-    shift = tl.load(beta + columns, mask=known, other=0.0).to(tl.float32)
-    found = centred * rate[:, None] * scale[None, :] + shift[None, :]
-    index = rows[:, None] * d + columns[None, :]
+    rows, inside, index = _tile(tl.program_id(0) * ROWS, columns, n, D, ROWS)
+    y, _ = _sum_of_three(ids, positions, rows, inside, columns, word, place, kind, n, D)
+    found, mean, rate = _layer_norm(y, inside, gamma, beta, columns, eps, D)
     if DROP:
         found *= factor(words, site, index, p)
     tl.store(out + index, found.to(out.dtype.element_ty), mask=inside)
@@ -313,43 +391,52 @@ def embed(
 
 @kernel
 def embed_gradient(
-    dy, dword, partial, stride, g, means, rates, ids, positions, word, place, kind, gamma,
-    words, site, p, n, parts,
-    d: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr, DROP: tl.constexpr,
+    dy,
+    dword,
+    partial,
+    stride,
+    g,
+    means,
+    rates,
+    ids,
+    positions,
+    word,
+    place,
+    kind,
+    gamma,
+    words,
+    site,
+    p,
+    n,
+    parts,
+    D: tl.constexpr,
+    BLOCK: tl.constexpr,
+    ROWS: tl.constexpr,
+    DROP: tl.constexpr,
     WORDS: tl.constexpr,
-):  # fmt: skip
+):
     """Gradient of the sum in :func:`embed`, added to the rows of its tokens where ``WORDS``.
 
     Program ``i`` of ``parts`` takes every ``parts``-th block of rows; sums for ``kind``, ``gamma``
     and ``beta`` go to row ``i`` of ``partial``.
     """
     columns = tl.arange(0, BLOCK)
-    known = columns < d
-    scale = tl.load(gamma + columns, mask=known, other=0.0).to(tl.float32)[None, :]
+    scale = _vector(gamma, columns, columns < D)
     of_kind = tl.zeros((ROWS, BLOCK), tl.float32)
     of_gamma = tl.zeros((ROWS, BLOCK), tl.float32)
     of_beta = tl.zeros((ROWS, BLOCK), tl.float32)
     for first in range(tl.program_id(0) * ROWS, n, parts * ROWS):
-        rows = first + tl.arange(0, ROWS)
-        inside = (rows < n)[:, None] & known[None, :]
-        y, token = _sum_of_three(ids, positions, rows, inside, columns, word, place, kind, n, d)
-        mean = tl.load(means + rows, mask=rows < n, other=0.0)[:, None]
-        rate = tl.load(rates + rows, mask=rows < n, other=0.0)[:, None]
-        y = tl.where(inside, (y - mean) * rate, 0.0)
-        index = rows[:, None] * d + columns[None, :]
+        rows, inside, index = _tile(first, columns, n, D, ROWS)
+        y, token = _sum_of_three(ids, positions, rows, inside, columns, word, place, kind, n, D)
+        y, rate = _normed(y, inside, means, rates, rows, n)
         grad = tl.load(g + index, mask=inside, other=0.0).to(tl.float32)
         if DROP:
             grad *= factor(words, site, index, p)
         of_gamma += grad * y
         of_beta += grad
-        grad *= scale
-        along = tl.sum(grad * y, axis=1)[:, None] / d
-        grad = (grad - y * along - tl.sum(grad, axis=1)[:, None] / d) * rate
+        grad = _before_norm(grad, y, rate, scale, D)
         tl.store(dy + index, grad.to(dy.dtype.element_ty), mask=inside)
         if WORDS:
             tl.atomic_add(dword + token, grad, mask=inside, sem="relaxed")
         of_kind += tl.where(inside, grad, 0.0)
-    at = partial + tl.program_id(0) * stride + columns
-    tl.store(at, tl.sum(of_kind, axis=0), mask=known)
-    tl.store(at + d, tl.sum(of_gamma, axis=0), mask=known)
-    tl.store(at + 2 * d, tl.sum(of_beta, axis=0), mask=known)
+    _three_sums(partial, stride, columns, of_kind, of_gamma, of_beta, D)
