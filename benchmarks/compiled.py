@@ -18,7 +18,7 @@ import logging
 import statistics
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -77,6 +77,7 @@ class Variant:
 def main() -> None:
     options = _options()
     device = torch.device(options.device)
+    gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else None
     texts, *views = made_up(TEXTS) if options.pairs is None else columns(options.pairs)
     torch._dynamo.config.recompile_limit = 64
     torch._dynamo.config.specialize_float = True  # rates of dropout are few
@@ -95,7 +96,7 @@ def main() -> None:
             except Exception as error:  # the next variant may work
                 row = {"error": f"{type(error).__name__}: {str(error)[:2000]}"}
             seconds = round(time.monotonic() - started, 1)
-            row = {"variant": name, **row, "took": seconds}
+            row = {"variant": name, "gpu": gpu, **row, "took": seconds}
             print(row, flush=True)
             lines.append(options.out / FILE, row)
             if "error" in row:
@@ -186,9 +187,32 @@ def _train(
         "readings": len(last),
         "device_ms": Measured.device_ms,
         "stages": {name: round(statistics.median(ms), 3) for name, ms in found.items()},
+        "recorded": bool(model.device == "cuda" and "graphs" in variant.optimizations)
+        and not any("no graph" in said for said in seen),
         "warnings": seen,
         "loss": model.history_.rows[-1].get("terms"),
     }
+
+
+def table(rows: Sequence[lines.Row]) -> str:
+    """Milliseconds of a step, of the GPU at work in it, and how far gradients differ."""
+    cosines = {row["variant"]: row["gradients"] for row in rows if "gradients" in row}
+    newest = {(row["method"], row["variant"]): row for row in rows if "method" in row}
+    body = []
+    for (method, variant), row in sorted(newest.items(), key=lambda item: item[0][0]):
+        busy = [f"{ms:.1f}" for ms in row.get("device_ms", [])[-1:]]
+        graph = "yes" if row["recorded"] else "no"
+        cells = [f"{row['step_ms']:.1f}", *(busy or [""]), f"{cosines[variant]:.4f}"]
+        body.append([method, variant, graph, *cells])
+    header = [
+        "method",
+        "layers",
+        "graph",
+        "ms a step",
+        "ms of the GPU",
+        "least cosine of gradients",
+    ]
+    return lines.table(header, body)
 
 
 def readings(rows: list[dict[str, Any]]) -> dict[str, list[float]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import calibrate
 import command
 import compared
+import compiled
 import curve
 import encode
 import gpu
@@ -19,6 +20,7 @@ PAGES: dict[str, dict[str, compared.Table]] = {
         "command": command.table,
         "command:parts": command.parts,
         "speed": gpu.table,
+        "compiled": compiled.table,
         "speed:whole": gpu.phases,
         "same-labels": gpu.same,
         "tune": tune.table,
