@@ -355,3 +355,24 @@ def test_readings_after_the_first(compiled) -> None:
     rows = [{"stage": "a", "step": s, "seconds": s * s / 1e4, "terms": {}} for s in range(8)]
     rows.insert(3, {"stage": "a", "step": 2, "seconds": 9.0, "note": "no reading"})
     assert compiled.readings(rows) == {"a": [0.9, 1.1, 1.3]}
+
+
+def test_further_sets_are_read_from_their_packages(load, tmp_path) -> None:
+    further = load("further_sets")
+    said = "Section: games\nDescription: a game\n\nSection: libs\nDescription: x"
+    assert list(further.packages(said)) == [("a game", "games")]
+    (tmp_path / "data.noun").write_text(
+        '  1 licence\n00001 13 n 02 green_tea 0 tea 1 001 @ 00002 n 0000 | leaves in water; "hot"\n'
+    )
+    assert list(further.synsets(tmp_path / "data.noun")) == [(13, "green tea", "leaves in water")]
+    (tmp_path / "icd.xml").write_text(
+        '<r><item type="chapter"><name>I</name><item type="block"><name>A</name>'
+        '<item type="block"><name>A1</name><item type="category"><name>A10</name>'
+        "<description>Fever</description></item></item></item></item></r>"
+    )
+    assert list(further.diseases(tmp_path / "icd.xml", "chapter")) == [("Fever", "I")]
+    assert list(further.diseases(tmp_path / "icd.xml", "block")) == [("Fever", "A1")]
+    rows = [("one", "a"), ("two", "a"), ("one", "b"), ("three", "b")]
+    further.write(tmp_path / "out.csv", rows, 2, further.random.Random(0))
+    written = read_corpus(tmp_path / "out.csv", text_column="text")
+    assert sorted(written.texts) == ["one", "two"]
