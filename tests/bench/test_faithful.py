@@ -33,7 +33,7 @@ def test_code_of_equations_exists_and_deviations_have_a_reason(paper: faithful.P
         assert part.status == faithful.PRINTED or part.note, part.what
         assert not part.code or faithful.find(part.code) is not None
     for claim in paper.claims:
-        assert claim.better or claim.note, claim.what
+        assert claim.better or claim.note or claim.curve, claim.what
 
 
 def line(label: str, seed: int, nmi: float, dataset: str = "tweet", start: float = 0.5) -> dict:
@@ -81,6 +81,27 @@ def test_no_difference_is_at_most_two_points() -> None:
 def test_the_start_is_that_of_the_same_runs() -> None:
     claim = faithful.Claim("training helps", "", "a", ("start",))
     assert verdict(claim, lines("a", 0.60, 0.61)) == ("holds", "tweet +10.5 (2)")
+
+
+@pytest.mark.parametrize(
+    ("rule", "values", "least", "held"),
+    [
+        ("below", [0.9, 0.05], 0.1, True), ("below", [0.9, 0.2], 0.1, False),
+        ("falls", [2, 3, 1], 0, True), ("rises", [2, 3, 1], 0, False),
+        ("never falls", [1, 2, 2], 0, True), ("never falls", [1, 3, 2], 0, False),
+        ("above", [1, 6], 0.5, True), ("above", [1, 5.2], 0.5, False),
+        ("close", [1, 5.2], 0.5, True), ("close", [1, 6], 0.5, False),
+    ],
+)  # fmt: skip
+def test_curves_are_read_from_the_numbers_of_a_figure(
+    rule: str, values: list[float], least: float, held: bool, tmp_path: Path
+) -> None:
+    series = {"a": [[i, v] for i, v in enumerate(values)], "b": [[0, 1.0], [1, 5.0]]}
+    picture = {"title": "A \u2013 tweet, seed 0", "panels": [{"series": series}]}
+    (tmp_path / "f.json").write_text(json.dumps(picture), "utf-8")
+    verdict, told = faithful.read_curve(faithful.Curve("f", 0, "a", rule, "b", least), tmp_path)
+    assert verdict == ("holds" if held else "does not hold") and told.endswith("tweet, seed 0")
+    assert faithful.read_curve(faithful.Curve("g", 0, "a", rule), tmp_path)[0] == "not tested"
 
 
 def test_presets_of_papers_name_encoder_and_views() -> None:
