@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from by_key import raises
+from coterie import Auto
 from coterie._errors import UsageError
 from coterie.bench import SUITES, Entry, Suite, run_suite
 from coterie.bench.entries import plan
@@ -130,3 +131,15 @@ def test_a_stability_suite_runs_seeds_and_draws(small: Suite, tmp_path: Path) ->
     header, body = summarize_stability(rows)
     assert header == ["", "k-means"]
     assert body[-1] == ["mean", f"{seeds:.2f} / {draws:.2f}"] and body[0][1] == body[-1][1]
+
+
+def test_noise_reaches_every_view_of_auto(tiny_encoder, topics) -> None:
+    texts, _ = topics
+    plain, noisy = (Auto(3, encoder=str(tiny_encoder), random_state=0) for _ in range(2))
+    noisy.encoder = with_noise(noisy, 1e-2, 0)
+    moved = noisy.fit(texts).vectors_ - plain.fit(texts).vectors_
+    ngrams = plain.encoder_.lexical.dim
+    meaning, lexical, middle = np.split(moved, [32, 32 + ngrams], axis=1)
+    assert np.abs(meaning).max() > 1e-4 and np.abs(middle).max() > 1e-4
+    assert not lexical.any()
+    np.testing.assert_array_equal(noisy.predict(texts), noisy.labels_)

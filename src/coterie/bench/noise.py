@@ -44,6 +44,12 @@ class _Noisy(Encoder):
     ) -> Floats:
         return add_noise(super().encode(items, index, progress=progress), *self.noise)
 
+    def encode_views(
+        self, items: Any, weights: Floats, *, progress: Progress | None = None
+    ) -> list[Floats]:
+        views = super().encode_views(items, weights, progress=progress)  # type: ignore[misc]
+        return [add_noise(view, *self.noise) for view in views]
+
 
 def add_noise(vectors: Floats, size: float, draw: int) -> Floats:
     """Vectors with Gaussian noise of ``size`` times their length; see :func:`with_noise`."""

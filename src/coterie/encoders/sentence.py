@@ -18,9 +18,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from coterie._errors import DataError, UsageError
-from coterie._types import Features, Ints
+from coterie._progress import Progress
+from coterie._types import Features, Floats, Ints
 from coterie._validation import need
-from coterie.encoders.base import Encoder, RaggedTokens, distinct
+from coterie.encoders.base import Encoder, Items, RaggedTokens, distinct
 from coterie.encoders.bert import LightBert, can_pack, pack_forward
 
 Pooling = Literal["auto", "mean", "cls"]
@@ -194,6 +195,20 @@ class SentenceEncoder(Encoder):
         vectors = F.normalize(vectors, dim=1) if self.normalize else vectors
         return vectors, [layer.float() for layer in layers]
 
+    def encode_views(
+        self, items: Any, weights: Floats, *, progress: Progress | None = None
+    ) -> list[Floats]:
+        """Three views of all items from one pass; see :mod:`coterie.encoders.views`.
+
+        Returns
+        -------
+        list of ndarray of shape (n, d)
+            Vectors as :meth:`encode` gives them; the mean of the last layer with ``weights`` of
+            the tokens; and the same of the middle layers.
+        """
+        both = PooledEncoder(self, weights).encode(items, progress=progress)
+        return np.split(both, [self.dim, self.dim + self.width], axis=1)
+
     def _through_modules(self, features: Features, tokens: Tensor | None = None) -> Tensor:
         """Vectors. Given the ``tokens`` of the last layer, the first module is left out."""
         state: dict[str, Any] = {k: v for k, v in features.items() if k != "word_ids"}
@@ -247,6 +262,72 @@ class SentenceEncoder(Encoder):
     def save(self, folder: Path) -> None:
         with without_bars():
             self.model.save(str(folder), create_model_card=False)
+
+
+def middle_layers(n_layers: int) -> tuple[int, int]:
+    """First and last of the middle layers; 0 is the embedding of the tokens.
+
+    Examples
+    --------
+    >>> middle_layers(6), middle_layers(12), middle_layers(1)
+    ((2, 4), (4, 8), (0, 1))
+    """
+    return round(n_layers / 3), max(1, round(2 * n_layers / 3))
+
+
+def weighted_mean(tokens: Tensor, weights: Tensor) -> Tensor:
+    """Mean over the tokens of each text; ``tokens`` (n, length, d), ``weights`` (n, length)."""
+    total = weights.sum(dim=1, keepdim=True).clamp(min=1e-9)
+    return (tokens * weights[:, :, None]).sum(dim=1) / total
+
+
+class PooledEncoder(Encoder):
+    """All views of one pass side by side: as the encoder pools, weighted, and middle layers.
+
+    Parameters
+    ----------
+    inner : SentenceEncoder
+    weights : ndarray of shape (vocabulary,)
+        Of the tokens.
+    """
+
+    kind: ClassVar[str] = "pooled"
+
+    def __init__(self, inner: SentenceEncoder, weights: Floats) -> None:
+        super().__init__()
+        self.inner = inner
+        self.weights: Tensor
+        device = next(inner.parameters()).device
+        self.register_buffer("weights", torch.from_numpy(weights).to(device))
+        self.dim = inner.dim + 2 * inner.width
+        self.eval()  # or the libraries would be loaded, only to switch dropout off
+
+    def prepare(self, texts: Any) -> tuple[Items, Ints]:
+        return self.inner.prepare(texts)
+
+    def forward(self, features: Features) -> Tensor:
+        vectors, layers = self.inner.with_layers(features)
+        weights = self.weights[features["input_ids"]] * features["attention_mask"]
+        first, last = middle_layers(len(layers) - 1)
+        middle = torch.stack([layers[i] for i in range(first, last + 1)]).mean(dim=0)
+        parts = [vectors, weighted_mean(layers[-1], weights), weighted_mean(middle, weights)]
+        return torch.cat(parts, dim=1)
+
+    @contextmanager
+    def encoding(self) -> Iterator[None]:
+        with self.inner.encoding():
+            yield
+
+    def space(self) -> str | None:
+        below = self.inner.space()
+        if below is None:
+            return None
+        digest = hashlib.sha256(f"{FORMAT} {below}".encode())
+        digest.update(self.weights.cpu().numpy().tobytes())
+        return digest.hexdigest()
+
+    def save(self, folder: Path) -> None:
+        raise UsageError("encoder.lexical_cannot_train")
 
 
 @contextmanager

@@ -13,21 +13,16 @@ with the model, so that new texts get vectors of the same space.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from coterie._errors import DataError, UsageError
+from coterie._errors import DataError
 from coterie._files import save_arrays
 from coterie._progress import Progress
-from coterie._types import Features, Floats, Ints
-from coterie.encoders.base import Encoder, Items
+from coterie._types import Floats, Ints
 from coterie.encoders.lexical import (
     MixedEncoder,
     MixedItems,
@@ -37,7 +32,6 @@ from coterie.encoders.lexical import (
 from coterie.encoders.sentence import SentenceEncoder
 from coterie.neighbors import unit_rows
 
-FORMAT = 1  # of kept vectors; another number makes all of them anew
 COMMON = 1e-2  # a token of this share of the corpus counts half
 ROWS = 8_192  # vectors that are put together at a time
 ROUNDING = 1e-5  # of a vector's length
@@ -63,23 +57,6 @@ def token_weights(flat: Ints, n_tokens: int) -> Floats:
     return np.asarray(COMMON / (COMMON + share), dtype=np.float32)
 
 
-def middle_layers(n_layers: int) -> tuple[int, int]:
-    """First and last of the middle layers; 0 is the embedding of the tokens.
-
-    Examples
-    --------
-    >>> middle_layers(6), middle_layers(12), middle_layers(1)
-    ((2, 4), (4, 8), (0, 1))
-    """
-    return round(n_layers / 3), max(1, round(2 * n_layers / 3))
-
-
-def weighted_mean(tokens: Tensor, weights: Tensor) -> Tensor:
-    """Mean over the tokens of each text; ``tokens`` (n, length, d), ``weights`` (n, length)."""
-    total = weights.sum(dim=1, keepdim=True).clamp(min=1e-9)
-    return (tokens * weights[:, :, None]).sum(dim=1) / total
-
-
 def centred(x: Floats, mean: Floats) -> Floats:
     """Rows less their mean, of unit length; zero where only rounding tells them from the mean.
 
@@ -94,55 +71,6 @@ def centred(x: Floats, mean: Floats) -> Floats:
     near = np.linalg.norm(moved, axis=1) <= ROUNDING * np.linalg.norm(x, axis=1)
     moved[near] = 0
     return unit_rows(moved)
-
-
-class PooledEncoder(Encoder):
-    """All views of one pass side by side: as the encoder pools, weighted, and middle layers.
-
-    Parameters
-    ----------
-    inner : SentenceEncoder
-    weights : ndarray of shape (vocabulary,)
-        Of the tokens.
-    """
-
-    kind: ClassVar[str] = "pooled"
-
-    def __init__(self, inner: SentenceEncoder, weights: Floats) -> None:
-        super().__init__()
-        self.inner = inner
-        self.weights: Tensor
-        device = next(inner.parameters()).device
-        self.register_buffer("weights", torch.from_numpy(weights).to(device))
-        self.dim = inner.dim + 2 * inner.width
-        self.eval()  # or the libraries would be loaded, only to switch dropout off
-
-    def prepare(self, texts: Any) -> tuple[Items, Ints]:
-        return self.inner.prepare(texts)
-
-    def forward(self, features: Features) -> Tensor:
-        vectors, layers = self.inner.with_layers(features)
-        weights = self.weights[features["input_ids"]] * features["attention_mask"]
-        first, last = middle_layers(len(layers) - 1)
-        middle = torch.stack([layers[i] for i in range(first, last + 1)]).mean(dim=0)
-        parts = [vectors, weighted_mean(layers[-1], weights), weighted_mean(middle, weights)]
-        return torch.cat(parts, dim=1)
-
-    @contextmanager
-    def encoding(self) -> Iterator[None]:
-        with self.inner.encoding():
-            yield
-
-    def space(self) -> str | None:
-        below = self.inner.space()
-        if below is None:
-            return None
-        digest = hashlib.sha256(f"{FORMAT} {below}".encode())
-        digest.update(self.weights.cpu().numpy().tobytes())
-        return digest.hexdigest()
-
-    def save(self, folder: Path) -> None:
-        raise UsageError("encoder.lexical_cannot_train")
 
 
 class ViewsEncoder(MixedEncoder):
@@ -189,28 +117,23 @@ class ViewsEncoder(MixedEncoder):
     ) -> Floats:
         assert self.token_weights is not None
         pairs = items.pairs if index is None else items.pairs[index]
-        pooled = PooledEncoder(self.inner, self.token_weights)
-        views = pooled.encode(items.inner, progress=progress)  # (items of the encoder, all views)
+        views = self.inner.encode_views(items.inner, self.token_weights, progress=progress)
         if self.means is None:
-            self.means = views.mean(axis=0, dtype=np.float64).astype(np.float32)
+            self.means = np.concatenate([v.mean(axis=0, dtype=np.float64) for v in views])
+            self.means = self.means.astype(np.float32)
+        means = np.split(self.means, np.cumsum([v.shape[1] for v in views[:-1]]))
         lexical = self.lexical.encode(items.lexical)
         out = np.empty((len(pairs), self.dim), dtype=np.float32)
         for first in range(0, len(pairs), ROWS):  # in parts: the vectors take enough memory
             part = slice(first, first + ROWS)
-            meaning, middle = self._combine(views[pairs[part, 0]], self.means)
+            some = (centred(v[pairs[part, 0]], m) for v, m in zip(views, means, strict=True))
+            meaning, weighted, middle = some
+            if self.inner.pools_mean:
+                meaning = unit_rows(meaning + weighted)
             words = lexical[pairs[part, 1]]
             out[part] = np.hstack([meaning, words, MIDDLE_WEIGHT * middle])
-        items.embeddings = views[:, : self.inner.dim].copy()
+        items.embeddings = views[0].copy()
         return out
-
-    def _combine(self, views: Floats, means: Floats) -> tuple[Floats, Floats]:
-        """The embedding with the weighted mean, and the middle layers, all of unit length."""
-        cuts = [self.inner.dim, self.inner.dim + self.inner.width]
-        parts = zip(np.split(views, cuts, axis=1), np.split(means, cuts), strict=True)
-        embedding, weighted, middle = (centred(part, mean) for part, mean in parts)
-        if self.inner.pools_mean:
-            embedding = unit_rows(embedding + weighted)
-        return embedding, middle
 
     def save(self, folder: Path) -> None:
         super().save(folder)
