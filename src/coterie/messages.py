@@ -406,6 +406,8 @@ MESSAGES: dict[str, str] = {
         "language: {name!r} has no list of stop words; use 'auto', None for no list, or some "
         "of {known}."
     ),
+    # drift
+    "drift.bad_share": "<fail_above=>: give a share from 0 to 100%, such as 10%.",
     # edit
     "edit.bad_into": "{where}: into should be 2 or more, got {into}.",
     "edit.bad_json": "{path}: {error}",

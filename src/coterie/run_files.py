@@ -56,7 +56,7 @@ BLOCK = 1 << 24  # bytes of a table that are read at a time
 KEPT = "kept"  # where files go that the user changed, when the run is replaced
 TABLE = r"assignments(-no-texts|-spreadsheet)?\.(csv|tsv|jsonl|parquet|xlsx)"
 RESULT = re.compile(
-    rf"{TABLE}|(clusters|levels|map)\.json|clusters(-no-texts)?\.xlsx|report(-no-texts)?\.html"
+    rf"{TABLE}|(clusters|levels|map)\.json|clusters(-no-texts)?\.xlsx|(report(-no-texts)?|changes)\.html"
     r"|history\.jsonl|model/.+"
 )
 # Files that change without the manifest: logs, snapshots, and what an unfinished run needs.
@@ -95,7 +95,9 @@ DONE: dict[str, Any] = {
         "named?": [ClusterId],
         "next_id?": ClusterId,
     },
-    "updates?": [{"when": str, "rows": Count, "sha256": str, "new": [ClusterId]}],
+    "updates?": [
+        {"when": str, "rows": Count, "sha256": str, "new": [ClusterId], "fit_nowhere?": Count}
+    ],
 }
 NEAR = {"id": ClusterId, "name": str, "similarity": float, "more": [str], "less": [str]}
 CLUSTER: dict[str, Any] = {

@@ -273,3 +273,26 @@ def test_levels_outliers_and_exports_grow_with_the_run(tmp_path: Path, boats: Pa
         assert {r["level_1_name"] for r in inside} <= {name for _, name in above[0]}
     assert opened.manifest["outliers"]["marked"] == sum(r["outlier"] == "yes" for r in rows(run))
     assert not check_integrity(run).findings
+
+
+def test_drift_and_the_exit_code_of_its_own(run: Path, boats: Path, tmp_path: Path) -> None:
+    same = write(
+        tmp_path / "same.csv",
+        [text for i, theme in enumerate(OLD) for text in sentences(theme, 10, 70 + i)],
+        5000,
+    )
+    before = content(run)
+    assert call("update", run, boats, "--dry-run", "--fail-above", "10%").exit_code == 4
+    assert call("update", run, same, "--dry-run", "--fail-above", "10%").exit_code == 0
+    assert call("update", run, same, "--fail-above", "much").exit_code == 2
+    assert content(run) == before
+    result = call("update", run, boats, "--fail-above", "10%", "--json")
+    assert result.exit_code == 4
+    said = json.loads(result.stdout)
+    assert said["drift"]["alarm"] and said["drift"]["fit_nowhere"] >= 25
+    assert said["written"]
+    page = (run / "changes.html").read_text("utf-8")
+    assert said["new"][0]["name"] in page
+    assert "<script" not in page
+    assert "<small>new</small>" in (run / "report.html").read_text("utf-8")
+    assert not check_integrity(run).findings

@@ -502,6 +502,22 @@ def edit(
         say(f"\npage  {run / 'report.html'}\nundo  coterie edit {run} --undo")
 
 
+FailAbove = Annotated[
+    str | None,
+    typer.Option(
+        "--fail-above",
+        help="Exit code 4 if more than this share of the new texts fit nowhere, e.g. 10%.",
+    ),
+]
+
+
+def _fail_above(drift: Any, limit: float | None) -> None:
+    """End with exit code 4 if too many of the new texts fit nowhere."""
+    if limit is not None and drift is not None and drift.share > limit:
+        say(f"coterie: {100 * drift.share:.1f}% of the texts fit nowhere, above {100 * limit:g}%")
+        raise typer.Exit(4)
+
+
 def update(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
     file: Annotated[
@@ -527,6 +543,7 @@ def update(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what the update does; write nothing.")
     ] = False,
+    fail_above: FailAbove = None,
     format: Format = "auto",
     encoding: Encoding = "utf-8",
     header: Header = None,
@@ -538,7 +555,10 @@ def update(
     A new row joins the cluster it fits. Where five different texts or more fit nowhere and lie
     together, they are a new cluster with a number that was never used. Old rows keep cluster,
     number and name, and the lines of assignments.csv stay as they are, byte for byte. Merges,
-    splits, names and locks stay as well.
+    splits, names and locks stay as well. changes.html shows what changed.
+
+    With --fail-above 10% the exit code is 4 if more than 10% of the new texts fit nowhere; the rows
+    are added all the same, unless with --dry-run.
 
     If it is stopped, the run is as it was: repeat the command. A file that was added is not added
     twice.
@@ -549,9 +569,11 @@ def update(
         coterie update tickets.clusters new.csv
         coterie edit tickets.clusters --undo
     """
+    from coterie.drift import read_share
     from coterie.report.points import visible
     from coterie.runs.update import update as add
 
+    limit = None if fail_above is None else read_share(fail_above)
     found = add(
         run,
         file,
@@ -565,17 +587,17 @@ def update(
     )
     if as_json:
         show_json(found.to_dict())
+        _fail_above(found.drift, limit)
         return
     for note in found.notes:
         say(note)
-    for cluster in found.new:
-        typer.echo(visible(f"new  {cluster.id} ({cluster.name}): {cluster.size:,} rows"))
     for sentence in found.sentences():
-        typer.echo(sentence)
+        typer.echo(visible(sentence))
     if found.number and dry_run:
         say("nothing was written (--dry-run)")
     elif found.number:
-        say(f"\npage  {run / 'report.html'}\nundo  coterie edit {run} --undo")
+        say(f"\npage  {run / 'changes.html'}\nundo  coterie edit {run} --undo")
+    _fail_above(found.drift, limit)
 
 
 def check(

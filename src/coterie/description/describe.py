@@ -326,14 +326,32 @@ def find_neighbors(
 
 
 def differing(
-    clusters: ClusterTerms, here: int, there: int, texts: Sequence[str], n: int = 5
+    clusters: ClusterTerms,
+    here: int,
+    there: int,
+    texts: Sequence[str],
+    n: int = 5,
+    *,
+    by_chance: float = 1.0,
 ) -> list[str]:
-    """Words much more frequent in one cluster than in another, largest difference first."""
+    """Words much more frequent in one cluster than in another, largest difference first.
+
+    ``by_chance`` leaves out words whose difference is as large by chance with a probability above
+    it (Fisher's exact test, each word for itself).
+    """
     stems, share = clusters.frequent(here)
     other = clusters.shares(there, stems)
     least = max(LEAST_SHARE, clusters.enough(here) / max(int(clusters.sizes[here]), 1))
     score = (share - other) * np.log((share + 0.01) / (other + 0.01))
-    found = np.flatnonzero((share >= least) & (share >= MUCH * other))
+    good = (share >= least) & (share >= MUCH * other)
+    if by_chance < 1:
+        from scipy.stats import hypergeom
+
+        sizes = [int(clusters.sizes[i]) for i in (here, there)]
+        counts = np.rint(share * sizes[0]), np.rint(other * sizes[1])
+        both = counts[0] + counts[1]
+        good &= hypergeom.sf(counts[0] - 1, sum(sizes), both, sizes[0]) <= by_chance
+    found = np.flatnonzero(good)
     order = found[np.lexsort((stems[found], -np.round(score[found], 9)))]
     out: list[str] = []
     for i in order:

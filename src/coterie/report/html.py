@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
@@ -149,6 +149,8 @@ class ReportData:
         Whether the one level are broad themes: the page begins with them.
     outliers : Outliers, optional
         None where no text may be one.
+    new : collection of int
+        Clusters that the last update has added.
     """
 
     title: str
@@ -162,6 +164,7 @@ class ReportData:
     levels: Sequence[Sequence[Cluster]] = ()
     themes: bool = False
     outliers: Outliers | None = None
+    new: Collection[int] = ()
 
 
 def without_texts(data: ReportData) -> ReportData:

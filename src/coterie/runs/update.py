@@ -37,6 +37,7 @@ from coterie.corpus.corpus import build, cell_values, check_column, value_to_tex
 from coterie.corpus.read import read_table
 from coterie.corpus.write import CsvWriter
 from coterie.description import Cluster, describe_numbered, guess_columns, names_by_number
+from coterie.drift import Drift, find_drift
 from coterie.editing.apply import State
 from coterie.editing.run import (
     EditableRun,
@@ -51,6 +52,7 @@ from coterie.methods.auto import RidgeClassifier, calibrated
 from coterie.novelty import place_new
 from coterie.outliers import choose_rows
 from coterie.report import write_map
+from coterie.report.changes import write_changes
 from coterie.run_files import RunFiles, result_columns
 from coterie.runs.folder import now
 
@@ -73,6 +75,8 @@ class Updated:
         Old rows that are in another cluster than before: none, except after a refit.
     new : tuple of Cluster
         The clusters that are new.
+    drift : Drift or None
+        How the new texts differ from the old ones; None if the run had these rows already.
     written : bool
     notes : tuple of str
         What was noticed about the new rows.
@@ -83,6 +87,7 @@ class Updated:
     rows: int
     moved: int = 0
     new: tuple[Cluster, ...] = ()
+    drift: Drift | None = None
     written: bool = False
     notes: tuple[str, ...] = ()
 
@@ -93,7 +98,8 @@ class Updated:
         inside = sum(cluster.size for cluster in self.new)
         made = f"{len(self.new)} new cluster{'' if len(self.new) == 1 else 's'}"
         new = f", {inside:,} of them in {made}" if self.new else ", all in the clusters there were"
-        return [f"{self.rows:,} rows added{new}. Old rows moved: {self.moved:,}."]
+        out = [f"{self.rows:,} rows added{new}. Old rows moved: {self.moved:,}."]
+        return out if self.drift is None else [*out, *self.drift.sentences()]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -103,6 +109,7 @@ class Updated:
             "rows": self.rows,
             "moved": self.moved,
             "new": [{"id": c.id, "name": c.name, "size": c.size} for c in self.new],
+            "drift": None if self.drift is None else self.drift.to_dict(),
             "written": self.written,
             "notes": list(self.notes),
         }
@@ -155,6 +162,7 @@ def update(
             len(known) + 1,
             len(corpus),
             new=tuple(c for c in growth.clusters if c.id in growth.new),
+            drift=growth.drift,
             written=not dry_run,
             notes=notes,
         )
@@ -162,11 +170,20 @@ def update(
             entry = {
                 "change": last_change(folder) + 1,
                 "update": {"rows": len(corpus), "sha256": corpus.sha256, "new": growth.new},
-                "done": found.sentences(),
+                "done": found.sentences()[:1],
             }
 
             def change(fresh: Path) -> None:
                 growth.write(fresh)
+                strange = [t for t, odd in zip(corpus.texts, growth.strange, strict=True) if odd]
+                write_changes(
+                    fresh / "changes.html",
+                    folder.resolve().name,
+                    found.sentences(),
+                    growth.drift,
+                    found.new,
+                    list(dict.fromkeys(strange)),
+                )
                 append_log(fresh, entry)
 
             change_run(folder, change)
@@ -290,7 +307,8 @@ class Growth:
             if c in self.new
         }
         self._assign(filled, known | together, keys)
-        self.strange = filled & np.array([_at(strange, first.get(k)) for k in keys[self.n_old :]])
+        odd = np.array([_at(strange, first.get(key)) for key in keys[self.n_old :]])
+        self.strange = filled & (odd | np.isin(self.labels, self.new))
         self._compare_with(fresh)
 
     def _place(self, settled: Bools, fresh: Ints, seed: int) -> tuple[Ints, list[int], Bools]:
@@ -419,6 +437,18 @@ class Growth:
             return self._described
         return self.hierarchy.parented(self._described)
 
+    @cached_property
+    def drift(self) -> Drift:
+        """How the new texts differ from the old ones."""
+        names = {c.id: c.name for c in self.clusters}
+        labels, n = self.all_labels, self.n_old
+        parts = [np.arange(n), np.arange(n, len(labels))]
+        few = [part[choose_rows(len(part), None, COMPARED, self.state.seed)] for part in parts]
+        told: list[Any] = []
+        for rows in few:
+            told += [[self.texts[i] for i in rows], labels[rows]]
+        return find_drift(*told, names, int(self.strange.sum()))
+
     def write(self, folder: Path) -> None:
         """Write the update into a copy of the run's folder."""
         run = self.run
@@ -475,6 +505,7 @@ class Growth:
             "rows": len(self.corpus),
             "sha256": self.corpus.sha256,
             "new": self.new,
+            "fit_nowhere": int(self.strange.sum()),
         }
         updates = [*before.get("updates", []), entry]
         summary = new_summary(

@@ -1,0 +1,257 @@
+"""How well ``update`` finds new classes, and what it costs not to move old rows.
+
+    python benchmarks/updates.py [--data FOLDER] [--seeds 0,1,2] [--jobs 8] [--out FILE] [SET ...]
+    python benchmarks/updates.py --table results/updates.jsonl
+
+The texts of a development set arrive in ten parts. Six of ten classes, drawn at random, are in all
+parts; the others begin in a later part each, evenly spread over the second to the tenth. The first
+part is clustered by ``auto`` into as many clusters as it has classes; the other parts are added by
+``update``. Beside it, all texts are clustered at once into as many clusters as there are classes.
+
+Of each set and seed one line says: rows that moved; NMI at the end, and of all texts at once; how
+many of the later classes (with five texts or more in their first part) have a cluster of their own,
+that is one in which they are the majority, and how many parts after they first came; and alarms of
+``update`` when a part holds a new class, and when it is drawn from the classes of the first part.
+The set "sample" is the bundled messages: each theme in turn is left out, and 30 of its texts are
+added to the run of all others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import coterie
+from coterie._facts import hardware, versions
+from coterie.bench.papers import DEV
+from coterie.metrics import external_scores
+
+PARTS = 10
+EARLY = 0.6  # share of the classes that are in all parts
+LEAST = 5  # texts of a class in its first part, for it to be found
+THEME_ROWS = 30
+
+
+def arrive(labels: np.ndarray, seed: int) -> tuple[np.ndarray, dict[str, int]]:
+    """The part of each text, and the first part of each class."""
+    rng = np.random.default_rng(seed)
+    classes = rng.permutation(np.unique(labels))
+    early = max(2, round(EARLY * len(classes)))
+    late = classes[early:]
+    first = {str(c): 0 for c in classes[:early]}
+    places = np.linspace(1, PARTS - 1, len(late)) if len(late) > 1 else np.array([PARTS // 2])
+    first |= {str(c): round(float(p)) for c, p in zip(late, places, strict=True)}
+    part = np.zeros(len(labels), dtype=np.int64)
+    for c in classes:
+        rows, width = rng.permutation(np.flatnonzero(labels == c)), PARTS - first[str(c)]
+        begin = 0 if first[str(c)] else rng.integers(width)
+        part[rows] = first[str(c)] + (begin + np.arange(len(rows))) % width
+    return part, first
+
+
+def read(path: Path) -> tuple[list[str], np.ndarray]:
+    """Texts and labels of a set."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [row["text"] for row in rows], np.array([row["label"] for row in rows])
+
+
+def follow(name: str, path: Path, seed: int, encoder: str | None) -> dict[str, Any]:
+    """One set in ten parts."""
+    texts, labels = read(path)
+    part, first = arrive(labels, seed)
+    options = {"seed": seed} | ({} if encoder is None else {"encoder": encoder})
+    order = np.argsort(part, kind="stable")
+    here = [order[part[order] == t] for t in range(PARTS)]
+    known = set(labels[here[0]])
+    begun = time.perf_counter()
+    alarms: dict[str, list[bool]] = {"same": [], "new": []}
+    shares: dict[str, list[float]] = {"same": [], "new": []}
+    found: dict[str, int] = {}
+    new_clusters = moved = 0
+    run = coterie.cluster([texts[i] for i in here[0]], len(known), **options)
+    for t in range(1, PARTS):  # parts of the same classes, each beside the first part alone
+        same = [texts[i] for i in here[t] if labels[i] in known]
+        if len(same) >= LEAST:
+            seen = run.update(same, dry_run=True, again=True).drift
+            alarms["same"].append(seen.alarm)
+            shares["same"].append(seen.share)
+    for t in range(1, PARTS):
+        before = run.labels
+        done = run.update([texts[i] for i in here[t]], again=True)
+        after = run.labels
+        moved += int((before != after[: len(before)]).sum())
+        new_clusters += len(done.new)
+        true = labels[here[t]]
+        come = [c for c in np.unique(true) if first[str(c)] == t and (true == c).sum() >= LEAST]
+        if come:
+            alarms["new"].append(done.drift.alarm)
+            shares["new"].append(done.drift.share)
+        for cluster in done.new:
+            inside = Counter(true[after[len(before) :] == cluster.id])
+            if not inside:
+                continue
+            c, count = inside.most_common(1)[0]
+            if first[str(c)] and 2 * count > sum(inside.values()):
+                found.setdefault(str(c), t - first[str(c)])
+    seconds = time.perf_counter() - begun
+    final = np.empty(len(labels), dtype=np.int64)
+    final[np.concatenate(here)] = run.labels
+    whole = coterie.cluster(texts, len(first), **options)
+    possible = [c for c, t in first.items() if t and (labels[here[t]] == c).sum() >= LEAST]
+    return {
+        "dataset": name,
+        "seed": seed,
+        "rows": len(texts),
+        "classes": len(first),
+        "first_rows": len(here[0]),
+        "first_classes": len(known),
+        "moved": moved,
+        "scores": _rounded(external_scores(labels, final)),
+        "at_once": _rounded(external_scores(labels, whole.labels)),
+        "clusters": len(run.clusters),
+        "new_clusters": new_clusters,
+        "late_classes": len(possible),
+        "found": sum(c in found for c in possible),
+        "delay": [found[c] for c in possible if c in found],
+        "alarms": {key: [sum(values), len(values)] for key, values in alarms.items()},
+        "fit_nowhere": {key: _mean(values) for key, values in shares.items()},
+        "seconds": round(seconds, 1),
+    }
+
+
+def thirty(seed: int, encoder: str | None) -> list[dict[str, Any]]:
+    """Each theme of the bundled messages as a new one: 30 of its texts beside all others."""
+    corpus = coterie.sample()
+    themes = np.array([str(t) for t in corpus.table.column("theme").to_pylist()])
+    texts = np.array(corpus.texts, dtype=object)
+    options = {"seed": seed} | ({} if encoder is None else {"encoder": encoder})
+    out = []
+    for theme in sorted(set(themes) - {"none"}):
+        new = texts[themes == theme][:THEME_ROWS]
+        if len(new) < THEME_ROWS - LEAST:
+            continue
+        run = coterie.cluster(list(texts[themes != theme]), **options)
+        before = run.labels
+        done = run.update(list(new))
+        after = run.labels
+        sizes = [int((after[len(before) :] == cluster.id).sum()) for cluster in done.new]
+        out.append(
+            {
+                "dataset": "sample",
+                "seed": seed,
+                "theme": theme,
+                "rows": len(new),
+                "moved": int((before != after[: len(before)]).sum()),
+                "together": max(sizes, default=0),
+                "new_clusters": len(done.new),
+            }
+        )
+    return out
+
+
+def _rounded(scores: dict[str, float]) -> dict[str, float]:
+    return {key: round(value, 5) for key, value in scores.items()}
+
+
+def _mean(values: list[float]) -> float | None:
+    return round(float(np.mean(values)), 4) if values else None
+
+
+def table(path: Path) -> None:
+    """Print the lines as a table, mean over the seeds."""
+    with path.open(encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    sets = [line for line in lines if line["dataset"] != "sample"]
+    print(
+        "| set | NMI, updated | NMI, at once | moved | later classes found | mean delay "
+        "| alarms: new class | same classes |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    names = [*dict.fromkeys(line["dataset"] for line in sets), None]
+    for name in names:
+        mine = [line for line in sets if name in (None, line["dataset"])]
+        nmi, once = (
+            100 * np.mean([line[key]["nmi"] for line in mine]) for key in ("scores", "at_once")
+        )
+        found, late = (sum(line[key] for line in mine) for key in ("found", "late_classes"))
+        delays = [d for line in mine for d in line["delay"]]
+        alarms = [
+            "{} of {}".format(*np.sum([line["alarms"][key] for line in mine], axis=0))
+            for key in ("new", "same")
+        ]
+        delay = f"{np.mean(delays):.1f}" if delays else ""
+        moved = sum(line["moved"] for line in mine)
+        print(
+            f"| {name or 'all'} | {nmi:.1f} | {once:.1f} | {moved} | {found} of {late} | {delay} | "
+            f"{alarms[0]} | {alarms[1]} |"
+        )
+    themes = [line for line in lines if line["dataset"] == "sample"]
+    if themes:
+        good = sum(line["together"] >= min(25, line["rows"] - LEAST) for line in themes)
+        moved = sum(line["moved"] for line in themes)
+        together = [line["together"] for line in themes]
+        print(
+            f"\n{len(themes)} new themes of up to 30 texts: together in one new cluster "
+            f"{np.median(together):g} (median), at least 25 (or all but 5) in {good}; "
+            f"old rows moved: {moved}."
+        )
+
+
+def work(job: tuple[str, str, int, str | None]) -> list[dict[str, Any]]:
+    """The lines of one set and seed, in a process of its own."""
+    name, path, seed, encoder = job
+    lines = thirty(seed, encoder) if name == "sample" else [follow(name, Path(path), seed, encoder)]
+    facts = {"hardware": hardware("cpu"), "versions": versions()}
+    return [{**line, **facts} for line in lines]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sets", nargs="*", help="default: all, and sample")
+    parser.add_argument("--data", default=os.environ.get("COTERIE_DATA", "."))
+    parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--encoder")
+    parser.add_argument("--out", default="results/updates.jsonl")
+    parser.add_argument("--table", type=Path)
+    args = parser.parse_args()
+    if args.table is not None:
+        table(args.table)
+        return
+    folder = Path(args.data)
+    folder = folder / "dev" if (folder / "dev").is_dir() else folder
+    names = args.sets or [*DEV, "sample"]
+    seeds = [int(seed) for seed in args.seeds.split(",")]
+    jobs = [(n, str(folder / f"{n}.csv"), s, args.encoder) for s in seeds for n in names]
+    with (
+        Path(args.out).open("a", encoding="utf-8") as out,
+        ProcessPoolExecutor(args.jobs) as pool,
+    ):
+        for lines in pool.map(work, jobs):
+            for line in lines:
+                out.write(json.dumps(line) + "\n")
+                shown = {k: line[k] for k in ("dataset", "seed", "moved")}
+                print(
+                    shown,
+                    line.get("scores", {}).get("nmi"),
+                    line.get("at_once", {}).get("nmi"),
+                    line.get("together"),
+                    file=sys.stderr,
+                    flush=True,
+                )
+            out.flush()
+
+
+if __name__ == "__main__":
+    main()

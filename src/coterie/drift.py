@@ -1,0 +1,214 @@
+"""What new texts change: texts that fit nowhere, clusters that grow or shrink, words that change.
+
+Each cluster's share of the new texts is compared with its share of the old ones, and its words in
+the new texts with those in the old ones. Differences that chance explains are not reported: by
+Fisher's exact test, at 1% for all clusters together and at one in a thousand for a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from coterie._errors import UsageError
+from coterie._types import Ints
+from coterie.description.describe import differing
+from coterie.description.terms import Terms
+from coterie.description.words import ClusterTerms
+
+LEVEL = 0.01  # of the test of all shares together
+WORD_LEVEL = 0.001  # of the test of a word
+FACTOR = 1.25  # by which a share differs at least
+LISTED = 5  # clusters that a sentence names
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A cluster in old and new texts.
+
+    Attributes
+    ----------
+    id : int
+    name : str
+    rows : int
+        New texts in it.
+    before, now : float
+        Its share of the old texts, and of the new ones.
+    change : {"new", "grew", "shrank", ""}
+    entered, left : list of str
+        Words that are much more frequent in its new texts than in its old ones, and the reverse.
+    """
+
+    id: int
+    name: str
+    rows: int
+    before: float
+    now: float
+    change: str
+    entered: list[str]
+    left: list[str]
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How new texts differ from the old ones.
+
+    Attributes
+    ----------
+    texts : int
+        New texts.
+    strange : int
+        Those that fit nowhere; see :mod:`coterie.novelty`.
+    clusters : list of Shift
+        The largest change first.
+    """
+
+    texts: int
+    strange: int
+    clusters: list[Shift]
+
+    @property
+    def share(self) -> float:
+        """Share of the new texts that fit nowhere."""
+        return self.strange / max(self.texts, 1)
+
+    @property
+    def alarm(self) -> bool:
+        """Whether texts that fit nowhere lie together: there is a new theme."""
+        return any(shift.change == "new" for shift in self.clusters)
+
+    def sentences(self) -> list[str]:
+        """What changed, in a few sentences."""
+        out = [f"{self.strange:,} of {self.texts:,} texts ({100 * self.share:.1f}%) fit nowhere."]
+        for change in ("new", "grew", "shrank"):
+            found = [shift for shift in self.clusters if shift.change == change]
+            if found:
+                shown = [
+                    f"{s.id} ({s.name}, {100 * s.before:.1f}% to {100 * s.now:.1f}%)"
+                    for s in found[:LISTED]
+                ]
+                more = f" and {len(found) - LISTED} more" if len(found) > LISTED else ""
+                word = "New" if change == "new" else change.capitalize()
+                out.append(f"{word}: {', '.join(shown)}{more}.")
+        for shift in [s for s in self.clusters if s.change != "new"][:LISTED]:
+            parts = [("more", shift.entered), ("less", shift.left)]
+            said = " and ".join(f"{word} {', '.join(words)}" for word, words in parts if words)
+            if said:
+                out.append(f"Words of {shift.id} ({shift.name}): {said}.")
+        return out
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "texts": self.texts,
+            "fit_nowhere": self.strange,
+            "share": round(self.share, 4),
+            "alarm": self.alarm,
+            "clusters": [asdict(shift) for shift in self.clusters],
+        }
+
+
+def find_drift(
+    old_texts: Sequence[str],
+    old_labels: Ints,
+    new_texts: Sequence[str],
+    new_labels: Ints,
+    names: Mapping[int, str],
+    strange: int,
+) -> Drift:
+    """Compare new texts with old ones, cluster by cluster.
+
+    Parameters
+    ----------
+    old_texts, new_texts : sequence of str
+    old_labels, new_labels : ndarray of int
+        Their clusters, -1 for none. A cluster without an old text is new.
+    names : mapping of int to str
+    strange : int
+        New texts that fit nowhere.
+
+    Examples
+    --------
+    >>> fruit, cars = ["red apple", "green apple"] * 20, ["fast car", "old car"] * 20
+    >>> labels = np.repeat([0, 1], 40)
+    >>> found = find_drift(fruit + cars, labels, fruit, labels[:40], {0: "Apple", 1: "Car"}, 0)
+    >>> [(shift.name, shift.change) for shift in found.clusters]
+    [('Apple', 'grew'), ('Car', 'shrank')]
+    """
+    from scipy.stats import hypergeom
+
+    ids = sorted(names)
+    counts = np.array([[(side == i).sum() for i in ids] for side in (old_labels, new_labels)])
+    totals = counts.sum(axis=1)
+    shares = counts / np.maximum(totals, 1)[:, None]
+    both, n = counts.sum(axis=0), totals.sum()
+    more = hypergeom.sf(counts[1] - 1, n, both, totals[1])
+    less = hypergeom.cdf(counts[1], n, both, totals[1])
+    limit = LEVEL / max(2 * len(ids), 1)
+    words = _changed_words(old_texts, old_labels, new_texts, new_labels, ids)
+    out = []
+    for i, cluster in enumerate(ids):
+        before, now = shares[:, i]
+        change = ""
+        if counts[0, i] == 0 and counts[1, i]:
+            change = "new"
+        elif more[i] <= limit and now >= FACTOR * before:
+            change = "grew"
+        elif less[i] <= limit and before >= FACTOR * now:
+            change = "shrank"
+        sizes = int(counts[1, i]), round(float(before), 4), round(float(now), 4)
+        out.append(Shift(cluster, names[cluster], *sizes, change, *words[i]))
+    out.sort(key=lambda shift: (shift.change != "new", -abs(shift.now - shift.before), shift.id))
+    return Drift(int((new_labels >= 0).sum()), strange, out)
+
+
+def read_share(fail_above: float | str) -> float:
+    """A share such as 0.1 or "10%".
+
+    Examples
+    --------
+    >>> read_share("10%"), read_share(0.1)
+    (0.1, 0.1)
+    """
+    text = str(fail_above).strip()
+    try:
+        number = float(text.removesuffix("%"))
+        share = number / 100 if text.endswith("%") else number
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise UsageError("drift.bad_share", fail_above=fail_above)
+    return share
+
+
+def _changed_words(
+    old_texts: Sequence[str],
+    old_labels: Ints,
+    new_texts: Sequence[str],
+    new_labels: Ints,
+    ids: Sequence[int],
+) -> list[tuple[list[str], list[str]]]:
+    """For each cluster, the words that enter it with the new texts, and those that leave it."""
+    texts = [*old_texts, *new_texts]
+    labels = np.concatenate([old_labels, new_labels])
+    known = np.isin(labels, ids)
+    codes = np.where(known, 2 * np.searchsorted(ids, np.where(known, labels, ids[0])), -1)
+    codes[len(old_texts) :] += codes[len(old_texts) :] >= 0  # odd numbers are the new texts
+    members: list[list[str]] = [[] for _ in range(2 * len(ids))]
+    for text, code in zip(texts, codes.tolist(), strict=True):
+        if code >= 0:
+            members[code].append(text)
+    terms = ClusterTerms(Terms(texts), codes, 2 * len(ids))
+    out = []
+    for i in range(len(ids)):
+        old, new = 2 * i, 2 * i + 1
+        if not members[old] or not members[new]:
+            out.append((list[str](), list[str]()))
+            continue
+        entered = differing(terms, new, old, members[new], by_chance=WORD_LEVEL)
+        left = differing(terms, old, new, members[old], by_chance=WORD_LEVEL)
+        out.append((entered, left))
+    return out

@@ -1,0 +1,67 @@
+"""What new texts change, cluster by cluster."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from by_key import raises
+from coterie._errors import UsageError
+from coterie.drift import find_drift, read_share
+
+FRUIT = [f"{a} {b}" for a in ("red", "green", "ripe", "sweet") for b in ("apple", "pear", "plum")]
+CARS = [f"{a} {b}" for a in ("fast", "slow", "old", "new") for b in ("car", "truck", "bus")]
+NAMES = {0: "Fruit", 4: "Cars"}
+
+
+def old() -> tuple[list[str], np.ndarray]:
+    return FRUIT * 5 + CARS * 5, np.repeat([0, 4], 60)
+
+
+def test_the_same_again_is_no_change() -> None:
+    texts, labels = old()
+    found = find_drift(texts, labels, texts[::5], labels[::5], NAMES, 1)
+    assert [shift.change for shift in found.clusters] == ["", ""]
+    assert not found.alarm
+    assert found.share == 1 / 24
+    assert all(not shift.entered and not shift.left for shift in found.clusters)
+
+
+def test_what_grows_shrinks_and_is_new() -> None:
+    texts, labels = old()
+    boats = ["old boat sails"] * 12
+    new = CARS * 4 + FRUIT[:2] + boats
+    clusters = np.repeat([4, 0, 9], [48, 2, 12])
+    found = find_drift(texts, labels, new, clusters, NAMES | {9: "Boats"}, 12)
+    assert {s.name: s.change for s in found.clusters} == {
+        "Boats": "new",
+        "Cars": "grew",
+        "Fruit": "shrank",
+    }
+    assert found.alarm
+    assert found.clusters[0].name == "Boats"
+    assert (found.texts, found.strange) == (62, 12)
+    assert len(found.sentences()) >= 4
+
+
+def test_words_that_enter_and_leave() -> None:
+    texts, labels = old()
+    new = [f"{text} electric" for text in CARS if "old" not in text] * 8
+    found = find_drift(texts, labels, new, np.full(len(new), 4), NAMES, 0)
+    cars = next(shift for shift in found.clusters if shift.name == "Cars")
+    assert "electric" in cars.entered
+    assert "old" in cars.left
+
+
+def test_rows_without_a_cluster_do_not_count() -> None:
+    texts, labels = old()
+    odd = np.where(np.arange(120) % 2, labels, -1)
+    found = find_drift(texts, odd, texts, np.full(120, -1), NAMES, 0)
+    assert found.texts == 0
+    assert found.share == 0
+
+
+@pytest.mark.parametrize("given", ["ten", "-1%", "101%", 1.5, "nan"])
+def test_bad_shares(given: object) -> None:
+    with raises(UsageError, "drift.bad_share"):
+        read_share(given)
