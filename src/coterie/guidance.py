@@ -40,6 +40,8 @@ class Guidance:
         Pairs of rows that must not be.
     ids : sequence, optional
         What messages call the rows. Default: their numbers from 0.
+    themes : tuple of tuples of str
+        Texts that tell what the first classes are about: name, description, keywords, examples.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class Guidance:
     together: tuple[tuple[int, ...], ...] = ()
     apart: tuple[tuple[int, int], ...] = ()
     ids: Sequence[Any] | None = None
+    themes: tuple[tuple[str, ...], ...] = ()
 
     @classmethod
     def make(
@@ -139,7 +142,7 @@ class Guidance:
             tuple(sorted((int(groups[places[a]]), int(groups[places[b]])))) for a, b in self.apart
         }
         apart = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
-        return Known(self.names, labels, groups, apart)
+        return Known(self.names, labels, groups, apart, np.full(n_texts, -1, dtype=np.int64))
 
     def _named(self) -> set[int]:
         """Rows that the guidance is about."""
@@ -192,12 +195,18 @@ class Known:
         Texts with the same number must be in one cluster.
     apart : ndarray of shape (pairs, 2)
         Groups that must not be.
+    hints : ndarray of shape (n,)
+        The theme that a text seems to fit, -1 for the others; a start, and no constraint.
+    empty : tuple of str
+        Themes that no text fits; they are not among ``names``.
     """
 
     names: tuple[str, ...]
     labels: Ints
     groups: Ints
     apart: Ints
+    hints: Ints
+    empty: tuple[str, ...] = ()
 
     @property
     def n_classes(self) -> int:
@@ -206,7 +215,23 @@ class Known:
 
     def part(self, kept: Bools) -> Known:
         """The same about some of the texts."""
-        return replace(self, labels=self.labels[kept], groups=self.groups[kept])
+        return replace(
+            self, labels=self.labels[kept], groups=self.groups[kept], hints=self.hints[kept]
+        )
+
+    def with_hints(self, hints: Ints) -> Known:
+        """The same with texts that seem to fit the themes; themes without any text are left out."""
+        used = np.union1d(hints[hints >= 0], self.labels[self.labels >= 0])
+        place = np.full(len(self.names) + 1, -1, dtype=np.int64)  # the last is for no class
+        place[used] = np.arange(len(used))
+        free = self.labels < 0
+        return replace(
+            self,
+            names=tuple(self.names[i] for i in used),
+            labels=place[self.labels],
+            hints=np.where(free, place[hints], -1),
+            empty=tuple(name for i, name in enumerate(self.names) if i not in used),
+        )
 
     def pooled(self, x: Floats, weights: Floats) -> Floats:
         """The vectors with the mean of its group in the place of each."""
@@ -227,7 +252,7 @@ class Known:
         A group of several texts that has to be apart from all known classes and from the larger
         groups of this kind starts a cluster of its own, up to ``n_clusters``.
         """
-        seeds = self.labels.copy()
+        seeds = np.where(self.labels >= 0, self.labels, self.hints)
         if not len(self.apart) or self.n_classes >= n_clusters:
             return seeds
         numbers, counts = np.unique(self.groups, return_counts=True)

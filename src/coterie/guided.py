@@ -16,6 +16,8 @@ import numpy as np
 
 from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
+from coterie.blocks.graph import symmetric_graph
+from coterie.neighbors import nearest_rows, unit_rows
 
 HEAVY = 10.0  # weight of a labelled text in the mean of its class
 LOWER = 0.9  # inertia from the seeds, over that from the consensus, below which it is preferred
@@ -24,10 +26,78 @@ ROUNDS = 100  # of Lloyd's algorithm
 SHARES = 0.0, 1.0, 3.0, 10.0, math.inf  # weight of a cluster of the structure, in labelled texts
 FOLDS, ERRORS = 5, 2.0  # of the cross-validation; standard errors within which shares are equal
 PENALTY = 1.0
+NEIGHBORS, SMOOTHED, RESTART = 10, 8, 0.1  # of the scores of themes
+LARGEST = 25_000  # rows whose scores are smoothed
+FITS, FITS_BESIDE = 1.0, 1.5  # standard deviations above the mean; the latter beside other clusters
+ABSENT = 0.3  # cosine of theme and best texts, over that of neighbours, below which it has none
+NEAR = 0.8  # the same before smoothing, which dilutes the few words that short texts share
+BEST = 10  # texts that decide about it
 
 
-def seeded_kmeans(
-    x: Floats, k: int, weights: Floats, seeds: Ints, seed: int, n_init: int = STARTS
+def theme_hints(x: Floats, themes: list[Floats], *, alone: bool) -> Ints:
+    """The theme that each row seems to fit, -1 for rows that fit none.
+
+    The cosine of a row and a theme is standardised over all rows, since some names are near to
+    everything, and averaged over the graph of nearest neighbours. A theme whose best rows have a
+    low cosine, compared with that of neighbouring rows, has none.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, d)
+    themes : list of ndarray of shape (m, d)
+        Vectors of the texts about each theme.
+    alone : bool
+        Whether there are no clusters beside the themes; then rows fit more easily.
+
+    Examples
+    --------
+    >>> x = np.array([[1.0, 0.1], [1.0, 0.0], [0.0, 1.0], [0.1, 1.0]], dtype=np.float32)
+    >>> theme_hints(x, [np.array([[2.0, 0.0]]), np.array([[0.0, 1.0]])], alone=True)
+    array([ 0,  0,  1,  1])
+    """
+    rows = unit_rows(x)
+    centers = unit_rows(np.stack([unit_rows(vectors).mean(axis=0) for vectors in themes]))
+    cosines = np.asarray(rows @ centers.T, dtype=np.float32)  # (n, themes)
+    deviations = np.maximum(cosines.std(axis=0), 1e-6)
+    scores = (cosines - cosines.mean(axis=0)) / deviations
+    smooth_cosines, first = cosines, scores
+    near = nearest_rows(x[:LARGEST], 1 + max(1, min(NEIGHBORS, len(x) // 20)))
+    places = near[:, 1:].T
+    level = np.mean([(rows[:LARGEST] * rows[place]).sum(axis=1).mean() for place in places])
+    if len(x) <= LARGEST and len(places) > 1:
+        graph = symmetric_graph(near)
+        graph = graph.multiply(1 / graph.sum(axis=1)).tocsr()
+        for _ in range(SMOOTHED):
+            scores = (1 - RESTART) * (graph @ scores) + RESTART * first
+            smooth_cosines = (1 - RESTART) * (graph @ smooth_cosines) + RESTART * cosines
+    best = scores.argmax(axis=1)
+    fits = scores.max(axis=1) >= (FITS if alone else FITS_BESIDE)
+    hints = np.full(len(x), -1, dtype=np.int64)
+    count = min(BEST, max(1, len(x) // 50))
+    for theme in range(len(themes)):
+        top = np.argsort(-scores[:, theme], kind="stable")[:count]
+        nearest = np.argsort(-cosines[:, theme], kind="stable")[:count]
+        if (
+            smooth_cosines[top, theme].mean() < ABSENT * level
+            and cosines[nearest, theme].mean() < NEAR * level
+        ):
+            continue
+        own = top[best[top] == theme]
+        hints[own] = theme
+        hints[fits & (best == theme)] = theme
+    return hints
+
+
+def seeded_kmeans(  # noqa: PLR0913 - what k-means needs, and the labels
+    x: Floats,
+    k: int,
+    weights: Floats,
+    seeds: Ints,
+    seed: int,
+    *,
+    n_init: int = STARTS,
+    factor: float = HEAVY,
+    found: Ints | None = None,
 ) -> tuple[Ints, Floats]:
     """K-means in which labelled rows stay in the cluster of their class.
 
@@ -38,12 +108,16 @@ def seeded_kmeans(
     x : ndarray of shape (n, d)
     k : int
     weights : ndarray of shape (n,)
-        How often each row counts; labelled rows count ten times that in the means.
+        How often each row counts.
     seeds : ndarray of shape (n,)
         Class of each row, -1 if unlabelled; classes are the first clusters.
     seed : int
     n_init : int
         Starts; one is enough if all clusters have labelled rows.
+    factor : float
+        How much more a labelled row counts than another.
+    found : ndarray of shape (n,), optional
+        A clustering without labels; its clusters, matched with the classes, are one more start.
 
     Returns
     -------
@@ -56,17 +130,54 @@ def seeded_kmeans(
     >>> seeded_kmeans(x, 2, np.ones(5), np.array([-1, 0, -1, -1, 0]), 0)[0]
     array([1, 0, 0, 0, 0])
     """
-    heavy = np.where(seeds >= 0, HEAVY, 1.0) * weights
+    heavy = np.where(seeds >= 0, factor, 1.0) * weights
     known = int(seeds.max()) + 1
-    best: tuple[float, Ints, Floats] | None = None
-    for start in range(1 if known == k else n_init):
-        rng = numpy_generator(seed, "seeded", start)
-        labels, centers = _lloyd(x, heavy, seeds, _start(x, k, heavy, seeds, known, rng))
-        inertia = _inertia(x, heavy, labels, centers)
-        if best is None or inertia < best[0]:
-            best = inertia, labels, centers
-    assert best is not None
-    return best[1], best[2]
+    starts = []
+    for number in range(1 if known == k else n_init):
+        rng = numpy_generator(seed, "seeded", number)
+        starts.append(_start(x, k, heavy, seeds, known, rng))
+    if found is not None:
+        labels = match_classes(found, unit_rows(x), k, weights, seeds)
+        labels = np.where(seeds >= 0, seeds, labels)
+        starts.append(_means(x, heavy, labels, k, starts[0]))
+    ends = [_lloyd(x, heavy, seeds, start) for start in starts]
+    return min(ends, key=lambda end: _inertia(x, heavy, *end))
+
+
+def match_classes(found: Ints, x: Floats, k: int, weights: Floats, seeds: Ints) -> Ints:
+    """A clustering with its clusters renumbered: each class is matched with one of them.
+
+    Labelled rows vote; the likeness of a class to the rows of a cluster decides between equals.
+
+    Parameters
+    ----------
+    found : ndarray of shape (n,)
+        Labels below ``k``.
+    x : ndarray of shape (n, d)
+        Unit rows.
+    k : int
+    weights : ndarray of shape (n,)
+    seeds : ndarray of shape (n,)
+        Class of each row, -1 if unlabelled.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    rows, known = np.flatnonzero(seeds >= 0), int(seeds.max()) + 1
+    votes = np.zeros((k, known))
+    np.add.at(votes, (found[rows], seeds[rows]), weights[rows])
+    votes /= np.maximum(votes.sum(axis=0), 1e-12)
+    zeros = np.zeros((known, x.shape[1]))
+    means = _means(x[rows], weights[rows], seeds[rows], known, zeros)
+    near = np.maximum(x @ means.T, 1e-3) ** 8
+    near /= near.mean(axis=0)
+    likeness = np.zeros((k, known))
+    np.add.at(likeness, found, near)
+    likeness /= np.maximum(np.bincount(found, minlength=k), 1)[:, None]
+    clusters, classes = linear_sum_assignment(-(votes + 0.3 * likeness / likeness.max()))
+    place = np.full(k, -1, dtype=np.int64)
+    place[clusters] = classes
+    place[place < 0] = np.arange(known, k)
+    return np.asarray(place[found])
 
 
 def _start(
@@ -154,15 +265,21 @@ class Guided:
         scaled = self._features * self.weights[:, None].astype(np.float32)
         self._square = (scaled.T @ self._features).astype(np.float64)
 
-    def __call__(self, seeds: Ints) -> tuple[Ints, dict[str, Any]]:
+    def __call__(self, seeds: Ints, share: float | None = None) -> tuple[Ints, dict[str, Any]]:
         """Labels of all rows, and how they were found.
 
         Parameters
         ----------
         seeds : ndarray of shape (n,)
             Class of each row, -1 if unlabelled.
+        share : float, optional
+            How much the structure counts. Default: chosen by cross-validation, which needs labels
+            that are right.
         """
         named = self._named(seeds)
+        if share is not None:
+            labels = self._spread_labels(seeds, named, share)
+            return np.where(seeds >= 0, seeds, labels), {"start": "themes", "structure": share}
         free, _ = seeded_kmeans(self.smoothed, self.k, self.weights, seeds, self.seed)
         heavy = np.where(seeds >= 0, HEAVY, 1.0) * self.weights
         ratio = self._spread(free, heavy) / max(
@@ -180,29 +297,7 @@ class Guided:
 
     def _named(self, seeds: Ints) -> Ints:
         """The clustering without labels, each class matched with one of its clusters."""
-        from scipy.optimize import linear_sum_assignment
-
-        rows, known = np.flatnonzero(seeds >= 0), int(seeds.max()) + 1
-        votes = np.zeros((self.k, known))
-        np.add.at(votes, (self.found[rows], seeds[rows]), self.weights[rows])
-        votes /= np.maximum(votes.sum(axis=0), 1e-12)
-        means = _means(
-            self.smoothed[rows],
-            self.weights[rows],
-            seeds[rows],
-            known,
-            np.zeros((known, self.smoothed.shape[1])),
-        )
-        near = np.maximum(self.smoothed @ means.T, 1e-3) ** 8
-        near /= near.mean(axis=0)
-        likeness = np.zeros((self.k, known))
-        np.add.at(likeness, self.found, near)
-        likeness /= np.maximum(np.bincount(self.found, minlength=self.k), 1)[:, None]
-        clusters, classes = linear_sum_assignment(-(votes + 0.3 * likeness / likeness.max()))
-        place = np.full(self.k, -1, dtype=np.int64)
-        place[clusters] = classes
-        place[place < 0] = np.arange(known, self.k)
-        return np.asarray(place[self.found])
+        return match_classes(self.found, self.smoothed, self.k, self.weights, seeds)
 
     def _refined(self, labels: Ints, seeds: Ints) -> Ints:
         heavy = np.where(seeds >= 0, HEAVY, 1.0) * self.weights

@@ -423,8 +423,8 @@ MESSAGES: dict[str, str] = {
         "undoing them would lose that. Take it back first, or edit the run again."
     ),
     "edit.cluster_twice": "{where}: a cluster is named twice.",
-    "edit.file_too_large": "{path}: a file of edits has at most {most:,} bytes; split it.",
-    "edit.file_type": "{path}: edits are read from .yaml or .json files.",
+    "edit.file_too_large": "{path}: such a file has at most {most:,} bytes; split it.",
+    "edit.file_type": "{path}: expected a .yaml or .json file.",
     "edit.locked": (
         "{where}: cluster {shown} is locked: it keeps its rows and its name; put 'unlock: "
         "[{cluster}]' before this edit if you mean it."
@@ -452,8 +452,8 @@ MESSAGES: dict[str, str] = {
     "edit.no_file": "there is no file {path}.",
     "edit.no_ids": "{where}: the run has no id column; name the row by its number: {{row: 12}}.",
     "edit.no_json": "{path}, line {lineno}: this is not JSON: {msg}.",
-    "edit.no_json_list": "{path}: expected a list of edits.",
-    "edit.no_list": "{name}: expected a list of edits, such as '- merge: [3, 7]'.",
+    "edit.no_json_list": "{path}: expected a list or a mapping.",
+    "edit.no_list": "{name}: expected a list or a mapping.",
     "edit.no_name": "{where}: {value!r} is no name; put it between quotes.",
     "edit.no_parts": "{where}: no {into} parts were found in cluster {cluster}; ask for fewer.",
     "edit.no_rows": "{where}: name the rows, as in '{move}'.",
@@ -637,9 +637,16 @@ MESSAGES: dict[str, str] = {
         "rows {row} and {other} must not be together (<cannot_link>), but both have the label "
         "{label!r}; drop one of the two."
     ),
+    "guidance.bad_constraint": (
+        "{where}: write must_link or cannot_link with groups of two or more rows, such as "
+        "'must_link: [[12, 40], [7, 9]]'."
+    ),
     "guidance.bad_label": (
         "row {row}: {given} is no label. Labels are strings or whole numbers; None, -1, NaN or an "
         "empty string mark texts without one."
+    ),
+    "guidance.bad_themes": (
+        "{where} should be a file, or a list of names or mappings; got {given}."
     ),
     "guidance.ignored": (
         "{name} cannot use labels or constraints and ignores them; auto, kmeans and sccl use them."
@@ -650,6 +657,25 @@ MESSAGES: dict[str, str] = {
     "guidance.more_classes": (
         "there are {classes} known classes, but <n_clusters=>; each class is a cluster, so there "
         "are {classes} clusters."
+    ),
+    "guidance.labels_are_texts": (
+        "<labels> {column}: this is the column of the texts; name the one with the classes."
+    ),
+    "guidance.method": (
+        "{name}: the method {method!r} cannot use it; take auto, kmeans, spherical-kmeans or sccl."
+    ),
+    "guidance.no_constraints": "{where}: there are no constraints in it.",
+    "guidance.no_fit": (
+        "<themes>: no text fits any of the themes, and <only_known> allows no other cluster; "
+        "give descriptions or examples."
+    ),
+    "guidance.no_labels": (
+        "{where}: no row has a label; fill in some cells, or leave the option out."
+    ),
+    "guidance.no_themes": "{where}: there are no themes in it; write e.g. '- Refunds'.",
+    "guidance.nothing_known": "<only_known> needs <themes> or <labels>.",
+    "guidance.only_known_number": (
+        "<only_known>: the known classes are the clusters; leave out <n_clusters> and <levels>."
     ),
     "guidance.no_group": (
         "{name} should be a list of pairs or groups of row numbers, such as [(0, 4)]; got {given}."
@@ -667,9 +693,29 @@ MESSAGES: dict[str, str] = {
         "no way was found to keep all <cannot_link> pairs apart in {n_clusters} clusters; ask for "
         "more clusters."
     ),
+    "guidance.theme_key": "{where}: a theme has no {key!r}; it takes {known}.",
+    "guidance.theme_name": (
+        "{where}: a theme needs a name of 1 to {most} characters, such as 'name: Refunds'."
+    ),
+    "guidance.theme_twice": "{where}: the theme {name!r} is there twice; remove one.",
+    "guidance.theme_value": (
+        "{where}: {key} should be a text, or (keywords, examples) a list of texts."
+    ),
+    "guidance.too_many": (
+        "there are {classes} known classes, but <n_clusters=>; ask for at least {classes}."
+    ),
     "guidance.two_labels": (
         "rows {row} and {other} have the labels {label!r} and {second!r}, but {chain}; correct "
         "one of them."
+    ),
+    "guidance.unknown_id": "{where}: no row has the id {given!r}.",
+    "guidance.unknown_row": (
+        "{where}: there is no row {given}; rows are numbered from 1 to {rows} (name an id column "
+        "to use ids)."
+    ),
+    "guidance.with_keep": (
+        "<keep> cannot be combined with <themes>, <labels> or constraints: give the earlier "
+        "run's column as <labels> instead."
     ),
     # keep
     "keep.nothing_known": (

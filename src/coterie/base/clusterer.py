@@ -97,6 +97,8 @@ class TextClusterer(
         Loss terms over the training.
     classes_ : tuple of str
         Names of the known classes, which are the first clusters; empty without labels.
+    empty_classes_ : tuple of str
+        Themes that were given, but that no text fits; they are no clusters.
     corrections_ : dict of str to int
         Clusters that a person gave to single texts, by fingerprint; see :func:`coterie.edit`.
     seed_ : int

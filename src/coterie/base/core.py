@@ -89,6 +89,7 @@ class FittedAttributes:
     corrections_: dict[str, int]  # by fingerprint of the text
     corrected_rows_: dict[int, int]  # of the training texts
     classes_: tuple[str, ...]
+    empty_classes_: tuple[str, ...]
     _known: Known | None = None  # labels and constraints of the texts that are being clustered
     net_: nn.Module | None
     seed_: int
@@ -280,12 +281,15 @@ def _seeded_assigner(
     if spherical:
         norms = np.linalg.norm(x, axis=1, keepdims=True)
         x = x / np.where(norms > 0, norms, 1)
-    seeds = known.seeds(model._k)
+    seeds, k, n_init = known.seeds(model._k), model._k, model.n_init
+    kmeans = KMeans(n_clusters=k, seed=seed, n_init=n_init, spherical=spherical)
+    found = kmeans(torch.from_numpy(x).to(check_device(model.device)), weights)
+    centers = found.centers
     if (seeds >= 0).any():
-        centers = seeded_kmeans(x, model._k, weights, seeds, seed, model.n_init)[1]
-    else:
-        kmeans = KMeans(n_clusters=model._k, seed=seed, n_init=model.n_init, spherical=spherical)
-        centers = kmeans(torch.from_numpy(x).to(check_device(model.device)), weights).centers
+        start = found.labels
+        _, centers = seeded_kmeans(
+            x, k, weights, seeds, seed, n_init=n_init, factor=1.0, found=start
+        )
     return CenterAssigner(centers, normalize=spherical)
 
 

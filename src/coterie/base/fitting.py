@@ -51,6 +51,7 @@ from coterie.engine import (
 )
 from coterie.engine.parallel import encode_all
 from coterie.guidance import Guidance, Known
+from coterie.guided import theme_hints
 from coterie.neighbors import unit_rows
 
 log = logging.getLogger(__name__)
@@ -105,6 +106,7 @@ class Fitting:
         self.trained_labels: Ints | None = None
         self.trained_parameters: dict[str, int] = {}
         self.choice: Choice | None = None
+        self._themes_found = False
         with self.phase("prepare"):
             if model.n_clusters == "auto" and number_encoder(model) is not model.encoder:
                 X = texts_from(X)  # the method's own encoder may depend on the number
@@ -112,13 +114,13 @@ class Fitting:
             self.encoder, self.inputs = self._read(X, views)
             self.weights = self._weigh(X, sample_weight)
             self.guidance, self.known = self._guided(guide)
-            model._known = self.known
             if parallel.size() > 1:
                 parallel.check_same(self._fingerprint())
 
     def run(self) -> None:
         """Run the phases and set the attributes of the model."""
         model, inputs = self.model, self.inputs
+        self._tell_known()
         if model.n_clusters == "auto" and self.choice is None:
             self._use(self.find_number())
         self._check_enough()
@@ -166,6 +168,34 @@ class Fitting:
             self._embeddings = items.embeddings if isinstance(items, MixedItems) else None
         return self._vectors
 
+    def _tell_known(self) -> None:
+        """Let the method see what is known."""
+        model, known = self.model, self.find_themes()
+        model._known = known
+        if known is not None and model.n_clusters != "auto" and model.n_clusters < known.n_classes:
+            more = UsageError(
+                "guidance.more_classes", classes=known.n_classes, n_clusters=model.n_clusters
+            )
+            warnings.warn(str(more), stacklevel=5)
+
+    def find_themes(self) -> Known | None:
+        """What is known about the texts, also which of them seem to fit the themes."""
+        known, guidance = self.known, self.guidance
+        if known is None or guidance is None or not guidance.themes or self._themes_found:
+            return known
+        vectors = self.vectors()
+        with self.phase("themes"):
+            texts = [text for theme in guidance.themes for text in theme]
+            items, rows = self.encoder.prepare(texts)
+            encoded = self.encoder.encode(items)[rows]
+            ends = np.cumsum([len(theme) for theme in guidance.themes])
+            wanted = self.model.n_clusters
+            alone = wanted != "auto" and wanted <= len(guidance.names)
+            hints = theme_hints(vectors, np.split(encoded, ends[:-1]), alone=alone)
+            self.known = known.with_hints(hints)
+        self._themes_found = True
+        return self.known
+
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Count the seconds of a phase."""
@@ -212,12 +242,6 @@ class Fitting:
         if not self.model._uses_guidance():
             warnings.warn(str(UsageError("guidance.ignored", name=self.model.name)), stacklevel=4)
             return None, None
-        wanted = self.model.n_clusters
-        if wanted != "auto" and wanted < len(guidance.names):
-            more = UsageError(
-                "guidance.more_classes", classes=len(guidance.names), n_clusters=wanted
-            )
-            warnings.warn(str(more), stacklevel=4)
         places = self.inputs.spread(np.arange(self.inputs.n_distinct, dtype=np.int64), -1)
         return guidance, guidance.on_texts(places, self.inputs.n_distinct)
 
@@ -388,7 +412,7 @@ class Fitting:
         model.n_clusters_, model.n_clusters_choice_ = model._k, self.choice
         model.start_labels_ = self.inputs.spread(start_labels, -1)
         model.labels_ = self.inputs.spread(labels_of(ordered, vectors), -1)
-        model.classes_ = ()
+        model.classes_ = model.empty_classes_ = ()
         if self.known is not None:
             self._keep_guidance(self.known, vectors)
         model.trained_labels_ = self.trained_labels
@@ -399,7 +423,7 @@ class Fitting:
     def _keep_guidance(self, known: Known, vectors: Floats) -> None:
         """Put texts where labels and constraints want them; they count as corrected by a person."""
         model, inputs = self.model, self.inputs
-        model.classes_ = known.names
+        model.classes_, model.empty_classes_ = known.names, known.empty
         logits = model.assigner_.logits(vectors)
         wanted = inputs.spread(known.settle(logits, self.weights), -1)
         rows = np.flatnonzero(wanted != model.labels_)

@@ -147,7 +147,7 @@ def _load(cls: type[Model], folder: Path, config: dict[str, Any]) -> Model:
     check_labels(arrays, assigner, config["n_clusters"])
     model.assigner_ = restore_assigner(arrays, assigner, cls._assigners)
     model.corrections_ = dict(config.get("corrections", {}))
-    model.classes_ = tuple(config.get("classes", ()))
+    model.classes_, model.empty_classes_ = tuple(config.get("classes", ())), ()
     model.encoder_ = load_saved(folder / "encoder", config["encoder"], cls._encoders)
     model.encoder_.eval()
     model.n_clusters_ = config["n_clusters"]

@@ -130,6 +130,33 @@ def cluster(
         Path | None,
         typer.Option("--keep", help="Earlier run: matched clusters keep number, name and lock."),
     ] = None,
+    themes: Annotated[
+        Path | None,
+        typer.Option(
+            "--themes",
+            help="YAML or JSON list of themes you know: names, optionally with description, "
+            "keywords and examples.",
+        ),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            "--labels",
+            help="Column with the classes of some rows; empty cells are unlabelled.",
+        ),
+    ] = None,
+    only_known: Annotated[
+        bool,
+        typer.Option("--only-known", help="No clusters beside those of --themes and --labels."),
+    ] = False,
+    constraints: Annotated[
+        Path | None,
+        typer.Option(
+            "--constraints",
+            help="YAML or JSON file with must_link and cannot_link groups of rows, by id "
+            "(--id-column) or number.",
+        ),
+    ] = None,
     name_with: NameWith = None,
     name_model: NameModel = None,
     show_request: ShowRequest = False,
@@ -153,6 +180,8 @@ def cluster(
         coterie cluster sample
         coterie cluster tickets.csv --clusters 15
         coterie cluster tickets.csv --levels 5,20,80 --max-outliers 5% --write xlsx
+        coterie cluster tickets.csv --themes themes.yaml
+        coterie cluster tickets.csv --labels topic --only-known
         coterie cluster titles.txt -k 20 --method sccl --set steps=500 --device cuda
         cat posts.jsonl | coterie cluster - -k 8 --text-column body --out posts
     """
@@ -182,6 +211,10 @@ def cluster(
             write=read_formats(write, "--write"),
             fit_sample=fit_sample,
             keep=keep,
+            themes=themes,
+            labels=labels,
+            only_known=only_known,
+            constraints=constraints,
             include_encoder=include_encoder,
             seed=seed,
             device=device,

@@ -64,7 +64,7 @@ class Edit:
 def read_edits(source: Any) -> list[Edit]:
     """Edits from a YAML or JSON file, or from the same as Python values."""
     if isinstance(source, (str, Path)):
-        name, entries = str(source), _read_file(Path(source))
+        name, entries = str(source), read_entries(Path(source))
     else:
         parts = list(source.items()) if isinstance(source, Mapping) else None
         listed = [{k: v} for k, v in parts] if parts is not None else list(source)
@@ -77,7 +77,8 @@ def read_edits(source: Any) -> list[Edit]:
     ]
 
 
-def _read_file(path: Path) -> list[tuple[int, Any]]:
+def read_entries(path: Path) -> list[tuple[int, Any]]:
+    """The entries of a YAML or JSON list, or of a mapping one by one, with their lines or 0."""
     suffix = path.suffix.lower()
     if suffix not in {".yaml", ".yml", ".json"}:
         raise UsageError("edit.file_type", path=path)

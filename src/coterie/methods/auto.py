@@ -228,6 +228,13 @@ class Auto(WeightedClusterer):
             return np.full(len(vectors), -1, dtype=np.int64)
         return self._known.seeds(self._k)
 
+    def _share(self) -> float | None:
+        """How much the structure counts where themes were given; None if labels can tell."""
+        known = self._known
+        if known is None or (known.hints < 0).all():
+            return None
+        return 1.0 if known.n_classes == self._k else 3.0
+
     def _classifier(
         self, vectors: Floats, weights: Floats, rows: Ints, labels: Ints, seeds: Ints
     ) -> LinearAssigner | None:
@@ -318,7 +325,7 @@ class Auto(WeightedClusterer):
         self.choice_["stability"] = round(stability, 4)
         if (seeds >= 0).any():
             guided = Guided(x, smoothed, labels, self._k, weights, seed)
-            labels, self.choice_["guided"] = guided(seeds)
+            labels, self.choice_["guided"] = guided(seeds, self._share())
         return labels
 
     def _confidence(self, vectors: Floats, labels: Ints, seed: int) -> float:

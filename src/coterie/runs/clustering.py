@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
+from coterie._errors import UsageError
 from coterie._folders import held, refuse_held
 from coterie._progress import make_progress, say
 from coterie._ranks import is_first
@@ -18,8 +19,10 @@ from coterie.base.fitting import Fitting
 from coterie.choose import Choice, choose_n_clusters
 from coterie.corpus import Corpus
 from coterie.encoders import DEFAULT
+from coterie.guidance import Guidance
 from coterie.run_files import NEXT, model_folder
 from coterie.runs.folder import RunFolder, read_started, refuse_taken
+from coterie.runs.guide import about_guidance, digest, read_guidance
 from coterie.runs.options import Options
 from coterie.runs.outputs import check_run_output
 from coterie.runs.results import make_results
@@ -71,6 +74,11 @@ def cluster(
         ``write``: tables beside ``assignments.csv``, such as ``["xlsx", "parquet"]``.
         ``fit_sample``: fit at most so many different texts; 0 fits all.
         ``keep``: the folder of an earlier run; matched clusters keep number, name and locks.
+        ``themes``: a YAML or JSON file or a list of known themes, each a name or a mapping with
+        ``name``, ``description``, ``keywords`` and ``examples``. ``labels``: a column with the
+        classes of some rows, or one value per row. ``only_known=True``: no clusters beside these.
+        ``must_link``, ``cannot_link``: lists of groups of rows, counted from 0; ``constraints``: a
+        YAML or JSON file of them, with ids or row numbers from 1.
         ``text_column``, ``id_column``, ``format``, ``encoding`` and ``header`` say how to read.
         ``include_encoder``: copy the encoder into the saved model.
         ``verbose``: 1 shows progress and notes on stderr.
@@ -102,24 +110,27 @@ def cluster(
     model = asked.make_checked_model()
     corpus = read_texts(data, asked)
     refuse_sampled(corpus, asked)
-    prepared = Prepared(model, corpus, asked)
-    choice = prepared.choose(path if resume else None)
-    place = RunFolder(path, asked, model, corpus, choice)
-    place.locate(resume=resume, overwrite=overwrite)
-    if not is_first():  # one of several processes, but not the one that writes
-        if not (resume and place.is_done()):
-            prepared.fit(place)
-        return Run(path)
     kept = None
     if asked.keep is not None:
         from coterie.editing.keep import read_kept
 
         kept = read_kept(Path(asked.keep), corpus.texts)
+    guidance = read_guidance(asked, corpus, kept) if isinstance(corpus, Corpus) else None
+    prepared = Prepared(model, corpus, asked, guidance)
+    choice = prepared.choose(path if resume else None)
+    place = RunFolder(path, asked, model, corpus, choice, digest(guidance))
+    place.locate(resume=resume, overwrite=overwrite)
+    if not is_first():  # one of several processes, but not the one that writes
+        if not (resume and place.is_done()):
+            prepared.fit(place)
+        return Run(path)
     with held(path):
         if place.begin(resume=resume, overwrite=overwrite) == "done":
             return Run(path, fresh=False)
         with _stoppable(place):
             model = prepared.fit(place)
+            if guidance is not None and (guidance.names or kept is None):
+                place.manifest["guidance"] = about_guidance(guidance, model)
             make_results(place, asked, model, corpus, kept).write()
     return Run(
         path,
@@ -137,8 +148,15 @@ class Prepared:
     vectors. The model is not fitted; :meth:`choose` sets its number of clusters.
     """
 
-    def __init__(self, model: TextClusterer, corpus: AnyCorpus, options: Options) -> None:
+    def __init__(
+        self,
+        model: TextClusterer,
+        corpus: AnyCorpus,
+        options: Options,
+        guidance: Guidance | None = None,
+    ) -> None:
         self.model, self.corpus, self.options = model, corpus, options
+        self.guidance = guidance
         if options.verbose:
             say(f"{len(corpus):,} rows, texts in the column {corpus.text_column!r}")
             for note in corpus.notes:
@@ -151,7 +169,8 @@ class Prepared:
     @cached_property
     def fitting(self) -> Fitting:
         """The encoder and the texts as it takes them."""
-        return Fitting(self.model, self.corpus.texts, None)
+        guidance = self.guidance if self.model._uses_guidance() else None
+        return Fitting(self.model, self.corpus.texts, None, guide=lambda rows: guidance)
 
     def choose(self, earlier: Path | None = None) -> Choice | None:
         """Set the number of clusters: as asked for, of the run that is resumed, or found.
@@ -160,12 +179,26 @@ class Prepared:
         """
         options, found = self.options, None
         k = options.wanted
+        classes = 0 if self.guidance is None else len(self.guidance.names)
+        if k is not None and k < classes:
+            raise UsageError("guidance.too_many", classes=classes, n_clusters=k)
+        if options.only_known:
+            k = self._known_classes(classes)
         if k is None:
             found = self._chosen_before(earlier) or self._find_number()
-            k = found.n_clusters
+            k = max(found.n_clusters, classes)
         options.check_texts(k, self.corpus.texts, lambda: self.fitting.inputs.n_distinct)
         self.model.n_clusters = k
         return found if found is not None and found.curve else None
+
+    def _known_classes(self, classes: int) -> int:
+        """How many of the known classes have texts, where there are no other clusters."""
+        self.model.n_clusters = classes
+        known = self.fitting.find_themes()
+        assert known is not None
+        if not known.n_classes:
+            raise UsageError("guidance.no_fit")
+        return known.n_classes
 
     def _chosen_before(self, folder: Path | None) -> Choice | None:
         """The choice of the run that is resumed, if texts, encoder and seed are the same."""

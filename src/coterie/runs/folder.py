@@ -48,6 +48,7 @@ class RunFolder:
         model: TextClusterer,
         corpus: AnyCorpus,
         choice: Choice | None = None,
+        guidance: str | None = None,
     ) -> None:
         self.path = self.work = path  # it grows in ``path``, or in ``.next`` there
         self.remarks: list[str] = []  # about single files, in sentences
@@ -56,7 +57,7 @@ class RunFolder:
             "started": now(),
             "method": options.method,
             "parameters": _parameters(model),
-            "handover": options.handover(),
+            "handover": options.handover() | ({"guidance": guidance} if guidance else {}),
             "data": {
                 "rows": len(corpus),
                 "text_column": corpus.text_column,

@@ -57,6 +57,12 @@ class Options(Reading):
     write: Sequence[str] = ()
     fit_sample: int | None = None
     keep: str | Path | None = None
+    themes: str | Path | Sequence[Any] | None = None
+    labels: str | Sequence[Any] | None = None
+    only_known: bool = False
+    must_link: Sequence[Sequence[int]] | None = None
+    cannot_link: Sequence[Sequence[int]] | None = None
+    constraints: str | Path | None = None
     include_encoder: bool = False
     seed: int = 0
     device: str = "auto"
@@ -103,6 +109,8 @@ class Options(Reading):
             from coterie.outliers import allowed_rows
 
             allowed_rows(self.max_outliers, 0, param("max_outliers"))
+        if self.only_known and (self.n_clusters is not None or self.levels):
+            raise UsageError("guidance.only_known_number")
         if self.fit_sample is not None and self.fit_sample < 0:
             raise UsageError("cluster.bad_fit_sample", fit_sample=self.fit_sample)
 
@@ -121,12 +129,20 @@ class Options(Reading):
         given |= {"random_state": self.seed, "device": self.device, "verbose": self.verbose}
         return recipe.make(n_clusters, self.preset, **{**given, **self.settings})
 
+    @property
+    def steered(self) -> list[str]:
+        """The options that say what is known."""
+        names = ("themes", "labels", "only_known", "must_link", "cannot_link", "constraints")
+        return [name for name in names if getattr(self, name) not in (None, False)]
+
     def make_checked_model(self) -> TextClusterer:
         """The estimator with parameters that can work, before the texts are read."""
         from coterie.encoders import check_encoder
 
         model = self.make_model(2)
         model._check_parameters()
+        for name in () if model._uses_guidance() else self.steered:
+            raise UsageError("guidance.method", name=param(name), method=self.method)
         check_device(model.device)
         if model.encoder != type(model).encoder:  # some methods have one of their own
             check_encoder(model.encoder)

@@ -49,6 +49,7 @@ from coterie.run_files import (
     table_parts,
 )
 from coterie.runs.folder import RunFolder, now
+from coterie.runs.guide import guidance_sentences
 from coterie.runs.label import Labeller, label
 from coterie.runs.options import Options
 from coterie.runs.sample import AnyCorpus, SampledCorpus
@@ -150,6 +151,8 @@ class WholeResults(Results[Corpus]):
         summary = about_labels(labels, probabilities, len(clusters), odd)
         summary += [*about_model(model), *about_themes(self.hierarchy)]
         summary += self._about_choice()
+        if "guidance" in self.folder.manifest:
+            summary += guidance_sentences(self.folder.manifest["guidance"])
         if self.kept is not None:
             summary += self.kept.sentences
             self.folder.manifest["editing"] = self.kept.to_dict()
@@ -190,6 +193,9 @@ class WholeResults(Results[Corpus]):
                 texts, labels, vectors, kept.names, topics=kept.topics, **facts
             )
         topics = getattr(model, "topics_", None)  # only some methods find any
+        if model.classes_:
+            names = dict(enumerate(model.classes_))
+            return describe_numbered(texts, labels, vectors, names, topics=topics, **facts)
         return describe(texts, labels, vectors, topics=topics, **facts)
 
 

@@ -1,0 +1,253 @@
+"""What the user of a run knows: themes, labels and constraints, read from files and columns."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coterie._errors import DataError, UsageError, param
+from coterie._validation import whole_number
+from coterie.base.edited import fingerprint
+from coterie.corpus import Corpus
+from coterie.corpus.corpus import cell_values, check_column, clean_text
+from coterie.editing.parse import read_entries
+from coterie.guidance import Guidance, is_unlabelled, read_labels
+from coterie.runs.options import Options
+
+if TYPE_CHECKING:
+    from coterie.base import TextClusterer
+    from coterie.editing.keep import Kept
+
+FIELDS = ("name", "description", "keywords", "examples")  # of a theme
+LINKS = ("must_link", "cannot_link")
+LONGEST = 200  # characters of a name
+
+
+def read_guidance(options: Options, corpus: Corpus, kept: Kept | None = None) -> Guidance | None:
+    """All that is known about the rows of a corpus; None if nothing is.
+
+    Parameters
+    ----------
+    options : Options
+    corpus : Corpus
+    kept : Kept, optional
+        An earlier run. Texts that were moved by hand, or are in locked clusters, stay together.
+    """
+    ids = _ids(corpus)
+    called = [str(row) for row in range(1, len(corpus) + 1)] if ids is None else ids
+    themes = read_themes(options.themes) if options.themes is not None else {}
+    names, labels = tuple(themes), dict[int, int]()
+    if options.labels is not None:
+        found, labels = _labels(options.labels, corpus)
+        names, labels = _joined(names, found, labels)
+    elif options.only_known and not themes:
+        raise UsageError("guidance.nothing_known")
+    links = {name: list(getattr(options, name) or ()) for name in LINKS}
+    if options.constraints is not None:
+        for name, groups in _read_links(options.constraints, ids, len(corpus)).items():
+            links[name] += groups
+    guidance = Guidance.make(len(corpus), None, **links, ids=called)
+    if guidance is None and not names:
+        return _from_edits(kept, corpus) if kept is not None else None
+    if kept is not None:
+        raise UsageError("guidance.with_keep")
+    guidance = guidance or Guidance(len(corpus), ids=called)
+    return replace(guidance, names=names, labels=labels, themes=tuple(themes.values()))
+
+
+def digest(guidance: Guidance | None) -> str | None:
+    """Of all that decides the result; None without guidance."""
+    if guidance is None:
+        return None
+    parts = (
+        guidance.names,
+        sorted(guidance.labels.items()),
+        guidance.together,
+        guidance.apart,
+        guidance.themes,
+    )
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def read_themes(source: Any) -> dict[str, tuple[str, ...]]:
+    """Names of themes, and the texts that tell what each is about.
+
+    Parameters
+    ----------
+    source : str, Path or list
+        A YAML or JSON file with a list of names, or of mappings with ``name``, ``description``,
+        ``keywords`` and ``examples``; or the same as Python values.
+
+    Examples
+    --------
+    >>> read_themes(["Refunds", {"name": "Delivery", "keywords": ["parcel", "late"]}])
+    {'Refunds': ('Refunds',), 'Delivery': ('Delivery', 'parcel, late')}
+    """
+    if isinstance(source, (str, Path)):
+        where, entries = str(source), read_entries(Path(source))
+    else:
+        if isinstance(source, Mapping) or not isinstance(source, Sequence):
+            raise UsageError("guidance.bad_themes", where=param("themes"), given=f"{source!r:.80}")
+        where, entries = param("themes"), [(0, entry) for entry in source]
+    out: dict[str, tuple[str, ...]] = {}
+    for number, (line, entry) in enumerate(entries, 1):
+        place = f"{where}, line {line}" if line else f"{where}, theme {number}"
+        name, texts = _theme(entry, place)
+        if name.casefold() in {other.casefold() for other in out}:
+            raise DataError("guidance.theme_twice", where=place, name=name)
+        out[name] = texts
+    if not out:
+        raise DataError("guidance.no_themes", where=where)
+    return out
+
+
+def _theme(entry: Any, place: str) -> tuple[str, tuple[str, ...]]:
+    given = entry if isinstance(entry, Mapping) else {"name": entry}
+    for key in given:
+        if key not in FIELDS:
+            raise DataError("guidance.theme_key", where=place, key=key, known=", ".join(FIELDS))
+    name = given.get("name")
+    if not isinstance(name, str) or not clean_text(name) or len(name) > LONGEST:
+        raise DataError("guidance.theme_name", where=place, most=LONGEST)
+    name = clean_text(name)
+    description = _texts(given.get("description"), place, "description")
+    keywords = _texts(given.get("keywords"), place, "keywords")
+    examples = _texts(given.get("examples"), place, "examples")
+    texts = [name, *(f"{name}: {text}" for text in description)]
+    if keywords:
+        texts.append(", ".join(keywords))
+    return name, (*texts, *examples)
+
+
+def _texts(value: Any, place: str, key: str) -> list[str]:
+    if value is None:
+        return []
+    values = [value] if isinstance(value, str) else value
+    listed = isinstance(values, Sequence) and key != "description"
+    if not isinstance(value, str) and (not listed or not all(isinstance(v, str) for v in values)):
+        raise DataError("guidance.theme_value", where=place, key=key)
+    return [clean_text(text) for text in values if clean_text(text)]
+
+
+def _labels(given: Any, corpus: Corpus) -> tuple[tuple[str, ...], dict[int, int]]:
+    """Classes of a column of the table, or of one value per row."""
+    where = param("labels")
+    if isinstance(given, str):
+        name = check_column(corpus.table, given, where)
+        if name == corpus.text_column:
+            raise UsageError("guidance.labels_are_texts", column=name)
+        cells = cell_values(corpus.table.column(name))
+        values = [None if str(value).strip() == "-1" else value for value in cells]
+        where = f"{where} {name}"
+    else:
+        values = list(given) if isinstance(given, (list, tuple)) else np.asarray(given).tolist()
+    if len(values) == len(corpus) and all(map(is_unlabelled, values)):
+        raise DataError("guidance.no_labels", where=where)
+    plain = [value if is_unlabelled(value) else str(value).strip() for value in values]
+    return read_labels(plain, len(corpus))
+
+
+def _joined(
+    themes: tuple[str, ...], found: tuple[str, ...], labels: dict[int, int]
+) -> tuple[tuple[str, ...], dict[int, int]]:
+    """Themes first; a label that is the name of a theme is that theme."""
+    place = {name.casefold(): i for i, name in enumerate(themes)}
+    names = list(themes)
+    where = []
+    for name in found:
+        if name.casefold() not in place:
+            place[name.casefold()] = len(names)
+            names.append(name)
+        where.append(place[name.casefold()])
+    return tuple(names), {row: where[label] for row, label in labels.items()}
+
+
+def _read_links(source: Any, ids: list[str] | None, rows: int) -> dict[str, list[tuple[int, ...]]]:
+    """Groups of rows in a file of constraints, by what they are for."""
+    name, entries = str(source), read_entries(Path(source))
+    place = None if ids is None else {value: row for row, value in reversed([*enumerate(ids)])}
+    out: dict[str, list[tuple[int, ...]]] = {kind: [] for kind in LINKS}
+    for number, (line, entry) in enumerate(entries, 1):
+        where = f"{name}, line {line}" if line else f"{name}, entry {number}"
+        if not isinstance(entry, Mapping) or len(entry) != 1 or next(iter(entry)) not in LINKS:
+            raise DataError("guidance.bad_constraint", where=where)
+        ((kind, groups),) = entry.items()
+        nested = isinstance(groups, list) and groups and all(isinstance(g, list) for g in groups)
+        for group in groups if nested else [groups]:
+            if not isinstance(group, list) or len(set(map(str, group))) < 2:
+                raise DataError("guidance.bad_constraint", where=where)
+            out[kind].append(tuple(_row(value, place, rows, where) for value in group))
+    if not any(out.values()):
+        raise DataError("guidance.no_constraints", where=name)
+    return out
+
+
+def _row(value: Any, place: Mapping[str, int] | None, rows: int, where: str) -> int:
+    wanted = str(value).strip()
+    if place is not None:
+        if wanted not in place:
+            raise DataError("guidance.unknown_id", where=where, given=wanted)
+        return place[wanted]
+    number = whole_number(wanted) or 0
+    if not 1 <= number <= rows:
+        raise DataError("guidance.unknown_row", where=where, given=wanted, rows=rows)
+    return number - 1
+
+
+def _ids(corpus: Corpus) -> list[str] | None:
+    if corpus.id_column is None:
+        return None
+    return [str(value).strip() for value in cell_values(corpus.table.column(corpus.id_column))]
+
+
+def _from_edits(kept: Kept, corpus: Corpus) -> Guidance | None:
+    """Texts that a person moved, or that are in locked clusters, stay with the others of these."""
+    groups: dict[int, list[int]] = {}
+    for row, text in enumerate(corpus.texts):
+        cluster = kept.state.corrections.get(fingerprint(text)) if text else None
+        if cluster is not None:
+            groups.setdefault(cluster, []).append(row)
+    together = [rows for rows in groups.values() if len(rows) > 1]
+    firsts = sorted(rows[0] for rows in groups.values())
+    return Guidance.make(len(corpus), None, together, list(combinations(firsts, 2)))
+
+
+def about_guidance(guidance: Guidance, model: TextClusterer) -> dict[str, Any]:
+    """What was given, for the manifest; cluster ``i`` is the class ``given[i]``."""
+    return {
+        "given": list(model.classes_),
+        "empty": list(model.empty_classes_),
+        "found": model.n_clusters_ - len(model.classes_),
+        "labelled": len(guidance.labels),
+        "themes": len(guidance.themes),
+        "must_link": len(guidance.together),
+        "cannot_link": len(guidance.apart),
+    }
+
+
+def guidance_sentences(about: Mapping[str, Any]) -> list[str]:
+    """What was given and what was found, in sentences."""
+    out = []
+    if about["given"]:
+        count, found = len(about["given"]), about["found"]
+        what = "theme" if about["themes"] else "class"
+        plural = {"theme": "themes", "class": "classes"}[what] if count != 1 else what
+        by = f" by {about['labelled']:,} labelled rows" if about["labelled"] else ""
+        further = f"{found} further cluster{'' if found == 1 else 's'} found"
+        were = "was" if count == 1 else "were"
+        beside = f"{further} beside." if found else "No other cluster was looked for."
+        out.append(f"{count} {plural} {were} given{by}. {beside}")
+    if about["empty"]:
+        out.append(f"Given, but no text fits: {', '.join(about['empty'])}.")
+    links = [(about[kind], kind.replace("_", "-")) for kind in LINKS if about[kind]]
+    if links:
+        listed = " and ".join(f"{count:,} {kind}" for count, kind in links)
+        out.append(f"Constraints kept: {listed}.")
+    return out

@@ -1,0 +1,220 @@
+"""Themes, labels and constraints of a run: read, used, shown, and refused where they are wrong."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from by_key import raises, says
+from coterie import cluster, open_run
+from coterie._errors import DataError, UsageError
+from coterie.cli import app
+from coterie.runs.guide import read_themes
+
+FRUIT = ["red apple", "green apple", "ripe apple pie", "sour apple", "apple tart"]
+CARS = ["fast car", "slow car", "old car", "new car wheels", "car wash"]
+SKY = ["blue sky", "clear sky", "dark sky", "sky above", "sky at night"]
+TEXTS = [*FRUIT, *CARS, *SKY]
+SOME = ["fruit", *[None] * 4, "cars", *[None] * 9]
+WITH = {"method": "kmeans", "encoder": "tfidf"}
+
+
+def sizes(run) -> dict[str, int]:
+    return {c.name: c.size for c in run.clusters}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "texts.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file)
+        out.writerow(["id", "text", "topic"])
+        for number, (text, label) in enumerate(zip(TEXTS, SOME, strict=True)):
+            out.writerow([f"r{number}", text, label or ""])
+    return path
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_classes_keep_their_names_and_others_are_found() -> None:
+    run = cluster(TEXTS, 3, labels=SOME, **WITH)
+    assert [c.name for c in run.clusters[:2]] == ["cars", "fruit"]
+    assert sizes(run)["fruit"] == 5 and sizes(run)["cars"] == 5
+    assert run.manifest["guidance"]["given"] == ["cars", "fruit"]
+    assert run.manifest["guidance"]["found"] == 1
+    assert any("2 classes were given by 2 labelled rows" in line for line in run.summary)
+    assert run.predict(["green car"])["name"].to_pylist() == ["cars"]
+
+
+def test_only_known_makes_no_other_cluster(tmp_path: Path) -> None:
+    run = cluster(TEXTS, labels=SOME, only_known=True, folder=tmp_path / "run", **WITH)
+    assert sizes(run).keys() == {"cars", "fruit"}
+    assert open_run(tmp_path / "run").model.classes_ == ("cars", "fruit")
+
+
+def test_a_theme_gets_its_texts_and_another_is_empty() -> None:
+    themes = [{"name": "Orchard", "keywords": ["apple", "pie"]}, "volcano"]
+    run = cluster(TEXTS, 3, themes=themes, **WITH)
+    assert run.clusters[0].name == "Orchard" and run.labels[:5].tolist() == [0] * 5
+    assert (
+        run.manifest["guidance"] | {"given": ["Orchard"], "empty": ["volcano"], "found": 2}
+        == (run.manifest["guidance"])
+    )
+    assert any("no text fits: volcano" in line for line in run.summary)
+    assert "volcano" in (run.folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_auto_takes_themes() -> None:
+    texts = [f"{text} {i}" for i in range(6) for text in TEXTS]
+    run = cluster(texts, 3, themes=["apple", "car"], encoder="tfidf", seed=1)
+    assert [c.name for c in run.clusters[:2]] == ["apple", "car"]
+    assert sizes(run)["apple"] == sizes(run)["car"] == 30
+
+
+def test_themes_and_labels_of_the_same_name_are_one_class() -> None:
+    run = cluster(TEXTS, 3, themes=["Cars"], labels=SOME, **WITH)
+    assert [c.name for c in run.clusters[:2]] == ["Cars", "fruit"]
+    assert run.labels[5] == 0
+
+
+def test_constraints_hold_and_are_counted() -> None:
+    run = cluster(TEXTS, 3, must_link=[(0, 9)], cannot_link=[(5, 6, 10)], **WITH)
+    labels = run.labels
+    assert labels[0] == labels[9] and len(set(labels[[5, 6, 10]])) == 3
+    assert any("1 must-link and 3 cannot-link" in line for line in run.summary)
+
+
+def test_moves_and_locks_of_an_edited_run_are_used(tmp_path: Path) -> None:
+    first = cluster(TEXTS, 3, folder=tmp_path / "one", **WITH)
+    home = int(first.labels[0])
+    first.edit([{"move": {"rows": [6, 7], "to": home}}, {"lock": [home]}])
+    again = cluster(TEXTS, 3, keep=tmp_path / "one", folder=tmp_path / "two", **WITH)
+    assert (again.labels[[0, 1, 2, 3, 4, 5, 6]] == home).all()
+    centers = cluster(TEXTS, 3, **WITH).model.cluster_centers_
+    moved = again.model.assigner_.inner.centers
+    assert not np.allclose(np.sort(centers, axis=0), np.sort(moved, axis=0))
+
+
+def test_the_command_reads_all_of_it(table: Path, tmp_path: Path) -> None:
+    themes = written(tmp_path / "themes.yaml", "- name: fruit\n  keywords: [apple]\n- volcano\n")
+    links = written(tmp_path / "links.yaml", "must_link: [[r3, r9]]\ncannot_link:\n- [r5, r6]\n")
+    out = tmp_path / "out"
+    arguments = f"cluster {table} -k 3 -m kmeans --encoder tfidf --text-column text -o {out} -q"
+    arguments += f" --id-column id --labels topic --themes {themes} --constraints {links}"
+    result = CliRunner().invoke(app, arguments.split())
+    assert result.exit_code == 0, result.output
+    run = open_run(out)
+    assert run.manifest["guidance"]["empty"] == ["volcano"]
+    assert run.labels[3] == run.labels[9] and run.labels[5] != run.labels[6]
+    assert {"fruit", "cars"} < set(sizes(run))
+
+
+THEMES = {
+    "": "guidance.no_themes",
+    "- a\n- A\n": "guidance.theme_twice",
+    "- name: a\n  colour: red\n": "guidance.theme_key",
+    "- description: no name\n": "guidance.theme_name",
+    "- name: a\n  keywords: {b: c}\n": "guidance.theme_value",
+    "- !!python/object/apply:os.system [ls]\n": "edit.yaml_tag",
+    "- a: [\n": "edit.no_yaml",
+}
+
+
+@pytest.mark.parametrize("text", THEMES)
+def test_bad_themes_are_rejected_and_nothing_is_written(text: str, table, tmp_path: Path) -> None:
+    file = written(tmp_path / "themes.yaml", text)
+    with raises(DataError, THEMES[text]):
+        cluster(table, text_column="text", themes=file, folder=tmp_path / "out", **WITH)
+    assert not (tmp_path / "out").exists()
+
+
+LINKS = {
+    "": "guidance.no_constraints",
+    "must_link: [[r1, nobody]]": "guidance.unknown_id",
+    "must_link: [[r1]]": "guidance.bad_constraint",
+    "together: [[r1, r2]]": "guidance.bad_constraint",
+    "{must_link: [[r1, r2]], cannot_link: [[r2, r1]]}": "guidance.together_and_apart",
+}
+
+
+@pytest.mark.parametrize("text", LINKS)
+def test_bad_constraints_are_rejected_and_nothing_is_written(text, table, tmp_path: Path) -> None:
+    file, out = written(tmp_path / "links.yaml", text), tmp_path / "out"
+    with raises(DataError, LINKS[text]) as caught:
+        cluster(table, 3, id_column="id", text_column="text", constraints=file, folder=out, **WITH)
+    if LINKS[text] == "guidance.together_and_apart":
+        assert caught.value.values["row"] == "r2"
+    assert not out.exists()
+
+
+def test_rows_are_numbered_from_one_without_ids(table: Path, tmp_path: Path) -> None:
+    file = written(tmp_path / "links.json", '{"must_link": [[1, 15]], "cannot_link": [[6, 7]]}')
+    labels = cluster(table, 3, text_column="text", constraints=file, **WITH).labels
+    assert labels[0] == labels[14] and labels[5] != labels[6]
+    written(file, '{"must_link": [[0, 3]]}')
+    with raises(DataError, "guidance.unknown_row", given="0"):
+        cluster(table, 3, text_column="text", constraints=file, **WITH)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "key"),
+    [
+        ({"labels": "colour"}, DataError, "corpus.no_column"),
+        ({"labels": "text"}, UsageError, "guidance.labels_are_texts"),
+        ({"labels": [None] * 15}, DataError, "guidance.no_labels"),
+        ({"labels": ["a"]}, DataError, "guidance.label_count"),
+        ({"labels": "topic", "n_clusters": 1}, UsageError, "guidance.too_many"),
+        ({"labels": "topic", "method": "ward"}, UsageError, "guidance.method"),
+        ({"only_known": True}, UsageError, "guidance.nothing_known"),
+        ({"only_known": True, "n_clusters": 3}, UsageError, "guidance.only_known_number"),
+        ({"themes": "no.yaml"}, UsageError, "edit.no_file"),
+        ({"themes": {"a": 1}}, UsageError, "guidance.bad_themes"),
+        ({"themes": ["volcano"], "only_known": True}, UsageError, "guidance.no_fit"),
+        ({"labels": "topic", "fit_sample": 9}, UsageError, "cluster.needs_all_texts"),
+    ],
+)
+def test_impossible_options_write_nothing(options, kind, key, table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with raises(kind, key):
+        cluster(table, text_column="text", folder=out, **(WITH | options))
+    assert not out.exists()
+
+
+def test_a_label_of_a_row_without_a_text_is_rejected(tmp_path: Path) -> None:
+    with raises(DataError, "guidance.no_text", row="2"):
+        cluster(["red apple", "", "old car"], 2, labels=["a", "b", None], **WITH)
+
+
+def test_keep_beside_labels_is_rejected(tmp_path: Path) -> None:
+    cluster(TEXTS, 3, folder=tmp_path / "one", **WITH)
+    with raises(UsageError, "guidance.with_keep"):
+        cluster(TEXTS, 3, labels=SOME, keep=tmp_path / "one", folder=tmp_path / "two", **WITH)
+
+
+def test_other_labels_are_another_run(table: Path, tmp_path: Path) -> None:
+    place = {"folder": tmp_path / "out", "text_column": "text"}
+    cluster(table, 3, labels="topic", **place, **WITH)
+    assert not cluster(table, 3, labels="topic", resume=True, **place, **WITH).fresh
+    with raises(UsageError, "run.other_settings"):
+        cluster(table, 3, labels=SOME[::-1], resume=True, **place, **WITH)
+
+
+def test_themes_of_a_file_in_json_and_yaml(tmp_path: Path) -> None:
+    asked = {"Refunds": ("Refunds", "Refunds: money back", "refund, money", "Where is my money?")}
+    yaml = "- name: Refunds\n  description: money back\n  keywords: [refund, money]\n"
+    yaml += "  examples: Where is my money?\n"
+    assert read_themes(written(tmp_path / "a.yaml", yaml)) == asked
+    assert read_themes(written(tmp_path / "b.json", '["Refunds"]')) == {"Refunds": ("Refunds",)}
+
+
+def test_the_command_says_what_is_wrong(table: Path) -> None:
+    arguments = f"cluster {table} -m ward --encoder tfidf -t text --labels topic"
+    result = CliRunner().invoke(app, arguments.split())
+    assert result.exit_code == 2 and says(result.output, "guidance.method", method="ward")
