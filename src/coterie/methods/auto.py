@@ -279,8 +279,11 @@ class Auto(WeightedClusterer):
         if "runs" not in choice:  # plain k-means, or a model of an earlier version
             return ["k-means on the vectors."] if not choice else []
         smoothing = f"k-NN smoothing (k = {choice['neighbors']}, {choice['rounds']} rounds)"
-        lexical = isinstance(self.encoder_, MixedEncoder)
-        seen = "embeddings and character n-grams" if lexical else "the vectors"
+        seen = "the vectors"
+        if isinstance(self.encoder_, ViewsEncoder):
+            seen = "embeddings, character n-grams and words"
+        elif isinstance(self.encoder_, MixedEncoder):
+            seen = "embeddings and character n-grams"
         remarks = [
             f"Consensus of {choice['runs']} k-means runs after {smoothing} on {seen}; "
             f"a run agrees with it on {100 * choice['stability']:.0f}% of the texts."
