@@ -376,3 +376,24 @@ def test_further_sets_are_read_from_their_packages(load, tmp_path) -> None:
     further.write(tmp_path / "out.csv", rows, 2, further.random.Random(0))
     written = read_corpus(tmp_path / "out.csv", text_column="text")
     assert sorted(written.texts) == ["one", "two"]
+
+
+def test_second_steps_go_behind_one_training(
+    load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = load("second_steps")
+    short = steps.Entry("SCCL", "sccl", {"guard": False, "steps": 2, "batch_size": 50})
+    monkeypatch.setitem(steps.TRAINED, "SCCL", short)
+    monkeypatch.setattr(steps, "STEPS", {"k-means": {}, "Ward": {"cluster": "ward"}})
+    asked = ["--methods", "SCCL", "--sets", "sample", "--seeds", "1", "--encoder", "tfidf-svd"]
+    monkeypatch.setattr(
+        sys, "argv", ["second_steps", *asked, "--device", "cpu", "--out", str(tmp_path)]
+    )
+    steps.main()
+    file = tmp_path / "second-steps.jsonl"
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [row["label"] for row in rows] == ["SCCL + k-means", "SCCL + Ward"]
+    assert {row["seed"] for row in rows} == {1}
+    assert rows[0]["parameters"]["encoder"] == "precomputed" and rows[0]["scores"]["nmi"] > 0.1
+    steps.main()
+    assert len(file.read_text().splitlines()) == 2  # nothing was run again
