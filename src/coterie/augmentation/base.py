@@ -233,6 +233,7 @@ class Augmenter(ABC):
     """Makes another augmentation of each text, from the text and its own random numbers alone."""
 
     kind: ClassVar[str]
+    rate: float  # share of words to change, where there is one
     seeded: bool = True  # whether another seed gives another augmentation
     slow: bool = False  # whether augmentations are worth a place on disk
     batch: int = 20_000  # texts of one call, for progress
@@ -244,9 +245,9 @@ class Augmenter(ABC):
         There is at least one text, none is empty, and words have single blanks between them.
         """
 
-    @abstractmethod
     def settings(self) -> dict[str, Any]:
         """All that decides an augmentation, besides the text and the seed."""
+        return {"kind": self.kind, "rate": self.rate}
 
     def close(self) -> None:
         """Let go of what runs outside this process."""

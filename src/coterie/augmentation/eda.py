@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -53,9 +53,6 @@ class EDA(Augmenter):
         self.wordnet = wordnet or find_wordnet()
         self._choices = Choices(self._find)
         self._known: dict[str, list[str]] = {}  # the same word in another case
-
-    def settings(self) -> dict[str, Any]:
-        return {"kind": self.kind, "rate": self.rate}
 
     def apply(self, texts: Sequence[str], keys: Keys) -> list[str]:
         words = Words.of(texts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,9 +86,6 @@ class CharSwap(Augmenter):
 
     def __init__(self, rate: float = 0.2) -> None:
         self.rate = rate
-
-    def settings(self) -> dict[str, Any]:
-        return {"kind": self.kind, "rate": self.rate}
 
     def apply(self, texts: Sequence[str], keys: Keys) -> list[str]:
         page = Page.of(texts)
@@ -168,9 +165,6 @@ class Deletion(Augmenter):
 
     def __init__(self, rate: float = 0.2) -> None:
         self.rate = rate
-
-    def settings(self) -> dict[str, Any]:
-        return {"kind": self.kind, "rate": self.rate}
 
     def apply(self, texts: Sequence[str], keys: Keys) -> list[str]:
         page = Page.of(texts)

@@ -376,7 +376,7 @@ class Synonyms(Augmenter):
         self._shut: set[int] = set()  # words that turned out to have no synonym
 
     def settings(self) -> dict[str, Any]:
-        return {"kind": self.kind, "rate": self.rate, "senses": SENSES}
+        return {**super().settings(), "senses": SENSES}
 
     def apply(self, texts: Sequence[str], keys: Keys) -> list[str]:
         words = Words.of(texts)

@@ -269,21 +269,18 @@ def printable(text: str) -> str:
 def _handlers(connections: list[http.client.HTTPConnection]) -> list[urllib.request.BaseHandler]:
     """The usual handlers, which note the connections they open."""
 
-    class Plain(http.client.HTTPConnection):
+    class Noted(http.client.HTTPConnection):
         def connect(self) -> None:
             connections.append(self)
             super().connect()
             self.opened = self.sock  # an answer takes it over
 
-    class Secure(http.client.HTTPSConnection):
-        def connect(self) -> None:
-            connections.append(self)
-            super().connect()
-            self.opened = self.sock
+    class Secure(Noted, http.client.HTTPSConnection):
+        """The same with TLS: ``connect`` of the second is called by that of the first."""
 
     class OpenPlain(urllib.request.HTTPHandler):
         def http_open(self, req: urllib.request.Request) -> Any:
-            return self.do_open(Plain, req)
+            return self.do_open(Noted, req)
 
     class OpenSecure(urllib.request.HTTPSHandler):
         def https_open(self, req: urllib.request.Request) -> Any:
