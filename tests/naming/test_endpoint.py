@@ -37,6 +37,15 @@ def test_it_gives_up(server) -> None:
     assert len(server.seen) == 3
 
 
+def test_https_is_encrypted_or_fails(server) -> None:
+    """The server does not speak TLS, and sees nothing of the request."""
+    secure = Endpoint(server.url.replace("http:", "https:"), tries=1, timeout=5.0)
+    with raises(EndpointError, "naming.unreachable") as caught:
+        secure.ask(BODY)
+    assert "SSL" in caught.value.values["reason"]
+    assert server.seen == []
+
+
 def test_pauses_grow(server) -> None:
     server.plan = [server.fail(503)] * 3 + [server.say("At last")]
     begun = time.monotonic()
