@@ -25,7 +25,7 @@ import os
 import sys
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -238,8 +238,8 @@ def main() -> None:
         Path(args.out).open("a", encoding="utf-8") as out,
         ProcessPoolExecutor(args.jobs) as pool,
     ):
-        for lines in pool.map(work, jobs):
-            for line in lines:
+        for future in as_completed([pool.submit(work, job) for job in jobs]):
+            for line in future.result():
                 out.write(json.dumps(line) + "\n")
                 shown = {k: line[k] for k in ("dataset", "seed", "moved")}
                 print(
