@@ -154,6 +154,7 @@ LEFT_OUT = (
     "dev-systems",
     "lang",
     "stability",
+    "steering",
 )
 METRICS = ("acc", "nmi")
 # Whole systems among ablations, and the entries of the same settings in their own suites.

@@ -353,5 +353,72 @@ def _seeds(text: str | None) -> range | None:
     return range(start, end + 1) if dash else range(start)
 
 
-for verb in (run, tables, figures):
+def steering(
+    data: Data = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for the results: steering.jsonl.")
+    ] = Path("results"),
+    datasets: Annotated[
+        str | None,
+        typer.Option(
+            "--datasets",
+            help="Only these data sets, separated by commas. Default: the development sets.",
+        ),
+    ] = None,
+    methods: Annotated[
+        str, typer.Option("--methods", help="auto, kmeans or sccl, separated by commas.")
+    ] = "auto,kmeans",
+    seeds: Annotated[
+        str | None, typer.Option("--seeds", help="Number of seeds (3), or a range such as 2-4.")
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of processes.")] = 1,
+    encoder: Annotated[str | None, typer.Option("--encoder", help="Another encoder.")] = None,
+    device: Device = "auto",
+    show: Annotated[
+        bool, typer.Option("--show", help="Print the table of existing results; run nothing.")
+    ] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure what labels, names of classes and constraints bring.
+
+    With 1, 5 and 20 labels a class: scores of all other texts, beside the same method without
+    labels, logistic regression and label spreading. With half of the classes unlabelled; with
+    names alone, beside the nearest name; with 0.1% and 1% of all pairs as constraints.
+
+    Examples:
+
+        coterie bench steering --data benchmarks
+        coterie bench steering --data benchmarks --datasets insurance --methods auto,sccl
+        coterie bench steering --show --markdown
+    """
+    from coterie.bench.ledger import read_results
+    from coterie.bench.papers import DEV
+    from coterie.bench.steering import Setting, run_steering, summarize_steering
+    from coterie.bench.tables import markdown as to_markdown
+    from coterie.encoders import DEFAULT
+
+    file = out / "steering.jsonl"
+    if show:
+        if not file.exists():
+            raise UsageError("cli.no_result_file", file=file)
+        rows = read_results([file])
+    else:
+        chosen = DEV if datasets is None else datasets.split(",")
+        folder = None if data is None else Path(data)
+        settings = [
+            Setting(name, seed, folder, encoder or DEFAULT, method, device)
+            for method in methods.split(",")
+            for name in chosen
+            for seed in _seeds(seeds) or range(3)
+        ]
+        rows = run_steering(settings, file, jobs=jobs, tell=(lambda line: None) if quiet else say)
+    header, body = summarize_steering(rows)
+    if markdown:
+        typer.echo(to_markdown(header, body))
+    else:
+        show_table("ACC / NMI in %", header, body)
+
+
+for verb in (run, tables, figures, steering):
     bench.command()(orderly(verb))

@@ -1,0 +1,332 @@
+"""What labels, names of classes and constraints bring: ``coterie bench steering``.
+
+For each data set and seed:
+
+- With 1, 5 and 20 labels a class, at most half of each class: scores of all other texts, beside the
+  same method without labels, and logistic regression and label spreading on the same vectors.
+- With 5 labels for each of one half of the classes, drawn at random: are the known ones found
+  again, and the others found as clusters?
+- With the names of the classes alone, beside the nearest name by cosine.
+- With 0.1% and 1% of all pairs of texts as constraints: violations and gain; and a contradiction.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import re
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie._errors import DataError
+from coterie._facts import hardware, versions
+from coterie._files import plain
+from coterie._random import numpy_generator
+from coterie._types import Floats, Ints
+from coterie.base import TextClusterer
+from coterie.bench.data import load_data
+from coterie.bench.ledger import Row, read_results
+from coterie.encoders import DEFAULT
+from coterie.guidance import Guidance
+from coterie.methods import make_method
+from coterie.metrics import accuracy, nmi
+from coterie.neighbors import unit_rows
+
+COUNTS = 1, 5, 20  # labels a class
+HALF = 5  # labels for each of the known classes, where half are known
+PAIRS = 0.001, 0.01  # of all pairs
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One data set with one seed."""
+
+    dataset: str
+    seed: int
+    data: Path | None = None
+    encoder: Any = DEFAULT
+    method: str = "auto"
+    device: str = "auto"
+
+
+def run_steering(
+    settings: Sequence[Setting],
+    file: Path,
+    *,
+    jobs: int = 1,
+    tell: Callable[[str], None] = lambda line: None,
+) -> list[Row]:
+    """Measure what ``file`` does not hold yet, append the lines, and return all of them.
+
+    Parameters
+    ----------
+    settings : sequence of Setting
+    file : Path
+    jobs : int, default=1
+        Processes at a time.
+    tell : callable
+        Gets a line for each setting that ends.
+    """
+    done = {_key(row) for row in read_results([file])} if file.exists() else set()
+    open_ones = [s for s in settings if (s.dataset, s.seed, s.method) not in done]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    for number, rows in enumerate(_each(open_ones, jobs), 1):
+        with file.open("a", encoding="utf-8") as out:
+            out.writelines(json.dumps(row, default=plain) + "\n" for row in rows)
+        tell(f"{number} of {len(open_ones)}: {rows[0]['dataset']}, seed {rows[0]['seed']}")
+    return read_results([file])
+
+
+def _key(row: Row) -> tuple[str, int, str]:
+    return row["dataset"], row["seed"], row["method"]
+
+
+def _each(settings: Sequence[Setting], jobs: int) -> Iterator[list[Row]]:
+    if jobs == 1 or len(settings) < 2:
+        yield from map(measure, settings)
+        return
+    with multiprocessing.get_context("spawn").Pool(min(jobs, len(settings))) as pool:
+        yield from pool.imap_unordered(measure, settings)
+
+
+def measure(setting: Setting) -> list[Row]:
+    """All lines of a data set and a seed."""
+    from coterie.encoders import load_encoder
+
+    data = load_data(setting.dataset, setting.data)
+    first = sorted({text: i for i, text in reversed([*enumerate(data.texts)])}.values())
+    texts = [data.texts[i] for i in first if data.texts[i]]  # a text has one class
+    names, truth = np.unique([data.labels[i] for i in first if data.texts[i]], return_inverse=True)
+    encoder = load_encoder(setting.encoder)
+    encoder.learn(texts)
+    bench = Bench(setting, texts, truth, [readable(name) for name in names], encoder)
+    head = {"dataset": setting.dataset, "seed": setting.seed, "method": setting.method}
+    tail = {"hardware": hardware("cpu"), "versions": versions()}
+    rows = []
+    for case, scores in bench.cases():
+        rows.append({**head, **case, "scores": scores, **tail})
+    return rows
+
+
+def readable(name: str) -> str:
+    """The name of a class as a person would write it.
+
+    Examples
+    --------
+    >>> readable("CancelPlan"), readable("sci.space"), readable("dev8_4 Austerity costs jobs")
+    ('Cancel Plan', 'sci space', 'Austerity costs jobs')
+    """
+    name = re.sub(r"^[a-z]+\d+_\d+ ", "", name)
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return " ".join(re.sub(r"[._/-]+", " ", name).split())
+
+
+def draw_labels(truth: Ints, count: int, seed: int) -> Ints:
+    """Class of ``count`` texts of each class, at most half of it; -1 of the others."""
+    rng = numpy_generator(seed, "labels", count)
+    labels = np.full(len(truth), -1, dtype=np.int64)
+    for label in range(truth.max() + 1):
+        rows = rng.permutation(np.flatnonzero(truth == label))
+        rows = rows[: min(count, max(1, len(rows) // 2))]
+        labels[rows] = label
+    return labels
+
+
+class Bench:
+    """The measurements on one data set with one seed."""
+
+    def __init__(
+        self, setting: Setting, texts: list[str], truth: Ints, names: list[str], encoder: Any
+    ) -> None:
+        self.setting, self.texts, self.truth, self.names = setting, texts, truth, names
+        self.encoder, self.seed, self.k = encoder, setting.seed, len(names)
+
+    def cases(self) -> Iterator[tuple[Row, Row]]:
+        """What was given, and the scores."""
+        plain_model = self._fit()
+        self.plain, vectors = plain_model.labels_, plain_model.vectors_
+        for count in COUNTS:
+            yield {"case": "labels", "count": count}, self._labels(count, vectors)
+        yield {"case": "half", "count": HALF}, self._half()
+        yield {"case": "names"}, self._names()
+        for share in PAIRS:
+            yield {"case": "pairs", "share": share}, self._pairs(share)
+
+    def _fit(self, y: Any = None, guidance: Guidance | None = None, **links: Any) -> TextClusterer:
+        model: TextClusterer = make_method(
+            self.setting.method,
+            self.k,
+            encoder=self.setting.encoder,
+            random_state=self.seed,
+            device=self.setting.device,
+        )
+        if guidance is not None:
+            return model._fit(self.texts, None, guide=lambda rows: guidance)
+        return model.fit(self.texts, y, **links)
+
+    def _labels(self, count: int, vectors: Floats) -> Row:
+        labels = draw_labels(self.truth, count, self.seed)
+        given, others = labels >= 0, labels < 0
+        begun = time.perf_counter()
+        steered = self._fit(labels).labels_
+        seconds = round(time.perf_counter() - begun, 2)
+        found = {
+            "steered": steered,
+            "plain": self.plain,
+            "logistic": logistic(vectors, labels),
+            "spreading": spreading(vectors, labels),
+        }
+        out: Row = {name: self._scores(values, others) for name, values in found.items()}
+        out["steered"]["right"] = _share(steered[others] == self.truth[others])
+        return {**out, "labelled": int(given.sum()), "seconds": seconds}
+
+    def _half(self) -> Row:
+        rng = numpy_generator(self.seed, "half")
+        place = rng.permutation(self.k)
+        truth, known = place[self.truth], max(1, self.k // 2)
+        labels = draw_labels(truth, HALF, self.seed)
+        labels[labels >= known] = -1
+        others = labels < 0
+        found = self._fit(labels).labels_
+        old, new, taken = others & (truth < known), truth >= known, others & (found < known)
+        return {
+            "steered": self._scores(found, others),
+            "plain": self._scores(self.plain, others),
+            "recall": _share(found[old] == truth[old]),
+            "precision": _share(found[taken] == truth[taken]),
+            "new": {
+                "steered": _nmi(truth[new], found[new]),
+                "plain": _nmi(truth[new], self.plain[new]),
+            },
+        }
+
+    def _names(self) -> Row:
+        themes = tuple((name,) for name in self.names)
+        known = Guidance(len(self.texts), tuple(self.names), themes=themes)
+        model = self._fit(guidance=known)
+        place = np.array([self.names.index(name) for name in model.classes_], dtype=np.int64)
+        place = np.append(place, np.full(model.n_clusters_ - len(place), -1, dtype=np.int64))
+        steered = place[model.labels_]  # found beside the names: no class
+        texts, rows = self.encoder.prepare(self.texts)
+        names, others = self.encoder.prepare(self.names)
+        x, centers = self.encoder.encode(texts)[rows], self.encoder.encode(names)[others]
+        nearest = (unit_rows(x) @ unit_rows(centers).T).argmax(axis=1)
+        every = np.ones(len(self.texts), dtype=bool)
+        out: Row = {
+            "steered": self._scores(model.labels_, every),
+            "nearest": self._scores(nearest, every),
+            "plain": self._scores(self.plain, every),
+            "empty": len(model.empty_classes_),
+        }
+        out["steered"]["right"] = _share(steered == self.truth)
+        out["nearest"]["right"] = _share(nearest == self.truth)
+        return out
+
+    def _pairs(self, share: float) -> Row:
+        n, rng = len(self.texts), numpy_generator(self.seed, "pairs")
+        count = max(1, round(share * n * (n - 1) / 2))
+        a, b = rng.integers(n, size=(2, 2 * count))
+        a, b = a[a != b][:count], b[a != b][:count]
+        same = self.truth[a] == self.truth[b]
+        must = np.stack([a[same], b[same]], axis=1)
+        cannot = np.stack([a[~same], b[~same]], axis=1)
+        labels = self._fit(must_link=must, cannot_link=cannot).labels_
+        every = np.ones(n, dtype=bool)
+        violated = int((labels[must[:, 0]] != labels[must[:, 1]]).sum())
+        violated += int((labels[cannot[:, 0]] == labels[cannot[:, 1]]).sum())
+        return {
+            "steered": self._scores(labels, every),
+            "plain": self._scores(self.plain, every),
+            "pairs": len(a),
+            "violated": violated,
+            "contradiction_refused": self._refuses(),
+        }
+
+    def _refuses(self) -> bool:
+        """Whether two rows that must and must not be together are an error."""
+        try:
+            self._fit(must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)])
+        except DataError as error:
+            return error.key == "guidance.together_and_apart"
+        return False
+
+    def _scores(self, labels: Ints, rows: Any) -> Row:
+        truth, found = self.truth[rows], labels[rows]
+        return {"acc": round(accuracy(truth, found), 5), "nmi": _nmi(truth, found)}
+
+
+def logistic(x: Floats, labels: Ints) -> Ints:
+    """Classes by logistic regression on the vectors of the labelled texts."""
+    from sklearn.linear_model import LogisticRegression
+
+    given = labels >= 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = LogisticRegression(max_iter=300).fit(x[given], labels[given])
+    return np.asarray(model.predict(x), dtype=np.int64)
+
+
+def spreading(x: Floats, labels: Ints) -> Ints:
+    """Classes by scikit-learn's label spreading over the graph of nearest neighbours."""
+    from sklearn.semi_supervised import LabelSpreading
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = LabelSpreading(kernel="knn", n_neighbors=7, max_iter=100).fit(x, labels)
+    return np.asarray(model.transduction_, dtype=np.int64)
+
+
+def _nmi(truth: Ints, labels: Ints) -> float:
+    return round(nmi(truth, labels), 5)
+
+
+def _share(right: Any) -> float:
+    return round(float(np.mean(right)), 5)
+
+
+def summarize_steering(rows: Iterable[Row]) -> tuple[list[str], list[list[str]]]:
+    """Header and lines of a table: ACC / NMI in %, means over data sets and seeds.
+
+    The last column is the largest loss against the same method without labels, of the means over
+    seeds of one data set.
+    """
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        name = f"{row['case']} {row.get('count', row.get('share', ''))}".strip()
+        groups.setdefault((row["method"], name), []).append(row)
+    sides = ("steered", "plain", "logistic", "spreading", "nearest")
+    body = []
+    for (method, name), found in groups.items():
+        cells = [
+            _cell([row["scores"][side] for row in found if side in row["scores"]]) for side in sides
+        ]
+        body.append([method, name, *cells, _worst(found)])
+    return ["method", "given", *sides, "worst set"], body
+
+
+def _cell(scores: list[Row]) -> str:
+    if not scores:
+        return ""
+    both = (100 * np.mean([score[metric] for score in scores]) for metric in ("acc", "nmi"))
+    return " / ".join(f"{value:.1f}" for value in both)
+
+
+def _worst(rows: list[Row]) -> str:
+    sets: dict[str, list[Row]] = {}
+    for row in rows:
+        sets.setdefault(row["dataset"], []).append(row["scores"])
+    gains = [
+        min(
+            100 * np.mean([one["steered"][metric] - one["plain"][metric] for one in found])
+            for metric in ("acc", "nmi")
+        )
+        for found in sets.values()
+    ]
+    name = list(sets)[int(np.argmin(gains))]
+    return f"{min(gains):+.1f} ({name})"

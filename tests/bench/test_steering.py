@@ -1,0 +1,78 @@
+"""What labels, names and constraints bring: every case measured on texts with plain topics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from coterie.bench import steering
+from coterie.bench.steering import Bench, Setting, draw_labels, run_steering, summarize_steering
+from coterie.cli import app
+from coterie.encoders import load_encoder
+
+WORDS = {
+    "apple": "red green ripe sour sweet old fresh small big ten".split(),
+    "car": "fast slow old new blue small big loud cheap ten".split(),
+    "sky": "blue clear dark grey high wide cold warm open night".split(),
+    "fish": "raw fried fresh cold salt big small dead two deep".split(),
+}
+TEXTS = [f"{word} {topic}" for topic, words in WORDS.items() for word in words]
+TRUTH = np.repeat(np.arange(4), 10)
+
+
+@pytest.fixture(scope="module")
+def cases():
+    encoder = load_encoder("tfidf")
+    encoder.learn(TEXTS)
+    setting = Setting("topics", 0, encoder="tfidf", method="kmeans")
+    return list(Bench(setting, TEXTS, TRUTH, list(WORDS), encoder).cases())
+
+
+def test_at_most_half_of_a_class_is_labelled() -> None:
+    labels = draw_labels(TRUTH, 20, 0)
+    assert np.bincount(labels[labels >= 0]).tolist() == [5] * 4
+    assert (labels[labels >= 0] == TRUTH[labels >= 0]).all()
+    assert (draw_labels(TRUTH, 1, 0) >= 0).sum() == 4
+
+
+def test_every_case_is_measured(cases) -> None:
+    given = [(case["case"], case.get("count", case.get("share"))) for case, _ in cases]
+    assert given == [
+        *(("labels", count) for count in steering.COUNTS),
+        ("half", 5),
+        ("names", None),
+        *(("pairs", share) for share in steering.PAIRS),
+    ]
+    scores = {place: found for place, (_, found) in zip(given, cases, strict=True)}
+    assert scores["labels", 5]["steered"].keys() == {"acc", "nmi", "right"}
+    assert scores["labels", 20]["steered"]["right"] > 0.9
+    assert {"logistic", "spreading", "plain"} < scores["labels", 1].keys()
+    assert scores["half", 5]["recall"] > 0.9
+    assert scores["names", None]["steered"]["right"] > 0.9
+    assert scores["pairs", 0.01]["violated"] == 0
+    assert scores["pairs", 0.01]["contradiction_refused"] is True
+
+
+def test_table_has_means_and_the_worst_set(cases) -> None:
+    head = {"dataset": "topics", "seed": 0, "method": "kmeans"}
+    rows = [{**head, **case, "scores": scores} for case, scores in cases]
+    header, body = summarize_steering(rows)
+    assert header[:3] == ["method", "given", "steered"]
+    assert [line[1] for line in body][:2] == ["labels 1", "labels 5"]
+    assert body[0][-1].endswith("(topics)")
+
+
+def test_what_is_there_is_not_measured_again(tmp_path: Path) -> None:
+    file = tmp_path / "steering.jsonl"
+    line = '{"dataset": "sample", "seed": 0, "method": "kmeans", "case": "names", "scores": {}}\n'
+    file.write_text(line, encoding="utf-8")
+    rows = run_steering([Setting("sample", 0, method="kmeans")], file)
+    assert len(rows) == 1 and file.read_text("utf-8") == line
+
+
+def test_show_without_results_is_an_error(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["bench", "steering", "--show", "--out", str(tmp_path)])
+    assert result.exit_code == 2
