@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import csv
 import filecmp
+import io
 import os
 import re
 import shutil
@@ -40,6 +41,7 @@ from coterie._trust import (
     check_shape,
     damaged,
     inside,
+    open_file,
     read_json,
 )
 from coterie._types import Bools, Floats, Ints
@@ -52,7 +54,8 @@ MANIFEST = "manifest.json"
 NO_CLUSTER = "(no text)"  # the name of the cluster of a row without a text
 NONE_OF_THESE = "(none of these)"  # and of an outlier
 NEXT = ".next"  # where the run grows that is to replace the one in the folder
-BLOCK = 1 << 24  # bytes of a table that are read at a time
+BLOCK = 1 << 24  # bytes of a table that are read at a time; no row is longer
+HEADER = 1 << 20  # bytes that its header has at most
 KEPT = "kept"  # where files go that the user changed, when the run is replaced
 TABLE = r"assignments(-no-texts|-spreadsheet)?\.(csv|tsv|jsonl|parquet|xlsx)"
 RESULT = re.compile(
@@ -285,15 +288,15 @@ def table_parts(path: Path) -> Iterator[pa.RecordBatch]:
 
 def read_header(path: Path) -> list[str]:
     """Names of the columns of a table that coterie wrote."""
-    check_file(path)
-    with damaged(path, "a table of coterie"), path.open(encoding="utf-8", newline="") as file:
-        try:
-            names = next(csv.reader(file), [])
-        except csv.Error:
-            names = []
-        if not names or len(set(names)) != len(names):
-            raise DataError("run.bad_header", path=path)
-        return names
+    with open_file(path) as file:
+        head = file.read(HEADER).decode("utf-8", "replace")
+    try:
+        names = next(csv.reader(io.StringIO(head, newline="")), [])
+    except csv.Error:
+        names = []
+    if not names or len(set(names)) != len(names):
+        raise DataError("run.bad_header", path=path)
+    return names
 
 
 def result_columns(

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import coterie
+from by_key import says
 from coterie.cli import app
 
 
@@ -238,7 +239,7 @@ def test_mistakes_get_a_clear_message_and_the_right_code(
 
 def test_standard_input_needs_a_folder() -> None:
     result = run("cluster", "-", "-k", "2", "--encoder", "tfidf", stdin="a cat\nthe dog\n")
-    assert result.exit_code == 2 and "--out" in result.output
+    assert result.exit_code == 2 and says(result.output, "cli.out_needed")
 
 
 def test_a_finished_run_is_not_overwritten_by_accident(tickets: Path, tmp_path: Path) -> None:
@@ -246,7 +247,7 @@ def test_a_finished_run_is_not_overwritten_by_accident(tickets: Path, tmp_path: 
     command = ["cluster", str(tickets), "-k", "3", "--encoder", "tfidf", "-q", "--out", str(out)]
     assert run(*command).exit_code == 0
     refused = run(*command)
-    assert refused.exit_code == 2 and "--overwrite" in refused.output
+    assert refused.exit_code == 2 and says(refused.output, "run.taken_done")
     assert run("export", str(out), "--to", "tsv").exit_code == 0
     assert (out / "assignments.tsv").exists()
     assert run(*command, "--overwrite").exit_code == 0
@@ -325,13 +326,15 @@ def test_without_a_number_one_is_found_and_explained(tickets: Path, tmp_path: Pa
     assert choice["reason"] in manifest["summary"] and choice["reason"] in result.output
     refused = run("cluster", str(tickets), "--method", "kmeans", "--effort", "quick", "-k", "3",
                   "--out", str(tmp_path / "p"))  # fmt: skip
-    assert refused.exit_code == 2 and "--effort" in refused.output
+    assert refused.exit_code == 2 and says(refused.output, "cluster.effort_is_for_auto")
 
 
 def test_a_taken_folder_is_refused_before_any_work(tickets: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("keep me")
     result = run("cluster", str(tickets.with_name("none.csv")), "--out", str(tmp_path))
-    assert result.exit_code == 2 and "holds no run" in result.output  # the file was not even read
+    assert result.exit_code == 2 and says(
+        result.output, "run.out_not_empty"
+    )  # the file was not even read
 
 
 def test_a_failed_run_leaves_nothing_and_an_older_one_is_replaced(
@@ -340,7 +343,7 @@ def test_a_failed_run_leaves_nothing_and_an_older_one_is_replaced(
     out = tmp_path / "run"
     command = ("cluster", str(tickets), "--encoder", "tfidf", "--out", str(out))
     failed = run(*command, "-k", "500")
-    assert failed.exit_code == 3 and "different texts" in failed.output
+    assert failed.exit_code == 3 and says(failed.output, "cluster.few_texts")
     assert not out.exists()
     out.mkdir()  # as version 0.1 left it
     manifest = {"status": "failed", "method": "auto", "parameters": {}, "data": {"sha256": ""}}
@@ -382,7 +385,7 @@ def test_evaluate_leaves_empty_labels_out_and_says_so(tmp_path: Path) -> None:
     assert "2 rows without a true label" in found.stderr and "'theme'" in found.stderr
     table.write_text("theme,cluster\n,1\n,2\n", "utf-8")
     nothing = run("evaluate", str(table), "-l", "theme")
-    assert nothing.exit_code == 3 and "no row has both" in nothing.output
+    assert nothing.exit_code == 3 and says(nothing.output, "cli.nothing_to_score")
 
 
 def test_a_table_that_was_clustered_again(tmp_path: Path) -> None:

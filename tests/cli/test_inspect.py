@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from by_key import says
 from coterie import load
 from coterie.analysis import pair_similarity
 from coterie.cli import app
@@ -82,12 +83,12 @@ def test_mistakes_are_named(done: Path, tmp_path: Path) -> None:
     model = str(done / "run")
     file = write(tmp_path / "p.csv", ["text1", "other"], [["a", "b"]])
     result = run("inspect", "pairs", model, file)
-    assert result.exit_code == 3 and "text2" in result.output
+    assert result.exit_code == 3 and says(result.output, "corpus.no_column", column="text2")
     file = write(tmp_path / "q.csv", ["query", "candidate", "relevant"], [["a", "b", "maybe"]])
     result = run("inspect", "retrieval", model, file)
-    assert result.exit_code == 3 and "row 1" in result.output and "maybe" in result.output
+    assert result.exit_code == 3 and says(result.output, "cli.bad_relevance", row=1, mark="maybe")
     result = run("inspect", "stages", str(tmp_path))
-    assert result.exit_code == 3 and "holds no model" in result.output
+    assert result.exit_code == 3 and says(result.output, "run.no_model")
 
 
 def test_help_has_examples() -> None:

@@ -12,6 +12,7 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
+from by_key import says
 from coterie import TwoStep, load
 from coterie.cli import app
 from coterie.corpus.write import GrowingTable, partial_path
@@ -198,10 +199,10 @@ def test_other_texts_are_not_continued(folder: Path, file: Path, tmp_path: Path)
     stop_after(1, "predict", folder, file, "-o", out)
     other.write_text(file.read_text().replace("number", "count"))
     result = run("predict", str(folder), str(other), "-o", str(out), "--resume")
-    assert result.exit_code == 3 and "was made from other texts" in result.output
+    assert result.exit_code == 3 and says(result.output, "corpus.resume_other_rows")
     other.write_text("id,text\n1,ripe apple\n")
     result = run("predict", str(folder), str(other), "-o", str(out), "--resume")
-    assert result.exit_code == 3 and "only 1 can be read" in result.output
+    assert result.exit_code == 3 and says(result.output, "predict.rows_gone", rows=1)
     assert len(rows(partial_path(out))) == 1000  # as it was
 
 
@@ -209,14 +210,14 @@ def test_other_texts_are_not_continued(folder: Path, file: Path, tmp_path: Path)
 def test_resume_needs_files(folder: Path, file: Path, arguments: list[str]) -> None:
     filled = [str(file) if argument == "FILE" else argument for argument in arguments]
     result = run("predict", str(folder), *filled, "--resume", stdin="a\n")
-    assert result.exit_code == 2 and "--resume needs a file" in result.output
+    assert result.exit_code == 2 and says(result.output, "predict.cannot_resume")
 
 
 def test_a_file_without_a_word_is_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("text\n?\n...\n")
     out = tmp_path / "out.csv"
     result = run("predict", str(folder), str(tmp_path / "a.csv"), "-o", str(out))
-    assert result.exit_code == 3 and "all 2 rows" in result.output
+    assert result.exit_code == 3 and says(result.output, "corpus.column_empty", rows=2)
     assert not out.exists() and not partial_path(out).exists()
 
 

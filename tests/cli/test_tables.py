@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from by_key import says
 from coterie.cli import app
 from coterie.corpus import read_table
 
@@ -124,4 +125,4 @@ def test_a_csv_without_a_header(model: Path, tmp_path: Path) -> None:
 def test_a_pipe_needs_a_place_for_the_result(tmp_path: Path, verb: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     done = run(verb, tmp_path / "pipe", "--format", "txt")
-    assert done.exit_code == 2 and "--out is needed" in done.output
+    assert done.exit_code == 2 and says(done.output, "cli.out_needed")

@@ -4,6 +4,8 @@ import importlib
 import json
 from pathlib import Path
 
+from by_key import says
+
 from .conftest import call, clusters, content, rows
 
 
@@ -44,13 +46,13 @@ def test_json_in_and_out(run: Path, tmp_path: Path) -> None:
 def test_one_of_a_file_and_undo_is_needed(run: Path, edit_file) -> None:
     for arguments in ([run], [run, edit_file("- lock: [1]\n"), "--undo"]):
         result = call("edit", *arguments)
-        assert result.exit_code == 2 and "one of the two" in result.output
+        assert result.exit_code == 2 and says(result.output, "cli.edits_or_undo")
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path, edit_file) -> None:
     for arguments in ([edit_file("- lock: [1]\n")], ["--undo"]):
         result = call("edit", tmp_path / "nothing", *arguments)
-        assert result.exit_code == 3 and "holds no run" in result.output
+        assert result.exit_code == 3 and says(result.output, "run.none")
 
 
 def test_a_change_meanwhile_is_noticed(run: Path, monkeypatch, edit_file) -> None:
@@ -65,7 +67,7 @@ def test_a_change_meanwhile_is_noticed(run: Path, monkeypatch, edit_file) -> Non
     monkeypatch.setattr(module, "apply_edits", slow)
     before = rows(run)
     result = call("edit", run, edit_file("- merge: [0, 1]\n"))
-    assert result.exit_code == 3 and "changed by another command" in result.output
+    assert result.exit_code == 3 and says(result.output, "edit.changed_meanwhile")
     assert rows(run) == before
 
 

@@ -79,3 +79,12 @@ def test_a_damaged_table_is_refused_with_the_row(
     with raises(DataError, key) as caught:
         read_assignments(tmp_path)
     assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize("begin", [b"", b'text,"clus', b'text,cluster,name\na,0,x\nb,"'])
+def test_a_row_without_an_end_takes_no_memory(tmp_path: Path, begin: bytes) -> None:
+    with (tmp_path / "assignments.csv").open("wb") as file:
+        file.write(begin)
+        file.truncate(1 << 36)  # a hole on the disk, more than fits into memory
+    with pytest.raises(DataError):
+        read_assignments(tmp_path)

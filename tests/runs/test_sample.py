@@ -11,6 +11,7 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
+from by_key import says
 from coterie import load
 from coterie.cli import app
 from coterie.corpus import read_corpus, survey
@@ -217,7 +218,9 @@ def test_another_sample_is_not_continued(file: Path, tmp_path: Path) -> None:
     assert run("cluster", str(file), *OPTIONS, "--out", str(out), "-q").exit_code == 0
     other = [*OPTIONS[:-1], "151", "--out", str(out), "--resume"]
     result = run("cluster", str(file), *other)
-    assert result.exit_code == 2 and "was fitted on 150 texts, not 151" in result.output
+    assert result.exit_code == 2 and says(
+        result.output, "run.other_sample", before="150", fit_sample=151
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
-from by_key import raises
+from by_key import raises, says
 from coterie import TwoStep
 from coterie._errors import DataError
 from coterie.cli import app
@@ -126,7 +126,7 @@ def test_a_stopped_run_goes_on_with_the_missing_parts(
     kept = {name: (out / name).stat().st_mtime_ns for name in wanted if (out / name).exists()}
 
     refused = run("predict", model, corpus, "--out", out)
-    assert refused.exit_code == 2 and "add --resume" in refused.output
+    assert refused.exit_code == 2 and says(refused.output, "shards.out_has_shards")
 
     asked = []
     label = ShardWorker.label
@@ -324,7 +324,7 @@ def test_a_corpus_without_a_word_is_refused(model: Path, tmp_path: Path) -> None
     write(tmp_path / "in" / "a.parquet", ["?", None])
     write(tmp_path / "in" / "b.parquet", ["..."])
     result = run("predict", model, tmp_path / "in", "-o", tmp_path / "out")
-    assert result.exit_code == 3 and "all 3 rows of the column 'text'" in result.output
+    assert result.exit_code == 3 and says(result.output, "corpus.column_empty", rows=3)
 
 
 def test_without_ray_the_extra_is_named(
@@ -332,4 +332,4 @@ def test_without_ray_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     result = run("predict", model, corpus, "-o", tmp_path / "out", "--engine", "ray")
-    assert result.exit_code == 1 and "pip install 'coterie[ray]'" in result.output
+    assert result.exit_code == 1 and says(result.output, "argument.package_missing", extra="ray")

@@ -124,7 +124,7 @@ class Run(RunFiles):
         Parameters
         ----------
         data : list of str, Series, DataFrame or Arrow table; or str or Path of a file
-            ``coterie predict`` and :func:`coterie.runs.predict_file` write files of any size.
+            ``coterie predict`` and :func:`coterie.runs.label.predict_file` write files of any size.
         text_column : str, optional
         outlier_limit : float, optional
             Mark texts with a higher outlier score as outliers. Default: the limit of the run.
