@@ -14,14 +14,15 @@ import re
 import time
 import uuid
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie._errors import UsageError
 from coterie._files import atomic_path, save_arrays
@@ -29,6 +30,7 @@ from coterie._types import Floats, Ints
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 VARIABLE = "COTERIE_CACHE"
 LIMIT = "COTERIE_CACHE_LIMIT"
 DEFAULT_LIMIT = 2_000_000_000  # bytes
@@ -119,75 +121,94 @@ def clear(folder: Path) -> Usage:
     return before
 
 
-class VectorCache:
-    """Vectors of one encoder with one group of settings.
+class Shards:
+    """Files of arrays in one folder, each written once.
 
     Parameters
     ----------
-    folder : Path
+    root : Path
     space : str
-        Digest of all that decides a vector besides the item.
-    dim : int
+        Digest of all that decides the arrays besides the item.
+    what : str
+        What they hold, for messages.
     """
 
+    def __init__(self, root: Path, space: str, what: str) -> None:
+        self.root, self.folder, self.what = root, root / space[:32], what
+
+    def write_shards(self, parts: Iterable[dict[str, NDArray[Any]]], most: int) -> None:
+        """Write a file for each part; all below ``root`` may take ``most`` bytes.
+
+        A disk that is full or read-only costs the cache, not the run.
+        """
+        try:
+            private(self.root)
+            for arrays in parts:
+                with atomic_path(self.folder / f"{uuid.uuid4().hex}.safetensors") as temporary:
+                    save_arrays(temporary, arrays)
+            make_room(self.root, most)
+        except OSError as error:
+            log.warning("the %s are not kept in %s: %s", self.what, self.root, error)
+
+    def read_shards(self, take: Callable[[Any], list[T]]) -> Iterator[T]:
+        """What ``take`` finds in each file, the one used last first; broken files are deleted."""
+        from safetensors import SafetensorError, safe_open
+
+        for path, _, _ in sorted(_shards(self.folder), key=lambda shard: -shard[2]):
+            try:
+                with safe_open(path, "numpy") as file:  # reads an array when it is asked for
+                    found = take(file)
+            except FileNotFoundError:  # another process made room
+                continue
+            except (SafetensorError, KeyError, IndexError, OSError, ValueError, TypeError) as error:
+                log.info("%s cannot be read: %s", path, error)
+                with suppress(OSError):
+                    path.unlink()
+                continue
+            if found:
+                with suppress(OSError):
+                    os.utime(path)  # used now: goes last when room is needed
+            yield from found
+
+
+class VectorCache(Shards):
+    """Vectors, of ``dim`` numbers, of one encoder with one group of settings."""
+
     def __init__(self, folder: Path, space: str, dim: int) -> None:
-        self.root, self.folder, self.dim = folder, folder / space[:32], dim
+        super().__init__(folder, space, "vectors")
+        self.dim = dim
 
     def read(self, keys: list[bytes]) -> tuple[Floats, Ints]:
         """Vectors of the keys, which differ, and the positions of those that are not here."""
         out = np.empty((len(keys), self.dim), dtype=np.float32)
         wanted = {key: position for position, key in enumerate(keys)}
-        for path, _, _ in sorted(_shards(self.folder), key=lambda shard: -shard[2]):
+        for key, vector in self.read_shards(lambda file: self._take(file, wanted)):
+            out[wanted.pop(key)] = vector
             if not wanted:
                 break
-            found = self._open(path, wanted)
-            for key, vector in found:
-                out[wanted.pop(key)] = vector
-            if found:
-                with suppress(OSError):
-                    os.utime(path)  # used now: goes last when room is needed
         return out, np.asarray(sorted(wanted.values()), dtype=np.int64)
 
     def write(self, keys: list[bytes], vectors: Floats) -> None:
-        """Keep vectors; a disk that is full or read-only costs the cache, not the run."""
-        try:
-            for first in range(0, len(keys), ROWS):
-                part = slice(first, first + ROWS)
-                self._write_shard(keys[part], vectors[part])
-            make_room(self.root, limit())
-        except OSError as error:
-            log.warning("the vectors are not kept in %s: %s", self.root, error)
+        """Keep vectors."""
+        parts = (slice(first, first + ROWS) for first in range(0, len(keys), ROWS))
+        self.write_shards((_arrays(keys[part], vectors[part]) for part in parts), limit())
 
-    def _write_shard(self, keys: list[bytes], vectors: Floats) -> None:
-        private(self.root)
-        digests = np.frombuffer(b"".join(keys), dtype=np.uint8).reshape(-1, DIGEST)
-        checks = np.array(
-            [_check(*row) for row in zip(keys, vectors, strict=True)], dtype=np.uint32
-        )
-        arrays = {"keys": digests, "vectors": vectors, "checks": checks}
-        with atomic_path(self.folder / f"{uuid.uuid4().hex}.safetensors") as temporary:
-            save_arrays(temporary, arrays)
-
-    def _open(self, path: Path, wanted: dict[bytes, int]) -> list[tuple[bytes, Floats]]:
-        """What is wanted of a shard; a file that is not whole is deleted and gives nothing."""
-        from safetensors import SafetensorError, safe_open
-
-        try:
-            with safe_open(path, "numpy") as file:  # reads an array when it is asked for
-                rows = _rows_of(file.get_tensor("keys"), wanted)
-                if not rows:
-                    return []
-                vectors, checks = file.get_tensor("vectors"), file.get_tensor("checks")
-            good = vectors.dtype == np.float32 and vectors.shape == (len(checks), self.dim)
-            if good and all(_check(key, vectors[i]) == checks[i] for key, i in rows):
-                return [(key, vectors[i]) for key, i in rows]
-        except FileNotFoundError:  # another process made room
+    def _take(self, file: Any, wanted: dict[bytes, int]) -> list[tuple[bytes, Floats]]:
+        """What is wanted of a shard."""
+        rows = _rows_of(file.get_tensor("keys"), wanted)
+        if not rows:
             return []
-        except (SafetensorError, KeyError, IndexError, OSError, ValueError, TypeError) as error:
-            log.info("%s cannot be read: %s", path, error)
-        with suppress(OSError):
-            path.unlink()
-        return []
+        vectors, checks = file.get_tensor("vectors"), file.get_tensor("checks")
+        good = vectors.dtype == np.float32 and vectors.shape == (len(checks), self.dim)
+        if not good or any(_check(key, vectors[i]) != checks[i] for key, i in rows):
+            raise ValueError("the vectors are not those that were written")
+        return [(key, vectors[i]) for key, i in rows]
+
+
+def _arrays(keys: list[bytes], vectors: Floats) -> dict[str, NDArray[Any]]:
+    checks = [_check(*row) for row in zip(keys, vectors, strict=True)]
+    digests = np.frombuffer(b"".join(keys), dtype=np.uint8).reshape(-1, DIGEST)
+    return {"keys": digests, "vectors": vectors, "checks": np.array(checks, dtype=np.uint32)}
 
 
 def _rows_of(digests: Any, wanted: dict[bytes, int]) -> list[tuple[bytes, int]]:

@@ -10,12 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import re
-import uuid
 import zlib
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,9 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie._cache import cache_folder, limit, make_room, place, private
+from coterie._cache import DIGEST, Shards, cache_folder, limit, place
 from coterie._errors import DataError, UsageError
-from coterie._files import atomic_path, save_arrays
 from coterie._progress import Progress, Silent, make_progress
 from coterie._random import resolve_seed
 from coterie._validation import check_choice
@@ -47,7 +43,6 @@ PLUS = re.compile(rf"\+(?=(?:{'|'.join(KINDS)})(?:[@:+]|$))")  # a folder may ha
 log = logging.getLogger(__name__)
 FOLDER = "wordings"  # beside the vectors
 SHARE = 10  # of the limit of the vectors: augmentations are small
-DIGEST = 16
 
 
 class Step(NamedTuple):
@@ -171,13 +166,11 @@ def open_store(space: str) -> Store | None:
     return None if folder is None or cache_folder() is None else Store(folder, space)
 
 
-class Store:
+class Store(Shards):
     """Augmentations made with the same settings."""
 
     def __init__(self, folder: Path, space: str) -> None:
-        self.root = folder
-        self.space = hashlib.sha256(space.encode()).hexdigest()
-        self.folder = folder / self.space[:32]
+        super().__init__(folder, hashlib.sha256(space.encode()).hexdigest(), "augmentations")
 
     def digests(self, texts: Sequence[str]) -> list[bytes]:
         """What tells each text from all others."""
@@ -190,16 +183,15 @@ class Store:
         """Augmentations of those texts that are here."""
         wanted = dict(zip(self.digests(texts), texts, strict=True))
         found: dict[str, str] = {}
-        for path in self.folder.glob("*.safetensors"):
+        for digest, augmentation in self.read_shards(_pairs):
+            if digest in wanted:
+                found[wanted[digest]] = augmentation
             if len(found) == len(texts):
                 break
-            for digest, augmentation in self._open(path):
-                if digest in wanted:
-                    found[wanted[digest]] = augmentation
         return found
 
     def write(self, texts: Sequence[str], augmentations: Sequence[str]) -> None:
-        """Keep augmentations; a disk that is full or read-only costs the cache, not the run."""
+        """Keep augmentations."""
         data = [text.encode("utf-8", "surrogatepass") for text in augmentations]
         whole = b"".join(data)
         arrays: dict[str, NDArray[Any]] = {
@@ -208,36 +200,17 @@ class Store:
             "data": np.frombuffer(whole, np.uint8),
             "check": np.array([zlib.crc32(whole)], dtype=np.uint32),
         }
-        try:
-            private(self.root)
-            with atomic_path(self.folder / f"{uuid.uuid4().hex}.safetensors") as temporary:
-                save_arrays(temporary, arrays)
-            make_room(self.root, limit() // SHARE)
-        except OSError as error:
-            log.warning("the augmentations are not kept in %s: %s", self.root, error)
+        self.write_shards([arrays], limit() // SHARE)
 
-    def _open(self, path: Path) -> list[tuple[bytes, str]]:
-        """What a shard holds; a file that is not whole is deleted and gives nothing."""
-        from safetensors import SafetensorError
-        from safetensors.numpy import load_file
 
-        try:
-            arrays = load_file(path)
-            data, ends = arrays["data"].tobytes(), arrays["ends"].tolist()
-            if zlib.crc32(data) == int(arrays["check"][0]):
-                keys = [row.tobytes() for row in arrays["keys"]]
-                parts = [data[a:b] for a, b in zip([0, *ends], ends, strict=False)]
-                texts = [part.decode("utf-8", "surrogatepass") for part in parts]
-                with suppress(OSError):
-                    os.utime(path)  # used now: goes last when room is needed
-                return list(zip(keys, texts, strict=True))
-        except FileNotFoundError:  # another process made room
-            return []
-        except (SafetensorError, KeyError, IndexError, OSError, ValueError) as error:
-            log.info("%s cannot be read: %s", path, error)
-        with suppress(OSError):
-            path.unlink()
-        return []
+def _pairs(file: Any) -> list[tuple[bytes, str]]:
+    """Digests and augmentations of a shard."""
+    data, ends = file.get_tensor("data").tobytes(), file.get_tensor("ends").tolist()
+    if zlib.crc32(data) != int(file.get_tensor("check")[0]):
+        raise ValueError("the augmentations are not those that were written")
+    parts = [data[a:b] for a, b in zip([0, *ends], ends, strict=False)]
+    keys = [row.tobytes() for row in file.get_tensor("keys")]
+    return [(k, p.decode("utf-8", "surrogatepass")) for k, p in zip(keys, parts, strict=True)]
 
 
 class Augmented(list[str]):
