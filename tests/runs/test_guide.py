@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +69,8 @@ def test_a_theme_gets_its_texts_and_another_is_empty() -> None:
         == (run.manifest["guidance"])
     )
     assert any("no text fits: volcano" in line for line in run.summary)
-    assert "volcano" in (run.folder / "report.html").read_text(encoding="utf-8")
+    page = (run.folder / "report.html").read_text(encoding="utf-8")
+    assert "volcano" in page and len(re.findall("<small>given", page)) == 2  # table and cluster
 
 
 def test_auto_takes_themes() -> None:

@@ -164,6 +164,7 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
         levels=[] if levels is None else levels.levels,
         themes=levels is not None and levels.themes,
         outliers=outliers,
+        given=range(len(manifest.get("guidance", {}).get("given", ()))),
         new=next((entry["new"] for entry in reversed(manifest.get("updates", []))), ()),
     )
 

@@ -151,6 +151,8 @@ class ReportData:
         None where no text may be one.
     new : collection of int
         Clusters that the last update has added.
+    given : collection of int
+        Clusters that are themes or classes which the user named.
     """
 
     title: str
@@ -165,6 +167,7 @@ class ReportData:
     themes: bool = False
     outliers: Outliers | None = None
     new: Collection[int] = ()
+    given: Collection[int] = ()
 
 
 def without_texts(data: ReportData) -> ReportData:
