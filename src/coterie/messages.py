@@ -1040,6 +1040,14 @@ MESSAGES: dict[str, str] = {
     ),
     "train.weights_not_finite": "{where}: weights are not finite any more.",
     # update
+    "update.clusters_need_refit": (
+        "<n_clusters> is for a refit; add <refit>, or leave it out: an update finds new clusters "
+        "by itself."
+    ),
+    "update.guided": (
+        "<refit>: {folder} was made with themes, labels or constraints, which it does not keep; "
+        "cluster all rows with them and with <keep> instead."
+    ),
     "update.known_ids": (
         "row {row} has the {column} {id!r}, which the run has already (so have {count:,} rows in "
         "all); leave them out with <new_only>."
@@ -1048,6 +1056,7 @@ MESSAGES: dict[str, str] = {
         "the new data has no column {column!r}, which holds the texts of the run; name the one to "
         "take with <text_column>. Columns: {found}."
     ),
+    "update.nothing_to_add": "name the file with the new rows, or add <refit>.",
     # words
     "words.bad_line": (
         "{path}, line {number}: expected a word and {width} numbers, as in the lines before."

@@ -99,7 +99,14 @@ DONE: dict[str, Any] = {
         "next_id?": ClusterId,
     },
     "updates?": [
-        {"when": str, "rows": Count, "sha256": str, "new": [ClusterId], "fit_nowhere?": Count}
+        {
+            "when": str,
+            "rows": Count,
+            "sha256": str,
+            "new": [ClusterId],
+            "fit_nowhere?": Count,
+            "moved?": Count,
+        }
     ],
 }
 NEAR = {"id": ClusterId, "name": str, "similarity": float, "more": [str], "less": [str]}

@@ -296,3 +296,33 @@ def test_drift_and_the_exit_code_of_its_own(run: Path, boats: Path, tmp_path: Pa
     assert "<script" not in page
     assert "<small>new</small>" in (run / "report.html").read_text("utf-8")
     assert not check_integrity(run).findings
+
+
+def test_a_refit_counts_its_moves_and_asks(run: Path, boats: Path) -> None:
+    edit(run, [{"rename": {0: "First"}}, {"lock": [0]}])
+    before = content(run)
+    locked = [r["ticket"] for r in rows(run) if r["cluster"] == "0"]
+    labels = open_run(run).labels
+    result = CliRunner().invoke(app, ["update", str(run), str(boats), "--refit"], input="n\n")
+    assert result.exit_code == 0, result.output
+    assert "would move" in result.output
+    assert content(run) == before
+    done = update(run, boats, refit=True, n_clusters=5, dry_run=True)
+    assert not done.written and content(run) == before
+    asked = []
+    done = update(run, boats, refit=True, n_clusters=5, confirm=lambda f: not asked.append(f))
+    assert done.written and len(asked) == 1
+    opened = open_run(run)
+    assert done.moved == (opened.labels[: len(labels)] != labels).sum()
+    assert opened.manifest["updates"][-1]["moved"] == done.moved
+    assert opened.manifest["editing"]["locked"] == [0]
+    assert names(run)[0] == "First"
+    assert set(locked) <= {r["ticket"] for r in rows(run) if r["cluster"] == "0"}
+    assert len(rows(run)) == len(labels) + 30
+    assert (run / "changes.html").exists()
+    assert not check_integrity(run).findings
+    undo(run)
+    assert content(run) == before
+    assert call("update", run, "--refit", "--yes").exit_code == 0
+    assert call("update", run).exit_code == 2
+    assert call("update", run, boats, "--clusters", "5").exit_code == 2

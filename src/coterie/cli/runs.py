@@ -521,11 +521,11 @@ def _fail_above(drift: Any, limit: float | None) -> None:
 def update(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
     file: Annotated[
-        str,
+        str | None,
         typer.Argument(
             help="New rows: CSV, TSV, JSONL, Parquet or plain text file; - for standard input."
         ),
-    ],
+    ] = None,
     text_column: Annotated[
         str | None,
         typer.Option(
@@ -544,6 +544,17 @@ def update(
         bool, typer.Option("--dry-run", help="Print what the update does; write nothing.")
     ] = False,
     fail_above: FailAbove = None,
+    refit: Annotated[
+        bool,
+        typer.Option("--refit", help="Cluster all rows anew. Old rows may move; you are asked."),
+    ] = False,
+    clusters: Annotated[
+        str | None,
+        typer.Option(
+            "--clusters", "-k", help="Clusters of a refit, or auto. Default: as the run had it."
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Write a refit without asking.")] = False,
     format: Format = "auto",
     encoding: Encoding = "utf-8",
     header: Header = None,
@@ -560,6 +571,9 @@ def update(
     With --fail-above 10% the exit code is 4 if more than 10% of the new texts fit nowhere; the rows
     are added all the same, unless with --dry-run.
 
+    --refit clusters old and new rows anew with the settings of the run. It shows which old rows
+    would move, and asks before it writes.
+
     If it is stopped, the run is as it was: repeat the command. A file that was added is not added
     twice.
 
@@ -567,20 +581,32 @@ def update(
 
         coterie update tickets.clusters new.csv --dry-run
         coterie update tickets.clusters new.csv
+        coterie update tickets.clusters --refit --clusters 12
         coterie edit tickets.clusters --undo
     """
+    from coterie.cli.cluster import read_number
     from coterie.drift import read_share
     from coterie.report.points import visible
     from coterie.runs.update import update as add
 
     limit = None if fail_above is None else read_share(fail_above)
+
+    def confirm(would: Any) -> bool:
+        if not as_json:
+            _show(would.refit)
+        asked = f"{would.moved:,} old rows would move. Write it?"
+        return yes or (not as_json and typer.confirm(asked, err=True))
+
     found = add(
         run,
         file,
         text_column=text_column,
         new_only=new_only,
         again=again,
+        refit=refit,
+        n_clusters=None if clusters is None else read_number(clusters),
         dry_run=dry_run,
+        confirm=confirm,
         format=format,
         encoding=encoding,
         header=header,
@@ -593,8 +619,8 @@ def update(
         say(note)
     for sentence in found.sentences():
         typer.echo(visible(sentence))
-    if found.number and dry_run:
-        say("nothing was written (--dry-run)")
+    if found.number and not found.written:
+        say("nothing was written" + (" (--dry-run)" if dry_run else ""))
     elif found.number:
         say(f"\npage  {run / 'changes.html'}\nundo  coterie edit {run} --undo")
     _fail_above(found.drift, limit)

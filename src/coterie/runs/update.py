@@ -15,12 +15,13 @@ from __future__ import annotations
 import copy
 import hashlib
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -53,8 +54,11 @@ from coterie.novelty import place_new
 from coterie.outliers import choose_rows
 from coterie.report import write_map
 from coterie.report.changes import write_changes
-from coterie.run_files import RunFiles, result_columns
+from coterie.run_files import RESULT, RunFiles, link_files, result_columns, run_files
 from coterie.runs.folder import now
+
+if TYPE_CHECKING:
+    from coterie.comparison import Comparison
 
 COMPARED = 20_000  # old texts, and as many new ones, that are compared with each other
 DIGITS = 3  # to which the vectors of texts agree that the encoder cannot tell apart
@@ -76,7 +80,10 @@ class Updated:
     new : tuple of Cluster
         The clusters that are new.
     drift : Drift or None
-        How the new texts differ from the old ones; None if the run had these rows already.
+        How the new texts differ from the old ones; None after a refit, and if the run had these
+        rows already.
+    refit : Comparison or None
+        After a refit, the run before and now.
     written : bool
     notes : tuple of str
         What was noticed about the new rows.
@@ -88,6 +95,7 @@ class Updated:
     moved: int = 0
     new: tuple[Cluster, ...] = ()
     drift: Drift | None = None
+    refit: Comparison | None = None
     written: bool = False
     notes: tuple[str, ...] = ()
 
@@ -98,6 +106,8 @@ class Updated:
         inside = sum(cluster.size for cluster in self.new)
         made = f"{len(self.new)} new cluster{'' if len(self.new) == 1 else 's'}"
         new = f", {inside:,} of them in {made}" if self.new else ", all in the clusters there were"
+        if self.refit is not None:
+            new = f"; {made}"
         out = [f"{self.rows:,} rows added{new}. Old rows moved: {self.moved:,}."]
         return out if self.drift is None else [*out, *self.drift.sentences()]
 
@@ -115,14 +125,17 @@ class Updated:
         }
 
 
-def update(
+def update(  # noqa: PLR0913 - options of one command
     run: str | Path,
     data: Any,
     *,
     text_column: str | None = None,
     new_only: bool = False,
     again: bool = False,
+    refit: bool = False,
+    n_clusters: int | Literal["auto"] | None = None,
     dry_run: bool = False,
+    confirm: Callable[[Updated], bool] | None = None,
     **reading: Any,
 ) -> Updated:
     """Add new rows to a finished run; every old row keeps its cluster, number and name.
@@ -131,15 +144,23 @@ def update(
     ----------
     run : str or Path
         Folder of a finished run.
-    data : list of str, Series, DataFrame or Arrow table; or str or Path of a file
+    data : list of str, Series, DataFrame or Arrow table; or str or Path of a file; or None
+        None adds no rows, for a refit.
     text_column : str, optional
         Column of the new data with the texts. Default: called as in the run, else the obvious one.
     new_only : bool, default=False
         Leave out rows whose id the run has already, instead of rejecting them.
     again : bool, default=False
         Add rows that an earlier update has added.
+    refit : bool, default=False
+        Cluster old and new rows anew, with the method and the settings of the run. Clusters that
+        match keep number and name, locked clusters their rows; other old rows may move.
+    n_clusters : int or "auto", optional
+        Of a refit. Default: found anew if it was found, else as many as there are.
     dry_run : bool, default=False
         Say what the update would do, without writing.
+    confirm : callable, optional
+        Is shown what a refit would do, before it is written; false leaves the run as it is.
     **reading
         ``format``, ``encoding`` and ``header`` of a file.
 
@@ -149,12 +170,22 @@ def update(
     """
     folder = Path(run)
     RunFiles(folder).check()  # before a lock is put into it
-    corpus = _read(data, reading)
+    if data is None and not refit:
+        raise UsageError("update.nothing_to_add")
+    if n_clusters is not None and not refit:
+        raise UsageError("update.clusters_need_refit")
+    given = None if data is None else _read(data, reading)
     with nullcontext() if dry_run else held(folder):
         before = EditableRun(folder)
-        corpus, notes = _fitting(before, corpus, text_column, new_only)
+        corpus, notes = None, tuple[str, ...]()
+        if given is not None:
+            corpus, notes = _fitting(before, given, text_column, new_only)
         known = [entry["sha256"] for entry in before.manifest.get("updates", [])]
-        if corpus is None or (corpus.sha256 in known and not again):
+        if corpus is not None and corpus.sha256 in known and not again:
+            corpus = None
+        if refit:
+            return _refit(before, corpus, n_clusters, notes, dry_run, confirm)
+        if corpus is None:
             return Updated(folder, 0, 0, notes=notes)
         growth = Growth(before, corpus)
         found = Updated(
@@ -188,6 +219,98 @@ def update(
 
             change_run(folder, change)
     return found
+
+
+def _refit(
+    before: EditableRun,
+    corpus: Corpus | None,
+    n_clusters: int | Literal["auto"] | None,
+    notes: tuple[str, ...],
+    dry_run: bool,
+    confirm: Callable[[Updated], bool] | None,
+) -> Updated:
+    """Cluster all rows anew beside the run, and let the result take its place."""
+    from coterie.comparison import compare
+    from coterie.comparison.page import write_comparison
+    from coterie.runs.clustering import cluster
+
+    folder, manifest = before.folder, before.manifest
+    if "guidance" in manifest.get("handover", {}):
+        raise UsageError("update.guided", folder=folder)
+    table = before.table.drop_columns(list(before.own.values()))
+    if corpus is not None:
+        table = pa.concat_tables([table, corpus.table.select(table.column_names)])
+    updates = manifest.get("updates", [])
+    with TemporaryDirectory(prefix="coterie-") as place:
+        made = cluster(
+            table,
+            folder=Path(place) / "run",
+            keep=folder,
+            text_column=text_column_of(before),
+            id_column=before.id_column,
+            **_settings(manifest, n_clusters, len(before.clusters)),
+        )
+        old = {c.id for c in before.clusters}
+        found = Updated(
+            folder,
+            len(updates) + 1,
+            0 if corpus is None else len(corpus),
+            moved=int((made.labels[: len(before.table)] != before.labels).sum()),
+            new=tuple(c for c in made.clusters if c.id not in old),
+            refit=compare(folder, made.folder),
+            notes=notes,
+        )
+        if dry_run or (confirm is not None and not confirm(found)):
+            return found
+        entry = {
+            "when": now(),
+            "rows": found.rows,
+            "sha256": "" if corpus is None else corpus.sha256,
+            "new": [c.id for c in found.new],
+            "moved": found.moved,
+        }
+
+        def change(fresh: Path) -> None:
+            before.check_unchanged(fresh)
+            for name, path in run_files(fresh).items():
+                if RESULT.fullmatch(name):
+                    path.unlink()
+            link_files(
+                made.folder, fresh, [n for n in run_files(made.folder) if RESULT.fullmatch(n)]
+            )
+            edits = manifest.get("editing", {}).get("edits", 0)
+            new = {**made.manifest, "updates": [*updates, entry]}
+            new["editing"] = {**new["editing"], "edits": edits}
+            new["editing"].pop("kept_from", None)
+            write_json(fresh / "manifest.json", new)
+            write_comparison(fresh / "changes.html", replace(found.refit, a="before", b="now"))
+            number = last_change(folder) + 1
+            append_log(fresh, {"change": number, "refit": entry, "done": found.sentences()[:1]})
+
+        change_run(folder, change)
+    return replace(found, written=True)
+
+
+def _settings(
+    manifest: Mapping[str, Any], n_clusters: int | Literal["auto"] | None, there: int
+) -> dict[str, Any]:
+    """How the run was made, as options of :func:`coterie.cluster`."""
+    parameters = dict(manifest["parameters"])
+    parameters.pop("n_clusters", None)
+    parameters.pop("views", None)
+    handover = manifest.get("handover", {})
+    if n_clusters is None:
+        n_clusters = "auto" if manifest.get("number_of_clusters") else there
+    out: dict[str, Any] = {
+        "method": manifest["method"],
+        "n_clusters": n_clusters,
+        "encoder": parameters.pop("encoder", None),
+        "seed": parameters.pop("random_state", None) or 0,
+        "levels": tuple(handover.get("levels", ())),
+        "max_outliers": handover.get("max_outliers"),
+        "write": tuple(handover.get("write", ())),
+    }
+    return {**out, "settings": parameters}
 
 
 def _read(data: Any, reading: Mapping[str, Any]) -> Corpus | pa.Table:
@@ -538,7 +661,8 @@ def _about(updates: Sequence[Mapping[str, Any]]) -> str:
     rows, new = sum(u["rows"] for u in updates), sum(len(u["new"]) for u in updates)
     times = "once" if len(updates) == 1 else f"{len(updates)} times"
     made = "no new cluster" if not new else f"{new} new cluster{'' if new == 1 else 's'}"
-    return f"Updated {times}: {rows:,} rows added, {made}. Rows that were there did not move."
+    moved = sum(u.get("moved", 0) for u in updates)
+    return f"Updated {times}: {rows:,} rows added, {made}. Old rows moved: {moved:,}."
 
 
 def _without_update(summary: Sequence[str]) -> list[str]:
