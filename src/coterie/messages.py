@@ -180,6 +180,7 @@ MESSAGES: dict[str, str] = {
     "cli.bad_setting": "--set {pair}: expected KEY=VALUE, e.g. --set steps=500.",
     "cli.bad_wordings": "--wordings should be at least 1, got {wordings}.",
     "cli.dataset_needed": "coterie datasets {action} needs the name of a data set.",
+    "cli.drift_of_one_file": "--drift and --fail-above take one file, not a folder of shards.",
     "cli.edits_or_undo": "name a file of edits, or --undo the last ones: one of the two.",
     "cli.json_twice": "--show-request and --json both print JSON; take one of them.",
     "cli.labels_column_needed": "name the column with the true labels: --labels-column.",
@@ -408,6 +409,10 @@ MESSAGES: dict[str, str] = {
     ),
     # drift
     "drift.bad_share": "<fail_above=>: give a share from 0 to 100%, such as 10%.",
+    "drift.old_model": (
+        "{folder}: its model was saved by a version that kept no texts to compare with; cluster "
+        "again."
+    ),
     # edit
     "edit.bad_into": "{where}: into should be 2 or more, got {into}.",
     "edit.bad_json": "{path}: {error}",

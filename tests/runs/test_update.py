@@ -326,3 +326,19 @@ def test_a_refit_counts_its_moves_and_asks(run: Path, boats: Path) -> None:
     assert call("update", run, "--refit", "--yes").exit_code == 0
     assert call("update", run).exit_code == 2
     assert call("update", run, boats, "--clusters", "5").exit_code == 2
+
+
+def test_predict_tells_drift(run: Path, boats: Path, tmp_path: Path) -> None:
+    before = content(run)
+    out = tmp_path / "out.csv"
+    result = call("predict", run, boats, "--out", out, "--fail-above", "10%")
+    assert result.exit_code == 4, result.output
+    assert "New: " in result.output
+    assert len(out.read_text("utf-8").splitlines()) == 31
+    same = [text for i, theme in enumerate(OLD) for text in sentences(theme, 10, 70 + i)]
+    file = write(tmp_path / "same.csv", same, 5000)
+    result = call("predict", run, file, "--out", tmp_path / "same-out.csv", "--drift")
+    assert result.exit_code == 0, result.output
+    assert "0 of 40 texts (0.0%) fit nowhere." in result.output
+    assert call("predict", run / "model", file, "--drift").exit_code == 3
+    assert content(run) == before

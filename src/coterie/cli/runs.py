@@ -25,6 +25,21 @@ from coterie.cli.options import (
 )
 from coterie.cli.talk import say_header, show_json, show_table
 
+FailAbove = Annotated[
+    str | None,
+    typer.Option(
+        "--fail-above",
+        help="Exit code 4 if more than this share of the new texts fit nowhere, e.g. 10%.",
+    ),
+]
+
+
+def _fail_above(drift: Any, limit: float | None) -> None:
+    """End with exit code 4 if too many of the new texts fit nowhere."""
+    if limit is not None and drift is not None and drift.share > limit:
+        say(f"coterie: {100 * drift.share:.1f}% of the texts fit nowhere, above {100 * limit:g}%")
+        raise typer.Exit(4)
+
 
 def predict(
     folder: Annotated[Path, typer.Argument(help="Folder of a run, or of a saved model.")],
@@ -79,6 +94,13 @@ def predict(
             "--workers", help="Processes of --engine ray. Default: one per GPU, or per 4 CPUs."
         ),
     ] = None,
+    drift: Annotated[
+        bool,
+        typer.Option(
+            "--drift", help="Print which texts fit nowhere and which clusters change, on stderr."
+        ),
+    ] = False,
+    fail_above: FailAbove = None,
     no_cache: NoCache = False,
 ) -> None:
     """Assign new texts to the clusters of an earlier run.
@@ -92,14 +114,20 @@ def predict(
     A folder of Parquet files gives a folder of as many. With --engine ray they are distributed over
     the machines of a Ray cluster; files of a worker that dies are labelled again.
 
+    --drift compares the texts with those of the run. With --fail-above 10% the exit code is 4 if
+    more than 10% of them fit nowhere; the output is written all the same.
+
     Examples:
 
         coterie predict tickets.clusters new.csv --out labelled.csv
         cat new.jsonl | coterie predict tickets.clusters - --format jsonl | head
         coterie predict tickets.clusters parts/ --out labelled/ --engine ray
     """
+    from coterie.drift import read_share
     from coterie.runs.shards import is_sharded
 
+    limit = None if fail_above is None else read_share(fail_above)
+    watched = drift or limit is not None
     reading = {"text_column": text_column, "id_column": id_column}
     if engine != "local" or workers is not None or is_sharded(file):
         from coterie.runs.shards import predict_shards
@@ -108,6 +136,8 @@ def predict(
             raise UsageError("cli.shards_are_parquet", given=format)
         if out is None or file == "-":
             raise UsageError("cli.shards_need_folders")
+        if watched:
+            raise UsageError("cli.drift_of_one_file")
         predict_shards(
             folder,
             file,
@@ -127,6 +157,7 @@ def predict(
         sys.stdout if out is None else out,
         outlier_limit=outlier_limit,
         resume=resume,
+        drift=watched,
         format=format,
         encoding=encoding,
         header=header,
@@ -137,6 +168,9 @@ def predict(
     say_header(done.read)
     if done.sentence:
         say(done.sentence)
+    for sentence in () if done.drift is None else done.drift.sentences():
+        say(sentence)
+    _fail_above(done.drift, limit)
 
 
 def report(
@@ -500,22 +534,6 @@ def edit(
         say("nothing was written (--dry-run)")
     else:
         say(f"\npage  {run / 'report.html'}\nundo  coterie edit {run} --undo")
-
-
-FailAbove = Annotated[
-    str | None,
-    typer.Option(
-        "--fail-above",
-        help="Exit code 4 if more than this share of the new texts fit nowhere, e.g. 10%.",
-    ),
-]
-
-
-def _fail_above(drift: Any, limit: float | None) -> None:
-    """End with exit code 4 if too many of the new texts fit nowhere."""
-    if limit is not None and drift is not None and drift.share > limit:
-        say(f"coterie: {100 * drift.share:.1f}% of the texts fit nowhere, above {100 * limit:g}%")
-        raise typer.Exit(4)
 
 
 def update(

@@ -16,7 +16,8 @@ from coterie._errors import DataError, UsageError
 from coterie._files import sha256_file
 from coterie._folders import one_state
 from coterie._progress import Silent, make_progress, say, working
-from coterie._types import Bools
+from coterie._random import numpy_generator
+from coterie._types import Bools, Floats, Ints
 from coterie.base import TextClusterer
 from coterie.base.outliers import Assessed
 from coterie.corpus import Note, TextStream
@@ -30,15 +31,19 @@ from coterie.corpus.write import (
     write_stream,
     write_workbook,
 )
-from coterie.description import Cluster, names_by_number
+from coterie.description import Cluster, describe, names_by_number
+from coterie.drift import Drift, find_drift
 from coterie.hierarchy import Hierarchy
 from coterie.methods import load
-from coterie.outliers import OutlierLimit
-from coterie.run_files import model_folder, read_clusters, read_levels, result_columns
+from coterie.novelty import place_new
+from coterie.outliers import OutlierLimit, choose_rows
+from coterie.run_files import RunFiles, model_folder, read_clusters, read_levels, result_columns
 from coterie.runs.outputs import check_output, is_labelled
 
 if TYPE_CHECKING:
     from coterie.runs.sample import SampledCorpus
+
+WATCHED = 20_000  # texts that are compared with those of the run
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,69 @@ class Labelled:
     notes: list[str]  # what Excel could not hold, in sentences
     read: tuple[Note, ...]  # what was guessed about the file
     sentence: str  # how many texts are outliers; empty where none can be
+    drift: Drift | None = None  # how the texts differ from those of the run, if that was asked
+
+
+class Watch:
+    """Keeps a random choice of the texts that were labelled, to compare them with those of a run.
+
+    Parameters
+    ----------
+    run : RunFiles
+    model : TextClusterer
+    """
+
+    def __init__(self, run: RunFiles, model: TextClusterer) -> None:
+        if model._neighbor_index is None:
+            raise UsageError("drift.old_model", folder=run.folder)
+        run.check()
+        self.run, self.model = run, model
+        self.seen = 0
+        self.texts: list[str] = []
+        self.labels: list[int] = []
+        self.vectors: list[Floats] = []
+        self._random = numpy_generator(0, "drift")
+
+    def add(self, texts: Sequence[str], labels: Ints, vectors: Floats) -> None:
+        """Take texts in; of more than 20,000 each has the same chance to stay."""
+        for i in np.flatnonzero(labels >= 0).tolist():
+            self.seen += 1
+            place = len(self.texts)
+            if place == WATCHED:
+                place = int(self._random.integers(self.seen))
+                if place >= WATCHED:
+                    continue
+                self.texts[place], self.labels[place] = texts[i], int(labels[i])
+                self.vectors[place] = vectors[i]
+                continue
+            self.texts.append(texts[i])
+            self.labels.append(int(labels[i]))
+            self.vectors.append(vectors[i])
+
+    def drift(self) -> Drift:
+        """How the texts differ from those of the run."""
+        known = self.model._outlier_index().vectors
+        old = np.asarray(self.model.assigner_.logits(known).argmax(axis=1), dtype=np.int64)
+        labels = np.array(self.labels, dtype=np.int64)
+        names = {cluster.id: cluster.name for cluster in self.run.clusters}
+        strange = np.zeros(len(labels), dtype=bool)
+        first = {text: i for i, text in reversed(list(enumerate(self.texts)))}
+        rows = np.array(sorted(first.values()), dtype=np.int64)
+        if len(rows):
+            next_id = max([*names, int(old.max())]) + 1
+            new = np.array([self.vectors[i] for i in rows], dtype=np.float32)
+            placed = place_new(known, old, new, next_id)
+            place = {self.texts[row]: i for i, row in enumerate(rows)}
+            found = placed.labels[[place[text] for text in self.texts]]
+            inside = np.isin(found, placed.new)
+            strange = placed.strange[[place[text] for text in self.texts]] | inside
+            labels[inside] = found[inside]
+            for cluster in placed.new:
+                members = [t for t, c in zip(self.texts, labels, strict=True) if c == cluster]
+                names[cluster] = describe(members, [0] * len(members))[0].name
+        some = choose_rows(len(self.run.texts), None, WATCHED, 0)
+        texts, before = [self.run.texts[i] for i in some], self.run.labels[some]
+        return find_drift(texts, before, self.texts, labels, names, int(strange.sum()))
 
 
 class Labeller:
@@ -68,6 +136,7 @@ class Labeller:
         self.clusters = clusters
         self.digest = ""  # of all that labels and names come from, if it was read from a folder
         self.marked = self.placed = 0  # outliers and texts with a cluster so far
+        self.watch: Watch | None = None
         self._width: int | None = None
 
     @classmethod
@@ -91,6 +160,8 @@ class Labeller:
         if self.clusters is not None:
             names = names_by_number(self.clusters, width)
         marked = self._mark(seen)
+        if self.watch is not None:
+            self.watch.add(texts, seen.labels, seen.vectors)
         self.placed += int((seen.labels >= 0).sum())
         self.marked += 0 if marked is None else int(marked.sum())
         return result_columns(
@@ -172,6 +243,7 @@ def predict_file(
     *,
     outlier_limit: float | None = None,
     resume: bool = False,
+    drift: bool = False,
     **reading: Any,
 ) -> Labelled:
     """Put the rows of a file into the clusters of a run, in memory that does not grow with it.
@@ -189,6 +261,8 @@ def predict_file(
         Mark texts with a higher outlier score as outliers. Default: the limit of the run.
     resume : bool, default=False
         Go on behind the rows that a stopped call has written.
+    drift : bool, default=False
+        Compare the texts with those of the run: which fit nowhere, which clusters change.
     **reading
         ``text_column``, ``id_column``, ``format``, ``encoding`` and ``header``.
 
@@ -203,6 +277,8 @@ def predict_file(
     if target is not None:
         check_output(target, [file, folder], wrote=is_labelled, grows=not workbook, resume=resume)
     labeller = Labeller.read(Path(folder), outlier_limit)
+    if drift:
+        labeller.watch = Watch(RunFiles(folder), labeller.model)
     stream = TextStream(file, **reading)
     if resume and stream.source.is_pipe:
         raise UsageError("predict.cannot_resume")
@@ -216,7 +292,8 @@ def predict_file(
         rows, notes = _to_workbook(Path(out), label(stream, labeller))
     else:
         rows = _to_file(Path(out), stream, labeller, resume=resume)
-    return Labelled(rows, notes, stream.notes, labeller.sentence)
+    told = None if labeller.watch is None else labeller.watch.drift()
+    return Labelled(rows, notes, stream.notes, labeller.sentence, told)
 
 
 def _to_workbook(
