@@ -279,14 +279,7 @@ def _list() -> None:
     from coterie.bench.entries import plan
 
     rows = [
-        [
-            s.name,
-            str(len(s.entries)),
-            str(len(s.datasets)),
-            str(s.seeds),
-            str(len(plan(s))),
-            s.about,
-        ]
+        [s.name, len(s.entries), len(s.datasets), s.seeds, len(plan(s)), s.about]
         for s in SUITES.values()
     ]
     show_table("", ["suite", "methods", "data sets", "seeds", "runs", "about"], rows)

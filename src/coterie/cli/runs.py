@@ -293,7 +293,7 @@ def name(
     if as_json:
         show_json({c.id: c.name for c in clusters})
     else:
-        rows = [[str(c.id), str(c.size), c.name, run.own_names.get(c.id, "")] for c in clusters]
+        rows = [[c.id, c.size, c.name, run.own_names.get(c.id, "")] for c in clusters]
         show_table("", ["#", "texts", "name", "own name"], rows, numbers=(0, 1))
     if problem is not None:
         raise EndpointError("naming.some_failed", problem=problem)
@@ -454,11 +454,11 @@ def _show(found: Any) -> None:
     from coterie.comparison.page import table_rows
     from coterie.report.points import shorten, visible
 
-    def cells(change: Any) -> list[str]:
+    def cells(change: Any) -> list[Any]:
         if change is None:
             return ["", "", "", ""]
         name = visible(shorten(change.name, 32))
-        return [str(change.id), name, f"{change.size:,}", f"{100 * change.share:.1f}%"]
+        return [change.id, name, f"{change.size:,}", f"{100 * change.share:.1f}%"]
 
     rows = [[*cells(r["a"]), r["said"], *cells(r["b"])] for r in table_rows(found)]
     headers = ["#", visible(shorten(found.a, 32)), "rows", "share", ""]

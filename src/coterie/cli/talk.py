@@ -207,11 +207,11 @@ def open_streams() -> None:
 def show_table(
     title: str,
     columns: Sequence[str],
-    rows: Sequence[Sequence[str]],
+    rows: Sequence[Sequence[object]],
     *,
     numbers: Sequence[int] = (),
 ) -> None:
-    """A table on stdout; cells are plain text, never markup."""
+    """A table on stdout; cells are shown as plain text, never as markup."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -223,7 +223,7 @@ def show_table(
             Text(column), justify="right" if right else "left", no_wrap=right, overflow="fold"
         )
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(str(cell)) for cell in row))
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = 120  # a file has no width of its own

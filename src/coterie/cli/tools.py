@@ -531,7 +531,7 @@ def datasets(
             show_json(cards)
             return
         rows = [
-            [key, c.group, f"{c.rows:,}", str(c.classes), c.text, str(found[key] or "not here")]
+            [key, c.group, f"{c.rows:,}", c.classes, c.text, found[key] or "not here"]
             for key, c in CARDS.items()
         ]
         show_table("", ["name", "group", "rows", "classes", "texts", "file"], rows, numbers=(2, 3))
@@ -550,7 +550,7 @@ def datasets(
     if as_json:
         show_json(facts)
     else:
-        show_table("", ["field", "value"], [[k, str(v)] for k, v in facts.items()])
+        show_table("", ["field", "value"], list(facts.items()))
 
 
 def cache(
