@@ -29,6 +29,7 @@ from coterie.blocks.graph import knn_smooth
 from coterie.blocks.linkage import MatrixSpace, chain, cut
 from coterie.description import Cluster, describe
 from coterie.description.describe import renumbered
+from coterie.metrics import cluster_means
 from coterie.neighbors import nearest_rows
 
 LEVEL_COLUMN = re.compile(r"(level_\d+|theme)(_name)?")  # of the table
@@ -339,10 +340,7 @@ def _smoothed_means(x: Floats, labels: Ints, k: int, seed: int) -> Floats:
     chosen = numpy_generator(seed, "themes").permutation(placed)[:SMOOTHED]
     rows = np.unique(np.concatenate([first, chosen]))
     smooth = knn_smooth(x[rows], nearest_rows(x[rows], NEIGHBORS), ROUNDS)
-    means = np.zeros((k, smooth.shape[1]))
-    for i in np.unique(labels[rows]):
-        means[i] = smooth[labels[rows] == i].mean(axis=0, dtype=np.float64)
-    return means
+    return cluster_means(smooth, labels[rows], k)[0]
 
 
 def _number_of_themes(centers: Floats, counts: Ints, k: int) -> int:
@@ -416,12 +414,9 @@ def _means(x: Floats, labels: Ints) -> tuple[Floats, Ints]:
     """Mean and size of each cluster."""
     if len(labels) != len(x):
         raise UsageError("levels.one_label_per_vector", n_x=len(x), n_labels=len(labels))
-    k = int(labels.max(initial=-1)) + 1
-    counts = np.bincount(labels[labels >= 0], minlength=k).astype(np.int64)
-    centers = np.zeros((k, x.shape[1] if x.ndim == 2 else 1))
-    for i in np.flatnonzero(counts):
-        centers[i] = x[labels == i].mean(axis=0, dtype=np.float64)
-    return centers, counts
+    placed = labels >= 0
+    rows = x if x.ndim == 2 else x[:, None]
+    return cluster_means(rows[placed], labels[placed])
 
 
 def _given(centers: Floats, labels: Ints, sizes: Sequence[int] | Ints) -> tuple[Floats, Ints]:
