@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,6 +28,7 @@ from coterie.cli.options import (
     beside,
     parse_settings,
     read_formats,
+    read_number,
 )
 from coterie.cli.runs import NameModel, NameWith, ShowRequest, make_asker
 from coterie.cli.talk import show_json, show_table
@@ -238,18 +239,6 @@ def cluster(
             asker.after(run.folder, quiet=quiet)
     if run.fresh:
         show_run(run, as_json=as_json)
-
-
-def read_number(said: str | None) -> int | Literal["auto"] | None:
-    """The number of clusters as it was typed."""
-    if said is None:
-        return None
-    if said.strip().lower() == "auto":
-        return "auto"
-    number = whole_number(said.strip())
-    if not number:
-        raise UsageError("cli.bad_clusters", said=said)
-    return number
 
 
 def read_levels(said: str | None) -> tuple[int, ...]:

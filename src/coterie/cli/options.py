@@ -6,12 +6,12 @@ import ast
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from coterie._errors import UsageError
-from coterie._validation import RENAMED, check_choice, did_you_mean
+from coterie._validation import RENAMED, check_choice, did_you_mean, whole_number
 
 
 def _without_cache(context: typer.Context, wanted: bool) -> bool:
@@ -97,6 +97,18 @@ def parse_value(value: str) -> Any:
         return ast.literal_eval(value)
     except (ValueError, SyntaxError):
         return value
+
+
+def read_number(said: str | None) -> int | Literal["auto"] | None:
+    """The number of clusters as it was typed."""
+    if said is None:
+        return None
+    if said.strip().lower() == "auto":
+        return "auto"
+    number = whole_number(said.strip())
+    if not number:
+        raise UsageError("cli.bad_clusters", said=said)
+    return number
 
 
 def read_formats(said: str | None, option: str) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from coterie.cli.options import (
     Quiet,
     TextColumn,
     read_formats,
+    read_number,
 )
 from coterie.cli.talk import say_header, show_json, show_table
 
@@ -602,7 +603,6 @@ def update(
         coterie update tickets.clusters --refit --clusters 12
         coterie edit tickets.clusters --undo
     """
-    from coterie.cli.cluster import read_number
     from coterie.drift import read_share
     from coterie.report.points import visible
     from coterie.runs.update import update as add
