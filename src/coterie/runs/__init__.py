@@ -3,5 +3,8 @@
 from coterie.runs.clustering import cluster
 from coterie.runs.options import Options
 from coterie.runs.run import Run, open_run
+from coterie.runs.update import Updated, update
 
-__all__ = ["Options", "Run", "cluster", "open_run"]
+Run._update = staticmethod(update)  # not imported there: a refit clusters, which makes a Run
+
+__all__ = ["Options", "Run", "Updated", "cluster", "open_run", "update"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
@@ -83,6 +83,8 @@ class Run(RunFiles):
     >>> run.table.column_names[:3]
     ['text', 'cluster', 'name']
     """
+
+    _update: ClassVar[Callable[..., Any]]
 
     def __init__(
         self,
@@ -190,9 +192,7 @@ class Run(RunFiles):
 
     def update(self, data: Any, **options: Any) -> Updated:
         """Add new rows; old ones keep their clusters. See :func:`coterie.runs.update`."""
-        from coterie.runs.update import update
-
-        done = update(self.folder, data, **options)
+        done: Updated = self._update(self.folder, data, **options)
         if done.written:
             self._forget()
         return done

@@ -251,13 +251,14 @@ def _refit(
             **_settings(manifest, n_clusters, len(before.clusters)),
         )
         old = {c.id for c in before.clusters}
+        compared = compare(folder, made.folder)
         found = Updated(
             folder,
             len(updates) + 1,
             0 if corpus is None else len(corpus),
             moved=int((made.labels[: len(before.table)] != before.labels).sum()),
             new=tuple(c for c in made.clusters if c.id not in old),
-            refit=compare(folder, made.folder),
+            refit=compared,
             notes=notes,
         )
         if dry_run or (confirm is not None and not confirm(found)):
@@ -283,7 +284,7 @@ def _refit(
             new["editing"] = {**new["editing"], "edits": edits}
             new["editing"].pop("kept_from", None)
             write_json(fresh / "manifest.json", new)
-            write_comparison(fresh / "changes.html", replace(found.refit, a="before", b="now"))
+            write_comparison(fresh / "changes.html", replace(compared, a="before", b="now"))
             number = last_change(folder) + 1
             append_log(fresh, {"change": number, "refit": entry, "done": found.sentences()[:1]})
 
@@ -567,10 +568,8 @@ class Growth:
         labels, n = self.all_labels, self.n_old
         parts = [np.arange(n), np.arange(n, len(labels))]
         few = [part[choose_rows(len(part), None, COMPARED, self.state.seed)] for part in parts]
-        told: list[Any] = []
-        for rows in few:
-            told += [[self.texts[i] for i in rows], labels[rows]]
-        return find_drift(*told, names, int(self.strange.sum()))
+        before, after = (([self.texts[i] for i in rows], labels[rows]) for rows in few)
+        return find_drift(*before, *after, names, int(self.strange.sum()))
 
     def write(self, folder: Path) -> None:
         """Write the update into a copy of the run's folder."""
