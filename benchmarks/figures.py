@@ -57,6 +57,7 @@ PLANS = {  # the longest first, so that they begin first
     "deccrl-map": Plan("stackoverflow", 4916, STEPS),
     "aecl-map": Plan("stackoverflow", 3000),
     "sccl-map": Plan("searchsnippets", 3000, STEPS),
+    "cluster-bert-stages": Plan("agnews", 2000),
     "cluster-bert-pairs": Plan("bbc-sentences", 12_000),
     "aecl-stray": Plan("tweet", 2472, {"epochs": 20}),
 }
@@ -77,7 +78,7 @@ TOLD = {  # a heading, and what the paper claims
                    "top of contextual substitution: it helps where texts are long (28 words) and "
                    "hurts where they are short (8 words, StackOverflow), where the second "
                    "change moves a text far away from the original."),
-    "deccrl-map": ("the texts, beside SCCL", "The paper shows 4,916 texts of StackOverflow; "
+    "deccrl-map": ("the texts before and after", "The paper shows 4,916 texts of StackOverflow; "
                    "the classes lie further apart than those of SCCL."),
     "deccrl-silhouettes": ("silhouette over training", "In the paper the silhouette is about the "
                            "same with and without reconstruction; only ACC and NMI tell the "
@@ -103,6 +104,8 @@ TOLD = {  # a heading, and what the paper claims
     "cluster-bert-stages": ("indices after each stage", "In the paper NMI and ACC rise in the "
                             "first two stages and stay in the third, where the silhouette jumps; "
                             "the Dunn index rises there, too, on most sets."),
+    "cluster-bert-stages-by-set": ("indices after each stage, by data set", "The same on whole "
+                                   "data sets; the paper shows four."),
     "cluster-bert-reconstruction": ("clusters without reconstruction", "Without reconstruction in "
                                     "the later stages the paper loses about two points of NMI and "
                                     "ACC, on average over six sets."),

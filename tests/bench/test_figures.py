@@ -154,18 +154,20 @@ def test_stages_of_cluster_bert_are_in_order_and_drawn_from_lines(short: Short) 
     seen = stages_of(model, short.data)
     names = ["start", "adapt", "cluster-1", "cluster-2", "harden"]
     assert [row["stage"] for row in seen] == names
+    assert [row["stage"] for row in papers.trace_stages(short)] == names
     assert all(0 <= row["nmi"] <= 1 and 0 <= row["acc"] <= 1 for row in seen)
     assert stages_of(short.make("kmeans").fit(short.data.texts), short.data) is None
     lines = [
         line("ClusterBERT", "cluster-bert", "tweet", s, 0.5) | {"stages": seen} for s in (0, 1)
     ]
-    picture = papers.cluster_bert_stages(lines)
+    picture = papers.cluster_bert_stages_by_set(lines)
     acc = picture.panels[1]
     assert acc.ticks == names and len(picture.panels) == 4
     (points,) = acc.series.values()
     assert points == [[i, pytest.approx(100 * row["acc"]), 0] for i, row in enumerate(seen)]
     assert (
-        papers.cluster_bert_stages([line("ClusterBERT", "cluster-bert", "tweet", 0, 0.5)]) is None
+        papers.cluster_bert_stages_by_set([line("ClusterBERT", "cluster-bert", "tweet", 0, 0.5)])
+        is None
     )
 
 

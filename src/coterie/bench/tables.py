@@ -141,13 +141,14 @@ def _cells(line: Sequence[str]) -> list[str]:
     return [cell.replace("|", "\\|") for cell in line]
 
 
-# Files whose runs are too short or too old to tell how good a method is, or about something else;
+# Files whose runs are too short, or of rules that a method no longer has, or about something else;
 # those of the development sets have a page of their own.
 LEFT_OUT = (
     "speed",
     "same-labels",
     "smoke",
     "guard",
+    "former",
     "sccl-views",
     "pass",
     "dev",

@@ -114,8 +114,11 @@ FIGURES: dict[str, Drawing] = {
         "ClusterBERT, Figure 1",
         _map("cluster-bert", "ClusterBERT", preset="fast", by_stage=True),
     ),
-    "cluster-bert-stages": Drawing(
-        "ClusterBERT, Figure 3", papers.cluster_bert_stages, _suite("cluster-bert-ablations")
+    "cluster-bert-stages": Drawing("ClusterBERT, Figure 3", papers.cluster_bert_stages),
+    "cluster-bert-stages-by-set": Drawing(
+        "ClusterBERT, Figure 3",
+        papers.cluster_bert_stages_by_set,
+        _suite("cluster-bert-ablations"),
     ),
     "cluster-bert-reconstruction": Drawing(
         "ClusterBERT, Figure 4",

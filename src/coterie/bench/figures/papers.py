@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from coterie._errors import DataError, TrainingError, UsageError
 from coterie._random import derive_seed
 from coterie._types import Floats
-from coterie.analysis import average_precision, reciprocal_rank
+from coterie.analysis import average_precision, reciprocal_rank, stage_indices
 from coterie.bench.figures.picture import Bars, Histogram, Lines, Panel, Picture, Table
 from coterie.bench.figures.short import Short, columns_of, first_and_last
 from coterie.bench.ledger import Row
@@ -375,8 +375,26 @@ VARIANTS = {"ClusterBERT": True, "without reconstruction": False}
 CANDIDATES, QUERIES = 20, 300  # of a query, as in AskUbuntu; at most so many queries
 
 
-def cluster_bert_stages(rows: Sequence[Row]) -> Picture | None:
-    """Figure 3: NMI, ACC, silhouette and Dunn index after each stage, by data set."""
+def cluster_bert_stages(short: Short) -> Picture:
+    """Figure 3: NMI, ACC, silhouette and Dunn index after each stage."""
+    seen = trace_stages(short)
+    names = [str(row["stage"]) for row in seen]
+    panels = []
+    for key, label in INDICES.items():
+        unit = 100 if key in ("nmi", "acc") else 1
+        points = [[i, unit * row[key]] for i, row in enumerate(seen) if row[key] is not None]
+        panels.append(Lines(x="after stage", y=label, series={label: points}, ticks=names))
+    return short.picture("ClusterBERT: indices after each stage", list(panels), columns=2)
+
+
+def trace_stages(short: Short) -> list[dict[str, Any]]:
+    """Indices of the clusters at the start and after each stage."""
+    model = short.make("cluster-bert", "fast", record_stages=True).fit(short.data.texts)
+    return stage_indices(model, short.data.labels)
+
+
+def cluster_bert_stages_by_set(rows: Sequence[Row]) -> Picture | None:
+    """Figure 3 on whole data sets, from lines that hold the indices after each stage."""
     chosen = [m for m in entries_of(rows, ["cluster-bert"], ["ClusterBERT"])]
     chosen = [m for m in chosen if any(row.get("stages") for row in m.rows)]
     if not chosen:
