@@ -168,8 +168,8 @@ class SentenceEncoder(Encoder):
     def n_tokens(self) -> int:
         """How many tokens the vocabulary has."""
         light = self.light
-        sizes = _config(self.model) if light is None else None
-        return int(light.config["vocab_size"] if light is not None else sizes.vocab_size)
+        known = _config(self.model).vocab_size if light is None else light.config["vocab_size"]
+        return int(known)
 
     @property
     def pools_mean(self) -> bool:

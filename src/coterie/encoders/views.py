@@ -23,6 +23,7 @@ from coterie._errors import DataError
 from coterie._files import save_arrays
 from coterie._progress import Progress
 from coterie._types import Floats, Ints
+from coterie.encoders.base import RaggedTokens
 from coterie.encoders.lexical import (
     MixedEncoder,
     MixedItems,
@@ -105,6 +106,7 @@ class ViewsEncoder(MixedEncoder):
     def prepare(self, texts: Sequence[str]) -> tuple[MixedItems, Ints]:
         items, rows = super().prepare(texts)
         if self.token_weights is None:
+            assert isinstance(items.inner, RaggedTokens)
             self.token_weights = token_weights(items.inner.flat.numpy(), self.inner.n_tokens)
         self.dim = self._dim()
         return items, rows
