@@ -11,7 +11,7 @@ import coterie
 from coterie import neighbors, outliers
 from coterie.corpus import corpus, read
 from coterie.encoders import Encoder, SentenceEncoder, no_cache
-from coterie.encoders.views import PooledEncoder
+from coterie.encoders.lexical import VectorEncoder
 from coterie.runs import clustering
 
 # Functions for which neighbours may be searched.
@@ -45,8 +45,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return prepare(self, texts)
 
     def encoded(self, items, index, progress):
-        with_network = isinstance(self, (SentenceEncoder, PooledEncoder))
-        found["encoded" if with_network else "counted words"] += len(index)
+        found["counted words" if isinstance(self, VectorEncoder) else "encoded"] += len(index)
         return work(self, items, index, progress)
 
     def begun(self, *args, **kwargs) -> None:
