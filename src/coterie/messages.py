@@ -1021,6 +1021,11 @@ MESSAGES: dict[str, str] = {
         "({reason}); is coterie installed on all machines, and memory left?"
     ),
     "shards.workers_need_ray": "--workers needs --engine ray.",
+    # stability
+    "stability.guided": (
+        "{folder} was made with themes, labels or constraints, which it does not keep: it cannot "
+        "be fitted again."
+    ),
     # train
     "train.failed": "{reason}",
     "train.loss_not_finite": "{where}: the loss is not a finite number.",

@@ -19,6 +19,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,7 @@ from coterie.description import Cluster
 from coterie.hierarchy import Hierarchy
 
 MANIFEST = "manifest.json"
+STABILITY_FILE = "stability.json"
 NO_CLUSTER = "(no text)"  # the name of the cluster of a row without a text
 NONE_OF_THESE = "(none of these)"  # and of an outlier
 NEXT = ".next"  # where the run grows that is to replace the one in the folder
@@ -59,7 +61,8 @@ HEADER = 1 << 20  # bytes that its header has at most
 KEPT = "kept"  # where files go that the user changed, when the run is replaced
 TABLE = r"assignments(-no-texts|-spreadsheet)?\.(csv|tsv|jsonl|parquet|xlsx)"
 RESULT = re.compile(
-    rf"{TABLE}|(clusters|levels|map)\.json|clusters(-no-texts)?\.xlsx|(report(-no-texts)?|changes)\.html"
+    rf"{TABLE}|(clusters|levels|map|stability)\.json|clusters(-no-texts)?\.xlsx"
+    r"|(report(-no-texts)?|changes)\.html"
     r"|history\.jsonl|model/.+"
 )
 # Files that change without the manifest: logs, snapshots, and what an unfinished run needs.
@@ -126,6 +129,26 @@ CLUSTER: dict[str, Any] = {
     "parent?": (ClusterId, None),
 }
 LEVELS = {"themes?": bool, "levels": [{"of_cluster": {int: Label}, "clusters": [CLUSTER]}]}
+STABILITY = {
+    "labels": str,
+    "rows": Count,
+    "seeds": float,
+    "halves": float,
+    "wording": float,
+    "clusters": [
+        {
+            "id": ClusterId,
+            "name": str,
+            "size": Count,
+            "seeds": float,
+            "halves": float,
+            "wording": float,
+            "npmi": (float, None),
+            "embedding": (float, None),
+            "survives": bool,
+        }
+    ],
+}
 MAP = {
     "layout": str,
     "total": Count,
@@ -382,6 +405,20 @@ def own_columns(columns: Sequence[str]) -> dict[str, str]:
     names = list(columns)
     start = names.index(result_column(names, "cluster"))
     return {bare_name(name): name for name in names[start:]}
+
+
+def read_stability(folder: Path, labels: Ints) -> dict[str, Any] | None:
+    """How stable the clusters are; None where that was not measured, or for other clusters."""
+    path = inside(folder, STABILITY_FILE)
+    if not path.exists():
+        return None
+    saved: dict[str, Any] = check_shape(read_json(path), STABILITY, str(path))
+    return saved if saved["labels"] == label_digest(labels) else None
+
+
+def label_digest(labels: Ints) -> str:
+    """Tells whether the clusters of all rows are the same."""
+    return sha256(np.ascontiguousarray(labels, dtype=np.int64).tobytes()).hexdigest()
 
 
 def model_folder(folder: Path) -> Path:

@@ -12,7 +12,7 @@ import typer
 from coterie import __version__
 from coterie.cli.bench import bench
 from coterie.cli.cluster import cluster
-from coterie.cli.runs import check, compare, edit, export, name, predict, report, update
+from coterie.cli.runs import check, compare, edit, export, name, predict, report, stability, update
 from coterie.cli.talk import explain, open_streams, orderly
 from coterie.cli.tools import augment, cache, datasets, evaluate, inspect, methods
 
@@ -36,6 +36,7 @@ for verb in (
     compare,
     edit,
     update,
+    stability,
     check,
     evaluate,
     methods,

@@ -644,6 +644,55 @@ def update(
     _fail_above(found.drift, limit)
 
 
+def stability(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Fits with other seeds.")] = 3,
+    halves: Annotated[int, typer.Option("--halves", min=1, help="Fits on half of the texts.")] = 4,
+    quiet: Quiet = False,
+    no_cache: NoCache = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how stable the clusters of a finished run are, and how coherent their words.
+
+    Fits the method again with other seeds and on halves of the texts, and compares the clusters. A
+    cluster that has no match would not survive. Texts are also reworded a little: how many keep
+    their cluster? A method that trains is trained again each time.
+
+    Writes stability.json, and a part of report.html.
+
+    Examples:
+
+        coterie stability tickets.clusters
+        coterie stability tickets.clusters --seeds 5 --halves 10 --json
+    """
+    from coterie.report.points import shorten, visible
+    from coterie.runs import stability as measure
+
+    found = measure(run, seeds=seeds, halves=halves, verbose=0 if quiet else 1)
+    if as_json:
+        show_json(found.to_dict())
+        return
+
+    def number(value: float | None) -> str:
+        return "" if value is None else f"{value:.2f}"
+
+    rows = [
+        [
+            str(c.id),
+            visible(shorten(c.name, 40)),
+            *map(number, (c.seeds, c.halves, c.wording, c.npmi, c.embedding)),
+            "" if c.survives else "would not survive",
+        ]
+        for c in found.clusters
+    ]
+    header = ["#", "name", "seeds", "halves", "wording", "npmi", "embedding", ""]
+    show_table("", header, rows, numbers=(0, 2, 3, 4, 5, 6))
+    typer.echo("")
+    for sentence in found.sentences():
+        typer.echo(visible(sentence))
+    say(f"\npage  {run / 'report.html'}")
+
+
 def check(
     folder: Annotated[Path, typer.Argument(help="Folder of a run, or of a saved model.")],
     as_json: AsJson = False,

@@ -30,7 +30,14 @@ from coterie.report.html import BROAD_THEME, Outliers, ReportData
 from coterie.report.layout import first_of_equal, map_texts, sample_rows
 from coterie.report.points import Points, is_category
 from coterie.report.quality import Figure, figures, guard_sentence, next_steps
-from coterie.run_files import check_known, own_columns, read_levels, read_map, table_parts
+from coterie.run_files import (
+    check_known,
+    own_columns,
+    read_levels,
+    read_map,
+    read_stability,
+    table_parts,
+)
 
 
 @dataclass(frozen=True)
@@ -131,7 +138,7 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
     saved, levels = read_map(path), read_levels(path)
     table = inside(path, "assignments.csv")
     quality: list[Figure] = []
-    points = outliers = None
+    points = outliers = stability = None
     if table.exists():
         text_column = manifest["data"]["text_column"]
         found = skim(table, saved["rows"] if saved else [])
@@ -142,6 +149,7 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
             raise DataError("report.map_damaged", map=path / "map.json", table=table)
         with damaged(table, "a table of coterie"):
             outliers = _outliers(found, text_column, clusters)
+        stability = read_stability(path, found.labels)
         quality = figures(
             found.labels,
             found.confidence,
@@ -165,6 +173,7 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
         themes=levels is not None and levels.themes,
         outliers=outliers,
         given=range(len(manifest.get("guidance", {}).get("given", ()))),
+        stability=stability,
         new=next((entry["new"] for entry in reversed(manifest.get("updates", []))), ()),
     )
 

@@ -151,6 +151,8 @@ class ReportData:
         None where no text may be one.
     new : collection of int
         Clusters that the last update has added.
+    stability : mapping, optional
+        What ``coterie stability`` found; None where it was not asked.
     given : collection of int
         Clusters that are themes or classes which the user named.
     """
@@ -167,6 +169,7 @@ class ReportData:
     themes: bool = False
     outliers: Outliers | None = None
     new: Collection[int] = ()
+    stability: Mapping[str, Any] | None = None
     given: Collection[int] = ()
 
 

@@ -3,8 +3,11 @@
 from coterie.runs.clustering import cluster
 from coterie.runs.options import Options
 from coterie.runs.run import Run, open_run
+from coterie.runs.stability import Stability, stability
 from coterie.runs.update import Updated, update
 
-Run._update = staticmethod(update)  # not imported there: a refit clusters, which makes a Run
+# Not imported there: a refit clusters, which makes a Run.
+Run._update = staticmethod(update)
+Run._stability = staticmethod(stability)
 
-__all__ = ["Options", "Run", "Updated", "cluster", "open_run", "update"]
+__all__ = ["Options", "Run", "Stability", "Updated", "cluster", "open_run", "stability", "update"]

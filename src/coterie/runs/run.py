@@ -37,6 +37,7 @@ from coterie.runs.label import Labeller
 if TYPE_CHECKING:
     from coterie.comparison import Comparison
     from coterie.editing import Edited
+    from coterie.runs.stability import Stability
     from coterie.runs.update import Updated
 
 # Colours of the map in a notebook: ten that also colour-blind readers tell apart, then again.
@@ -85,6 +86,7 @@ class Run(RunFiles):
     """
 
     _update: ClassVar[Callable[..., Any]]
+    _stability: ClassVar[Callable[..., Any]]
 
     def __init__(
         self,
@@ -196,6 +198,11 @@ class Run(RunFiles):
         if done.written:
             self._forget()
         return done
+
+    def stability(self, **options: Any) -> Stability:
+        """Which clusters are found again; see :func:`coterie.runs.stability`."""
+        found: Stability = self._stability(self.folder, **options)
+        return found
 
     def undo(self) -> int:
         """Take back the last edits or the last update; returns the number of the change."""

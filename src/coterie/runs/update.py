@@ -248,7 +248,7 @@ def _refit(
             keep=folder,
             text_column=text_column_of(before),
             id_column=before.id_column,
-            **_settings(manifest, n_clusters, len(before.clusters)),
+            **run_options(manifest, n_clusters, len(before.clusters)),
         )
         old = {c.id for c in before.clusters}
         compared = compare(folder, made.folder)
@@ -292,7 +292,7 @@ def _refit(
     return replace(found, written=True)
 
 
-def _settings(
+def run_options(
     manifest: Mapping[str, Any], n_clusters: int | Literal["auto"] | None, there: int
 ) -> dict[str, Any]:
     """How the run was made, as options of :func:`coterie.cluster`."""

@@ -1,0 +1,290 @@
+"""How stable the clusters of a run are, and how coherent their words.
+
+The method is fitted again with other seeds, and on halves of the texts. A cluster is stable if each
+of these clusterings has one that is nearly the same: the largest Jaccard index (rows in both over
+rows in either), in the mean over the clusterings (Hennig, 2007, "Cluster-wise assessment of cluster
+stability"). Below 0.5 a cluster would not survive. Texts are also reworded a little, with words
+left out and letters swapped, and assigned by the model of the run.
+
+Coherence of the words of a cluster is the mean NPMI of pairs of its words, counted in the texts of
+the run, and the mean cosine of their embeddings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie._errors import UsageError
+from coterie._files import write_json
+from coterie._folders import held
+from coterie._progress import make_progress, working
+from coterie._random import derive_seed, numpy_generator
+from coterie._types import Floats, Ints
+from coterie._validation import check_integer
+from coterie.augmentation import augment
+from coterie.base import TextClusterer
+from coterie.description.terms import tokens
+from coterie.editing.run import EditableRun
+from coterie.exports import refresh
+from coterie.metrics import contingency, external_scores
+from coterie.outliers import choose_rows
+from coterie.run_files import STABILITY_FILE, RunFiles, label_digest, swap_run
+from coterie.runs.options import Options
+from coterie.runs.update import run_options
+
+MOST = 20_000  # rows that are looked at
+REWORDED = "deletion@0.1+charswap@0.05"
+WORDS = 10  # of each cluster
+SURVIVES = 0.5  # least mean Jaccard index
+
+
+@dataclass(frozen=True)
+class ClusterStability:
+    """How stable and coherent one cluster is.
+
+    Attributes
+    ----------
+    id : int
+    name : str
+    size : int
+        Rows that were looked at.
+    seeds, halves : float
+        Mean of the largest Jaccard index with a cluster of a fit with another seed, and of a fit on
+        half of the texts.
+    wording : float
+        Share of its texts that stay in it when they are reworded a little.
+    npmi, embedding : float or None
+        Coherence of its words: mean NPMI, and mean cosine of their embeddings.
+    survives : bool
+        Whether it has a match of 0.5 or more in the mean, over seeds and over halves.
+    """
+
+    id: int
+    name: str
+    size: int
+    seeds: float
+    halves: float
+    wording: float
+    npmi: float | None
+    embedding: float | None
+    survives: bool
+
+
+@dataclass(frozen=True)
+class Stability:
+    """How stable a run is.
+
+    Attributes
+    ----------
+    rows : int
+        Rows that were looked at.
+    seeds, halves : float
+        Mean agreement (ARI) with fits with other seeds, and on halves of the texts.
+    wording : float
+        Share of the texts that keep their cluster when they are reworded a little.
+    clusters : list of ClusterStability
+        The least stable first.
+    """
+
+    rows: int
+    seeds: float
+    halves: float
+    wording: float
+    clusters: list[ClusterStability]
+
+    def sentences(self) -> list[str]:
+        """The result in a few sentences."""
+        lost = [cluster for cluster in self.clusters if not cluster.survives]
+        out = [
+            f"Agreement (ARI) with other seeds {self.seeds:.2f}, with halves of the texts "
+            f"{self.halves:.2f}. {100 * self.wording:.0f}% of the texts keep their cluster when "
+            "they are reworded a little."
+        ]
+        named = ", ".join(f"{c.id} ({c.name})" for c in lost)
+        out.append(
+            f"{len(lost)} of {len(self.clusters)} clusters would not survive: {named}."
+            if lost
+            else f"All {len(self.clusters)} clusters would survive."
+        )
+        return out
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+
+def stability(
+    run: str | Path, *, seeds: int = 3, halves: int = 4, write: bool = True, verbose: int = 0
+) -> Stability:
+    """Fit a run again with other seeds and on halves of its texts, and compare the clusters.
+
+    Parameters
+    ----------
+    run : str or Path
+        Folder of a finished run.
+    seeds : int, default=3
+        Fits with other seeds.
+    halves : int, default=4
+        Fits on random halves of the texts.
+    write : bool, default=True
+        Write ``stability.json`` and the page of the run anew.
+    verbose : int, default=0
+
+    Returns
+    -------
+    Stability
+    """
+    check_integer("seeds", seeds)
+    check_integer("halves", halves)
+    folder = Path(run)
+    RunFiles(folder).check()
+    before = EditableRun(folder)
+    if "guidance" in before.manifest.get("handover", {}):
+        raise UsageError("stability.guided", folder=folder)
+    found = _measure(before, seeds, halves, verbose)
+    if write:
+        with held(folder):
+
+            def change(fresh: Path) -> None:
+                before.check_unchanged(fresh)
+                saved = {"labels": label_digest(before.labels), **found.to_dict()}
+                write_json(fresh / STABILITY_FILE, saved)
+                refresh(fresh, before.manifest, before.clusters)
+
+            swap_run(folder, change)
+    return found
+
+
+def _measure(run: EditableRun, seeds: int, halves: int, verbose: int) -> Stability:
+    placed = np.flatnonzero(run.labels >= 0)
+    rows = placed[choose_rows(len(placed), None, MOST, 0)]
+    texts, labels = [run.texts[i] for i in rows], run.labels[rows]
+    ids, codes = np.unique(labels, return_inverse=True)
+    options = Options.make(run_options(run.manifest, len(ids), len(ids)))
+    seed = int(run.manifest.get("seed") or 0)
+    progress = make_progress(verbose)
+    matches: dict[str, list[Floats]] = {"seeds": [], "halves": []}
+    agreement: dict[str, list[float]] = {"seeds": [], "halves": []}
+    with working(progress, "fit again", seeds + halves):
+        for i in range(seeds + halves):
+            kind, part = "seeds", np.arange(len(rows))
+            if i >= seeds:
+                kind = "halves"
+                draw = numpy_generator(derive_seed(seed, "half", i), "stability")
+                part = np.sort(draw.choice(len(rows), max(len(rows) // 2, 1), replace=False))
+            k = min(len(ids), len({texts[j] for j in part}))
+            model = _model(options, k, derive_seed(seed, "again", i))
+            again = np.asarray(model.fit([texts[j] for j in part]).labels_)
+            matches[kind].append(best_jaccard(codes[part], again, len(ids)))
+            agreement[kind].append(external_scores(codes[part], again)["ari"])
+            progress.advance(i + 1)
+    reworded = augment(texts, REWORDED, seed=seed)
+    kept = np.asarray(run.model.predict(list(reworded))) == run.nearest[rows]
+    words = [[word for word, _ in c.words[:WORDS]] for c in run.clusters]
+    npmi = dict(zip((c.id for c in run.clusters), word_npmi(texts, words), strict=True))
+    names = {c.id: c.name for c in run.clusters}
+    near = dict(zip(names, (_embedding(run.model, some) for some in words), strict=True))
+    means = {kind: np.nanmean(np.array(found), axis=0) for kind, found in matches.items()}
+    clusters = [
+        ClusterStability(
+            id=int(cluster),
+            name=names[int(cluster)],
+            size=int((codes == i).sum()),
+            seeds=_round(means["seeds"][i]),
+            halves=_round(means["halves"][i]),
+            wording=_round(kept[codes == i].mean()),
+            npmi=npmi[int(cluster)],
+            embedding=near[int(cluster)],
+            survives=bool(min(means["seeds"][i], means["halves"][i]) >= SURVIVES),
+        )
+        for i, cluster in enumerate(ids)
+    ]
+    clusters.sort(key=lambda c: (min(c.seeds, c.halves), c.id))
+    both = {kind: _round(np.mean(values)) for kind, values in agreement.items()}
+    return Stability(len(rows), both["seeds"], both["halves"], _round(kept.mean()), clusters)
+
+
+def _model(options: Options, k: int, seed: int) -> TextClusterer:
+    model = options.make_model(k)
+    model.random_state = seed
+    model.verbose = 0
+    return model
+
+
+def best_jaccard(codes: Ints, again: Ints, k: int) -> Floats:
+    """For each of ``k`` clusters, the largest Jaccard index with a cluster of another clustering.
+
+    Not a number for clusters that have none of the rows.
+
+    Examples
+    --------
+    >>> best_jaccard(np.array([0, 0, 1, 1]), np.array([5, 5, 5, 7]), 3).round(2)
+    array([0.67, 0.5 ,  nan])
+    """
+    out = np.full(k, np.nan)
+    used = np.unique(codes)
+    both = contingency(codes, again)
+    either = both.sum(axis=1, keepdims=True) + both.sum(axis=0, keepdims=True) - both
+    out[used] = (both / either).max(axis=1)
+    return out
+
+
+def word_npmi(texts: Sequence[str], words: Sequence[Sequence[str]]) -> list[float | None]:
+    """Mean normalised pointwise mutual information of the pairs of words in each list.
+
+    A pair counts where both are in one text; pairs that never are count as -1. None for lists of
+    fewer than two words.
+
+    Examples
+    --------
+    >>> word_npmi(["red apple", "red apple", "old car"], [["red", "apple"], ["red", "car"], ["x"]])
+    [1.0, -1.0, None]
+    """
+    places: dict[str, set[int]] = {}
+    for i, text in enumerate(texts):
+        for word in set(tokens(text)):
+            places.setdefault(word, set()).add(i)
+    n, out = max(len(texts), 1), list[float | None]()
+    for some in words:
+        # A pair such as "gift card" counts in texts that hold both of its words.
+        found = [_holding(places, word) for word in some]
+        scores = [_npmi(a, b, n) for a, b in combinations([f for f in found if f], 2)]
+        out.append(round(float(np.mean(scores)), 4) if scores else None)
+    return out
+
+
+def _holding(places: dict[str, set[int]], word: str) -> set[int]:
+    parts = [places.get(part, set()) for part in tokens(word)]
+    return set.intersection(*parts) if parts else set()
+
+
+def _npmi(a: set[int], b: set[int], n: int) -> float:
+    both = len(a & b)
+    if not both:
+        return -1.0
+    if both == n:
+        return 1.0
+    return float(np.log(both * n / (len(a) * len(b))) / -np.log(both / n))
+
+
+def _embedding(model: TextClusterer, words: Sequence[str]) -> float | None:
+    """Mean cosine of the embeddings of words; None where fewer than two have one."""
+    if len(words) < 2:
+        return None
+    x = np.asarray(model.transform(list(words)), dtype=np.float64)
+    norms = np.linalg.norm(x, axis=1)
+    x = x[norms > 0] / norms[norms > 0, None]
+    m = len(x)
+    if m < 2:
+        return None
+    return round(float((np.square(x.sum(axis=0)).sum() - m) / (m * (m - 1))), 4)
+
+
+def _round(value: Any) -> float:
+    return round(float(np.nan_to_num(value)), 4)

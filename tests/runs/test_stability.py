@@ -1,0 +1,92 @@
+"""Which clusters are found again, and whose words belong together."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import coterie
+from by_key import raises
+from coterie._errors import DataError, UsageError
+from coterie.checking import check_integrity
+from coterie.cli import app
+from coterie.editing import edit
+from coterie.runs import open_run, stability
+from coterie.runs.stability import best_jaccard, word_npmi
+
+FRUIT = "apple pear plum peach cherry grape lemon melon".split()
+CARS = "engine wheel brake clutch gear tyre bumper mirror".split()
+MUSIC = "guitar piano drum violin flute chord song tune".split()
+
+
+def texts(words: list[str], n: int, seed: int) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(words, 4, replace=False)) for _ in range(n)]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two clear themes, and a third that k-means has to cut in two."""
+    folder = tmp_path_factory.mktemp("stability") / "run"
+    many = [*texts(FRUIT, 40, 0), *texts(CARS, 40, 1), *texts(MUSIC, 60, 2)]
+    coterie.cluster(many, 4, "kmeans", encoder="tfidf", folder=folder)
+    return folder
+
+
+def test_clear_clusters_survive_and_halves_of_one_theme_do_not(run: Path) -> None:
+    found = open_run(run).stability(seeds=2, halves=4)
+    whole = [c for c in found.clusters if c.size == 40]
+    parts = [c for c in found.clusters if c.size != 40]
+    assert len(whole) == len(parts) == 2
+    assert all(c.survives and min(c.seeds, c.halves) > 0.9 for c in whole)
+    assert min(c.halves for c in parts) < min(c.halves for c in whole)
+    assert found.clusters[0] in parts
+    assert found.wording > 0.8
+    assert all(c.npmi is not None and c.embedding is not None for c in found.clusters)
+    saved = json.loads((run / "stability.json").read_text("utf-8"))
+    assert saved["rows"] == 140
+    assert "How stable is it?" in (run / "report.html").read_text("utf-8")
+    assert not check_integrity(run).findings
+
+
+def test_the_page_shows_nothing_about_other_clusters(run: Path, tmp_path: Path) -> None:
+    stability(run, seeds=1, halves=1)
+    copy = open_run(run).save(tmp_path / "copy")
+    edit(copy, [{"merge": [0, 1]}])
+    assert "How stable is it?" not in (copy / "report.html").read_text("utf-8")
+
+
+def test_the_command(run: Path) -> None:
+    arguments = ["stability", str(run), "--seeds", "1", "--halves", "1", "-q"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "survive" in result.output
+    result = CliRunner().invoke(app, [*arguments, "--json"])
+    assert len(json.loads(result.stdout)["clusters"]) == 4
+
+
+def test_bad_input(run: Path, tmp_path: Path) -> None:
+    with raises(UsageError, "argument.not_an_integer"):
+        stability(run, seeds=0)
+    with pytest.raises(DataError):
+        stability(tmp_path)
+
+
+def test_jaccard_by_hand() -> None:
+    codes, again = np.array([0, 0, 0, 2, 2]), np.array([1, 1, 0, 0, 0])
+    found = best_jaccard(codes, again, 3)
+    assert found[0] == pytest.approx(2 / 3)
+    assert np.isnan(found[1])
+    assert found[2] == pytest.approx(2 / 3)
+
+
+def test_npmi_by_hand() -> None:
+    some = ["a b", "a b", "a c", "d e"]
+    # p(a) = 3/4, p(b) = p(a, b) = 1/2
+    expected = np.log(0.5 / (0.75 * 0.5)) / -np.log(0.5)
+    assert word_npmi(some, [["a", "b"]]) == [pytest.approx(expected, abs=1e-4)]
+    assert word_npmi(some, [["a", "d"], ["a", "unknown"]]) == [-1.0, None]
