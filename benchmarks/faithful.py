@@ -12,16 +12,43 @@ import json
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import lines
 
+from coterie.bench.entries import plan
 from coterie.bench.ledger import Row, key_of, read_results
-from coterie.bench.papers import BENCHMARKS
-from coterie.bench.tables import SAME, Measured, cell, measured
+from coterie.bench.papers import (
+    ADSL as ADSL_SUITE,
+)
+from coterie.bench.papers import (
+    AECL as AECL_SUITE,
+)
+from coterie.bench.papers import (
+    AECL_ABLATIONS,
+    BENCHMARKS,
+    CLUSTER_BERT_ABLATIONS,
+    DECCRL_ABLATIONS,
+    PRESETS,
+    SCCL_ABLATIONS,
+    SENSITIVITY,
+)
+from coterie.bench.papers import (
+    CLUSTER_BERT as CLUSTER_BERT_SUITE,
+)
+from coterie.bench.papers import (
+    DECCRL as DECCRL_SUITE,
+)
+from coterie.bench.papers import (
+    PAPERS as PAPERS_SUITE,
+)
+from coterie.bench.papers import (
+    SCCL as SCCL_SUITE,
+)
+from coterie.bench.tables import SAME, Measured, cell, measured, shown
 from coterie.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
@@ -598,13 +625,13 @@ def find(code: str) -> Any:
 def shown_table(paper: Paper, rows: Sequence[Row]) -> str:
     """Tables and figures, with the data sets and seeds of their lines."""
     body = []
-    for shown in paper.shown:
-        found = lines_of(shown.labels, paper, rows, shown.file)
-        if shown.figure:
-            file = PICTURES / f"{shown.figure}.json"
+    for item in paper.shown:
+        found = lines_of(item.labels, paper, rows, item.file)
+        if item.figure:
+            file = PICTURES / f"{item.figure}.json"
             title = json.loads(file.read_text("utf-8"))["title"] if file.exists() else ""
             where = title.split(" \u2013 ")[-1]
-            status = f"run: [`{shown.figure}`](figures.md), {where}" if title else "not run"
+            status = f"run: [`{item.figure}`](figures.md), {where}" if title else "not run"
         elif found:
             seeds = {d: [len(m.rows) for m in found if m.dataset == d] for d in sets_of(found)}
             status = "run: " + ", ".join(
@@ -612,11 +639,11 @@ def shown_table(paper: Paper, rows: Sequence[Row]) -> str:
                 for d, n in seeds.items()
             )
             status = status.replace("(1 seeds)", "(1 seed)")
-            lost = [n for n in shown.labels if n not in {m.shown for m in found}]
+            lost = [n for n in item.labels if n not in {m.shown for m in found}]
             status += f"; not run: {', '.join(lost)}" if lost else ""
         else:
-            status = "" if shown.note.startswith(("not run", "numbers")) else "not run"
-        body.append([shown.what, "; ".join(part for part in (status, shown.note) if part)])
+            status = "" if item.note.startswith(("not run", "numbers")) else "not run"
+        body.append([item.what, "; ".join(part for part in (status, item.note) if part)])
     return lines.table(["table or figure", ""], body)
 
 
@@ -840,3 +867,54 @@ def weights_part(rows: Sequence[Row]) -> str:
             body.append(row)
     head = ["weight", *(part for d in datasets for part in (d, "ratio"))]
     return lines.table(head, body)
+
+
+SUITES_OF_PAPERS = (
+    PRESETS,
+    SCCL_SUITE,
+    SCCL_ABLATIONS,
+    AECL_SUITE,
+    AECL_ABLATIONS,
+    DECCRL_SUITE,
+    DECCRL_ABLATIONS,
+    CLUSTER_BERT_SUITE,
+    CLUSTER_BERT_ABLATIONS,
+    ADSL_SUITE,
+    SENSITIVITY,
+    replace(
+        PAPERS_SUITE,
+        entries=tuple(entry for entry in PAPERS_SUITE.entries if entry.method == "adsl"),
+    ),
+)
+
+
+def missing_part(rows: Sequence[Row]) -> str:
+    """Runs of the papers' suites that have no line yet, by data set."""
+    there = {(row["label"], row["dataset"], row["seed"]) for row in rows if usual(row)}
+    there |= {
+        (label, dataset, seed)
+        for label, own in SAME.items()
+        for name, dataset, seed in there
+        if name == own
+    }
+    body = []
+    for suite in SUITES_OF_PAPERS:
+        planned: dict[str, list[bool]] = {}
+        for job in plan(suite):
+            run = (job.entry.label, job.dataset, job.seed)
+            planned.setdefault(job.dataset, []).append(run in there)
+        lost = [
+            f"{dataset} {len(runs) - sum(runs)} of {len(runs)}"
+            for dataset, runs in planned.items()
+            if not all(runs)
+        ]
+        if lost:
+            name = f"`coterie bench {suite.name}`"
+            name += " (`--only NN+ADSL`)" if suite.name == "papers" else ""
+            body.append([name, ", ".join(lost)])
+    return lines.table(["suite", "runs without a line"], body)
+
+
+def usual(row: Row) -> bool:
+    """Whether all texts were fitted and scored, with the number of clusters given."""
+    return shown(row) == row["label"]

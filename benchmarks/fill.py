@@ -9,7 +9,8 @@ They go between marks: ``<!-- measured: SUITE METHOD ... -->``, ``<!-- ablations
 tables of ``views.py``, ``jobs.py`` and ``masked_head.py``, ``<!-- figure: NAME -->`` a figure of
 ``figures.py``. ``<!-- development -->``, ``<!-- reported -->``, ``<!-- numbers -->``,
 ``<!-- stability -->`` and ``<!-- guarded -->`` are the tables of docs/generalization.md,
-``<!-- faithful: METHOD -->`` and ``<!-- authors -->`` those of docs/faithful.md.
+``<!-- faithful: METHOD -->``, ``<!-- authors -->``, ``<!-- weights -->`` and ``<!-- missing -->``
+those of docs/faithful.md.
 Those of ``compared.py`` and ``speed.py`` have pages of their own.
 """
 
@@ -39,7 +40,7 @@ ROOT = Path(__file__).parents[1]
 DOCS, RESULTS = ROOT / "docs", ROOT / "results"
 KINDS = (
     "found|gains|measured|ablations|overview|details|short|views|jobs|pass|masked-head|figure"
-    "|development|reported|numbers|stability|guarded|faithful|authors|weights"
+    "|development|reported|numbers|stability|guarded|faithful|authors|weights|missing"
 )
 PLACE = re.compile(rf"(<!-- ({KINDS})(?:: ([^\n]*))? -->\n).*?(<!-- end -->)", re.S)
 PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
@@ -61,6 +62,7 @@ PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "stability": lambda rows, words: generalization.stability_part(suite("stability")),
     "faithful": lambda rows, words: faithful.paper_part(words[0], rows),
     "authors": lambda rows, words: faithful.authors_part(rows),
+    "missing": lambda rows, words: faithful.missing_part(rows),
     "weights": lambda rows, words: faithful.weights_part(rows),
     "guarded": lambda rows, words: generalization.systems_part(suite("dev-systems")),
 }

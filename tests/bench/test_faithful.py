@@ -128,6 +128,20 @@ def test_suites_use_one_encoder_where_presets_name_that_of_a_paper() -> None:
         assert (model.encoder, model.pooling, model.batch_size) == (wanted, "auto", 8)
 
 
+def test_runs_without_a_line_are_counted_by_data_set() -> None:
+    table = faithful.missing_part(lines("SCCL, paper preset", 0.5, 0.5))
+    # On Tweet: SCCL and RSTC in three settings, AECL in three more; three seeds each.
+    assert "`coterie bench presets`" in table and "tweet 16 of 18" in table
+    whole = faithful.missing_part(lines("SCCL, default", *[0.5] * 3))
+    assert "tweet 18 of 21" in whole  # the whole system stands in for its entry
+
+
+def test_the_suite_of_presets_runs_them_as_they_are() -> None:
+    for entry in faithful.PRESETS.entries:
+        assert entry.preset in METHODS[entry.method].cls.presets
+        assert not entry.parameters or "temperatures" in entry.label
+
+
 def test_lines_of_the_authors_code_are_scores_in_percent() -> None:
     file = Path(__file__).parents[2] / "results" / "authors.jsonl"
     rows = [json.loads(text) for text in file.read_text("utf-8").splitlines()]
