@@ -9,11 +9,11 @@ from pathlib import Path
 from coterie._errors import DataError
 from coterie._files import write_json
 from coterie._progress import make_progress, say
-from coterie._trust import LARGE, read_json
 from coterie.corpus import write_rows
 from coterie.corpus.corpus import cell_values
 from coterie.description import Cluster, rename_clusters
 from coterie.exports import refresh
+from coterie.hierarchy import Hierarchy
 from coterie.naming import (
     Endpoint,
     Naming,
@@ -154,7 +154,10 @@ class RunNames(RunFiles):
         swap_run(self.folder, lambda fresh: self._fill(fresh, before, final))
 
     def _fill(self, path: Path, before: Names, final: Names) -> None:
-        changed = write_levels(path, before, final)
+        changed: list[Names] = []
+        if self.hierarchy is not None:
+            hierarchy, changed = rename_levels(self.hierarchy, before, final)
+            write_json(path / "levels.json", hierarchy.to_dict())
         write_table(path, final, changed)
         if changed:  # the last are those of the parents
             self.clusters = [
@@ -168,28 +171,21 @@ class RunNames(RunFiles):
         refresh(path, self.manifest, self.clusters)
 
 
-def write_levels(path: Path, before: Names, after: Names) -> list[Names]:
-    """Change names in ``levels.json``; returns those that changed on each coarser level.
+def rename_levels(
+    hierarchy: Hierarchy, before: Names, after: Names
+) -> tuple[Hierarchy, list[Names]]:
+    """The coarser levels with other names, and those that changed on each.
 
     A group that holds one cluster alone is called as that is; others keep their words.
     """
-    file = path / "levels.json"
-    if not file.exists():
-        return []
-    saved = read_json(file, LARGE)  # of the shape that reading the run has checked
-    changed: list[Names] = []
-    for level in saved["levels"]:
-        inside: dict[int, list[int]] = {}
-        for cluster, place in level["of_cluster"].items():
-            inside.setdefault(int(place), []).append(int(cluster))
-        new: Names = {}
-        for group in level["clusters"]:
-            only = inside.get(group["id"], [])
-            if len(only) == 1 and group["name"] == before.get(only[0]):
-                group["name"] = new[group["id"]] = after.get(only[0], group["name"])
-        changed.append(new)
-    write_json(file, saved)
-    return changed
+    levels, changed = list[list[Cluster]](), list[Names]()
+    for level, above in zip(hierarchy.levels, hierarchy.above, strict=True):
+        count, only = Counter(above.values()), {place: cluster for cluster, place in above.items()}
+        alone = {g.id: only[g.id] for g in level if count[g.id] == 1}
+        same = {g.id for g in level if g.id in alone and g.name == before.get(alone[g.id])}
+        changed.append({i: after[alone[i]] for i in same if alone[i] in after})
+        levels.append([replace(g, name=changed[-1].get(g.id, g.name)) for g in level])
+    return replace(hierarchy, levels=levels), changed
 
 
 def write_table(path: Path, names: Names, above: list[Names]) -> None:
