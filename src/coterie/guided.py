@@ -24,7 +24,7 @@ LOWER = 0.9  # inertia from the seeds, over that from the consensus, below which
 STARTS = 5  # of seeded k-means, where there are clusters without a label
 ROUNDS = 100  # of Lloyd's algorithm
 SHARES = 0.0, 1.0, 3.0, 10.0, math.inf  # weight of a cluster of the structure, in labelled texts
-FOLDS, ERRORS = 5, 2.0  # of the cross-validation; standard errors within which shares are equal
+FOLDS, ERRORS = 5, 2.2  # of the cross-validation; standard errors that are no difference
 PENALTY = 1.0
 NEIGHBORS, SMOOTHED, RESTART = 10, 8, 0.1  # of the scores of themes
 LARGEST = 25_000  # rows whose scores are smoothed
@@ -368,10 +368,16 @@ class Guided:
             for share in shares:
                 labels = self._spread_labels(fewer, structure, share)
                 right[share] += (labels[held] == seeds[held]).tolist()
-        scores = {share: float(np.mean(hits)) for share, hits in right.items()}
-        best, count = max(scores.values()), len(right[shares[0]])
-        least = best - ERRORS * math.sqrt(best * (1 - best) / count)
-        return max(share for share in shares if scores[share] >= least), scores
+        hits = {share: np.array(found, dtype=np.float64) for share, found in right.items()}
+        scores = {share: float(found.mean()) for share, found in hits.items()}
+        best = hits[max(shares, key=lambda share: scores[share])]
+        lost = {share: best - found for share, found in hits.items()}  # on the same rows
+        equal = (
+            share
+            for share in shares
+            if lost[share].sum() <= ERRORS * math.sqrt(np.square(lost[share]).sum())
+        )
+        return max(equal), scores
 
     def _folds(self, labels: Ints, known: int) -> Ints:
         """The part in which each labelled row is left out; -1 if it never is.

@@ -237,6 +237,10 @@ MESSAGES: dict[str, str] = {
         "{name} needs all texts at once, but of these {rows:,} rows a sample of {sample:,} texts "
         "is fitted; leave it out, or fit all with <fit_sample=0>."
     ),
+    "cluster.split_and_rows": (
+        "<split>: {name} is about whole rows, which are cut into sentences; leave one of the two "
+        "out. <themes> works with sentences."
+    ),
     "cluster.takes_no_views": "<views>: the method {method!r} trains nothing and takes no views.",
     "cluster.unknown_option": "cluster has no option {name!r}.{hint}",
     # compare
@@ -978,6 +982,7 @@ MESSAGES: dict[str, str] = {
         "{folder} is damaged: assignments.csv has rows in cluster {strange}, which clusters.json "
         "does not describe."
     ),
+    "run.not_split": "the rows of this run were not cut into sentences (<split='sentences'>).",
     # shards
     "shards.all_empty": "all {n_shards:,} shards are empty: there is nothing to read.",
     "shards.failed": (
@@ -1061,6 +1066,10 @@ MESSAGES: dict[str, str] = {
     "update.known_ids": (
         "row {row} has the {column} {id!r}, which the run has already (so have {count:,} rows in "
         "all); leave them out with <new_only>."
+    ),
+    "update.split": (
+        "the rows of this run were cut into sentences, and new ones cannot be added; cluster all "
+        "rows again."
     ),
     "update.no_text_column": (
         "the new data has no column {column!r}, which holds the texts of the run; name the one to "

@@ -61,7 +61,7 @@ HEADER = 1 << 20  # bytes that its header has at most
 KEPT = "kept"  # where files go that the user changed, when the run is replaced
 TABLE = r"assignments(-no-texts|-spreadsheet)?\.(csv|tsv|jsonl|parquet|xlsx)"
 RESULT = re.compile(
-    rf"{TABLE}|(clusters|levels|map|stability)\.json|clusters(-no-texts)?\.xlsx"
+    rf"{TABLE}|rows\.csv|(clusters|levels|map|stability)\.json|clusters(-no-texts)?\.xlsx"
     r"|(report(-no-texts)?|changes)\.html"
     r"|history\.jsonl|model/.+"
 )

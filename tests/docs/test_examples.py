@@ -36,7 +36,7 @@ BLOCK = re.compile(
 EXIT = re.compile(r"\s+# exit code (\d+).*")
 SHELL = re.compile(r"[|<>;&]|^(?!coterie )")  # whatever is not a plain call of coterie
 SLOW = {"howto/gpu.md", "methods/cluster-bert.md", "methods/deccrl.md",  # train on all messages
-        "howto/update.md", "howto/edit.md"}  # many commands  # fmt: skip
+        "howto/update.md", "howto/edit.md", "howto/steer.md"}  # many commands  # fmt: skip
 DOORS = ((socket.socket, "connect"), (socket.socket, "connect_ex"), (socket, "getaddrinfo"))
 LOCK = """
 import socket

@@ -131,6 +131,14 @@ def cluster(
         Path | None,
         typer.Option("--keep", help="Earlier run: matched clusters keep number, name and lock."),
     ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            "--split",
+            help="sentences: cluster sentences, and give each row its themes with shares "
+            "(rows.csv).",
+        ),
+    ] = None,
     themes: Annotated[
         Path | None,
         typer.Option(
@@ -212,6 +220,7 @@ def cluster(
             write=read_formats(write, "--write"),
             fit_sample=fit_sample,
             keep=keep,
+            split=split,
             themes=themes,
             labels=labels,
             only_known=only_known,

@@ -37,7 +37,7 @@ from coterie.description import (
     rename_clusters,
 )
 from coterie.editing.apply import State
-from coterie.exports import refresh
+from coterie.exports import refresh, write_sentence_rows
 from coterie.hierarchy import LEVEL_COLUMN, Hierarchy, build_hierarchy, build_themes
 from coterie.metrics import silhouette
 from coterie.outliers import OutlierLimit
@@ -253,6 +253,8 @@ def write_table(
         table = table.drop_columns([run.own[n] for n in run.own if LEVEL_COLUMN.fullmatch(n)])
         levels = {name: fresh[name] for name in fresh if LEVEL_COLUMN.fullmatch(name)}
     write_rows(folder / "assignments.csv", table, levels)
+    if "split" in run.manifest:
+        write_sentence_rows(folder, run.manifest["split"], run.manifest["data"]["text_column"])
 
 
 def write_run(run: EditableRun, state: State, folder: Path) -> list[Cluster]:

@@ -18,6 +18,7 @@ from coterie.base import TextClusterer
 from coterie.base.fitting import Fitting
 from coterie.choose import Choice, choose_n_clusters
 from coterie.corpus import Corpus
+from coterie.corpus.sentences import split_corpus
 from coterie.encoders import DEFAULT
 from coterie.guidance import Guidance
 from coterie.run_files import NEXT, model_folder
@@ -74,6 +75,7 @@ def cluster(
         ``write``: tables beside ``assignments.csv``, such as ``["xlsx", "parquet"]``.
         ``fit_sample``: fit at most so many different texts; 0 fits all.
         ``keep``: the folder of an earlier run; matched clusters keep number, name and locks.
+        ``split="sentences"``: cluster sentences; :attr:`Run.rows` has the themes of each row.
         ``themes``: a YAML or JSON file or a list of known themes, each a name or a mapping with
         ``name``, ``description``, ``keywords`` and ``examples``. ``labels``: a column with the
         classes of some rows, or one value per row. ``only_known=True``: no clusters beside these.
@@ -110,6 +112,10 @@ def cluster(
     model = asked.make_checked_model()
     corpus = read_texts(data, asked)
     refuse_sampled(corpus, asked)
+    split: dict[str, Any] = {}
+    if asked.split is not None and isinstance(corpus, Corpus):
+        split["rows"] = len(corpus)
+        corpus, split["column"] = split_corpus(corpus)
     kept = None
     if asked.keep is not None:
         from coterie.editing.keep import read_kept
@@ -129,6 +135,8 @@ def cluster(
             return Run(path, fresh=False)
         with _stoppable(place):
             model = prepared.fit(place)
+            if split:
+                place.manifest["split"] = {"by": asked.split, **split}
             if guidance is not None and (guidance.names or kept is None):
                 place.manifest["guidance"] = about_guidance(guidance, model)
             make_results(place, asked, model, corpus, kept).write()

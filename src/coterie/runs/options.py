@@ -57,6 +57,7 @@ class Options(Reading):
     write: Sequence[str] = ()
     fit_sample: int | None = None
     keep: str | Path | None = None
+    split: str | None = None
     themes: str | Path | Sequence[Any] | None = None
     labels: str | Sequence[Any] | None = None
     only_known: bool = False
@@ -109,10 +110,18 @@ class Options(Reading):
             from coterie.outliers import allowed_rows
 
             allowed_rows(self.max_outliers, 0, param("max_outliers"))
-        if self.only_known and (self.n_clusters is not None or self.levels):
-            raise UsageError("guidance.only_known_number")
+        self._check_known()
         if self.fit_sample is not None and self.fit_sample < 0:
             raise UsageError("cluster.bad_fit_sample", fit_sample=self.fit_sample)
+
+    def _check_known(self) -> None:
+        if self.split is not None:
+            check_choice("split", self.split, ("sentences",))
+            rows = [name for name in self.steered if name not in ("themes", "only_known")]
+            if rows:
+                raise UsageError("cluster.split_and_rows", name=param(rows[0]))
+        if self.only_known and (self.n_clusters is not None or self.levels):
+            raise UsageError("guidance.only_known_number")
 
     def make_model(self, n_clusters: int) -> TextClusterer:
         """The estimator; what was not asked for stays as the method has it."""

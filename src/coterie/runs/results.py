@@ -28,7 +28,7 @@ from coterie.description import (
     names_by_number,
 )
 from coterie.description.tally import Tally
-from coterie.exports import write_clusters, write_page
+from coterie.exports import write_clusters, write_page, write_sentence_rows
 from coterie.hierarchy import READABLE, Hierarchy, build_hierarchy, build_themes
 from coterie.report import write_map
 from coterie.report.folder import make_map
@@ -151,6 +151,13 @@ class WholeResults(Results[Corpus]):
         summary = about_labels(labels, probabilities, len(clusters), odd)
         summary += [*about_model(model), *about_themes(self.hierarchy)]
         summary += self._about_choice()
+        split = self.folder.manifest.get("split")
+        if split is not None:
+            summary.insert(
+                0,
+                f"{split['rows']:,} rows were cut into {len(corpus):,} sentences, which are the "
+                "texts here; rows.csv has the themes of each row.",
+            )
         if "guidance" in self.folder.manifest:
             summary += guidance_sentences(self.folder.manifest["guidance"])
         if self.kept is not None:
@@ -158,6 +165,8 @@ class WholeResults(Results[Corpus]):
             self.folder.manifest["editing"] = self.kept.to_dict()
         write_json(path / "clusters.json", [cluster.to_dict() for cluster in clusters])
         self._write_tables(columns, clusters)
+        if split is not None:
+            write_sentence_rows(path, split, corpus.text_column)
         write_map(path / "map.json", model.vectors_, model.labels_, model.seed_, marked)
         model.save(path / "model", include_encoder=self.options.include_encoder)
         self.folder.manifest |= {

@@ -18,7 +18,7 @@ from coterie.base import TextClusterer
 from coterie.corpus import make_corpus
 from coterie.corpus.write import combine
 from coterie.description import Cluster
-from coterie.exports import Exported, export_run, write_page
+from coterie.exports import Exported, export_run, sentence_rows, write_page
 from coterie.run_files import (
     MANIFEST,
     RESULT,
@@ -107,6 +107,15 @@ class Run(RunFiles):
     def levels(self) -> list[list[Cluster]]:
         """The coarser levels, coarse to fine: those asked for, or one of broad themes; or none."""
         return [] if self.hierarchy is None else [list(level) for level in self.hierarchy.levels]
+
+    @property
+    def rows(self) -> pa.Table:
+        """The rows of an input that was cut into sentences, with their themes and shares."""
+        manifest = self.manifest
+        if "split" not in manifest:
+            raise UsageError("run.not_split")
+        column = manifest["split"]["column"]
+        return combine(*sentence_rows(self.table, manifest["data"]["text_column"], column))
 
     @cached_property
     def model(self) -> TextClusterer:

@@ -161,6 +161,7 @@ def refuse_sampled(corpus: AnyCorpus, options: Options) -> None:
     needed = {
         param("keep"): options.keep,
         param("views"): options.views,
+        param("split"): options.split,
         **{param(name): True for name in options.steered},
         f"{param('write')} xlsx": "xlsx" in options.write,
     }

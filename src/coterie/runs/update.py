@@ -169,7 +169,10 @@ def update(  # noqa: PLR0913 - options of one command
     Updated
     """
     folder = Path(run)
-    RunFiles(folder).check()  # before a lock is put into it
+    files = RunFiles(folder)
+    files.check()  # before a lock is put into it
+    if "split" in files.manifest:
+        raise UsageError("update.split")
     if data is None and not refit:
         raise UsageError("update.nothing_to_add")
     if n_clusters is not None and not refit:

@@ -1,0 +1,75 @@
+"""Rows cut into sentences, each a text of its own."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pyarrow as pa
+
+from coterie.corpus.corpus import Corpus, build, cell_values, clean_text, value_to_text
+
+# After a sentence: its last mark with closing quotes, then blanks; or a line break.
+END = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？])|\s*[\r\n\u2028\u2029]+\s*")
+# What ends with a dot, but no sentence with it.
+ABBREVIATION = re.compile(
+    r"(?:^|[\s(])(?:[A-Za-z]|e\.g|i\.e|etc|vs|cf|approx|no|nr|dr|mr|mrs|ms|prof|st|inc|ltd|fig"
+    r"|bzw|ca|z\.b|u\.a|usw|p\.ej|sr|sra|m|mme)\.$",
+    re.IGNORECASE,
+)
+FEWEST = 3  # words; fewer belong to the sentence beside them
+
+
+def split_sentences(text: str) -> list[str]:
+    """The sentences of a text, cleaned; short ones, such as a greeting, join the next.
+
+    Examples
+    --------
+    >>> split_sentences("Hi! The vase broke, e.g. at the top. Can I have a refund? Thanks.")
+    ['Hi! The vase broke, e.g. at the top.', 'Can I have a refund? Thanks.']
+    """
+    parts: list[str] = []
+    start = 0
+    for end in END.finditer(text):
+        before, after = text[start : end.start()], text[end.end() : end.end() + 1]
+        broken = "\n" in end[0] or "\r" in end[0]
+        if not broken and (ABBREVIATION.search(before) or after.islower()):
+            continue
+        parts.append(text[start : end.end()])
+        start = end.end()
+    parts.append(text[start:])
+    out: list[str] = []
+    waiting = ""
+    for part in filter(None, map(clean_text, parts)):
+        waiting = f"{waiting} {part}".strip()
+        if _is_long(waiting):
+            out.append(waiting)
+            waiting = ""
+    if waiting and out:
+        out[-1] = f"{out[-1]} {waiting}"
+    elif waiting:
+        out.append(waiting)
+    return out
+
+
+def _is_long(text: str) -> bool:
+    """Whether there are enough words; scripts without blanks have a word per few characters."""
+    return len(text.split()) >= FEWEST or (not text.isascii() and len(text) >= 4 * FEWEST)
+
+
+def split_corpus(corpus: Corpus) -> tuple[Corpus, str]:
+    """A row for each sentence, and the name of the new column with the number of its row from 1."""
+    texts, rows = [], []
+    for row, value in enumerate(cell_values(corpus.table.column(corpus.text_column))):
+        for sentence in split_sentences(value_to_text(value) or "") or [""]:
+            texts.append(sentence)
+            rows.append(row)
+    name = "row"
+    while name in corpus.table.column_names:
+        name = f"coterie_{name}"
+    table = corpus.table.take(pa.array(rows))
+    place = table.column_names.index(corpus.text_column)
+    table = table.set_column(place, corpus.text_column, pa.array(texts, pa.string()))
+    numbers = pa.array([row + 1 for row in rows], pa.int64())
+    whole = build(table.append_column(name, numbers), corpus.text_column)
+    return replace(whole, id_column=corpus.id_column), name

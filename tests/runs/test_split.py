@@ -1,0 +1,79 @@
+"""Runs on sentences: each row with its themes and shares."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from by_key import raises
+from coterie import cluster, open_run
+from coterie._errors import UsageError
+
+WITH = {"method": "kmeans", "encoder": "tfidf", "split": "sentences"}
+APPLE = ["Red apple pie tastes good.", "Green apple pie tastes sour.", "Old apple pie tastes bad."]
+CAR = ["Fast car wheels turn round.", "Slow car wheels turn round.", "Big car wheels turn round."]
+ROWS = [
+    f"{APPLE[0]} {APPLE[1]} {CAR[0]}",
+    f"{CAR[1]} {CAR[2]}",
+    APPLE[2],
+    "",
+]
+
+
+def test_rows_have_a_main_theme_and_shares(tmp_path: Path) -> None:
+    run = cluster(ROWS, 2, folder=tmp_path / "run", **WITH)
+    assert len(run.table) == 7 and run.manifest["split"]["rows"] == 4
+    rows = run.rows.to_pylist()
+    apple, car = int(run.labels[0]), int(run.labels[2])
+    assert [row["cluster"] for row in rows] == [apple, car, apple, -1]
+    assert [row["share"] for row in rows] == [0.6667, 1.0, 1.0, None]
+    assert rows[0]["clusters"] == f"{apple}; {car}" and rows[0]["shares"] == "0.67; 0.33"
+    assert rows[0]["text"] == ROWS[0] and rows[3]["themes"] == ""
+    with (tmp_path / "run" / "rows.csv").open(encoding="utf-8", newline="") as file:
+        saved = list(csv.DictReader(file))
+    assert [row["name"] for row in saved] == [row["name"] or "" for row in rows]
+    assert run.summary[0].startswith("4 rows were cut into 7 sentences")
+
+
+def test_edits_reach_the_rows(tmp_path: Path) -> None:
+    run = cluster(ROWS, 2, folder=tmp_path / "run", **WITH)
+    run.edit([{"rename": {int(run.labels[0]): "Baking"}}])
+    assert run.rows["name"].to_pylist()[0] == "Baking"
+    assert "Baking" in (tmp_path / "run" / "rows.csv").read_text(encoding="utf-8")
+    run.undo()
+    assert "Baking" not in (tmp_path / "run" / "rows.csv").read_text(encoding="utf-8")
+    assert len(open_run(tmp_path / "run").rows) == 4
+
+
+def test_themes_of_sentences() -> None:
+    run = cluster(ROWS, 2, themes=["apple pie"], **WITH)
+    assert run.rows["themes"].to_pylist()[0].startswith("apple pie; ")
+
+
+@pytest.mark.parametrize(
+    ("options", "key"),
+    [
+        ({"split": "words"}, "argument.not_a_choice"),
+        ({"labels": ["a", None, None, None]}, "cluster.split_and_rows"),
+        ({"must_link": [(0, 1)]}, "cluster.split_and_rows"),
+        ({"fit_sample": 3}, "cluster.needs_all_texts"),
+    ],
+)
+def test_what_is_about_whole_rows_is_rejected(options, key, tmp_path: Path) -> None:
+    with raises(UsageError, key):
+        cluster(ROWS, 2, folder=tmp_path / "run", **(WITH | options))
+    assert not (tmp_path / "run").exists()
+
+
+def test_other_runs_have_no_such_rows() -> None:
+    run = cluster(ROWS[:3], 2, method="kmeans", encoder="tfidf")
+    with raises(UsageError, "run.not_split"):
+        _ = run.rows
+
+
+def test_rows_cannot_be_added_to_sentences(tmp_path: Path) -> None:
+    run = cluster(ROWS, 2, folder=tmp_path / "run", **WITH)
+    with raises(UsageError, "update.split"):
+        run.update(["One more apple pie here."])
