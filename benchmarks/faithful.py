@@ -198,7 +198,7 @@ SCCL = Paper(
         Shown("its own settings", ("SCCL, paper preset", "SCCL, official-code preset")),
         Shown(
             "Table 3, augmenters",
-            ("SCCL, WordNet", "SCCL, contextual 10 %", "SCCL, back-translation"),
+            ("SCCL, WordNet", "SCCL, contextual 10%", "SCCL, back-translation"),
             "sccl-views",
             note="back-translation by the rules of Apertium, one wording, one seed",
         ),
@@ -210,7 +210,7 @@ SCCL = Paper(
         Shown("Figure 4, distances", figure="sccl-distances"),
         Shown(
             "Figure 5, strengths and swapped letters",
-            tuple(f"SCCL, contextual + CharSwap {r} %" for r in (10, 20, 30)),
+            tuple(f"SCCL, contextual + CharSwap {r}%" for r in (10, 20, 30)),
             "sccl-views",
             note="StackOverflow and GoogleNews-T; GoogleNews-TS has no published pairs",
         ),
@@ -235,15 +235,15 @@ SCCL = Paper(
         Claim(
             "contextual substitution beats WordNet",
             "Table 3",
-            "SCCL, contextual 10 %",
+            "SCCL, contextual 10%",
             ("SCCL, WordNet",),
             file="sccl-views",
         ),
         Claim(
             "swapped letters on top of substitution hurt short texts",
             "Fig. 5",
-            "SCCL, contextual 10 %",
-            ("SCCL, contextual + CharSwap 10 %",),
+            "SCCL, contextual 10%",
+            ("SCCL, contextual + CharSwap 10%",),
             datasets=("stackoverflow",),
             file="sccl-views",
         ),

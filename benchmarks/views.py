@@ -36,11 +36,11 @@ from coterie.encoders import DEFAULT
 
 SETS = ("stackoverflow", "googlenews-t")
 RATES = (10, 20, 30)
-PLAIN = {"wordnet": "WordNet", "backtranslation": "back-translation", "charswap20": "CharSwap 20 %"}
+PLAIN = {"wordnet": "WordNet", "backtranslation": "back-translation", "charswap20": "CharSwap 20%"}
 LABELS = (
     PLAIN
-    | {f"contextual{rate}": f"contextual {rate} %" for rate in RATES}
-    | {f"contextual{rate}+charswap": f"contextual + CharSwap {rate} %" for rate in RATES}
+    | {f"contextual{rate}": f"contextual {rate}%" for rate in RATES}
+    | {f"contextual{rate}+charswap": f"contextual + CharSwap {rate}%" for rate in RATES}
 )
 STEPS = 1000
 RESULTS = Path("results")
@@ -162,7 +162,7 @@ def made(folder: Path, sets: Sequence[str] = SETS) -> str:
     moved = lines.read(folder / "view-cosines.jsonl")
     body = []
     for label in LABELS.values():
-        line = [label.replace(" %", "%")]
+        line = [label]
         for name in sets:
             own = [r for r in rows if r["dataset"] == name and r["label"] == f"SCCL, {label}"]
             trained = [{"scores": row["trained_scores"] or row["scores"]} for row in own]

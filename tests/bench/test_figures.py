@@ -324,11 +324,11 @@ def test_wordings_by_hand() -> None:
         {"dataset": "tweet", "label": f"SCCL, {label}", "seed": 0, "scores": {"acc": acc},
          "trained_scores": trained, "start_scores": {"acc": 0.4}, "date": "2026-11-15",
          "commit": "abc", "hardware": {"cores": 2}}
-        for label, acc, trained in (("contextual 10 %", 0.5, None),
-                                    ("contextual + CharSwap 10 %", 0.4, {"acc": 0.1}))
+        for label, acc, trained in (("contextual 10%", 0.5, None),
+                                    ("contextual + CharSwap 10%", 0.4, {"acc": 0.1}))
     ]  # fmt: skip
     counts = [0] * 22 + [3, 3]
-    moved = [{"dataset": "tweet", "label": "contextual 10 %", "cosine": {"histogram": counts}}]
+    moved = [{"dataset": "tweet", "label": "contextual 10%", "cosine": {"histogram": counts}}]
     assert papers.sccl_views(runs) is None and papers.sccl_views(moved) is None
     scores, cosines = papers.sccl_views([*runs, *moved]).panels
     assert scores.series == {

@@ -23,7 +23,6 @@ SHOWN = sorted(
 SPACED = re.compile(
     r"(?:\d|\.\.\.|\}\}) ?(?: |\u00a0|&nbsp;)%(?!\})"
 )  # "%}" ends a tag of a template
-LABELS = {"views.py"}  # runs that results/ knows by a label with a space
 
 
 def strings(path: Path) -> Iterator[str]:
@@ -47,8 +46,7 @@ def test_strings_sees_what_an_f_string_prints(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(p.parents[1])))
 def test_sources_write_per_cent_without_a_space(path: Path) -> None:
-    if path.name not in LABELS:
-        assert not [text for text in strings(path) if SPACED.search(text)]
+    assert not [text for text in strings(path) if SPACED.search(text)]
 
 
 @pytest.mark.parametrize("path", SHOWN, ids=lambda p: str(p.relative_to(p.parents[1])))

@@ -102,7 +102,6 @@ OBJECTIVES = [label for label in LABELS if label not in STRENGTHS]
 # Lines of benchmarks/views.py: how much was changed, with and without swapped letters on top.
 RATES = (10, 20, 30)
 VIEWS = ("contextual", "contextual + CharSwap")
-UNIT = " %"  # as the result lines write it
 KINDS = ("predicted", "true")  # clusters
 OBJECTIVE_FORMS = {"SCCL": "joint", "instances only": "instance", "clusters only": "clustering"}
 COSINE_EDGES = tuple(float(edge) for edge in np.arange(-4, 21) / 20)
@@ -175,7 +174,7 @@ def scores_by_rate(runs: Sequence[Row]) -> dict[str, list[list[float]]]:
     out: dict[str, list[list[float]]] = {}
     for form in VIEWS:
         for rate in RATES:
-            own = [r for r in runs if r["label"] == f"SCCL, {form} {rate}{UNIT}"]
+            own = [r for r in runs if r["label"] == f"SCCL, {form} {rate}%"]
             if own:
                 left = [{"scores": r["trained_scores"] or r["scores"]} for r in own]
                 found = cell(left, "acc")
@@ -196,7 +195,7 @@ def cosines_by_rate(moved: Sequence[Row]) -> dict[int, dict[str, list[float]]]:
     out: dict[int, dict[str, list[float]]] = {}
     for rate in RATES:
         for form in VIEWS:
-            counts = newest.get(f"{form} {rate}{UNIT}")
+            counts = newest.get(f"{form} {rate}%")
             if counts is not None:
                 shares = [100 * count / sum(counts) for count in counts]
                 out.setdefault(rate, {})[form] = shares
