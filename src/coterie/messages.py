@@ -1031,6 +1031,13 @@ MESSAGES: dict[str, str] = {
         "{folder} was made with themes, labels or constraints, which it does not keep: it cannot "
         "be fitted again."
     ),
+    # timeline
+    "timeline.no_date_read": (
+        "no date could be read in the column {column!r}; name another one with <date_column>."
+    ),
+    "timeline.no_dates": (
+        "no column of the table holds dates; name one with <date_column>. Columns: {columns}."
+    ),
     # train
     "train.failed": "{reason}",
     "train.loss_not_finite": "{where}: the loss is not a finite number.",

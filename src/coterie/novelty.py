@@ -25,7 +25,7 @@ from coterie._types import Bools, Floats, Ints
 from coterie.blocks.graph import knn_smooth, principal_part
 from coterie.blocks.linkage import MatrixSpace, chain, cut
 from coterie.consensus import DIRECTIONS, RESTART, ROUNDS, n_neighbors
-from coterie.neighbors import nearest_rows, top_k
+from coterie.neighbors import nearest_rows, top_k, unit_rows
 
 FEWEST = 5  # different texts of a new cluster
 STRANGE, TOGETHER = 0.5, 0.05  # largest p-values of a text that fits nowhere, by both tests ...
@@ -91,14 +91,14 @@ def place_new(old: Floats, labels: Ints, new: Floats, next_id: int) -> Placed:
     strange = (apart <= STRANGE) & (together <= TOGETHER) & (apart * together <= BOTH)
     candidates = np.flatnonzero(strange)
     groups = _join(after, candidates, _looseness(codes, sums))
-    centers = _unit(np.concatenate([sums, _sums(after, groups, groups.max(initial=-1) + 1)]))
+    centers = unit_rows(np.concatenate([sums, _sums(after, groups, groups.max(initial=-1) + 1)]))
     for _ in range(MOVES):
         nearest = _nearest(after, centers)
         moved = _sums(after, nearest, len(centers))
         moved[:k] += sums
         large = np.bincount(nearest, minlength=len(centers)) >= FEWEST
         large[:k] = True
-        centers = _unit(moved)[large]
+        centers = unit_rows(moved)[large]
     nearest = _follow(_nearest(after, centers), codes, near, k)
     counts = np.bincount(nearest, minlength=len(centers))
     used = [i for i in range(k, len(centers)) if counts[i] >= FEWEST]
@@ -123,17 +123,17 @@ def _p_values(before: Floats, codes: Ints, sums: Floats, after: Floats) -> Float
     An old text is no part of the mean of its own cluster when it is compared with it.
     """
     rows = np.arange(len(before))
-    similar = before @ _unit(sums).T
-    similar[rows, codes] = (before * _unit(sums[codes] - before)).sum(axis=1)
+    similar = before @ unit_rows(sums).T
+    similar[rows, codes] = (before * unit_rows(sums[codes] - before)).sum(axis=1)
     usual = np.sort(similar.max(axis=1))
-    found = (after @ _unit(sums).T).max(axis=1)
+    found = (after @ unit_rows(sums).T).max(axis=1)
     below = np.searchsorted(usual, found, side="right")
     return np.asarray((1 + below) / (1 + len(usual)))
 
 
 def _neighbors(x: Floats, m: int) -> Ints:
     """The nearest other texts of each new one, old or new."""
-    unit, n = torch.from_numpy(_unit(x)), len(x) - m
+    unit, n = torch.from_numpy(unit_rows(x)), len(x) - m
     near, _ = top_k(unit[m:], min(NEIGHBORS, len(x) - 1), unit, itself=m + np.arange(n))
     return np.asarray(near.numpy())
 
@@ -211,8 +211,3 @@ def _sums(x: Floats, codes: Ints, k: int) -> Floats:
 
 def _nearest(x: Floats, centers: Floats) -> Ints:
     return np.asarray((x @ centers.T).argmax(axis=1), dtype=np.int64)
-
-
-def _unit(x: Floats) -> Floats:
-    norms = np.linalg.norm(x, axis=1, keepdims=True)
-    return np.asarray(x / np.where(norms > 0, norms, 1), dtype=np.float32)

@@ -52,7 +52,7 @@ from coterie.description import Cluster
 from coterie.hierarchy import Hierarchy
 
 MANIFEST = "manifest.json"
-STABILITY_FILE = "stability.json"
+STABILITY_FILE, TIMELINE_FILE = "stability.json", "timeline.json"
 NO_CLUSTER = "(no text)"  # the name of the cluster of a row without a text
 NONE_OF_THESE = "(none of these)"  # and of an outlier
 NEXT = ".next"  # where the run grows that is to replace the one in the folder
@@ -61,7 +61,8 @@ HEADER = 1 << 20  # bytes that its header has at most
 KEPT = "kept"  # where files go that the user changed, when the run is replaced
 TABLE = r"assignments(-no-texts|-spreadsheet)?\.(csv|tsv|jsonl|parquet|xlsx)"
 RESULT = re.compile(
-    rf"{TABLE}|rows\.csv|(clusters|levels|map|stability)\.json|clusters(-no-texts)?\.xlsx"
+    rf"{TABLE}|rows\.csv|timeline\.csv|clusters(-no-texts)?\.xlsx"
+    r"|(clusters|levels|map|stability|timeline)\.json"
     r"|(report(-no-texts)?|changes)\.html"
     r"|history\.jsonl|model/.+"
 )
@@ -146,6 +147,25 @@ STABILITY = {
             "npmi": (float, None),
             "embedding": (float, None),
             "survives": bool,
+        }
+    ],
+}
+TIMELINE = {
+    "labels": str,
+    "column": str,
+    "unit": str,
+    "periods": [str],
+    "undated": Count,
+    "steps": [
+        {
+            "cluster": ClusterId,
+            "name": str,
+            "period": str,
+            "texts": Count,
+            "share": float,
+            "entered": [str],
+            "left": [str],
+            "shift": (float, None),
         }
     ],
 }
@@ -407,12 +427,16 @@ def own_columns(columns: Sequence[str]) -> dict[str, str]:
     return {bare_name(name): name for name in names[start:]}
 
 
-def read_stability(folder: Path, labels: Ints) -> dict[str, Any] | None:
-    """How stable the clusters are; None where that was not measured, or for other clusters."""
-    path = inside(folder, STABILITY_FILE)
+def read_measured(folder: Path, name: str, labels: Ints) -> dict[str, Any] | None:
+    """What a command has measured of the clusters; None if it has not, or of other clusters.
+
+    ``name`` is that of the file: ``stability.json`` or ``timeline.json``.
+    """
+    path = inside(folder, name)
     if not path.exists():
         return None
-    saved: dict[str, Any] = check_shape(read_json(path), STABILITY, str(path))
+    shape = STABILITY if name == STABILITY_FILE else TIMELINE
+    saved: dict[str, Any] = check_shape(read_json(path, LARGE), shape, str(path))
     return saved if saved["labels"] == label_digest(labels) else None
 
 

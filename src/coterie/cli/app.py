@@ -12,7 +12,18 @@ import typer
 from coterie import __version__
 from coterie.cli.bench import bench
 from coterie.cli.cluster import cluster
-from coterie.cli.runs import check, compare, edit, export, name, predict, report, stability, update
+from coterie.cli.runs import (
+    check,
+    compare,
+    edit,
+    export,
+    name,
+    predict,
+    report,
+    stability,
+    timeline,
+    update,
+)
 from coterie.cli.talk import explain, open_streams, orderly
 from coterie.cli.tools import augment, cache, datasets, evaluate, inspect, methods
 
@@ -37,6 +48,7 @@ for verb in (
     edit,
     update,
     stability,
+    timeline,
     check,
     evaluate,
     methods,

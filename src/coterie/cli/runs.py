@@ -693,6 +693,55 @@ def stability(
     say(f"\npage  {run / 'report.html'}")
 
 
+def timeline(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
+    date_column: Annotated[
+        str | None,
+        typer.Option("--date-column", help="Column with the dates. Default: detected."),
+    ] = None,
+    no_cache: NoCache = False,
+    as_json: AsJson = False,
+) -> None:
+    """Follow the clusters of a finished run over a column of dates.
+
+    Prints the words that enter and leave each cluster from period to period (day, week, month,
+    quarter or year). Writes timeline.csv, with a row for each cluster and period, timeline.json,
+    and a part of report.html.
+
+    Examples:
+
+        coterie timeline tickets.clusters
+        coterie timeline tickets.clusters --date-column created
+    """
+    from coterie.report.points import shorten, visible
+    from coterie.runs import timeline as follow
+
+    found = follow(run, date_column=date_column)
+    if as_json:
+        show_json(found.to_dict())
+        return
+    rows = [
+        [
+            str(s.cluster),
+            visible(shorten(s.name, 30)),
+            s.period,
+            f"{s.texts:,}",
+            *(visible(", ".join(words)) for words in (s.entered, s.left)),
+            "" if s.shift is None else f"{s.shift:.2f}",
+        ]
+        for s in found.steps
+        if s.entered or s.left
+    ]
+    if rows:
+        header = ["#", "name", found.unit, "texts", "enter", "leave", "shift"]
+        show_table("", header, rows, numbers=(0, 3, 6))
+    else:
+        typer.echo("No cluster changes its words more than chance explains.")
+    if found.undated:
+        say(f"{found.undated:,} rows have no date that can be read")
+    say(f"\ntable {run / 'timeline.csv'}\npage  {run / 'report.html'}")
+
+
 def check(
     folder: Annotated[Path, typer.Argument(help="Folder of a run, or of a saved model.")],
     as_json: AsJson = False,

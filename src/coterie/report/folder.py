@@ -31,11 +31,13 @@ from coterie.report.layout import first_of_equal, map_texts, sample_rows
 from coterie.report.points import Points, is_category
 from coterie.report.quality import Figure, figures, guard_sentence, next_steps
 from coterie.run_files import (
+    STABILITY_FILE,
+    TIMELINE_FILE,
     check_known,
     own_columns,
     read_levels,
     read_map,
-    read_stability,
+    read_measured,
     table_parts,
 )
 
@@ -138,7 +140,7 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
     saved, levels = read_map(path), read_levels(path)
     table = inside(path, "assignments.csv")
     quality: list[Figure] = []
-    points = outliers = stability = None
+    points = outliers = stability = timeline = None
     if table.exists():
         text_column = manifest["data"]["text_column"]
         found = skim(table, saved["rows"] if saved else [])
@@ -149,7 +151,8 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
             raise DataError("report.map_damaged", map=path / "map.json", table=table)
         with damaged(table, "a table of coterie"):
             outliers = _outliers(found, text_column, clusters)
-        stability = read_stability(path, found.labels)
+        stability = read_measured(path, STABILITY_FILE, found.labels)
+        timeline = read_measured(path, TIMELINE_FILE, found.labels)
         quality = figures(
             found.labels,
             found.confidence,
@@ -174,6 +177,7 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
         outliers=outliers,
         given=range(len(manifest.get("guidance", {}).get("given", ()))),
         stability=stability,
+        timeline=timeline,
         new=next((entry["new"] for entry in reversed(manifest.get("updates", []))), ()),
     )
 

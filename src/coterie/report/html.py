@@ -153,6 +153,8 @@ class ReportData:
         Clusters that the last update has added.
     stability : mapping, optional
         What ``coterie stability`` found; None where it was not asked.
+    timeline : mapping, optional
+        What ``coterie timeline`` found; None where it was not asked.
     given : collection of int
         Clusters that are themes or classes which the user named.
     """
@@ -170,6 +172,7 @@ class ReportData:
     outliers: Outliers | None = None
     new: Collection[int] = ()
     stability: Mapping[str, Any] | None = None
+    timeline: Mapping[str, Any] | None = None
     given: Collection[int] = ()
 
 
@@ -213,6 +216,7 @@ def render(data: ReportData) -> str:
         places={cluster.id: place for place, cluster in enumerate(data.clusters)},
         unfold=len([*data.levels, data.clusters][1]) <= UNFOLDED if data.levels else False,
         periods=_periods(data.clusters),
+        moves=_moves(data.timeline),
         shapes=SHAPES,
         colors=COLORS,
     )
@@ -241,6 +245,15 @@ def _file(name: str) -> str:
 def _digest(script: str) -> str:
     """What a content security policy allows a script by."""
     return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+
+
+def _moves(timeline: Mapping[str, Any] | None) -> list[tuple[int, str, list[Mapping[str, Any]]]]:
+    """For each cluster whose words change, its number, its name and the periods in which."""
+    out: dict[int, tuple[int, str, list[Mapping[str, Any]]]] = {}
+    for step in timeline["steps"] if timeline else ():
+        if step["entered"] or step["left"]:
+            out.setdefault(step["cluster"], (step["cluster"], step["name"], []))[2].append(step)
+    return list(out.values())
 
 
 def _periods(clusters: Sequence[Cluster]) -> list[tuple[str, int]]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from coterie.comparison import Comparison
     from coterie.editing import Edited
     from coterie.runs.stability import Stability
+    from coterie.runs.timeline import Timeline
     from coterie.runs.update import Updated
 
 # Colours of the map in a notebook: ten that also colour-blind readers tell apart, then again.
@@ -87,6 +88,7 @@ class Run(RunFiles):
 
     _update: ClassVar[Callable[..., Any]]
     _stability: ClassVar[Callable[..., Any]]
+    _timeline: ClassVar[Callable[..., Any]]
 
     def __init__(
         self,
@@ -211,6 +213,11 @@ class Run(RunFiles):
     def stability(self, **options: Any) -> Stability:
         """Which clusters are found again; see :func:`coterie.runs.stability`."""
         found: Stability = self._stability(self.folder, **options)
+        return found
+
+    def timeline(self, **options: Any) -> Timeline:
+        """Clusters and their words over time; see :func:`coterie.runs.timeline`."""
+        found: Timeline = self._timeline(self.folder, **options)
         return found
 
     def undo(self) -> int:

@@ -1,0 +1,212 @@
+"""Clusters followed over time: their share in each period, words that enter and leave, centres.
+
+Texts are sorted into periods by a column of dates: days, weeks, months, quarters or years, the
+finest of which at most 40 are needed. A cluster's words in a period are compared with those of the
+last period before in which it has texts; differences that chance explains are left out. The centre
+of a cluster is the mean of its vectors; its shift is one minus the cosine with the centre of that
+period before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coterie._errors import DataError
+from coterie._files import write_json
+from coterie._folders import held
+from coterie._types import Floats, Ints
+from coterie.corpus import write_rows
+from coterie.corpus.corpus import check_column
+from coterie.description import guess_columns, sort_into_periods
+from coterie.description.describe import differing
+from coterie.description.terms import Terms
+from coterie.description.words import ClusterTerms
+from coterie.editing.run import EditableRun
+from coterie.exports import refresh
+from coterie.neighbors import unit_rows
+from coterie.run_files import TIMELINE_FILE, RunFiles, label_digest, swap_run
+
+FEWEST = 5  # texts of a cluster in a period, for words and centres to be compared
+BY_CHANCE = 0.01  # probability up to which a difference of a word is reported
+
+
+@dataclass(frozen=True)
+class Step:
+    """A cluster in a period.
+
+    Attributes
+    ----------
+    cluster : int
+    name : str
+    period : str
+        Such as "2026-03" or "2026-W09".
+    texts : int
+    share : float
+        Of all texts of the period that have a cluster.
+    entered, left : list of str
+        Words that are much more frequent than in the period before, and much less.
+    shift : float or None
+        How far the centre has moved since then, from 0 to 2; None where there are too few texts.
+    """
+
+    cluster: int
+    name: str
+    period: str
+    texts: int
+    share: float
+    entered: list[str]
+    left: list[str]
+    shift: float | None
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The clusters of a run over time.
+
+    Attributes
+    ----------
+    column : str
+        Column of the dates.
+    unit : str
+        One of "day", "week", "month", "quarter", "year".
+    periods : list of str
+        From the first to the last.
+    undated : int
+        Rows without a date that can be read.
+    steps : list of Step
+        Cluster by cluster, in the order of time.
+    """
+
+    column: str
+    unit: str
+    periods: list[str]
+    undated: int
+    steps: list[Step]
+
+    @property
+    def table(self) -> pa.Table:
+        """One row for each cluster and period."""
+        rows = [asdict(step) for step in self.steps]
+        for row in rows:
+            row |= {key: ", ".join(row[key]) for key in ("entered", "left")}
+        kinds = [
+            ("cluster", pa.int64()),
+            ("name", pa.string()),
+            ("period", pa.string()),
+            ("texts", pa.int64()),
+            ("share", pa.float64()),
+            ("entered", pa.string()),
+            ("left", pa.string()),
+            ("shift", pa.float64()),
+        ]
+        return pa.Table.from_pylist(rows, schema=pa.schema(kinds))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+
+def timeline(run: str | Path, *, date_column: str | None = None, write: bool = True) -> Timeline:
+    """Follow the clusters of a run over a column of dates.
+
+    Parameters
+    ----------
+    run : str or Path
+        Folder of a finished run.
+    date_column : str, optional
+        Default: the column of the table that holds dates.
+    write : bool, default=True
+        Write ``timeline.csv``, ``timeline.json`` and the page of the run anew.
+
+    Returns
+    -------
+    Timeline
+    """
+    folder = Path(run)
+    RunFiles(folder).check()
+    before = EditableRun(folder)
+    found = _follow(before, _dates(before, date_column))
+    if write:
+        with held(folder):
+
+            def change(fresh: Path) -> None:
+                before.check_unchanged(fresh)
+                saved = {"labels": label_digest(before.labels), **found.to_dict()}
+                write_json(fresh / TIMELINE_FILE, saved)
+                write_rows(fresh / "timeline.csv", found.table, {})
+                refresh(fresh, before.manifest, before.clusters)
+
+            swap_run(folder, change)
+    return found
+
+
+def _dates(run: EditableRun, wanted: str | None) -> str:
+    table = run.table.drop_columns(list(run.own.values()))
+    if wanted is not None:
+        return check_column(table, wanted, "date_column")
+    found, _ = guess_columns(table, run.manifest["data"]["text_column"], run.id_column)
+    if found is None:
+        raise DataError("timeline.no_dates", columns=", ".join(table.column_names))
+    return found
+
+
+def _follow(run: EditableRun, column: str) -> Timeline:
+    periods = sort_into_periods(run.column(column))
+    width = len(periods.names)
+    if not width:
+        raise DataError("timeline.no_date_read", column=column)
+    ids, labels = [c.id for c in run.clusters], run.labels
+    place = {cluster: i for i, cluster in enumerate(ids)}
+    codes = np.full(len(labels), -1, dtype=np.int64)
+    dated = (labels >= 0) & (periods.of_row >= 0)
+    of_cluster = np.array([place.get(int(label), -1) for label in labels], dtype=np.int64)
+    codes[dated] = of_cluster[dated] * width + periods.of_row[dated]
+    n = len(ids) * width
+    counts = np.bincount(codes[dated], minlength=n).reshape(len(ids), width)
+    totals = counts.sum(axis=0)
+    words = _Words(run.texts, codes, n)
+    centers = _centers(run.vectors, codes, n)
+    steps = []
+    for i, cluster in enumerate(run.clusters):
+        last: int | None = None
+        for t, period in enumerate(periods.names):
+            here, entered, left, shift = i * width + t, list[str](), list[str](), None
+            if counts[i, t] >= FEWEST:
+                if last is not None:
+                    entered, left = words.changed(here, last)
+                    shift = round(float(1 - centers[here] @ centers[last]), 4)
+                last = here
+            share = round(float(counts[i, t] / max(totals[t], 1)), 4)
+            size = int(counts[i, t])
+            steps.append(Step(cluster.id, cluster.name, period, size, share, entered, left, shift))
+    undated = int(((labels >= 0) & (periods.of_row < 0)).sum())
+    return Timeline(column, periods.unit, periods.names, undated, steps)
+
+
+class _Words:
+    """Words of each cluster in each period."""
+
+    def __init__(self, texts: list[str], codes: Ints, n: int) -> None:
+        self.members: list[list[str]] = [[] for _ in range(n)]
+        for text, code in zip(texts, codes.tolist(), strict=True):
+            if code >= 0:
+                self.members[code].append(text)
+        self.terms = ClusterTerms(Terms(texts), codes, n)
+
+    def changed(self, here: int, before: int) -> tuple[list[str], list[str]]:
+        """Words that entered since ``before``, and those that left."""
+        return (
+            differing(self.terms, here, before, self.members[here], by_chance=BY_CHANCE),
+            differing(self.terms, before, here, self.members[before], by_chance=BY_CHANCE),
+        )
+
+
+def _centers(vectors: Floats, codes: Ints, n: int) -> Floats:
+    sums = np.zeros((n, vectors.shape[1]), dtype=np.float32)
+    np.add.at(sums, codes[codes >= 0], vectors[codes >= 0])
+    return np.asarray(unit_rows(sums))
