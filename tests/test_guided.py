@@ -95,3 +95,19 @@ def test_share_is_chosen_on_rows_left_out() -> None:
     assert model._choose(some(truth, 1, 4), False) == (math.inf, {})
     model = guided(x, np.random.default_rng(0).integers(4, size=len(truth)), 4)
     assert not math.isinf(model._choose(some(truth, 10, 4), False)[0])
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_few_labelled_rows_are_solved_as_many_are(share: float) -> None:
+    x, truth = blobs(7)
+    wide = np.hstack([x, np.random.default_rng(0).normal(size=(len(x), 80)).astype(np.float32)])
+    found = np.where(np.arange(len(truth)) % 3, truth, 0)
+    model, seeds = guided(wide, found, 4), some(truth, 3, 4)
+    quick = model._spread_labels(seeds, found, share)
+    every = share * 4 / len(truth)
+    rows = np.flatnonzero(seeds >= 0)
+    few, target = model._features[rows], np.eye(4)[seeds[rows]]
+    left = every * model._square + few.T @ few + np.eye(len(model._square))
+    right = few.T @ target + every * (model._features.T @ np.eye(4)[found])
+    slow = (model._features @ np.linalg.solve(left, right)).argmax(axis=1)
+    np.testing.assert_array_equal(quick, slow)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
@@ -264,6 +265,7 @@ class Guided:
         self._features = np.hstack([self.x, self.smoothed, ones]).astype(np.float32)
         scaled = self._features * self.weights[:, None].astype(np.float32)
         self._square = (scaled.T @ self._features).astype(np.float64)
+        self._factors: dict[float, Any] = {}
 
     def __call__(self, seeds: Ints, share: float | None = None) -> tuple[Ints, dict[str, Any]]:
         """Labels of all rows, and how they were found.
@@ -312,7 +314,9 @@ class Guided:
         centers = _means(self.smoothed, heavy, labels, self.k, zeros)
         return _inertia(self.smoothed, heavy, labels, centers)
 
-    def _spread_labels(self, seeds: Ints, structure: Ints, share: float) -> Ints:
+    def _spread_labels(
+        self, seeds: Ints, structure: Ints, share: float, wanted: Ints | slice = slice(None)
+    ) -> Ints:
         """Classes by a ridge regression of the labels and of the structure, which counts ``share``.
 
         Each class of labelled rows counts the same; each cluster of the structure counts as much
@@ -320,28 +324,48 @@ class Guided:
         has labelled rows: otherwise the classes would draw their texts away.
         """
         if math.isinf(share):
-            return structure
+            return structure[wanted]
         rows = np.flatnonzero(seeds >= 0)
         counts = np.bincount(seeds[rows], minlength=self.k)
         level = counts[counts > 0].mean() / np.maximum(counts, 1)
         labelled = self._features[rows]
         scaled = labelled * level[seeds[rows], None].astype(np.float32)
         every = share * self.k / float(self.weights.sum())
-        left = every * self._square + scaled.T @ labelled
-        left[np.diag_indices_from(left)] += PENALTY
         right = _sums(scaled, seeds[rows], self.k)
         if every:
             heavy = self._features * (every * self.weights[:, None]).astype(np.float32)
             right = right + _sums(heavy, structure, self.k)
         new = np.flatnonzero(structure > seeds.max())
-        if len(new):
-            more = counts[counts > 0].mean() * self.k / float(self.weights.sum())
-            theirs = self._features[new]
-            heavy = theirs * (more * self.weights[new, None]).astype(np.float32)
-            left = left + heavy.T @ theirs
-            right = right + _sums(heavy, structure[new], self.k)
-        solved = np.linalg.solve(left, right.T.astype(np.float64)).astype(np.float32)
-        return np.asarray((self._features @ solved).argmax(axis=1), dtype=np.int64)
+        if not len(new) and 2 * len(rows) < len(self._square):
+            solved = self._low_rank(every, labelled, level[seeds[rows]], right.T)
+        else:
+            left = every * self._square + scaled.T @ labelled
+            left[np.diag_indices_from(left)] += PENALTY
+            if len(new):
+                more = counts[counts > 0].mean() * self.k / float(self.weights.sum())
+                theirs = self._features[new]
+                heavy = theirs * (more * self.weights[new, None]).astype(np.float32)
+                left += heavy.T @ theirs
+                right = right + _sums(heavy, structure[new], self.k)
+            solved = np.linalg.solve(left, right.T.astype(np.float64))
+        scores = self._features[wanted] @ solved.astype(np.float32)
+        return np.asarray(scores.argmax(axis=1), dtype=np.int64)
+
+    def _low_rank(self, every: float, rows: Floats, weights: Floats, right: Floats) -> Floats:
+        """Solve a regression with few labelled rows by what they change (Woodbury's identity).
+
+        The matrix of the structure is factorised once for each share.
+        """
+        if every not in self._factors:
+            left = every * self._square
+            left[np.diag_indices_from(left)] += PENALTY
+            self._factors[every] = cho_factor(left, lower=True)
+        factor, few = self._factors[every], rows.astype(np.float64)
+        both = cho_solve(factor, np.hstack([few.T, right]))
+        across, alone = both[:, : len(few)], both[:, len(few) :]
+        small = few @ across
+        small[np.diag_indices_from(small)] += 1 / weights
+        return np.asarray(alone - across @ np.linalg.solve(small, few @ alone))
 
     def _choose(self, seeds: Ints, from_seeds: bool) -> tuple[float, dict[float, float]]:
         """How much the structure counts: by cross-validation, and as much as it may.
@@ -366,8 +390,8 @@ class Guided:
             if from_seeds:
                 structure = seeded_kmeans(self.smoothed, self.k, self.weights, fewer, self.seed)[0]
             for share in shares:
-                labels = self._spread_labels(fewer, structure, share)
-                right[share] += (labels[held] == seeds[held]).tolist()
+                labels = self._spread_labels(fewer, structure, share, held)
+                right[share] += (labels == seeds[held]).tolist()
         hits = {share: np.array(found, dtype=np.float64) for share, found in right.items()}
         scores = {share: float(found.mean()) for share, found in hits.items()}
         best = hits[max(shares, key=lambda share: scores[share])]
