@@ -10,7 +10,7 @@ tables of ``views.py``, ``jobs.py`` and ``masked_head.py``, ``<!-- figure: NAME 
 ``figures.py``. ``<!-- development -->``, ``<!-- reported -->``, ``<!-- numbers -->``,
 ``<!-- stability -->`` and ``<!-- guarded -->`` are the tables of docs/generalization.md,
 ``<!-- faithful: METHOD -->``, ``<!-- authors -->``, ``<!-- weights -->`` and ``<!-- missing -->``
-those of docs/faithful.md.
+those of docs/faithful.md, and ``<!-- steering -->`` those of docs/howto/steer.md.
 Those of ``compared.py`` and ``speed.py`` have pages of their own.
 """
 
@@ -34,13 +34,14 @@ from pages import ablation_part, found_part, gains_part, method_part, short_part
 from coterie.bench import SUITES
 from coterie.bench.beside import details, overview
 from coterie.bench.ledger import Row, read_results
+from coterie.bench.steering import steering_page
 from coterie.bench.tables import read_folder
 
 ROOT = Path(__file__).parents[1]
 DOCS, RESULTS = ROOT / "docs", ROOT / "results"
 KINDS = (
     "found|gains|measured|ablations|overview|details|short|views|jobs|pass|masked-head|figure"
-    "|development|reported|numbers|stability|guarded|faithful|authors|weights|missing"
+    "|development|reported|numbers|stability|guarded|faithful|authors|weights|missing|steering"
 )
 PLACE = re.compile(rf"(<!-- ({KINDS})(?:: ([^\n]*))? -->\n).*?(<!-- end -->)", re.S)
 PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
@@ -65,6 +66,7 @@ PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "missing": lambda rows, words: faithful.missing_part(rows),
     "weights": lambda rows, words: faithful.weights_part(rows),
     "guarded": lambda rows, words: generalization.systems_part(suite("dev-systems")),
+    "steering": lambda rows, words: steering_page(suite("steering")),
 }
 
 

@@ -9,7 +9,14 @@ import pytest
 from typer.testing import CliRunner
 
 from coterie.bench import steering
-from coterie.bench.steering import Bench, Setting, draw_labels, run_steering, summarize_steering
+from coterie.bench.steering import (
+    Bench,
+    Setting,
+    draw_labels,
+    run_steering,
+    steering_page,
+    summarize_steering,
+)
 from coterie.cli import app
 from coterie.encoders import load_encoder
 
@@ -63,6 +70,9 @@ def test_table_has_means_and_the_worst_set(cases) -> None:
     assert header[:3] == ["method", "given", "steered"]
     assert [line[1] for line in body][:2] == ["labels 1", "labels 5"]
     assert body[0][-1].endswith("(topics)")
+    page = steering_page(rows)
+    assert "means of 1 sets (topics)" in page and "| kmeans | topics |" in page
+    assert "0 of " in page and "always refused" in page
 
 
 def test_what_is_there_is_not_measured_again(tmp_path: Path) -> None:

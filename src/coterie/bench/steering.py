@@ -330,3 +330,76 @@ def _worst(rows: list[Row]) -> str:
     ]
     name = list(sets)[int(np.argmin(gains))]
     return f"{min(gains):+.1f} ({name})"
+
+
+def steering_page(rows: Sequence[Row]) -> str:
+    """The tables of the documentation, in Markdown."""
+    from coterie.bench.tables import markdown
+
+    if not rows:
+        return "Not measured yet."
+    sets, seeds = _unique(rows, "dataset"), _unique(rows, "seed")
+    out = [
+        f"ACC / NMI in %, means of {len(sets)} sets ({', '.join(sets)}) and up to {len(seeds)} "
+        "seeds. The last column is the set with the largest loss against no labels.",
+        markdown(*summarize_steering(rows)),
+        "Of each set, with 1, 5 and 20 labels a class:",
+        markdown(*_by_set(rows)),
+        "And what ACC and NMI do not say:",
+        "\n".join(f"- {line}" for line in _further(rows)),
+    ]
+    return "\n\n".join(part.strip() for part in out)
+
+
+def _unique(rows: Iterable[Row], key: str) -> list[Any]:
+    return sorted({row[key] for row in rows})
+
+
+def _by_set(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    """Header and lines of a table: a set in each line, steered beside plain and logistic."""
+    sides = ("steered", "plain", "logistic")
+    body = []
+    for method in _unique(rows, "method"):
+        for name in _unique(rows, "dataset"):
+            cells = []
+            for count in COUNTS:
+                found = _case(rows, "labels", method=method, dataset=name, count=count)
+                cells += [_cell([scores[side] for scores in found]) for side in sides]
+            body.append([method, name, *cells])
+    return ["method", "set", *(f"{s}, {count}" for count in COUNTS for s in sides)], body
+
+
+def _case(rows: Iterable[Row], case: str, **wanted: Any) -> list[Row]:
+    """Scores of the lines of a case that have these values."""
+    return [
+        row["scores"]
+        for row in rows
+        if row["case"] == case and all(row.get(key) == value for key, value in wanted.items())
+    ]
+
+
+def _further(rows: Sequence[Row]) -> list[str]:
+    """Sentences about names, unlabelled classes and constraints."""
+    out = []
+    for method in _unique(rows, "method"):
+        half = _case(rows, "half", method=method)
+        names = _case(rows, "names", method=method)
+        pairs = _case(rows, "pairs", method=method)
+        recall, precision = (100 * np.mean([s[k] for s in half]) for k in ("recall", "precision"))
+        new, plain_new = (100 * np.mean([s["new"][k] for s in half]) for k in ("steered", "plain"))
+        named, nearest = (
+            100 * np.mean([s[k]["right"] for s in names]) for k in ("steered", "nearest")
+        )
+        refused = all(s["contradiction_refused"] for s in pairs)
+        out += [
+            f"{method}, half of the classes unlabelled: {recall:.1f}% of the texts of known "
+            f"classes are found again, and {precision:.1f}% of the texts in known classes belong "
+            f"there. NMI of the texts of unknown classes: {new:.1f}, without labels "
+            f"{plain_new:.1f}.",
+            f"{method}, names alone: {named:.1f}% of the texts get the right name; the nearest "
+            f"name by cosine is right for {nearest:.1f}%.",
+            f"{method}, constraints: {sum(s['violated'] for s in pairs)} of "
+            f"{sum(s['pairs'] for s in pairs):,} violated; contradictions are "
+            f"{'always' if refused else 'not always'} refused.",
+        ]
+    return out
