@@ -194,6 +194,13 @@ def test_a_label_of_a_row_without_a_text_is_rejected(tmp_path: Path) -> None:
         cluster(["red apple", "", "old car"], 2, labels=["a", "b", None], **WITH)
 
 
+def test_whole_numbers_stay_whole_in_a_table_with_gaps() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"text": TEXTS, "code": [3, *[None] * 4, 12, *[None] * 9]})
+    run = cluster(frame, 3, text_column="text", labels="code", **WITH)
+    assert run.manifest["guidance"]["given"] == ["12", "3"]
+
+
 def test_keep_beside_labels_is_rejected(tmp_path: Path) -> None:
     cluster(TEXTS, 3, folder=tmp_path / "one", **WITH)
     with raises(UsageError, "guidance.with_keep"):

@@ -150,8 +150,13 @@ def _labels(given: Any, corpus: Corpus) -> tuple[tuple[str, ...], dict[int, int]
         values = list(given) if isinstance(given, (list, tuple)) else np.asarray(given).tolist()
     if len(values) == len(corpus) and all(map(is_unlabelled, values)):
         raise DataError("guidance.no_labels", where=where)
-    plain = [value if is_unlabelled(value) else str(value).strip() for value in values]
-    return read_labels(plain, len(corpus))
+    return read_labels([None if is_unlabelled(v) else _name(v) for v in values], len(corpus))
+
+
+def _name(value: Any) -> str:
+    """A label as a name; numbers that a table made decimal, since some are missing, are whole."""
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if whole else value).strip()
 
 
 def _joined(
@@ -221,9 +226,10 @@ def _from_edits(kept: Kept, corpus: Corpus) -> Guidance | None:
 
 def about_guidance(guidance: Guidance, model: TextClusterer) -> dict[str, Any]:
     """What was given, for the manifest; cluster ``i`` is the class ``given[i]``."""
+    left = set(range(len(model.classes_))) - set(np.unique(model.labels_).tolist())
     return {
         "given": list(model.classes_),
-        "empty": list(model.empty_classes_),
+        "empty": [*model.empty_classes_, *(model.classes_[i] for i in sorted(left))],
         "found": model.n_clusters_ - len(model.classes_),
         "labelled": len(guidance.labels),
         "themes": len(guidance.themes),
