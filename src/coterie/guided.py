@@ -26,11 +26,13 @@ STARTS = 5  # of seeded k-means, where there are clusters without a label
 ROUNDS = 100  # of Lloyd's algorithm
 SHARES = 0.0, 1.0, 3.0, 10.0, math.inf  # weight of a cluster of the structure, in labelled texts
 FOLDS, ERRORS = 5, 2.2  # of the cross-validation; standard errors that are no difference
+WRONG = 1.5  # times as many wrong rows as the best share has are too many, in any case
 PENALTY = 1.0
 NEIGHBORS, SMOOTHED, RESTART = 10, 8, 0.1  # of the scores of themes
 LARGEST = 25_000  # rows whose scores are smoothed
 FITS, FITS_BESIDE = 1.0, 1.5  # standard deviations above the mean; the latter beside other clusters
-ABSENT = 0.3  # cosine of theme and best texts, over that of neighbours, below which it has none
+# Cosine of a theme and its best texts, over that of neighbours, below which no text fits.
+ABSENT, ABSENT_BESIDE = 0.15, 0.25
 NEAR = 0.8  # the same before smoothing, which dilutes the few words that short texts share
 BEST = 10  # texts that decide about it
 
@@ -71,6 +73,7 @@ def theme_hints(x: Floats, themes: list[Floats], *, alone: bool) -> Ints:
         for _ in range(SMOOTHED):
             scores = (1 - RESTART) * (graph @ scores) + RESTART * first
             smooth_cosines = (1 - RESTART) * (graph @ smooth_cosines) + RESTART * cosines
+    absent = ABSENT if alone else ABSENT_BESIDE
     best = scores.argmax(axis=1)
     fits = scores.max(axis=1) >= (FITS if alone else FITS_BESIDE)
     hints = np.full(len(x), -1, dtype=np.int64)
@@ -79,7 +82,7 @@ def theme_hints(x: Floats, themes: list[Floats], *, alone: bool) -> Ints:
         top = np.argsort(-scores[:, theme], kind="stable")[:count]
         nearest = np.argsort(-cosines[:, theme], kind="stable")[:count]
         if (
-            smooth_cosines[top, theme].mean() < ABSENT * level
+            smooth_cosines[top, theme].mean() < absent * level
             and cosines[nearest, theme].mean() < NEAR * level
         ):
             continue
@@ -400,6 +403,7 @@ class Guided:
             share
             for share in shares
             if lost[share].sum() <= ERRORS * math.sqrt(np.square(lost[share]).sum())
+            and (1 - hits[share]).sum() <= 1 + WRONG * (1 - best).sum()
         )
         return max(equal), scores
 
