@@ -291,7 +291,7 @@ class Guided:
             self._spread(self._refined(named, seeds), heavy), 1e-12
         )
         from_seeds = ratio < LOWER
-        share, scores = self._choose(seeds, from_seeds)
+        share, scores, from_seeds = self._choose(seeds, from_seeds)
         labels = self._spread_labels(seeds, free if from_seeds else named, share)
         facts = {
             "start": "seeds" if from_seeds else "consensus",
@@ -370,42 +370,47 @@ class Guided:
         small[np.diag_indices_from(small)] += 1 / weights
         return np.asarray(alone - across @ np.linalg.solve(small, few @ alone))
 
-    def _choose(self, seeds: Ints, from_seeds: bool) -> tuple[float, dict[float, float]]:
-        """How much the structure counts: by cross-validation, and as much as it may.
+    def _choose(self, seeds: Ints, from_seeds: bool) -> tuple[float, dict[float, float], bool]:
+        """How much the structure counts, and which: by cross-validation.
 
-        Where some clusters have no labelled row the structure has to count at least a little: only
-        it knows them. Without enough labelled rows to leave some out it alone decides.
+        The consensus is left for seeded k-means where that is clearly better on rows left out; and
+        the structure counts as much as it may. Where some clusters have no labelled row it has to
+        count at least a little: only it knows them. Without enough labelled rows to leave some out
+        it alone decides.
+
+        Returns
+        -------
+        share : float
+        scores : dict of float to float
+            Accuracy on the rows left out, by share; empty if there are too few.
+        from_seeds : bool
+            Whether seeded k-means is the structure.
         """
         rows = np.flatnonzero(seeds >= 0)
         known = int(seeds.max()) + 1
-        shares = SHARES if known == self.k else SHARES[1:]
         folds = self._folds(seeds[rows], known)
         if (folds >= 0).sum() < known:
-            return math.inf, {}
-        right: dict[float, list[bool]] = {share: [] for share in shares}
-        for fold in range(FOLDS):
-            held = rows[folds == fold]
-            if not len(held):
-                continue
-            fewer = seeds.copy()
-            fewer[held] = -1
-            structure = self._named(fewer)
-            if from_seeds:
-                structure = seeded_kmeans(self.smoothed, self.k, self.weights, fewer, self.seed)[0]
-            for share in shares:
-                labels = self._spread_labels(fewer, structure, share, held)
-                right[share] += (labels == seeds[held]).tolist()
-        hits = {share: np.array(found, dtype=np.float64) for share, found in right.items()}
-        scores = {share: float(found.mean()) for share, found in hits.items()}
-        best = hits[max(shares, key=lambda share: scores[share])]
-        lost = {share: best - found for share, found in hits.items()}  # on the same rows
-        equal = (
-            share
-            for share in shares
-            if lost[share].sum() <= ERRORS * math.sqrt(np.square(lost[share]).sum())
-            and (1 - hits[share]).sum() <= 1 + WRONG * (1 - best).sum()
-        )
-        return max(equal), scores
+            return math.inf, {}, from_seeds
+        parts = [rows[folds == fold] for fold in range(FOLDS) if (folds == fold).any()]
+        fewer = [np.where(np.isin(np.arange(len(seeds)), held), -1, seeds) for held in parts]
+        free = [
+            seeded_kmeans(self.smoothed, self.k, self.weights, part, self.seed)[0] for part in fewer
+        ]
+        named = [self._named(part) for part in fewer]
+
+        def hits(structures: list[Ints], share: float) -> Floats:
+            found = [
+                self._spread_labels(part, structure, share, held) == seeds[held]
+                for part, structure, held in zip(fewer, structures, parts, strict=True)
+            ]
+            return np.concatenate(found).astype(np.float64)
+
+        from_seeds = from_seeds or not _as_good(hits(named, math.inf), hits(free, math.inf))
+        shares = SHARES if known == self.k else SHARES[1:]
+        right = {share: hits(free if from_seeds else named, share) for share in shares}
+        scores = {share: float(found.mean()) for share, found in right.items()}
+        best = right[max(shares, key=lambda share: scores[share])]
+        return max(share for share in shares if _as_good(right[share], best)), scores, from_seeds
 
     def _folds(self, labels: Ints, known: int) -> Ints:
         """The part in which each labelled row is left out; -1 if it never is.
@@ -419,6 +424,19 @@ class Guided:
             if len(rows) > 1:
                 folds[rows] = (np.arange(len(rows)) + rng.integers(FOLDS)) % FOLDS
         return folds
+
+
+def _as_good(hits: Floats, best: Floats) -> bool:
+    """Whether one way is not clearly worse than the best, from which of the same rows were right.
+
+    Examples
+    --------
+    >>> _as_good(np.array([1.0, 1, 0, 1]), np.ones(4)), _as_good(np.zeros(6), np.ones(6))
+    (True, False)
+    """
+    lost = best - hits
+    unclear = lost.sum() <= ERRORS * math.sqrt(np.square(lost).sum())
+    return bool(unclear and (1 - hits).sum() <= 1 + WRONG * (1 - best).sum())
 
 
 def _sums(x: Floats, labels: Ints, k: int) -> Floats:
