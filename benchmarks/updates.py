@@ -1,12 +1,14 @@
 """How well ``update`` finds new classes, and what it costs not to move old rows.
 
-    python benchmarks/updates.py [--data FOLDER] [--seeds 0,1,2] [--jobs 8] [--out FILE] [SET ...]
+    python benchmarks/updates.py [--method auto] [--seeds 0,1,2] [--jobs 8] [--out FILE] [SET ...]
     python benchmarks/updates.py --table results/updates.jsonl
 
-The texts of a development set arrive in ten parts. Six of ten classes, drawn at random, are in all
-parts; the others begin in a later part each, evenly spread over the second to the tenth. The first
-part is clustered by ``auto`` into as many clusters as it has classes; the other parts are added by
-``update``. Beside it, all texts are clustered at once into as many clusters as there are classes.
+The texts of a development set (``--data`` or COTERIE_DATA) arrive in ten parts. Six of ten classes,
+drawn at random, are in all parts; the others begin in a later part each, evenly spread over the
+second to the tenth. The first part is clustered into as many clusters as it has classes; the other
+parts are added as ``update`` does it. With ``--files`` they are added by ``update`` itself, which
+also writes tables and pages; only then is it counted which old rows moved. Beside it, all texts are
+clustered at once into as many clusters as there are classes.
 
 Of each set and seed one line says: rows that moved; NMI at the end, and of all texts at once; how
 many of the later classes (with five texts or more in their first part) have a cluster of their own,
@@ -35,6 +37,7 @@ import coterie
 from coterie._facts import hardware, versions
 from coterie.bench.papers import DEV
 from coterie.metrics import external_scores
+from coterie.runs.update import learn_new
 
 PARTS = 10
 EARLY = 0.6  # share of the classes that are in all parts
@@ -66,60 +69,98 @@ def read(path: Path) -> tuple[list[str], np.ndarray]:
     return [row["text"] for row in rows], np.array([row["label"] for row in rows])
 
 
-def follow(name: str, path: Path, seed: int, encoder: str | None) -> dict[str, Any]:
+class Vectors:
+    """The clusters of the parts that have come, without files: what ``update`` computes."""
+
+    def __init__(self, texts: list[str], rows: np.ndarray, k: int, method: str, seed: int) -> None:
+        model = coterie.make_method(method, k, random_state=seed)
+        model.fit([texts[i] for i in rows])
+        self.vectors = np.asarray(model.transform(texts))
+        self.seed, self.rows, self.labels = seed, rows, np.asarray(model.labels_)
+
+    def add(self, rows: np.ndarray, *, keep: bool = True) -> tuple[np.ndarray, list[int], int]:
+        """Clusters of new texts, which of them are new, and how many texts fit nowhere."""
+        ids = np.unique(self.labels).tolist()
+        new, old = self.vectors[rows], self.vectors[self.rows]
+        _, first, back = np.unique(new.round(3), axis=0, return_index=True, return_inverse=True)
+        found = learn_new(old, self.labels, new[first], ids, ids[-1] + 1, self.seed)
+        labels, strange = found.labels[back.ravel()], found.strange[back.ravel()]
+        if keep:
+            self.rows = np.concatenate([self.rows, rows])
+            self.labels = np.concatenate([self.labels, labels])
+        return labels, found.new, int((strange | np.isin(labels, found.new)).sum())
+
+
+class Files:
+    """The same by ``coterie.cluster`` and ``Run.update``, with all files of the run."""
+
+    def __init__(self, texts: list[str], rows: np.ndarray, k: int, method: str, seed: int) -> None:
+        self.texts, self.rows, self.moved = texts, rows, 0
+        self.run = coterie.cluster([texts[i] for i in rows], k, method, seed=seed)
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Clusters of the rows so far."""
+        return self.run.labels
+
+    def add(self, rows: np.ndarray, *, keep: bool = True) -> tuple[np.ndarray, list[int], int]:
+        """As :meth:`Vectors.add`."""
+        before = self.run.labels
+        done = self.run.update([self.texts[i] for i in rows], again=True, dry_run=not keep)
+        after = self.run.labels
+        self.moved += int((before != after[: len(before)]).sum())
+        if keep:
+            self.rows = np.concatenate([self.rows, rows])
+        return after[len(before) :], [c.id for c in done.new], done.drift.strange
+
+
+def follow(name: str, path: Path, seed: int, method: str, files: bool) -> dict[str, Any]:
     """One set in ten parts."""
     texts, labels = read(path)
     part, first = arrive(labels, seed)
-    options = {"seed": seed} | ({} if encoder is None else {"encoder": encoder})
-    order = np.argsort(part, kind="stable")
-    here = [order[part[order] == t] for t in range(PARTS)]
+    here = [np.flatnonzero(part == t) for t in range(PARTS)]
     known = set(labels[here[0]])
     begun = time.perf_counter()
     alarms: dict[str, list[bool]] = {"same": [], "new": []}
     shares: dict[str, list[float]] = {"same": [], "new": []}
     found: dict[str, int] = {}
-    new_clusters = moved = 0
-    run = coterie.cluster([texts[i] for i in here[0]], len(known), **options)
+    new_clusters = 0
+    run = (Files if files else Vectors)(texts, here[0], len(known), method, seed)
     for t in range(1, PARTS):  # parts of the same classes, each beside the first part alone
-        same = [texts[i] for i in here[t] if labels[i] in known]
+        same = here[t][np.isin(labels[here[t]], list(known))]
         if len(same) >= LEAST:
-            seen = run.update(same, dry_run=True, again=True).drift
-            alarms["same"].append(seen.alarm)
-            shares["same"].append(seen.share)
+            _, new, strange = run.add(same, keep=False)
+            alarms["same"].append(bool(new))
+            shares["same"].append(strange / len(same))
     for t in range(1, PARTS):
-        before = run.labels
-        done = run.update([texts[i] for i in here[t]], again=True)
-        after = run.labels
-        moved += int((before != after[: len(before)]).sum())
-        new_clusters += len(done.new)
         true = labels[here[t]]
-        come = [c for c in np.unique(true) if first[str(c)] == t and (true == c).sum() >= LEAST]
-        if come:
-            alarms["new"].append(done.drift.alarm)
-            shares["new"].append(done.drift.share)
-        for cluster in done.new:
-            inside = Counter(true[after[len(before) :] == cluster.id])
-            if not inside:
-                continue
-            c, count = inside.most_common(1)[0]
-            if first[str(c)] and 2 * count > sum(inside.values()):
+        got, new, strange = run.add(here[t])
+        new_clusters += len(new)
+        if any(first[str(c)] == t and (true == c).sum() >= LEAST for c in np.unique(true)):
+            alarms["new"].append(bool(new))
+            shares["new"].append(strange / len(true))
+        for cluster in new:
+            c, count = Counter(true[got == cluster]).most_common(1)[0]
+            if first[str(c)] and 2 * count > (got == cluster).sum():
                 found.setdefault(str(c), t - first[str(c)])
     seconds = time.perf_counter() - begun
     final = np.empty(len(labels), dtype=np.int64)
-    final[np.concatenate(here)] = run.labels
-    whole = coterie.cluster(texts, len(first), **options)
+    final[run.rows] = run.labels
+    whole = coterie.make_method(method, len(first), random_state=seed).fit(texts)
     possible = [c for c, t in first.items() if t and (labels[here[t]] == c).sum() >= LEAST]
     return {
         "dataset": name,
         "seed": seed,
+        "method": method,
         "rows": len(texts),
         "classes": len(first),
         "first_rows": len(here[0]),
         "first_classes": len(known),
-        "moved": moved,
+        "files": files,
+        "moved": run.moved if isinstance(run, Files) else None,
         "scores": _rounded(external_scores(labels, final)),
-        "at_once": _rounded(external_scores(labels, whole.labels)),
-        "clusters": len(run.clusters),
+        "at_once": _rounded(external_scores(labels, whole.labels_)),
+        "clusters": len(np.unique(run.labels)),
         "new_clusters": new_clusters,
         "late_classes": len(possible),
         "found": sum(c in found for c in possible),
@@ -130,31 +171,27 @@ def follow(name: str, path: Path, seed: int, encoder: str | None) -> dict[str, A
     }
 
 
-def thirty(seed: int, encoder: str | None) -> list[dict[str, Any]]:
+def thirty(seed: int, method: str) -> list[dict[str, Any]]:
     """Each theme of the bundled messages as a new one: 30 of its texts beside all others."""
     corpus = coterie.sample()
     themes = np.array([str(t) for t in corpus.table.column("theme").to_pylist()])
-    texts = np.array(corpus.texts, dtype=object)
-    options = {"seed": seed} | ({} if encoder is None else {"encoder": encoder})
     out = []
     for theme in sorted(set(themes) - {"none"}):
-        new = texts[themes == theme][:THEME_ROWS]
+        new = np.flatnonzero(themes == theme)[:THEME_ROWS]
         if len(new) < THEME_ROWS - LEAST:
             continue
-        run = coterie.cluster(list(texts[themes != theme]), **options)
-        before = run.labels
-        done = run.update(list(new))
-        after = run.labels
-        sizes = [int((after[len(before) :] == cluster.id).sum()) for cluster in done.new]
+        old = np.flatnonzero(themes != theme)
+        run = Vectors(corpus.texts, old, len(set(themes)) - 1, method, seed)
+        got, made, _ = run.add(new)
         out.append(
             {
                 "dataset": "sample",
                 "seed": seed,
+                "method": method,
                 "theme": theme,
                 "rows": len(new),
-                "moved": int((before != after[: len(before)]).sum()),
-                "together": max(sizes, default=0),
-                "new_clusters": len(done.new),
+                "together": max((int((got == cluster).sum()) for cluster in made), default=0),
+                "new_clusters": len(made),
             }
         )
     return out
@@ -178,9 +215,12 @@ def table(path: Path) -> None:
         "| alarms: new class | same classes |"
     )
     print("|---|---|---|---|---|---|---|---|")
-    names = [*dict.fromkeys(line["dataset"] for line in sets), None]
-    for name in names:
-        mine = [line for line in sets if name in (None, line["dataset"])]
+    groups = list(dict.fromkeys((line["method"], line["dataset"]) for line in sets))
+    groups += [(method, "all") for method in dict.fromkeys(method for method, _ in groups)]
+    for method, name in groups:
+        mine = [
+            line for line in sets if line["method"] == method and name in ("all", line["dataset"])
+        ]
         nmi, once = (
             100 * np.mean([line[key]["nmi"] for line in mine]) for key in ("scores", "at_once")
         )
@@ -191,27 +231,29 @@ def table(path: Path) -> None:
             for key in ("new", "same")
         ]
         delay = f"{np.mean(delays):.1f}" if delays else ""
-        moved = sum(line["moved"] for line in mine)
+        counted = [line["moved"] for line in mine if line["moved"] is not None]
+        moved = sum(counted) if counted else "not counted"
         print(
-            f"| {name or 'all'} | {nmi:.1f} | {once:.1f} | {moved} | {found} of {late} | {delay} | "
-            f"{alarms[0]} | {alarms[1]} |"
+            f"| {name}, {method} ({len(mine)}) | {nmi:.1f} | {once:.1f} | {moved} | "
+            f"{found} of {late} | {delay} | {alarms[0]} | {alarms[1]} |"
         )
     themes = [line for line in lines if line["dataset"] == "sample"]
     if themes:
         good = sum(line["together"] >= min(25, line["rows"] - LEAST) for line in themes)
-        moved = sum(line["moved"] for line in themes)
         together = [line["together"] for line in themes]
         print(
             f"\n{len(themes)} new themes of up to 30 texts: together in one new cluster "
-            f"{np.median(together):g} (median), at least 25 (or all but 5) in {good}; "
-            f"old rows moved: {moved}."
+            f"{np.median(together):g} (median), at least 25 (or all but 5) in {good}."
         )
 
 
-def work(job: tuple[str, str, int, str | None]) -> list[dict[str, Any]]:
+def work(job: tuple[str, str, int, str, bool]) -> list[dict[str, Any]]:
     """The lines of one set and seed, in a process of its own."""
-    name, path, seed, encoder = job
-    lines = thirty(seed, encoder) if name == "sample" else [follow(name, Path(path), seed, encoder)]
+    name, path, seed, method, files = job
+    if name == "sample":
+        lines = thirty(seed, method)
+    else:
+        lines = [follow(name, Path(path), seed, method, files)]
     facts = {"hardware": hardware("cpu"), "versions": versions()}
     return [{**line, **facts} for line in lines]
 
@@ -222,7 +264,8 @@ def main() -> None:
     parser.add_argument("--data", default=os.environ.get("COTERIE_DATA", "."))
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--encoder")
+    parser.add_argument("--method", default="auto")
+    parser.add_argument("--files", action="store_true", help="by the command's own functions")
     parser.add_argument("--out", default="results/updates.jsonl")
     parser.add_argument("--table", type=Path)
     args = parser.parse_args()
@@ -233,7 +276,7 @@ def main() -> None:
     folder = folder / "dev" if (folder / "dev").is_dir() else folder
     names = args.sets or [*DEV, "sample"]
     seeds = [int(seed) for seed in args.seeds.split(",")]
-    jobs = [(n, str(folder / f"{n}.csv"), s, args.encoder) for s in seeds for n in names]
+    jobs = [(n, str(folder / f"{n}.csv"), s, args.method, args.files) for s in seeds for n in names]
     with (
         Path(args.out).open("a", encoding="utf-8") as out,
         ProcessPoolExecutor(args.jobs) as pool,
@@ -241,7 +284,7 @@ def main() -> None:
         for future in as_completed([pool.submit(work, job) for job in jobs]):
             for line in future.result():
                 out.write(json.dumps(line) + "\n")
-                shown = {k: line[k] for k in ("dataset", "seed", "moved")}
+                shown = {k: line[k] for k in ("dataset", "seed", "method")}
                 print(
                     shown,
                     line.get("scores", {}).get("nmi"),

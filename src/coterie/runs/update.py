@@ -32,7 +32,7 @@ from coterie._folders import held
 from coterie._types import Bools, Floats, Ints
 from coterie.base.edited import EditedAssigner, correct, fingerprint
 from coterie.base.storage import save_clusters
-from coterie.blocks.assign import probabilities
+from coterie.blocks.assign import LinearAssigner, probabilities
 from coterie.corpus import Corpus, make_corpus
 from coterie.corpus.corpus import build, cell_values, check_column, value_to_text
 from coterie.corpus.read import read_table
@@ -391,6 +391,70 @@ def _new_rows(run: EditableRun, table: pa.Table, new_only: bool) -> tuple[pa.Tab
     return table.take(pa.array(keep, pa.int64())), len(old)
 
 
+@dataclass(frozen=True)
+class Learned:
+    """New texts with their clusters, and the classifier that has learned all texts.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n,)
+        Cluster of each new text.
+    new : list of int
+        Clusters that are new.
+    strange : ndarray of shape (n,)
+        New texts that fit nowhere.
+    classifier : LinearAssigner
+    ids : list of int
+        Cluster of each of its columns.
+    """
+
+    labels: Ints
+    new: list[int]
+    strange: Bools
+    classifier: LinearAssigner
+    ids: list[int]
+
+
+def learn_new(
+    old: Floats, labels: Ints, new: Floats, ids: Sequence[int], next_id: int, seed: int = 0
+) -> Learned:
+    """Put new texts into clusters, and fit a ridge classifier to the clusters of all texts.
+
+    Texts of new clusters are where :func:`coterie.novelty.place_new` puts them, the others where
+    the classifier does.
+
+    Parameters
+    ----------
+    old : ndarray of shape (m, d)
+    labels : ndarray of shape (m,)
+        Clusters of the old texts.
+    new : ndarray of shape (n, d)
+        Of different texts.
+    ids : sequence of int
+        All clusters there are, ascending.
+    next_id : int
+        Number of the first new cluster.
+    seed : int, default=0
+        Chooses the texts that are compared, where there are more than 20,000.
+    """
+    strange = np.zeros(len(new), dtype=bool)
+    found, made = np.full(len(new), -1, dtype=np.int64), list[int]()
+    if len(new) and len(old):
+        rows = choose_rows(len(old), np.searchsorted(ids, labels), COMPARED, seed)
+        part = choose_rows(len(new), None, COMPARED, seed)
+        placed = place_new(old[rows], labels[rows], new[part], next_id)
+        strange[part], found[part], made = placed.strange, placed.labels, placed.new
+    every = [*ids, *made]
+    told = np.concatenate([labels, found[found >= 0]])
+    ridge = RidgeClassifier(np.concatenate([old, new[found >= 0]]))
+    classifier = ridge.fit(np.searchsorted(every, told), len(every))
+    out = found
+    if len(new):
+        answers = np.array(every)[classifier.logits(new).argmax(axis=1)]
+        out = np.where(np.isin(found, made), found, answers)
+    return Learned(out, made, strange, classifier, every)
+
+
 class Growth:
     """A run with more rows: the clusters of these, and the model that assigns later texts.
 
@@ -419,57 +483,40 @@ class Growth:
         self.n_old = len(old)
         self.vectors = np.concatenate([old, new]).astype(np.float32)
         self.texts = [*run.texts, *corpus.texts]
-        seed = self.state.seed
         filled = np.array([text != "" for text in corpus.texts])
         settled = (self.state.labels >= 0) & ~self.state.outliers
         keys = [_key(vector) for vector in self.vectors]
         known = {keys[i]: int(self.state.labels[i]) for i in np.flatnonzero(settled)}
         first = {keys[self.n_old + i]: i for i in reversed(np.flatnonzero(filled).tolist())}
         fresh = np.array(sorted(i for key, i in first.items() if key not in known), dtype=np.int64)
-        labels, self.new, strange = self._place(settled, fresh, seed)
-        self._learn(settled, fresh, labels)
-        together = {
-            keys[self.n_old + i]: int(c)
-            for i, c in zip(fresh, labels, strict=True)
-            if c in self.new
-        }
+        found = learn_new(
+            self.vectors[: -len(new)][settled],
+            self.state.labels[settled],
+            new[fresh].astype(np.float32),
+            sorted(self.state.names),
+            self.state.next_id,
+            self.state.seed,
+        )
+        self._take(found, settled)
+        pairs = zip(fresh.tolist(), found.labels.tolist(), strict=True)
+        together = {keys[self.n_old + i]: label for i, label in pairs if label in self.new}
         self._assign(filled, known | together, keys)
-        odd = np.array([_at(strange, first.get(key)) for key in keys[self.n_old :]])
+        strange = set(fresh[found.strange].tolist())
+        odd = np.array([first.get(key) in strange for key in keys[self.n_old :]])
         self.strange = filled & (odd | np.isin(self.labels, self.new))
         self._compare_with(fresh)
 
-    def _place(self, settled: Bools, fresh: Ints, seed: int) -> tuple[Ints, list[int], Bools]:
-        """Clusters of the different new texts, which are new, and which texts fit nowhere."""
-        state, strange = self.state, np.zeros(len(self.corpus), dtype=bool)
-        if not len(fresh):
-            return np.empty(0, dtype=np.int64), [], strange
-        rows = np.flatnonzero(settled)
-        codes = np.searchsorted(np.unique(state.labels[rows]), state.labels[rows])
-        rows = rows[choose_rows(len(rows), codes, COMPARED, seed)]
-        part = choose_rows(len(fresh), None, COMPARED, seed)
-        new = self.vectors[self.n_old + fresh]
-        placed = place_new(self.vectors[rows], state.labels[rows], new[part], state.next_id)
-        strange[fresh[part]] = placed.strange
-        labels = np.full(len(fresh), -1, dtype=np.int64)
-        labels[part] = placed.labels
-        return labels, placed.new, strange
-
-    def _learn(self, settled: Bools, fresh: Ints, labels: Ints) -> None:
-        """Fit the classifier to the clusters of all rows."""
+    def _take(self, found: Learned, settled: Bools) -> None:
+        """Let the classifier assign later texts, as sure of itself as the run was."""
         state = self.state
-        placed = labels >= 0
-        rows = np.concatenate([np.flatnonzero(settled), self.n_old + fresh[placed]])
-        told = np.concatenate([state.labels[settled], labels[placed]])
-        x = self.vectors[rows]
+        self.new = found.new
         state.next_id += len(self.new)
         state.names |= dict.fromkeys(self.new)
-        ids = np.array(sorted(state.names))
-        found = RidgeClassifier(x).fit(np.searchsorted(ids, told), len(ids))
         usual = self.run.table[self.run.own["confidence"]].to_numpy()
         sure = np.nanmean(usual[settled]) if settled.any() else 0.5
-        found = calibrated(found, x, float(sure))
-        self.model.assigner_ = EditedAssigner(found, tuple(int(i) for i in ids))
-        self.model.n_clusters_ = len(ids)
+        linear = calibrated(found.classifier, self.vectors[: self.n_old][settled], float(sure))
+        self.model.assigner_ = EditedAssigner(linear, tuple(found.ids))
+        self.model.n_clusters_ = len(found.ids)
 
     def _assign(self, filled: Bools, known: Mapping[bytes, int], keys: Sequence[bytes]) -> None:
         """Label the new rows, and bind texts that the classifier would put elsewhere."""
@@ -673,7 +720,3 @@ def _without_update(summary: Sequence[str]) -> list[str]:
 
 def _key(vector: Floats) -> bytes:
     return np.round(vector, DIGITS).tobytes()
-
-
-def _at(values: Bools, place: int | None) -> bool:
-    return False if place is None else bool(values[place])
