@@ -54,9 +54,9 @@ def theme_hints(x: Floats, themes: list[Floats], *, alone: bool) -> Ints:
 
     Examples
     --------
-    >>> x = np.array([[1.0, 0.1], [1.0, 0.0], [0.0, 1.0], [0.1, 1.0]], dtype=np.float32)
-    >>> theme_hints(x, [np.array([[2.0, 0.0]]), np.array([[0.0, 1.0]])], alone=True)
-    array([ 0,  0,  1,  1])
+    >>> x = np.repeat(np.eye(3, dtype=np.float32), 2, axis=0)
+    >>> theme_hints(x, [x[:1], x[2:3]], alone=True)
+    array([ 0,  0,  1,  1, -1, -1])
     """
     rows = unit_rows(x)
     centers = unit_rows(np.stack([unit_rows(vectors).mean(axis=0) for vectors in themes]))
