@@ -71,7 +71,11 @@ def test_table_has_means_and_the_worst_set(cases) -> None:
     assert [line[1] for line in body][:2] == ["labels 1", "labels 5"]
     assert body[0][-1].endswith("(topics)")
     page = steering_page(rows)
-    assert "means of 1 sets (topics)" in page and "| kmeans | topics |" in page
+    assert (
+        "means over topics; seeds 0" in page
+        and "not measured yet: " in page
+        and "| kmeans | topics |" in page
+    )
     assert "0 of " in page and "always refused" in page
 
 

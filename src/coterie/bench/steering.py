@@ -32,6 +32,7 @@ from coterie._types import Floats, Ints
 from coterie.base import TextClusterer
 from coterie.bench.data import load_data
 from coterie.bench.ledger import Row, read_results
+from coterie.bench.papers import DEV
 from coterie.encoders import DEFAULT
 from coterie.guidance import Guidance
 from coterie.methods import make_method
@@ -339,16 +340,18 @@ def steering_page(rows: Sequence[Row]) -> str:
     if not rows:
         return "Not measured yet."
     sets, seeds = _unique(rows, "dataset"), _unique(rows, "seed")
+    missing = [name for name in DEV if name not in sets]
     out = [
-        f"ACC / NMI in %, means of {len(sets)} sets ({', '.join(sets)}) and up to {len(seeds)} "
-        "seeds. The last column is the set with the largest loss against no labels.",
+        f"ACC / NMI in %, means over {', '.join(sets)}; seeds {', '.join(map(str, seeds))}, not "
+        "all on every set. The last column is the largest loss of a set against no labels.",
         markdown(*summarize_steering(rows)),
         "Of each set, with 1, 5 and 20 labels a class:",
         markdown(*_by_set(rows)),
         "And what ACC and NMI do not say:",
         "\n".join(f"- {line}" for line in _further(rows)),
+        f"Development sets that are not measured yet: {', '.join(missing)}." if missing else "",
     ]
-    return "\n\n".join(part.strip() for part in out)
+    return "\n\n".join(part.strip() for part in out if part)
 
 
 def _unique(rows: Iterable[Row], key: str) -> list[Any]:
