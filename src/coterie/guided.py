@@ -26,6 +26,7 @@ STARTS = 5  # of seeded k-means, where there are clusters without a label
 ROUNDS = 100  # of Lloyd's algorithm
 SHARES = 0.0, 1.0, 3.0, 10.0, math.inf  # weight of a cluster of the structure, in labelled texts
 FOLDS, ERRORS = 5, 2.2  # of the cross-validation; standard errors that are no difference
+GAIN = 0.1  # of accuracy, for which the consensus is left for seeded k-means
 WRONG = 1.5  # times as many wrong rows as the best share has are too many, in any case
 PENALTY = 1.0
 NEIGHBORS, SMOOTHED, RESTART = 10, 8, 0.1  # of the scores of themes
@@ -405,7 +406,9 @@ class Guided:
             ]
             return np.concatenate(found).astype(np.float64)
 
-        from_seeds = from_seeds or not _as_good(hits(named, math.inf), hits(free, math.inf))
+        alone, seeded = hits(named, math.inf), hits(free, math.inf)
+        gains = seeded.mean() - alone.mean() >= GAIN and not _as_good(alone, seeded)
+        from_seeds = from_seeds or gains
         shares = SHARES if known == self.k else SHARES[1:]
         right = {share: hits(free if from_seeds else named, share) for share in shares}
         scores = {share: float(found.mean()) for share, found in right.items()}
