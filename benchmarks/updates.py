@@ -210,6 +210,8 @@ def table(path: Path) -> None:
     with path.open(encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
     sets = [line for line in lines if line["dataset"] != "sample"]
+    for line in sets:
+        line["method"] += ", files" if line["files"] else ""
     print(
         "| set | NMI, updated | NMI, at once | moved | later classes found | mean delay "
         "| alarms: new class | same classes |"
