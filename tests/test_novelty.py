@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie.novelty import FEWEST, place_new
+from coterie.novelty import FEWEST, _among_new, _p_values, place_new
 
 
 def cloud(theme: int, n: int, seed: int, noise: float = 0.1) -> np.ndarray:
@@ -63,3 +63,29 @@ def test_few_texts_of_any_kind(n: int) -> None:
 def test_texts_without_a_known_word_are_no_cluster() -> None:
     placed = place_new(OLD, LABELS, np.zeros((12, 30)), 20)
     assert placed.new == []
+
+
+def test_p_values_by_a_loop() -> None:
+    """An old text is left out of the mean of its own cluster."""
+    rng = np.random.default_rng(0)
+    codes = np.array([0, 0, 0, 1, 1, 1, 1])
+    before, after = (rng.normal(size=(n, 3)) for n in (7, 4))
+    before, after = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (before, after))
+    sums = np.stack([before[codes == j].sum(axis=0) for j in range(2)])
+
+    def nearest(text, means) -> float:
+        return max(float(text @ mean / np.linalg.norm(mean)) for mean in means)
+
+    usual = [
+        nearest(text, [sums[j] - (text if j == code else 0) for j in range(2)])
+        for text, code in zip(before, codes, strict=True)
+    ]
+    wanted = [(1 + sum(u <= nearest(text, sums) for u in usual)) / 8 for text in after]
+    np.testing.assert_allclose(_p_values(before, codes, sums, after), wanted)
+
+
+def test_chance_of_new_neighbours_by_hand() -> None:
+    """Two of three neighbours or more, each new with a chance of one in four."""
+    near = np.array([[5, 6, 0], [0, 1, 2]])  # five old texts
+    wanted = 3 * 0.25**2 * 0.75 + 0.25**3
+    np.testing.assert_allclose(_among_new(near, 5, 5), [wanted, 1.0])

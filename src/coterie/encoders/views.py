@@ -129,11 +129,11 @@ class ViewsEncoder(MixedEncoder):
         for first in range(0, len(pairs), ROWS):  # in parts: the vectors take enough memory
             part = slice(first, first + ROWS)
             some = (centred(v[pairs[part, 0]], m) for v, m in zip(views, means, strict=True))
-            meaning, weighted, middle = some
+            embedding, weighted, middle = some
             if self.inner.pools_mean:
-                meaning = unit_rows(meaning + weighted)
+                embedding = unit_rows(embedding + weighted)
             words = lexical[pairs[part, 1]]
-            out[part] = np.hstack([meaning, words, MIDDLE_WEIGHT * middle])
+            out[part] = np.hstack([embedding, words, MIDDLE_WEIGHT * middle])
         items.embeddings = views[0].copy()
         return out
 
