@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from coterie._files import write_text
 from coterie.comparison.result import Change, Comparison, Flow
-from coterie.report.html import COLORS, SHAPES
-from coterie.report.points import shorten, visible
+from coterie.report.page import render_page
 
 WIDTH = 100.0  # of the drawing, which is stretched to the width of the page
 BAR = 1.6
@@ -140,21 +138,16 @@ def _outline(a: float, b: float, thick: float) -> str:
 
 
 LISTED = 60  # groups of moved rows in the table, the largest first
-NAME = 80  # characters of a name in a table
 
 
 def render_comparison(found: Comparison) -> str:
     """The page as text; all names and texts are escaped."""
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters["short"] = lambda text: visible(shorten(text))
-    environment.filters["name"] = lambda text: visible(shorten(str(text), NAME))
     moved = [flow for flow in found.flows if not flow.kept]
-    return environment.from_string(_file("comparison", "page.html")).render(
+    return render_page(
+        "comparison.html",
+        ("comparison.css",),
         found=found,
         sentences=found.sentences(),
-        style=_file("report", "page.css") + _file("comparison", "page.css"),
         picture=draw(found),
         bar_width=BAR,
         width=WIDTH,
@@ -163,8 +156,6 @@ def render_comparison(found: Comparison) -> str:
         hidden=moved[LISTED:],
         names_a={c.id: c.name for c in found.clusters_a},
         names_b={c.id: c.name for c in found.clusters_b},
-        shapes=SHAPES,
-        colors=COLORS,
     )
 
 
@@ -214,7 +205,3 @@ def _arrived(after: Change) -> str:
 def _list(clusters: Any) -> str:
     *first, last = map(str, clusters)
     return f"{', '.join(first)} and {last}" if first else last
-
-
-def _file(folder: str, name: str) -> str:
-    return (resources.files("coterie") / folder / name).read_text("utf-8")

@@ -7,17 +7,15 @@ its hash alone, and can be read by whoever has to approve it.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from coterie._files import write_text
 from coterie.description import Cluster
-from coterie.report.points import Points, pack, safe_json, visible
+from coterie.report.page import COLORS, SHAPES, asset, render_page
+from coterie.report.points import Points, pack, safe_json
 from coterie.report.points import shorten as shorten  # cut texts are cut alike everywhere
 from coterie.report.quality import Figure
 
@@ -73,16 +71,6 @@ def _sorted(branches: list[Branch]) -> list[Branch]:
     return sorted(branches, key=lambda branch: (-branch.cluster.size, branch.cluster.id))
 
 
-# Outlines within a box from -6 to 6. Seven colours times six shapes tell 42 clusters apart, and
-# clusters that follow each other differ in both, so colour never carries the meaning alone.
-SHAPES = (
-    "M5 0A5 5 0 1 1 -5 0A5 5 0 1 1 5 0Z",
-    "M-4.4 -4.4H4.4V4.4H-4.4Z",
-    "M0 -5.4L5.2 4.2H-5.2Z",
-    "M0 -6L5 0L0 6L-5 0Z",
-    "M0 5.4L5.2 -4.2H-5.2Z",
-    "M-1.8 -5.4H1.8V-1.8H5.4V1.8H1.8V5.4H-1.8V1.8H-5.4V-1.8H-1.8Z",
-)
 # Of outliers: a thin cross.
 ODD = (
     "M-4.5 -3.3L-3.3 -4.5L0 -1.2L3.3 -4.5L4.5 -3.3L1.2 0L4.5 3.3L3.3 4.5L0 1.2L-3.3 4.5L-4.5 3.3"
@@ -91,7 +79,6 @@ ODD = (
 BROAD_THEME = "broad theme"  # column of the points
 UNFOLDED = 60  # clusters of the second level that the tree shows at once
 SHOWN = 20  # outliers on the page; the table has all
-COLORS = 7  # custom properties --c0 to --c6 of the style sheet
 
 
 @dataclass(frozen=True)
@@ -186,26 +173,20 @@ def without_texts(data: ReportData) -> ReportData:
 
 def render(data: ReportData) -> str:
     """The page as text; all texts are escaped."""
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters["short"] = lambda text: visible(shorten(text))
-    environment.filters["seen"] = _plain
     script, embedded = "", ""
     if data.points is not None:
-        script = "\n" + _file("map.js") + _file("page.js")
+        script = "\n" + asset("map.js") + asset("page.js")
         packed = pack(data.points, data.clusters)
         first = BROAD_THEME if data.themes else None  # what the map is coloured by
         embedded = safe_json(
             {**packed, "shapes": SHAPES, "odd": ODD, "colors": COLORS, "first": first}
         )
-    template = environment.from_string(_file("template.html"))
-    return template.render(
-        data=data,
-        style=_file("page.css"),
+    return render_page(
+        "report.html",
         script=script,
-        script_hash=_digest(script),
         embedded=embedded,
+        sentences=data.summary,
+        data=data,
         largest=max((cluster.size for cluster in data.clusters), default=1),
         tree=[] if data.themes or not data.levels else cluster_tree(data.levels, data.clusters),
         themes=[
@@ -217,8 +198,6 @@ def render(data: ReportData) -> str:
         unfold=len([*data.levels, data.clusters][1]) <= UNFOLDED if data.levels else False,
         periods=_periods(data.clusters),
         moves=_moves(data.timeline),
-        shapes=SHAPES,
-        colors=COLORS,
     )
 
 
@@ -229,22 +208,6 @@ def _by_size(cluster: Cluster) -> tuple[int, int]:
 def write_report(path: str | Path, data: ReportData) -> None:
     """Write the page, whole or not at all."""
     write_text(Path(path), render(data))
-
-
-def _plain(value: Any) -> str:
-    """A value as readable text."""
-    if isinstance(value, dict):
-        return ", ".join(f"{_plain(key)} {_plain(inner)}" for key, inner in value.items())
-    return visible(str(value))
-
-
-def _file(name: str) -> str:
-    return (resources.files("coterie") / "report" / name).read_text("utf-8")
-
-
-def _digest(script: str) -> str:
-    """What a content security policy allows a script by."""
-    return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
 
 
 def _moves(timeline: Mapping[str, Any] | None) -> list[tuple[int, str, list[Mapping[str, Any]]]]:
