@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -124,6 +125,8 @@ def test_a_model_with_views_comes_back(tiny_encoder: Path, topics, tmp_path, who
     model = Auto(3, encoder=str(tiny_encoder), random_state=0).fit(texts)
     model.save(tmp_path / "m", include_encoder=whole)
     assert (tmp_path / "m" / "encoder" / "meaning").exists() == whole
+    saved = json.loads((tmp_path / "m" / "encoder" / "encoder.json").read_text("utf-8"))
+    assert saved["kind"] == "views" and "weight" not in saved  # views have fixed lengths
     again = coterie.load(tmp_path / "m")
     np.testing.assert_array_equal(again.predict(texts), model.labels_)
     new = ["ripe pear juice", "unheard of"]

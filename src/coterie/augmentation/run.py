@@ -300,7 +300,7 @@ def reword(
     found |= _make(augmenter, rest, settings, store, progress or Silent())
     same = sum(found[text] == text for text in texts if text)
     share = same / max(1, sum(text != "" for text in texts))
-    log.info("%s: %.1f %% of %d texts unchanged", augmenter.kind, 100 * share, len(texts))
+    log.info("%s: %.1f%% of %d texts unchanged", augmenter.kind, 100 * share, len(texts))
     return Augmented([found[text] if text else "" for text in texts], share, settings)
 
 

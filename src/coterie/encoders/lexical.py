@@ -680,6 +680,10 @@ class MixedEncoder(Encoder):
 
     def save(self, folder: Path) -> None:
         self.lexical.save(folder / "words")
-        write_json(folder / "encoder.json", {"kind": self.kind, "weight": self.weight})
+        write_json(folder / "encoder.json", self._settings())
         if self.inner.pointer() is None:
             self.inner.save(folder / "meaning")
+
+    def _settings(self) -> dict[str, Any]:
+        """What ``encoder.json`` holds."""
+        return {"kind": self.kind, "weight": self.weight}

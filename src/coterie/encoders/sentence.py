@@ -327,7 +327,7 @@ class PooledEncoder(Encoder):
         return digest.hexdigest()
 
     def save(self, folder: Path) -> None:
-        raise UsageError("encoder.lexical_cannot_train")
+        raise NotImplementedError("it is made anew from its encoder and the weights of tokens")
 
 
 @contextmanager

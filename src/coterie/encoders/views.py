@@ -143,6 +143,9 @@ class ViewsEncoder(MixedEncoder):
         arrays = {"token_weights": self.token_weights, "means": self.means}
         save_arrays(folder / "encoder.safetensors", arrays)
 
+    def _settings(self) -> dict[str, Any]:
+        return {"kind": self.kind}
+
     def restore(self, arrays: dict[str, Floats]) -> None:
         """Take back the arrays that :meth:`save` wrote."""
         wanted = {

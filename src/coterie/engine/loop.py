@@ -273,7 +273,7 @@ class _StageLoop:
         self.run.history.add(self._row(changed=round(changed, 6)))
         if changed >= stage.stop_below:
             return False
-        log.info("stage %r stops: %.3f %% of labels changed", stage.name, 100 * changed)
+        log.info("stage %r stops: %.3f%% of labels changed", stage.name, 100 * changed)
         return True
 
     def _save(self) -> None:

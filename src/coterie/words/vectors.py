@@ -204,7 +204,7 @@ def _filled(known: dict[str, Floats], vocabulary: Vocabulary, dim: int, seed: in
     if rows:
         out[np.array(have)] = np.stack(rows)
     share = float(np.mean(have)) if have else 0.0
-    log.info("%.1f %% of %d words have a vector", 100 * share, len(vocabulary))
+    log.info("%.1f%% of %d words have a vector", 100 * share, len(vocabulary))
     return _scaled(out)
 
 

@@ -242,7 +242,7 @@ def iterative_classification(
             break
         found = labels.copy()
         found[rest] = _predicted(x, labels, weights, chosen, rest)
-        log.info("round %d: %.2f %% moved", number + 1, 100 * float((found != labels).mean()))
+        log.info("round %d: %.2f%% moved", number + 1, 100 * float((found != labels).mean()))
         labels = found
     return labels
 
@@ -264,7 +264,7 @@ def choose_training(x: Any, labels: Ints, weights: Floats, most: float, seed: in
     """Rows to train on: inliers of each cluster, drawn until they count ``most``."""
     from sklearn.ensemble import IsolationForest
 
-    generator = numpy_generator(seed, "teachers")
+    generator = numpy_generator(seed, "teachers")  # another word would draw other rows
     chosen = []
     for j in np.unique(labels):
         rows = np.flatnonzero(labels == j)
