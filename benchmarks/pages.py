@@ -16,6 +16,7 @@ from coterie.bench.entries import Suite
 from coterie.bench.ledger import Row
 from coterie.bench.papers import BENCHMARKS
 from coterie.bench.tables import (
+    GUARDED,
     METRICS,
     Cell,
     Measured,
@@ -79,7 +80,7 @@ def _line(
 
     line = [dataset] + ([show(start) if start else ""] if trains else [])
     for e in entries:
-        line.append("" if e is None else show(tuple(e.trained(m) for m in METRICS), _seeds(e)))
+        line.append("" if e is None else show(tuple(e.trained(m) for m in METRICS), e.seeds))
     printed = [_printed([r for e in known[:1] for r in counterpart(e, m)]) for m in METRICS]
     return [*line, " / ".join(printed) if all(printed) else ""]
 
@@ -102,11 +103,8 @@ def _start(entries: Sequence[Measured]) -> tuple[Cell, ...] | None:
 def _notes(found: Sequence[Measured]) -> str:
     """What the reader should know about the runs, as sentences."""
     out = ["ACC / NMI in %, mean ± sample deviation over the seeds in brackets, K given."]
-    if any("‡" in _seeds(m) for m in found):
-        out.append(
-            "Scores are those at the end of training; 5, 2‡: in two of the five runs the guard "
-            "returned the clusters from before training instead."
-        )
+    if any(m.returned for m in found):
+        out.append(GUARDED)
     encoders = {r["parameters"].get("encoder") for m in found for r in m.rows}
     if DEFAULT in encoders and any(m.dataset == "stackoverflow" for m in found):
         out.append(EASY)
@@ -197,7 +195,7 @@ GAINS = (
 
 
 def gains_part(rows: Sequence[Row], plain: str = "encoder + k-means") -> str:
-    """Points of NMI that the systems have more than the encoder alone, by data set.
+    """Points of NMI that the systems have more than the encoder alone, at the end of training.
 
     A star marks where the guard returned the start in half of the runs or more.
     """
@@ -212,9 +210,8 @@ def gains_part(rows: Sequence[Row], plain: str = "encoder + k-means") -> str:
                 cells.append("")
                 continue
             used += [*ours.rows, *bare.rows]
-            fired = [bool((row.get("guard") or {}).get("fired")) for row in ours.rows]
-            star = "*" if 2 * sum(fired) >= len(fired) else ""
-            gain = ours.score("nmi").mean - bare.score("nmi").mean
+            star = "*" if 2 * ours.returned >= len(ours.rows) else ""
+            gain = ours.trained("nmi").mean - bare.score("nmi").mean
             cells.append(f"{gain:+.1f}{star} ({len(ours.rows)})")
         if any(cells):
             body.append([label, *cells])
@@ -252,12 +249,6 @@ def found_part(rows: Sequence[Row], labels: Sequence[str] = ("encoder + k-means"
     return f"{markdown(header, body)}\n{how}{about(used)}\n"
 
 
-def _seeds(entry: Measured) -> str:
-    """How many seeds, and in how many runs the guard returned the start."""
-    returned = sum(bool((row.get("guard") or {}).get("fired")) for row in entry.rows)
-    return f"{len(entry.rows)}, {returned}‡" if returned else f"{len(entry.rows)}"
-
-
 def short_part(rows: Sequence[Row]) -> str:
     """Table of the main systems on the benchmarks; bold is above every printed number."""
     found = [m for m in measured(rows) if m.usual and m.label in SHORT and m.dataset in BENCHMARKS]
@@ -274,7 +265,7 @@ def short_part(rows: Sequence[Row]) -> str:
                 f"**{c}**" if c.mean > top.value else str(c)
                 for c, top in zip(cells, tops[: len(cells)], strict=True)
             ]
-            line.append(" / ".join(texts) + (f" ({_seeds(m)})" if m is not None else ""))
+            line.append(" / ".join(texts) + (f" ({m.seeds})" if m is not None else ""))
         body.append([*line, " / ".join(f"{with_marks(top)} ({top.printed})" for top in tops)])
     header = ["", *(SHORT[label] for label in labels), "best printed"]
     used = [row for m in found for row in m.rows]

@@ -122,6 +122,26 @@ def test_gains_over_the_bare_encoder_by_hand() -> None:
     assert "4 runs" in gains_part(rows)
 
 
+def test_the_end_of_training_is_shown_where_the_guard_returned_the_start() -> None:
+    """The start has 70 / 80; training made 81 / 91 once, and 40 / 50 where the guard fired."""
+    kept = {"guard": {"fired": False}, "trained_scores": {"acc": 0.81, "nmi": 0.91}}
+    fired = {"guard": {"fired": True}, "trained_scores": {"acc": 0.4, "nmi": 0.5}}
+    rows = [
+        line("AECL, default", "aecl", "tweet", 0, 0.81, 0.91, **kept),
+        line("AECL, default", "aecl", "tweet", 1, 0.70, 0.80, **fired),
+        line("encoder + k-means", "kmeans", "tweet", 0, 0.65, 0.75),
+    ]
+    (table,) = details(rows)
+    ours = cells(table, "AECL, default")
+    assert (ours["seeds"], ours["ACC"], ours["NMI"]) == ("2, 1‡", "60.5 ± 29.0", "70.5 ± 29.0")
+    assert ours["place"] == "2 / 2" and "returned" in table.caption
+    assert overview(rows, "nmi").body[1][1] == "70.5 ± 29.0‡ (2)"
+    told = csv.DictReader(io.StringIO(long_form(rows).to_csv()))
+    (said, *_) = [row for row in told if row["label"] == "AECL, default"]
+    assert (said["metric"], said["mean"], said["returned"]) == ("acc", "60.500", "1")
+    assert "-4.5* (2)" in gains_part(rows)
+
+
 def test_a_caption_says_when_where_and_which() -> None:
     other = line("a", "aecl", "tweet", 0, 1, 1, date="2026-11-17", commit="def",
                  hardware={"cores": 16, "gpu": "NVIDIA H200"})  # fmt: skip

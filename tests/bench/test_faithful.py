@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from scipy.stats import mannwhitneyu, ttest_ind
 from typer.testing import CliRunner
 
 from coterie.bench.data import load_data
@@ -54,22 +55,60 @@ def verdict(claim: faithful.Claim, rows: list[dict]) -> tuple[str, str]:
     return faithful.judge(claim, faithful.PAPERS["sccl"], rows)
 
 
-def test_a_claim_holds_where_the_difference_is_above_two_standard_errors() -> None:
+def test_a_claim_holds_where_the_t_test_says_so() -> None:
     claim = faithful.Claim("a beats b", "", "a", ("b",))
     clear = lines("a", 0.70, 0.71, 0.72) + lines("b", 0.60, 0.61, 0.62)
     assert verdict(claim, clear) == ("holds", "tweet +10.0 (3)")
     # Deviations of 10 points: the standard error of the difference is sqrt(2 * 100 / 3), 8.2.
     noisy = lines("a", 0.60, 0.70, 0.80) + lines("b", 0.50, 0.60, 0.70)
-    assert verdict(claim, noisy) == ("does not hold", "tweet +10.0 (3, within the noise)")
+    said = ("does not hold: no clear difference", "tweet +10.0 (3, within the noise)")
+    assert verdict(claim, noisy) == said
     two = clear + [r | {"dataset": "agnews"} for r in noisy]
     assert verdict(claim, two)[0] == "holds in 1 of 2 cases"
     assert verdict(claim, lines("a", 0.7)) == ("not tested", "no lines")
 
 
-def test_one_seed_needs_two_points() -> None:
+A, B = [0.600, 0.630, 0.640, 0.650], [0.590, 0.600, 0.605, 0.610]
+
+
+@pytest.mark.parametrize(("shift", "clear"), [(0.000, False), (0.006, True)])
+def test_welchs_test_decides(shift: float, clear: bool) -> None:
+    moved = [x + shift for x in A]
+    assert (ttest_ind(moved, B, equal_var=False).pvalue < 0.05) == clear
+    assert mannwhitneyu(moved, B, method="exact").pvalue > 0.05  # the ranks overlap
     claim = faithful.Claim("a beats b", "", "a", ("b",))
-    assert verdict(claim, lines("a", 0.515) + lines("b", 0.50))[0] == "does not hold"
-    assert verdict(claim, lines("a", 0.525) + lines("b", 0.50))[0] == "holds"
+    assert (verdict(claim, lines("a", *moved) + lines("b", *B))[0] == "holds") == clear
+
+
+def test_a_failed_run_does_not_hide_that_all_runs_are_below() -> None:
+    """Five good runs and three that failed in different degrees: p is 2 / 56 by ranks."""
+    good, failed = [0.88, 0.89, 0.89, 0.90, 0.885], [0.10, 0.75, 0.45]
+    assert ttest_ind(good, failed, equal_var=False).pvalue > 0.05
+    claim = faithful.Claim("a beats b", "", "a", ("b",))
+    assert verdict(claim, lines("a", *good) + lines("b", *failed))[0] == "holds"
+
+
+def test_the_opposite_is_told_from_no_difference() -> None:
+    claim = faithful.Claim("a beats b", "", "a", ("b",))
+    worse = lines("a", 0.60, 0.61, 0.62) + lines("b", 0.70, 0.71, 0.72)
+    assert verdict(claim, worse)[0] == "does not hold: the opposite"
+    equal = [r | {"dataset": "agnews"} for r in lines("a", 0.5, 0.6, 0.7)]
+    equal += [r | {"label": "b"} for r in equal]
+    assert verdict(claim, worse + equal)[0] == "does not hold: the opposite in 1 of 2 cases"
+    better = [r | {"dataset": "biomedical"} for r in lines("a", 0.9) + lines("b", 0.5)]
+    said = verdict(claim, worse + equal + better)[0]
+    assert said == "holds in 1 of 3 cases, the opposite in 1"
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_one_or_two_seeds_need_two_points(seeds: int) -> None:
+    claim = faithful.Claim("a beats b", "", "a", ("b",))
+    few = lines("b", *[0.50, 0.501][:seeds])
+    small = verdict(claim, lines("a", *[0.515, 0.516][:seeds]) + few)
+    assert small[0] == "does not hold: no clear difference"
+    assert verdict(claim, lines("a", *[0.525, 0.526][:seeds]) + few)[0] == "holds"
+    wide = lines("a", 0.50, 0.60) + few  # 2 standard errors are 10 points
+    assert verdict(claim, wide)[0] == "does not hold: no clear difference"
 
 
 def test_no_difference_is_at_most_two_points() -> None:
@@ -81,6 +120,20 @@ def test_no_difference_is_at_most_two_points() -> None:
 def test_the_start_is_that_of_the_same_runs() -> None:
     claim = faithful.Claim("training helps", "", "a", ("start",))
     assert verdict(claim, lines("a", 0.60, 0.61)) == ("holds", "tweet +10.5 (2)")
+
+
+def test_what_a_table_of_the_paper_has_and_no_line_shows() -> None:
+    paper = faithful.PAPERS["aecl"]
+    table = faithful.Shown("Table 4", ("no stage 1", "no stage 2"))
+    tweet = lines("no stage 1", 0.5) + lines("no stage 2", 0.5)
+    told = faithful.lacking(table, paper, faithful.measured(tweet))
+    assert told == "; not run on searchsnippets, stackoverflow"
+    both = tweet + lines("no stage 1", 0.5, dataset="stackoverflow")
+    told = faithful.lacking(table, paper, faithful.measured(both))
+    assert told == "; not run on searchsnippets; stackoverflow without no stage 2"
+    one = lines("no stage 1", 0.5, dataset="stackoverflow")
+    told = faithful.lacking(table, paper, faithful.measured(one))
+    assert told == "; not run: no stage 2; not run on searchsnippets"
 
 
 @pytest.mark.parametrize(

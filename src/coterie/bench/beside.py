@@ -17,7 +17,18 @@ from importlib import resources
 
 from coterie.bench.ledger import Row
 from coterie.bench.papers import ABLATIONS, SENSITIVITY
-from coterie.bench.tables import METRICS, Cell, Measured, Table, about, measured, order_of, ranks
+from coterie.bench.tables import (
+    GUARDED,
+    METRICS,
+    RETURNED,
+    Cell,
+    Measured,
+    Table,
+    about,
+    measured,
+    order_of,
+    ranks,
+)
 from coterie.datasets import CARDS
 
 PAPERS = ("SCCL", "AECL", "DECCRL", "ClusterBERT", "ADSL")
@@ -94,7 +105,8 @@ FULL = {"SCCL", "AECL", "DECCRL", "ClusterBERT", "NN+ADSL"}  # the whole systems
 PARTIAL = {e.label for suite in (ABLATIONS, SENSITIVITY) for e in suite.entries} - FULL
 VARIANTS = {r.variant for r in load_reported()} - {""}
 HOW = (
-    "ACC and NMI in %, ours as mean ± sample deviation over seeds. Difference: ours less the first "
+    f"ACC and NMI in %, ours as mean ± sample deviation over seeds. {GUARDED} "
+    "Difference: ours less the first "
     f"printed number; {BETTER} and {WORSE}: by more than one deviation. Most papers use another "
     "encoder. ? marks a printed number that is in doubt, * one from another sample of the source, "
     "† one chosen with labels."
@@ -118,14 +130,14 @@ class Pair:
         """Ours less theirs, in points."""
         if self.ours is None or self.theirs is None:
             return None
-        return self.ours.score(self.metric).mean - self.theirs.value
+        return self.ours.trained(self.metric).mean - self.theirs.value
 
     @property
     def mark(self) -> str:
         """Better or worse by more than one deviation; nothing for a single seed."""
         if self.ours is None or self.difference is None:
             return ""
-        return mark(self.difference, self.ours.score(self.metric))
+        return mark(self.difference, self.ours.trained(self.metric))
 
 
 def mark(difference: float, ours: Cell) -> str:
@@ -197,7 +209,7 @@ def overview(rows: Sequence[Row], metric: str) -> Table:
         got = [places[n][label] for n in names if (label, n) in by]
         means[label] = sum(got) / len(got)
         cells = [
-            f"{by[label, n].score(metric)} ({places[n][label]})" if (label, n) in by else ""
+            _ranked(by[label, n], metric, places[n][label]) if (label, n) in by else ""
             for n in names
         ]
         body.append([label, *cells, f"{means[label]:.1f} ({len(got)} sets)"])
@@ -205,8 +217,16 @@ def overview(rows: Sequence[Row], metric: str) -> Table:
     body.append(["best printed", *(_best(n, metric) for n in names), ""])
     title = f"{metric.upper()} on the benchmarks"
     used = [row for m in found for row in m.rows]
-    how = f"{metric.upper()} in %, place among ours in brackets; the last column is the mean place."
+    how = (
+        f"{metric.upper()} in % at the end of training, place among ours in brackets; the last "
+        f"column is the mean place. {RETURNED}: in some runs the guard returned the clusters from "
+        "before training instead."
+    )
     return Table(title, f"{how} {about(used)}", ["", *names, "mean place"], body)
+
+
+def _ranked(ours: Measured, metric: str, place: int) -> str:
+    return f"{ours.trained(metric)}{RETURNED * bool(ours.returned)} ({place})"
 
 
 def best_printed(dataset: str, metric: str) -> Reported:
@@ -260,13 +280,13 @@ def _line(label: str, ours: bool, here: Sequence[Pair]) -> list[str]:
     own = chosen[0].ours
     places = [next((p.rank for p in chosen if p.metric == m), None) for m in METRICS]
     ranked = " / ".join(map(str, places)) if all(places) else ""
-    line = [ranked, label, "" if own is None else str(len(own.rows))]
+    line = [ranked, label, "" if own is None else own.seeds]
     for metric in METRICS:
         some = [p for p in chosen if p.metric == metric]
         printed = _printed([p.theirs for p in some if p.theirs])
         first = some[0] if some else None
         gap = "" if first is None or first.difference is None else f"{first.difference:+.1f}"
-        value = "" if own is None else str(own.score(metric))
+        value = "" if own is None else str(own.trained(metric))
         line += [value, printed, f"{gap} {first.mark}".strip() if first and gap else ""]
     return line
 
@@ -291,7 +311,11 @@ def _printed(numbers: Sequence[Reported]) -> str:
 
 
 def long_form(rows: Sequence[Row]) -> Table:
-    """One line for each number of ours and printed number: for spreadsheets and programs."""
+    """One line for each number of ours and printed number: for spreadsheets and programs.
+
+    ``returned`` counts the runs in which the guard returned the start; the mean is that at the end
+    of training all the same.
+    """
     header = [
         "dataset",
         "metric",
@@ -301,6 +325,7 @@ def long_form(rows: Sequence[Row]) -> Table:
         "mean",
         "deviation",
         "place",
+        "returned",
         "paper",
         "table",
         "printed",
@@ -316,12 +341,13 @@ def long_form(rows: Sequence[Row]) -> Table:
     for p in pairs(rows):
         line = [p.dataset, p.metric, p.label]
         if p.ours is None:
-            line += [""] * 5
+            line += [""] * 6
         else:
-            score = p.ours.score(p.metric)
+            score = p.ours.trained(p.metric)
             spread = f"{score.deviation:.3f}" if score.seeds > 1 else ""
             place = "" if p.rank is None else str(p.rank)
             line += [p.ours.method, str(score.seeds), f"{score.mean:.3f}", spread, place]
+            line.append(str(p.ours.returned))
         r = p.theirs
         line += (
             [""] * 7

@@ -78,6 +78,7 @@ LATEX = {
     "▲": r"$\uparrow$",
     "▼": r"$\downarrow$",
     "†": r"$\dagger$",
+    "‡": r"$\ddagger$",
     "–": "--",
     "<": r"$<$",
     ">": r"$>$",
@@ -158,6 +159,11 @@ LEFT_OUT = (
     "steering",
 )
 METRICS = ("acc", "nmi")
+RETURNED = "‡"
+GUARDED = (
+    f"Scores are those at the end of training; 5, 2{RETURNED}: in two of the five runs the guard "
+    "returned the clusters from before training instead."
+)
 # Whole systems among ablations, and the entries of the same settings in their own suites.
 SAME = {
     "SCCL": "SCCL, default",
@@ -199,6 +205,17 @@ class Measured:
         """The same before the guard had its say, where training came to an end."""
         rows = [{"scores": row.get("trained_scores") or row["scores"]} for row in self.rows]
         return cell(rows, metric)
+
+    @property
+    def returned(self) -> int:
+        """In how many runs the guard returned the clusters from before training."""
+        return sum(bool((row.get("guard") or {}).get("fired")) for row in self.rows)
+
+    @property
+    def seeds(self) -> str:
+        """How many seeds, and in how many of them the guard returned the start: "5, 2‡"."""
+        count = f"{len(self.rows)}"
+        return f"{count}, {self.returned}{RETURNED}" if self.returned else count
 
 
 def read_folder(folder: Path) -> list[Row]:
@@ -252,8 +269,11 @@ def order_of(dataset: str) -> tuple[int, str]:
 
 
 def ranks(of: Sequence[Measured], metric: str) -> dict[str, int]:
-    """Place of each label on one data set, 1 for the best mean; equal means share a place."""
-    means = {m.shown: m.score(metric).mean for m in of if m.usual}
+    """Place of each label on one data set by the mean at the end of training, 1 for the best.
+
+    Equal means share a place.
+    """
+    means = {m.shown: m.trained(metric).mean for m in of if m.usual}
     return {name: 1 + sum(other > mean for other in means.values()) for name, mean in means.items()}
 
 
