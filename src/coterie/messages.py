@@ -510,6 +510,10 @@ MESSAGES: dict[str, str] = {
         "tune should be full, lora, heads, frozen, or last-N with a number of layers "
         "(last-2); got {given!r}."
     ),
+    "encoder.damaged_folder": (
+        "<encoder>: the folder {folder} is incomplete or damaged ({error}). Download or copy it "
+        "again."
+    ),
     "encoder.layers_not_found": "tune={tune!r}: the layers of a {name} were not found; {remedy}.",
     "encoder.lexical_cannot_train": (
         "an encoder with lexical features beside it cannot be trained."

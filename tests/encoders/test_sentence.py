@@ -1,5 +1,6 @@
 """Sentence encoders: the real default one, and a tiny random one for what must be trained."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -302,3 +303,25 @@ def test_only_by_name_and_saved_with_the_model(
     assert again.encoder_.encode_precision == seen
     np.testing.assert_array_equal(again.transform(topics[0]), model.transform(topics[0]))
     np.testing.assert_array_equal(again.predict(topics[0]), model.labels_)
+
+
+@pytest.mark.parametrize("file", ["1_Pooling/config.json", "model.safetensors"])
+def test_a_folder_with_a_missing_file_is_named(
+    tiny_encoder: Path, tmp_path: Path, file: str
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_encoder, folder)
+    (folder / file).unlink()
+    with raises(DataError, "encoder.damaged_folder", folder=folder):
+        load_encoder(str(folder)).complete()
+
+
+def test_a_folder_with_weights_that_are_cut_off_is_named(
+    tiny_encoder: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_encoder, folder)
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:2000])
+    with raises(DataError, "encoder.damaged_folder", folder=folder):
+        load_encoder(str(folder)).complete()

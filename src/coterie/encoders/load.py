@@ -270,16 +270,22 @@ def _read_model(folder: Path, max_length: int) -> Any:
 
 def _load_model(folder: Path) -> Any:
     """Load a sentence-transformers folder in float32, quietly and without running its code."""
+    from safetensors import SafetensorError
+
     library = need("sentence_transformers", "train")
     check_modules(folder)
-    with without_bars():
-        return library.SentenceTransformer(
-            str(folder),
-            device="cpu",
-            trust_remote_code=False,
-            local_files_only=True,
-            model_kwargs={"dtype": "float32"},
-        )
+    try:
+        with without_bars():
+            return library.SentenceTransformer(
+                str(folder),
+                device="cpu",
+                trust_remote_code=False,
+                local_files_only=True,
+                model_kwargs={"dtype": "float32"},
+            )
+    except (OSError, TypeError, ValueError, KeyError, SafetensorError) as error:
+        # What the libraries raise where a file of the folder is missing or cut off.
+        raise DataError("encoder.damaged_folder", folder=folder, error=error) from error
 
 
 def locate(name: str) -> Path:
