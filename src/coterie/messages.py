@@ -199,6 +199,7 @@ MESSAGES: dict[str, str] = {
     ),
     "cli.out_is_there": "{path} is there already; name it with --out to replace it.",
     "cli.out_needed": "--out is needed when the texts come from standard input or a pipe.",
+    "cli.out_needed_for_several": "several files: say where to write with --out FOLDER.",
     "cli.page_is_html": "--out {out}: the page is HTML; give it a name that ends in .html.",
     "cli.shards_are_parquet": "--format {given}: many files, and --engine ray, are Parquet only.",
     "cli.shards_need_folders": (
@@ -261,6 +262,10 @@ MESSAGES: dict[str, str] = {
     ),
     "corpus.bad_delimited": "{name}, {error}{hint}",
     "corpus.bad_encoding": "{name} is not {encoding}: {error}.",
+    "corpus.bad_database_address": (
+        "{name}: write sqlite:///FILE?table=NAME or sqlite:///FILE?query=SELECT ..."
+    ),
+    "corpus.bad_frame": "the table cannot be read by Arrow ({error}); pass a list of texts.",
     "corpus.bad_suffix": "--out {path}: the suffix should be one of {known}.",
     "corpus.cannot_resume_parquet": (
         "--resume: {partial} cannot be continued, because Parquet files cannot be extended; "
@@ -270,9 +275,11 @@ MESSAGES: dict[str, str] = {
         "{name}: after {rows:,} rows a column changes its type ({error}); write CSV or JSON "
         "lines instead."
     ),
-    "corpus.column_changes_type": "{name}: a column has another type in each file ({error}).",
+    "corpus.column_changes_type": (
+        "{name}: a column has another type in each file ({error}); write all with one type."
+    ),
     "corpus.column_empty": (
-        "all {rows} rows of the column {column!r} are empty or have no letter, digit or "
+        "{name}: all {rows} rows of the column {column!r} are empty or have no letter, digit or "
         "emoji; choose another one with <text_column>."
     ),
     "corpus.columns_differ": (
@@ -283,29 +290,41 @@ MESSAGES: dict[str, str] = {
         "{name} is not {kind} file, or is damaged ({error}). If it holds text, add --format "
         "csv, tsv, jsonl or txt."
     ),
-    "corpus.damaged_compression": "{name}: the {kind} data are damaged or cut off ({error}).",
+    "corpus.damaged_compression": (
+        "{name}: the {kind} data are damaged or cut off ({error}); pack or download it again."
+    ),
+    "corpus.database": (
+        "{name}: the database cannot be read ({error}); check the file and the query."
+    ),
     "corpus.dataset_without_columns": (
         "X is a dataset that does not know its columns; pass a list of texts."
     ),
-    "corpus.file_empty": "{name} is empty: there is nothing to read.",
+    "corpus.file_empty": "{name} is empty; give a file with texts.",
     "corpus.in_use": (
         "another process is writing {partial}; wait until it is done, or choose another name."
     ),
     "corpus.is_device": "{path} is a device or a socket; name a file, a pipe or -.",
     "corpus.is_dictionary": "X is a dictionary; pass a list of texts or a table.",
-    "corpus.is_spreadsheet": "{name} is a spreadsheet; save it as CSV (UTF-8) and give that file.",
     "corpus.late_column": (
         "{name}: row {number} has a column {column!r} that no earlier row has; save the "
         "input to a file, which is read completely first."
     ),
-    "corpus.line_not_json": "{name}, line {number}: this is not JSON: {content!r}",
+    "corpus.line_not_json": (
+        "{name}, line {number}: this is not JSON: {content!r}. Write one object a line, or name "
+        "another format with --format."
+    ),
     "corpus.no_column": "{option}: there is no column {column!r} (columns: {columns}).{hint}",
-    "corpus.no_columns": "there is no column in the table, and so no texts.",
+    "corpus.no_columns": "{name}: there is no column, and so no texts; give a table with texts.",
     "corpus.no_encoding_needed": ("<encoding=>: this is plain text; leave the option out."),
     "corpus.no_file": "there is no file {path}.",
-    "corpus.no_rows": "the column {text_column!r} has no rows: there is nothing to cluster.",
+    "corpus.no_rows": (
+        "{name}: the column {text_column!r} has no rows; give a file with texts. If its first row "
+        "is a text, add --no-header."
+    ),
+    "corpus.no_sheet": "{name}: there is no sheet {sheet!r} (sheets: {known}).{hint}",
+    "corpus.no_table": "{name}: the database has no table; give one that has.",
     "corpus.no_text_column": (
-        "no column contains text (columns: {columns}); name it with {option}."
+        "{name}: no column contains text (columns: {columns}); name it with {option}."
     ),
     "corpus.no_writer": (
         "{path} is a named pipe that no program opened for writing in {seconds:.0f} seconds; "
@@ -313,10 +332,16 @@ MESSAGES: dict[str, str] = {
     ),
     "corpus.not_a_list": "X should be a list of texts, got {kind}.",
     "corpus.not_a_table": "{name} is {kind}; {remedy}.",
+    "corpus.not_a_select": (
+        "{name}: the query should be a SELECT, which only reads, not {query!r}."
+    ),
     "corpus.not_a_text": (
         "X[{row}] is a {kind}, not a text. For an array of vectors set encoder='precomputed'."
     ),
-    "corpus.not_an_object": "{name}, line {line}: expected an object or a text, got {shown}.",
+    "corpus.not_an_object": (
+        "{name}, line {line}: expected an object or a text, got {shown}; write lines such as "
+        '{{"text": "..."}}.'
+    ),
     "corpus.not_one_column": (
         "X has shape {shape}; texts are a list. For an array of vectors set encoder='precomputed'."
     ),
@@ -361,6 +386,9 @@ MESSAGES: dict[str, str] = {
         "or line ends that are missing, may be the cause."
     ),
     "corpus.single_string": "X is one single string; pass a list of texts.",
+    "corpus.splits_differ": (
+        "X is a dataset whose splits ({known}) have different columns; pass one of them."
+    ),
     "corpus.too_many_columns": (
         "{name}: {columns:,} columns are more than Excel's {most:,}; write Parquet or CSV instead."
     ),
@@ -373,10 +401,10 @@ MESSAGES: dict[str, str] = {
     "corpus.unreadable": "{name} cannot be read: {strerror}.",
     "corpus.unreadable_file": "{path} cannot be read: {strerror}.",
     "corpus.which_column": (
-        "{what} with the columns {columns}, and it is not clear which has the texts; pass "
-        'one column, such as [row["text"] for row in X].'
+        "{name}: it is not clear which column has the texts; name it with {option}. Candidates, "
+        "each with its first text: {candidates}."
     ),
-    "corpus.which_split": "X is a dataset with the splits {known}; pass one of them.",
+    "corpus.which_table": ("{name}: say which table to read, such as '{address}'. Known: {known}."),
     # datasets
     "datasets.bad_answer": "{url} answered {code} {reason}.",
     "datasets.download_differs": (

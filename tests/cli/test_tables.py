@@ -126,3 +126,39 @@ def test_a_pipe_needs_a_place_for_the_result(tmp_path: Path, verb: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     done = run(verb, tmp_path / "pipe", "--format", "txt")
     assert done.exit_code == 2 and says(done.output, "cli.out_needed")
+
+
+def test_several_files_and_a_pattern_are_one_table(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    for i in range(3):
+        records = [{"text": text} for text in TEXTS[12 * i : 12 * (i + 1)]]
+        lines(tmp_path / "parts" / f"{2 - i}.jsonl", records)
+    files = [tmp_path / "parts" / f"{2 - i}.jsonl" for i in range(3)]
+    refused = run("cluster", *files, *KMEANS)
+    assert refused.exit_code == 2 and says(refused.output, "cli.out_needed_for_several")
+    done = run("cluster", *files, *KMEANS, "--out", tmp_path / "run")
+    assert done.exit_code == 0, done.output
+    assert [row["text"] for row in assignments(tmp_path / "run")] == TEXTS  # in the order given
+    done = run("cluster", tmp_path / "parts" / "*.jsonl", *KMEANS)
+    assert done.exit_code == 0, done.output
+    by_name = [*TEXTS[24:], *TEXTS[12:24], *TEXTS[:12]]
+    assert [row["text"] for row in assignments(tmp_path / "parts.clusters")] == by_name
+
+
+def test_a_query_of_a_database_goes_through_both_commands(model: Path, tmp_path: Path) -> None:
+    import sqlite3
+
+    with sqlite3.connect(tmp_path / "shop.db") as connection:
+        connection.execute("CREATE TABLE notes (n, text)")
+        connection.executemany("INSERT INTO notes VALUES (?, ?)", enumerate(TEXTS))
+    connection.close()
+    address = (
+        f"sqlite:///{tmp_path}/shop.db?query=SELECT n, text * 0 AS x, text FROM notes WHERE n < 20"
+    )
+    done = run("cluster", address, *KMEANS)
+    assert done.exit_code == 0, done.output
+    assert [row["text"] for row in assignments(tmp_path / "shop.clusters")] == TEXTS[:20]
+    done = run("predict", model, address, "--out", tmp_path / "labelled.csv")
+    assert done.exit_code == 0, done.output
+    table, _ = read_table(tmp_path / "labelled.csv")
+    assert table.column("text").to_pylist() == TEXTS[:20]

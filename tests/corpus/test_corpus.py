@@ -132,9 +132,10 @@ def test_datasets_and_dicts_give_their_text_column(make) -> None:
     assert texts_from(make(key=other, text=["one fish", "two fish", None])) == TEXTS
     assert texts_from(make(key=other, body=TEXTS), "key") == other
     assert make_corpus(make(n=[1, 2, 3], text=TEXTS)).texts == TEXTS
-    with raises(UsageError, "corpus.which_column", columns="key, other, n"):
-        texts_from(make(key=other, other=TEXTS, n=[1, 2, 3]))
-    with raises(UsageError, "corpus.which_column", columns="n, label"):
+    assert texts_from(make(key=other, other=TEXTS, n=[1, 2, 3])) == TEXTS  # more words by far
+    with raises(UsageError, "corpus.which_column"):
+        texts_from(make(key=TEXTS, other=TEXTS, n=[1, 2, 3]))
+    with raises(DataError, "corpus.no_text_column", columns="n, label"):
         texts_from(make(n=[1, 2], label=[0, 0]))
     with raises(DataError, "corpus.no_column", column="txt"):
         texts_from(make(text=TEXTS, n=[1, 2, 3]), "txt")
@@ -156,15 +157,22 @@ def test_columns_of_mixed_values_are_texts() -> None:
     }
 
 
-def test_splits_of_a_dataset_are_named() -> None:
-    class Splits(dict):
-        @property
-        def column_names(self) -> dict:
-            return {name: part.column_names for name, part in self.items()}
+class Splits(dict):
+    """As a Hugging Face DatasetDict."""
 
-    both = Splits(train=dataset(text=TEXTS), test=dataset(text=TEXTS))
-    with raises(UsageError, "corpus.which_split", known="train, test"):
-        texts_from(both)
+    @property
+    def column_names(self) -> dict:
+        return {name: part.column_names for name, part in self.items()}
+
+
+def test_splits_of_a_dataset_come_one_behind_the_other() -> None:
+    both = Splits(train=dataset(n=[1, 2, 3], text=TEXTS), test=dataset(n=[4], text=["three fish"]))
+    corpus = make_corpus(both)
+    assert corpus.texts == texts_from(both) == [*TEXTS, "three fish"]
+    assert corpus.table["split"].to_pylist() == ["train"] * 3 + ["test"]
+    assert corpus.table["n"].to_pylist() == [1, 2, 3, 4]
+    with raises(UsageError, "corpus.splits_differ", known="train, test"):
+        make_corpus(Splits(train=dataset(text=TEXTS), test=dataset(body=TEXTS)))
 
 
 def test_a_dict_among_texts_is_refused() -> None:
@@ -190,5 +198,7 @@ def test_a_real_dataset() -> None:
     made = datasets.Dataset.from_dict({"label": [0, 1, 2], "text": ["one fish", "two fish", None]})
     assert texts_from(made) == TEXTS
     two = datasets.Dataset.from_dict({"a": ["x"], "b": ["y"]})
-    with raises(UsageError, "corpus.which_column", columns="a, b"):
+    with raises(UsageError, "corpus.which_column"):
         texts_from(two)
+    splits = datasets.DatasetDict({"train": made, "test": made})
+    assert make_corpus(splits).texts == [*TEXTS, *TEXTS]

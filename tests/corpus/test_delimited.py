@@ -12,7 +12,7 @@ import pytest
 from by_key import raises
 from coterie._errors import DataError
 from coterie.corpus import TextStream, read_corpus, read_table, write_rows
-from coterie.corpus.delimited import Delimited, column_names, csv_rows, guess_header, unique_names
+from coterie.corpus.delimited import Delimited, csv_rows, guess_header, name_columns, unique_names
 
 
 def read_by_python(text: str) -> tuple:
@@ -22,7 +22,7 @@ def read_by_python(text: str) -> tuple:
         lines = ((line, False) for line in io.StringIO(text, newline=""))
         for line, row, *_ in csv_rows(lines, ",", csv.QUOTE_MINIMAL):
             if names is None:
-                names = column_names(row) if row else None
+                names = name_columns([row], True)[0] if row else None
             elif not row:
                 blank += 1
             else:

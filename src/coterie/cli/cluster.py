@@ -18,7 +18,6 @@ from coterie.cli.options import (
     AsJson,
     Device,
     Encoding,
-    File,
     Format,
     Header,
     IdColumn,
@@ -58,7 +57,14 @@ Write = Annotated[
 
 
 def cluster(
-    file: File,
+    file: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE",
+            help="CSV, TSV, JSONL, Parquet, Arrow, Excel, SQLite or plain text; several files, a "
+            "folder or a pattern of one table; - for standard input.",
+        ),
+    ],
     clusters: Annotated[
         str | None,
         typer.Option(
@@ -191,6 +197,8 @@ def cluster(
         coterie cluster tickets.csv --levels 5,20,80 --max-outliers 5% --write xlsx
         coterie cluster tickets.csv --themes themes.yaml
         coterie cluster tickets.csv --labels topic --only-known
+        coterie cluster january.csv february.csv --out quarter
+        coterie cluster "sqlite:///shop.db?query=SELECT id, body FROM tickets"
         coterie cluster titles.txt -k 20 --method sccl --set steps=500 --device cuda
         cat posts.jsonl | coterie cluster - -k 8 --text-column body --out posts
     """
@@ -200,14 +208,16 @@ def cluster(
     from coterie.runs.clustering import Stopped
 
     recipe = METHODS[check_choice("--method", method or "auto", METHODS)]
+    if len(file) > 1 and out is None:
+        raise UsageError("cli.out_needed_for_several")
     asker = make_asker(name_with, name_model, show_request, as_json)
     quiet = quiet or not is_first()
     try:
         run = run_clustering(
-            file,
+            file[0] if len(file) == 1 else [Path(name) for name in file],
             read_number(clusters),
             method or "auto",
-            folder=out or beside(file, ".clusters"),
+            folder=out or beside(file[0], ".clusters"),
             resume=resume,
             overwrite=overwrite,
             encoder=encoder,

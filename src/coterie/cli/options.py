@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import glob
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -24,7 +25,11 @@ def _without_cache(context: typer.Context, wanted: bool) -> bool:
 
 
 File = Annotated[
-    str, typer.Argument(help="CSV, TSV, JSONL, Parquet or plain text file; - for standard input.")
+    str,
+    typer.Argument(
+        help="CSV, TSV, JSONL, Parquet, Arrow, Excel, SQLite or plain text file; a folder or a "
+        "pattern of them; - for standard input."
+    ),
 ]
 TextColumn = Annotated[
     str | None,
@@ -39,7 +44,8 @@ Format = Annotated[
     str,
     typer.Option(
         "--format",
-        help="csv, tsv, jsonl, parquet, arrow or txt. Default: from content and extension.",
+        help="csv, tsv, jsonl, parquet, arrow, xlsx, sqlite or txt. Default: from content and "
+        "extension.",
     ),
 ]
 Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of the file, e.g. cp1252.")]
@@ -48,7 +54,8 @@ Header = Annotated[
     typer.Option(
         "--header/--no-header",
         help=(
-            "Whether the first row of a CSV or TSV file has the column names. Default: detected."
+            "Whether the first row of a CSV, TSV or Excel file has the column names. "
+            "Default: detected."
         ),
     ),
 ]
@@ -123,8 +130,12 @@ def read_formats(said: str | None, option: str) -> tuple[str, ...]:
 
 
 def beside(file: str, ending: str) -> Path:
-    """The default output: beside the file, with another ending."""
-    path = Path(file)
+    """The default output: beside the file or folder, with another ending."""
+    from coterie.corpus.source import file_of
+
+    path = file_of(file)[0]
     if file == "-" or path.is_fifo():
         raise UsageError("cli.out_needed")
+    if not path.exists() and glob.has_magic(path.name):
+        path = path.parent.resolve()
     return path.with_name(f"{path.stem}{ending}")

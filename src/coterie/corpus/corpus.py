@@ -13,7 +13,6 @@ import numbers
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from coterie._emoji import EMOJI
-from coterie._errors import DataError, UsageError
+from coterie._errors import DataError, UsageError, param
 from coterie._validation import did_you_mean
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]+")
@@ -31,6 +30,10 @@ USUAL = (  # names of columns of texts
     "response post tweet review subject summary sentence snippet"
 ).split()
 PLAIN = re.compile(r"(large_)?string|u?int|float|bool|date|time|decimal")  # kinds of a dataset
+NUMBER = re.compile(r"[-+]?[\d.,:/ -]*\d[\d.,:/ -]*(?:[eE][-+]?\d+|\s?[%€$£])?")
+WORDS = 1.5  # mean of a column that holds more than names
+CLEAR = 2  # times as many words as another column: certainly the texts
+EXAMPLE = 40  # characters of a cell in a message
 LONG = 10_000  # characters; encoders read far less
 PLACEHOLDERS = frozenset(
     "|as discussed|asdf|n/a|na|nil|no|no comment|no comments|none|not applicable|nothing|null|ok|"
@@ -38,6 +41,7 @@ PLACEHOLDERS = frozenset(
         "|"
     )
 )
+TABLE = "the table"  # in messages, if it has no name
 LISTED = 3  # rows that a note names
 MESSAGES = {
     "converted": "not text in the file, read as text",
@@ -91,27 +95,54 @@ def value_to_text(value: Any) -> str:
     return "" if text in {"<NA>", "NaT"} else text  # what pandas calls missing
 
 
-def pick_text_column(table: pa.Table, wanted: str | None, option: str = "--text-column") -> str:
-    """The column asked for, else one with a usual name, else the one with the longest texts."""
+def pick_text_column(
+    table: pa.Table, wanted: str | None, option: str = "--text-column", name: str = TABLE
+) -> str:
+    """The column asked for, else one with a usual name, else the one with most words by far.
+
+    Where that is not clear, an error lists the candidates, each with a cell.
+    """
     names = [str(name) for name in table.column_names]
     if wanted is not None:
         return check_column(names, wanted, option)
     if len(names) == 1:
         return names[0]
     if not names:
-        raise DataError("corpus.no_columns")
-    if (usual := usual_column(names)) is not None:
+        raise DataError("corpus.no_columns", name=name)
+    by_name = {column.strip().lower(): column for column in reversed(names)}
+    if usual := next((by_name[word] for word in USUAL if word in by_name), None):
         return usual
-    longest = max(names, key=lambda name: _mean_length(table.column(name)))
-    if _mean_length(table.column(longest)) == 0:
-        raise DataError("corpus.no_text_column", columns=", ".join(names), option=option)
-    return longest
+    looks = {column: look for column in names if (look := _look(table.column(column)))}
+    if not looks:
+        columns = ", ".join(names)
+        raise DataError("corpus.no_text_column", name=name, columns=columns, option=option)
+    words = max(look[0] for look in looks.values()) >= WORDS
+    size = {column: look[0] if words else look[1] for column, look in looks.items()}
+    likely = [column for column in looks if size[column] * CLEAR > max(size.values())]
+    if len(likely) > 1:
+        shown = ", ".join(f"{column!r} ({looks[column][2]!r})" for column in likely)
+        raise UsageError("corpus.which_column", name=name, candidates=shown, option=option)
+    return likely[0]
 
 
-def usual_column(names: Sequence[str]) -> str | None:
-    """The first name that columns of texts usually have."""
-    by_name = {str(name).strip().lower(): name for name in reversed(names)}
-    return next((by_name[usual] for usual in USUAL if usual in by_name), None)
+def _look(column: pa.ChunkedArray) -> tuple[float, float, str] | None:
+    """Mean words and characters of the first cells, and one of them; None if there is no text.
+
+    Words of scripts without blanks have about three characters.
+    """
+    cells = [cell for cell in cell_values(column.slice(0, 1000)) if isinstance(cell, str)]
+    texts = [cell for cell in cells if cell.strip() and not is_number(cell)]
+    if len(texts) <= len(cells) // 2:
+        return None
+    words = [len(t.split()) if t.isascii() else max(len(t.split()), len(t) / 3) for t in texts]
+    short = " ".join(texts[0].split())
+    example = short if len(short) <= EXAMPLE else short[: EXAMPLE - 3] + "..."
+    return sum(words) / len(texts), sum(map(len, texts)) / len(texts), example
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a number, a date or a time, perhaps with a unit."""
+    return len(cell) < 40 and NUMBER.fullmatch(cell.strip()) is not None
 
 
 def check_column(columns: pa.Table | Sequence[str], wanted: str, option: str) -> str:
@@ -129,56 +160,33 @@ def check_column(columns: pa.Table | Sequence[str], wanted: str, option: str) ->
 
 
 def cell_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
-    """The cells as Python values; those that Python has no type for as texts.
+    """The cells as Python values; those that Python has no type for as Arrow's texts.
 
     Python's dates end with the year 9999, and its times with microseconds.
 
     Examples
     --------
-    >>> cell_values(pa.array([0, 10**18], pa.timestamp("us")))[1]
-    '33658-09-27 01:46:40'
+    >>> cell_values(pa.array([0, 3_000_000], pa.date32()))[1]
+    '10183-09-21'
     >>> cell_values(pa.array([1], pa.time64("ns")))
     ['00:00:00.000000001']
     """
-    exact = not (pa.types.is_time64(column.type) and column.type.unit == "ns")
+    if pa.types.is_time64(column.type) and column.type.unit == "ns":
+        column = column.cast(pa.string())
     try:
-        return list(column.to_pylist()) if exact else [_cell(scalar) for scalar in column]
+        return list(column.to_pylist())
     except (ValueError, OverflowError, pa.ArrowException):
         return [_cell(scalar) for scalar in column]
 
 
 def _cell(scalar: pa.Scalar) -> Any:
-    kind = scalar.type
     try:
-        if not (pa.types.is_time64(kind) and scalar.is_valid and scalar.value % 1000):
-            return scalar.as_py()
+        return scalar.as_py()
     except (ValueError, OverflowError, pa.ArrowException):
-        pass
-    if pa.types.is_date32(kind):
-        return _moment(scalar.value * 86_400, 1)[:-9]
-    if pa.types.is_timestamp(kind) or pa.types.is_date64(kind):
-        unit = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[getattr(kind, "unit", "ms")]
-        return _moment(scalar.value, unit) + ("+00:00" if getattr(kind, "tz", None) else "")
-    if pa.types.is_time64(kind):
-        return str(scalar.cast(pa.string()).as_py())
-    return " ".join(pa.array([scalar], kind).to_string().split())
-
-
-def _moment(value: int, unit: int) -> str:
-    """A time as Python would write it, in any year; the calendar repeats every 400 years."""
-    seconds, part = divmod(value, unit)
-    cycles, rest = divmod(seconds, 146_097 * 86_400)
-    moment = datetime(1970, 1, 1) + timedelta(seconds=rest)
-    digits = f"{part * (10**9 // unit):09}".removesuffix("000")
-    fraction = f".{digits}" if part else ""
-    return f"{moment.year + 400 * cycles:04}-{moment:%m-%d %H:%M:%S}{fraction}"
-
-
-def _mean_length(column: pa.ChunkedArray) -> float:
-    """Mean length of the first texts; 0 for numbers, dates and other kinds."""
-    values = cell_values(column.slice(0, 1000))
-    texts = [value for value in values if isinstance(value, str)]
-    return sum(map(len, texts)) / max(len(values), 1)
+        try:
+            return scalar.cast(pa.string()).as_py()
+        except pa.ArrowException:  # nested
+            return str(scalar)
 
 
 @dataclass(frozen=True)
@@ -230,14 +238,15 @@ def build(
     text_column: str,
     id_column: str | None = None,
     notes: Sequence[Note] = (),
+    name: str = TABLE,
 ) -> Corpus:
     """Clean the text column of a table and note what is unusual about it."""
     values = cell_values(table.column(text_column))
     if not values:
-        raise DataError("corpus.no_rows", text_column=text_column)
+        raise DataError("corpus.no_rows", name=name, text_column=text_column)
     texts = clean_values(values)
     if not any(texts):
-        raise no_words(len(texts), text_column)
+        raise no_words(len(texts), text_column, name)
     flags = row_flags(values, texts) | {"duplicate": _repeats(texts)}
     found = [
         make_note(kind, sum(flags[kind]), [i for i, flag in enumerate(flags[kind], 1) if flag])
@@ -274,9 +283,9 @@ def make_note(kind: str, count: int, rows: Sequence[int]) -> Note | None:
     return Note(kind, count, tuple(rows), f"{count} {plural} ({listed}): {MESSAGES[kind]}")
 
 
-def no_words(rows: int, column: str) -> DataError:
+def no_words(rows: int, column: str, name: str = TABLE) -> DataError:
     """What to say where there is nothing to cluster."""
-    return DataError("corpus.column_empty", rows=rows, column=column)
+    return DataError("corpus.column_empty", name=name, rows=rows, column=column)
 
 
 def _repeats(texts: list[str]) -> list[bool]:
@@ -294,65 +303,76 @@ def texts_from(data: Any, text_column: str | None = None) -> list[str]:
     Parameters
     ----------
     data : list, ndarray, Series, DataFrame, pyarrow Array or Table, Dataset, or list of dict
-        A table needs ``text_column`` unless one column is the obvious choice. Of a Hugging Face
-        dataset and of a list of dicts, that is the one column of texts, or one with a usual name.
+        A table needs ``text_column`` unless one column is the obvious choice.
     text_column : str, optional
     """
     if isinstance(data, CleanTexts):
         return data
-    columns, chosen = _columns_of(data, text_column, beside=False)
-    values = columns[chosen]
-    return clean_values(values if isinstance(values, list) else cell_values(values))
+    table = as_table(data)
+    if table is None:
+        return clean_values(_values(data))
+    chosen = pick_text_column(table, text_column, param("text_column"))
+    return clean_values(cell_values(table.column(chosen)))
 
 
 def make_corpus(data: Any, text_column: str | None = None) -> Corpus:
     """Turn any supported object into a :class:`Corpus` with all its columns."""
-    columns, chosen = _columns_of(data, text_column, beside=True)
-    arrays = [_array(values) if isinstance(values, list) else values for values in columns.values()]
-    return build(pa.Table.from_arrays(arrays, list(map(str, columns))), chosen)
+    table = as_table(data)
+    if table is None:
+        table = pa.table({"text": as_array([value_to_text(value) for value in _values(data)])})
+    return build(table, pick_text_column(table, text_column, param("text_column")))
 
 
-def _columns_of(data: Any, text_column: str | None, *, beside: bool) -> tuple[dict[str, Any], str]:
-    """Columns by name, lists or Arrow's; the one of texts, with or without those beside it."""
-    frame = hasattr(data, "columns") and hasattr(data, "__arrow_c_stream__")
-    if frame or isinstance(data, pa.Table):
-        table = data if isinstance(data, pa.Table) else pa.table(data)
-        chosen = pick_text_column(table, text_column, "text_column")
-        names = table.column_names if beside else [chosen]
-        return {name: table.column(name) for name in names}, chosen
+def as_table(data: Any) -> pa.Table | None:
+    """The rows of what has columns: a frame, a dataset or a list of dicts; None for a list.
+
+    Frames of any library come by the Arrow PyCapsule interface. The splits of a dataset are put
+    one behind the other, with their names in a new column.
+    """
+    if isinstance(data, (pa.Table, pa.RecordBatch)):
+        return data if isinstance(data, pa.Table) else pa.Table.from_batches([data])
     if hasattr(data, "column_names") and (hasattr(data, "features") or isinstance(data, dict)):
-        return _of_dataset(data, text_column, beside=beside)
-    values = _values(data)
-    if values and all(isinstance(value, Mapping) for value in values):
-        names = list(dict.fromkeys(name for row in values for name in row))
-        texts = [n for n in names if any(isinstance(row.get(n), str) for row in values)]
-        chosen = _only_column(names, texts, text_column, "X is a list of dicts")
-        return {n: [row.get(n) for row in values] for n in (names if beside else [chosen])}, chosen
-    for i, value in enumerate(values):
-        if isinstance(value, (list, tuple, Mapping, np.ndarray)):
-            raise DataError("corpus.not_a_text", row=i, kind=type(value).__name__)
-    return {"text": [value_to_text(v) for v in values] if beside else values}, "text"
+        return _of_dataset(data)
+    if hasattr(data, "__arrow_c_stream__") and (
+        hasattr(data, "columns") or hasattr(data, "schema")
+    ):
+        try:
+            return pa.table(data)
+        except (pa.ArrowException, TypeError, OverflowError) as error:
+            if not hasattr(data, "columns"):
+                raise DataError("corpus.bad_frame", error=error) from error
+            return _table_of({str(n): list(data[n]) for n in data.columns})  # cells of many kinds
+    if isinstance(data, (list, tuple)) and data and all(isinstance(v, Mapping) for v in data):
+        names = dict.fromkeys(name for row in data for name in row)
+        return _table_of({str(name): [row.get(name) for row in data] for name in names})
+    return None
 
 
-def _of_dataset(data: Any, text_column: str | None, *, beside: bool) -> tuple[dict[str, Any], str]:
+def _table_of(columns: dict[str, list[Any]]) -> pa.Table:
+    return pa.table({name: as_array(values) for name, values in columns.items()})
+
+
+def _of_dataset(data: Any) -> pa.Table:
     """The columns of a Hugging Face dataset that hold plain values; pictures are not decoded."""
     if data.column_names is None:
         raise UsageError("corpus.dataset_without_columns")
-    if isinstance(data.column_names, Mapping):
-        splits = ", ".join(data.column_names)
-        raise UsageError("corpus.which_split", known=splits)
-    names = list(data.column_names)
-    kinds = {name: str(getattr(data.features[name], "dtype", "")) for name in names}
-    texts = [name for name in names if kinds[name] in ("string", "large_string", "string_view")]
-    chosen = _only_column(names, texts, text_column, "X is a dataset")
-    kept = [n for n in names if n == chosen or (beside and PLAIN.match(kinds[n]))]
-    if hasattr(data, "select_columns"):
-        data = data.select_columns(kept)
-    rows = list(data)
-    return {name: [row[name] for row in rows] for name in kept}, chosen
+    if not isinstance(data.column_names, Mapping):
+        kinds = {n: str(getattr(data.features[n], "dtype", "")) for n in data.column_names}
+        kept = [name for name, kind in kinds.items() if PLAIN.match(kind)]
+        rows = list(data.select_columns(kept) if hasattr(data, "select_columns") else data)
+        return _table_of({name: [row[name] for row in rows] for name in kept})
+    splits = {name: _of_dataset(part) for name, part in data.items()}
+    if len({tuple(table.column_names) for table in splits.values()}) != 1:
+        raise UsageError("corpus.splits_differ", known=", ".join(splits))
+    whole = pa.concat_tables(splits.values(), promote_options="permissive")
+    name = "split"
+    while name in whole.column_names:
+        name = f"coterie_{name}"
+    marks = [split for split, table in splits.items() for _ in range(table.num_rows)]
+    return whole.append_column(name, pa.array(marks, pa.string()))
 
 
-def _array(values: list[Any]) -> pa.Array:
+def as_array(values: list[Any]) -> pa.Array:
     """A column of Python values; as texts where they are of several kinds."""
     try:
         return pa.array(values)
@@ -362,32 +382,24 @@ def _array(values: list[Any]) -> pa.Array:
         return pa.array(list(plain), pa.string())
 
 
-def _only_column(names: list[str], texts: list[str], wanted: str | None, what: str) -> str:
-    """The column asked for, else the only one of texts, else one with a usual name."""
-    if wanted is not None:
-        return check_column(names, wanted, "text_column")
-    if len(texts) == 1:
-        return texts[0]
-    if (usual := usual_column(texts)) is not None:
-        return usual
-    raise UsageError("corpus.which_column", what=what, columns=", ".join(map(str, names)))
-
-
 def _values(data: Any) -> list[Any]:
+    """The values of a list or of a column."""
     if isinstance(data, (str, bytes)):
         raise UsageError("corpus.single_string")
-    if isinstance(data, (pa.Array, pa.ChunkedArray)):
-        return cell_values(data)
-    if hasattr(data, "to_list"):  # pandas and polars Series
-        return list(data.to_list())
     if isinstance(data, dict):
         raise UsageError("corpus.is_dictionary")
+    if isinstance(data, (pa.Array, pa.ChunkedArray)):
+        return cell_values(data)
     if isinstance(data, np.ndarray):
-        column = data[:, 0] if data.ndim == 2 and data.shape[1] == 1 else data
-        if column.ndim != 1:
+        data = data[:, 0] if data.ndim == 2 and data.shape[1] == 1 else data
+        if data.ndim != 1:
             raise UsageError("corpus.not_one_column", shape=data.shape)
-        return list(column.tolist())
+    convert = getattr(data, "to_list", None) or getattr(data, "tolist", None)  # Series, arrays
     try:
-        return list(data)
+        values = list(data if convert is None else convert())
     except TypeError as error:
         raise UsageError("corpus.not_a_list", kind=type(data).__name__) from error
+    for i, value in enumerate(values):
+        if isinstance(value, (list, tuple, Mapping, np.ndarray)):
+            raise DataError("corpus.not_a_text", row=i, kind=type(value).__name__)
+    return values

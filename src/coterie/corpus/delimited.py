@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from coterie._errors import DataError
-from coterie.corpus.corpus import USUAL, Note
+from coterie.corpus.corpus import USUAL, Note, is_number
 from coterie.corpus.source import Pieces
 
 FIELD_LIMIT = 2**31 - 1  # the csv module rejects fields over 128 kB unless told otherwise
@@ -30,7 +30,6 @@ SENTENCE = 4  # words of a cell that is more than a name
 ROWS = 10_000  # that Python's reader gathers at most
 QUOTE, LF, CR = b'"'[0], b"\n"[0], b"\r"[0]
 YEAR = re.compile(r"(?:19|20)\d\d")
-NUMBER = re.compile(r"[-+]?[\d.,:/ -]*\d[\d.,:/ -]*(?:[eE][-+]?\d+|\s?[%€$£])?")
 
 
 class Delimited:
@@ -86,7 +85,9 @@ class Delimited:
                 text, enough = b"".join(head).decode(), 2 * lines
                 rows, places = self._first_rows(text, final=final)
                 if rows:
-                    self.names = self._find_names(rows)
+                    found = name_columns(rows, self.header, self.wanted)
+                    self.names, self.header, notes = found
+                    self.notes += notes
                     begin = text[: places[bool(self.header)]]
                     self._lines = _line_ends(begin.encode())
                     head = [text[len(begin) :].encode()]
@@ -116,16 +117,6 @@ class Delimited:
     @property
     def _how(self) -> tuple[str, int]:
         return self.delimiter, self._quoting
-
-    def _find_names(self, rows: Sequence[Sequence[str]]) -> list[str]:
-        """Names of the columns; settles whether the first row holds them."""
-        if self.header is None:
-            self.header, note = guess_header(rows, self.wanted)
-            if note:
-                self.notes.append(Note("header", 1, (1,), note))
-        if self.header:
-            return column_names(rows[0])
-        return ["text"] if len(rows[0]) == 1 else column_names([""] * len(rows[0]))
 
     def _quickly(self, blocks: Iterable[bytes]) -> Iterator[pa.Table]:
         """Rows by pyarrow, as long as it reads them as Python would."""
@@ -317,9 +308,17 @@ def find_delimiter(header: str) -> tuple[str, list[Note]]:
     return found, [Note("delimiter", 0, (), f"fields are separated by {found!r}")]
 
 
-def column_names(fields: Sequence[str]) -> list[str]:
-    """Unique, non-empty column names."""
-    return unique_names([field.strip() or f"column_{i}" for i, field in enumerate(fields, 1)])
+def name_columns(
+    rows: Sequence[Sequence[str]], header: bool | None, wanted: Collection[str] = ()
+) -> tuple[list[str], bool, list[Note]]:
+    """Names of the columns, whether the first row has them (None: guess), and notes on that."""
+    notes: list[Note] = []
+    if header is None:
+        header, note = guess_header(rows, wanted)
+        notes = [Note("header", 1, (1,), note)] if note else []
+    fields = rows[0] if header else [""] * len(rows[0])
+    names = [field.strip() or f"column_{i}" for i, field in enumerate(fields, 1)]
+    return (unique_names(names) if header or len(names) > 1 else ["text"]), header, notes
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
@@ -365,7 +364,7 @@ def guess_header(
     data = 0
     for cell, column in zip(first, columns, strict=True):
         filled = [c for c in column if c.strip()]
-        number, below = _is_number(cell), bool(filled) and all(map(_is_number, filled))
+        number, below = is_number(cell), bool(filled) and all(map(is_number, filled))
         if below and not number and cell.strip():
             return True, None
         number = number and not YEAR.fullmatch(cell.strip())
@@ -385,10 +384,6 @@ def guess_header(
             f"the first row ({shown}) was taken as the header; if it is data, add --no-header"
         )
     return True, None
-
-
-def _is_number(cell: str) -> bool:
-    return len(cell) < 40 and NUMBER.fullmatch(cell.strip()) is not None
 
 
 def tsv_is_quoted(blocks: Iterable[bytes], name: str) -> bool:

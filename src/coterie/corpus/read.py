@@ -6,7 +6,7 @@ it can; Python's readers take over where it cannot, and name the row that is bro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,9 @@ from coterie.corpus.corpus import (
     clean_values,
     pick_text_column,
 )
-from coterie.corpus.delimited import Delimited, tsv_is_quoted, unique_names
-from coterie.corpus.source import STDIN, Blocks, Source, check_content, damaged, read_batches
+from coterie.corpus.delimited import Delimited, tsv_is_quoted
+from coterie.corpus.source import STDIN, Blocks, Source, check_content
+from coterie.corpus.tables import STREAM, Database, arrow_tables, count_rows, read_sheet
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,9 @@ KINDS = {
     "tsv": Kind("TSV", (".tsv", ".tab")),
     "jsonl": Kind("JSON lines", (".jsonl", ".ndjson", ".json")),
     "parquet": Kind("Parquet", (".parquet", ".pq"), b"PAR1"),
-    "arrow": Kind("Arrow", (".arrow", ".feather", ".ipc"), b"ARROW1"),
+    "arrow": Kind("Arrow", (".arrow", ".feather", ".ipc", ".arrows"), b"ARROW1"),
+    "xlsx": Kind("Excel", (".xlsx", ".xlsm"), b"PK\x03\x04"),
+    "sqlite": Kind("SQLite", (".db", ".sqlite", ".sqlite3"), b"SQLite format 3\0"),
     "txt": Kind("plain text", (".txt", ".text")),
 }
 FORMATS = ("auto", *KINDS)
@@ -127,7 +130,7 @@ class TextStream:
 
     def __init__(
         self,
-        source: str | Path | Source,
+        source: str | Path | Source | Sequence[str | Path],
         *,
         text_column: str | None = None,
         id_column: str | None = None,
@@ -145,7 +148,7 @@ class TextStream:
         head = self.source.head()
         if not head:
             raise self._nothing()
-        check_content(head, self.source.name)
+        check_content(self.source.parts[0] if self.source.parts else self.source, head)
         self.format, note = find_format(self.source, head, format, bool(self._wanted or header))
         self._found_by_content = note
         if KINDS[self.format].mark:
@@ -182,7 +185,7 @@ class TextStream:
 
     def _check(self, table: pa.Table) -> None:
         if not self._checked:
-            self.text_column = pick_text_column(table, self.text_column)
+            self.text_column = pick_text_column(table, self.text_column, name=self.source.name)
             if self.id_column is not None:
                 check_column(table, self.id_column, "--id-column")
             self._checked = True
@@ -196,14 +199,25 @@ class TextStream:
         if not self.source.parts and self._is_blank():
             raise self._nothing()
         read = {
-            "parquet": self._batches,
-            "arrow": self._batches,
+            "parquet": lambda: arrow_tables(self.source, "parquet"),
+            "arrow": lambda: arrow_tables(self.source, "arrow"),
+            "sqlite": lambda: Database(self.source).tables(),
+            "xlsx": self._sheet,
             "jsonl": self._json,
             "txt": self._txt,
         }.get(self.format, self._delimited)
         found = self._several() if self.source.parts else read()
         self.notes = self._found_by_content
         return found if rows is None else self._sized(found, rows)
+
+    def most_rows(self) -> int:
+        """No fewer than the rows in it, counted quickly."""
+        if self.source.parts:
+            parts = (part for part in self.source.parts if part.head())
+            return sum(TextStream(part, format=self.format).most_rows() for part in parts)
+        if KINDS[self.format].mark:
+            return count_rows(self.source, self.format)
+        return self.source.count_lines()
 
     def _several(self) -> Iterator[pa.Table]:
         """The rows of several files, one behind the other; all have the same columns."""
@@ -330,22 +344,14 @@ class TextStream:
     def _lines(self) -> Iterator[jsonlines.Part]:
         return jsonlines.line_parts(self._blocks(), self.source.name)
 
-    def _batches(self) -> Iterator[pa.Table]:
-        """Parquet and Arrow."""
-        name, done = self.source.name, 0
-        with self.source.open() as opened:
-            try:
-                for batch in read_batches(opened, self.format):
-                    table = pa.Table.from_batches([batch])
-                    _check_texts(table, name, done)
-                    done += table.num_rows
-                    yield table.rename_columns(unique_names(table.column_names))
-            except (pa.ArrowException, OSError) as error:  # a broken footer is an OSError
-                raise damaged(name, KINDS[self.format].article, error) from error
+    def _sheet(self) -> Iterator[pa.Table]:
+        table, self.header, notes = read_sheet(self.source, self.header, self._wanted)
+        self.notes = (*self._found_by_content, *notes)
+        yield table
 
 
 def read_corpus(
-    source: str | Path | Source,
+    source: str | Path | Source | Sequence[str | Path],
     *,
     text_column: str | None = None,
     id_column: str | None = None,
@@ -355,19 +361,21 @@ def read_corpus(
 
     Parameters
     ----------
-    source : str, Path or Source
-        A file; a folder or a pattern such as ``"parts/*.csv"`` for several files of one table.
+    source : str, Path, Source or sequence of paths
+        A file; a folder or a pattern such as ``"parts/*.csv"`` for several files of one table;
+        ``"book.xlsx#SHEET"``; ``"sqlite:///FILE?table=NAME"`` or ``"sqlite:///FILE?query=..."``.
     text_column, id_column : str, optional
-        Default for the text: a column with a usual name, else the one with the longest texts.
-    format : {"auto", "csv", "tsv", "jsonl", "parquet", "arrow", "txt"}, default="auto"
+        Default for the text: a column with a usual name, else the one with most words by far.
+    format : {"auto", "csv", "tsv", "jsonl", "parquet", "arrow", "xlsx", "sqlite", "txt"}, \
+default="auto"
         "auto" goes by the content and the file name. Standard input is taken as CSV when a column
         is named, as JSON lines when it begins with a brace, and as one text a line otherwise.
         Files that gzip, bzip2, xz or zstd have packed are unpacked on the way.
     encoding : str, default="utf-8"
         UTF-8, UTF-16 and UTF-32 byte order marks are recognised in any case.
     header : bool, optional
-        Whether the first row of a CSV or TSV file names the columns. By default it is guessed from
-        the first rows; a note says so where it is not clear.
+        Whether the first row of a CSV, TSV or Excel file names the columns. By default it is
+        guessed from the first rows; a note says so where it is not clear.
     """
     opened = source if isinstance(source, Source) else Source(source, again=True)
     opened.take()
@@ -375,10 +383,12 @@ def read_corpus(
     table = stream.whole()
     stream._check(table)
     assert stream.text_column is not None
-    return build(table, stream.text_column, id_column, stream.notes)
+    return build(table, stream.text_column, id_column, stream.notes, opened.name)
 
 
-def read_table(source: str | Path | Source, **options: Any) -> tuple[pa.Table, list[Note]]:
+def read_table(
+    source: str | Path | Source | Sequence[str | Path], **options: Any
+) -> tuple[pa.Table, list[Note]]:
     """All columns of a file, and what is unusual about it; options as for :func:`read_corpus`."""
     opened = source if isinstance(source, Source) else Source(source, again=True)
     opened.take()
@@ -395,6 +405,7 @@ def find_format(
     caller expects some.
     """
     marked = next((f for f, kind in KINDS.items() if kind.mark and head.startswith(kind.mark)), "")
+    marked = marked or ("arrow" if head.startswith(STREAM) else "")
     if asked != "auto":
         if marked and asked != marked:
             raise UsageError(
@@ -403,7 +414,7 @@ def find_format(
         return asked, ()
     if source.parts:
         return find_format(source.parts[0], head, asked, columns)
-    suffix = suffix_of(source.name)
+    suffix = suffix_of(source.name if source.path is None else source.path.name)
     named = SUFFIXES.get(suffix, "")
     found = marked or _format_of_text(head, named)
     if named and found and found != named:
@@ -411,8 +422,6 @@ def find_format(
         return found, (Note("format", 0, (), message),)
     if named or marked:
         return named or marked, ()
-    if suffix in {".xlsx", ".xls", ".ods"}:
-        raise UsageError("corpus.is_spreadsheet", name=source.name)
     if source.name != STDIN and not source.name.startswith("/dev/fd/"):
         raise UsageError(
             "corpus.unknown_suffix", name=source.name, suffix=suffix, known=", ".join(FORMATS[1:])
@@ -435,33 +444,16 @@ def suffix_of(name: str) -> str:
 
 
 def _format_of_text(head: bytes, named: str) -> str:
-    """What a text file is if its name is wrong: JSON lines named as CSV, or CSV named as JSON."""
+    """What a text file is if its name is wrong, such as JSON lines named as CSV; else nothing."""
     line, ended, _ = head.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")
     text = line.decode("utf-8", "replace").strip()
-    if named in ("csv", "tsv") and text.startswith("{") and ended:
-        return "jsonl" if isinstance(jsonlines.try_json(text), dict) else ""
-    if named == "jsonl" and text and text[0] not in '{["' and jsonlines.try_json(text) is None:
-        return "tsv" if "\t" in text else "csv" if "," in text or ";" in text else ""
+    binary = bool(KINDS[named].mark) if named else False
+    if binary and (b"\0" in head or "\ufffd" in text[:-1]):
+        return ""  # damaged, and no text
+    if (named in ("csv", "tsv") and ended) or binary:
+        if text.startswith("{") and isinstance(jsonlines.try_json(text), dict):
+            return "jsonl"
+    if binary or (named == "jsonl" and text and text[0] not in '{["'):
+        if jsonlines.try_json(text) is None:
+            return "tsv" if "\t" in text else "csv" if "," in text or ";" in text else ""
     return ""
-
-
-def _check_texts(table: pa.Table, name: str, before: int) -> None:
-    """Reject texts that are not UTF-8, which Parquet and Arrow files may hold."""
-    for column, values in zip(table.column_names, table.columns, strict=True):
-        try:
-            values.validate(full=True)
-        except pa.ArrowInvalid as error:
-            row = next((i for i, cell in enumerate(values, 1) if not _is_text(cell)), 0)
-            raise DataError(
-                "corpus.row_not_utf8", name=name, column=column, row=before + row, error=error
-            ) from error
-
-
-def _is_text(cell: pa.Scalar) -> bool:
-    try:
-        cell.as_py()
-    except UnicodeDecodeError:
-        return False
-    except (ValueError, OverflowError):
-        return True
-    return True

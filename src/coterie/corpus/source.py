@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bz2
 import codecs
+import glob
 import gzip
 import io
 import lzma
@@ -18,11 +19,13 @@ import sys
 import tempfile
 import time
 import weakref
+import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -51,15 +54,31 @@ PACKED: dict[bytes, tuple[str, Callable[[Any], Any]]] = {
 }
 DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException)
 UNPACK = "unpack it and give the file inside"
-EXCEL = "save it as CSV (UTF-8) in the spreadsheet program and give that file"
+EXCEL = "save it as .xlsx or as CSV (UTF-8) in the spreadsheet program and give that file"
+EXPORT = "save its texts as a text file and give that file"
 KNOWN = {  # first bytes of what holds no table that can be read here, and the remedy
     b"\xd0\xcf\x11\xe0": ("an old Excel workbook or another Office file", EXCEL),
     b"PK\x05\x06": ("an empty zip archive", UNPACK),
     b"7z\xbc\xaf": ("a 7z archive", UNPACK),
     b"Rar!": ("a RAR archive", UNPACK),
-    b"SQLite format 3": ("an SQLite database", "export the table as CSV and give that file"),
-    b"%PDF": ("a PDF document", "save its texts as a text file and give that file"),
+    b"%PDF": ("a PDF document", EXPORT),
+    b"FEA1": ("a Feather file of version 1", "write it again as Feather version 2 or Parquet"),
+    b"\x89HDF": ("an HDF5 file", "write the table as Parquet or CSV and give that file"),
+    b"\x93NUMPY": ("a file of numbers", "give the texts, and this file with --vectors"),
+    b"\x80\x04": ("a pickle, which can run code", "write the table as Parquet or CSV"),
+    b"\x80\x05": ("a pickle, which can run code", "write the table as Parquet or CSV"),
+    b"Obj\x01": ("an Avro file", "write the table as Parquet or CSV and give that file"),
+    b"ORC": ("an ORC file", "write the table as Parquet or CSV and give that file"),
+    b"<!DOCTYPE html": ("a web page", EXPORT),
+    b"<html": ("a web page", EXPORT),
 }
+INSIDE = {  # entries of zip archives, what they tell, and the remedy; a workbook needs none
+    "xl/workbook.xml": ("", ""),
+    "xl/workbook.bin": ("a binary Excel workbook", EXCEL),
+    "word/document.xml": ("a Word document", EXPORT),
+    "content.xml": ("an OpenDocument file", EXCEL),
+}
+DATABASE = "sqlite:///"
 
 
 class Source:
@@ -67,22 +86,29 @@ class Source:
 
     Parameters
     ----------
-    source : str or Path
+    source : str, Path or sequence of them
         ``-`` is standard input. A folder, or a pattern such as ``parts/*.csv``, is several files.
+        ``book.xlsx#SHEET`` is a sheet, ``sqlite:///FILE?table=NAME`` and
+        ``sqlite:///FILE?query=SELECT ...`` are rows of a database.
     again : bool, default=False
         Whether it must be possible to read it more than once; a pipe is then read to its end, and,
         if it is large, into a temporary file that goes when the source goes.
     """
 
-    def __init__(self, source: str | Path, *, again: bool = False) -> None:
-        self.name, self._path = str(source), Path(source)
-        self.parts = [Source(path) for path in several(self.name)]
+    def __init__(self, source: str | Path | Sequence[str | Path], *, again: bool = False) -> None:
+        files = [] if isinstance(source, (str, Path)) else list(source)
+        self.name = str(source) if not files else f"{files[0]} and {len(files) - 1} more"
+        self._path, self.inside = (Path(), "") if files else file_of(self.name)
+        listed: list[str | Path] = [
+            path for file in files for path in several(str(file)) or [Path(file)]
+        ]
+        self.parts = [Source(path) for path in listed or several(self.name)]
         self._data: bytes | None = None
         self._packed: tuple[str, Callable[[Any], Any]] | None = None
         self._pipe: Any = None
         if self.parts:
             return
-        if str(source) == "-":
+        if self.name == "-":
             self.name, stream = STDIN, sys.stdin.buffer
             self._pipe = stream if hasattr(stream, "peek") else io.BufferedReader(stream)
         else:
@@ -99,6 +125,11 @@ class Source:
         """Whether it can be read only once, as it comes."""
         return self._pipe is not None
 
+    @property
+    def path(self) -> Path | None:
+        """The file, if it can be opened by its name as it is."""
+        return self._path if self._data is None and not (self._pipe or self._packed) else None
+
     def head(self) -> bytes:
         """The first bytes, unpacked, which stay to be read."""
         if self.parts:
@@ -112,6 +143,13 @@ class Source:
         """The bytes from the start, unpacked."""
         raw = self._open_raw()
         return raw if self._packed is None else self._packed[1](raw)
+
+    def open_anywhere(self) -> BinaryIO:
+        """The same, to be read from any place."""
+        if self._packed is None:
+            return self._open_raw()
+        with self.open() as stream:
+            return io.BytesIO(b"".join(iter(lambda: self.read(stream, BLOCK), b"")))
 
     def read(self, stream: Any, size: int = -1) -> bytes:
         """Bytes of the opened source; what it has, if it is a pipe."""
@@ -152,13 +190,9 @@ class Source:
         poll.register(number, select.POLLIN | select.POLLHUP)
         return not poll.poll(1000 * PATIENCE)
 
-    def most_rows(self, format: str) -> int:
-        """No fewer than the rows in it, counted quickly: lines, or what an Arrow file says."""
-        if self.parts:
-            return sum(part.most_rows(format) for part in self.parts)
+    def count_lines(self) -> int:
+        """Lines of a text, counted quickly."""
         with self.open() as file:
-            if format in ("parquet", "arrow"):
-                return _count_rows(file, format, self.name)
             lines, last = 1, b"\n"
             while block := self.read(file, BLOCK):
                 # Old Macs end lines with a carriage return alone; the larger number is a bound.
@@ -299,19 +333,20 @@ def find_encoding(head: bytes, encoding: str) -> str:
     return name
 
 
-def check_content(head: bytes, name: str) -> None:
+def check_content(source: Source, head: bytes) -> None:
     """Reject by its first bytes what is no table, whatever its name says, with the remedy."""
+    start = head.lstrip()[:16].lower() if head.lstrip()[:1] == b"<" else head
+    found = next((KNOWN[m] for m in KNOWN if start.startswith((m, m.lower()))), None)
     if head.startswith(b"PK\x03\x04"):
-        if b"xl/" in head or b"[Content_Types].xml" in head:
-            kind, remedy = "an Excel workbook", EXCEL
-        elif b"opendocument" in head:
-            kind, remedy = "an OpenDocument file", EXCEL
-        else:
-            kind, remedy = "a zip archive", UNPACK
-    else:
-        kind, remedy = next((KNOWN[mark] for mark in KNOWN if head.startswith(mark)), ("", ""))
-    if kind:
-        raise DataError("corpus.not_a_table", name=name, kind=kind, remedy=remedy)
+        source.take()  # it is read from any place
+        try:
+            with source.open_anywhere() as file:
+                names = zipfile.ZipFile(file).namelist()
+        except (zipfile.BadZipFile, OSError, ValueError) as error:
+            raise damaged(source.name, "a whole zip or Excel", error) from error
+        found = next((INSIDE[n] for n in INSIDE if n in names), ("a zip archive", UNPACK))
+    if found and found[0]:
+        raise DataError("corpus.not_a_table", name=source.name, kind=found[0], remedy=found[1])
 
 
 def damaged(name: str, kind: str, error: Exception) -> DataError:
@@ -319,27 +354,23 @@ def damaged(name: str, kind: str, error: Exception) -> DataError:
     return DataError("corpus.damaged", name=name, kind=kind, error=error)
 
 
-def read_batches(file: BinaryIO, format: str) -> Iterator[pa.RecordBatch]:
-    """The rows of an opened Parquet or Arrow file."""
-    if format == "parquet":
-        import pyarrow.parquet
+def file_of(name: str) -> tuple[Path, str]:
+    """The file that a name leads to, and which table in it: a sheet, ``table=...``, ``query=...``.
 
-        yield from pyarrow.parquet.ParquetFile(file).iter_batches()
-        return
-    reader = pa.ipc.open_file(file)
-    for number in range(reader.num_record_batches):
-        yield reader.get_batch(number)
-
-
-def _count_rows(file: BinaryIO, format: str, name: str) -> int:
-    import pyarrow.parquet
-
-    try:
-        if format == "parquet":
-            return int(pyarrow.parquet.read_metadata(file).num_rows)
-        return sum(batch.num_rows for batch in read_batches(file, format))
-    except (pa.ArrowException, OSError) as error:
-        raise damaged(name, {"parquet": "a Parquet", "arrow": "an Arrow"}[format], error) from error
+    Examples
+    --------
+    >>> file_of("sqlite:///notes.db?query=SELECT body FROM notes")[1]
+    'query=SELECT body FROM notes'
+    """
+    if name.startswith(DATABASE):
+        path, _, inside = name.removeprefix(DATABASE).partition("?")
+        if inside and not inside.startswith(("query=", "table=")):
+            raise UsageError("corpus.bad_database_address", name=name)
+        return Path(unquote(path)), unquote(inside)
+    path, mark, inside = name.rpartition("#")
+    if mark and not Path(name).exists() and Path(path).is_file():
+        return Path(path), inside
+    return Path(name), ""
 
 
 def several(name: str) -> list[Path]:
@@ -352,7 +383,7 @@ def several(name: str) -> list[Path]:
     try:
         if path.is_dir():
             inside = [p for p in path.iterdir() if p.is_file() and p.name[0] not in "._"]
-        elif "*" in name and not path.exists():
+        elif glob.has_magic(name) and not name.startswith(DATABASE) and not path.exists():
             inside = [p for p in Path(path.anchor).glob(str(path.relative_to(path.anchor)))]
         else:
             return []

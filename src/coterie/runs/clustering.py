@@ -28,7 +28,7 @@ from coterie.runs.options import Options
 from coterie.runs.outputs import check_run_output
 from coterie.runs.results import make_results
 from coterie.runs.run import Run
-from coterie.runs.sample import AnyCorpus, bundled, read_texts, refuse_sampled
+from coterie.runs.sample import AnyCorpus, files_of, read_texts, refuse_sampled
 
 
 class Stopped(KeyboardInterrupt):
@@ -52,10 +52,12 @@ def cluster(
 
     Parameters
     ----------
-    data : str, Path, list of str, Series, DataFrame or Arrow table
-        A string or a path names a file: CSV, TSV, JSON lines, Parquet, Arrow or plain text; or a
-        folder or pattern of such files. ``"-"`` is standard input, and ``"sample"`` the support
-        messages that come with coterie.
+    data : str, Path, list of str or dict, Series, DataFrame, Arrow table or Hugging Face dataset
+        A string or a path names a file: CSV, TSV, JSON lines, Parquet, Arrow, Excel, SQLite or
+        plain text; or a folder or pattern of such files. ``"book.xlsx#SHEET"`` is a sheet,
+        ``"sqlite:///FILE?query=SELECT ..."`` the rows of a query. A list of paths is several files
+        of one table. ``"-"`` is standard input, and ``"sample"`` the support messages that come
+        with coterie.
     n_clusters : int or "auto", optional
         Exactly so many clusters; "auto" estimates the number, as does None without ``levels``.
     method : str, default="auto"
@@ -105,8 +107,8 @@ def cluster(
         folder = Path(temporary.name) / "run"
     path = Path(folder)
     if is_first():
-        read = [bundled(str(data)) if isinstance(data, (str, Path)) else None, asked.views]
-        check_run_output(path, [name for name in read if isinstance(name, str)])
+        read = [*files_of(data), asked.views]
+        check_run_output(path, [name for name in read if isinstance(name, (str, Path))])
         refuse_held(path)
         refuse_taken(path, resume=resume, overwrite=overwrite)
     model = asked.make_checked_model()

@@ -23,6 +23,7 @@ from coterie.base.outliers import Assessed
 from coterie.corpus import Note, TextStream
 from coterie.corpus.corpus import no_words
 from coterie.corpus.read import ROWS
+from coterie.corpus.source import file_of
 from coterie.corpus.write import (
     GrowingTable,
     Sheet,
@@ -275,7 +276,13 @@ def predict_file(
     if resume and (target is None or workbook or str(file) == "-"):
         raise UsageError("predict.cannot_resume")
     if target is not None:
-        check_output(target, [file, folder], wrote=is_labelled, grows=not workbook, resume=resume)
+        check_output(
+            target,
+            [file_of(str(file))[0], folder],
+            wrote=is_labelled,
+            grows=not workbook,
+            resume=resume,
+        )
     labeller = Labeller.read(Path(folder), outlier_limit)
     if drift:
         labeller.watch = Watch(RunFiles(folder), labeller.model)
@@ -314,7 +321,7 @@ def _to_workbook(
 
 def _to_file(out: Path, stream: TextStream, labeller: Labeller, *, resume: bool) -> int:
     """A table that grows; Ctrl-C leaves what is there, and says how to go on."""
-    total = 0 if stream.source.is_pipe else stream.source.most_rows(stream.format)
+    total = 0 if stream.source.is_pipe else stream.most_rows()
     progress = make_progress(1) if total > ROWS else Silent()
 
     def made_from() -> dict[str, Any]:

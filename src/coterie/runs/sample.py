@@ -32,6 +32,7 @@ from coterie.corpus import (
 )
 from coterie.corpus.corpus import cell_values, check_column
 from coterie.corpus.read import ROWS
+from coterie.corpus.source import file_of
 from coterie.description.tally import ColumnLook, Kinds
 from coterie.runs.options import Options
 
@@ -118,18 +119,26 @@ def read_texts(data: Any, options: Options) -> AnyCorpus:
     with coterie.
     """
     size, limit = sample_size(options.fit_sample, options.wanted)
-    if not isinstance(data, (str, Path)):
+    if not files_of(data):
         corpus = _table_corpus(data, options)
         if limit is None or len(corpus) <= limit:
             return corpus
         return _survey(TableStream(corpus), size, options, len(corpus))
-    stream = TextStream(Source(bundled(str(data)), again=True), **options.reading)
-    most = stream.source.most_rows(stream.format) - (stream.format in ("csv", "tsv"))  # the header
+    named = bundled(str(data)) if isinstance(data, (str, Path)) else data
+    stream = TextStream(Source(named, again=True), **options.reading)
+    most = stream.most_rows() - (stream.format in ("csv", "tsv"))  # the header
     if limit is not None and most > limit:
         sampled = _survey(stream, size, options, most)
         if len(sampled) > limit:
             return sampled
     return read_corpus(stream.source, **options.reading | {"format": stream.format})
+
+
+def files_of(data: Any) -> list[Path]:
+    """The files that are named, by a string or a path or by a list of paths; else none."""
+    several = data if isinstance(data, (list, tuple)) else [data]
+    named = isinstance(data, str) or (several and all(isinstance(p, Path) for p in several))
+    return [file_of(bundled(str(file)))[0] for file in several] if named else []
 
 
 def bundled(file: str) -> str:

@@ -34,6 +34,7 @@ from coterie._errors import CoterieError, DataError, UsageError
 from coterie._files import write_json
 from coterie._progress import Silent, make_progress, say, working
 from coterie._validation import check_choice, need
+from coterie.corpus.source import file_of
 from coterie.runs.outputs import check_shards_folder
 
 if TYPE_CHECKING:
@@ -125,8 +126,8 @@ class ShardWorker:
 
 def is_sharded(said: str) -> bool:
     """Whether a folder or a pattern is meant, not one file."""
-    path = Path(said)
-    return path.is_dir() or (glob.has_magic(said) and not path.exists())
+    path, _ = file_of(said)
+    return path.is_dir() or (glob.has_magic(str(path)) and not path.exists())
 
 
 def find_shards(said: str, out: Path) -> list[Shard]:
@@ -225,8 +226,9 @@ def _is_seen(file: Path, base: Path) -> bool:
 def look_at(shard: Shard) -> Shard:
     """The shard with its rows and digest."""
     from coterie.corpus.source import Source
+    from coterie.corpus.tables import count_rows
 
-    rows = Source(shard.source).most_rows("parquet")  # exact for Parquet; refuses what is none
+    rows = count_rows(Source(shard.source), "parquet")  # exact for Parquet; refuses what is none
     with shard.source.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(-8, os.SEEK_END)  # the length of the footer and four letters

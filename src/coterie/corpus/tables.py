@@ -1,0 +1,217 @@
+"""Tables in files that are no text: Parquet, Arrow, sheets of Excel workbooks, SQLite databases.
+
+Parquet, Arrow and databases are read in parts of bounded size, a sheet as a whole.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterator
+from contextlib import closing
+from itertools import chain
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from coterie._errors import CoterieError, DataError, UsageError
+from coterie._validation import did_you_mean, need
+from coterie.corpus import jsonlines
+from coterie.corpus.corpus import Note, as_array, value_to_text
+from coterie.corpus.delimited import SAMPLE, name_columns, unique_names
+from coterie.corpus.source import DATABASE, Source, damaged
+
+ROWS = 10_000  # of a database, read at a time
+SHEET_ROWS = 1_048_576  # of an Excel sheet, at most
+STREAM = b"\xff\xff\xff\xff"  # what an Arrow stream begins with; a file says ARROW1
+
+
+def arrow_tables(source: Source, format: str) -> Iterator[pa.Table]:
+    """The rows of a Parquet or Arrow file, or of an Arrow stream."""
+    kind, done = {"parquet": "a Parquet", "arrow": "an Arrow"}[format], 0
+    with source.open_anywhere() as file:
+        try:
+            for batch in _batches(file, format, source.head()):
+                table = pa.Table.from_batches([batch])
+                _check_texts(table, source.name, done)
+                done += table.num_rows
+                yield table.rename_columns(unique_names(table.column_names))
+        except (pa.ArrowException, OSError) as error:  # a broken footer is an OSError
+            raise damaged(source.name, kind, error) from error
+
+
+def count_rows(source: Source, format: str) -> int:
+    """Rows of such a file, without reading them where it says how many; at most so many."""
+    import pyarrow.parquet
+
+    if format == "xlsx":
+        return SHEET_ROWS
+    if format == "sqlite":
+        return Database(source).count()
+    with source.open_anywhere() as file:
+        try:
+            if format == "parquet":
+                return int(pyarrow.parquet.read_metadata(file).num_rows)
+            return sum(batch.num_rows for batch in _batches(file, format, source.head()))
+        except (pa.ArrowException, OSError) as error:
+            kind = {"parquet": "a Parquet", "arrow": "an Arrow"}[format]
+            raise damaged(source.name, kind, error) from error
+
+
+def _batches(file: BinaryIO, format: str, head: bytes) -> Iterator[pa.RecordBatch]:
+    if format == "parquet":
+        import pyarrow.parquet
+
+        yield from pyarrow.parquet.ParquetFile(file).iter_batches()
+    elif head.startswith(STREAM):
+        yield from pa.ipc.open_stream(file)
+    else:
+        reader = pa.ipc.open_file(file)
+        for number in range(reader.num_record_batches):
+            yield reader.get_batch(number)
+
+
+def _check_texts(table: pa.Table, name: str, before: int) -> None:
+    """Reject texts that are not UTF-8, which Parquet and Arrow files may hold."""
+    for column, values in zip(table.column_names, table.columns, strict=True):
+        try:
+            values.validate(full=True)
+        except pa.ArrowInvalid as error:
+            row = next((i for i, cell in enumerate(values, 1) if not _is_text(cell)), 0)
+            raise DataError(
+                "corpus.row_not_utf8", name=name, column=column, row=before + row, error=error
+            ) from error
+
+
+def _is_text(cell: pa.Scalar) -> bool:
+    try:
+        cell.as_py()
+    except UnicodeDecodeError:
+        return False
+    except (ValueError, OverflowError):
+        pass
+    return True
+
+
+def read_sheet(
+    source: Source, header: bool | None, wanted: Collection[str]
+) -> tuple[pa.Table, bool, list[Note]]:
+    """The sheet that the source names, else the first with a cell; whether it has a header.
+
+    Formulas give the value that the spreadsheet program saved with them.
+    """
+    openpyxl: Any = need("openpyxl", "excel")
+    rows: list[tuple[Any, ...]] = []
+    try:
+        with source.open_anywhere() as file:
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+            sheets = {sheet.title: sheet for sheet in book.worksheets}
+            if source.inside and source.inside not in sheets:
+                raise UsageError(
+                    "corpus.no_sheet",
+                    name=source.name,
+                    sheet=source.inside,
+                    known=", ".join(sheets),
+                    hint=did_you_mean(source.inside, sheets),
+                )
+            chosen = ""
+            for chosen in [source.inside] if source.inside else sheets:
+                sheets[chosen].reset_dimensions()  # programs write wrong ones
+                rows = _filled(sheets[chosen].iter_rows(values_only=True))
+                if rows:
+                    break
+    except CoterieError:
+        raise
+    except Exception as error:  # openpyxl raises what its readers of zip and XML do
+        raise damaged(source.name, "an Excel", error) from error
+    if not rows:
+        raise DataError("corpus.file_empty", name=source.name)
+    begin = [[value_to_text(cell) for cell in row] for row in rows[: SAMPLE + 1]]
+    names, header, notes = name_columns(begin, header, wanted)
+    columns = zip(*rows[header:], strict=True) if rows[header:] else ([] for _ in names)
+    table = pa.Table.from_arrays([as_array(list(cells)) for cells in columns], names)
+    if len(sheets) > 1 and not source.inside:
+        said = f"read the sheet {chosen!r} of {', '.join(map(repr, sheets))}; add #NAME for another"
+        notes.append(Note("sheet", 0, (), said))
+    return table, header, notes
+
+
+def _filled(rows: Iterator[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The rows from the first to the last with a cell, all as long as the longest."""
+    found: list[tuple[Any, ...]] = []
+    end = width = 0
+    for row in rows:
+        last = max((i for i, cell in enumerate(row, 1) if cell is not None), default=0)
+        if last or found:
+            found.append(row)
+        if last:
+            end, width = len(found), max(width, last)
+    return [(*row, *[None] * (width - len(row)))[:width] for row in found[:end]]
+
+
+class Database:
+    """The rows of an SQLite database that a source names; the database is opened to be read only.
+
+    They are those of a query, of a table, or of the only table.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.name = source.name
+        if source.path is None:
+            kind, remedy = "an SQLite database that is packed or comes by a pipe", "give the file"
+            raise DataError("corpus.not_a_table", name=source.name, kind=kind, remedy=remedy)
+        self._path, inside = source.path.absolute(), source.inside
+        kind, _, said = inside.partition("=")
+        self.query = said.strip().rstrip(";")
+        if kind != "query":
+            self.query = f'SELECT * FROM "{self._table(said)}"'
+        elif self.query.split(None, 1)[:1] and self.query.split()[0].lower() not in READS:
+            raise UsageError("corpus.not_a_select", name=self.name, query=self.query[:60])
+
+    def count(self) -> int:
+        """How many rows there are."""
+        return int(next(self._rows(f"SELECT count(*) FROM ({self.query})"))[1][0][0])
+
+    def tables(self) -> Iterator[pa.Table]:
+        """The rows; read twice, since the rows decide of which kind a column is."""
+        kinds: jsonlines.Kinds = {}
+        for names, rows in self._rows(self.query):
+            jsonlines.widen(kinds, (dict(zip(names, row, strict=True)) for row in rows))
+        for names, rows in self._rows(self.query):
+            records = [dict(zip(names, row, strict=True)) for row in rows]
+            yield jsonlines.table_of(records, kinds)
+
+    def _table(self, wanted: str) -> str:
+        listed = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE "
+        found = self._rows(listed + "'sqlite~_%' ESCAPE '~' ORDER BY name")
+        known = [row[0] for _, rows in found for row in rows]
+        if not known:
+            raise DataError("corpus.no_table", name=self.name)
+        if wanted not in known and (wanted or len(known) > 1):
+            raise UsageError(
+                "corpus.which_table",
+                name=self.name,
+                known=", ".join(known),
+                address=f"{DATABASE}{self._path}?table={known[0]}",
+            )
+        return (wanted or known[0]).replace('"', '""')
+
+    def _rows(self, query: str) -> Iterator[tuple[list[str], list[tuple[Any, ...]]]]:
+        """Names of the columns, and rows, a part at a time; one without rows if there are none."""
+        try:
+            address = f"{self._path.as_uri()}?mode=ro"
+            with closing(sqlite3.connect(address, uri=True)) as connection:
+                cursor = connection.execute(query)
+                names = unique_names([str(column[0]) for column in cursor.description])
+                for rows in chain(
+                    [cursor.fetchmany(ROWS)], iter(lambda: cursor.fetchmany(ROWS), [])
+                ):
+                    yield names, [tuple(map(_plain, row)) for row in rows]
+        except sqlite3.Error as error:
+            raise DataError("corpus.database", name=self.name, error=error) from error
+
+
+READS = ("select", "with", "values")  # how a query begins that only reads
+
+
+def _plain(cell: Any) -> Any:
+    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell
