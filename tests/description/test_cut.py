@@ -2,7 +2,7 @@
 
 import pytest
 
-from coterie.description.terms import BREAK, fold, join, pieces, tokens
+from coterie.words.cutting import BREAK, fold, join, pieces, tokens
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,9 @@ import pytest
 from by_key import raises
 from coterie._errors import UsageError
 from coterie.description import describe
-from coterie.description.terms import Terms, check_language
+from coterie.description.terms import Terms
 from coterie.words import ENGLISH
+from coterie.words.languages import check_language, languages_of
 from coterie.words.stopwords import LANGUAGES, STOP_WORDS
 
 SAID = {
@@ -71,3 +72,65 @@ def test_lists_are_of_single_folded_words() -> None:
     for code, words in STOP_WORDS.items():
         assert len(words) >= 60, code
         assert all(word == word.lower() and " " not in word for word in words), code
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("ja", "注文した商品がまだ届きません"),
+        ("ko", "주문한 상품이 아직 도착하지 않았습니다"),
+        ("th", "สินค้ายังไม่ถึง"),
+        ("zh", "我的订单还没有到"),
+        ("ka", "ჩემი შეკვეთა არ მოსულა"),
+    ],
+)
+def test_the_script_tells_where_there_is_no_list(code: str, text: str) -> None:
+    assert Terms([text] * 5).languages == [code]
+
+
+def test_each_text_of_a_mixed_corpus_has_its_language() -> None:
+    terms = Terms([SAID["ru"], SAID["en"], SAID["ru"], SAID["en"], "退款", "XR-7"])
+    assert terms.languages == ["en", "ru"]
+    assert terms.language_of.tolist() == [1, 0, 1, 0, -1, -1]
+    assert list(languages_of([SAID["ru"], SAID["ru"], "XR-7"]).items()) == [("ru", 2), ("", 1)]
+
+
+@pytest.mark.parametrize(
+    ("code", "forms"),
+    [
+        ("de", ["rechnung", "rechnungen"]),
+        ("ru", ["заказ", "заказа", "заказы", "заказов"]),
+        ("es", ["factura", "facturas"]),
+        ("tr", ["sipariş", "siparişler", "siparişleri"]),
+        ("hi", ["लड़का", "लड़के", "लड़कों"]),
+        ("ar", ["الحساب", "حساب", "حسابي"]),
+        ("ko", ["주문이", "주문을", "주문에서"]),
+    ],
+)
+def test_forms_of_a_word_are_one_term_in_its_language(code: str, forms: list[str]) -> None:
+    texts = [f"{SAID.get(code, '내 것 그리고 나는 지금 여기')} {form}" for form in forms] * 2
+    terms = Terms(texts)
+    assert terms.languages == [code]
+    place = {word: i for i, word in enumerate(terms.words)}
+    assert len({int(terms.stem[place[form]]) for form in forms}) == 1
+
+
+def test_words_of_a_mixed_corpus_are_stemmed_in_the_language_of_their_texts() -> None:
+    terms = Terms([f"{SAID['de']} Häuser", f"{SAID['de']} Haus", f"{SAID['en']} houses"] * 3)
+    place = {word: i for i, word in enumerate(terms.words)}
+    assert terms.stem[place["häuser"]] == terms.stem[place["haus"]]
+    assert terms.stem[place["houses"]] != terms.stem[place["haus"]]
+
+
+def test_a_korean_name_has_no_particle_where_the_bare_word_occurs() -> None:
+    texts = ["환불을 받고 싶어요", "환불이 안 됩니다", "환불을 요청했어요", "환불 문의"]
+    (cluster,) = describe(texts, [0, 0, 0, 0])
+    assert cluster.words[0][0] == "환불"
+
+
+def test_english_words_in_other_texts_keep_english_stems() -> None:
+    texts = ["मेरा update कहाँ है", "यह updates के लिए है", "मुझे updated नहीं है"] * 2
+    terms = Terms(texts)
+    place = {word: i for i, word in enumerate(terms.words)}
+    assert terms.languages == ["hi"]
+    assert len({int(terms.stem[place[w]]) for w in ("update", "updates", "updated")}) == 1

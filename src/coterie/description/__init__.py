@@ -9,7 +9,7 @@ from coterie.description.describe import (
     names_by_number,
     rename_clusters,
 )
-from coterie.description.terms import tokens
+from coterie.words.cutting import tokens
 
 __all__ = [
     "Cluster",

@@ -17,10 +17,11 @@ from coterie._errors import UsageError
 from coterie._types import Bools, Floats, Ints
 from coterie.corpus.corpus import cell_values
 from coterie.description.columns import count_values, sort_into_periods
-from coterie.description.terms import Terms, join, weigh
+from coterie.description.terms import Terms, weigh
 from coterie.description.words import ClusterTerms, Term, top_words
 from coterie.metrics import cluster_means
 from coterie.neighbors import similarity_blocks, unit_rows
+from coterie.words.cutting import join
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,6 @@ They are counted once for everything that is said about clusters.
 from __future__ import annotations
 
 import re
-import sys
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,180 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from coterie._emoji import EMOJI, EMOJI_PATTERN
-from coterie._errors import UsageError
+from coterie._emoji import EMOJI
 from coterie._types import Bools, Ints
-from coterie.words import stem as porter
-from coterie.words.stopwords import LANGUAGES, STOP_WORDS
-
-LONGEST = 2_000  # characters read of each text
-BREAK = ""  # stands where a phrase cannot go on: at punctuation and between scripts
-
-# Scripts without blanks between words: kana, Han, Thai, Lao, Burmese, Khmer.
-_NO_BLANKS = (
-    "\u3005-\u3007\u3041-\u3096\u3099-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uf900-\ufaff\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0edf\u1000-\u103f\u1050-\u109f\u1780-\u17d3"
-    "\U00020000-\U0002ffff"
-)
-NO_BLANKS = re.compile(f"[{_NO_BLANKS}]")
-# Vowel signs and accents that Python does not count as letters; Hindi would fall apart.
-_MARKS = "".join(
-    chr(i) for i in range(0x300, 0x1DFF) if unicodedata.category(chr(i)) in ("Mn", "Mc")
-)
-_LETTER = rf"[^\W_{_NO_BLANKS}]"
-_INNER = rf"(?:{_LETTER}|[{_MARKS}\u200c\u200d]|['’-](?={_LETTER}))"
-PIECE = re.compile(
-    rf"[{_NO_BLANKS}]+|{EMOJI_PATTERN}|{_LETTER}{_INNER}*[+#]{{0,2}}|[^\w\s'’#@&/.-]|\.(?=\s|$)|[\n\r]"
-)
-ADDRESS = re.compile(r"(?:https?://|www\.)\S+|\S+@\S+\.\w+|&(?:amp|nbsp|quot|lt|gt|#\d+);")
-# French and Italian write a short word before an apostrophe: the word behind it counts.
-ELISION = re.compile(
-    r"(?:[ldjmtsnc]|qu|jusqu|lorsqu|puisqu|quelqu|dell|all|nell|dall|sull|quell|quest|un)['’]"
-    r"(?=\w\w)",
-    re.IGNORECASE,
-)
-
-
-def pieces(text: str) -> list[str]:
-    """Words of a text as written, with a :data:`BREAK` where a phrase ends.
-
-    Chinese, Japanese, Thai and the like become pairs of neighbouring characters. Each emoji is a
-    word. Addresses of pages and people are left out.
-
-    Examples
-    --------
-    >>> pieces("No Wi-Fi, again: l'accès 😡")
-    ['No', 'Wi-Fi', '', 'again', '', 'accès', '😡']
-    """
-    text = text[:LONGEST]
-    if "@" in text or "&" in text or "://" in text or "www." in text:
-        text = ADDRESS.sub(" . ", text)
-    if text.isascii() and "'" not in text:  # most texts, and much faster
-        return [piece if piece[0].isalnum() else BREAK for piece in PIECE.findall(text)]
-    out: list[str] = []
-    for piece in PIECE.findall(unicodedata.normalize("NFC", text)):
-        if NO_BLANKS.match(piece):
-            grams = [piece[i : i + 2] for i in range(len(piece) - 1)] or [piece]
-            out += [BREAK, *grams, BREAK]
-        elif EMOJI.match(piece):
-            out.append(piece)
-        elif piece[0].isalnum():
-            elided = ELISION.match(piece)
-            out.append(piece[elided.end() :] if elided else piece)
-        else:
-            out.append(BREAK)
-    return out
-
-
-def fold(word: str) -> str:
-    """A word in lower case, with one kind of apostrophe.
-
-    Examples
-    --------
-    >>> fold("İade"), fold("DON’T")
-    ('iade', "don't")
-    """
-    return sys.intern(word.lower().replace("’", "'").replace("i\u0307", "i"))
-
-
-def tokens(text: str) -> list[str]:
-    """Lower-case words; Chinese, Japanese and Thai as pairs of neighbouring characters.
-
-    Examples
-    --------
-    >>> tokens("Where's my parcel?")
-    ["where's", 'my', 'parcel']
-    >>> tokens("退款申请")
-    ['退款', '款申', '申请']
-    """
-    return [fold(piece) for piece in pieces(text) if piece != BREAK]
-
-
-def join(words: list[str]) -> str:
-    """Neighbouring words as a phrase; overlapping pairs of characters grow together.
-
-    Examples
-    --------
-    >>> join(["credit", "card"]), join(["退款", "款申", "申请"])
-    ('credit card', '退款申请')
-    """
-    phrase = words[0]
-    for word in words[1:]:
-        phrase += word[1:] if NO_BLANKS.match(word) and len(word) > 1 else f" {word}"
-    return phrase
-
-
-COVERED = 0.2  # of the words of a text, before it tells its language
-LEAST_SHARE = 0.05  # of the texts that tell their language
-SAMPLE = 20_000  # texts that are asked
-LEAST_TEXTS = 2  # below, a second language is more likely chance
-
-
-def detect_languages(words: Sequence[str], word_of: Ints, row_of: Ints, n: int) -> list[str]:
-    """Codes of the languages of a corpus, most frequent first; English where nothing tells.
-
-    Each text votes for the language whose list covers most of its different words; where two lists
-    do, for the one that covers more of the whole corpus.
-
-    Parameters
-    ----------
-    words : sequence of str
-        The vocabulary.
-    word_of, row_of : ndarray of shape (t,)
-        Number of the word, and of the text, of each running word.
-    n : int
-        Number of texts.
-    """
-    if n > SAMPLE:  # texts spread over the corpus are enough to tell
-        step = -(-n // SAMPLE)
-        use = row_of % step == 0
-        row_of, word_of, n = row_of[use] // step, word_of[use], -(-n // step)
-    row_of, word_of = np.divmod(np.unique(row_of * len(words) + word_of), max(len(words), 1))
-    codes = list(STOP_WORDS)
-    place = {word: i for i, word in enumerate(words)}
-    known = np.zeros((len(codes), len(words)), dtype=bool)
-    for i, code in enumerate(codes):
-        known[i, [place[word] for word in STOP_WORDS[code] if word in place]] = True
-    overall = known @ np.bincount(word_of, minlength=len(words))
-    order = np.argsort(-overall, kind="stable")
-    best, vote = np.zeros(n), np.full(n, -1)
-    # Function words make up a third or more of a text; fewer are chance or names.
-    best += COVERED * np.bincount(row_of, minlength=n)
-    for i in order:
-        hits = known[i][word_of]
-        covered = np.bincount(row_of[hits], minlength=n)
-        better = covered > best
-        best[better], vote[better] = covered[better], i
-    votes = np.bincount(vote[vote >= 0], minlength=len(codes))
-    ranked = sorted(range(len(codes)), key=lambda i: (-votes[i], codes[i]))
-    least = max(LEAST_SHARE * votes.sum(), LEAST_TEXTS, 0.01 * n)
-    found = [codes[i] for i in ranked if votes[i] >= least]
-    return found or ([codes[ranked[0]]] if votes.sum() else ["en"])
-
-
-def check_language(language: str | Sequence[str] | None) -> list[str] | None:
-    """Codes of the languages asked for; ``None`` means that the texts shall tell.
-
-    Examples
-    --------
-    >>> check_language("German"), check_language(["en", "fr"]), check_language("auto")
-    (['de'], ['en', 'fr'], None)
-    >>> check_language(None)  # no stop words at all
-    []
-    """
-    if language is None:
-        return []
-    asked = [language] if isinstance(language, str) else list(language)
-    if asked == ["auto"]:
-        return None
-    out = []
-    for name in asked:
-        code = LANGUAGES.get(str(name).lower(), str(name).lower())
-        if code not in STOP_WORDS:
-            raise UsageError("describe.unknown_language", name=name, known=", ".join(STOP_WORDS))
-        out.append(code)
-    return out
-
+from coterie.words import stem as plain_stem
+from coterie.words.cutting import BREAK, NO_BLANKS, fold, join, pieces
+from coterie.words.languages import ONE_LANGUAGE, check_language, substantial, vote
+from coterie.words.stopwords import STOP_WORDS
 
 # Greetings, thanks and closings by language.
 _GREETINGS = {
@@ -346,6 +176,7 @@ EMPTY = re.compile(
     "[\u3041-\u309f的了吗呢吧啊呀是在和与及或也都就还很太我你您他她它们这那哪个把被让给对从到不没有要会能想请什么怎为]"
 )
 
+NOT_LATIN = {"ar", "el", "fa", "he", "hi", "ru", "uk", *ONE_LANGUAGE.values()}
 NOISE = frozenset("amp com gt html http https lt nbsp quot rt www".split())  # left by web pages
 
 
@@ -401,10 +232,12 @@ class Terms:
     def _count(self, language: str | Sequence[str] | None, rows: list[list[int]]) -> None:
         """Find the languages, the telling words and the stems, then count."""
         given = check_language(language)
-        if given is None:
-            given = detect_languages(self.words, self.word, self.row, self.n)
+        codes, votes = vote(self.words, self.word, self.row, self.n)
+        given = substantial(codes, votes) if given is None else given
         self.languages = given
-        stop = NOISE.union(*(STOP_WORDS[code] for code in given))
+        place = {code: i for i, code in enumerate(given)}
+        self.language_of = np.array([place.get(code, -1) for code in [*codes, ""]])[votes]
+        stop = NOISE.union(*(STOP_WORDS.get(code, frozenset()) for code in given))
         self.telling = np.array([is_telling(word, stop) for word in self.words], dtype=bool)
         greetings = greeting_words(given) if given else frozenset()
         emoji = np.array([EMOJI.match(word) is not None for word in self.words], dtype=bool)
@@ -412,10 +245,15 @@ class Terms:
         aside = emoji | np.array([word in greetings for word in self.words], dtype=bool)
         often = np.bincount(self.word, minlength=len(self.words)) >= self.least
         # Half of all words occur once and are never shown: no need to know their stems.
+        spoken = self._spoken()
         stems = [
-            stem(word) if shown else word
-            for word, shown in zip(self.words, (self.telling | aside) & often, strict=True)
+            stem(word, spoken[i]) if shown else word
+            for i, (word, shown) in enumerate(
+                zip(self.words, (self.telling | aside) & often, strict=True)
+            )
         ]
+        pairs = zip(self.words, stems, strict=True)
+        self._bare = np.array([word == name and is_korean(word) for word, name in pairs])
         names = {name: i for i, name in enumerate(sorted(set(stems)))}
         self.stem = np.array([names[name] for name in stems], dtype=np.int64)
         use = self.telling[self.word] if len(self.word) else np.zeros(0, dtype=bool)
@@ -430,6 +268,16 @@ class Terms:
         solid = ~(breaks | emoji)[self.word] if len(self.word) else use
         self.pairs = self._phrases(2, common, solid)
         self.triples = self._phrases(LONGEST_PHRASE, common, solid)
+
+    def _spoken(self) -> list[str]:
+        """Language of each word: that of most texts that hold it."""
+        languages = self.languages or ["en"]
+        counts = np.zeros((len(self.words), len(languages)), dtype=np.int64)
+        told = self.language_of[self.row]
+        np.add.at(counts, (self.word[told >= 0], told[told >= 0]), 1)
+        found = [languages[i] for i in counts.argmax(axis=1)]
+        pairs = zip(self.words, found, strict=True)
+        return ["en" if word.isascii() and code in NOT_LATIN else code for word, code in pairs]
 
     def _in_greetings(self, rows: list[list[int]], greetings: frozenset[str]) -> Bools:
         """Which of the words, one after another, belong to a greeting or a signature."""
@@ -465,7 +313,9 @@ class Terms:
             return Group(csr_matrix((self.n, 0)), empty, empty)
         shapes, shape_of, often = _unique_rows(run, len(self.words))
         parts, term_of = _unique_rows(self.stem[shapes], len(self.words))[:2]
-        # Of each term the most frequent form, and among equals the first in the alphabet.
+        # Of each term the most frequent form, and among equals the first in the alphabet; of Korean
+        # words the one without a particle, where it occurs.
+        often = often + len(run) * self._bare[shapes].all(axis=1)
         order = np.lexsort((*shapes.T[::-1], -often, term_of))
         first = order[np.unique(term_of[order], return_index=True)[1]]
         ones = np.ones(len(run), dtype=np.float32)
@@ -498,21 +348,28 @@ class Terms:
         return join([self.words[word] for word in form])
 
 
-def stem(word: str) -> str:
-    """Porter's stem of a word without an ending behind an apostrophe.
+def stem(word: str, language: str = "en") -> str:
+    """Snowball's stem of a word without an ending behind an apostrophe.
 
     Examples
     --------
     >>> stem("refunds"), stem("refunded"), stem("driver's"), stem("boxes"), stem("glass")
     ('refund', 'refund', 'driver', 'box', 'glass')
+    >>> stem("häuser", "de"), stem("학교에서", "ko")
+    ('haus', '학교')
     """
-    return porter(word.split("'")[0])
+    return plain_stem(word.split("'")[0], language)
+
+
+def is_korean(word: str) -> bool:
+    """Whether a word is written in Hangul."""
+    return "가" <= word[:1] <= "힣"
 
 
 def is_telling(word: str, stop: frozenset[str]) -> bool:
     """Whether a word may say what a text is about."""
     if NO_BLANKS.match(word):
-        return not EMPTY.search(word)
+        return not EMPTY.search(word) or (len(word) > 2 and EMPTY.sub("", word) != "")
     plain = word.replace("-", "")
     return len(word) > 1 and word not in stop and not plain.isdigit()
 

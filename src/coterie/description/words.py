@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from coterie._types import Floats, Ints
-from coterie.description.terms import NO_BLANKS, Group, Terms, weigh
+from coterie.description.terms import Group, Terms, weigh
+from coterie.words.cutting import NO_BLANKS
 
 TAKES_OVER = 0.5  # a pair is shown for its words if so many of the texts with either have it
 GROWS = 0.8  # characters join a word of a script without blanks if so many of its texts have them

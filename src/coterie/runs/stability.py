@@ -29,7 +29,6 @@ from coterie._types import Floats, Ints
 from coterie._validation import check_integer
 from coterie.augmentation import augment
 from coterie.base import TextClusterer
-from coterie.description.terms import tokens
 from coterie.editing.run import EditableRun
 from coterie.exports import refresh
 from coterie.metrics import contingency, external_scores
@@ -37,6 +36,7 @@ from coterie.outliers import choose_rows
 from coterie.run_files import STABILITY_FILE, RunFiles, label_digest, swap_run
 from coterie.runs.options import Options
 from coterie.runs.update import run_options
+from coterie.words.cutting import tokens
 
 MOST = 20_000  # rows that are looked at
 REWORDED = "deletion@0.1+charswap@0.05"

@@ -1,0 +1,157 @@
+"""How texts are cut into words, in any script.
+
+Chinese, Japanese, Thai, Lao, Burmese and Khmer are written without blanks: their words are pairs of
+neighbouring characters, or what a segmenter finds if one is installed (see :func:`segmenter`).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+import unicodedata
+from collections.abc import Callable
+from functools import cache
+
+from coterie._emoji import EMOJI, EMOJI_PATTERN
+
+LONGEST = 2_000  # characters read of each text
+BREAK = ""  # stands where a phrase cannot go on: at punctuation and between scripts
+
+# Scripts without blanks between words: kana, Han, Thai, Lao, Burmese, Khmer.
+_NO_BLANKS = (
+    "\u3005-\u3007\u3041-\u3096\u3099-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uf900-\ufaff\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0edf\u1000-\u103f\u1050-\u109f\u1780-\u17d3"
+    "\U00020000-\U0002ffff"
+)
+NO_BLANKS = re.compile(f"[{_NO_BLANKS}]")
+# Vowel signs and accents that Python does not count as letters; Hindi would fall apart.
+_MARKS = "".join(
+    chr(i) for i in range(0x300, 0x1DFF) if unicodedata.category(chr(i)) in ("Mn", "Mc")
+)
+_LETTER = rf"[^\W_{_NO_BLANKS}]"
+_INNER = rf"(?:{_LETTER}|[{_MARKS}\u200c\u200d]|['’-](?={_LETTER}))"
+PIECE = re.compile(
+    rf"[{_NO_BLANKS}]+|{EMOJI_PATTERN}|{_LETTER}{_INNER}*[+#]{{0,2}}|[^\w\s'’#@&/.-]|\.(?=\s|$)|[\n\r]"
+)
+ADDRESS = re.compile(r"(?:https?://|www\.)\S+|\S+@\S+\.\w+|&(?:amp|nbsp|quot|lt|gt|#\d+);")
+# French and Italian write a short word before an apostrophe: the word behind it counts.
+ELISION = re.compile(
+    r"(?:[ldjmtsnc]|qu|jusqu|lorsqu|puisqu|quelqu|dell|all|nell|dall|sull|quell|quest|un)['’]"
+    r"(?=\w\w)",
+    re.IGNORECASE,
+)
+
+
+def pieces(text: str) -> list[str]:
+    """Words of a text as written, with a :data:`BREAK` where a phrase ends.
+
+    Chinese, Japanese, Thai and the like become pairs of neighbouring characters, or the words of a
+    segmenter if one is installed. Each emoji is a word. Addresses of pages and people are left out.
+
+    Examples
+    --------
+    >>> pieces("No Wi-Fi, again: l'accès 😡")
+    ['No', 'Wi-Fi', '', 'again', '', 'accès', '😡']
+    """
+    text = text[:LONGEST]
+    if "@" in text or "&" in text or "://" in text or "www." in text:
+        text = ADDRESS.sub(" . ", text)
+    if text.isascii() and "'" not in text:  # most texts, and much faster
+        return [piece if piece[0].isalnum() else BREAK for piece in PIECE.findall(text)]
+    out: list[str] = []
+    text = unicodedata.normalize("NFC", text)
+    for piece in PIECE.findall(text):
+        if NO_BLANKS.match(piece):
+            cut = segmenter(_language(text))
+            grams = [piece[i : i + 2] for i in range(len(piece) - 1)] or [piece]
+            out += [BREAK, *(grams if cut is None else cut(piece)), BREAK]
+        elif EMOJI.match(piece):
+            out.append(piece)
+        elif piece[0].isalnum():
+            elided = ELISION.match(piece)
+            out.append(piece[elided.end() :] if elided else piece)
+        else:
+            out.append(BREAK)
+    return out
+
+
+def fold(word: str) -> str:
+    """A word in lower case, with one kind of apostrophe.
+
+    Examples
+    --------
+    >>> fold("İade"), fold("DON’T")
+    ('iade', "don't")
+    """
+    return sys.intern(word.lower().replace("’", "'").replace("i\u0307", "i"))
+
+
+def tokens(text: str) -> list[str]:
+    """Lower-case words; Chinese, Japanese and Thai as pairs of neighbouring characters.
+
+    Examples
+    --------
+    >>> tokens("Where's my parcel?")
+    ["where's", 'my', 'parcel']
+    >>> tokens("退款申请")
+    ['退款', '款申', '申请']
+    """
+    return [fold(piece) for piece in pieces(text) if piece != BREAK]
+
+
+def join(words: list[str]) -> str:
+    """Neighbouring words as a phrase; overlapping pairs of characters grow together.
+
+    Examples
+    --------
+    >>> join(["credit", "card"]), join(["退款", "款申", "申请"])
+    ('credit card', '退款申请')
+    """
+    phrase = words[0]
+    for word in words[1:]:
+        if not NO_BLANKS.match(word):
+            phrase += f" {word}"
+        else:
+            phrase += word[1:] if len(word) > 1 and phrase.endswith(word[0]) else word
+    return phrase
+
+
+KANA = re.compile("[\u3041-\u30ff]")
+THAI = re.compile("[\u0e00-\u0e7f]")
+# What cuts a language into words, if it is installed: the extra "segment".
+SEGMENTERS = {"ja": "fugashi", "th": "pythainlp", "zh": "jieba"}
+
+
+def _language(text: str) -> str:
+    """Language of a text without blanks: kana tell Japanese from Chinese."""
+    if THAI.search(text):
+        return "th"
+    return "ja" if KANA.search(text) else "zh"
+
+
+@cache
+def segmenter(language: str) -> Callable[[str], list[str]] | None:
+    """What cuts Chinese ("zh"), Japanese ("ja") or Thai ("th") into words; None if not installed.
+
+    These are jieba, fugashi with a dictionary, and pythainlp.
+    """
+    package = SEGMENTERS.get(language, "")
+    if not package or importlib.util.find_spec(package) is None:
+        return None
+    if language == "zh":
+        import jieba
+
+        jieba.setLogLevel(60)  # it reports how long its dictionary takes
+        return lambda text: list(jieba.cut(text))
+    if language == "th":
+        from pythainlp.tokenize import word_tokenize
+
+        return lambda text: list(word_tokenize(text))
+    import fugashi
+
+    try:
+        tagger = fugashi.Tagger()
+    except RuntimeError:  # no dictionary
+        return None
+    return lambda text: [word.surface for word in tagger(text)]
