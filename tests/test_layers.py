@@ -49,6 +49,7 @@ LAYERS = [
     {"methods"},
     {"analysis", "bench", "checking", "comparison", "editing", "exports", "naming"},
     {"runs"},
+    {"serve"},
     {"cli"},
 ]
 # Within a layer these arrows are meant, and no others.

@@ -178,20 +178,20 @@ def one_state(folders: Sequence[Path], read: Callable[[], T]) -> T:
     for _ in range(TRIES):
         for folder in folders:
             mend_folder(folder)
-        before = [_state(folder) for folder in folders]
+        before = [folder_state(folder) for folder in folders]
         try:
             found = read()
         except Exception:
-            if [_state(folder) for folder in folders] == before:
+            if [folder_state(folder) for folder in folders] == before:
                 raise
             continue
-        if [_state(folder) for folder in folders] == before:
+        if [folder_state(folder) for folder in folders] == before:
             return found
     names = ", ".join(map(str, folders))
     raise DataError("run.keeps_changing", names=names)
 
 
-def _state(folder: Path) -> tuple[int, ...] | None:
+def folder_state(folder: Path) -> tuple[int, ...] | None:
     """Tells one state of a folder from all others: every replacement writes a manifest anew."""
     try:
         place = folder.stat()

@@ -505,6 +505,10 @@ MESSAGES: dict[str, str] = {
     "edit.nothing_to_undo": "{run} has no edits to undo.",
     "edit.one_kind": "{where}: expected exactly one of {kinds}; got {given}.{hint}",
     "edit.other_number_of_texts": "texts: {n_given} for a model of {n_labels} texts.",
+    "edit.other_version": (
+        "{folder} is not in the state {version:.40} any more: somebody has changed it since you "
+        "read it. Nothing was written; look at it again."
+    ),
     "edit.row_out_of_range": (
         "{where}: row {row!r} is not there; rows are counted from 1 to {rows}."
     ),
@@ -1015,6 +1019,71 @@ MESSAGES: dict[str, str] = {
         "does not describe."
     ),
     "run.not_split": "the rows of this run were not cut into sentences (<split='sentences'>).",
+    # serve
+    "serve.bad_address": "<host>: {host} cannot be listened on: {why}.",
+    "serve.bad_host": (
+        "this service does not answer to the name {host!r:.80}; start it with --allow-host NAME."
+    ),
+    "serve.bad_name": (
+        "{name!r:.80} is no name for a run in an address; give one, as in tickets={said}."
+    ),
+    "serve.bad_origin": (
+        "pages of {origin!r:.80} may not ask this service; start it with --allow-origin ORIGIN."
+    ),
+    "serve.bad_parameter": "{name} should be {wanted}; got {given!r:.80}.",
+    "serve.bad_query": "q should be a text of 1 to {most:,} characters.",
+    "serve.bad_token": (
+        "{where}: a token is one word of at least {least} plain characters; "
+        "`openssl rand -hex 32` makes one."
+    ),
+    "serve.bad_value": "{name} should be {wanted}.",
+    "serve.body_too_large": (
+        "the request is larger than {most:,} bytes; send less at a time, or start the service "
+        "with a larger --max-body."
+    ),
+    "serve.body_too_slow": "the request did not arrive within {seconds:g} seconds; send it again.",
+    "serve.busy": "{queued:,} texts are waiting already; try again later.",
+    "serve.disk": "the disk is full, nothing was changed; make room and send the request again.",
+    "serve.edits_are_a_list": 'edits should be a list, as in [{{"merge": [3, 7]}}].',
+    "serve.edits_off": "this service has no token for edits, so nobody can edit.",
+    "serve.edits_or_undo": (
+        'send either {{"edits": [...]}}, with "dry_run" if you like, or {{"undo": true}}.'
+    ),
+    "serve.fault": "unexpected error; this is a fault of coterie, and its log says where.",
+    "serve.name_twice": "two runs are called {name}; name one, as in other={name}.",
+    "serve.no_method": "{method:.20} is not possible here; use {allowed}.",
+    "serve.no_path": "there is no such address; /openapi.json lists them.",
+    "serve.no_port": (
+        "cannot listen on {host}, port {port}: {why}; choose another with --port, or 0 for any."
+    ),
+    "serve.no_row": "no row has the {kind} {wanted!r:.80}.",
+    "serve.no_run": "there is no run {name!r:.80}; addresses begin with /runs/NAME, of: {known}.",
+    "serve.no_texts": "texts should be a list of at least one text.",
+    "serve.no_token": "a token is needed: send the header 'Authorization: Bearer TOKEN'.",
+    "serve.no_token_file": "there is no file {file} with a token.",
+    "serve.not_a_text": "text {number} should be a string; it is a {kind}.",
+    "serve.not_json": "the request is not JSON: {why:.200}.",
+    "serve.not_ready": "the service is not ready.",
+    "serve.reads_only": "this token may read, but not edit.",
+    "serve.same_tokens": "the tokens to read and to edit are the same; take two.",
+    "serve.stopping": "the service is stopping; try again when it is back.",
+    "serve.text_or_texts": "send one of text, texts and rows.",
+    "serve.token_needed": (
+        "others can reach {host}: set COTERIE_READ_TOKEN, and COTERIE_EDIT_TOKEN to allow edits, "
+        "or listen on 127.0.0.1."
+    ),
+    "serve.too_many_texts": (
+        "{given:,} at a time; at most {most:,} are allowed. Send fewer, or start the service "
+        "with a larger --max-texts."
+    ),
+    "serve.too_slow": "no answer within {seconds:g} seconds; send less at a time.",
+    "serve.unknown_key": "{key!r:.80} is not known here; known: {known}.",
+    "serve.unknown_parameter": "the parameter {name!r:.80} is not known here; known: {known}.",
+    "serve.vectors_not_ready": (
+        "the {texts:,} texts are still being encoded; search with by=words, or try again later."
+    ),
+    "serve.wrong_token": "this token is not known.",
+    "serve.wrong_type": "send JSON, with the header 'Content-Type: application/json'.",
     # shards
     "shards.all_empty": "all {n_shards:,} shards are empty: there is nothing to read.",
     "shards.failed": (

@@ -267,6 +267,15 @@ class RunFiles:
         """The rows of the input with cluster, name, confidence and so on; ``.to_pandas()``."""
         return one_state([self.folder], lambda: read_assignments(self.folder))
 
+    @cached_property
+    def version(self) -> str:
+        """Digest of the manifest, which lists the digests of all results.
+
+        It tells one state of the run from another. After an undo it is the earlier one again.
+        """
+        path = inside(self.folder, MANIFEST)
+        return one_state([self.folder], lambda: sha256_file(path)[:32])
+
     @property
     def own(self) -> dict[str, str]:
         """Result columns of the table by what they are; see :func:`own_columns`."""

@@ -24,6 +24,7 @@ from coterie.cli.runs import (
     timeline,
     update,
 )
+from coterie.cli.serve import serve
 from coterie.cli.talk import explain, open_streams, orderly
 from coterie.cli.tools import augment, cache, datasets, evaluate, inspect, methods
 
@@ -49,6 +50,7 @@ for verb in (
     update,
     stability,
     timeline,
+    serve,
     check,
     evaluate,
     methods,

@@ -22,6 +22,7 @@ from coterie.editing.run import (
     EditableRun,
     append_log,
     change_run,
+    check_version,
     last_change,
     undo_run,
     write_run,
@@ -47,7 +48,14 @@ class Edited:
     clusters: dict[int, str]
 
 
-def edit(target: Any, edits: Any, *, texts: Any = None, dry_run: bool = False) -> Any:
+def edit(
+    target: Any,
+    edits: Any,
+    *,
+    texts: Any = None,
+    dry_run: bool = False,
+    version: str | None = None,
+) -> Any:
     """Merge, split, rename, move and lock the clusters of a finished run or of a fitted model.
 
     All edits are checked before anything changes. Numbers are stable: a merge keeps the number of
@@ -65,6 +73,8 @@ def edit(target: Any, edits: Any, *, texts: Any = None, dry_run: bool = False) -
         Of a model, the texts it was fitted on: needed for "move".
     dry_run : bool, default=False
         Check the edits of a run and say what they would do, without writing.
+    version : str, optional
+        Edit the run only if this is its ``Run.version``: nobody has changed it since it was read.
 
     Returns
     -------
@@ -78,6 +88,7 @@ def edit(target: Any, edits: Any, *, texts: Any = None, dry_run: bool = False) -
     folder = Path(target)
     RunFiles(folder).check()  # before a lock is put into it
     with nullcontext() if dry_run else held(folder):
+        check_version(folder, version)
         run = EditableRun(folder)
         state = run.state()
         apply_edits(wanted, state)
@@ -95,8 +106,14 @@ def edit(target: Any, edits: Any, *, texts: Any = None, dry_run: bool = False) -
     return Edited(folder, tuple(state.done), names)
 
 
-def undo(run: str | Path) -> int:
+def undo(run: str | Path, *, version: str | None = None) -> int:
     """Put a run back into its state before the last edits; all its files but the log are the same.
+
+    Parameters
+    ----------
+    run : str or Path
+    version : str, optional
+        Undo only if this is the ``Run.version`` of the run.
 
     Returns
     -------
@@ -106,6 +123,7 @@ def undo(run: str | Path) -> int:
     folder = Path(run)
     RunFiles(folder).check()
     with held(folder):
+        check_version(folder, version)
         return undo_run(folder, lambda fresh: append_log(fresh, {"undo": last_change(folder)}))
 
 

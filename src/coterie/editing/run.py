@@ -156,6 +156,12 @@ class EditableRun(RunFiles):
             raise DataError("edit.changed_meanwhile", folder=self.folder)
 
 
+def check_version(run: Path, version: str | None) -> None:
+    """Refuse a run that is not in the state that the caller has seen; None is any state."""
+    if version is not None and version != RunFiles(run).version:
+        raise DataError("edit.other_version", folder=run, version=version)
+
+
 def edit_model(run: EditableRun, state: State) -> Floats:
     """Put the edits into the model of the run; returns the probabilities of all rows.
 

@@ -155,14 +155,18 @@ class Labeller:
 
     def __call__(self, texts: Sequence[str]) -> dict[str, list[Any]]:
         """The columns cluster, name, confidence and so on of some texts."""
-        seen = self._assess(texts)
+        seen = self.assess(texts)
+        if self.watch is not None:
+            self.watch.add(texts, seen.labels, seen.vectors)
+        return self.columns(seen)
+
+    def columns(self, seen: Assessed) -> dict[str, list[Any]]:
+        """The columns cluster, name, confidence and so on of what :meth:`assess` found."""
         width = seen.probabilities.shape[1]
         names: list[Any] = [f"Cluster {i}" for i in range(width)]
         if self.clusters is not None:
             names = names_by_number(self.clusters, width)
         marked = self._mark(seen)
-        if self.watch is not None:
-            self.watch.add(texts, seen.labels, seen.vectors)
         self.placed += int((seen.labels >= 0).sum())
         self.marked += 0 if marked is None else int(marked.sum())
         return result_columns(
@@ -186,7 +190,7 @@ class Labeller:
             known = OutlierLimit(limit)
         return None if known is None else seen.outliers(known)
 
-    def _assess(self, texts: Sequence[str]) -> Assessed:
+    def assess(self, texts: Sequence[str]) -> Assessed:
         """What the model says; nothing about a part in which no row has a text."""
         if any(texts):
             found: Assessed = self.model.assess(texts)

@@ -194,11 +194,11 @@ class Run(RunFiles):
         """Write the tables for Excel and others; see :func:`coterie.export_run`."""
         return export_run(self.folder, to, texts=texts, out=out)
 
-    def edit(self, edits: Any, *, dry_run: bool = False) -> Edited:
+    def edit(self, edits: Any, *, dry_run: bool = False, version: str | None = None) -> Edited:
         """Merge, split, rename, move and lock clusters; see :func:`coterie.edit`."""
         from coterie.editing import edit
 
-        done: Edited = edit(self.folder, edits, dry_run=dry_run)
+        done: Edited = edit(self.folder, edits, dry_run=dry_run, version=version)
         if not dry_run:
             self._forget()
         return done
@@ -220,11 +220,11 @@ class Run(RunFiles):
         found: Timeline = self._timeline(self.folder, **options)
         return found
 
-    def undo(self) -> int:
+    def undo(self, *, version: str | None = None) -> int:
         """Take back the last edits or the last update; returns the number of the change."""
         from coterie.editing import undo
 
-        number = undo(self.folder)
+        number = undo(self.folder, version=version)
         self._forget()
         return number
 
@@ -287,7 +287,16 @@ class Run(RunFiles):
 
     def _forget(self) -> None:
         """What was read before the files changed."""
-        for name in ("manifest", "clusters", "hierarchy", "map", "table", "texts", "model"):
+        for name in (
+            "manifest",
+            "version",
+            "clusters",
+            "hierarchy",
+            "map",
+            "table",
+            "texts",
+            "model",
+        ):
             self.__dict__.pop(name, None)
 
     def __repr__(self) -> str:

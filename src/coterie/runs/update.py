@@ -44,6 +44,7 @@ from coterie.editing.run import (
     EditableRun,
     append_log,
     change_run,
+    check_version,
     last_change,
     new_summary,
 )
@@ -136,6 +137,7 @@ def update(  # noqa: PLR0913 - options of one command
     n_clusters: int | Literal["auto"] | None = None,
     dry_run: bool = False,
     confirm: Callable[[Updated], bool] | None = None,
+    version: str | None = None,
     **reading: Any,
 ) -> Updated:
     """Add new rows to a finished run; every old row keeps its cluster, number and name.
@@ -161,6 +163,8 @@ def update(  # noqa: PLR0913 - options of one command
         Say what the update would do, without writing.
     confirm : callable, optional
         Is shown what a refit would do, before it is written; false leaves the run as it is.
+    version : str, optional
+        Update the run only if this is its ``Run.version``: nobody has changed it since it was read.
     **reading
         ``format``, ``encoding`` and ``header`` of a file.
 
@@ -179,6 +183,7 @@ def update(  # noqa: PLR0913 - options of one command
         raise UsageError("update.clusters_need_refit")
     given = None if data is None else _read(data, reading)
     with nullcontext() if dry_run else held(folder):
+        check_version(folder, version)
         before = EditableRun(folder)
         corpus, notes = None, tuple[str, ...]()
         if given is not None:

@@ -1,0 +1,229 @@
+"""Texts of many requests are encoded together, by one thread that has the models to itself."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from coterie._cache import no_cache
+from coterie._types import Floats
+from coterie.runs.label import Labeller
+from coterie.serve.errors import ServeError
+from coterie.serve.metrics import Metrics
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """The result columns of some texts, and their vectors."""
+
+    columns: dict[str, list[Any]]
+    vectors: Floats
+
+
+@dataclass(eq=False)
+class Job:
+    """The texts of one request."""
+
+    labeller: Labeller
+    texts: list[str]
+    future: Future[Assigned] = field(default_factory=Future)
+    taken: int = 0  # texts that are in a batch already
+    columns: dict[str, list[Any]] = field(default_factory=dict)
+    vectors: list[Floats] = field(default_factory=list)
+
+    @property
+    def left(self) -> int:
+        """Texts that are in no batch yet."""
+        return len(self.texts) - self.taken
+
+    def add(self, columns: dict[str, list[Any]], vectors: Floats) -> None:
+        """Take in the results of the next texts; the last ones end the job."""
+        for name, values in columns.items():
+            self.columns.setdefault(name, []).extend(values)
+        self.vectors.append(vectors)
+        if sum(map(len, self.vectors)) == len(self.texts) and not self.future.done():
+            self.future.set_result(Assigned(self.columns, np.concatenate(self.vectors)))
+
+    def fail(self, error: BaseException) -> None:
+        """End the job with an error."""
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+Part = tuple[Job, int, int]  # texts of a job, from and to
+
+
+class Batcher:
+    """Puts the texts of waiting requests into one batch.
+
+    While a batch is worked, further requests wait and form the next one. A request that comes alone
+    is worked at once; if others are on their way, the batch waits for them a few milliseconds.
+    Requests share a batch evenly, so that a large one does not hold up the small ones.
+
+    Parameters
+    ----------
+    metrics : Metrics
+    max_batch : int, default=64
+        Most texts in one batch.
+    max_wait : float, default=0.003
+        Seconds that a batch waits for requests that are on their way.
+    max_queued : int, default=4096
+        Most texts that may wait; more are refused.
+    """
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        *,
+        max_batch: int = 64,
+        max_wait: float = 0.003,
+        max_queued: int = 4096,
+    ) -> None:
+        self.metrics = metrics
+        self.max_batch, self.max_wait, self.max_queued = max_batch, max_wait, max_queued
+        self._changed = threading.Condition()
+        self._jobs: list[Job] = []
+        self._background: list[Iterator[None]] = []
+        self._arriving = 0
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="coterie-batches", daemon=True)
+        self._thread.start()
+
+    @contextmanager
+    def arriving(self) -> Iterator[Callable[[], None]]:
+        """Around a request whose texts are not here yet; the function ends that early."""
+        here = False
+
+        def arrived() -> None:
+            nonlocal here
+            if not here:
+                here = True
+                with self._changed:
+                    self._arriving -= 1
+                    self._changed.notify()
+
+        with self._changed:
+            self._arriving += 1
+        try:
+            yield arrived
+        finally:
+            arrived()
+
+    def submit(self, labeller: Labeller, texts: list[str]) -> Future[Assigned]:
+        """Queue the texts of a request; the future has their results."""
+        job = Job(labeller, texts)
+        with self._changed:
+            if self._closed:
+                raise ServeError("serve.stopping")
+            if self.queued + len(texts) > self.max_queued:
+                raise ServeError("serve.busy", queued=self.queued)
+            self._jobs.append(job)
+            self._changed.notify()
+        return job.future
+
+    def add_background(self, work: Iterator[None]) -> None:
+        """Queue work that goes on a step at a time whenever no request waits."""
+        with self._changed:
+            self._background.append(work)
+            self._changed.notify()
+
+    @property
+    def alive(self) -> bool:
+        """Whether batches are worked."""
+        return self._thread.is_alive() and not self._closed
+
+    @property
+    def queued(self) -> int:
+        """Texts that wait."""
+        return sum(job.left for job in self._jobs)
+
+    def close(self) -> None:
+        """Finish what is queued, then end the thread; background work is dropped."""
+        with self._changed:
+            self._closed = True
+            self._background.clear()
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not (self._jobs or self._background or self._closed):
+                    self._changed.wait()
+                if not self._jobs and self._closed:
+                    return
+                step = None if self._jobs else self._background[0]
+                parts = self._share() if self._jobs else []
+            if parts:
+                with no_cache():  # texts of clients leave nothing on the disk
+                    self._work(parts)
+            elif step is not None:
+                self._step(step)
+
+    def _step(self, work: Iterator[None]) -> None:
+        """One step of the background work."""
+        try:
+            next(work)
+        except StopIteration:
+            pass
+        except Exception as error:  # the work itself tells whoever waits for it
+            log.warning("background work ended: %s", type(error).__name__)
+        else:
+            return
+        with self._changed:
+            if work in self._background:
+                self._background.remove(work)
+
+    def _share(self) -> list[Part]:
+        """The next batch: parts of all jobs of one model. The lock is held."""
+        end = time.monotonic() + self.max_wait
+        while self._arriving and self.queued < self.max_batch:
+            left = end - time.monotonic()
+            if left <= 0:
+                break
+            self._changed.wait(left)
+        self._jobs = [job for job in self._jobs if not job.future.done()]  # clients that are gone
+        jobs = [job for job in self._jobs if job.labeller is self._jobs[0].labeller]
+        room, parts = self.max_batch, list[Part]()
+        for share in (max(1, room // max(len(jobs), 1)), room):  # evenly, then what is left
+            for job in jobs:
+                count = min(job.left, share, room)
+                if count:
+                    parts.append((job, job.taken, job.taken + count))
+                    job.taken += count
+                    room -= count
+        self._jobs = [job for job in self._jobs if job.left]
+        return parts
+
+    def _work(self, parts: list[Part]) -> None:
+        begun = time.perf_counter()
+        try:
+            self._assign(parts)
+        except Exception as error:
+            if len(parts) > 1:  # one bad text must not fail the others
+                for part in parts:
+                    self._work([part])
+                return
+            parts[0][0].fail(error)
+        texts = sum(last - first for _, first, last in parts)
+        self.metrics.batches.observe(texts)
+        self.metrics.batch_seconds.observe(time.perf_counter() - begun)
+
+    def _assign(self, parts: list[Part]) -> None:
+        labeller = parts[0][0].labeller
+        seen = labeller.assess([t for job, first, last in parts for t in job.texts[first:last]])
+        columns, begin = labeller.columns(seen), 0
+        for job, first, last in parts:
+            end = begin + last - first
+            job.add({n: v[begin:end] for n, v in columns.items()}, seen.vectors[begin:end])
+            begin = end

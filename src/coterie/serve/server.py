@@ -1,0 +1,189 @@
+"""The server: an address, a protocol that waits for nobody without end, and an orderly stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from coterie._errors import UsageError
+from coterie.serve.access import is_loopback
+from coterie.serve.app import Service, Settings
+
+HEAD_TIMEOUT = 10.0  # seconds that a client may take for the lines before the body
+KEEP_ALIVE = 30  # seconds until an idle connection is closed
+CONNECTIONS = 1_000
+STOP = 30  # seconds that requests have to end after a signal
+NAME = re.compile(r"[\w.+-]{1,100}")
+
+
+class Protocol(H11Protocol):
+    """HTTP/1.1 that closes a connection on which no whole request comes in time."""
+
+    _limit: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._set_limit()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._answering():
+            self._drop_limit()
+        elif self._limit is None:  # a request that has begun; or the rest of a refused body
+            self._set_limit()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._drop_limit()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._drop_limit()
+        super().connection_lost(exc)
+
+    def _answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _set_limit(self) -> None:
+        self._limit = self.loop.call_later(HEAD_TIMEOUT, self._give_up)
+
+    def _drop_limit(self) -> None:
+        if self._limit is not None:
+            self._limit.cancel()
+            self._limit = None
+
+    def _give_up(self) -> None:
+        self._limit = None
+        if not self._answering() and not self.transport.is_closing():
+            self.transport.close()
+
+
+class Server(uvicorn.Server):
+    """Ends with exit code 0 when it is told to stop, after the requests that have begun.
+
+    Parameters
+    ----------
+    service : Service
+    started : callable
+        Is called when requests are served.
+    """
+
+    def __init__(self, service: Service, started: Callable[[], None] = lambda: None) -> None:
+        config = uvicorn.Config(
+            service,
+            http=Protocol,
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            limit_concurrency=CONNECTIONS,
+            timeout_keep_alive=KEEP_ALIVE,
+            timeout_graceful_shutdown=STOP,
+        )
+        super().__init__(config)
+        self._when_started = started
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # it writes tracebacks
+        logging.getLogger("uvicorn.access").disabled = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve."""
+        await super().startup(sockets)
+        self._when_started()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Let the first signal end it in order, and the second at once."""
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            self.force_exit = self.should_exit
+            self.should_exit = True
+
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {one: signal.signal(one, stop) for one in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
+
+
+def name_runs(said: Sequence[str]) -> dict[str, Path]:
+    """Folders by name, from ``FOLDER`` or ``NAME=FOLDER``.
+
+    A folder without a name is called as its last part.
+    """
+    found: dict[str, Path] = {}
+    for one in said:
+        name, sign, folder = one.partition("=")
+        if not sign or Path(one).exists():
+            folder, name = one, Path(one).resolve().name
+        if not NAME.fullmatch(name):
+            raise UsageError("serve.bad_name", name=name, said=one)
+        if name in found:
+            raise UsageError("serve.name_twice", name=name)
+        found[name] = Path(folder)
+    return found
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that waits for clients."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        made = socket.socket(family, socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise UsageError("serve.bad_address", host=host, why=error) from error
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+    except OSError as error:
+        made.close()
+        raise UsageError("serve.no_port", host=host, port=port, why=error.strerror) from error
+    return made
+
+
+def serve(
+    runs: Mapping[str, Path],
+    settings: Settings,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    started: Callable[[str], None] = lambda address: None,
+) -> None:
+    """Serve runs until a signal ends it.
+
+    Parameters
+    ----------
+    runs : mapping of str to Path
+    settings : Settings
+    host : str, default="127.0.0.1"
+        An address that others can reach needs a token.
+    port : int, default=8000
+        0 takes one that is free.
+    started : callable, optional
+        Is told the address when requests are served.
+    """
+    if not is_loopback(host) and not settings.tokens:
+        raise UsageError("serve.token_needed", host=host)
+    place = listen(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    address = f"http://{shown}:{place.getsockname()[1]}"
+    try:
+        Server(Service(runs, settings), lambda: started(address)).run([place])
+    finally:
+        place.close()

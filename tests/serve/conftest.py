@@ -1,0 +1,145 @@
+"""A real server in a thread, on a real socket, and a client that says exactly what it is told."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import shutil
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import coterie
+from coterie.serve.app import Service, Settings
+from coterie.serve.server import Server, listen
+
+PATIENCE = 60
+
+
+@dataclass
+class Answer:
+    """Status, headers and body."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def code(self) -> str:
+        return str(self.json["error"]["code"])
+
+
+@dataclass
+class Client:
+    """Asks a server that is running."""
+
+    server: Server
+    service: Service
+    port: int
+
+    def ask(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> Answer:
+        sent = {"Content-Type": "application/json"} if body is not None else {}
+        data = body if isinstance(body, (bytes, type(None))) else json.dumps(body).encode()
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        try:
+            connection.request(method, path, data, {**sent, **(headers or {})})
+            found = connection.getresponse()
+            names = {name.lower(): value for name, value in found.getheaders()}
+            return Answer(found.status, names, found.read())
+        finally:
+            connection.close()
+
+    def get(self, path: str, **headers: str) -> Answer:
+        return self.ask("GET", path, headers=headers)
+
+    def post(self, path: str, body: Any, **headers: str) -> Answer:
+        return self.ask("POST", path, body, headers)
+
+    def raw(self, data: bytes, *, wait: float = PATIENCE) -> bytes:
+        """What comes back for these very bytes, until the server ends it."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=wait) as place:
+            place.sendall(data)
+            out = b""
+            try:
+                while block := place.recv(1 << 16):
+                    out += block
+            except (TimeoutError, ConnectionError):
+                pass
+            return out
+
+    def wait_for_vectors(self) -> None:
+        for _ in range(400):
+            if all(r["searchable"] for r in self.get("/runs").json["runs"]):
+                return
+            threading.Event().wait(0.05)
+        raise AssertionError("the texts are not encoded")
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory, topics: tuple[list[str], list[str]]) -> Path:
+    """A run of 90 texts in 4 clusters, with ids."""
+    path = tmp_path_factory.mktemp("finished") / "tickets.csv"
+    lines = [f"T-{i},{text},{kind}" for i, (text, kind) in enumerate(zip(*topics, strict=True))]
+    path.write_text("\n".join(["id,text,kind", *lines]) + "\n", "utf-8")
+    run = coterie.cluster(
+        path, 4, method="kmeans", encoder="tfidf", text_column="text", id_column="id",
+        folder=path.parent / "tickets", max_outliers="5%",
+    )  # fmt: skip
+    return Path(run.folder)
+
+
+@pytest.fixture
+def folder(finished: Path, tmp_path: Path) -> Path:
+    """The run, to be changed."""
+    return Path(shutil.copytree(finished, tmp_path / "tickets"))
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Client]]:
+    """Starts servers, and stops them at the end."""
+    running: list[tuple[Server, threading.Thread]] = []
+
+    def begin(*folders: Path, **settings: Any) -> Client:
+        place = listen("127.0.0.1", 0)
+        ready = threading.Event()
+        service = Service({f.name: f for f in folders}, Settings(**settings))
+        server = Server(service, ready.set)
+        thread = threading.Thread(target=server.run, args=([place],))
+        thread.start()
+        running.append((server, thread))
+        assert ready.wait(PATIENCE)
+        return Client(server, service, place.getsockname()[1])
+
+    yield begin
+    for server, _ in running:
+        server.should_exit = True
+    for _, thread in running:
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+
+
+@pytest.fixture(scope="module")
+def reading(finished: Path) -> Iterator[Client]:
+    """One server for the tests that change nothing."""
+    place, ready = listen("127.0.0.1", 0), threading.Event()
+    service = Service({"tickets": finished})
+    server = Server(service, ready.set)
+    thread = threading.Thread(target=server.run, args=([place],))
+    thread.start()
+    assert ready.wait(PATIENCE)
+    client = Client(server, service, place.getsockname()[1])
+    client.wait_for_vectors()
+    yield client
+    server.should_exit = True
+    thread.join(PATIENCE)

@@ -1,0 +1,508 @@
+"""The endpoints, asked over a real socket: they answer what the run itself says."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import coterie
+from coterie import open_run
+from coterie._folders import held
+from coterie.editing import edit
+
+TEXTS = ["ripe plum juice", "the bus driver and the brake", "a violin song", "qqq", " ", ""]
+
+
+def of_run(folder: Path, texts: list[str]) -> list[dict[str, Any]]:
+    rows = open_run(folder).predict(texts).to_pylist()
+    return [{**row, "outlier": row["outlier"] == "yes"} for row in rows]
+
+
+def check_predictions(answer: Any, expected: list[dict[str, Any]]) -> None:
+    assert answer.status == 200, answer.body
+    for found, row in zip(answer.json["predictions"], expected, strict=True):
+        assert found == {**{k: row[k] for k in found if k in row},
+                         "runner_up_name": found["runner_up_name"]}  # fmt: skip
+        assert {"cluster", "name", "confidence", "runner_up", "outlier"} <= found.keys()
+
+
+def test_predict_answers_what_the_run_says(reading: Any, finished: Path) -> None:
+    check_predictions(reading.post("/predict", {"texts": TEXTS}), of_run(finished, TEXTS))
+    check_predictions(reading.post("/predict", {"text": TEXTS[1]}), of_run(finished, TEXTS[1:2]))
+    names = {c.id: c.name for c in open_run(finished).clusters}
+    first = reading.post("/predict", {"text": TEXTS[0]}).json["predictions"][0]
+    assert first["runner_up_name"] == names[first["runner_up"]]
+    nothing = reading.post("/predict", {"texts": ["", " "]}).json["predictions"]
+    assert [row["cluster"] for row in nothing] == [-1, -1]
+
+
+def test_requests_of_many_clients_share_batches(
+    start: Callable[..., Any], finished: Path, topics: tuple[list[str], list[str]]
+) -> None:
+    client = start(finished, max_batch=16)
+    asked = [[text] if i % 3 else topics[0][i : i + 40] for i, text in enumerate(topics[0])]
+    expected = {i: of_run(finished, texts) for i, texts in enumerate(asked[:30])}
+    with ThreadPoolExecutor(24) as pool:
+        answers = list(pool.map(lambda texts: client.post("/predict", {"texts": texts}), asked))
+    for i, rows in expected.items():
+        check_predictions(answers[i], rows)
+    assert all(answer.status == 200 for answer in answers)
+    batches = re.search(
+        r"^coterie_batch_texts_count (\d+)", client.get("/metrics").body.decode(), re.M
+    )
+    assert batches is not None and int(batches[1]) < len(asked)
+    most = re.findall(
+        r'^coterie_batch_texts_bucket\{le="16"\} (\d+)', client.get("/metrics").body.decode(), re.M
+    )
+    assert most == [batches[1]]  # none was larger than allowed
+
+
+BAD = [
+    ({"texts": []}, 422, "serve.no_texts"),
+    ({"texts": "a text"}, 422, "serve.no_texts"),
+    ({"texts": ["a", 7]}, 422, "serve.not_a_text"),
+    ({"text": None}, 422, "serve.not_a_text"),
+    ({"text": "a", "texts": ["b"]}, 422, "serve.text_or_texts"),
+    ({}, 422, "serve.text_or_texts"),
+    ({"text": "a", "limit": 3}, 422, "serve.unknown_key"),
+    ({"texts": ["a"] * 1001}, 413, "serve.too_many_texts"),
+    (b"[1, 2]", 400, "serve.not_json"),
+    (b"{", 400, "serve.not_json"),
+    (b"", 400, "serve.not_json"),
+    (b"[" * 100_000, 400, "serve.not_json"),
+    (b'{"text": NaN}', 400, "serve.not_json"),
+    (b'{"text": ' + b"9" * 5000 + b"}", 400, "serve.not_json"),
+    (b'{"text": "\xff"}', 400, "serve.not_json"),
+    ('{"text": "späte"}'.encode("utf-16"), 400, "serve.not_json"),
+]
+
+
+@pytest.mark.parametrize(("body", "status", "code"), BAD)
+def test_bad_bodies_are_refused(reading: Any, body: Any, status: int, code: str) -> None:
+    answer = reading.post("/predict", body)
+    assert (answer.status, answer.code) == (status, code)
+
+
+def test_ten_thousand_keys_and_parameters(reading: Any) -> None:
+    answer = reading.post("/predict", {f"k{i}": i for i in range(10_000)})
+    assert (answer.status, answer.code) == (422, "serve.unknown_key")
+    assert len(answer.body) < 1_000
+    many = "&".join(f"k{i}={i}" for i in range(5_000))
+    assert reading.get(f"/texts?{many}").status == 422
+    longer = "&".join(f"k{i}={i}" for i in range(50_000))
+    said = reading.raw(f"GET /texts?{longer} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    assert said.startswith(b"HTTP/1.1 400")
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/texts?cluster=x", "serve.bad_parameter"),
+        ("/texts?cluster=-2", "serve.bad_parameter"),
+        ("/texts?limit=1001", "serve.bad_parameter"),
+        ("/texts?offset=-1", "serve.bad_parameter"),
+        ("/texts?offset=%D9%A3", "serve.bad_parameter"),
+        ("/texts?sort=name", "serve.bad_parameter"),
+        ("/texts?outlier=maybe", "serve.bad_parameter"),
+        ("/texts?min_confidence=nan", "serve.bad_parameter"),
+        ("/texts?page=2", "serve.unknown_parameter"),
+        ("/clusters?x=1", "serve.unknown_parameter"),
+        ("/search", "serve.bad_query"),
+        ("/search?q=%20", "serve.bad_query"),
+        ("/search?q=" + 2001 * "a", "serve.bad_query"),
+        ("/search?q=a&by=magic", "serve.bad_parameter"),
+        ("/search?q=a&limit=0", "serve.bad_parameter"),
+    ],
+)
+def test_bad_parameters_are_refused(reading: Any, path: str, code: str) -> None:
+    answer = reading.get(path)
+    assert (answer.status, answer.code) == (422, code)
+
+
+def test_clusters_are_those_of_the_run(reading: Any, finished: Path) -> None:
+    run, answer = open_run(finished), reading.get("/clusters")
+    assert answer.json["version"] == run.version
+    assert answer.headers["etag"] == f'"{run.version}"'
+    assert [c["name"] for c in answer.json["clusters"]] == [c.name for c in run.clusters]
+    expected = json.loads(json.dumps([c.to_dict() for c in run.clusters]))
+    for found, cluster in zip(answer.json["clusters"], expected, strict=True):
+        assert found == {**cluster, "locked": False, "named_by_hand": False}
+
+
+def test_texts_are_filtered_sorted_and_paged(reading: Any, finished: Path) -> None:
+    table = open_run(finished).table.to_pylist()
+    everything = reading.get("/texts?limit=1000").json
+    assert everything["total"] == len(table) == len(everything["texts"])
+    assert [t["id"] for t in everything["texts"]] == [row["id"] for row in table]
+    parts = [reading.get(f"/texts?limit=25&offset={o}").json["texts"] for o in range(0, 100, 25)]
+    assert [row for part in parts for row in part] == everything["texts"]
+    cluster = table[0]["cluster"]
+    found = reading.get(f"/texts?cluster={cluster}&sort=-confidence&limit=1000").json["texts"]
+    expected = [row for row in table if row["cluster"] == cluster]
+    assert [t["text"] for t in found] == [
+        row["text"] for row in sorted(expected, key=lambda row: -row["confidence"])
+    ]
+    found = reading.get("/texts?contains=APPLE&min_confidence=0.3&max_confidence=0.9&limit=1000")
+    assert [t["row"] for t in found.json["texts"]] == [
+        i for i, row in enumerate(table, 1)
+        if "apple" in row["text"] and 0.3 <= row["confidence"] <= 0.9
+    ]  # fmt: skip
+    odd = reading.get("/texts?outlier=yes&limit=1000").json["texts"]
+    assert [t["id"] for t in odd] == [row["id"] for row in table if row["outlier"] == "yes"]
+    assert all(t["outlier"] is True and t["cluster"] == -1 for t in odd)
+
+
+def test_search_by_words_and_by_meaning(reading: Any, finished: Path) -> None:
+    found = reading.get("/search?q=violin%20guitar&by=words&limit=100").json
+    texts = [t["text"] for t in found["texts"]]
+    both = [t for t in texts if "violin" in t and "guitar" in t]
+    assert both and texts[: len(both)] == both  # more of the words come first
+    assert all("violin" in t or "guitar" in t for t in texts)
+    run = open_run(finished)
+    row = next(i for i, text in enumerate(run.texts) if "violin" in text)
+    near = reading.get(f"/search?q={run.texts[row].replace(' ', '%20')}&by=meaning&limit=5").json
+    assert near["texts"][0]["text"] == run.texts[row] and near["texts"][0]["score"] > 0.999
+    scores = [t["score"] for t in near["texts"]]
+    assert scores == sorted(scores, reverse=True)
+    mixed = reading.get("/search?q=violin&limit=5").json
+    assert mixed["by"] == ["meaning", "words"] and "violin" in mixed["texts"][0]["text"]
+    inside = reading.get(f"/search?q=violin&cluster={run.labels[row]}").json["texts"]
+    assert {t["cluster"] for t in inside} == {int(run.labels[row])}
+    assert reading.get("/search?q=%21%21&by=words").json["texts"] == []
+
+
+def test_similar_texts_are_the_nearest_vectors(reading: Any, finished: Path) -> None:
+    import numpy as np
+
+    run = open_run(finished)
+    vectors = run.model.transform(list(run.texts))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    row = 11
+    scores = vectors @ vectors[row]
+    scores[[i for i, text in enumerate(run.texts) if text == run.texts[row]]] = -1
+    found = reading.get(f"/similar/T-{row}?limit=5").json
+    assert found["to"]["text"] == run.texts[row]
+    expected = np.sort(scores)[::-1][:5]
+    assert np.allclose([t["score"] for t in found["texts"]], expected, atol=1e-5)
+    for wrong in ("T-9999", "11", "../../etc/passwd", "%00", "T-11%2f..%2fx"):
+        answer = reading.get(f"/similar/{wrong}")
+        assert (answer.status, answer.code) == (404, "serve.no_row")
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+    log = found.pop("edits.jsonl", b"")
+    found["edits.jsonl"] = re.sub(rb'"when": "[^"]*"', b"", log)
+    return found
+
+
+EDITS = [
+    [{"merge": [0, 1], "name": "Both"}],
+    [{"rename": {"2": "Two"}}, {"lock": [2]}],
+    [{"unlock": [2]}, {"move": {"rows": ["T-1", {"contains": "violin"}], "to": 3}}],
+    [{"split": {"cluster": 0, "into": 2, "names": ["A", "B"]}}],
+]
+
+
+def test_edits_are_those_of_the_command_with_the_same_journal(
+    start: Callable[..., Any], folder: Path, tmp_path: Path
+) -> None:
+    import shutil
+
+    other = Path(shutil.copytree(folder, tmp_path / "elsewhere" / "tickets"))
+    client = start(folder)
+    versions = [client.get("/version").json["version"]]
+    for edits in EDITS:
+        done = client.post("/edits", {"edits": edits, "version": versions[-1]})
+        assert done.status == 200, done.body
+        by_hand = edit(other, edits)
+        assert done.json["done"] == list(by_hand.done)
+        assert done.json["clusters"] == {str(i): n for i, n in by_hand.clusters.items()}
+        assert content(folder) == content(other)
+        versions.append(done.json["version"])
+        assert client.get("/clusters").json["version"] == versions[-1] == open_run(folder).version
+    assert len(set(versions)) == len(EDITS) + 1
+    for version in reversed(versions[:-1]):
+        undone = client.post("/edits", {"undo": True})
+        assert undone.json["version"] == version  # the earlier state again
+    assert client.post("/edits", {"undo": True}).code == "edit.nothing_to_undo"
+    lines = (folder / "edits.jsonl").read_text("utf-8").splitlines()
+    assert len(lines) == 2 * len(EDITS)
+
+
+def test_predictions_follow_an_edit_at_once(start: Callable[..., Any], folder: Path) -> None:
+    client, text = start(folder), open_run(folder).texts[0]
+    before = client.post("/predict", {"text": text}).json["predictions"][0]["cluster"]
+    to = (before + 1) % 4
+    client.post("/edits", {"edits": [{"move": {"rows": [{"text": text}], "to": to}}]})
+    after = client.post("/predict", {"text": text}).json["predictions"][0]
+    assert after["cluster"] == to and after["confidence"] > 0.99
+    assert client.get("/similar/T-0").json["to"]["cluster"] == to
+    client.wait_for_vectors()
+    assert client.get("/search?q=violin&by=meaning").json["texts"]
+
+
+def test_a_dry_run_writes_nothing(start: Callable[..., Any], folder: Path) -> None:
+    client, before = start(folder), content(folder)
+    done = client.post("/edits", {"edits": [{"merge": [0, 1]}], "dry_run": True})
+    assert done.json["written"] is False and done.json["done"][0].startswith("merged 1")
+    client.post("/update", {"texts": ["a ripe plum"], "dry_run": True})
+    assert content(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"edits": [{"merge": [0, 77]}]}, 422, "edit.no_cluster"),
+        ({"edits": [{"mrege": [0, 1]}]}, 422, "edit.one_kind"),
+        ({"edits": []}, 422, "edit.no_edits"),
+        ({"edits": "/etc/passwd"}, 422, "serve.edits_are_a_list"),
+        ({"edits": [{"rename": {"0": "x" * 200}}]}, 422, "edit.bad_name_length"),
+        ({"edits": [{"merge": [0, 1]}], "undo": True}, 422, "serve.edits_or_undo"),
+        ({"undo": True, "dry_run": True}, 422, "serve.edits_or_undo"),
+        ({"undo": "yes"}, 422, "serve.bad_value"),
+        ({}, 422, "serve.edits_or_undo"),
+        ({"edits": [{"merge": [0, 1]}], "version": "old"}, 409, "edit.other_version"),
+        ({"edits": [{"merge": [0, 1]}], "version": 3}, 422, "serve.bad_value"),
+        ({"undo": True, "version": "old"}, 409, "edit.other_version"),
+    ],
+)
+def test_bad_edits_are_refused(
+    reading: Any, finished: Path, body: Any, status: int, code: str
+) -> None:
+    before = content(finished)
+    answer = reading.post("/edits", body)
+    assert (answer.status, answer.code) == (status, code)
+    assert content(finished) == before
+    assert str(finished.parent) not in answer.json["error"]["message"]
+
+
+def test_two_editors_at_once(start: Callable[..., Any], folder: Path) -> None:
+    client = start(folder)
+    version = client.get("/version").json["version"]
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(
+            pool.map(
+                lambda i: client.ask(
+                    "POST", "/edits", {"edits": [{"rename": {"0": f"Name {i}"}}]},
+                    {"If-Match": f'"{version}"'},
+                ),
+                range(8),
+            )
+        )  # fmt: skip
+    assert sorted(a.status for a in answers) == [200] + 7 * [409]
+    won = next(a.json for a in answers if a.status == 200)
+    assert client.get("/clusters").json["version"] == won["version"]
+    names = {c["name"] for c in client.get("/clusters").json["clusters"]}
+    assert won["clusters"]["0"] in names
+    assert len((folder / "edits.jsonl").read_text("utf-8").splitlines()) == 1
+
+
+def test_a_run_that_a_command_works_on_is_busy(start: Callable[..., Any], folder: Path) -> None:
+    client = start(folder)
+    with held(folder):
+        answer = client.post("/edits", {"edits": [{"merge": [0, 1]}]})
+        assert (answer.status, answer.code) == (503, "run.held")
+        assert answer.headers["retry-after"] == "1"
+        assert str(folder) not in answer.json["error"]["message"]
+        assert client.post("/predict", {"text": "plum"}).status == 200  # reading goes on
+    assert client.post("/edits", {"edits": [{"merge": [0, 1]}]}).status == 200
+
+
+def test_updates_add_rows(start: Callable[..., Any], folder: Path, tmp_path: Path) -> None:
+    client = start(folder)
+    client.wait_for_vectors()
+    rows = [{"id": f"N-{i}", "text": f"ripe plum and pear number {i}"} for i in range(3)]
+    done = client.post("/update", {"rows": rows})
+    assert done.status == 200, done.body
+    assert done.json["rows"] == 3 and done.json["written"] and done.json["run"] == "tickets"
+    assert str(tmp_path) not in done.body.decode()
+    assert client.get("/texts").json["total"] == 93
+    client.wait_for_vectors()
+    assert client.get("/similar/N-1").json["to"]["text"] == rows[1]["text"]
+    again = client.post("/update", {"rows": rows, "again": False})
+    assert again.status == 422 and again.code == "update.known_ids"
+    assert client.post("/update", {"rows": rows, "new_only": True}).json["rows"] == 0
+    for body, code in (
+        ({}, "serve.text_or_texts"),
+        ({"rows": "/etc/passwd"}, "serve.bad_value"),
+        ({"rows": [["a"]]}, "serve.bad_value"),
+        ({"texts": "/etc/passwd"}, "serve.no_texts"),
+        ({"texts": ["a"], "n_clusters": 0}, "serve.bad_value"),
+        ({"texts": ["a"], "n_clusters": 3}, "update.clusters_need_refit"),
+        ({"texts": ["a"], "version": "old"}, "edit.other_version"),
+    ):
+        assert client.post("/update", body).code == code
+    assert client.post("/edits", {"undo": True}).status == 200
+    assert client.get("/texts").json["total"] == 90
+    refit = client.post("/update", {"refit": True, "n_clusters": 3})
+    assert refit.status == 200, refit.body
+    assert len(client.get("/clusters").json["clusters"]) == 3
+
+
+def test_a_run_is_replaced_without_losing_a_request(
+    start: Callable[..., Any], folder: Path, topics: tuple[list[str], list[str]]
+) -> None:
+    client, stop = start(folder), threading.Event()
+    statuses: list[int] = []
+    versions: set[str] = set()
+
+    def ask() -> None:
+        while not stop.is_set():
+            answer = client.post("/predict", {"texts": topics[0][:5]})
+            statuses.append(answer.status)
+            versions.add(answer.json["version"])
+
+    with ThreadPoolExecutor(4) as pool:
+        asking = [pool.submit(ask) for _ in range(4)]
+        wanted = [open_run(folder).version]
+        for i in range(3):  # as a command would, in the same folder
+            edit(folder, [{"rename": {"0": f"Name {i}"}}])
+            wanted.append(open_run(folder).version)
+            wait_until(lambda: client.get("/version").json["version"] == wanted[-1])
+        coterie.cluster(
+            topics[0][:40], 2, method="kmeans", encoder="tfidf", folder=folder, overwrite=True
+        )
+        wanted.append(open_run(folder).version)
+        wait_until(lambda: client.get("/version").json["version"] == wanted[-1])
+        wait_until(lambda: wanted[-1] in versions)
+        stop.set()
+        for one in asking:
+            one.result()
+    assert set(statuses) == {200} and versions <= set(wanted)
+    assert client.get("/texts").json["total"] == 40
+
+
+def test_a_folder_that_goes_away_leaves_the_last_state(
+    start: Callable[..., Any], folder: Path
+) -> None:
+    client = start(folder)
+    version = client.get("/version").json["version"]
+    away = folder.with_name("away")
+    folder.rename(away)
+    wait_until(lambda: client.get("/version").json["trouble"] is not None)
+    assert str(folder) not in client.get("/version").json["trouble"]
+    assert client.get("/version").json["version"] == version
+    assert client.post("/predict", {"text": "plum"}).status == 200
+    assert client.get("/").status == 200 and client.get("/readyz").status == 200
+    assert client.post("/edits", {"edits": [{"merge": [0, 1]}]}).status == 422
+    assert not folder.exists()
+    away.rename(folder)
+    (folder / "manifest.json").write_text("{", "utf-8")  # damaged by hand
+    wait_until(lambda: "manifest" in (client.get("/version").json["trouble"] or ""))
+    assert client.post("/predict", {"text": "plum"}).status == 200
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if true():
+            return
+        threading.Event().wait(0.05)
+    raise AssertionError("it does not happen")
+
+
+def test_several_runs_have_paths_of_their_own(
+    start: Callable[..., Any], folder: Path, topics: tuple[list[str], list[str]], tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    coterie.cluster(topics[0][:30], 2, method="kmeans", encoder="tfidf", folder=other)
+    client = start(folder, other)
+    client.wait_for_vectors()
+    listed = client.get("/runs").json["runs"]
+    assert [(r["name"], r["rows"], r["clusters"]) for r in listed] == [
+        ("tickets", 90, 4), ("other", 30, 2),
+    ]  # fmt: skip
+    assert client.get("/runs/tickets/texts").json["total"] == 90
+    assert client.get("/runs/other/texts").json["total"] == 30
+    assert client.get("/runs/other/similar/7").json["to"]["row"] == 7
+    for path in ("/clusters", "/runs/none/clusters", "/runs//clusters", "/runs/%2e%2e/clusters"):
+        answer = client.get(path)
+        assert answer.status == 404 and answer.code in ("serve.no_run", "serve.no_path"), path
+    index = client.get("/").body.decode()
+    assert 'href="/runs/tickets/"' in index and "<script" not in index
+    assert client.get("/runs/other/").body.startswith(b"<!doctype html>")
+
+
+def test_the_page_is_that_of_the_file(reading: Any, finished: Path) -> None:
+    answer = reading.get("/")
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.body == (finished / "report.html").read_bytes()
+
+
+def test_it_says_that_it_is_well(reading: Any) -> None:
+    assert reading.get("/healthz").json == {"status": "ok"}
+    assert reading.get("/readyz").json == {"status": "ready"}
+    assert reading.ask("HEAD", "/healthz").status == 200
+    wrong = reading.ask("DELETE", "/clusters")
+    assert (wrong.status, wrong.code) == (405, "serve.no_method")
+    assert reading.get("/nothing").code == "serve.no_path"
+    assert reading.get("/predict").status == 405
+
+
+def test_metrics_are_lines_that_prometheus_reads(reading: Any) -> None:
+    reading.post("/predict", {"texts": ["a", "b"]})
+    answer = reading.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    sample = re.compile(r'[a-z_]+(\{([a-z]+="([^"\\\n]|\\.)*",?)+\})? [0-9.e+-]+')
+    lines = answer.body.decode().splitlines()
+    assert all(line.startswith("# ") or sample.fullmatch(line) for line in lines)
+    found = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    assert float(found['coterie_predicted_texts_total{run="tickets"}']) >= 2
+    assert float(found["process_resident_memory_bytes"]) > 1e7
+    assert float(found['coterie_run_rows{run="tickets"}']) == 90
+
+
+def test_every_address_is_documented_and_its_examples_work(
+    start: Callable[..., Any], folder: Path
+) -> None:
+    client = start(folder)
+    client.wait_for_vectors()
+    document = client.get("/openapi.json").json
+    routes = {route.path.replace(":path", "") for route in client.service._router.routes}
+    assert routes - {"/", "/runs/{run}/"} == set(document["paths"])
+    for path, item in document["paths"].items():
+        if path.startswith("/runs/{run}"):
+            continue
+        for method, operation in item.items():
+            example = operation["responses"]["200"]["content"].get("application/json", {})
+            keys = set(example.get("example", {}))
+            if method == "get":
+                query = [
+                    f"{p['name']}={p['example']}".replace(" ", "%20")
+                    for p in operation.get("parameters", ()) if p["in"] == "query"
+                ]  # fmt: skip
+                address = path.replace("{id}", "T-12") + ("?" + "&".join(query) if query else "")
+                answer = client.get(address)
+                assert answer.status == 200, (path, answer.body)
+                assert keys <= set(answer.json) if keys else True, path
+                continue
+            for name, body in operation["requestBody"]["content"]["application/json"][
+                "examples"
+            ].items():
+                value = fitting(body["value"])
+                answer = client.post(path, value)
+                assert answer.status == 200, (path, name, answer.body)
+                assert name == "undo" or keys <= set(answer.json), (path, name)
+
+
+def fitting(value: dict[str, Any]) -> dict[str, Any]:
+    """An example with clusters, rows and words that this run has."""
+    said = json.dumps({k: v for k, v in value.items() if k != "version"})
+    for old, new in (
+        ("[3, 7]", "[0, 1]"),
+        ('"cluster": 4', '"cluster": 2'),
+        ("12,", '"T-12",'),
+        ("gift card", "violin"),
+        ('"to": 5', '"to": 3'),
+        ('{"unlock": [5]}', '{"lock": [3]}'),
+    ):
+        said = said.replace(old, new)
+    return json.loads(said)
