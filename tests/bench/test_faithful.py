@@ -111,6 +111,12 @@ def test_one_or_two_seeds_need_two_points(seeds: int) -> None:
     assert verdict(claim, wide)[0] == "does not hold: no clear difference"
 
 
+def test_what_was_not_compared_is_said() -> None:
+    claim = faithful.Claim("a beats b and c", "", "a", ("b", "c"))
+    said = verdict(claim, lines("a", 0.7) + lines("b", 0.5))
+    assert said == ("holds where tested", "tweet over b +20.0 (1); not tested over c")
+
+
 def test_no_difference_is_at_most_two_points() -> None:
     claim = faithful.Claim("a is like b", "", "a", ("b",), same=True)
     assert verdict(claim, lines("a", 0.51) + lines("b", 0.50))[0] == "holds"
