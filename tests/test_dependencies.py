@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from by_key import raises
 from coterie._errors import DataError
 from coterie.encoders import load as place
 from coterie.encoders.load import load_encoder
@@ -126,5 +127,5 @@ def test_other_weights_in_that_package_are_refused(
         file.write(bytes([last[0] ^ 1]))
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, place.PACKAGE, raising=False)
-    with pytest.raises(DataError, match=rf"expected {place.WEIGHTS}.*--force-reinstall.*0\.1\.0"):
+    with raises(DataError, "encoder.package_changed", expected=place.WEIGHTS):
         load_encoder(place.DEFAULT)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from by_key import raises
+from by_key import raises, says
 from coterie._errors import UsageError, param
 from coterie._validation import check_device
 from coterie.cli import app
@@ -41,14 +41,14 @@ def refused(path: Path, *options: str, code: int = 2) -> str:
 def test_more_clusters_than_texts(texts: Path, clusters: str) -> None:
     """Fitting would find 35 texts: capitals are nothing to the encoder."""
     said = refused(texts, "-k", clusters, code=3)
-    assert f"--clusters {clusters}: there are only 35 different texts" in said
-    assert "at most 35" in said and "n_clusters" not in said
+    assert says(said, "cluster.few_texts", distinct=35)
+    assert f"--clusters {clusters}" in said and "n_clusters" not in said
 
 
 @pytest.mark.parametrize("finest", [36, 39])
 def test_levels_count_texts_as_fitting_does(texts: Path, finest: int) -> None:
     said = refused(texts, "--levels", f"5,{finest}")
-    assert "--levels" in said and "only 35 different texts" in said and "at most 35" in said
+    assert says(said, "cluster.levels_few_texts", distinct=35) and "--levels" in said
 
 
 def test_as_many_clusters_as_texts_is_enough(texts: Path) -> None:

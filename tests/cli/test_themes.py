@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import coterie
+from by_key import raises
 from coterie.cli import app
 from coterie.metrics import nmi
 
@@ -250,9 +251,9 @@ def test_a_fitted_model_has_themes(texts, tmp_path: Path) -> None:
     page = model.report(tmp_path / "page.html", given, levels="themes").read_text("utf-8")
     assert f"16 clusters in {len(themes)} broad themes." in page
     assert '"first":"broad theme"' in page and '"name":"broad theme"' in page
-    with pytest.raises(coterie._errors.UsageError, match="n_themes: 16 asked for"):
+    with raises(coterie._errors.UsageError, "report.too_many_themes", n_themes=16):
         coterie.broad_themes(model, given, n_themes=16)
-    with pytest.raises(coterie._errors.UsageError, match="'themes'"):
+    with raises(coterie._errors.UsageError, "report.bad_levels", levels="broad"):
         model.report(tmp_path / "page.html", given, levels="broad")
     small = coterie.TwoStep(4, encoder="tfidf-svd", random_state=0).fit(given)
     assert coterie.broad_themes(small, given).levels == []

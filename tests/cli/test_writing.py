@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from by_key import says
 from coterie import _cache
 from coterie._files import sha256_file
 from coterie.cli import app
@@ -65,7 +66,7 @@ def test_an_input_is_never_the_place_where_the_output_grows(made: Path, mine: Pa
     source = mine.rename(mine.with_name("new.partial.csv"))
     before = source.read_bytes()
     said = run("predict", made, source, "--out", source.with_name("new.csv"), code=2)
-    assert "is the input, and would be replaced while it grows" in said
+    assert says(said, "output.is_input")
     assert source.read_bytes() == before and len(list(source.parent.iterdir())) == 1
 
 
@@ -87,7 +88,7 @@ def test_a_partial_table_is_not_wiped(made: Path, tickets: Path, tmp_path: Path)
     partial.write_text("my own notes\n")
     for more in ([], ["--resume"]):
         said = run("predict", made, tickets, "--out", tmp_path / "x.csv", *more, code=2)
-        assert "x.partial.csv is in the way" in said
+        assert says(said, "corpus.partial_in_the_way")
     assert partial.read_text() == "my own notes\n"
 
 
@@ -100,7 +101,7 @@ def test_rows_of_a_stopped_command_are_not_wiped(
     monkeypatch.undo()
     before = partial_path(out).read_bytes()
     said = run("predict", tmp_path / "no such run", tickets, "--out", out, code=2)
-    assert "has 90 rows of a command that was stopped; --resume continues" in said
+    assert says(said, "corpus.partial_exists", rows=90)
     assert partial_path(out).read_bytes() == before
 
 
@@ -127,7 +128,7 @@ def test_other_files_are_not_replaced_but_own_ones_are(
 def test_a_file_of_a_run_is_no_output(finished: Path, mine: Path, name: str) -> None:
     before = content(finished)
     said = run("predict", finished, mine, "--out", finished / name, code=2)
-    assert "is a file of the run" in said
+    assert says(said, "output.is_run_file")
     assert content(finished) == before
 
 
@@ -135,7 +136,7 @@ def test_the_input_of_a_run_is_never_a_file_that_it_replaces(finished: Path) -> 
     before = content(finished)
     table = finished / "assignments.csv"
     said = run("cluster", table, "-k", 2, *KMEANS, "--out", finished, "--overwrite", code=2)
-    assert "is the input, and a file of the run" in said
+    assert says(said, "output.is_run_input")
     assert content(finished) == before
 
 
@@ -149,21 +150,22 @@ def test_parts_and_exports_never_go_into_a_run(
     (tmp_path / "parts").mkdir()
     pyarrow.parquet.write_table(pa.table({"text": ["an apple"]}), tmp_path / "parts" / "a.parquet")
     said = run("predict", made, tmp_path / "parts", "--out", finished, code=2)
-    assert "not of labelled parts" in said
-    assert "holds another run" in run("export", made, "--to", "tsv", "--out", finished, code=2)
+    assert says(said, "output.other_manifest")
+    said = run("export", made, "--to", "tsv", "--out", finished, code=2)
+    assert says(said, "export.other_run")
     assert content(finished) == before
 
 
 def test_augment_never_replaces_by_default(mine: Path) -> None:
     views = mine.with_name("mine.views.csv")
     views.write_text("my own\n")
-    assert "has not written it" in run("augment", mine, "--kind", "charswap", code=2)
+    assert says(run("augment", mine, "--kind", "charswap", code=2), "output.of_others")
     assert views.read_text() == "my own\n"
     views.unlink()
     run("augment", mine, "--kind", "charswap", "-q")
     before = views.read_bytes()
     said = run("augment", mine, "--kind", "charswap", "--seed", 1, code=2)
-    assert "is there already; name it with --out to replace it" in said
+    assert says(said, "cli.out_is_there")
     assert views.read_bytes() == before
     run("augment", mine, "--kind", "charswap", "--seed", 1, "-q", "--out", views)
     assert views.read_bytes() != before
@@ -262,7 +264,7 @@ def test_a_manifest_of_another_program_is_no_run(
     before = content(tmp_path)
     for more in ([], ["--overwrite"], ["--resume"]):
         said = run("cluster", tickets, "-k", 3, *KMEANS, "--out", tmp_path, *more, code=2)
-        assert "holds no run" in said
+        assert says(said, "run.out_not_empty")
     assert content(tmp_path) == before
 
 

@@ -31,8 +31,9 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(run, finished, edi
 def test_an_error_names_file_line_and_remedy(run, finished, edit_file) -> None:
     result = call("edit", run, edit_file("- rename: {0: Zero}\n\n- merge: [1, 22]\n"))
     assert result.exit_code == 3
+    assert says(result.output, "edit.no_cluster", cluster=22)
     said = result.output.replace("\n", "")
-    assert "edits.yaml, line 3, edit 2 (merge): there is no cluster 22" in said
+    assert "edits.yaml, line 3, edit 2 (merge)" in said
     assert content(run, log=True) == content(finished, log=True)
 
 

@@ -727,7 +727,7 @@ def test_checkpoints_continue_to_the_identical_model(part: str, topics, tmp_path
     with pytest.raises(SystemExit):
         Dies(3, **settings, **options).fit(texts)
     assert (tmp_path / "c" / "state.json").exists() == (part == "network")
-    with pytest.raises(DataError, match="another run"):
+    with raises(DataError, "train.other_checkpoint"):
         ADSL(3, **settings, **options).fit([t.replace("apple", "pear") for t in texts])
     resumed = ADSL(3, **settings, **options).fit(texts)
     np.testing.assert_array_equal(resumed.probabilities_, whole.probabilities_)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from torch import Tensor
 
+from by_key import raises
 from coterie import RSTC
 from coterie._errors import DataError, UsageError
 from coterie.base import TrainingContext
@@ -320,7 +321,7 @@ def test_checkpoints_continue_to_the_identical_model(topics, tmp_path: Path) -> 
     options = {"checkpoint": tmp_path / "c", "checkpoint_every": 0}
     with pytest.raises(SystemExit):
         Dies(3, **settings, **options).fit(texts)
-    with pytest.raises(DataError, match="another run"):
+    with raises(DataError, "train.other_checkpoint"):
         RSTC(3, **settings, **options).fit([t.replace("apple", "pear") for t in texts])
     resumed = RSTC(3, **settings, **options).fit(texts)
     np.testing.assert_array_equal(resumed.probabilities_, whole.probabilities_)

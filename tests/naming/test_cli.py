@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from by_key import says
 from coterie._folders import held
 from coterie.cli import app
 from coterie.runs import names as run_names
@@ -243,7 +244,7 @@ def test_a_run_that_another_process_works_on_is_left_alone(server, done: Path) -
             ["edit", done, "--undo"],
         ):
             result = run(*command)
-            assert result.exit_code == 2 and "is working on" in result.output, command
+            assert result.exit_code == 2 and says(result.output, "run.held"), command
         assert run("edit", done, edits, "--dry-run").exit_code == 0, "which only looks"
         assert files(done) == before and server.seen == []
     assert run("edit", done, edits).exit_code == 0 and cluster_names(done)[0] == "Mine"

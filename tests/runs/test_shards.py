@@ -198,7 +198,7 @@ def test_one_broken_part_does_not_stop_the_others(
     pyarrow.parquet.write_table(other, corpus / "year=2024" / "b.parquet")
     result = run("predict", model, corpus, "--out", out)
     assert result.exit_code == 3
-    assert "1 of 4 shards could not be labelled" in result.output
+    assert says(result.output, "shards.failed", failed=1, shards=4)
     assert "year=2024/b.parquet" in result.output and "--resume" in result.output
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["status"] == "failed" and "text" in manifest["parts"][1]["error"]

@@ -9,6 +9,7 @@ from sklearn.cluster import KMeans as LibraryKMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
+from by_key import raises
 from coterie import Consensus, TwoStep, neighbors
 from coterie._errors import MissingError, UsageError
 from coterie._random import derive_seed
@@ -150,7 +151,7 @@ def test_missing_umap_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     monkeypatch.setitem(sys.modules, "umap", None)
-    with pytest.raises(MissingError, match=r"pip install 'coterie\[umap\]'"):
+    with raises(MissingError, "argument.package_missing", extra="umap"):
         TwoStep(2, reduce="umap", encoder="precomputed").fit(cloud()[0])
 
 
