@@ -26,7 +26,9 @@ from coterie.neighbors import unit_rows
 BOTH = ("before", "after")
 
 
-def stage_indices(model: Any, labels: Sequence[Any] | None = None) -> list[dict[str, Any]]:
+def stage_indices(
+    model: TextClusterer, labels: Sequence[Any] | None = None
+) -> list[dict[str, Any]]:
     """Silhouette and Dunn index after each stage, with NMI and ACC where labels are given.
 
     Parameters

@@ -237,7 +237,7 @@ class MappedAssigner:
     """An assigner on ``weight @ x + bias``, for methods that cluster a linear map of vectors."""
 
     kind: ClassVar[str] = "mapped"
-    inner: Any
+    inner: Assigner
     map_weight: Floats
     map_bias: Floats
 

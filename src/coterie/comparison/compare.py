@@ -15,6 +15,7 @@ from coterie._folders import one_state
 from coterie._trust import read_arrays
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_choice
+from coterie.base import TextClusterer
 from coterie.base.storage import read_config
 from coterie.comparison.result import Change, Comparison, Flow
 from coterie.comparison.side import Side, make_side
@@ -254,7 +255,7 @@ def _by_model(a: Side, b: Side, enough: float) -> Evidence:
     )
 
 
-def _load(side: Side) -> Any:
+def _load(side: Side) -> TextClusterer | None:
     from coterie.methods import load
 
     if side.model is None:

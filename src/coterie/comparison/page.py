@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -202,6 +202,6 @@ def _arrived(after: Change) -> str:
     return f"split from {after.linked[0]}"
 
 
-def _list(clusters: Any) -> str:
+def _list(clusters: Iterable[int]) -> str:
     *first, last = map(str, clusters)
     return f"{', '.join(first)} and {last}" if first else last

@@ -10,12 +10,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import torch
 
 from coterie._errors import DataError
 from coterie._random import derive_seed
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import whole_number
+from coterie.base.confidence import calibrate
 from coterie.base.edited import Merge, Split, Step, fingerprint
+from coterie.blocks.assign import CenterAssigner
+from coterie.blocks.kmeans import KMeans
 from coterie.corpus.corpus import clean_text
 from coterie.editing.parse import Edit
 
@@ -200,8 +204,6 @@ def _merge(edit: Edit, state: State) -> None:
 
 def _split(edit: Edit, state: State) -> None:
     """K-means on the vectors of the cluster; the largest part keeps the number."""
-    from coterie.blocks.kmeans import KMeans
-
     (cluster,) = edit.clusters
     _refuse_locked(edit, state, edit.clusters)
     vectors = state.get_vectors()[state.rows(cluster)]
@@ -238,14 +240,11 @@ def _split(edit: Edit, state: State) -> None:
     state.done.append(f"split {said} into {edit.into} parts ({parts} rows)")
 
 
-def _sure(centers: Floats, vectors: Floats, seed: int) -> Any:
+def _sure(centers: Floats, vectors: Floats, seed: int) -> CenterAssigner:
     """The assigner of the parts, as sure of itself as two halves of the texts agree."""
-    import torch
-
-    from coterie.base.confidence import calibrate
-    from coterie.blocks.assign import CenterAssigner
-
-    return calibrate(CenterAssigner(centers), vectors, seed, torch.device("cpu"))
+    parts = calibrate(CenterAssigner(centers), vectors, seed, torch.device("cpu"))
+    assert isinstance(parts, CenterAssigner)
+    return parts
 
 
 def _rename(edit: Edit, state: State) -> None:

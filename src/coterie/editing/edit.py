@@ -17,7 +17,7 @@ from coterie.base import TextClusterer
 from coterie.base.edited import edited
 from coterie.corpus import texts_from
 from coterie.editing.apply import State, apply_edits
-from coterie.editing.parse import read_edits
+from coterie.editing.parse import Edit, read_edits
 from coterie.editing.run import (
     EditableRun,
     append_log,
@@ -127,7 +127,7 @@ def undo(run: str | Path, *, version: str | None = None) -> int:
         return undo_run(folder, lambda fresh: append_log(fresh, {"undo": last_change(folder)}))
 
 
-def _edit_model(model: TextClusterer, wanted: Sequence[Any], texts: Any) -> TextClusterer:
+def _edit_model(model: TextClusterer, wanted: Sequence[Edit], texts: Any) -> TextClusterer:
     if not hasattr(model, "distinct_vectors_"):
         raise UsageError("edit.model_was_loaded")
     if texts is None and any(e.kind == "move" for e in wanted):

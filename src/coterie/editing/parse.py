@@ -1,8 +1,8 @@
 """Edits read from YAML or JSON files, or from Python values, and checked one by one.
 
 The usual reading of YAML turns ``no`` into False and ``1.10`` into a number, which is wrong for
-names of clusters. Here every value is the text that was written. Anchors, tags and keys that are
-there twice are rejected, because they hide what a file does.
+names of clusters. Here every value is the text that was written. Anchors, tags and repeated
+keys are rejected, because they hide what a file does.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for key, value in pairs:
         if key in out:
-            raise ValueError(f"the key {key[:60]!r} is there twice.")
+            raise ValueError(f"the key {key[:60]!r} occurs twice.")
         out[key] = value
     return out
 

@@ -25,6 +25,7 @@ from coterie._errors import DataError
 from coterie._files import atomic_path, sha256_file, write_json, write_text
 from coterie._trust import LARGE, check_file, check_shape, inside, read_json
 from coterie._types import Bools, Floats, Ints
+from coterie.base import TextClusterer
 from coterie.base.edited import Merge, Step, correct, edited
 from coterie.base.storage import read_config, save_clusters
 from coterie.blocks.assign import probabilities
@@ -89,7 +90,7 @@ class EditableRun(RunFiles):
         self.ids = None if self.id_column is None else self.column(self.id_column)
 
     @cached_property
-    def model(self) -> Any:
+    def model(self) -> TextClusterer:
         """The saved model."""
         from coterie.methods import load
 
@@ -221,7 +222,7 @@ def _unlike(state: State, p: Floats) -> Bools:
     return np.asarray(out)
 
 
-def _wrongly_odd(model: Any, run: EditableRun, state: State, filled: Bools) -> Bools:
+def _wrongly_odd(model: TextClusterer, run: EditableRun, state: State, filled: Bools) -> Bools:
     """Rows that the limit would call outliers, and the table does not."""
     out = np.zeros(len(filled), dtype=bool)
     if model.outlier_limit_ is None or model._neighbor_index is None:

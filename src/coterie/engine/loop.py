@@ -20,7 +20,7 @@ from coterie._errors import TrainingError
 from coterie._progress import Silent
 from coterie._random import derive_seed, torch_seeded
 from coterie._types import Ints
-from coterie.encoders.base import RaggedTokens
+from coterie.encoders.base import Encoder, RaggedTokens
 from coterie.encoders.tuning import moving
 from coterie.engine import parallel
 from coterie.engine.checkpoint import (
@@ -59,7 +59,7 @@ def train(net: nn.Module, data: TrainingData, stages: Sequence[Stage], run: Run)
             run, optimizations=tuple(s for s in run.optimizations if s not in parallel.NOT_YET)
         )
     run.history.restart(saved.rows if saved is not None else run.history.rows)
-    encoder: Any = net.encoder
+    encoder = _encoder(net)
     encoder.compute_dtype, encoder.fused = run.encoder_dtype(), run.takes("fused")
     tokens = isinstance(data.items, RaggedTokens)
     packs = tokens and {"packing", "one-pass"} <= set(run.optimizations)
@@ -291,8 +291,13 @@ class _StageLoop:
             raise KeyboardInterrupt
 
     def _vectors(self) -> Tensor:
-        encoder: Any = self.net.encoder
-        return self.data.vectors(encoder, self.run.device, Silent())
+        return self.data.vectors(_encoder(self.net), self.run.device, Silent())
+
+
+def _encoder(net: nn.Module) -> Encoder:
+    encoder = net.encoder
+    assert isinstance(encoder, Encoder)
+    return encoder
 
 
 def make_optimizer(

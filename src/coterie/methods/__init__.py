@@ -65,34 +65,36 @@ def _two_step(summary: str, **parameters: Any) -> Recipe:
 METHODS: dict[str, Recipe] = {
     "auto": Recipe("Auto", "auto", "consensus of k-means runs after k-NN smoothing; the default"),
     "aecl": Recipe("AECL", "aecl", "attention between texts, pseudo-labels; trains the encoder"),
-    "sccl": Recipe("SCCL", "sccl", "contrast and sharpening at once; trains the encoder"),
+    "sccl": Recipe("SCCL", "sccl", "contrastive loss and sharpening at once; trains the encoder"),
     "cluster-bert": Recipe(
         "ClusterBERT",
         "cluster_bert",
         "denoising autoencoder, then k-means labels; trains the encoder",
     ),
-    "deccrl": Recipe("DECCRL", "deccrl", "as sccl, and centers that explain words; gives topics"),
+    "deccrl": Recipe(
+        "DECCRL", "deccrl", "as sccl, and reconstructs words from topics; gives topics"
+    ),
     "adsl": Recipe(
         "ADSL",
         "adsl",
         "a network over words learns soft labels and corrects them",
         {"encoder": "words"},
     ),
-    "rstc": Recipe("RSTC", "rstc", "labels by optimal transport, and contrast; trains the encoder"),
-    "dec": Recipe(
-        "DEC", AUTOENCODERS, "autoencoder over the encoder; confident assignments pull the others"
+    "rstc": Recipe(
+        "RSTC", "rstc", "optimal transport labels, contrastive loss; trains the encoder"
     ),
-    "idec": Recipe("IDEC", AUTOENCODERS, "as dec, and codes go on to reconstruct their vectors"),
+    "dec": Recipe("DEC", AUTOENCODERS, "autoencoder on the embeddings, then sharpened assignments"),
+    "idec": Recipe("IDEC", AUTOENCODERS, "as dec, and codes still reconstruct the embeddings"),
     "self-train": Recipe(
         "SelfTrain", AUTOENCODERS, "word vectors, autoencoder, then as dec", {"encoder": "sif"}
     ),
     "autoencoder": Recipe(
-        "Autoencoder", AUTOENCODERS, "autoencoder over the encoder, then k-means"
+        "Autoencoder", AUTOENCODERS, "autoencoder on the embeddings, then k-means"
     ),
     "kate": Recipe(
         "KATE",
         AUTOENCODERS,
-        "neurons that compete for a bag of words, then k-means",
+        "competitive autoencoder on a bag of words, then k-means",
         {"encoder": "log-counts"},
     ),
     "lda": Recipe(
@@ -102,7 +104,7 @@ METHODS: dict[str, Recipe] = {
         {"encoder": "lda"},
     ),
     "vascl": Recipe(
-        "VaSCL", "baselines.vascl", "contrast with moved neighbours; trains the encoder"
+        "VaSCL", "baselines.vascl", "contrastive loss, virtual augmentations; trains the encoder"
     ),
     "tsdae": Recipe(
         "ClusterBERT",
@@ -116,8 +118,10 @@ METHODS: dict[str, Recipe] = {
         "a network over words learns binary codes of TF-IDF",
         {"encoder": "word-cnn"},
     ),
-    "hac-sd": Recipe("HACSD", "baselines.hac_sd", "encoder, then linkage of pairs that stand out"),
-    "consensus": Recipe("Consensus", CLASSICAL, "encoder, then what several clusterings share"),
+    "hac-sd": Recipe(
+        "HACSD", "baselines.hac_sd", "encoder, then linkage of the most similar pairs"
+    ),
+    "consensus": Recipe("Consensus", CLASSICAL, "encoder, then a consensus of several clusterings"),
     "kmeans": _two_step("encoder, then k-means"),
     "spherical-kmeans": _two_step("encoder, then k-means by cosine", cluster="spherical-kmeans"),
     "umap-kmeans": _two_step("encoder, UMAP, then k-means", reduce="umap"),
@@ -144,7 +148,7 @@ def __getattr__(name: str) -> Any:
 
 def make_method(
     name: str, n_clusters: Number = "auto", preset: str | None = None, **parameters: Any
-) -> Any:
+) -> TextClusterer:
     """The estimator of a method by its name, such as ``make_method("sccl", 12)``."""
     check_choice("method", name, METHODS)
     return METHODS[name].make(n_clusters, preset, **parameters)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from coterie._files import write_text
@@ -14,15 +13,13 @@ from coterie.report.page import render_page
 SHOWN = 30  # texts that fit nowhere
 
 
-def write_changes(  # noqa: PLR0913 - each is a part of the page
+def write_changes(
     path: Path,
     title: str,
     sentences: Sequence[str],
     drift: Drift,
     new: Sequence[Cluster] = (),
     strange: Sequence[str] = (),
-    *,
-    texts: bool = True,
 ) -> None:
     """Write the page, whole or not at all.
 
@@ -36,11 +33,7 @@ def write_changes(  # noqa: PLR0913 - each is a part of the page
         Clusters that are new.
     strange : sequence of str
         Texts that fit nowhere; the first of them are shown.
-    texts : bool, default=True
-        False leaves out all texts and examples.
     """
-    if not texts:
-        new, strange = [replace(cluster, examples=[]) for cluster in new], ()
     page = render_page(
         "changes.html",
         title=title,

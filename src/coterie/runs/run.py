@@ -191,7 +191,7 @@ class Run(RunFiles):
         texts: bool = True,
         out: str | Path | None = None,
     ) -> Exported:
-        """Write the tables for Excel and others; see :func:`coterie.export_run`."""
+        """Write the tables for Excel and other programs; see :func:`coterie.export_run`."""
         return export_run(self.folder, to, texts=texts, out=out)
 
     def edit(self, edits: Any, *, dry_run: bool = False, version: str | None = None) -> Edited:

@@ -527,8 +527,10 @@ class Growth:
         """Label the new rows, and bind texts that the classifier would put elsewhere."""
         state, n = self.state, self.n_old
         there = np.concatenate([state.labels >= 0, filled])
-        p = np.zeros((len(self.vectors), self.model.assigner_.width))
-        p[there] = probabilities(self.model.assigner_.logits(self.vectors[there]))
+        assigner = self.model.assigner_
+        assert isinstance(assigner, EditedAssigner)
+        p = np.zeros((len(self.vectors), assigner.width))
+        p[there] = probabilities(assigner.logits(self.vectors[there]))
         labels = np.where(filled, p[n:].argmax(axis=1), -1)
         for i in np.flatnonzero(filled).tolist():
             same = known.get(keys[n + i])  # of an old text that the encoder cannot tell apart
