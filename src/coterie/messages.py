@@ -75,7 +75,7 @@ MESSAGES: dict[str, str] = {
     ),
     "augment.bad_kind": "<kind=>: write KIND, KIND@RATE or KIND@RATE:MODEL.",
     "augment.bad_rate": "<rate> should be above 0 and at most 1, got {given!r}.",
-    "augment.language_unknown": "<languages>: the model knows no language {code!r}.",
+    "augment.language_unknown": "<languages>: the model does not know the language {code!r}.",
     "augment.model_no_config": "<model=>: the folder has no config.json.",
     "augment.model_no_mask": "<model=> has no mask token; give a masked language model.",
     "augment.model_no_words": "<model>: its vocabulary has no whole words to put into a text.",
@@ -92,13 +92,13 @@ MESSAGES: dict[str, str] = {
         "or 'hub:NAME' to download one. 'coterie augment FILE --train-head --out FOLDER' "
         "makes one from the default encoder and your texts."
     ),
-    "augment.no_pair": "<model=> is no pair of languages such as 'eng-spa'.",
+    "augment.no_pair": "<model=> is not a pair of languages such as 'eng-spa'.",
     "augment.no_wordnet_file": (
         "{place} has no {file} of WordNet; unset WNSEARCHDIR to take the synonyms of coterie "
         "itself, or let it name a folder with WordNet's files ('apt-get install wordnet-base' "
         "brings them to /usr/share/wordnet)."
     ),
-    "augment.rate_no_number": "<rate>: {given!r} is no number.",
+    "augment.rate_no_number": "<rate>: {given!r} is not a number.",
     "augment.translation_model": (
         "<model=>: back-translation takes an Apertium pair such as 'eng-spa', two models, "
         "'THERE,BACK', or one multilingual model together with <languages>."
@@ -197,7 +197,7 @@ MESSAGES: dict[str, str] = {
     "cli.other_is_trained_on": (
         "--other {name}: these are the texts trained on; name another data set."
     ),
-    "cli.out_is_there": "{path} is there already; name it with --out to replace it.",
+    "cli.out_is_there": "{path} already exists; name it with --out to replace it.",
     "cli.out_needed": "--out is needed when the texts come from standard input or a pipe.",
     "cli.out_needed_for_several": "several files: say where to write with --out FOLDER.",
     "cli.page_is_html": "--out {out}: the page is HTML; give it a name that ends in .html.",
@@ -219,8 +219,8 @@ MESSAGES: dict[str, str] = {
         "{distinct}."
     ),
     "cluster.file_changed": (
-        "{name} was changed while it was read: the {rows:,} rows of the first look are not there "
-        "any more. Copy the file, and run the command on the copy."
+        "{name} was changed while it was read: the {rows:,} rows of the first pass are "
+        "gone. Copy the file, and run the command on the copy."
     ),
     "cluster.levels_above_clusters": (
         "<levels> {levels}: the finest level has {finest} clusters, more than the {n_clusters} "
@@ -454,13 +454,13 @@ MESSAGES: dict[str, str] = {
     "edit.bad_number": "{where}: {what} should be a whole number from 0 on, got {value!r:.80}.",
     "edit.bad_rename": "{where}: write clusters and names, as in '{rename}'.",
     "edit.bad_row": "{where}: rows are named by one of {keys}, and in; got {given}.",
-    "edit.changed_meanwhile": "{folder} was changed by another command meanwhile; try again.",
+    "edit.changed_meanwhile": "{folder} was changed by another command in the meantime; try again.",
     "edit.changed_since": (
         "{run} was changed by another command after its last edits (such as coterie name); "
         "undoing them would lose that. Take it back first, or edit the run again."
     ),
     "edit.cluster_twice": "{where}: a cluster is named twice.",
-    "edit.file_too_large": "{path}: such a file has at most {most:,} bytes; split it.",
+    "edit.file_too_large": "{path}: a file of edits has at most {most:,} bytes; split it.",
     "edit.file_type": "{path}: expected a .yaml or .json file.",
     "edit.locked": (
         "{where}: cluster {shown} is locked: it keeps its rows and its name; put 'unlock: "
@@ -484,14 +484,14 @@ MESSAGES: dict[str, str] = {
     "edit.no_cluster": "{where}: there is no cluster {cluster}; there are {known}.",
     "edit.no_cluster_in": "{where}: in: there is no cluster {cluster:.80}.",
     "edit.no_clusters": "{where}: write a list of clusters, as in '{example}'.",
-    "edit.no_edit": "{where}: {entry} is no edit; write e.g. '{merge}'.",
+    "edit.no_edit": "{where}: {entry} is not an edit; write e.g. '{merge}'.",
     "edit.no_edits": "{name}: there are no edits in it; write e.g. '- {merge}'.",
     "edit.no_file": "there is no file {path}.",
     "edit.no_ids": "{where}: the run has no id column; name the row by its number: {{row: 12}}.",
     "edit.no_json": "{path}, line {lineno}: this is not JSON: {msg}.",
     "edit.no_json_list": "{path}: expected a list or a mapping.",
     "edit.no_list": "{name}: expected a list or a mapping.",
-    "edit.no_name": "{where}: {value!r} is no name; put it between quotes.",
+    "edit.no_name": "{where}: {value!r} is not a name; put it in quotes.",
     "edit.no_parts": "{where}: no {into} parts were found in cluster {cluster}; ask for fewer.",
     "edit.no_rows": "{where}: name the rows, as in '{move}'.",
     "edit.no_such_row": "{where}: no row{inside} {said} {given!r}; look it up in assignments.csv.",
@@ -510,7 +510,7 @@ MESSAGES: dict[str, str] = {
         "read it. Nothing was written; look at it again."
     ),
     "edit.row_out_of_range": (
-        "{where}: row {row!r} is not there; rows are counted from 1 to {rows}."
+        "{where}: row {row!r} does not exist; rows are counted from 1 to {rows}."
     ),
     "edit.row_without_text": "{where}: row {row} has no text, so it has no cluster; leave it out.",
     "edit.texts_differ": (
@@ -531,7 +531,7 @@ MESSAGES: dict[str, str] = {
     ),
     "edit.yaml_alias": "{where}: aliases (*{anchor}) are not read; write it out.",
     "edit.yaml_bad_key": "{where}: a key should be a word or a number.",
-    "edit.yaml_key_twice": "{where}: the key {value!r} is there twice.",
+    "edit.yaml_key_twice": "{where}: the key {value!r} occurs twice.",
     "edit.yaml_tag": "{where}: the tag {tag} is not read; leave it out.",
     "edit.yaml_too_large": "{where}: it is {too} to be a list of edits.",
     # encoder
@@ -548,7 +548,7 @@ MESSAGES: dict[str, str] = {
     ),
     "encoder.layers_not_found": "tune={tune!r}: the layers of a {name} were not found; {remedy}.",
     "encoder.lexical_cannot_train": (
-        "an encoder with lexical features beside it cannot be trained."
+        "an encoder with lexical features cannot be trained; use the encoder alone."
     ),
     "encoder.no_digest": (
         "the model names the encoder {name!r} without a digest of its weights, so it is not "
@@ -586,7 +586,7 @@ MESSAGES: dict[str, str] = {
         "trust."
     ),
     "encoder.slow_tokenizer": (
-        "the encoder's tokenizer ({tokenizer}) does not tell where its tokens lie in the "
+        "the encoder's tokenizer ({tokenizer}) does not report where its tokens are in the "
         "text; this method needs an encoder with a fast tokenizer."
     ),
     "encoder.static_cannot_train": (
@@ -608,7 +608,7 @@ MESSAGES: dict[str, str] = {
         "a Transformer."
     ),
     "encoder.unknown_object": "encoder should be a name, a folder or an encoder, got {given!r}.",
-    "encoder.unknown_width": "the encoder does not tell the width of its vectors.",
+    "encoder.unknown_width": "the encoder does not report the width of its vectors.",
     "encoder.vectors_do_not_fit": (
         "encoder.json is damaged: {words} words of {dim} numbers do not fit vectors of shape "
         "{shape}."
@@ -617,7 +617,7 @@ MESSAGES: dict[str, str] = {
         "encoder.json is damaged: {words} words do not fit weights of shape {shape}."
     ),
     # export
-    "export.no_format": "to: name at least one form, such as xlsx.",
+    "export.no_format": "to: name at least one format, such as xlsx.",
     "export.other_run": "<out=> holds another run; choose another folder.",
     # files
     "files.bad_safetensors": (
@@ -643,7 +643,7 @@ MESSAGES: dict[str, str] = {
     "files.not_a_number": "{where} is damaged: {key!r} should be a number.",
     "files.not_finite": "{where} is damaged: it has values that are not finite numbers.",
     "files.not_in_models": (
-        "{path} does not belong into a saved model (safetensors, JSON and plain text), so it "
+        "{path} does not belong in a saved model (safetensors, JSON and plain text), so it "
         "is not read."
     ),
     "files.not_json": "{name} is not JSON: {reason}.",
@@ -687,8 +687,8 @@ MESSAGES: dict[str, str] = {
         "'must_link: [[12, 40], [7, 9]]'."
     ),
     "guidance.bad_label": (
-        "row {row}: {given} is no label. Labels are strings or whole numbers; None, -1, NaN or an "
-        "empty string mark texts without one."
+        "row {row}: {given} is not a label. Labels are strings or whole numbers; None, -1, NaN or "
+        "an empty string mark texts without one."
     ),
     "guidance.bad_themes": (
         "{where} should be a file, or a list of names or mappings; got {given}."
@@ -735,14 +735,14 @@ MESSAGES: dict[str, str] = {
         "the constraints."
     ),
     "guidance.too_few_clusters": (
-        "no way was found to keep all <cannot_link> pairs apart in {n_clusters} clusters; ask for "
+        "the <cannot_link> pairs could not all be kept apart in {n_clusters} clusters; ask for "
         "more clusters."
     ),
     "guidance.theme_key": "{where}: a theme has no {key!r}; it takes {known}.",
     "guidance.theme_name": (
         "{where}: a theme needs a name of 1 to {most} characters, such as 'name: Refunds'."
     ),
-    "guidance.theme_twice": "{where}: the theme {name!r} is there twice; remove one.",
+    "guidance.theme_twice": "{where}: the theme {name!r} occurs twice; remove one.",
     "guidance.theme_value": (
         "{where}: {key} should be a text, or (keywords, examples) a list of texts."
     ),
@@ -936,11 +936,11 @@ MESSAGES: dict[str, str] = {
         "copy the input."
     ),
     "output.no_head": (
-        "<out=> is there already, and is no head that coterie augment --train-head has written; "
+        "<out=> already exists, and coterie augment --train-head has not written it; "
         "choose another folder."
     ),
     "output.of_others": (
-        "<out=> is there already, and this command has not written it. Choose another name, or "
+        "<out=> already exists, and this command has not written it. Choose another name, or "
         "delete it."
     ),
     "output.other_manifest": (
@@ -966,7 +966,7 @@ MESSAGES: dict[str, str] = {
     # run
     "run.bad_cluster_numbers": "{path}: the column 'cluster' has numbers that no cluster has.",
     "run.bad_header": "{path} has no header, or one that names a column twice.",
-    "run.cluster_twice": "{where} is damaged: cluster {number} is there twice.",
+    "run.cluster_twice": "{where} is damaged: cluster {number} occurs twice.",
     "run.held": "{who} is working on {folder}; wait until it is done, or choose another folder.",
     "run.is_link": (
         "{path} is a link. Runs with links are not changed: put the files themselves there, or "
@@ -984,7 +984,7 @@ MESSAGES: dict[str, str] = {
         "the table has no column {name!r}; is it the assignments.csv of a run?"
     ),
     "run.no_such_group": (
-        "{path} is damaged: cluster {cluster} lies in {place}, which is not there."
+        "{path} is damaged: cluster {cluster} lies in {place}, which does not exist."
     ),
     "run.none": (
         "{folder} holds no run: there is no manifest.json. Name a folder that coterie cluster "
@@ -1095,7 +1095,7 @@ MESSAGES: dict[str, str] = {
         "<resume>: {target} was made from other texts, by another model or with other settings; "
         "delete it, or name another folder."
     ),
-    "shards.name_taken": "{said}: {file} would meet a labelled shard; name another --out.",
+    "shards.name_taken": "{said}: {file} would overwrite a labelled shard; name another --out.",
     "shards.no_cluster": "--engine ray: no cluster answers ({reason}).",
     "shards.no_cluster_at": (
         "RAY_ADDRESS={address}: no Ray cluster answers there ({error}); start one with ray "
@@ -1117,7 +1117,7 @@ MESSAGES: dict[str, str] = {
     "shards.rows_differ": "{source}: {read:,} of {rows:,} rows were read.",
     "shards.source_changed": "{source} is not the file it was when the run began; start anew.",
     "shards.strange_file": (
-        "<resume>: {strange} is no shard of this corpus; remove it, or name another folder."
+        "<resume>: {strange} is not a shard of this corpus; remove it, or name another folder."
     ),
     "shards.too_many_workers": (
         "--workers {workers}: the cluster has {most} {kind}; ask for 1 to {most}."

@@ -198,7 +198,7 @@ def export(
         Path | None, typer.Option("--out", "-o", help="Folder to write. Default: the run's folder.")
     ] = None,
 ) -> None:
-    """Write the tables of a finished run for Excel and others.
+    """Write the tables of a finished run for Excel and other programs.
 
     xlsx writes assignments.xlsx and clusters.xlsx without formulas. csv writes
     assignments-spreadsheet.csv, with an apostrophe before texts that look like formulas. With
@@ -570,7 +570,9 @@ def update(
     clusters: Annotated[
         str | None,
         typer.Option(
-            "--clusters", "-k", help="Clusters of a refit, or auto. Default: as the run had it."
+            "--clusters",
+            "-k",
+            help="Number of clusters of a refit, or auto. Default: as in the run.",
         ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Write a refit without asking.")] = False,

@@ -119,7 +119,7 @@ def evaluate(
     show_table(f"{len(pairs):,} rows, scores in %", ["score", "%", "meaning"], rows, numbers=(1,))
 
 
-HEAD = "Of --train-head: "
+HEAD = "With --train-head: "
 
 
 def augment(
@@ -172,10 +172,12 @@ def augment(
         bool,
         typer.Option("--train-head", help="Fit a masked language model for --kind contextual."),
     ] = False,
-    encoder: Annotated[str | None, typer.Option("--encoder", help=HEAD + "to begin with.")] = None,
+    encoder: Annotated[
+        str | None, typer.Option("--encoder", help=HEAD + "the encoder to start from.")
+    ] = None,
     also: Annotated[
         list[Path] | None,
-        typer.Option("--also", help=HEAD + "a further file of texts; may be repeated."),
+        typer.Option("--also", help=HEAD + "another file of texts; may be repeated."),
     ] = None,
     steps: Annotated[int | None, typer.Option("--steps", help=HEAD + "training steps.")] = None,
     format: Format = "auto",
