@@ -103,7 +103,6 @@ class ClustererCore(FittedAttributes, BaseEstimator):
     """Parameters and hooks of a method; see :class:`coterie.TextClusterer`."""
 
     name: ClassVar[str]
-    citation: ClassVar[str] = ""
     presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {}}
     _assigners: ClassVar[dict[str, type[Assigner]]] = {}  # kinds that only this method has
     _encoders: ClassVar[Loaders] = {}  # readers of encoders that only this method has

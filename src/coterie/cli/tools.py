@@ -499,8 +499,8 @@ def _show(name: str, recipe: Any, parameters: dict[str, Any]) -> None:
     show_table("All parameters (--set KEY=VALUE)", ["key", "default"], rows)
     for preset, values in recipe.cls.presets.items():
         typer.echo(f"\npreset {preset}: {values or 'the defaults'}")
-    if recipe.cls.citation:
-        typer.echo(f"\n{recipe.cls.citation}")
+    if recipe.references:
+        typer.echo("\n" + "\n".join(recipe.references))
 
 
 def datasets(

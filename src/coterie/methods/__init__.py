@@ -7,6 +7,8 @@ imported when a method is made, so that listing methods takes no time.
 from __future__ import annotations
 
 import importlib
+import inspect
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -44,6 +46,13 @@ class Recipe:
             importlib.import_module(f"coterie.methods.{self.module}"), self.class_name
         )
         return found
+
+    @property
+    def references(self) -> list[str]:
+        """The papers, as the section *References* of the class's docstring has them."""
+        section = (inspect.getdoc(self.cls) or "").partition("References\n----------\n")[2]
+        papers = re.split(r"\.\. \[\d+\] ", section.partition("\n\n")[0])[1:]
+        return [" ".join(paper.split()) for paper in papers]
 
     def make(
         self, n_clusters: Number = "auto", preset: str | None = None, **parameters: Any

@@ -642,7 +642,8 @@ class ADSL(TextClusterer):
 
     References
     ----------
-    .. [1] Chen et al. (2020). Neural Text Clustering with Document-level Attention. Interspeech.
+    .. [1] Chen, Guo, Dai, Ling, Du (2020). Neural Text Clustering with Document-level Attention
+       based on Dynamic Soft Labels. Interspeech.
 
     Examples
     --------
@@ -652,10 +653,6 @@ class ADSL(TextClusterer):
     """
 
     name: ClassVar[str] = "adsl"
-    citation: ClassVar[str] = (
-        "Chen, Guo, Dai, Ling, Du (2020). Neural Text Clustering with Document-level Attention "
-        "based on Dynamic Soft Labels. Interspeech."
-    )
     _encoders: ClassVar[Loaders] = {WordEncoder.kind: load_word_encoder}
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {"label_norm": "softmax", "normalize": False},

@@ -547,7 +547,8 @@ class AECL(TunedClusterer):
 
     References
     ----------
-    .. [1] Yao and Li. Attention-Enhanced Contrastive Learning for Short Text Clustering.
+    .. [1] Yao, Li. Discriminative Representation learning via Attention-Enhanced Contrastive
+       Learning for Short Text Clustering.
 
     Examples
     --------
@@ -558,10 +559,6 @@ class AECL(TunedClusterer):
     """
 
     name: ClassVar[str] = "aecl"
-    citation: ClassVar[str] = (
-        "Yao, Li. Discriminative Representation learning via Attention-Enhanced Contrastive "
-        "Learning for Short Text Clustering."
-    )
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         f"{source}{kind}": {**settings, "balance_weight": weight}
         for source, settings in PRESETS.items()

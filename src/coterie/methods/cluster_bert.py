@@ -494,7 +494,8 @@ class ClusterBERT(TunedClusterer):
 
     References
     ----------
-    .. [1] ClusterBERT: Multi-Stage Fine-Tuning of Transformers for Deep Text Clustering (2022).
+    .. [1] Anonymous (2022). ClusterBERT: Multi-Stage Fine-Tuning of Transformers for Deep Text
+       Clustering. Under review.
     .. [2] Wang, Reimers, Gurevych (2021). TSDAE. Findings of EMNLP.
 
     Examples
@@ -508,10 +509,6 @@ class ClusterBERT(TunedClusterer):
     name: ClassVar[str] = "cluster-bert"
     _kmeans_on_vectors: ClassVar[bool] = True
     _needs_tokens: ClassVar[bool] = True
-    citation: ClassVar[str] = (
-        "Anonymous (2022). ClusterBERT: Multi-Stage Fine-Tuning of Transformers for Deep Text "
-        "Clustering. Under review."
-    )
     _saved_attributes: ClassVar[tuple[str, ...]] = ("stages_",)
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {"encoder": "roberta-base", "pooling": "cls"},

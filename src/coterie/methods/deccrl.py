@@ -35,7 +35,7 @@ from torch.utils.checkpoint import checkpoint
 from coterie._types import Floats, Ints, Terms
 from coterie._validation import check_fields
 from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
-from coterie.blocks.assign import Assigner, MappedAssigner, StudentTAssigner
+from coterie.blocks.assign import Assigner, CenterAssigner, MappedAssigner, StudentTAssigner
 from coterie.blocks.layers import mlp
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.pca import principal_map
@@ -234,6 +234,7 @@ class DECCRLNet(nn.Module):
         self.reduce.weight.data.copy_(torch.from_numpy(start.map_weight))
         self.reduce.bias.data.copy_(torch.from_numpy(start.map_bias))
         self.project = mlp(dim, dim, projection)
+        assert isinstance(start.inner, CenterAssigner)
         self.assign = StudentTHead(torch.from_numpy(start.inner.centers), alpha)
         self.empty = EmptyClusters(*self.assign.centers.shape)
         self.topics, self.bags, self.latent = nn.Module(), nn.Module(), nn.Module()
@@ -462,8 +463,8 @@ class DECCRL(TunedClusterer):
 
     References
     ----------
-    .. [1] Yin et al. (2022). Improving Deep Embedded Clustering via Learning Cluster-level
-       Representations. COLING.
+    .. [1] Yin, Wang, Song, Xu, Niu, Bai, Guo, Yang (2022). Improving Deep Embedded Clustering via
+       Learning Cluster-level Representations. COLING.
 
     Examples
     --------
@@ -476,10 +477,6 @@ class DECCRL(TunedClusterer):
     """
 
     name: ClassVar[str] = "deccrl"
-    citation: ClassVar[str] = (
-        "Yin, Wang, Song, Xu, Niu, Bai, Guo, Yang (2022). Improving Deep Embedded Clustering via "
-        "Learning Cluster-level Representations. COLING."
-    )
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": PAPER,
         "paper-biomedical": {**PAPER, "alpha": 10.0, "n_topics": 20},

@@ -337,8 +337,8 @@ class RSTC(TunedClusterer):
 
     References
     ----------
-    .. [1] Zheng et al. (2023). Robust Representation Learning with Reliable Pseudo-labels
-       Generation via Self-Adaptive Optimal Transport for Short Text Clustering. ACL.
+    .. [1] Zheng, Hu, Liu, Chen, Liao (2023). Robust Representation Learning with Reliable
+       Pseudo-labels Generation via Self-Adaptive Optimal Transport for Short Text Clustering. ACL.
 
     Examples
     --------
@@ -350,11 +350,6 @@ class RSTC(TunedClusterer):
 
     name: ClassVar[str] = "rstc"
     _kmeans_on_vectors: ClassVar[bool] = True
-    citation: ClassVar[str] = (
-        "Zheng, Hu, Liu, Chen, Liao (2023). Robust Representation Learning with Reliable "
-        "Pseudo-labels Generation via Self-Adaptive Optimal Transport for Short Text Clustering. "
-        "ACL."
-    )
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {
             "encoder": "distilbert-base-nli-stsb-mean-tokens",

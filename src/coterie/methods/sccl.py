@@ -164,7 +164,8 @@ class SCCL(TunedClusterer):
 
     References
     ----------
-    .. [1] Zhang et al. (2021). Supporting Clustering with Contrastive Learning. NAACL.
+    .. [1] Zhang, Nan, Wei, Li, Zhu, McKeown, Nallapati, Arnold, Xiang (2021). Supporting
+       Clustering with Contrastive Learning. NAACL-HLT.
 
     Examples
     --------
@@ -176,10 +177,6 @@ class SCCL(TunedClusterer):
 
     name: ClassVar[str] = "sccl"
     _kmeans_on_vectors: ClassVar[bool] = True
-    citation: ClassVar[str] = (
-        "Zhang, Nan, Wei, Li, Zhu, McKeown, Nallapati, Arnold, Xiang (2021). Supporting "
-        "Clustering with Contrastive Learning. NAACL-HLT."
-    )
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": PAPER,
         "official-code": {**PAPER, "lr": 1e-5, "head_lr": 1e-3, "steps": 3000},

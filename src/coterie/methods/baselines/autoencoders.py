@@ -367,9 +367,6 @@ class DEC(DECClusterer):
     """
 
     name: ClassVar[str] = "dec"
-    citation: ClassVar[str] = (
-        "Xie, Girshick, Farhadi (2016). Unsupervised Deep Embedding for Clustering Analysis. ICML."
-    )
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {
             "ae_dropout": 0.2,
@@ -418,10 +415,6 @@ class IDEC(DECClusterer):
     """
 
     name: ClassVar[str] = "idec"
-    citation: ClassVar[str] = (
-        "Guo, Gao, Liu, Yin (2017). Improved Deep Embedded Clustering with Local Structure "
-        "Preservation. IJCAI."
-    )
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {"ae_layers": (500, 500, 2000, 10), "steps": 20_000}
     }
@@ -494,10 +487,6 @@ class SelfTrain(DECClusterer):
     """
 
     name: ClassVar[str] = "self-train"
-    citation: ClassVar[str] = (
-        "Hadifar, Sterckx, Demeester, Develder (2019). A Self-Training Approach for Short Text "
-        "Clustering. RepL4NLP."
-    )
     presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {"n_init": 100, "steps": 1500}}
 
     activation: Activation = "leaky-relu"
@@ -625,7 +614,6 @@ class KATE(TextClusterer):
     """
 
     name: ClassVar[str] = "kate"
-    citation: ClassVar[str] = "Chen, Zaki (2017). KATE: K-Competitive Autoencoder for Text. KDD."
     presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {"epochs": 100}}
 
     batch_size: int = 100

@@ -374,10 +374,6 @@ class Consensus(WeightedClusterer):
     """
 
     name: ClassVar[str] = "consensus"
-    citation: ClassVar[str] = (
-        "Wu, Liu, Xiong, Cao, Chen (2015). K-Means-Based Consensus Clustering: A Unified View. "
-        "IEEE Transactions on Knowledge and Data Engineering."
-    )
     _saved_attributes: ClassVar[tuple[str, ...]] = ("agreement_",)
 
     n_members: int = 12

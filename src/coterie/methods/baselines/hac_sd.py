@@ -338,11 +338,6 @@ class HACSD(TextClusterer):
     """
 
     name: ClassVar[str] = "hac-sd"
-    citation: ClassVar[str] = (
-        "Rakib, Jankowska, Zeh, Milios (2018). Improving Short Text Clustering by Similarity "
-        "Matrix Sparsification. DocEng. Rakib, Zeh, Jankowska, Milios (2020). Enhancement of "
-        "Short Text Clustering by Iterative Classification. NLDB."
-    )
     presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {}, "iterative": {"iterations": 50}}
 
     classify: Literal["words", "vectors"] = "words"

@@ -127,7 +127,6 @@ class LDA(TextClusterer):
     """
 
     name: ClassVar[str] = "lda"
-    citation: ClassVar[str] = "Blei, Ng, Jordan (2003). Latent Dirichlet Allocation. JMLR."
     _assigners: ClassVar[dict[str, type[Assigner]]] = {ShareAssigner.kind: ShareAssigner}
     _saved_attributes: ClassVar[tuple[str, ...]] = ("topics_",)
 

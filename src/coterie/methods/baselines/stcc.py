@@ -392,10 +392,6 @@ class STCC(TextClusterer):
     """
 
     name: ClassVar[str] = "stcc"
-    citation: ClassVar[str] = (
-        "Xu, Xu, Wang, Zheng, Tian, Zhao, Xu (2017). Self-Taught Convolutional Neural Networks for "
-        "Short Text Clustering. Neural Networks."
-    )
     _encoders: ClassVar[Loaders] = {DynamicEncoder.kind: load_dynamic}
 
     batch_size: int = 200

@@ -173,10 +173,6 @@ class VaSCL(TunedClusterer):
     """
 
     name: ClassVar[str] = "vascl"
-    citation: ClassVar[str] = (
-        "Zhang, Xiao, Zhu, Ma, Arnold (2022). Virtual Augmentation Supported Contrastive Learning "
-        "of Sentence Representations. Findings of ACL."
-    )
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {"batch_size": 1024, "mask_duplicates": False}
     }
