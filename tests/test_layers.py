@@ -21,6 +21,7 @@ LAYERS = [
         "_facts",
         "_files",
         "_folders",
+        "_http",
         "_progress",
         "_random",
         "_ranks",

@@ -66,7 +66,7 @@ def test_an_error_knows_its_key_and_values() -> None:
 
 
 def test_parameters_are_written_as_the_reader_knows_them() -> None:
-    error = UsageError("naming.timeout_too_long", timeout=99, most=5)
+    error = UsageError("endpoint.timeout_too_long", timeout=99, most=5)
     assert "timeout=99" in str(error)
     assert "--timeout 99" in error.shown(lambda name, value: f"--{name} {value}")
 

@@ -178,6 +178,11 @@ class VectorCache(Shards):
         super().__init__(folder, space, "vectors")
         self.dim = dim
 
+    def width(self) -> int | None:
+        """Numbers of a vector that is kept; None if there is none."""
+        shapes = self.read_shards(lambda file: [file.get_slice("vectors").get_shape()])
+        return next((int(shape[1]) for shape in shapes), None)
+
     def read(self, keys: list[bytes]) -> tuple[Floats, Ints]:
         """Vectors of the keys, which differ, and the positions of those that are not here."""
         out = np.empty((len(keys), self.dim), dtype=np.float32)

@@ -616,6 +616,61 @@ MESSAGES: dict[str, str] = {
     "encoder.words_do_not_fit": (
         "encoder.json is damaged: {words} words do not fit weights of shape {shape}."
     ),
+    # endpoint
+    "endpoint.answer_not_json": "the answer of {url} is not JSON.",
+    "endpoint.answer_too_long": "the answer is too long.",
+    "endpoint.bad_address": (
+        "the endpoint should be an address like http://localhost:11434/v1, got {url!r}."
+    ),
+    "endpoint.bad_key": "{name} contains characters that cannot be part of a key; set it again.",
+    "endpoint.broke_off": "{url} closed the connection ({reason}).",
+    "endpoint.busy": "{url} answers {code}.",
+    "endpoint.insecure": "{url} is not encrypted: others on the network can read the texts.",
+    "endpoint.insecure_key": (
+        "{url} is not encrypted: others on the network can read the texts and the key."
+    ),
+    "endpoint.key_needed": "{url} answers {code} ({text}); set {variable} to its key.",
+    "endpoint.key_not_allowed": (
+        "{url} answers {code} ({text}); set {variable} to a key that has access."
+    ),
+    "endpoint.long_wait": "{url} asks to wait {wait:.0f} s; try again later.",
+    "endpoint.no_answer": "{url} gave no answer in {seconds:g} s.",
+    "endpoint.not_there": (
+        "{url} answers {code} ({text}); check that the address is right up to /v1 and that "
+        "the model exists."
+    ),
+    "endpoint.redirected": "{url} redirects to {target}; use that address instead.",
+    "endpoint.refused": "{url} answers {code} ({text}).",
+    "endpoint.secret_in_address": (
+        "the endpoint's address must not contain a key, password or query; set {variable} instead."
+    ),
+    "endpoint.timeout_too_long": "<timeout=>: at most {most:,} seconds (one day).",
+    "endpoint.unreachable": "{url} cannot be reached ({reason}).",
+    "endpoint.which_model": "say which model of {url} to use; it has: {models}.",
+    "endpoint.cannot_train": (
+        "<encoder>: {address} makes vectors and cannot be trained; use 'auto', 'kmeans' or another "
+        "method that trains nothing, or an encoder on this machine."
+    ),
+    "endpoint.estimate": (
+        "{address}: {texts:,} texts with {characters:,} characters are sent in {requests:,} "
+        "requests or more; {known:,} others are in the cache."
+    ),
+    "endpoint.no_vectors": "the answer of {url} is not a list of vectors, one for each text.",
+    "endpoint.not_allowed": (
+        "the model was made with {url}, and the texts would be sent there; to allow it, set "
+        "{variable}={host}."
+    ),
+    "endpoint.other_width": (
+        "{address} gives vectors of {width:,} numbers, but gave {before:,} before; is it another "
+        "model now? Name it with #MODEL, or forget the old vectors (coterie cache clear)."
+    ),
+    "endpoint.stopped": (
+        "{problem} {done:,} of {total:,} vectors are in the cache; repeat the command with --resume "
+        "to get the others."
+    ),
+    "endpoint.stopped_uncached": (
+        "{problem} {done:,} of {total:,} vectors were there, and are lost since the cache is off."
+    ),
     # export
     "export.no_format": "to: name at least one format, such as xlsx.",
     "export.other_run": "<out=> holds another run; choose another folder.",
@@ -878,40 +933,10 @@ MESSAGES: dict[str, str] = {
     ),
     "model.width_does_not_fit": "the clusters do not fit vectors of {dim} numbers.",
     # naming
-    "naming.answer_not_json": "the answer of {url} is not JSON.",
-    "naming.answer_too_long": "the answer is longer than a name can be.",
     "naming.answer_without_message": "the answer of {url} contains no message.",
     "naming.answer_without_text": "the answer of {url} contains no text.",
-    "naming.bad_address": (
-        "the endpoint should be an address like http://localhost:11434/v1, got {url!r}."
-    ),
-    "naming.bad_key": "{name} contains characters that cannot be part of a key; set it again.",
-    "naming.broke_off": "{url} closed the connection ({reason}).",
-    "naming.busy": "{url} answers {code}.",
-    "naming.insecure": "{url} is not encrypted: others on the network can read the texts.",
-    "naming.insecure_key": (
-        "{url} is not encrypted: others on the network can read the texts and the key."
-    ),
-    "naming.key_needed": "{url} answers {code} ({text}); set {variable} to its key.",
-    "naming.key_not_allowed": (
-        "{url} answers {code} ({text}); set {variable} to a key that has access."
-    ),
-    "naming.long_wait": "{url} asks to wait {wait:.0f} s; try again later.",
-    "naming.no_answer": "{url} gave no answer in {seconds:g} s.",
     "naming.no_usable_name": "{url} answered with nothing that can be used as a name.",
-    "naming.not_there": (
-        "{url} answers {code} ({text}); check that the address is right up to /v1 and that "
-        "the model exists."
-    ),
-    "naming.redirected": "{url} redirects to {target}; use that address instead.",
-    "naming.refused": "{url} answers {code} ({text}).",
-    "naming.secret_in_address": (
-        "the endpoint's address must not contain a key, password or query; set {variable} instead."
-    ),
     "naming.some_failed": "{problem} The other clusters keep their names; to go on, repeat.",
-    "naming.timeout_too_long": "<timeout=>: at most {most:,} seconds (one day).",
-    "naming.unreachable": "{url} cannot be reached ({reason}).",
-    "naming.which_model": "say which model of {url} to use; it has: {models}.",
     # outliers
     "outliers.bad_share": (
         "{name} should be a share such as 5% or 0.05, or a number of rows; got {given!r}."

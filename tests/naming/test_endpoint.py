@@ -7,7 +7,8 @@ import pytest
 
 from by_key import raises
 from coterie._errors import UsageError
-from coterie.naming.endpoint import Endpoint, EndpointError, UnusableError, check_url, find_key
+from coterie._http import EndpointError, UnusableError, check_url, find_key
+from coterie.naming.endpoint import Endpoint
 
 CHAT_NONE = {"choices": [{"message": {"content": None}}]}
 BODY = {"model": "tiny", "messages": [{"role": "user", "content": "héllo"}], "temperature": 0}
@@ -32,7 +33,7 @@ def test_busy_servers_are_asked_again(server, status: int) -> None:
 
 def test_it_gives_up(server) -> None:
     server.plan = [server.fail(500)]
-    with raises(EndpointError, "naming.busy", code=500):
+    with raises(EndpointError, "endpoint.busy", code=500):
         quick(server, tries=3).ask(BODY)
     assert len(server.seen) == 3
 
@@ -40,7 +41,7 @@ def test_it_gives_up(server) -> None:
 def test_https_is_encrypted_or_fails(server) -> None:
     """The server does not speak TLS, and sees nothing of the request."""
     secure = Endpoint(server.url.replace("http:", "https:"), tries=1, timeout=5.0)
-    with raises(EndpointError, "naming.unreachable") as caught:
+    with raises(EndpointError, "endpoint.unreachable") as caught:
         secure.ask(BODY)
     assert "SSL" in caught.value.values["reason"]
     assert server.seen == []
@@ -77,7 +78,7 @@ def test_retry_after_as_a_date(server) -> None:
 def test_who_asks_for_too_long_a_wait_is_left_alone(server) -> None:
     server.plan = [server.fail(429, Retry_After="3600")]
     begun = time.monotonic()
-    with raises(EndpointError, "naming.long_wait", wait=3600):
+    with raises(EndpointError, "endpoint.long_wait", wait=3600):
         quick(server).ask(BODY)
     assert time.monotonic() - begun < 5 and len(server.seen) == 1
 
@@ -86,14 +87,14 @@ def test_who_asks_for_too_long_a_wait_is_left_alone(server) -> None:
 def test_slow_answers_are_cut_off(server, answer: str) -> None:
     server.plan = [server.slow(3.0) if answer == "slow" else server.drip]
     begun = time.monotonic()
-    with raises(EndpointError, "naming.no_answer", seconds=0.3):
+    with raises(EndpointError, "endpoint.no_answer", seconds=0.3):
         quick(server, timeout=0.3, tries=1).ask(BODY)
     assert time.monotonic() - begun < 2
 
 
 def test_nobody_there(server) -> None:
     server.stop()
-    with raises(EndpointError, "naming.unreachable"):
+    with raises(EndpointError, "endpoint.unreachable"):
         quick(server, tries=2).ask(BODY)
 
 
@@ -110,7 +111,7 @@ def test_garbage(server, body) -> None:
 
 def test_an_endless_answer_is_not_read_to_its_end(server) -> None:
     server.plan = [lambda handler, _: server.send(handler, 200, b"x" * (3 << 20))]
-    with raises(UnusableError, "naming.answer_too_long"):
+    with raises(UnusableError, "endpoint.answer_too_long"):
         quick(server).ask(BODY)
 
 
@@ -132,7 +133,7 @@ def test_redirects_are_not_followed(server, status: int, monkeypatch: pytest.Mon
     other = type(server)()
     try:
         server.plan = [server.fail(status, Location=f"{other.url}/chat/completions")]
-        with raises(EndpointError, "naming.redirected"):
+        with raises(EndpointError, "endpoint.redirected"):
             quick(server).ask(BODY)
         assert other.seen == other.headers == []
     finally:
@@ -196,7 +197,7 @@ def test_a_broken_key_is_not_printed(key: str) -> None:
 def test_addresses_that_cannot_be(url: str) -> None:
     with pytest.raises(UsageError) as caught:
         check_url(url)
-    assert caught.value.key in ("naming.bad_address", "naming.secret_in_address")
+    assert caught.value.key in ("endpoint.bad_address", "endpoint.secret_in_address")
 
 
 def test_addresses_that_are_mended() -> None:
@@ -215,16 +216,16 @@ def test_an_open_line_is_warned_about(caplog: pytest.LogCaptureFixture) -> None:
 def test_the_only_model_is_taken_and_several_are_listed(server) -> None:
     assert quick(server).only_model() == "tiny"
     server.models = ["a", "b\x1b[31m"]
-    with raises(UsageError, "naming.which_model"):
+    with raises(UsageError, "endpoint.which_model"):
         quick(server).only_model()
     server.models = []
-    with raises(UsageError, "naming.which_model", models="none that it names"):
+    with raises(UsageError, "endpoint.which_model", models="none that it names"):
         quick(server).only_model()
 
 
 @pytest.mark.parametrize("url", ["http://[::1", "http://[", "http://host:port/v1", "ftp://host"])
 def test_what_is_no_address_is_refused(url: str) -> None:
-    with raises(UsageError, "naming.bad_address"):
+    with raises(UsageError, "endpoint.bad_address"):
         Endpoint(url)
 
 
@@ -236,4 +237,4 @@ def test_a_base_address_of_nonsense_is_no_host() -> None:
 def test_a_time_limit_that_no_socket_takes_is_refused(timeout: float) -> None:
     with pytest.raises(UsageError) as caught:
         Endpoint("http://localhost:1/v1", timeout=timeout)
-    assert caught.value.key in ("naming.timeout_too_long", "argument.not_a_number")
+    assert caught.value.key in ("endpoint.timeout_too_long", "argument.not_a_number")

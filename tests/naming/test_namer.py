@@ -161,7 +161,7 @@ def test_own_names_stay_when_the_endpoint_fails(server, clusters, status: int, t
 def test_nobody_there(server, clusters) -> None:
     server.stop()
     naming = name_clusters(clusters, quick(server))
-    assert naming.clusters == clusters and says(naming.problem, "naming.unreachable")
+    assert naming.clusters == clusters and says(naming.problem, "endpoint.unreachable")
 
 
 def test_one_useless_answer_costs_one_name(server, clusters) -> None:
@@ -177,7 +177,7 @@ def test_garbage_without_end_is_given_up(server, clusters) -> None:
     many = [replace(clusters[i % 3], id=i, name=f"own {i}", near=[]) for i in range(9)]
     naming = name_clusters(many, server.url, model="m")
     assert names(naming) == [f"own {i}" for i in range(9)] and len(server.seen) == 9 // 3
-    assert says(naming.problem, "naming.answer_not_json")
+    assert says(naming.problem, "endpoint.answer_not_json")
 
 
 def test_hostile_names(server, clusters) -> None:
@@ -206,7 +206,7 @@ def test_lone_surrogates_do_not_stop_it(server, clusters, tmp_path: Path) -> Non
 def test_arguments() -> None:
     with raises(UsageError, "argument.not_an_integer", name="examples"):
         name_clusters([], "http://localhost:1/v1", examples=-1)
-    with raises(UsageError, "naming.bad_address"):
+    with raises(UsageError, "endpoint.bad_address"):
         name_clusters([], "nonsense")
 
 

@@ -614,11 +614,12 @@ def drip_an_error(connection, ended) -> None:
 
 @pytest.mark.parametrize("speak", [drip_headers, continue_for_ever, drip_an_error])
 def test_a_timeout_holds_whatever_the_server_does(raw_server, speak) -> None:
-    from coterie.naming.endpoint import Endpoint, EndpointError
+    from coterie._http import EndpointError
+    from coterie.naming.endpoint import Endpoint
 
     threads = threading.active_count()
     url, begun = raw_server(speak), time.monotonic()
-    with raises(EndpointError, "naming.no_answer", seconds=0.5):
+    with raises(EndpointError, "endpoint.no_answer", seconds=0.5):
         Endpoint(url, timeout=0.5, tries=1).ask({"messages": []})
     assert time.monotonic() - begun < 2
     time.sleep(0.5)

@@ -34,7 +34,14 @@ from coterie.base.inputs import Inputs, read_texts, read_vectors
 from coterie.blocks.assign import Assigner, probabilities
 from coterie.choose import Choice, choose_n_clusters
 from coterie.corpus import texts_from
-from coterie.encoders import DEFAULT, Encoder, MixedEncoder, SentenceEncoder, StaticEncoder
+from coterie.encoders import (
+    DEFAULT,
+    Encoder,
+    EndpointEncoder,
+    MixedEncoder,
+    SentenceEncoder,
+    StaticEncoder,
+)
 from coterie.encoders.base import Rows
 from coterie.encoders.lexical import MixedItems
 from coterie.encoders.tuning import STILL, begin_training, ending, put_tune
@@ -264,7 +271,7 @@ class Fitting:
             return self._choose(self.vectors())
         if number_encoder(self.model) is not self.model.encoder:
             return self._choose(inputs.texts)
-        if not isinstance(inner, (SentenceEncoder, StaticEncoder)):
+        if not isinstance(inner, (SentenceEncoder, StaticEncoder, EndpointEncoder)):
             return self._choose(inputs.texts)
         vectors, rows = self.vectors(), inputs.views[0]
         if self._embeddings is not None:  # the vectors hold more than these

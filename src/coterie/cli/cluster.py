@@ -81,8 +81,9 @@ def cluster(
         str | None,
         typer.Option(
             "--encoder",
-            help="A model folder or name, static:FOLDER, tfidf, tfidf-svd, bow, sif or lda. "
-            "hub:NAME allows a download.",
+            help="A model folder or name, static:FOLDER, tfidf, tfidf-svd, bow, sif or lda; see "
+            "'coterie encoders'. hub:NAME allows a download. http://HOST/v1#MODEL sends the texts "
+            "to an embeddings endpoint.",
         ),
     ] = None,
     out: Annotated[

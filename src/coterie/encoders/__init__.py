@@ -3,6 +3,7 @@
 from coterie._cache import no_cache
 from coterie.encoders.base import Encoder, Items, RaggedTokens, Rows
 from coterie.encoders.code import CodeEncoder, make_code_encoder
+from coterie.encoders.endpoint import EndpointEncoder
 from coterie.encoders.lexical import (
     BagOfWords,
     CharNgrams,
@@ -23,6 +24,7 @@ __all__ = [
     "CharNgrams",
     "CodeEncoder",
     "Encoder",
+    "EndpointEncoder",
     "Items",
     "MixedEncoder",
     "NgramsAndWords",

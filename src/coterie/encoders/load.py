@@ -14,6 +14,7 @@ from typing import Any
 
 from coterie._errors import DataError, MissingError, UsageError, param
 from coterie._files import sha256_file
+from coterie._http import check_url
 from coterie._trust import (
     Count,
     check_encoder_folder,
@@ -27,6 +28,7 @@ from coterie._validation import need
 from coterie.encoders.base import Encoder
 from coterie.encoders.bert import read_light
 from coterie.encoders.code import CodeEncoder, make_code_encoder
+from coterie.encoders.endpoint import EndpointEncoder, is_address
 from coterie.encoders.lexical import (
     SIF_PREFIX,
     BagOfWords,
@@ -81,8 +83,9 @@ def load_encoder(
     spec : str, Encoder or SentenceTransformer
         "precomputed", "tfidf", "tfidf-svd", "bow", "sif" (weighted means of word vectors, learned
         from the texts or from a file: "sif:FILE"), "lda" (shares of 50 topics), a folder,
-        "static:FOLDER" (model2vec), a hub name in the local cache, or "hub:NAME" to allow a
-        download. Objects are copied, never changed.
+        "static:FOLDER" (model2vec), a hub name in the local cache, "hub:NAME" to allow a download,
+        or the address of an embeddings endpoint ("http://localhost:11434/v1#MODEL"). Objects are
+        copied, never changed.
     max_length, normalize, pooling
         For sentence encoders, see :class:`SentenceEncoder`.
     seed : int, default=0
@@ -92,6 +95,9 @@ def load_encoder(
         return copy.deepcopy(spec)
     if (made := _without_model(spec, seed)) is not None:
         return made
+    if is_address(spec):
+        _no_pooling(pooling)
+        return EndpointEncoder(spec)
     if not isinstance(spec, (str, Path)):
         if type(spec).__name__ != "SentenceTransformer":
             raise UsageError("encoder.unknown_object", given=spec)
@@ -118,7 +124,9 @@ def check_encoder(spec: Any) -> None:
     """Reject a name that :func:`load_encoder` would not find, without loading anything."""
     if not isinstance(spec, str):
         raise UsageError("encoder.not_a_name", given=spec)
-    if _without_model(spec, 0) is None:
+    if is_address(spec):
+        check_url(spec.partition("#")[0])
+    elif _without_model(spec, 0) is None:
         folder = locate(spec.removeprefix(PREFIX))
         if spec.startswith(PREFIX):
             check_static(spec, folder)
@@ -166,6 +174,10 @@ def load_saved(
         return _load_mixed(folder, below) if mixed else _load_code(folder, below)
     if settings["kind"] == StaticEncoder.kind:
         return _load_static(folder, settings)
+    if settings["kind"] == EndpointEncoder.kind:
+        saved = check_shape(settings, {"address": str, "dim": Count}, "config.json.encoder")
+        check_url(saved["address"].partition("#")[0])
+        return EndpointEncoder(saved["address"], saved["dim"], asked=False)
     if settings["kind"] != SentenceEncoder.kind:
         file = folder / "encoder.json"
         kind = check_shape(read_json(file), {"kind": str}, str(file))["kind"]
@@ -250,6 +262,8 @@ def saved_settings(encoder: Encoder, pooling: str) -> dict[str, Any]:
     if isinstance(encoder, StaticEncoder):
         static = {"max_length": encoder.max_length, "normalize": encoder.normalize}
         return {"kind": encoder.kind, **static, "pointer": encoder.pointer()}
+    if isinstance(encoder, EndpointEncoder):
+        return {"kind": encoder.kind, "address": encoder.address, "dim": encoder.dim}
     if not isinstance(encoder, SentenceEncoder):
         return {"kind": encoder.kind}
     return {

@@ -1,6 +1,7 @@
 """Names for clusters from a chat endpoint: only when asked, with personal data masked."""
 
-from coterie.naming.endpoint import Endpoint, EndpointError
+from coterie._http import EndpointError
+from coterie.naming.endpoint import Endpoint
 from coterie.naming.namer import Naming, Request, make_requests, make_unique, name_clusters
 
 __all__ = [

@@ -1,356 +1,39 @@
-"""One chat endpoint over HTTP: asked politely, given up in time, shown no key of another.
+"""A chat endpoint: any server with ``/chat/completions`` and ``/models`` of OpenAI.
 
-Any server with the paths ``/chat/completions`` and ``/models`` of OpenAI will do, such as Ollama,
-llama.cpp, vLLM or LM Studio on the same machine. Redirects are not followed: they would carry texts
-and key to an address that nobody named.
+Ollama, llama.cpp, vLLM and LM Studio are such servers, on the same machine.
 """
 
 from __future__ import annotations
 
-import http.client
-import ipaddress
-import json
-import logging
-import os
-import queue
-import socket
-import threading
-import time
-import urllib.error
-import urllib.parse
-import urllib.request
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from coterie._errors import CoterieError, UsageError
-from coterie._validation import check_number
-from coterie.messages import message
-
-log = logging.getLogger(__name__)
-
-KEYS = ("COTERIE_API_KEY", "OPENAI_API_KEY")
-OPENAI = "api.openai.com"
-AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})  # statuses that may pass
-LARGEST = 1 << 20  # bytes of an answer
-BLOCK = 1 << 14
-LONGEST_WAIT = 86_400  # seconds that one answer may take
-PATIENCE = 60.0  # longest wait that an endpoint may ask for, in seconds
-
-
-class EndpointError(CoterieError):
-    """The endpoint cannot be used; the message says why and what to do."""
-
-
-class UnusableError(CoterieError):
-    """One answer was not what was asked for; the next may be."""
+from coterie._http import Client, RefusedError, UnusableError
 
 
 @dataclass
-class Endpoint:
-    """A chat endpoint.
+class Endpoint(Client):
+    """A chat endpoint; see :class:`coterie._http.Client` for its settings."""
 
-    Attributes
-    ----------
-    url : str
-        Address up to and with the version, such as ``http://localhost:11434/v1``.
-    timeout : float
-        Seconds for one answer, from the first byte sent to the last received.
-    tries : int
-        How often a request is sent when the endpoint is busy or cannot be reached.
-    pause : float
-        Seconds before the second try; doubled before each further one.
-    """
-
-    url: str
-    timeout: float = 120.0
-    tries: int = 4
-    pause: float = 1.0
-    _key: str | None = field(default=None, repr=False)
     _plain: bool = False  # temperature was refused
-
-    def __post_init__(self) -> None:
-        self.url = check_url(self.url)
-        if check_number("timeout", self.timeout, above=True) > LONGEST_WAIT:
-            raise UsageError("naming.timeout_too_long", timeout=self.timeout, most=LONGEST_WAIT)
-        self._key = find_key(self.host, os.environ)
-        if self.url.startswith("http:") and not self.local:
-            with_key = message("naming.insecure_key", url=self.url)
-            log.warning(with_key if self._key else message("naming.insecure", url=self.url))
-
-    @property
-    def host(self) -> str:
-        """Name of the machine."""
-        return urllib.parse.urlsplit(self.url).hostname or ""
-
-    @property
-    def local(self) -> bool:
-        """Whether the endpoint runs on this machine."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
-
-    def only_model(self) -> str:
-        """The model of an endpoint that has one; an error that lists them where there are more."""
-        found = self._send("models", None)
-        listed = found.get("data") if isinstance(found, dict) else None
-        entries = listed if isinstance(listed, list) else []
-        names = [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
-        if len(names) != 1:
-            some = ", ".join(printable(name)[:60] for name in names[:12]) or "none that it names"
-            raise UsageError("naming.which_model", url=self.url, models=some)
-        return names[0]
 
     def ask(self, body: Mapping[str, Any]) -> str:
         """What the model answers to a chat request."""
         try:
-            found = self._send("chat/completions", self._body(body))
+            found = self.send("chat/completions", self._body(body))
         except RefusedError as error:
             if self._plain or "temperature" not in str(error):
                 raise
             self._plain = True  # some models have one temperature; not sent from now on
-            found = self._send("chat/completions", self._body(body))
+            found = self.send("chat/completions", self._body(body))
         try:
             content = found["choices"][0]["message"]["content"]
         except (KeyError, IndexError, TypeError) as error:
             raise UnusableError("naming.answer_without_message", url=self.url) from error
         if not isinstance(content, str):
             raise UnusableError("naming.answer_without_text", url=self.url)
-        return self._without_key(content)
+        return self.without_key(content)
 
     def _body(self, body: Mapping[str, Any]) -> dict[str, Any]:
         return {k: v for k, v in body.items() if not (self._plain and k == "temperature")}
-
-    def _send(self, path: str, body: Mapping[str, Any] | None) -> Any:
-        """Send, and send again where that may help."""
-        wait = self.pause
-        for left in reversed(range(self.tries)):
-            try:
-                return self._once(path, body)
-            except BusyError as busy:
-                asked = busy.wait if busy.wait is not None else wait
-                if asked > PATIENCE:
-                    raise EndpointError("naming.long_wait", url=self.url, wait=asked) from None
-                if left == 0:
-                    raise
-                log.info("%s Trying again in %.1f s.", busy, asked)
-                time.sleep(asked)
-                wait *= 2
-        raise AssertionError("tries is at least one")
-
-    def _once(self, path: str, body: Mapping[str, Any] | None) -> Any:
-        headers = {"Accept": "application/json", "Content-Type": "application/json"}
-        headers["User-Agent"] = "coterie"
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        data = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8")
-        request = urllib.request.Request(f"{self.url}/{path}", data, headers)
-        connections: list[http.client.HTTPConnection] = []
-        try:
-            raw = _within(self.timeout, lambda: self._exchange(request, connections), connections)
-        except TimeoutError:
-            raise BusyError("naming.no_answer", url=self.url, seconds=self.timeout) from None
-        except urllib.error.URLError as error:
-            if isinstance(error.reason, TimeoutError):
-                raise BusyError("naming.no_answer", url=self.url, seconds=self.timeout) from None
-            reason = printable(str(error.reason))[:200]
-            raise BusyError("naming.unreachable", url=self.url, reason=reason) from None
-        except (http.client.HTTPException, OSError) as error:
-            reason = type(error).__name__
-            raise BusyError("naming.broke_off", url=self.url, reason=reason) from None
-        try:
-            return json.loads(raw)
-        except (ValueError, RecursionError) as error:
-            raise UnusableError("naming.answer_not_json", url=self.url) from error
-
-    def _exchange(
-        self, request: urllib.request.Request, connections: list[http.client.HTTPConnection]
-    ) -> bytes:
-        """Send a request and read the answer; ``connections`` are those it opens."""
-        end = time.monotonic() + self.timeout
-        try:
-            with self._opener(connections).open(request, timeout=self.timeout) as response:
-                return _read(response, end)
-        except urllib.error.HTTPError as error:
-            raise self._judge(error) from None
-
-    def _judge(self, error: urllib.error.HTTPError) -> Exception:
-        """The error that a status stands for; it says what to do."""
-        try:
-            body = error.read(2000).decode("utf-8", "replace")
-        except (OSError, http.client.HTTPException):
-            body = ""
-        shown = self._without_key(printable(body))[:300]
-        if error.code in AGAIN:
-            busy = BusyError("naming.busy", url=self.url, code=error.code)
-            busy.wait = _retry_after(error.headers.get("Retry-After"))
-            return busy
-        if 300 <= error.code < 400:
-            where = printable(str(error.headers.get("Location")))[:200]
-            return EndpointError("naming.redirected", url=self.url, target=where)
-        given = {"url": self.url, "code": error.code, "text": shown}
-        if error.code == 401:
-            return EndpointError("naming.key_needed", variable=KEYS[0], **given)
-        if error.code == 403:
-            return EndpointError("naming.key_not_allowed", variable=KEYS[0], **given)
-        if error.code == 404:
-            return EndpointError("naming.not_there", **given)
-        if error.code in (400, 422):
-            return RefusedError("naming.refused", **given)
-        return EndpointError("naming.refused", **given)
-
-    def _opener(
-        self, connections: list[http.client.HTTPConnection]
-    ) -> urllib.request.OpenerDirector:
-        handlers: list[urllib.request.BaseHandler] = [_NoRedirect(), *_handlers(connections)]
-        if self.local:  # never through a proxy, whatever the environment says
-            handlers.append(urllib.request.ProxyHandler({}))
-        return urllib.request.build_opener(*handlers)
-
-    def _without_key(self, text: str) -> str:
-        return text.replace(self._key, "[key]") if self._key else text
-
-
-class RefusedError(EndpointError):
-    """The endpoint did not like the request itself."""
-
-
-class BusyError(EndpointError):
-    """The endpoint may answer later, after ``wait`` seconds if it said so."""
-
-    wait: float | None = None
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *args: Any) -> None:
-        return None
-
-
-def check_url(url: str) -> str:
-    """An address with http or https, a host, and neither password nor query."""
-    try:
-        parts = urllib.parse.urlsplit(url.strip())
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        good = False
-    if not good or any(ord(sign) < 33 for sign in url.strip()):
-        raise UsageError("naming.bad_address", url=printable(url))
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise UsageError("naming.secret_in_address", variable=KEYS[0])
-    return urllib.parse.urlunsplit(parts).rstrip("/").removesuffix("/chat/completions")
-
-
-def find_key(host: str, environment: Mapping[str, str]) -> str | None:
-    """The key for a host. That of OpenAI goes to OpenAI, or where OPENAI_BASE_URL leads."""
-    own, openai = (environment.get(name, "").strip() for name in KEYS)
-    try:
-        base = urllib.parse.urlsplit(environment.get("OPENAI_BASE_URL", "")).hostname
-    except ValueError:  # no address
-        base = None
-    key = own or (openai if host in {OPENAI, base} else "")
-    if not key:
-        return None
-    if not (key.isascii() and key.isprintable() and " " not in key):
-        name = KEYS[0] if own else KEYS[1]
-        raise UsageError("naming.bad_key", name=name)
-    return key
-
-
-def printable(text: str) -> str:
-    """A text on one line, without signs that steer a terminal."""
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
-
-
-def _handlers(connections: list[http.client.HTTPConnection]) -> list[urllib.request.BaseHandler]:
-    """The usual handlers, which note the connections they open."""
-
-    class Noted(http.client.HTTPConnection):
-        def connect(self) -> None:
-            connections.append(self)
-            super().connect()
-            self.opened = self.sock  # an answer takes it over
-
-    class Secure(Noted, http.client.HTTPSConnection):
-        """The same with TLS: ``connect`` of the second is called by that of the first."""
-
-    class OpenPlain(urllib.request.HTTPHandler):
-        def http_open(self, req: urllib.request.Request) -> Any:
-            return self.do_open(Noted, req)
-
-    class OpenSecure(urllib.request.HTTPSHandler):
-        def https_open(self, req: urllib.request.Request) -> Any:
-            return self.do_open(Secure, req)
-
-    return [OpenPlain(), OpenSecure()]
-
-
-def _within(
-    seconds: float, work: Callable[[], bytes], connections: list[http.client.HTTPConnection]
-) -> bytes:
-    """What ``work`` gives, or a TimeoutError after so many seconds, whatever a server does.
-
-    The timeouts of sockets are for one wait each: a server that sends a byte of a header now and
-    then, or "100 Continue" again and again, is never late. So the work is done in a thread, whose
-    connections are closed when its time is over.
-    """
-    done: queue.SimpleQueue[tuple[bytes, BaseException | None]] = queue.SimpleQueue()
-
-    def run() -> None:
-        try:
-            done.put((work(), None))
-        except BaseException as error:
-            done.put((b"", error))
-
-    threading.Thread(target=run, daemon=True).start()
-    try:
-        found, error = done.get(timeout=min(seconds, threading.TIMEOUT_MAX))
-    except queue.Empty:
-        raise TimeoutError from None
-    finally:
-        for connection in connections:
-            opened = connection.sock or getattr(connection, "opened", None)
-            if opened is not None:
-                with suppress(OSError):  # closed already
-                    opened.shutdown(socket.SHUT_RDWR)
-    if error is not None:
-        raise error
-    return found
-
-
-def _read(response: Any, end: float) -> bytes:
-    """The body, within the time left: a server that drips gets no more of it than a silent one."""
-    shown = str(response.headers.get("Content-Length"))
-    whole = int(shown) if shown.isdigit() else None
-    parts, size = [], 0
-    while whole is None or size < whole:
-        block = response.read1(BLOCK)
-        if not block:
-            if whole is not None:
-                raise http.client.IncompleteRead(b"", whole - size)
-            break
-        parts.append(block)
-        size += len(block)
-        if size > LARGEST:
-            raise UnusableError("naming.answer_too_long")
-        if time.monotonic() > end:
-            raise TimeoutError
-    return b"".join(parts)
-
-
-def _retry_after(value: str | None) -> float | None:
-    """Seconds of a Retry-After header, which holds a number or a date."""
-    if value is None:
-        return None
-    try:
-        return max(float(value), 0.0) if float(value) < 1e9 else None
-    except ValueError:
-        pass
-    try:
-        return max(parsedate_to_datetime(value).timestamp() - time.time(), 0.0)
-    except (ValueError, TypeError):
-        return None

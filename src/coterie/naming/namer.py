@@ -19,12 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from coterie._errors import DataError
+from coterie._http import EndpointError, UnusableError
 from coterie._progress import Progress, Silent
 from coterie._trust import check_shape, open_file, parse_json
 from coterie._validation import check_integer
 from coterie.description import Cluster, rename_clusters
 from coterie.masking import WORD, find_personal, folded_words
-from coterie.naming.endpoint import Endpoint, EndpointError, UnusableError
+from coterie.naming.endpoint import Endpoint
 
 FILE = "names.jsonl"
 ANSWERED = {"status": str, "digest": str, "answer": str}

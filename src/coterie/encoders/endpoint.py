@@ -1,0 +1,290 @@
+"""Embeddings from a server over HTTP, in place of an encoder on this machine.
+
+The address is that of the server and the name of a model: ``http://localhost:11434/v1#model``. Any
+server with ``/embeddings`` of OpenAI will do, such as Ollama, llama.cpp, vLLM or LM Studio. Texts
+are sent in batches; each vector is on the disk before the next batch is asked for, so that a run
+that is stopped asks for no text twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from coterie._cache import VectorCache, cache_folder
+from coterie._errors import UsageError
+from coterie._http import Client, EndpointError, RefusedError, UnusableError
+from coterie._progress import Progress, Silent, say
+from coterie._types import Features, Floats, Ints
+from coterie.encoders.base import Encoder, distinct
+from coterie.messages import message
+from coterie.neighbors import unit_rows
+
+log = logging.getLogger(__name__)
+
+PREFIXES = ("http://", "https://")
+ALLOW = "COTERIE_ALLOW_ENDPOINT"  # hosts that saved models may send texts to
+BATCH = 64  # texts of a request
+CHARACTERS = 64_000  # of a request, at most
+LONGEST = 8_000  # characters of a text; what follows is not sent
+
+
+def is_address(spec: Any) -> bool:
+    """Whether an encoder is named by the address of a server."""
+    return isinstance(spec, str) and spec.startswith(PREFIXES)
+
+
+class EmbeddingsClient(Client):
+    """Asks for embeddings."""
+
+    largest: ClassVar[int] = 1 << 26
+
+    def embed(self, model: str, texts: Sequence[str]) -> dict[int, Floats]:
+        """Vectors by the position of their text; perhaps not of all texts."""
+        found = self.send("embeddings", {"model": model, "input": list(texts)})
+        listed = found.get("data") if isinstance(found, dict) else None
+        if not isinstance(listed, list):
+            raise UnusableError("endpoint.no_vectors", url=self.url)
+        vectors: dict[int, Floats] = {}
+        for position, entry in enumerate(listed):
+            index = entry.get("index", position) if isinstance(entry, dict) else None
+            if not isinstance(index, int) or not 0 <= index < len(texts) or index in vectors:
+                raise UnusableError("endpoint.no_vectors", url=self.url)
+            try:
+                vector = np.asarray(entry["embedding"], dtype=np.float32)
+            except (KeyError, TypeError, ValueError) as error:
+                raise UnusableError("endpoint.no_vectors", url=self.url) from error
+            if vector.ndim != 1 or not vector.size or not np.isfinite(vector).all():
+                raise UnusableError("endpoint.no_vectors", url=self.url)
+            vectors[index] = vector
+        return vectors
+
+
+class EndpointEncoder(Encoder):
+    """Vectors of unit length from the embeddings endpoint of a server.
+
+    Parameters
+    ----------
+    address : str
+        Such as ``http://localhost:11434/v1#model``; the model may be left out if there is one.
+    dim : int, optional
+        Width of the vectors, if it is known.
+    asked : bool, default=True
+        Whether the user named this address; one of a saved model gets texts only if it is on this
+        machine, or if ``COTERIE_ALLOW_ENDPOINT`` names its host.
+    """
+
+    kind: ClassVar[str] = "endpoint"
+
+    def __init__(self, address: str, dim: int | None = None, *, asked: bool = True) -> None:
+        super().__init__()
+        url, _, model = address.partition("#")
+        self.client = EmbeddingsClient(url)
+        self._asked = asked
+        if not model:
+            self._check_allowed()
+        self.model = model or self.client.only_model()
+        self.address = f"{self.client.url}#{self.model}"
+        self._width = dim
+        self._kept: dict[bytes, Floats] = {}  # where the disk is not used
+        self._text = "text"  # by which the width is found, if nothing was encoded before
+
+    @property
+    def dim(self) -> int:  # type: ignore[override]
+        """Width of the vectors; asks for one text where none is known."""
+        if self._width is None:
+            self.encode(TextItems([self._text]))
+        assert self._width is not None
+        return self._width
+
+    def prepare(self, texts: Sequence[str]) -> tuple[TextItems, Ints]:
+        cut = [text[:LONGEST] for text in texts]
+        first, rows = distinct(cut)
+        self._text = cut[0]
+        return TextItems([cut[i] for i in first]), rows
+
+    def encode(
+        self, items: Any, index: Ints | None = None, *, progress: Progress | None = None
+    ) -> Floats:
+        chosen = np.arange(len(items)) if index is None else index
+        keys = items.digests(chosen)
+        first, rows = distinct(keys)
+        texts = {keys[i]: items.texts[chosen[i]] for i in first}
+        cache = self._cache()
+        found = self._known(list(texts), cache)
+        missing = [key for key in texts if key not in found]
+        if missing:
+            self._check_allowed()
+            self._ask_for({key: texts[key] for key in missing}, found, cache, progress or Silent())
+        return unit_rows(np.stack([found[key] for key in texts]))[rows]
+
+    def _cache(self) -> VectorCache | None:
+        folder = cache_folder()
+        return None if folder is None else VectorCache(folder, self.space(), self._width or 0)
+
+    def space(self) -> str:
+        return hashlib.sha256(f"endpoint {self.address}".encode()).hexdigest()
+
+    def _known(self, keys: list[bytes], cache: VectorCache | None) -> dict[bytes, Floats]:
+        """Vectors that are kept; learns their width."""
+        kept = {key: self._kept[key] for key in keys if key in self._kept}
+        if cache is None:
+            return kept
+        width = cache.width()
+        if width is None and not kept:
+            return {}
+        self._check_width(width or self._width or 0)
+        cache.dim = self._width or 0
+        vectors, missing = cache.read(keys)
+        absent = {keys[i] for i in missing}
+        if late := absent & kept.keys():  # asked for while the disk was not used
+            cache.write(list(late), np.stack([kept[key] for key in late]))
+        return kept | {key: vectors[i] for i, key in enumerate(keys) if key not in absent}
+
+    def _ask_for(
+        self,
+        texts: dict[bytes, str],
+        found: dict[bytes, Floats],
+        cache: VectorCache | None,
+        progress: Progress,
+    ) -> None:
+        """Ask for vectors, put them into ``found`` and keep them as they come."""
+        batches, done = list(_batches(texts)), 0
+        characters, known = sum(map(len, texts.values())), len(found)
+        said = message(
+            "endpoint.estimate",
+            address=self.address,
+            texts=len(texts),
+            characters=characters,
+            requests=len(batches),
+            known=known,
+        )
+        log.info("%s", said)
+        if not isinstance(progress, Silent):
+            say(said)
+        progress.start("embed", len(texts))
+        try:
+            for batch in batches:
+                for some in self._answers(batch, texts):
+                    if cache is not None:
+                        cache.dim = self.dim
+                        cache.write(list(some), np.stack(list(some.values())))
+                    else:
+                        self._kept.update(some)
+                    found.update(some)
+                    done += len(some)
+                    progress.advance(done)
+        except RefusedError:
+            raise
+        except (EndpointError, UnusableError) as error:
+            done, total = known + done, known + len(texts)
+            problem = str(error)
+            if cache is None:
+                raise EndpointError(
+                    "endpoint.stopped_uncached", problem=problem, done=done, total=total
+                ) from error
+            raise EndpointError(
+                "endpoint.stopped", problem=problem, done=done, total=total
+            ) from error
+        finally:
+            progress.stop()
+
+    def _answers(self, keys: list[bytes], texts: dict[bytes, str]) -> Iterator[dict[bytes, Floats]]:
+        """Answers until all of these texts have a vector.
+
+        Of half an answer the vectors are taken, and the rest is asked for; a batch that is refused
+        is asked for by halves.
+        """
+        left, failed, client = keys, 0, self.client
+        while left:
+            try:
+                answer = client.embed(self.model, [texts[key] for key in left])
+                if not answer:
+                    raise UnusableError("endpoint.no_vectors", url=client.url)
+            except RefusedError:
+                if len(left) == 1:
+                    raise
+                for half in (left[: len(left) // 2], left[len(left) // 2 :]):
+                    yield from self._answers(half, texts)
+                return
+            except UnusableError:
+                failed += 1
+                if failed == client.tries:
+                    raise
+                time.sleep(client.pause * 2 ** (failed - 1))
+                continue
+            for vector in answer.values():
+                self._check_width(len(vector))
+            yield {left[i]: vector for i, vector in answer.items()}
+            left = [key for i, key in enumerate(left) if i not in answer]
+
+    def _check_width(self, width: int) -> None:
+        if self._width is not None and width != self._width:
+            raise EndpointError(
+                "endpoint.other_width", address=self.address, width=width, before=self._width
+            )
+        self._width = width
+
+    def _check_allowed(self) -> None:
+        hosts = os.environ.get(ALLOW, "").replace(",", " ").split()
+        if not (self._asked or self.client.local or self.client.host in hosts):
+            host, url = self.client.host, self.client.url
+            raise EndpointError("endpoint.not_allowed", url=url, host=host, variable=ALLOW)
+
+    def forward(self, features: Features) -> Tensor:
+        raise UsageError("endpoint.cannot_train", address=self.address)
+
+    def make_trainable(self) -> None:
+        raise UsageError("endpoint.cannot_train", address=self.address)
+
+    def save(self, folder: Path) -> None:
+        """Nothing: the address is in the settings of the model, the key nowhere."""
+
+
+class TextItems:
+    """Different texts, as they are sent."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts = texts
+        self.lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def batch(self, index: Ints, step: int = 1) -> Features:
+        raise UsageError("endpoint.cannot_train", address="this encoder")
+
+    def to(self, device: torch.device) -> TextItems:
+        return self
+
+    def digests(self, index: Ints) -> list[bytes]:
+        """What tells each of the texts ``index`` from all others."""
+        return [
+            hashlib.blake2b(self.texts[i].encode("utf-8"), digest_size=16).digest() for i in index
+        ]
+
+    def content(self) -> bytes:
+        return "\0".join(self.texts).encode("utf-8")
+
+
+def _batches(texts: dict[bytes, str]) -> Iterator[list[bytes]]:
+    """Keys of texts that go into one request."""
+    batch: list[bytes] = []
+    size = 0
+    for key, text in texts.items():
+        if batch and (len(batch) == BATCH or size + len(text) > CHARACTERS):
+            yield batch
+            batch, size = [], 0
+        batch.append(key)
+        size += len(text)
+    if batch:
+        yield batch

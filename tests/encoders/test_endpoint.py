@@ -1,0 +1,285 @@
+"""Embeddings over HTTP: a real server that is slow, busy, wrong, or goes away."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import coterie
+from by_key import raises, says
+from coterie._errors import UsageError
+from coterie._http import EndpointError, RefusedError
+from coterie.cli import app
+from coterie.encoders import EndpointEncoder, load_encoder
+from coterie.encoders import endpoint as module
+
+KEY = "sk-this-is-a-secret-key"
+FRUIT, CARS = "apple pear plum".split(), "car road tyre".split()
+TEXTS = [f"{a} {b} {i}" for i in range(11) for words in (FRUIT, CARS) for a in words for b in words]
+
+
+def vector(text: str, width: int = 8) -> list[float]:
+    """Two directions, and a little of the text's own."""
+    own = np.frombuffer(hashlib.sha256(text.encode()).digest()[:width], np.uint8) / 2550
+    own[0 if any(word in text for word in FRUIT) else 1] += 1
+    return own.tolist()
+
+
+class Server:
+    """``plan`` holds one answer per request, by number from 0; others are right."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+        self.answered: Counter[str] = Counter()
+        self.headers: list[dict[str, str]] = []
+        self.plan: dict[int, Callable[[Any, list[str]], None]] = {}
+        self.most, self.width = 10**9, 8
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                server.send(self, {"data": [{"id": "tiny"}]})
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                assert self.path == "/v1/embeddings" and body["model"] == "tiny"
+                texts, number = body["input"], len(server.asked)
+                server.asked.append(texts)
+                server.headers.append(dict(self.headers))
+                if len(texts) > server.most:
+                    server.send(self, {"error": "too many inputs"}, 413)
+                    return
+                server.plan.get(number, server.right)(self, texts)
+
+            def log_message(self, *args: object) -> None: ...
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.http.server_address[1]}/v1#tiny"
+
+    def send(self, handler: Any, body: Any, status: int = 200, **headers: str) -> None:
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        handler.send_response(status)
+        for name, value in {"Content-Length": str(len(raw)), **headers}.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.wfile.write(raw)
+
+    def entries(self, texts: list[str], chosen: list[int], width: int = 8) -> dict[str, Any]:
+        self.answered.update(texts[i] for i in chosen)
+        return {"data": [{"index": i, "embedding": vector(texts[i], width)} for i in chosen]}
+
+    def right(self, handler: Any, texts: list[str]) -> None:
+        self.send(handler, self.entries(texts, list(range(len(texts))), self.width))
+
+    def slow(self, handler: Any, texts: list[str]) -> None:
+        time.sleep(0.3)
+        self.right(handler, texts)
+
+    def unordered(self, handler: Any, texts: list[str]) -> None:
+        self.send(handler, self.entries(texts, list(range(len(texts)))[::-1]))
+
+    def half(self, handler: Any, texts: list[str]) -> None:
+        self.send(handler, self.entries(texts, list(range(len(texts) // 2))))
+
+    def cut(self, handler: Any, texts: list[str]) -> None:
+        raw = json.dumps(self.entries(texts, list(range(len(texts))))).encode()
+        self.answered.subtract(texts)  # none of it can be read
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(raw)))
+        handler.end_headers()
+        handler.wfile.write(raw[: len(raw) // 2])
+        handler.close_connection = True
+
+    def busy(self, handler: Any, texts: list[str]) -> None:
+        self.send(handler, {"error": "rate limit"}, 429, Retry_After="0.05")
+
+    def nonsense(self, handler: Any, texts: list[str]) -> None:
+        self.send(handler, {"data": [{"index": 7, "embedding": [float("nan")]}]})
+
+    def wide(self, handler: Any, texts: list[str]) -> None:
+        self.send(handler, self.entries(texts, list(range(len(texts))), 9))
+
+    def stop(self) -> None:
+        self.http.shutdown()
+        self.http.server_close()
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Server]:
+    for name in ("COTERIE_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COTERIE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(module.EmbeddingsClient, "pause", 0.02)
+    monkeypatch.setattr(module, "BATCH", 20)
+    found = Server()
+    yield found
+    found.stop()
+
+
+def encode(encoder: EndpointEncoder, texts: list[str]) -> np.ndarray:
+    items, rows = encoder.prepare(texts)
+    return encoder.encode(items)[rows]
+
+
+def expected(texts: list[str], width: int = 8) -> np.ndarray:
+    made = np.array([vector(text, width) for text in texts], dtype=np.float32)
+    return made / np.linalg.norm(made, axis=1, keepdims=True)
+
+
+def test_texts_go_in_batches_and_none_twice(server: Server) -> None:
+    encoder = load_encoder(server.address)
+    texts = [*TEXTS, *TEXTS[:30]]
+    np.testing.assert_allclose(encode(encoder, texts), expected(texts), atol=1e-6)
+    assert max(map(len, server.asked)) == 20 and encoder.dim == 8
+    assert set(server.answered.values()) == {1} and len(server.answered) == len(TEXTS)
+    np.testing.assert_allclose(
+        encode(load_encoder(server.address), TEXTS[:5]), expected(TEXTS[:5]), atol=1e-6
+    )
+    assert set(server.answered.values()) == {1}
+
+
+@pytest.mark.parametrize("fault", ["slow", "unordered", "half", "cut", "busy", "nonsense"])
+def test_a_faulty_answer_costs_time_and_nothing_else(server: Server, fault: str) -> None:
+    server.plan = {0: getattr(server, fault), 3: getattr(server, fault)}
+    found = encode(load_encoder(server.address), TEXTS)
+    np.testing.assert_allclose(found, expected(TEXTS), atol=1e-6)
+    assert set(server.answered.values()) == {1}
+
+
+def test_a_busy_server_is_waited_for_as_long_as_it_asks(server: Server) -> None:
+    server.plan[0] = server.busy
+    begun = time.monotonic()
+    encode(load_encoder(server.address), TEXTS[:3])
+    assert time.monotonic() - begun >= 0.05
+    server.plan[2] = lambda handler, texts: server.send(handler, {}, 429, Retry_After="3600")
+    with raises(EndpointError, "endpoint.stopped", done=0, total=1) as caught:
+        encode(load_encoder(server.address), TEXTS[3:4])
+    assert "3600 s" in str(caught.value)
+
+
+def test_a_server_that_refuses_large_requests_gets_smaller_ones(server: Server) -> None:
+    server.most = 6
+    np.testing.assert_allclose(
+        encode(load_encoder(server.address), TEXTS), expected(TEXTS), atol=1e-6
+    )
+    assert set(server.answered.values()) == {1}
+    server.most = 0
+    with raises(RefusedError, "endpoint.refused", code=413):
+        encode(load_encoder(server.address), ["one more text"])
+
+
+def test_vectors_of_another_width_are_refused(server: Server) -> None:
+    server.plan[1] = server.wide
+    with raises(EndpointError, "endpoint.stopped", done=20, total=len(TEXTS)) as caught:
+        encode(load_encoder(server.address), TEXTS)
+    assert "9 numbers" in str(caught.value) and "8" in str(caught.value)
+    server.width = 9  # another model under the same name, later
+    with raises(EndpointError, "endpoint.stopped"):
+        encode(load_encoder(server.address), TEXTS)
+
+
+def test_nothing_is_kept_on_disk_with_the_cache_off(server: Server, monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("COTERIE_CACHE", "off")
+    encoder = load_encoder(server.address)
+    for _ in range(2):
+        encode(encoder, TEXTS)
+    assert set(server.answered.values()) == {1} and not (tmp_path / "cache").exists()
+    encode(load_encoder(server.address), TEXTS)
+    assert set(server.answered.values()) == {2}
+
+
+def test_the_only_model_need_not_be_named(server: Server) -> None:
+    assert load_encoder(server.address.partition("#")[0]).address == server.address
+
+
+def write(folder: Path) -> Path:
+    lines = [json.dumps({"text": text}) for text in TEXTS]
+    (folder / "in.jsonl").write_text("\n".join(lines))
+    return folder / "in.jsonl"
+
+
+@pytest.mark.parametrize("number", [("-k", "2"), ()])
+def test_a_run_whose_server_goes_away_is_resumed(
+    server: Server, number: tuple, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COTERIE_API_KEY", KEY)
+
+    def gone(handler: Any, texts: list[str]) -> None:
+        handler.connection.close()
+
+    server.plan = {i: gone for i in range(4, 9)}
+    file, out = write(tmp_path), tmp_path / "run"
+    command = ["cluster", str(file), *number, "-m", "kmeans", "--encoder", server.address]
+    command += ["--out", str(out)]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 1 and says(done.output, "endpoint.stopped", total=len(TEXTS))
+    assert says(done.output, "endpoint.estimate", texts=len(TEXTS))
+    asked = len(server.asked)
+    again = CliRunner().invoke(app, [*command, "--resume"])
+    assert again.exit_code == 0, again.output
+    assert says(again.output, "endpoint.estimate", known=80)
+    assert set(server.answered.values()) == {1} and set(server.answered) == set(TEXTS)
+    assert len(server.asked) > asked
+    run = coterie.open_run(out)
+    fruit = np.array([any(word in text for word in FRUIT) for text in TEXTS])
+    assert not set(run.labels[fruit]) & set(run.labels[~fruit])
+    found = run.predict(["a new apple"])  # of this machine: allowed
+    assert found["cluster"][0].as_py() in run.labels[fruit]
+    assert server.headers[-1]["Authorization"] == f"Bearer {KEY}"
+    told = [
+        path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()
+    ]
+    assert not told and KEY not in done.output + again.output
+
+
+def test_the_key_is_in_no_message(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COTERIE_API_KEY", KEY)
+    server.plan = {0: lambda h, t: server.send(h, {"error": f"bad key {KEY}"}, 401)}
+    with raises(EndpointError, "endpoint.stopped") as caught:
+        encode(load_encoder(server.address), TEXTS)
+    assert KEY not in str(caught.value) and "[key]" in str(caught.value)
+    assert KEY not in repr(load_encoder(server.address))
+
+
+def test_a_saved_model_sends_no_text_to_another_machine_unasked(
+    server: Server, monkeypatch
+) -> None:
+    monkeypatch.setattr(module.EmbeddingsClient, "local", property(lambda self: False))
+    encoder = EndpointEncoder(server.address, 8, asked=False)
+    with raises(EndpointError, "endpoint.not_allowed", host="127.0.0.1"):
+        encode(encoder, TEXTS[:2])
+    assert not server.asked
+    monkeypatch.setenv("COTERIE_ALLOW_ENDPOINT", "example.org, 127.0.0.1")
+    assert encode(encoder, TEXTS[:2]).shape == (2, 8)
+
+
+@pytest.mark.parametrize("method", ["auto", "kmeans"])
+def test_methods_and_saved_models(server: Server, method: str, tmp_path: Path) -> None:
+    model = coterie.METHODS[method].make(2, encoder=server.address, random_state=0).fit(TEXTS)
+    model.save(tmp_path / "model", include_encoder=True)
+    same = coterie.load(tmp_path / "model")
+    np.testing.assert_array_equal(same.predict(TEXTS), model.labels_)
+    assert set(server.answered.values()) == {1}
+
+
+def test_what_cannot_work_is_refused_before_anything_is_read(server: Server) -> None:
+    with raises(UsageError, "endpoint.secret_in_address"):
+        coterie.cluster("absent.csv", encoder="http://me:pass@localhost/v1#tiny")
+    with raises(UsageError, "endpoint.cannot_train"):
+        coterie.METHODS["sccl"].make(2, encoder=server.address, random_state=0, steps=1).fit(TEXTS)
