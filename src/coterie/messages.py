@@ -665,8 +665,8 @@ MESSAGES: dict[str, str] = {
         "model now? Name it with #MODEL, or forget the old vectors (coterie cache clear)."
     ),
     "endpoint.stopped": (
-        "{problem} {done:,} of {total:,} vectors are in the cache; repeat the command with --resume "
-        "to get the others."
+        "{problem} {done:,} of {total:,} vectors are in the cache; repeat the command with "
+        "--resume to get the others."
     ),
     "endpoint.stopped_uncached": (
         "{problem} {done:,} of {total:,} vectors were there, and are lost since the cache is off."
