@@ -219,10 +219,10 @@ def held(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / LOCK
     with _locked(path, folder) as file:
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
         try:
+            file.truncate(0)
+            file.write(f"{os.getpid()}\n")
+            file.flush()
             yield
         finally:
             with suppress(OSError):

@@ -1068,7 +1068,6 @@ MESSAGES: dict[str, str] = {
     ),
     "serve.body_too_slow": "the request did not arrive within {seconds:g} seconds; send it again.",
     "serve.busy": "{queued:,} texts are waiting already; try again later.",
-    "serve.disk": "the disk is full, nothing was changed; make room and send the request again.",
     "serve.edits_are_a_list": 'edits should be a list, as in [{{"merge": [3, 7]}}].',
     "serve.edits_off": "this service has no token for edits, so nobody can edit.",
     "serve.edits_or_undo": (
@@ -1089,6 +1088,10 @@ MESSAGES: dict[str, str] = {
     "serve.not_a_text": "text {number} should be a string; it is a {kind}.",
     "serve.not_json": "the request is not JSON: {why:.200}.",
     "serve.not_ready": "the service is not ready.",
+    "serve.not_written": (
+        "the change cannot be written ({why}), so nothing was changed. Make room, or check the "
+        "permissions, and send it again."
+    ),
     "serve.reads_only": "this token may read, but not edit.",
     "serve.same_tokens": "the tokens to read and to edit are the same; take two.",
     "serve.stopping": "the service is stopping; try again when it is back.",

@@ -257,8 +257,6 @@ class Service:
         where = traceback.extract_tb(error.__traceback__)[-3:]
         places = ", ".join(f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in where)
         log.error("%s at %s", type(error).__name__, places)
-        if isinstance(error, OSError) and error.errno in FULL:
-            return failure(ServeError("serve.disk"))
         return failure(ServeError("serve.fault"))
 
     @asynccontextmanager
@@ -593,6 +591,10 @@ class Service:
             async with live.editing:
                 try:
                     done = await asyncio.get_running_loop().run_in_executor(self._editor, work)
+                except OSError as error:
+                    self.metrics.edits.add(live.name, "refused")
+                    why = "the disk is full" if error.errno in FULL else error.strerror
+                    raise ServeError("serve.not_written", why=why or "no room") from error
                 except BaseException:
                     self.metrics.edits.add(live.name, "refused")
                     raise

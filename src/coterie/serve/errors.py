@@ -26,7 +26,7 @@ STATUS = {
     "serve.wrong_type": 415,
     "serve.bad_host": 421,
     "serve.fault": 500,
-    "serve.disk": 507,
+    "serve.not_written": 507,
     "run.held": 503,
     "run.keeps_changing": 503,
     "serve.busy": 503,

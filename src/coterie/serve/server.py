@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 import re
 import signal
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -142,12 +144,15 @@ def name_runs(said: Sequence[str]) -> dict[str, Path]:
 def listen(host: str, port: int) -> socket.socket:
     """A socket that waits for clients."""
     try:
-        family, _, _, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        made = socket.socket(family, socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise UsageError("serve.bad_address", host=host, why=error) from error
+        number = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
+        family = socket.AF_INET6 if number.version == 6 else socket.AF_INET
+        address: Any = (str(number), port)
+    except ValueError:  # a name
+        try:
+            family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        except (OSError, UnicodeError) as error:
+            raise UsageError("serve.bad_address", host=host, why=error) from error
+    made = socket.socket(family, socket.SOCK_STREAM)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)

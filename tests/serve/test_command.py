@@ -1,0 +1,130 @@
+"""``coterie serve``: what it says when it cannot start, and the examples of the guide."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shlex
+import shutil
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from by_key import raises, says
+from coterie._errors import UsageError
+from coterie.cli import app
+from coterie.serve.server import listen, name_runs
+
+GUIDE = Path(__file__).parents[2] / "docs" / "howto" / "serve.md"
+
+
+def call(*arguments: object) -> Any:
+    return CliRunner().invoke(app, ["serve", *map(str, arguments)])
+
+
+def test_runs_have_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a=b").mkdir()
+    assert name_runs(["x/tickets", "mine=y/z"]) == {
+        "tickets": Path("x/tickets"),
+        "mine": Path("y/z"),
+    }
+    assert name_runs(["named=a=b"]) == {"named": Path("a=b")}
+    with raises(UsageError, "serve.bad_name"):
+        name_runs(["a=b"])  # a folder of that name
+    with raises(UsageError, "serve.name_twice", name="run"):
+        name_runs(["a/run", "b/run"])
+    for bad in ("x/two words", "x/a?b", "x/a%2fb"):
+        with raises(UsageError, "serve.bad_name"):
+            name_runs([bad])
+
+
+def test_it_says_why_it_cannot_start(finished: Path, tmp_path: Path) -> None:
+    none = call(tmp_path / "none")
+    assert none.exit_code == 2 and says(none.output, "run.no_folder")
+    (tmp_path / "empty").mkdir()
+    assert call(tmp_path / "empty").exit_code == 3
+    with listen("127.0.0.1", 0) as taken:
+        taken.listen()
+        busy = call(finished, "--port", taken.getsockname()[1])
+    assert busy.exit_code == 2 and says(busy.output, "serve.no_port")
+    outside = call(finished, "--host", "0.0.0.0")
+    assert outside.exit_code == 2 and says(outside.output, "serve.token_needed")
+    strange = call(finished, "--host", "no such host")
+    assert strange.exit_code == 2
+
+
+def test_without_the_extra_it_names_it(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "starlette", None)
+    missing = call(finished)
+    assert missing.exit_code == 1 and "coterie[serve]" in missing.output
+
+
+def test_help_teaches() -> None:
+    said = call("--help").output
+    for word in ("/predict", "COTERIE_EDIT_TOKEN", "--allow-host", "curl", "/openapi.json"):
+        assert word in said
+
+
+def shown(output: str, expected: str) -> bool:
+    wild = re.escape(expected.strip()).replace(r"\.\.\.", ".*")
+    return re.fullmatch(wild, output.strip(), re.S) is not None
+
+
+def test_the_examples_of_the_guide_work(
+    start: Callable[..., Any], finished: Path, tmp_path: Path
+) -> None:
+    """Each call of curl is made by the client of these tests, and answers what is shown."""
+    folder = Path(shutil.copytree(finished, tmp_path / "tickets.clusters"))
+    client = start(folder)
+    client.wait_for_vectors()
+    text, count = GUIDE.read_text("utf-8"), 0
+    for kind, body in re.findall(r"^```(console|python)\n(.*?)^```$", text, re.M | re.S):
+        if kind == "python":
+            source = body.replace("localhost:8000", f"localhost:{client.port}")
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile(source, "serve.md", "exec"), {"__name__": "example"})
+            count += 1
+            continue
+        for part in re.split(r"^\$ ", body.replace("\\\n", ""), flags=re.M)[1:]:
+            line, _, expected = part.partition("\n")
+            words = shlex.split(line)
+            if words[0] != "curl":
+                continue
+            assert shown(ask(client, words), expected), line
+            count += 1
+    assert count > 8
+
+
+def ask(client: Any, words: list[str]) -> str:
+    """The answer to a call of curl."""
+    headers, body, path = {}, None, ""
+    rest = iter(words[1:])
+    for word in rest:
+        if word == "-H":
+            name, _, value = next(rest).partition(": ")
+            headers[name] = value
+        elif word == "-d":
+            body = next(rest)
+            json.loads(body)
+        elif word.startswith("localhost:8000"):
+            path = word.removeprefix("localhost:8000")
+        else:
+            assert word == "-s", word
+    method = "GET" if body is None else "POST"
+    answer = client.ask(method, path, None if body is None else body.encode(), headers)
+    return str(answer.body.decode())
+
+
+def test_addresses_of_both_kinds() -> None:
+    for host in ("127.0.0.1", "localhost", "::1"):
+        with contextlib.suppress(UsageError), listen(host, 0) as place:  # no IPv6 on some machines
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            assert place.family == family and place.getsockname()[0] in ("127.0.0.1", "::1")

@@ -1,0 +1,144 @@
+"""The service is killed while it edits, and its disk is full: no edit that it told is lost."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import random
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coterie import open_run
+from coterie.checking import check_integrity
+
+KILLS = 40
+
+
+def free_port() -> int:
+    with socket.socket() as place:
+        place.bind(("127.0.0.1", 0))
+        return int(place.getsockname()[1])
+
+
+def post(port: int, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        kind = {"Content-Type": "application/json"}
+        connection.request("POST", path, json.dumps(body), kind)
+        found = connection.getresponse()
+        return found.status, json.loads(found.read())
+    finally:
+        connection.close()
+
+
+def wait_for(port: int, seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.02)
+    raise AssertionError("the service did not start")
+
+
+def next_edit(number: int) -> dict[str, Any]:
+    """Quick edits and slow ones, that all are possible one after the other."""
+    kind = number % 4
+    if kind == 0:
+        return {"edits": [{"rename": {"0": f"Name {number}"}}]}
+    if kind == 1:
+        return {"edits": [{"move": {"rows": [{"row": 1 + number % 20}], "to": 0}}]}
+    if kind == 2:
+        return {"edits": [{"lock": [2]}]}
+    return {"undo": True}
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(KILLS, marks=pytest.mark.slow)])
+def test_no_edit_that_was_told_is_lost_by_a_kill(
+    kills: int, killer: Any, fast_disk: Path, topics: tuple[list[str], list[str]]
+) -> None:
+    draw, place = random.Random(0), fast_disk / "place"
+    place.mkdir()
+    (place / "t.txt").write_text("\n".join(topics[0]) + "\n", "utf-8")
+    command = ["cluster", "t.txt", "-k", "3", "-m", "kmeans", "--encoder", "tfidf", "-q"]
+    assert killer.run(place, *command, "--out", "run") == 0, killer.said()
+    run = place / "run"
+    told = number = tried = during = 0
+    for kill in range(kills):
+        port = free_port()
+        ended = threading.Thread(
+            target=killer.run, args=(place, "serve", "run", "--port", str(port)),
+            kwargs={"kill_after": 3 + 3 * draw.random()},
+        )  # fmt: skip
+        ended.start()
+        version = None
+        waiting = False
+        try:
+            wait_for(port, 5)
+            while ended.is_alive():
+                waiting = True
+                status, answer = post(port, "/edits", next_edit(number))
+                waiting = False
+                number += 1
+                if status == 200:
+                    told, version = told + 1, answer["version"]
+                else:
+                    assert status == 422, answer  # such as nothing to move
+        except (OSError, http.client.HTTPException, AssertionError):
+            pass
+        ended.join()
+        during += waiting
+        tried += 1
+        found = check_integrity(run)
+        assert not found.findings, found.findings
+        lines = (run / "edits.jsonl").read_text("utf-8").splitlines() if told else []
+        journal = [json.loads(line) for line in lines]
+        assert told <= len(journal) <= told + 1, f"kill {kill}"
+        if len(journal) == told and version is not None:
+            assert open_run(run).version == version
+        told = len(journal)  # the last may have been written and not told
+    assert tried == kills and told > kills
+
+
+def test_a_full_disk_is_told_and_changes_nothing(finished_run: Path) -> None:
+    """No file may be larger than some bytes: writing more fails as on a full disk."""
+    before = {p: p.read_bytes() for p in finished_run.rglob("*") if p.is_file()}
+    for limit in (0, 2_000, 40_000):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "coterie", "serve", str(finished_run), "--port", "0"],
+            stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        )  # fmt: skip
+        assert process.stderr is not None
+        line = next(line for line in process.stderr if line.startswith("serving"))
+        port = int(line.partition("http://127.0.0.1:")[2].split()[0])
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (limit, limit))
+        for body in ({"edits": [{"rename": {"0": "New"}}]}, {"edits": [{"merge": [0, 1]}]}):
+            status, answer = post(port, "/edits", body)
+            assert (status, answer["error"]["code"]) == (507, "serve.not_written"), answer
+        assert post(port, "/predict", {"text": "ripe plum"})[0] == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+        left = {p: p.read_bytes() for p in finished_run.rglob("*") if p.is_file()}
+        assert left == before
+        assert [p.name for p in finished_run.parent.iterdir()] == [finished_run.name]
+
+
+@pytest.fixture
+def finished_run(tmp_path: Path, topics: tuple[list[str], list[str]]) -> Path:
+    import coterie
+
+    folder = tmp_path / "alone" / "run"
+    coterie.cluster(topics[0], 3, method="kmeans", encoder="tfidf", folder=folder)
+    return folder
