@@ -1212,6 +1212,37 @@ MESSAGES: dict[str, str] = {
         "take with <text_column>. Columns: {found}."
     ),
     "update.nothing_to_add": "name the file with the new rows, or add <refit>.",
+    # vectors
+    "vectors.and_encoder": "<vectors>: vectors of your own need no <encoder>; leave one out.",
+    "vectors.bad_row": (
+        "<vectors>: {name}, row {row} is not a list of {width:,} finite numbers; mend or remove it."
+    ),
+    "vectors.damaged": (
+        "<vectors>: {name} is not a file of numbers, or is damaged ({error}); save it with "
+        "numpy.save, without objects."
+    ),
+    "vectors.needed": (
+        "{missing:,} of {texts:,} texts have no vector: this model was made with vectors of your "
+        "own, so give those of new texts, too, with <vectors>."
+    ),
+    "vectors.no_themes": (
+        "<themes> cannot be compared with vectors of your own, since themes have none; leave out "
+        "<themes> or <vectors>, or give labels."
+    ),
+    "vectors.not_a_matrix": (
+        "<vectors>: {name} should be numbers of shape (rows, width), got {shape}."
+    ),
+    "vectors.not_used": "<vectors>: the model has an encoder and needs none; leave them out.",
+    "vectors.other_rows": (
+        "<vectors>: {name} has {vectors:,} rows, but the table has {rows:,}; give one vector a row."
+    ),
+    "vectors.other_width": (
+        "<vectors> have {width:,} numbers, but those of the model {wanted:,}; make them with the "
+        "same encoder."
+    ),
+    "vectors.which_column": (
+        "<vectors>: {name} should have one column with lists of numbers (columns: {columns})."
+    ),
     # words
     "words.bad_line": (
         "{path}, line {number}: expected a word and {width} numbers, as in the lines before."

@@ -38,6 +38,7 @@ from coterie.encoders import (
     DEFAULT,
     Encoder,
     EndpointEncoder,
+    GivenVectors,
     MixedEncoder,
     SentenceEncoder,
     StaticEncoder,
@@ -63,6 +64,7 @@ from coterie.neighbors import unit_rows
 
 log = logging.getLogger(__name__)
 
+EMBEDDING = (SentenceEncoder, StaticEncoder, EndpointEncoder, GivenVectors)
 NOT_IN_FINGERPRINT = {
     "device",
     "verbose",
@@ -271,7 +273,7 @@ class Fitting:
             return self._choose(self.vectors())
         if number_encoder(self.model) is not self.model.encoder:
             return self._choose(inputs.texts)
-        if not isinstance(inner, (SentenceEncoder, StaticEncoder, EndpointEncoder)):
+        if not isinstance(inner, EMBEDDING):
             return self._choose(inputs.texts)
         vectors, rows = self.vectors(), inputs.views[0]
         if self._embeddings is not None:  # the vectors hold more than these

@@ -24,6 +24,7 @@ from coterie.cli.options import (
     NoCache,
     Quiet,
     TextColumn,
+    Vectors,
     beside,
     parse_settings,
     read_formats,
@@ -86,6 +87,7 @@ def cluster(
             "to an embeddings endpoint.",
         ),
     ] = None,
+    vectors: Vectors = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder to write. Default: FILE.clusters.")
     ] = None,
@@ -222,6 +224,7 @@ def cluster(
             resume=resume,
             overwrite=overwrite,
             encoder=encoder,
+            vectors=vectors,
             preset=preset,
             effort=effort,
             settings=parse_settings(settings or [], recipe.cls),

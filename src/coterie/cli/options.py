@@ -59,6 +59,14 @@ Header = Annotated[
         ),
     ),
 ]
+Vectors = Annotated[
+    str | None,
+    typer.Option(
+        "--vectors",
+        help="Your own embeddings in place of an encoder: a column with lists of numbers, or a "
+        "file with a row for each row (.npy, .parquet).",
+    ),
+]
 Data = Annotated[
     str | None,
     typer.Option("--data", help="Folder with the benchmark files. Default: COTERIE_DATA."),

@@ -21,6 +21,7 @@ from coterie.cli.options import (
     NoCache,
     Quiet,
     TextColumn,
+    Vectors,
     read_formats,
     read_number,
 )
@@ -77,6 +78,7 @@ def predict(
     ] = None,
     encoding: Encoding = "utf-8",
     header: Header = None,
+    vectors: Vectors = None,
     resume: Annotated[
         bool,
         typer.Option(
@@ -159,6 +161,7 @@ def predict(
         outlier_limit=outlier_limit,
         resume=resume,
         drift=watched,
+        vectors=vectors,
         format=format,
         encoding=encoding,
         header=header,

@@ -31,6 +31,7 @@ USUAL = (  # names of columns of texts
 ).split()
 PLAIN = re.compile(r"(large_)?string|u?int|float|bool|date|time|decimal")  # kinds of a dataset
 NUMBER = re.compile(r"[-+]?[\d.,:/ -]*\d[\d.,:/ -]*(?:[eE][-+]?\d+|\s?[%€$£])?")
+VECTOR = re.compile(r"\s*\[[-+\d.,eE\s]*\]\s*")
 WORDS = 1.5  # mean of a column that holds more than names
 CLEAR = 2  # times as many words as another column: certainly the texts
 EXAMPLE = 40  # characters of a cell in a message
@@ -50,6 +51,7 @@ MESSAGES = {
     "long": f"longer than {LONG:,} characters; encoders read only the beginning",
     "duplicate": "repeats of an earlier text, in the same cluster",
     "boilerplate": "placeholders (such as n/a, none, test)",
+    "vectors": "repeats of an earlier text with another vector; that of the first is used",
 }
 
 
@@ -131,7 +133,8 @@ def _look(column: pa.ChunkedArray) -> tuple[float, float, str] | None:
     Words of scripts without blanks have about three characters.
     """
     cells = [cell for cell in cell_values(column.slice(0, 1000)) if isinstance(cell, str)]
-    texts = [cell for cell in cells if cell.strip() and not is_number(cell)]
+    filled = [cell for cell in cells if cell.strip()]
+    texts = [cell for cell in filled if not is_number(cell) and not VECTOR.fullmatch(cell)]
     if len(texts) <= len(cells) // 2:
         return None
     words = [len(t.split()) if t.isascii() else max(len(t.split()), len(t) / 3) for t in texts]
@@ -251,6 +254,7 @@ def build(
     found = [
         make_note(kind, sum(flags[kind]), [i for i, flag in enumerate(flags[kind], 1) if flag])
         for kind in MESSAGES
+        if kind in flags
     ]
     return Corpus(texts, table, text_column, id_column, (*notes, *(n for n in found if n)))
 

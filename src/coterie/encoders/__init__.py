@@ -4,6 +4,7 @@ from coterie._cache import no_cache
 from coterie.encoders.base import Encoder, Items, RaggedTokens, Rows
 from coterie.encoders.code import CodeEncoder, make_code_encoder
 from coterie.encoders.endpoint import EndpointEncoder
+from coterie.encoders.given import GivenVectors
 from coterie.encoders.lexical import (
     BagOfWords,
     CharNgrams,
@@ -25,6 +26,7 @@ __all__ = [
     "CodeEncoder",
     "Encoder",
     "EndpointEncoder",
+    "GivenVectors",
     "Items",
     "MixedEncoder",
     "NgramsAndWords",

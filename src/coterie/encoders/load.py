@@ -29,6 +29,7 @@ from coterie.encoders.base import Encoder
 from coterie.encoders.bert import read_light
 from coterie.encoders.code import CodeEncoder, make_code_encoder
 from coterie.encoders.endpoint import EndpointEncoder, is_address
+from coterie.encoders.given import GivenVectors
 from coterie.encoders.lexical import (
     SIF_PREFIX,
     BagOfWords,
@@ -63,6 +64,7 @@ VECTOR_KINDS: dict[str, type[VectorEncoder]] = {
         HashedWords,
         NgramsAndWords,
         SIFEncoder,
+        GivenVectors,
     )
 }
 WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # sha256 in it

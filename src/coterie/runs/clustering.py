@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,7 +28,7 @@ from coterie.runs.options import Options
 from coterie.runs.outputs import check_run_output
 from coterie.runs.results import make_results
 from coterie.runs.run import Run
-from coterie.runs.sample import AnyCorpus, files_of, read_texts, refuse_sampled
+from coterie.runs.sample import AnyCorpus, files_of, read_texts, refuse_sampled, take_vectors
 
 
 class Stopped(KeyboardInterrupt):
@@ -72,6 +72,8 @@ def cluster(
     **options
         ``encoder``, ``preset``, ``effort`` and ``views``, as for the methods; ``settings``, a dict
         of other parameters of the method; ``seed`` (default 0) and ``device``.
+        ``vectors``: your own, in place of an encoder: an array with a row for each row of the
+        data, the name of a column, or a file (``.npy``, ``.parquet``).
         ``levels``, such as ``(5, 20, 80)``: nested levels, the last is the clustering.
         ``max_outliers``, such as ``"5%"``: mark texts that fit no cluster.
         ``write``: tables beside ``assignments.csv``, such as ``["xlsx", "parquet"]``.
@@ -112,12 +114,7 @@ def cluster(
         refuse_held(path)
         refuse_taken(path, resume=resume, overwrite=overwrite)
     model = asked.make_checked_model()
-    corpus = read_texts(data, asked)
-    refuse_sampled(corpus, asked)
-    split: dict[str, Any] = {}
-    if asked.split is not None and isinstance(corpus, Corpus):
-        split["rows"] = len(corpus)
-        corpus, split["column"] = split_corpus(corpus)
+    corpus, asked, split = _read(data, asked, model)
     kept = None
     if asked.keep is not None:
         from coterie.editing.keep import read_kept
@@ -148,6 +145,21 @@ def cluster(
         remarks=place.remarks,
         temporary=temporary,
     )
+
+
+def _read(
+    data: Any, asked: Options, model: TextClusterer
+) -> tuple[AnyCorpus, Options, dict[str, Any]]:
+    """The texts, with vectors of the user's own as the encoder; what is known about sentences."""
+    corpus, split = read_texts(data, asked), dict[str, Any]()
+    refuse_sampled(corpus, asked)
+    if isinstance(corpus, Corpus) and asked.vectors is not None:
+        corpus, encoder = take_vectors(corpus, asked.vectors)
+        model.encoder, asked = encoder, replace(asked, encoder=encoder, vectors=None)
+    if isinstance(corpus, Corpus) and asked.split is not None:
+        split["rows"] = len(corpus)
+        corpus, split["column"] = split_corpus(corpus)
+    return corpus, asked, split
 
 
 class Prepared:
@@ -218,7 +230,9 @@ class Prepared:
             known, before = earlier.get("number_of_clusters"), earlier.get("parameters", {})
             same = earlier.get("data", {}).get("sha256") == self.corpus.sha256
             if known and same and earlier.get("fit_sample") == self._fit_sample():
-                if all(before.get(n) == parameters[n] for n in ("encoder", "random_state")):
+                if all(
+                    str(before.get(n)) == str(parameters[n]) for n in ("encoder", "random_state")
+                ):
                     return Choice(**{f.name: known[f.name] for f in fields(Choice)})
         return None
 

@@ -24,6 +24,7 @@ from coterie.corpus import Note, TextStream
 from coterie.corpus.corpus import no_words
 from coterie.corpus.read import ROWS
 from coterie.corpus.source import file_of
+from coterie.corpus.vectors import VectorRows
 from coterie.corpus.write import (
     GrowingTable,
     Sheet,
@@ -34,6 +35,7 @@ from coterie.corpus.write import (
 )
 from coterie.description import Cluster, describe, names_by_number
 from coterie.drift import Drift, find_drift
+from coterie.encoders.given import given_vectors
 from coterie.hierarchy import Hierarchy
 from coterie.methods import load
 from coterie.novelty import place_new
@@ -138,6 +140,7 @@ class Labeller:
         self.digest = ""  # of all that labels and names come from, if it was read from a folder
         self.marked = self.placed = 0  # outliers and texts with a cluster so far
         self.watch: Watch | None = None
+        self.vectors: VectorRows | None = None
         self._width: int | None = None
 
     @classmethod
@@ -152,6 +155,20 @@ class Labeller:
             return found
 
         return one_state([folder], read)
+
+    def use_vectors(self, said: Any) -> None:
+        """Take vectors of the user's own for the texts to come."""
+        if given_vectors(self.model.encoder_) is None:
+            raise UsageError("vectors.not_used")
+        self.vectors = VectorRows(said)
+
+    def give(self, table: pa.Table, first: int, texts: list[str]) -> pa.Table:
+        """Take the vectors of some rows in; returns the rows without them."""
+        encoder = given_vectors(self.model.encoder_)
+        if self.vectors is None or encoder is None:
+            return table
+        encoder.give(texts, self.vectors.take(table, first, texts))
+        return self.vectors.without(table)
 
     def __call__(self, texts: Sequence[str]) -> dict[str, list[Any]]:
         """The columns cluster, name, confidence and so on of some texts."""
@@ -234,14 +251,17 @@ def label(
             table.skip(chunk.part(0, old).table)
         if old < len(chunk):
             new = chunk.part(old, len(chunk))
-            yield new.table, labeller(new.texts)
+            kept = labeller.give(new.table, new.first, new.texts)
+            yield kept, labeller(new.texts)
+    if labeller.vectors is not None:
+        labeller.vectors.check_rows(rows)
     if rows < done:
         raise DataError("predict.rows_gone", done=done, rows=rows)
     if not labeller.placed and not done:
         raise no_words(rows, str(corpus.text_column))
 
 
-def predict_file(
+def predict_file(  # noqa: PLR0913 - what the command has
     folder: str | Path,
     file: str | Path,
     out: str | Path | TextIO,
@@ -249,6 +269,7 @@ def predict_file(
     outlier_limit: float | None = None,
     resume: bool = False,
     drift: bool = False,
+    vectors: str | Path | None = None,
     **reading: Any,
 ) -> Labelled:
     """Put the rows of a file into the clusters of a run, in memory that does not grow with it.
@@ -268,6 +289,8 @@ def predict_file(
         Go on behind the rows that a stopped call has written.
     drift : bool, default=False
         Compare the texts with those of the run: which fit nowhere, which clusters change.
+    vectors : str or Path, optional
+        Column or file with the vectors of the rows, for a run that was made with vectors.
     **reading
         ``text_column``, ``id_column``, ``format``, ``encoding`` and ``header``.
 
@@ -288,6 +311,8 @@ def predict_file(
             resume=resume,
         )
     labeller = Labeller.read(Path(folder), outlier_limit)
+    if vectors is not None:
+        labeller.use_vectors(vectors)
     if drift:
         labeller.watch = Watch(RunFiles(folder), labeller.model)
     stream = TextStream(file, **reading)

@@ -52,6 +52,7 @@ class Options(Reading):
     effort: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     views: str | Path | Sequence[Sequence[str]] | None = None
+    vectors: Any = None
     levels: Sequence[int] = ()
     max_outliers: float | str | None = None
     write: Sequence[str] = ()
@@ -118,8 +119,13 @@ class Options(Reading):
         if self.split is not None:
             check_choice("split", self.split, ("sentences",))
             rows = [name for name in self.steered if name not in ("themes", "only_known")]
+            rows += [] if self.vectors is None else ["vectors"]
             if rows:
                 raise UsageError("cluster.split_and_rows", name=param(rows[0]))
+        if self.vectors is not None and self.encoder is not None:
+            raise UsageError("vectors.and_encoder")
+        if self.vectors is not None and self.themes is not None:
+            raise UsageError("vectors.no_themes")
         if self.only_known and (self.n_clusters is not None or self.levels):
             raise UsageError("guidance.only_known_number")
 

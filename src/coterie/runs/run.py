@@ -132,7 +132,12 @@ class Run(RunFiles):
         return list(self.manifest["summary"])
 
     def predict(
-        self, data: Any, *, text_column: str | None = None, outlier_limit: float | None = None
+        self,
+        data: Any,
+        *,
+        text_column: str | None = None,
+        outlier_limit: float | None = None,
+        vectors: Any = None,
     ) -> pa.Table:
         """Put new texts into the clusters.
 
@@ -143,6 +148,8 @@ class Run(RunFiles):
         text_column : str, optional
         outlier_limit : float, optional
             Mark texts with a higher outlier score as outliers. Default: the limit of the run.
+        vectors : array, str or Path, optional
+            For a run that was made with vectors: those of the rows, a column or a file.
 
         Returns
         -------
@@ -155,7 +162,13 @@ class Run(RunFiles):
         read = read_corpus if isinstance(data, (str, Path)) else make_corpus
         corpus = read(data, text_column=text_column)
         labeller = Labeller(self.model, self.clusters, self.hierarchy, outlier_limit)
-        return combine(corpus.table, labeller(corpus.texts))
+        table = corpus.table
+        if vectors is not None:
+            labeller.use_vectors(vectors)
+            assert labeller.vectors is not None
+            labeller.vectors.check_rows(len(corpus))
+            table = labeller.give(table, 0, corpus.texts)
+        return combine(table, labeller(corpus.texts))
 
     def report(self, path: str | Path | None = None, *, texts: bool = True) -> Path:
         """Write the page: one HTML file with the map, which loads nothing from the network.

@@ -30,10 +30,12 @@ from coterie.corpus import (
     make_corpus,
     read_corpus,
 )
-from coterie.corpus.corpus import cell_values, check_column
+from coterie.corpus.corpus import cell_values, check_column, make_note
 from coterie.corpus.read import ROWS
 from coterie.corpus.source import file_of
+from coterie.corpus.vectors import VectorRows
 from coterie.description.tally import ColumnLook, Kinds
+from coterie.encoders import GivenVectors
 from coterie.runs.options import Options
 
 LARGE = 100_000  # rows; up to that, all texts are fitted: 3.2 GB with k-means on static vectors
@@ -170,6 +172,7 @@ def refuse_sampled(corpus: AnyCorpus, options: Options) -> None:
     needed = {
         param("keep"): options.keep,
         param("views"): options.views,
+        param("vectors"): options.vectors is not None,
         param("split"): options.split,
         **{param(name): True for name in options.steered},
         f"{param('write')} xlsx": "xlsx" in options.write,
@@ -182,6 +185,17 @@ def refuse_sampled(corpus: AnyCorpus, options: Options) -> None:
                 rows=len(corpus),
                 sample=len(corpus.survey.texts),
             )
+
+
+def take_vectors(corpus: Corpus, said: Any) -> tuple[Corpus, GivenVectors]:
+    """The corpus without a column of vectors, and an encoder that has the vectors of its texts."""
+    rows = VectorRows(said)
+    rows.check_rows(len(corpus))
+    encoder = GivenVectors()
+    other = encoder.give(corpus.texts, rows.take(corpus.table, 0, corpus.texts))
+    note = make_note("vectors", len(other), [row + 1 for row in other])
+    notes = (*corpus.notes, note) if note else corpus.notes
+    return replace(corpus, table=rows.without(corpus.table), notes=notes), encoder
 
 
 def _table_corpus(data: Any, options: Options) -> Corpus:
