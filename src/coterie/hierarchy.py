@@ -27,8 +27,7 @@ from coterie._types import Floats, Ints
 from coterie._validation import check_integer
 from coterie.blocks.graph import knn_smooth
 from coterie.blocks.linkage import MatrixSpace, chain, cut
-from coterie.description import Cluster, describe
-from coterie.description.describe import renumbered
+from coterie.description import Cluster, describe, describe_numbered
 from coterie.metrics import cluster_means
 from coterie.neighbors import nearest_rows
 
@@ -214,15 +213,12 @@ class Hierarchy:
         levels = []
         for before, places in zip(self.levels, above, strict=True):
             codes = np.array([places.get(int(label), -1) for label in labels], dtype=np.int64)
-            ids = [int(i) for i in np.unique(codes) if i >= 0]
-            compact = np.where(codes >= 0, np.searchsorted(ids, codes), -1)
             known = {cluster.id: cluster for cluster in before}
-            names = {i: known[i].name for i in ids}
-            found = [renumbered(c, ids, names) for c in describe(texts, compact, vectors)]
+            names = {i: cluster.name for i, cluster in known.items()}
             levels.append(
                 [
                     replace(c, parent=known[c.id].parent, parent_name=known[c.id].parent_name)
-                    for c in found
+                    for c in describe_numbered(texts, codes, vectors, names)
                 ]
             )
         return replace(self, levels=levels, above=above)

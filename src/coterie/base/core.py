@@ -40,6 +40,7 @@ from coterie.encoders.load import Loaders
 from coterie.engine import OPTIMIZATIONS, History, Stage, chosen_optimizations
 from coterie.guidance import Known
 from coterie.guided import seeded_kmeans
+from coterie.neighbors import unit_rows
 
 log = logging.getLogger(__name__)
 
@@ -278,8 +279,7 @@ def _seeded_assigner(
     """Labelled texts stay with their class, and texts that must be together move together."""
     x = known.pooled(vectors, weights)
     if spherical:
-        norms = np.linalg.norm(x, axis=1, keepdims=True)
-        x = x / np.where(norms > 0, norms, 1)
+        x = unit_rows(x)
     seeds, k, n_init = known.seeds(model._k), model._k, model.n_init
     kmeans = KMeans(n_clusters=k, seed=seed, n_init=n_init, spherical=spherical)
     found = kmeans(torch.from_numpy(x).to(check_device(model.device)), weights)

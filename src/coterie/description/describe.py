@@ -109,7 +109,7 @@ def describe_numbered(
     vectors: Floats | None,
     names: Mapping[int, str | None],
     *,
-    probabilities: Floats,
+    probabilities: Floats | None = None,
     **options: Any,
 ) -> list[Cluster]:
     """As :func:`coterie.describe`, for clusters of any numbers, some of which have names.
@@ -128,9 +128,11 @@ def describe_numbered(
     topics = options.pop("topics", None)
     if topics is not None:
         options["topics"] = [list(topics.get(i, [])) for i in ids]
-    found = describe(texts, compact, vectors, probabilities=probabilities[:, ids], **options)
+    if probabilities is not None:
+        options["probabilities"] = probabilities[:, ids]
+    found = describe(texts, compact, vectors, **options)
     final = final_names({i: c.name for i, c in zip(ids, found, strict=True)}, names)
-    return [renumbered(c, ids, final) for c in found]
+    return [_renumbered(c, ids, final) for c in found]
 
 
 def final_names(made: Mapping[int, str], given: Mapping[int, str | None]) -> dict[int, str]:
@@ -151,7 +153,7 @@ def final_names(made: Mapping[int, str], given: Mapping[int, str | None]) -> dic
     return {i: out[i] for i in made}
 
 
-def renumbered(cluster: Cluster, ids: Sequence[int], names: Mapping[int, str]) -> Cluster:
+def _renumbered(cluster: Cluster, ids: Sequence[int], names: Mapping[int, str]) -> Cluster:
     """A cluster of place ``i`` under its number ``ids[i]``, and so are its neighbours."""
     own = ids[cluster.id]
     near = [replace(n, id=ids[n.id], name=names[ids[n.id]]) for n in cluster.near]
