@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,6 @@ LAYERS = [
         "_progress",
         "_random",
         "_ranks",
-        "_threads",
         "_trust",
         "_types",
         "_validation",
@@ -162,6 +162,17 @@ def test_imports_point_down(module: str) -> None:
 
 def test_every_unit_has_a_layer() -> None:
     assert {unit(module) for module in MODULES} == set().union(*LAYERS)
+
+
+def test_the_table_of_the_guide_has_the_same_layers() -> None:
+    guide = ROOT.parents[1] / "CONTRIBUTING.md"
+    if not guide.exists():
+        pytest.skip("CONTRIBUTING.md is not in an installed package")
+    rows = re.findall(r"^\| (\d+) \| (.*) \| [^|]* \|$", guide.read_text("utf-8"), re.M)
+    named = [
+        set(re.findall(r"`(\w+)(?:/|\.py)?`", cell)) & set().union(*LAYERS) for _, cell in rows
+    ]
+    assert named == LAYERS
 
 
 def test_no_imports_go_in_a_circle() -> None:

@@ -1,5 +1,7 @@
 """Two-step methods and the consensus: what is clustered, how, and where new texts go."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -17,15 +19,21 @@ from coterie.blocks.kmeans import KMeans
 from coterie.blocks.linkage import agglomerate
 from coterie.methods.baselines.classical import (
     dense_groups,
+    kept_threads,
     mixture_labels,
     neighbor_mean,
     reduce_by_umap,
 )
 from coterie.metrics import accuracy
 
-pytest.importorskip("umap")
+
+@pytest.fixture
+def umap() -> Any:
+    """Only for tests that need it: the others run where it is not installed, too."""
+    return pytest.importorskip("umap")
 
 
+@pytest.mark.usefixtures("umap")
 def test_neighbours_stay_together_and_a_seed_repeats() -> None:
     rng = np.random.default_rng(0)
     labels = np.repeat([0, 1, 2], 30)
@@ -38,15 +46,15 @@ def test_neighbours_stay_together_and_a_seed_repeats() -> None:
     assert (nearest == labels).mean() > 0.98
 
 
+@pytest.mark.usefixtures("umap")
 def test_torch_keeps_its_threads() -> None:
-    import torch
-
     before = torch.get_num_threads()
     x = np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32)
     reduce_by_umap(x, dim=2)
     assert torch.get_num_threads() == before
 
 
+@pytest.mark.usefixtures("umap")
 def test_few_rows_get_fewer_dimensions() -> None:
     x = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
     assert reduce_by_umap(x, dim=5).shape == (6, 4)
@@ -139,8 +147,8 @@ def test_spherical_kmeans_ignores_length() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("umap")
 def test_umap_reduces_before_kmeans() -> None:
-    pytest.importorskip("umap")
     x, truth = cloud()
     model = TwoStep(4, reduce="umap", encoder="precomputed", random_state=0).fit(x)
     assert adjusted_rand_score(truth, model.labels_) > 0.95
@@ -331,3 +339,14 @@ def test_linkage_is_left_out_where_it_would_take_too_long(monkeypatch) -> None:
 def test_no_members_are_refused() -> None:
     with pytest.raises(UsageError, match="n_members"):
         Consensus(2, encoder="tfidf", n_members=0).fit(["a cat", "the dog"])
+
+
+def test_threads_are_as_before() -> None:
+    before = torch.get_num_threads()
+    with kept_threads():
+        torch.set_num_threads(before + 1)
+    assert torch.get_num_threads() == before
+    with pytest.raises(ValueError), kept_threads():
+        torch.set_num_threads(before + 1)
+        raise ValueError
+    assert torch.get_num_threads() == before

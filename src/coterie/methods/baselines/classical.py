@@ -9,7 +9,8 @@ clusterings side by side; k-means on these rows finds the partition that disagre
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -20,7 +21,6 @@ from torch import Tensor
 
 from coterie._errors import UsageError
 from coterie._random import derive_seed
-from coterie._threads import kept_threads
 from coterie._types import Floats, Ints
 from coterie._validation import check_device, check_fields, check_integer, need
 from coterie.base import WeightedClusterer, kmeans_assigner
@@ -94,6 +94,21 @@ def reduce_by_umap(vectors: Floats, dim: int = 5, n_neighbors: int = 15, seed: i
     )
     with kept_threads():
         return np.asarray(reducer.fit_transform(vectors), dtype=np.float32)
+
+
+@contextmanager
+def kept_threads() -> Iterator[None]:
+    """Give torch the threads it had before the block.
+
+    UMAP's compiled loops set the number for the whole process; with another number sums come in
+    another order, and the same seed would no longer give the same numbers.
+    """
+    before = torch.get_num_threads()
+    try:
+        yield
+    finally:
+        if torch.get_num_threads() != before:
+            torch.set_num_threads(before)
 
 
 def mixture_labels(
