@@ -974,7 +974,11 @@ MESSAGES: dict[str, str] = {
     # predict
     "predict.bad_outlier_limit": "<outlier_limit> should be between 0 and 1, got {limit}.",
     "predict.cannot_resume": "<resume> needs a file to read and a CSV, TSV or JSONL file as <out>.",
+    "predict.outliers": "{outliers:,} of {placed:,} texts ({share:.1f}%) are outliers.",
     "predict.rows_gone": "<resume>: {done:,} rows are labelled, but only {rows:,} can be read.",
+    "predict.stopped": "{rows:,} rows are in {partial}.",
+    "predict.stopped_resume": "{rows:,} rows are in {partial}; --resume continues after them.",
+    "predict.written": "{rows:,} rows written to {out}",
     # report
     "report.bad_levels": "levels should be numbers such as (5, 20), or 'themes', got {levels!r}.",
     "report.map_damaged": "{map} is damaged: it has rows that {table} does not have.",
@@ -1114,6 +1118,7 @@ MESSAGES: dict[str, str] = {
     "serve.wrong_type": "send JSON, with the header 'Content-Type: application/json'.",
     # shards
     "shards.all_empty": "all {n_shards:,} shards are empty: there is nothing to read.",
+    "shards.done_already": "{done:,} of {shards:,} shards are labelled already.",
     "shards.failed": (
         "{failed:,} of {shards:,} shards could not be labelled; fix them and repeat the command "
         "with <resume>.\n  {lines}"
@@ -1144,6 +1149,9 @@ MESSAGES: dict[str, str] = {
     "shards.out_is_file": "<out=> is a file; shards need a folder.",
     "shards.rows_differ": "{source}: {read:,} of {rows:,} rows were read.",
     "shards.source_changed": "{source} is not the file it was when the run began; start anew.",
+    "shards.stopped": (
+        "{done:,} of {shards:,} shards are in {out}; --resume continues with the others."
+    ),
     "shards.strange_file": (
         "<resume>: {strange} is not a shard of this corpus; remove it, or name another folder."
     ),
@@ -1155,6 +1163,7 @@ MESSAGES: dict[str, str] = {
         "({reason}); is coterie installed on all machines, and memory left?"
     ),
     "shards.workers_need_ray": "--workers needs --engine ray.",
+    "shards.written": "{rows:,} rows in {shards:,} shards written to {out}",
     # stability
     "stability.guided": (
         "{folder} was made with themes, labels or constraints, which it does not keep: it cannot "

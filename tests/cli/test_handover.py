@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import coterie
-from by_key import raises
+from by_key import raises, says
 from coterie._errors import DataError, UsageError
 from coterie.cli import app
 from coterie.cli.cluster import tree_lines
@@ -115,7 +115,9 @@ def test_prediction_gives_levels_and_outliers_again(done: Path, tickets: Path, t
     assert result.exit_code == 0, result.output
     assert rows(tmp_path / "again.csv") == rows(done / "assignments.csv")
     count = json.loads((done / "manifest.json").read_text())["outliers"]["marked"]
-    assert f"{count} of 94 texts ({100 * count / 94:.1f}%) are outliers." in result.stderr
+    assert says(
+        result.stderr, "predict.outliers", outliers=count, placed=94, share=100 * count / 94
+    )
 
 
 def test_new_texts_can_be_none_of_these(done: Path) -> None:
@@ -125,7 +127,7 @@ def test_new_texts_can_be_none_of_these(done: Path) -> None:
     odd, usual = csv.DictReader(result.stdout.splitlines())
     assert odd["cluster"] == "-1" and odd["outlier"] == "yes" and odd["level_1"] == "-1"
     assert usual["cluster"] != "-1" and usual["level_1_name"] and usual["outlier"] == "no"
-    assert "1 of 2 texts (50.0%) are outliers." in result.stderr
+    assert says(result.stderr, "predict.outliers", outliers=1, placed=2, share=50.0)
     strict = run("predict", str(done), "-", "--outlier-limit", "0", stdin="ripe apple\n")
     assert "1 of 1 texts" in strict.stderr
     assert run("predict", str(done), "-", "--outlier-limit", "7", stdin="a\n").exit_code == 2

@@ -86,7 +86,7 @@ def test_every_format_holds_the_same(
     out = tmp_path / f"out.{suffix}"
     result = run("predict", str(folder), str(file), "-o", str(out))
     assert result.exit_code == 0
-    assert "7,602 rows written" in result.output
+    assert says(result.output, "predict.written", rows=7_602)
     wanted = [row["cluster"] for row in rows(labelled)]
     if suffix == "xlsx":
         openpyxl = pytest.importorskip("openpyxl")
@@ -155,10 +155,10 @@ def test_ctrl_c_leaves_a_partial_file_that_can_be_continued(folder: Path, tmp_pa
     child.send_signal(signal.SIGINT)
     _, said = child.communicate(timeout=60)
     assert child.returncode == 130, said
-    assert f"rows are in {partial}; --resume goes on behind them." in said
     assert not out.exists()
     before = rows(partial)  # valid, and says by its name what it is
-    assert f"{len(before):,} rows are in" in said and 0 < len(before) < 400_000
+    assert says(said, "predict.stopped_resume", rows=len(before), partial=str(partial))
+    assert 0 < len(before) < 400_000
     assert all(row["outlier_score"] for row in before)
 
 
@@ -228,4 +228,4 @@ def test_outliers_are_counted_over_all_parts(folder: Path, file: Path, tmp_path:
     marked = sum(row["outlier"] == "yes" for row in rows(out))
     placed = sum(row["outlier_score"] != "" for row in rows(out))
     assert marked > 0
-    assert f"{marked:,} of {placed:,} texts" in result.output
+    assert says(result.output, "predict.outliers", outliers=marked, placed=placed)

@@ -186,7 +186,7 @@ def test_a_stopped_run_is_finished_by_the_cluster(cluster: object, work: Path) -
     assert first.exit_code == 0, first.output
     before = {path: path.stat().st_mtime_ns for path in whole(out)}
     again = run("predict", work / "model", work / "parts", "-o", out, "--engine", "ray", "--resume")
-    assert again.exit_code == 0 and "7 of 10 shards are labelled already" in again.output
+    assert again.exit_code == 0 and says(again.output, "shards.done_already", done=7, shards=10)
     assert {path: path.stat().st_mtime_ns for path in before} == before
     check(work, out)
 
@@ -211,7 +211,7 @@ def test_ctrl_c_stops_all_workers_and_keeps_whole_parts(work: Path) -> None:
     assert child.returncode == 130, said
     there = len(whole(out))
     assert 2 <= there < PARTS
-    assert f"{there} of {PARTS} shards are in {out.resolve()}; --resume goes on" in said
+    assert says(said, "shards.stopped", done=there, shards=PARTS, out=str(out.resolve()))
     assert json.loads((out / "manifest.json").read_text())["status"] == "interrupted"
     ((_, process),) = half
     while time.monotonic() < end and Path(f"/proc/{process}").exists():

@@ -81,7 +81,7 @@ def test_every_row_is_labelled_once_and_as_by_a_single_file(
     out = tmp_path / "labelled"
     result = run("predict", model, corpus, "--out", out, "--outlier-limit", 0.4)
     assert result.exit_code == 0, result.output
-    assert "244 rows in 4 shards written to" in result.output
+    assert says(result.output, "shards.written", rows=244, shards=4)
     names = [f"year={year}/{letter}.parquet" for year in (2024, 2025) for letter in "ab"]
     assert below(out) == {*names, "manifest.json"}
     found = [row for name in names for row in read(out / name)]
@@ -94,7 +94,7 @@ def test_every_row_is_labelled_once_and_as_by_a_single_file(
     assert read(single) == found
     placed = sum(row["outlier_score"] is not None for row in found)
     outliers = sum(row["outlier"] == "yes" for row in found)
-    assert outliers and f"{outliers:,} of {placed:,} texts" in result.output
+    assert outliers and says(result.output, "predict.outliers", outliers=outliers, placed=placed)
 
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["status"] == "done"
@@ -135,7 +135,7 @@ def test_a_stopped_run_goes_on_with_the_missing_parts(
     )
     result = run("predict", model, corpus, "--out", out, "--resume")
     assert result.exit_code == 0, result.output
-    assert "3 of 4 shards are labelled already" in result.output
+    assert says(result.output, "shards.done_already", done=3, shards=4)
     assert asked == ["year=2025/b.parquet"]
     assert {name: read(out / name) for name in wanted} == wanted
     assert {name: (out / name).stat().st_mtime_ns for name in kept} == kept
@@ -157,7 +157,7 @@ def test_ctrl_c_keeps_whole_parts(
 
     monkeypatch.setattr(ShardWorker, "label", stopped)
     result = run("predict", model, corpus, "--out", out)
-    assert result.exit_code == 130 and "3 of 4 shards are in" in result.output
+    assert result.exit_code == 130 and says(result.output, "shards.stopped", done=3, shards=4)
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["status"] == "interrupted" and manifest["counts"]["rows"] == 103
     assert len(list(out.rglob("*.parquet"))) == 3

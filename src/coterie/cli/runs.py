@@ -26,6 +26,7 @@ from coterie.cli.options import (
     read_number,
 )
 from coterie.cli.talk import say_header, show_json, show_table
+from coterie.messages import message
 
 FailAbove = Annotated[
     str | None,
@@ -168,7 +169,7 @@ def predict(
         **reading,
     )
     if out is not None:
-        say("\n".join([f"{done.rows:,} rows written to {out}", *done.notes]))
+        say("\n".join([message("predict.written", rows=done.rows, out=out), *done.notes]))
     say_header(done.read)
     if done.sentence:
         say(done.sentence)

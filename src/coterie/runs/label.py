@@ -37,6 +37,7 @@ from coterie.description import Cluster, describe, names_by_number
 from coterie.drift import Drift, find_drift
 from coterie.encoders.given import given_vectors
 from coterie.hierarchy import Hierarchy
+from coterie.messages import message
 from coterie.methods import load
 from coterie.novelty import place_new
 from coterie.outliers import OutlierLimit, choose_rows
@@ -196,7 +197,7 @@ class Labeller:
         if self.outlier_limit is None and self.model.outlier_limit_ is None:
             return ""
         share = 100 * self.marked / max(self.placed, 1)
-        return f"{self.marked:,} of {self.placed:,} texts ({share:.1f}%) are outliers."
+        return message("predict.outliers", outliers=self.marked, placed=self.placed, share=share)
 
     def _mark(self, seen: Assessed) -> Bools | None:
         """Which texts are outliers; None where the model has no limit and none is given."""
@@ -373,7 +374,10 @@ def _to_file(out: Path, stream: TextStream, labeller: Labeller, *, resume: bool)
         raise
     except KeyboardInterrupt:
         if table.rows:
-            again = "" if out.suffix.lower() == ".parquet" else "; --resume goes on behind them"
-            say(f"\n{table.rows:,} rows are in {table.partial}{again}.")
+            left = {"rows": table.rows, "partial": table.partial}
+            if out.suffix.lower() == ".parquet":  # such a file cannot be continued
+                say("\n" + message("predict.stopped", **left))
+            else:
+                say("\n" + message("predict.stopped_resume", **left))
         raise
     return table.rows

@@ -35,6 +35,7 @@ from coterie._files import write_json
 from coterie._progress import Silent, make_progress, say, working
 from coterie._validation import check_choice, need
 from coterie.corpus.source import file_of
+from coterie.messages import message
 from coterie.runs.outputs import check_shards_folder
 
 if TYPE_CHECKING:
@@ -329,7 +330,7 @@ class ShardsRun:
         self.out.mkdir(parents=True, exist_ok=True)
         clear_unfinished(self.out)
         if self.done:
-            say(f"{len(self.done):,} of {len(self.shards):,} shards are labelled already.")
+            say(message("shards.done_already", done=len(self.done), shards=len(self.shards)))
         status = "failed"
         self._write("running")
         try:
@@ -339,20 +340,18 @@ class ShardsRun:
         except KeyboardInterrupt:
             status = "interrupted"
             self.done |= self._read(self.missing)  # finished, but not reported any more
-            say(
-                f"\n{len(self.done):,} of {len(self.shards):,} shards are in {self.out}; --resume "
-                "goes on with the others."
-            )
+            done, shards = len(self.done), len(self.shards)
+            say("\n" + message("shards.stopped", done=done, shards=shards, out=self.out))
             raise
         finally:
             clear_unfinished(self.out)
             self._write(status)
         counts = self.counts
-        say(f"{counts['rows']:,} rows in {len(self.shards):,} shards written to {self.out}")
-        if counts["outliers"]:
-            share = 100 * counts["outliers"] / max(counts["placed"], 1)
-            texts = f"{counts['outliers']:,} of {counts['placed']:,} texts"
-            say(f"{texts} ({share:.1f}%) are outliers.")
+        rows, outliers, placed = (counts[key] for key in ("rows", "outliers", "placed"))
+        say(message("shards.written", rows=rows, shards=len(self.shards), out=self.out))
+        if outliers:
+            share = 100 * outliers / placed
+            say(message("predict.outliers", outliers=outliers, placed=placed, share=share))
 
     def _read(self, shards: Sequence[Shard]) -> dict[str, dict[str, Any]]:
         """Counts of those shards that are in the folder; refuses what was made otherwise."""
