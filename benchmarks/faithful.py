@@ -31,6 +31,7 @@ from coterie.bench.papers import (
 )
 from coterie.bench.papers import (
     AECL_ABLATIONS,
+    AECL_PRINTED,
     BENCHMARKS,
     CLUSTER_BERT_ABLATIONS,
     DECCRL_ABLATIONS,
@@ -876,7 +877,6 @@ BESIDE = {
     "AECL": (
         "AECL, official-code preset",
         "AECL, paper preset",
-        "AECL, paper preset, temperatures of the code",
     ),
     "RSTC": ("RSTC, paper preset",),
 }
@@ -945,6 +945,7 @@ SUITES_OF_PAPERS = (
     SCCL_ABLATIONS,
     AECL_SUITE,
     AECL_ABLATIONS,
+    AECL_PRINTED,
     DECCRL_SUITE,
     DECCRL_ABLATIONS,
     CLUSTER_BERT_SUITE,

@@ -189,8 +189,8 @@ def test_suites_use_one_encoder_where_presets_name_that_of_a_paper() -> None:
 
 def test_runs_without_a_line_are_counted_by_data_set() -> None:
     table = faithful.missing_part(lines("SCCL, paper preset", 0.5, 0.5))
-    # On Tweet: SCCL and RSTC in three settings, AECL in three more; three seeds each.
-    assert "`coterie bench presets`" in table and "tweet 16 of 18" in table
+    # On Tweet: SCCL and RSTC in three settings, AECL in two more; three seeds each.
+    assert "`coterie bench presets`" in table and "tweet 13 of 15" in table
     whole = faithful.missing_part(lines("SCCL, default", *[0.5] * 3))
     assert "tweet 18 of 21" in whole  # the whole system stands in for its entry
 
@@ -198,7 +198,18 @@ def test_runs_without_a_line_are_counted_by_data_set() -> None:
 def test_the_suite_of_presets_runs_them_as_they_are() -> None:
     for entry in faithful.PRESETS.entries:
         assert entry.preset in METHODS[entry.method].cls.presets
-        assert not entry.parameters or "temperatures" in entry.label
+        assert not entry.parameters
+
+
+def test_one_choice_of_the_code_at_a_time_leads_from_the_print_to_the_code() -> None:
+    first, *changed, last = faithful.AECL_PRINTED.entries
+    printed, official = (METHODS["aecl"].make(2, e.preset).get_params() for e in (first, last))
+    differs = {k: v for k, v in official.items() if printed[k] != v}
+    told: dict = {}
+    for entry in changed:
+        assert not told.keys() & entry.parameters.keys()
+        told |= entry.parameters
+    assert told == differs and (first.preset, last.preset) == ("paper", "official-code")
 
 
 def test_lines_of_the_authors_code_are_scores_in_percent() -> None:

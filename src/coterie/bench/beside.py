@@ -16,7 +16,7 @@ from functools import cache
 from importlib import resources
 
 from coterie.bench.ledger import Row
-from coterie.bench.papers import ABLATIONS, SENSITIVITY
+from coterie.bench.papers import ABLATIONS, AECL_PRINTED, SENSITIVITY
 from coterie.bench.tables import (
     GUARDED,
     METRICS,
@@ -103,6 +103,7 @@ def _read(row: dict[str, str]) -> Reported:
 BETTER, WORSE = "▲", "▼"
 FULL = {"SCCL", "AECL", "DECCRL", "ClusterBERT", "NN+ADSL"}  # the whole systems among ablations
 PARTIAL = {e.label for suite in (ABLATIONS, SENSITIVITY) for e in suite.entries} - FULL
+PARTIAL |= {e.label for e in AECL_PRINTED.entries[1:-1]}  # between the two presets
 VARIANTS = {r.variant for r in load_reported()} - {""}
 HOW = (
     f"ACC and NMI in %, ours as mean ± sample deviation over seeds. {GUARDED} "

@@ -403,6 +403,28 @@ AUTHORS = {
     "rstc": ("stackoverflow", "tweet"),
 }
 _OFFICIAL, _PRINTED = AECL.entries[1:]
+AECL_OF_THE_CODE: dict[str, dict[str, Any]] = {
+    "temperatures": {"temperature": 0.5, "cluster_temperature": 1.0},
+    "attention": {"attention": "layer"},
+    "heads": {"head": "mlp"},
+    "logarithms": {"form": "row"},
+    "slips": {"compat": "official"},
+}
+AECL_PRINTED = Suite(
+    "aecl-printed",
+    "AECL as printed, with one choice of the released code at a time; wants a GPU",
+    (
+        _PRINTED,
+        *(
+            replace(_PRINTED, label=f"as printed, {what} of the code", parameters=parameters)
+            for what, parameters in AECL_OF_THE_CODE.items()
+        ),
+        _OFFICIAL,
+    ),
+    ("searchsnippets", "stackoverflow", "tweet"),
+    3,
+    parts=("presets", "aecl"),
+)
 PRESETS = Suite(
     "presets",
     "the five papers, and RSTC, in their own settings: the presets as they are; wants a GPU",
@@ -420,12 +442,6 @@ PRESETS = Suite(
             datasets=AUTHORS["sccl"],
         ),
         replace(_PRINTED, datasets=AUTHORS["aecl"]),
-        replace(
-            _PRINTED,
-            label="AECL, paper preset, temperatures of the code",
-            parameters={"temperature": 0.5, "cluster_temperature": 1.0},
-            datasets=AUTHORS["aecl"],
-        ),
         replace(_OFFICIAL, datasets=AUTHORS["aecl"]),
         *(
             Entry(

@@ -20,6 +20,7 @@ from coterie.augmentation.run import is_kind
 from coterie.bench.entries import DataFile, Entry, Suite
 from coterie.bench.papers import (
     ABLATIONS,
+    AECL_PRINTED,
     BASELINES,
     BENCHMARKS,
     DEV,
@@ -138,6 +139,7 @@ SUITES: dict[str, Suite] = {
         *PAPER_SUITES,
         PAPERS,
         PRESETS,
+        AECL_PRINTED,
         SYSTEMS,
         ABLATIONS,
         SENSITIVITY,
