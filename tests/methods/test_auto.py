@@ -238,7 +238,8 @@ def test_more_texts_than_are_clustered(corpus, monkeypatch) -> None:
     ("effort", "k", "n", "rows"),
     [
         ("standard", 20, 9_000, 9_000),
-        ("standard", 20, 40_000, 25_000),
+        ("standard", 20, 40_000, 10_000),
+        ("best", 20, 40_000, 40_000),
         ("quick", 20, 40_000, 10_000),
         ("quick", 200, 40_000, 15_000),
         ("quick", 1_000, 40_000, 25_000),

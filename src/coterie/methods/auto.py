@@ -63,7 +63,7 @@ ROWS = 8_192  # rows in a matrix product
 CALIBRATED = 5_000  # rows that the scale of confidence is found on
 log = logging.getLogger(__name__)
 Effort = Literal["quick", "standard", "best"]
-MOST = {"quick": 10_000, "standard": 25_000, "best": 60_000}  # texts that are clustered
+MOST = {"quick": 10_000, "standard": 10_000, "best": 60_000}  # texts that are clustered
 PER_CLUSTER, CEILING = 75, 25_000  # but at least so many per cluster, up to this
 RUNS = {"quick": 6, "standard": 20, "best": 40}  # of k-means that are combined
 FLATTEN = 0.25  # exponent by which the directions with less variance are strengthened
@@ -151,8 +151,8 @@ class Auto(WeightedClusterer):
     Parameters
     ----------
     effort : {"quick", "standard", "best"}, default="standard"
-        6, 20 or 40 runs of k-means, on at most 10,000, 25,000 or 60,000 different texts, drawn at
-        random ("quick": 75 per cluster up to 25,000).
+        6, 20 or 40 runs of k-means, on at most 10,000 different texts ("best": 60,000), drawn at
+        random, or 75 per cluster up to 25,000.
         Other texts go where the classifier puts them, which then learns from all.
 
     Attributes

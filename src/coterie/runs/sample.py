@@ -39,7 +39,7 @@ from coterie.encoders import GivenVectors
 from coterie.runs.options import Options
 
 LARGE = 100_000  # rows; up to that, all texts are fitted: 3.2 GB with k-means on static vectors
-SAMPLE = 25_000  # different texts to fit: as many as "auto" clusters
+SAMPLE = 25_000  # different texts to fit
 PER_CLUSTER = 50  # of them for each cluster that is asked for
 MOST = 100_000  # whatever the number of clusters
 COPIES = 2  # repeats are fitted, too, up to this many times the sample
