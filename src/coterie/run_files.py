@@ -176,6 +176,7 @@ MAP = {
     "rows": [Count],
     "x": [float],
     "y": [float],
+    "density?": [Count],
 }
 
 

@@ -21,6 +21,7 @@ FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--disable-extensions", "--remote-debugging-pipe", "--force-prefers-reduced-motion",
+    "--enable-unsafe-swiftshader",  # WebGL without a graphics card
 ]  # fmt: skip
 PATIENCE = 60.0  # seconds
 
@@ -99,6 +100,8 @@ class Page:
         self.call("Emulation.setEmulatedMedia", media="", features=features)
         if not more.get("script", True):
             self.call("Emulation.setScriptExecutionDisabled", value=True)
+        if more.get("before"):
+            self.call("Page.addScriptToEvaluateOnNewDocument", source=more["before"])
         self.call("Page.navigate", url=path.as_uri())
         while not any(event["method"] == "Page.loadEventFired" for event in self.events()):
             browser.events.append(browser.read())

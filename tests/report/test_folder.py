@@ -1,7 +1,9 @@
 """From the files of a run to the page, and from the points to the script."""
 
+import base64
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 from coterie.corpus.write import write_rows
 from coterie.description import Cluster, Neighbor
 from coterie.report import Figure, Points, ReportData, read_run, render, without_texts, write_map
-from coterie.report.points import EMPTY, OTHER, encode_column, safe_json, visible
+from coterie.report.points import EMPTY, OTHER, encode_column, pack, safe_json, visible
 from coterie.report.quality import figures, guard_sentence, next_steps
 
 NASTY = "</script><!-- & \u2028 \u2029 \x00 \ud800"
@@ -85,19 +87,46 @@ def test_the_page_without_texts_holds_none(run: tuple[Path, dict[str, Any], list
     whole, bare = render(data), render(without_texts(data))
     for private in ("refund two", "post two", "refund one", "Ann", "Bob"):
         assert private in whole and private not in bare
-    assert "Refund" in bare and '"row":[1,2,3,4,5,6]' in bare
+    assert "Refund" in bare and '"row":null' in bare
+
+
+def numbers(packed: str, kind: str) -> list[int]:
+    return np.frombuffer(base64.b64decode(packed), kind).tolist()
+
+
+def test_of_very_many_marks_some_texts_are_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many of each cluster as its share, and a few of the small ones."""
+    monkeypatch.setattr("coterie.report.points.TEXTS", 100)
+    clusters = [Cluster(i, f"c{i}", 1, 0.5, [], []) for i in range(3)]
+    codes = [0] * 700 + [1] * 280 + [2] * 20
+    points = Points(
+        [0] * 1000, [0] * 1000, range(1, 1001), codes, [0.5] * 1000,
+        [f"text {i}" for i in range(1000)], total=1000,
+    )  # fmt: skip
+    packed = pack(points, clusters)
+    held = numbers(packed["held"], "<u4")
+    assert packed["row"] is None and len(held) == 100
+    assert packed["text"] == [f"text {i}" for i in held]
+    counts = Counter(codes[i] for i in held)
+    assert counts[2] == 20 and counts[0] == pytest.approx(2.5 * counts[1], rel=0.3)
+    page = render(ReportData("t", [], clusters, points=points))
+    assert "holds the texts of 100 marks" in page
+    assert "holds the texts" not in render(ReportData("t", [], clusters, points=None))
 
 
 def test_the_embedded_data_reads_back() -> None:
-    points = Points([0, 1], [2, 3], [1, 2], [5, 4], [0.123, 1.0], [NASTY, "b" * 1000], total=2)
+    points = Points(
+        [0, 1], [2, 300], [7, 70_000], [5, 4], [0.123, 1.0], [NASTY, "b" * 1000], total=2
+    )
     clusters = [Cluster(4, "a", 1, 0.5, [], []), Cluster(5, NASTY, 1, 0.5, [], [])]
     page = render(ReportData("t", [], clusters, points=points))
     embedded = re.search(r'<script type="application/json" id="data">(.*?)</script>', page)
     assert embedded is not None and not re.search("[<>&\u2028\u2029]", embedded[1])
     found = json.loads(embedded[1])
-    assert found["x"] == [0, 1] and found["y"] == [2, 3] and found["row"] == [1, 2]
-    assert found["cluster"] == [1, 0] and found["ids"] == [4, 5]  # places, then numbers
-    assert found["confidence"] == [12, 100]
+    assert numbers(found["x"], "<u2") == [0, 1] and numbers(found["y"], "<u2") == [2, 300]
+    assert numbers(found["row"], "<u4") == [7, 70_000]
+    assert numbers(found["cluster"], "<u2") == [1, 0] and found["ids"] == [4, 5]  # places, numbers
+    assert numbers(found["confidence"], "<u1") == [12, 100]
     assert found["text"][0] == visible(NASTY) and len(found["text"][1]) <= 302
     page.encode("utf-8")  # half a character would not be writable
 

@@ -153,6 +153,51 @@ def test_a_sample_forgets_no_cluster() -> None:
     assert not np.array_equal(rows, sample_rows(labels, seed=1, limit=600))
 
 
+def test_a_sample_has_the_shares_of_the_clusters() -> None:
+    """Not only in the mean: beyond the few sure ones, each has its share, whatever the seed."""
+    labels = np.repeat([0, 1, 2], [6000, 3000, 1000])
+    for seed in range(5):
+        counts = np.bincount(labels[sample_rows(labels, seed, 1000)])
+        np.testing.assert_allclose(counts, [600, 300, 100], atol=25)
+
+
+def test_more_texts_are_placed_beside_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond those that are laid out: among their own, and not on top of each other."""
+    vectors, labels = blobs([1200, 800, 600, 400])
+    monkeypatch.setattr(layout, "LAID_OUT", 1000)
+    laid_out: list[int] = []
+    plain = layout.by_neighbors
+
+    def counted(x, seed):
+        laid_out.append(len(x))
+        return plain(x, seed)
+
+    monkeypatch.setattr(layout, "by_neighbors", counted)
+    points, kind = map_texts(vectors, labels, seed=3)
+    assert kind == "neighbors" and laid_out == [1000]
+    assert own_share(points, labels) > 0.95
+    assert len(np.unique(points, axis=0)) > 2900
+    assert ((points >= 0) & (points <= SIDE)).all()
+    assert np.array_equal(points, map_texts(vectors, labels, seed=3)[0])
+
+
+def test_the_placer_finds_the_nearest_of_a_loop() -> None:
+    vectors, _ = blobs([300, 200])
+    places = np.random.default_rng(0).integers(0, SIDE, (400, 2))
+    placer = layout.Placer(vectors[:400], places, seed=0)
+    rows = placer._project(vectors)
+    near = placer._nearest(rows[400:])
+    cosines = rows[400:] @ rows[:400].T
+    order = np.argsort(-cosines, axis=1)
+    # Three cells of twenty are searched: mostly the nearest are in them.
+    assert (near[:, 0] == order[:, 0]).mean() > 0.75
+    assert all(near[:, 0] != near[:, 1])
+    first = placer(vectors[400:], np.arange(100))
+    apart = np.abs(first - places[near[:, 0]]).max(axis=1)
+    assert apart.max() <= layout.FAR * (layout.LEAN + 2 * layout.SHAKE)
+    assert np.array_equal(first[50:], placer(vectors[450:], np.arange(50, 100)))
+
+
 def test_more_clusters_than_room() -> None:
     labels = np.arange(1000) % 100
     rows = sample_rows(labels, seed=0, limit=150)

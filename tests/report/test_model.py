@@ -1,5 +1,6 @@
 """The page of a fitted model, its tree and outliers in a browser, and what a notebook shows."""
 
+import base64
 import json
 import re
 from collections.abc import Callable
@@ -38,7 +39,8 @@ def test_a_model_writes_its_page(model: TextClusterer, topics, tmp_path: Path) -
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page)
     assert found is not None
     data = json.loads(found[1])
-    shown = np.array([data["ids"][c] for c in data["cluster"]])
+    places = np.frombuffer(base64.b64decode(data["cluster"]), "<u2")
+    shown = np.array([data["ids"][place] for place in places])
     np.testing.assert_array_equal(shown, np.where(marked, -1, model.labels_)[:90])
     assert data["text"][7] == texts[7]
     model.report(str(tmp_path / "bare.html"), texts, show_texts=False)

@@ -198,6 +198,7 @@ def make_points(saved: dict[str, Any], shown: pa.Table, text_column: str) -> Poi
         columns={name: values for name, values in columns.items() if is_category(values)},
         total=saved["total"],
         layout=saved["layout"],
+        density=saved.get("density"),
     )
 
 

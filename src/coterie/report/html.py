@@ -173,10 +173,12 @@ def without_texts(data: ReportData) -> ReportData:
 
 def render(data: ReportData) -> str:
     """The page as text; all texts are escaped."""
-    script, embedded = "", ""
+    script, embedded, held = "", "", 0
     if data.points is not None:
         script = "\n" + asset("map.js") + asset("page.js")
         packed = pack(data.points, data.clusters)
+        marks = data.points.held()
+        held = 0 if marks is None else len(marks)
         first = BROAD_THEME if data.themes else None  # what the map is coloured by
         embedded = safe_json(
             {**packed, "shapes": SHAPES, "odd": ODD, "colors": COLORS, "first": first}
@@ -185,6 +187,7 @@ def render(data: ReportData) -> str:
         "report.html",
         script=script,
         embedded=embedded,
+        held=held,
         sentences=data.summary,
         data=data,
         largest=max((cluster.size for cluster in data.clusters), default=1),

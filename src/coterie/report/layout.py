@@ -9,6 +9,9 @@ Vectors of the same texts differ in their last digits, depending on what they we
 one batch. The map does not: places to begin with are rounded, as are the strengths in ``place.py``,
 and everything before that is computed with twice the digits. Of some thousand texts one value may
 still lie on the border of two roundings; that is rare, and then the map is another.
+
+Of more than 20,000 texts so many are laid out, and the rest is placed beside the nearest of them
+(:class:`Placer`).
 """
 
 from __future__ import annotations
@@ -159,7 +162,8 @@ def _push(gap: Floats) -> Floats:
     return np.asarray(np.clip(force * gap, -4, 4))
 
 
-POINTS = 20_000  # on the map; more would hide each other and make the page heavy
+POINTS = 200_000  # on the map; more would hide each other and make the page heavy
+LAID_OUT = 20_000  # texts that pull and push each other; others are placed beside them
 PER_CLUSTER = 20  # texts of a small cluster that are on the map whatever its share
 FEWEST = 200  # texts below which neighbours say too little
 DIMENSIONS = 50  # principal directions that the layout looks at
@@ -175,7 +179,9 @@ SETTLING = 15, 0.2  # epochs for the others, and how long their first step is
 
 
 def sample_rows(labels: Ints, seed: int, limit: int = POINTS) -> Ints:
-    """Rows for the map: all that have a cluster, or a random choice that forgets no cluster.
+    """Rows for the map: all that have a cluster, or a random choice from each by its share.
+
+    Small clusters have at least ``PER_CLUSTER`` texts among them, if there is room.
 
     Parameters
     ----------
@@ -198,11 +204,13 @@ def sample_rows(labels: Ints, seed: int, limit: int = POINTS) -> Ints:
         return rows
     rows = numpy_generator(seed, "map").permutation(rows)
     order = np.argsort(labels[rows], kind="stable")
-    first = np.searchsorted(labels[rows][order], np.arange(labels.max() + 1))
-    rank = np.empty(len(rows), dtype=np.int64)  # of a row in its cluster
-    rank[order] = np.arange(len(rows)) - first[labels[rows][order]]
-    front = np.argsort(np.where(rank < PER_CLUSTER, rank, PER_CLUSTER), kind="stable")
-    return np.sort(rows[front[:limit]])
+    sizes = np.bincount(labels[rows])
+    first = np.cumsum(sizes) - sizes
+    own = labels[rows][order]
+    rank = np.arange(len(rows)) - first[own]  # of a row in its cluster
+    share = (rank + 0.5) / sizes[own]  # the same of every cluster is taken, so shares stay
+    front = np.argsort(np.where(rank < PER_CLUSTER, rank - PER_CLUSTER, share), kind="stable")
+    return np.sort(rows[order[front[:limit]]])
 
 
 def first_of_equal(vectors: Floats) -> tuple[Ints, Ints]:
@@ -237,9 +245,106 @@ def map_texts(vectors: Floats, labels: Ints, seed: int) -> tuple[Ints, str]:
     layout : {"neighbors", "discs"}
     """
     varied = len(vectors) >= FEWEST and bool(np.ptp(vectors, axis=0).any())
-    if varied:
+    if not varied:
+        return whole_numbers(discs(vectors, labels, seed)), "discs"
+    if len(vectors) <= LAID_OUT:
         return whole_numbers(by_neighbors(_reduce(vectors, DIMENSIONS, seed), seed)), "neighbors"
-    return whole_numbers(discs(vectors, labels, seed)), "discs"
+    laid_out = sample_rows(labels, seed, LAID_OUT)
+    inside = whole_numbers(by_neighbors(_reduce(vectors[laid_out], DIMENSIONS, seed), seed))
+    placer = Placer(vectors[laid_out], inside, seed)
+    out = np.zeros((len(vectors), 2), dtype=np.int64)
+    out[laid_out] = inside
+    others = np.setdiff1d(np.arange(len(vectors)), laid_out)
+    for first in range(0, len(others), PART_SIZE):
+        rows = others[first : first + PART_SIZE]
+        out[rows] = placer(vectors[rows], rows)
+    return out, "neighbors"
+
+
+PART_SIZE = 10_000  # texts placed at a time
+PROBED = 3  # cells that are searched for the nearest
+LEAN = 0.3  # of the way from the nearest to the second
+FAR = 150  # units beyond which the second is on another island: texts stay near the first
+SHAKE = 0.35  # standard deviation around the place, by the distance of the two
+SHAKES = 1 << 16
+
+
+class Placer:
+    """Puts more texts on a map: beside the most similar text that is on it.
+
+    The texts of the map are divided into cells around some of them, and the nearest are searched
+    in the nearest cells, which takes a hundredth of comparing all.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n, d)
+        Of the texts on the map.
+    places : ndarray of shape (n, 2)
+        Whole numbers from 0 to ``SIDE``.
+    seed : int
+    """
+
+    def __init__(self, vectors: Floats, places: Ints, seed: int) -> None:
+        weight, bias = _projection(np.asarray(vectors, np.float64), DIMENSIONS, seed)
+        self.seed, self.weight, self.bias = seed, weight, bias
+        self.places = np.asarray(places, dtype=np.float64)
+        self.rows = self._project(vectors)
+        self._divide()
+
+    def _divide(self) -> None:
+        count = max(1, round(np.sqrt(len(self.rows))))
+        rng = numpy_generator(self.seed, "cells")
+        self.centers = self.rows[np.sort(rng.choice(len(self.rows), count, replace=False))]
+        self.shakes = numpy_generator(self.seed, "shakes").normal(size=(SHAKES, 2)).clip(-2, 2)
+        own = (self.rows @ self.centers.T).argmax(axis=1)
+        self.cells = [np.flatnonzero(own == cell) for cell in range(count)]
+
+    def _project(self, vectors: Floats) -> Floats:
+        wide = np.asarray(vectors, dtype=np.float64)
+        return unit_rows(wide @ self.weight.T + self.bias).astype(np.float32)
+
+    def __call__(self, vectors: Floats, keys: Ints) -> Ints:
+        """Places of texts, whole numbers from 0 to ``SIDE``.
+
+        Parameters
+        ----------
+        vectors : ndarray of shape (m, d)
+        keys : ndarray of shape (m,)
+            A number for each text, which decides how it lies beside the nearest; equal texts with
+            equal numbers lie on one another.
+        """
+        near = self.places[self._nearest(self._project(vectors))]
+        first, gap = near[:, 0], near[:, 1] - near[:, 0]
+        length = np.hypot(*gap.T)[:, None]
+        gap = np.where(length > FAR, 0.0, gap)
+        around = SHAKE * np.clip(length, FAR / 10, FAR / 2) * self.shakes[keys % SHAKES]
+        return np.clip(np.rint(first + LEAN * gap + around), 0, SIDE).astype(np.int64)
+
+    def _nearest(self, rows: Floats) -> Ints:
+        """The two nearest texts of the map, the nearest first; of one text, it twice."""
+        found = np.zeros((len(rows), 2), dtype=np.int64)
+        best = np.full((len(rows), 2), -np.inf, dtype=np.float32)
+        towards = rows @ self.centers.T
+        probed = np.argsort(-towards, axis=1, kind="stable")[:, :PROBED]
+        for cell, inside in enumerate(self.cells):
+            mine = np.flatnonzero((probed == cell).any(axis=1))
+            if not len(mine) or not len(inside):
+                continue
+            cosines = rows[mine] @ self.rows[inside].T
+            for _ in range(min(2, len(inside))):
+                place = cosines.argmax(axis=1)
+                value = cosines[np.arange(len(mine)), place]
+                cosines[np.arange(len(mine)), place] = -np.inf
+                slot = np.where(value > best[mine, 0], 0, np.where(value > best[mine, 1], 1, 2))
+                ahead = mine[slot == 0]
+                found[ahead, 1], best[ahead, 1] = found[ahead, 0], best[ahead, 0]
+                for at in (0, 1):
+                    rows_at = mine[slot == at]
+                    found[rows_at, at] = inside[place[slot == at]]
+                    best[rows_at, at] = value[slot == at]
+        alone = ~np.isfinite(best[:, 1])
+        found[alone, 1] = found[alone, 0]
+        return found
 
 
 def whole_numbers(coordinates: Floats) -> Ints:
@@ -358,18 +463,31 @@ def _plane(vectors: Floats, seed: int) -> Floats:
 
 
 def _reduce(vectors: Floats, dim: int, seed: int) -> Floats:
-    """Principal coordinates, of very wide vectors by random projections, which cost less then."""
+    """Principal coordinates of vectors."""
     vectors = np.asarray(vectors, dtype=np.float64)
     dim = min(dim, *vectors.shape)
     if dim == vectors.shape[1] and dim > 2:
         return vectors
     if len(vectors) < 2 or not np.ptp(vectors, axis=0).any():
         return np.zeros((len(vectors), dim))
+    weight, bias = _projection(vectors, dim, seed)
+    return np.asarray(vectors @ weight.T + bias, dtype=np.float64)
+
+
+def _projection(vectors: Floats, dim: int, seed: int) -> tuple[Floats, Floats]:
+    """Weight and bias that give principal coordinates.
+
+    Those of very wide vectors are found by random projections, which cost less then.
+    """
+    dim = min(dim, *vectors.shape)
+    if dim == vectors.shape[1] and dim > 2:
+        return np.eye(dim), np.zeros(dim)
     if vectors.shape[1] <= WIDE:
         weight, bias = principal_map(vectors, np.ones(len(vectors)), dim)
-        return np.asarray(vectors @ weight.T + bias, dtype=np.float64)
+        return np.asarray(weight, np.float64), np.asarray(bias, np.float64)
     from sklearn.decomposition import PCA
 
     state = derive_seed(seed, "pca") % 2**31
-    pca = PCA(dim, svd_solver="randomized", random_state=state)
-    return np.asarray(pca.fit_transform(vectors), dtype=np.float64)
+    pca = PCA(dim, svd_solver="randomized", random_state=state).fit(vectors)
+    weight = np.asarray(pca.components_, dtype=np.float64)
+    return weight, -weight @ pca.mean_

@@ -4,12 +4,219 @@
  * The map: a canvas that draws points and says which of them are meant. It knows nothing of the
  * rest of the page: `on.hover(point, x, y)`, `on.pick(point)`, `on.lasso(points)` and `on.clear()`
  * tell it what happened. A point is its place in the data; -1 is none.
+ *
+ * The marks are drawn by a painter into a picture of its own: of many by WebGL, of few, or where
+ * there is no WebGL, by canvas 2D. Where one drawing takes long, the last picture is moved and
+ * scaled while the map moves, and drawn anew when it rests.
  */
+
+const SIDE = 10000; // coordinates are whole numbers from 0 to this
+const MANY = 5000; // marks from which WebGL draws them
+const ODDS = [0.13, 0.9]; // opacity of marks beside the focus, and in it
+
+/* Marks by canvas 2D: copying a drawn shape is many times faster than filling a path. */
+function planePainter(data, outlines) {
+  const picture = document.createElement("canvas");
+  const context = picture.getContext("2d");
+  const n = data.x.length;
+  let sprites = new Map(), look = null, halo = "#fff", active = null;
+
+  function sprite(shape, color, size) {
+    const key = shape * 64 + color;
+    let found = sprites.get(key);
+    if (!found) {
+      const side = Math.ceil(2 * size + 4);
+      found = document.createElement("canvas");
+      found.width = found.height = side;
+      drawShape(found.getContext("2d"), outlines[shape], side / 2, side / 2, size / 5,
+        look.colors[color], halo);
+      sprites.set(key, found);
+    }
+    return found;
+  }
+
+  let drawn = 0;
+  return {
+    picture, kind: "2d",
+    paint(next, edge) { look = next; halo = edge; sprites = new Map(); },
+    focus(next) { active = next; },
+    render(width, height, scaleX, scaleY, offX, offY, size) {
+      picture.width = width;
+      picture.height = height;
+      if (size !== drawn) { sprites = new Map(); drawn = size; }
+      const reach = size + 4;
+      for (const pass of active ? [0, 1] : [1]) { // points in focus above the others
+        context.globalAlpha = ODDS[pass];
+        for (let i = 0; i < n; i++) {
+          if (active && active[i] !== pass) continue;
+          const x = data.x[i] * scaleX + offX, y = data.y[i] * scaleY + offY;
+          if (x < -reach || y < -reach || x > width + reach || y > height + reach) continue;
+          const shape = sprite(look.shape[i], look.color[i], size);
+          context.drawImage(shape, x - shape.width / 2, y - shape.height / 2);
+        }
+      }
+      context.globalAlpha = 1;
+    },
+  };
+}
+
+function drawShape(brush, outline, x, y, scale, color, halo) {
+  brush.setTransform(scale, 0, 0, scale, x, y);
+  brush.fillStyle = color;
+  brush.strokeStyle = halo;
+  brush.lineWidth = 0.9;
+  brush.fill(outline);
+  brush.stroke(outline);
+}
+
+/* The same marks by WebGL, from one texture that holds every shape in every colour; or null. */
+function glPainter(data, outlines) {
+  const picture = document.createElement("canvas");
+  const gl = picture.getContext("webgl", { premultipliedAlpha: true, antialias: false });
+  if (!gl || gl.isContextLost()) return null;
+  const CELL = 64, COLUMNS = 8, ROWS = 32; // a texture of 512 x 2048
+  const n = data.x.length;
+  const vertex = `
+    attribute vec2 place; attribute vec3 look;
+    uniform vec4 where; uniform vec2 side; uniform float size, pass, focused;
+    varying vec2 cell; varying float opacity;
+    void main() {
+      vec2 at = (place * where.xy + where.zw) / side * 2.0 - 1.0;
+      bool out_of_turn = focused > 0.5 && abs(look.z - pass) > 0.5;
+      gl_Position = out_of_turn ? vec4(9.0, 9.0, 0.0, 1.0) : vec4(at.x, -at.y, 0.0, 1.0);
+      gl_PointSize = size;
+      cell = look.xy;
+      opacity = pass > 0.5 ? ${ODDS[1]} : ${ODDS[0]};
+    }`;
+  const fragment = `
+    precision mediump float;
+    uniform sampler2D shapes; varying vec2 cell; varying float opacity;
+    void main() {
+      gl_FragColor = opacity * texture2D(shapes, (cell + gl_PointCoord) / vec2(${COLUMNS}.0, ${ROWS}.0));
+    }`;
+  const program = gl.createProgram();
+  for (const [kind, source] of [[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]]) {
+    const shader = gl.createShader(kind);
+    gl.shaderSource(shader, source);
+    gl.compileShader(shader);
+    gl.attachShader(program, shader);
+  }
+  gl.linkProgram(program);
+  if (!gl.getProgramParameter(program, gl.LINK_STATUS)) return null;
+  gl.useProgram(program);
+  const uniform = (name) => gl.getUniformLocation(program, name);
+  const at = { where: uniform("where"), side: uniform("side"), size: uniform("size"),
+    pass: uniform("pass"), focused: uniform("focused") };
+
+  function buffer(name, values, width) {
+    const made = gl.createBuffer();
+    gl.bindBuffer(gl.ARRAY_BUFFER, made);
+    gl.bufferData(gl.ARRAY_BUFFER, values, gl.DYNAMIC_DRAW);
+    const place = gl.getAttribLocation(program, name);
+    const kind = values instanceof Uint16Array ? gl.UNSIGNED_SHORT : gl.UNSIGNED_BYTE;
+    gl.enableVertexAttribArray(place);
+    gl.vertexAttribPointer(place, width, kind, false, 0, 0);
+    return made;
+  }
+  const places = new Uint16Array(2 * n);
+  for (let i = 0; i < n; i++) { places[2 * i] = data.x[i]; places[2 * i + 1] = data.y[i]; }
+  buffer("place", places, 2);
+  const looks = new Uint8Array(4 * n); // shape, colour, focus; four bytes a mark keep them aligned
+  const lookBuffer = buffer("look", looks, 3);
+  gl.vertexAttribPointer(gl.getAttribLocation(program, "look"), 3, gl.UNSIGNED_BYTE, false, 4, 0);
+  gl.bindTexture(gl.TEXTURE_2D, gl.createTexture());
+  gl.enable(gl.BLEND);
+  gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+  gl.pixelStorei(gl.UNPACK_PREMULTIPLY_ALPHA_WEBGL, true);
+  let focused = false, changed = true;
+
+  return {
+    picture, kind: "webgl",
+    lost: () => gl.isContextLost(),
+    paint(look, halo) {
+      const atlas = document.createElement("canvas");
+      atlas.width = COLUMNS * CELL;
+      atlas.height = ROWS * CELL;
+      const brush = atlas.getContext("2d");
+      look.colors.forEach((color, row) => outlines.forEach((outline, column) => {
+        drawShape(brush, outline, (column + 0.5) * CELL, (row + 0.5) * CELL, CELL / 16, color, halo);
+      }));
+      gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, gl.RGBA, gl.UNSIGNED_BYTE, atlas);
+      gl.generateMipmap(gl.TEXTURE_2D);
+      gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.LINEAR_MIPMAP_NEAREST);
+      for (let i = 0; i < n; i++) { looks[4 * i] = look.shape[i]; looks[4 * i + 1] = look.color[i]; }
+      changed = true;
+    },
+    focus(active) {
+      focused = active !== null;
+      if (active) for (let i = 0; i < n; i++) looks[4 * i + 2] = active[i];
+      changed = true;
+    },
+    render(width, height, scaleX, scaleY, offX, offY, size) {
+      if (picture.width !== width || picture.height !== height) {
+        picture.width = width;
+        picture.height = height;
+      }
+      if (changed) {
+        gl.bindBuffer(gl.ARRAY_BUFFER, lookBuffer);
+        gl.bufferSubData(gl.ARRAY_BUFFER, 0, looks);
+        changed = false;
+      }
+      gl.viewport(0, 0, width, height);
+      gl.clearColor(0, 0, 0, 0);
+      gl.clear(gl.COLOR_BUFFER_BIT);
+      gl.uniform4f(at.where, scaleX, scaleY, offX, offY);
+      gl.uniform2f(at.side, width, height);
+      gl.uniform1f(at.size, size * 3.2); // a shape of radius 5 in a cell of 16
+      gl.uniform1f(at.focused, focused ? 1 : 0);
+      for (const pass of focused ? [0, 1] : [1]) {
+        gl.uniform1f(at.pass, pass);
+        gl.drawArrays(gl.POINTS, 0, n);
+      }
+    },
+  };
+}
+
+/* How many texts lie where, as a picture of one colour; null where not all texts are known. */
+function densityPicture(data, color) {
+  const cells = 128;
+  let counts = data.density;
+  if (!counts) {
+    if (data.x.length < data.total) return null;
+    counts = new Float64Array(cells * cells);
+    const cell = (value) => Math.min(cells - 1, Math.floor((value / SIDE) * cells));
+    for (let i = 0; i < data.x.length; i++) counts[cell(data.y[i]) * cells + cell(data.x[i])]++;
+  }
+  let smooth = Float64Array.from(counts);
+  for (const step of [1, cells, 1, cells]) { // twice along each axis: nearly a bell curve
+    smooth = smooth.map((value, i) => {
+      const place = step === 1 ? i % cells : Math.floor(i / cells);
+      return (2 * value + (place > 0 ? smooth[i - step] : 0) + (place < cells - 1 ? smooth[i + step] : 0)) / 4;
+    });
+  }
+  const most = smooth.reduce((a, b) => Math.max(a, b), 1e-9);
+  const picture = document.createElement("canvas");
+  picture.width = picture.height = cells;
+  const brush = picture.getContext("2d");
+  brush.fillStyle = color;
+  brush.fillRect(0, 0, 1, 1);
+  const ink = brush.getImageData(0, 0, 1, 1).data;
+  const image = brush.createImageData(cells, cells);
+  smooth.forEach((value, i) => {
+    image.data.set(ink.subarray(0, 3), 4 * i);
+    image.data[4 * i + 3] = 150 * Math.pow(value / most, 0.4);
+  });
+  brush.putImageData(image, 0, 0);
+  return picture;
+}
+
 function makeMap(canvas, data, shapes, on) {
-  const SIDE = 10000; // coordinates are whole numbers from 0 to this
   const PAD = 28;
   const REACH = 12; // pixels around a point that count as the point
   const FARTHEST = 60; // zoom
+  const SLOW = 24; // milliseconds of a drawing from which the last picture is moved instead
+  const REST = 90; // milliseconds without a move, then it is drawn anew
+  const MARGIN = 160; // pixels around the window that a slow drawing holds, too
   const context = canvas.getContext("2d");
   const n = data.x.length;
   const outlines = shapes.map((shape) => new Path2D(shape));
@@ -23,83 +230,122 @@ function makeMap(canvas, data, shapes, on) {
   let marked = -1; // the point with a ring
   let cross = false; // keyboard users see what the middle is
   let lassoing = false, trail = null, moved = false, last = null;
-  let sprites = new Map();
+  let painter = (n > MANY && glPainter(data, outlines)) || planePainter(data, outlines);
+  let drawn = null; // what the picture of the painter shows
+  let slow = false, rest = 0, cost = 0;
+  let density = null, shaded = false;
 
   const atX = (x) => (x / SIDE - view.x) * view.zoom * (width - 2 * PAD) + width / 2;
   const atY = (y) => (y / SIDE - view.y) * view.zoom * (height - 2 * PAD) + height / 2;
 
   function radius() {
-    const base = n < 2000 ? 4.6 : n < 8000 ? 3.4 : 2.4;
-    return base * (width < 600 ? 0.75 : 1) * Math.min(2.2, Math.pow(view.zoom, 0.35));
+    const base = n < 2000 ? 4.6 : n < 8000 ? 3.4 : n < 40000 ? 2.4 : n < 100000 ? 1.7 : 1.3;
+    const grown = base * (width < 600 ? 0.75 : 1) * Math.pow(view.zoom, n < 40000 ? 0.35 : 0.5);
+    return Math.min(base < 3 ? 5.3 : 2.2 * base, grown);
   }
 
-  /* A drawn shape in a colour: copying a picture is many times faster than filling a path. */
-  function sprite(shape, color, size) {
-    const key = shape + "|" + color + "|" + size.toFixed(1);
-    let found = sprites.get(key);
-    if (!found) {
-      const side = Math.ceil((2 * size + 4) * ratio);
-      found = document.createElement("canvas");
-      found.width = found.height = side;
-      const brush = found.getContext("2d");
-      brush.translate(side / 2, side / 2);
-      brush.scale((size * ratio) / 5, (size * ratio) / 5);
-      brush.fillStyle = look.colors[color];
-      brush.strokeStyle = halo;
-      brush.lineWidth = 0.9;
-      brush.fill(outlines[shape]);
-      brush.stroke(outlines[shape]);
-      sprites.set(key, found);
+  function changed() {
+    drawn = null;
+    redraw();
+  }
+
+  /* Draw the marks into the picture of the painter, as the view is now. */
+  function renderMarks() {
+    const begun = performance.now();
+    if (painter.lost && painter.lost()) { // the graphics driver gave up: go on without it
+      painter = planePainter(data, outlines);
+      painter.paint(look, halo);
+      painter.focus(active);
     }
-    return found;
+    const margin = slow ? MARGIN : 0;
+    const across = view.zoom * (width - 2 * PAD), down = view.zoom * (height - 2 * PAD);
+    painter.render(
+      Math.round((width + 2 * margin) * ratio), Math.round((height + 2 * margin) * ratio),
+      (across / SIDE) * ratio, (down / SIDE) * ratio,
+      (width / 2 - view.x * across + margin) * ratio, (height / 2 - view.y * down + margin) * ratio,
+      radius() * ratio,
+    );
+    drawn = { ...view, margin };
+    return begun;
   }
 
   function draw() {
     frame = 0;
+    const same = drawn && drawn.x === view.x && drawn.y === view.y && drawn.zoom === view.zoom;
+    let begun = 0;
+    if (!drawn || (!same && !slow)) begun = renderMarks();
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
-    const size = radius();
-    for (const pass of active ? [0, 1] : [1]) { // points in focus above the others
-      context.globalAlpha = pass ? 0.9 : 0.13;
-      for (let i = 0; i < n; i++) {
-        if (active && active[i] !== pass) continue;
-        const x = atX(data.x[i]), y = atY(data.y[i]);
-        if (x < -20 || y < -20 || x > width + 20 || y > height + 20) continue;
-        const picture = sprite(look.shape[i], look.color[i], size);
-        const side = picture.width / ratio;
-        context.drawImage(picture, x - side / 2, y - side / 2, side, side);
-      }
+    drawDensity(context);
+    placePicture();
+    if (begun) {
+      cost = performance.now() - begun;
+      slow = cost > SLOW;
     }
-    context.globalAlpha = 1;
-    drawLabels();
-    drawRing(size);
+    clearTimeout(rest);
+    if (slow && !same && !begun) rest = setTimeout(changed, REST);
+    drawLabels(context);
+    drawRing(radius());
     if (trail) drawTrail();
     if (cross) drawCross();
   }
 
-  /* Names of clusters, the chosen one first, then the large ones; none over another. */
-  function drawLabels() {
-    context.font = (width < 600 ? "600 11px" : "600 13px") + " system-ui, sans-serif";
-    context.textAlign = "center";
-    context.textBaseline = "middle";
-    context.lineJoin = "round";
+  /* The picture of the marks, moved and scaled from the view it was drawn for to this one. */
+  function placePicture() {
+    const factor = view.zoom / drawn.zoom;
+    const across = drawn.zoom * (width - 2 * PAD), down = drawn.zoom * (height - 2 * PAD);
+    const x = width / 2 + factor * (across * (drawn.x - view.x) - width / 2 - drawn.margin);
+    const y = height / 2 + factor * (down * (drawn.y - view.y) - height / 2 - drawn.margin);
+    const { picture } = painter;
+    context.drawImage(picture, x, y, (picture.width / ratio) * factor, (picture.height / ratio) * factor);
+  }
+
+  function drawDensity(brush) {
+    if (!shaded || !density) return;
+    brush.imageSmoothingQuality = "high";
+    brush.drawImage(density, atX(0), atY(0), atX(SIDE) - atX(0), atY(SIDE) - atY(0));
+  }
+
+  const font = () => (width < 600 ? "600 11px" : "600 13px") + " system-ui, sans-serif";
+
+  /*
+   * Names that there is room for: the chosen one first, then the large ones; none over another.
+   * The farther out, the fewer, and where there are levels the coarser.
+   */
+  function placedLabels() {
+    context.font = font();
     const taken = [];
-    const order = labels.slice().sort((a, b) => (b.id === chosen) - (a.id === chosen));
-    for (const label of order) {
+    const levels = 1 + labels.reduce((a, label) => Math.max(a, label.level), 0);
+    const level = Math.min(levels - 1, Math.floor(Math.log2(view.zoom * 1.01)));
+    const most = 24 * Math.pow(view.zoom, 1.5);
+    const shown = labels.filter((label) => label.level === level || label.id === chosen);
+    for (const label of shown.sort((a, b) => (b.id === chosen) - (a.id === chosen))) {
+      if (taken.length >= most) break;
       const half = context.measureText(label.text).width / 2 + 4;
       const x = Math.max(half, Math.min(width - half, atX(label.x)));
       const y = atY(label.y) - 14; // above the middle, so that a tight cluster stays in sight
       if (y < 8 || y > height - 8 || atX(label.x) < 0 || atX(label.x) > width) continue;
       if (taken.some((t) => Math.abs(t.x - x) < t.half + half && Math.abs(t.y - y) < 19)) continue;
-      taken.push({ x, y, half });
-      context.globalAlpha = chosen < 0 || label.id === chosen ? 1 : 0.45;
-      context.strokeStyle = halo;
-      context.lineWidth = 5;
-      context.strokeText(label.text, x, y);
-      context.fillStyle = ink;
-      context.fillText(label.text, x, y);
+      taken.push({ x, y, half, text: label.text, faint: chosen >= 0 && label.id !== chosen });
     }
-    context.globalAlpha = 1;
+    return taken;
+  }
+
+  function drawLabels(brush) {
+    const found = placedLabels();
+    brush.font = font();
+    brush.textAlign = "center";
+    brush.textBaseline = "middle";
+    brush.lineJoin = "round";
+    for (const label of found) {
+      brush.globalAlpha = label.faint ? 0.45 : 1;
+      brush.strokeStyle = halo;
+      brush.lineWidth = 5;
+      brush.strokeText(label.text, label.x, label.y);
+      brush.fillStyle = ink;
+      brush.fillText(label.text, label.x, label.y);
+    }
+    brush.globalAlpha = 1;
   }
 
   function drawRing(size) {
@@ -144,7 +390,7 @@ function makeMap(canvas, data, shapes, on) {
     ratio = window.devicePixelRatio || 1;
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
-    sprites = new Map();
+    drawn = null;
     redraw();
   }
 
@@ -193,6 +439,86 @@ function makeMap(canvas, data, shapes, on) {
     view.x = view.y = 0.5;
     view.zoom = 1;
     redraw();
+  }
+
+  /* The map as it is seen now, twice as fine, on paper. */
+  function toPng(paper) {
+    const picture = document.createElement("canvas");
+    const before = ratio;
+    ratio = 2;
+    renderMarks();
+    picture.width = Math.round(width * ratio);
+    picture.height = Math.round(height * ratio);
+    const brush = picture.getContext("2d");
+    brush.fillStyle = paper;
+    brush.fillRect(0, 0, picture.width, picture.height);
+    brush.scale(ratio, ratio);
+    drawDensity(brush);
+    brush.drawImage(painter.picture, -drawn.margin, -drawn.margin,
+      painter.picture.width / ratio, painter.picture.height / ratio);
+    drawLabels(brush);
+    ratio = before;
+    changed();
+    return new Promise((done) => picture.toBlob(done, "image/png"));
+  }
+
+  /* The same as SVG. Of very many marks each is a dot of its colour: shapes would be megabytes. */
+  function toSvg(paper) {
+    const space = "http://www.w3.org/2000/svg";
+    const svg = document.createElementNS(space, "svg");
+    const put = (parent, tag, attributes, text) => {
+      const made = document.createElementNS(space, tag);
+      for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+      if (text) made.textContent = text;
+      parent.append(made);
+      return made;
+    };
+    const [w, h] = [width, height].map((side) => side.toFixed(0));
+    for (const [key, value] of [["width", w], ["height", h], ["viewBox", `0 0 ${w} ${h}`]]) {
+      svg.setAttribute(key, value);
+    }
+    put(svg, "rect", { width: w, height: h, fill: paper });
+    if (shaded && density) {
+      put(svg, "image", { x: atX(0).toFixed(1), y: atY(0).toFixed(1), preserveAspectRatio: "none",
+        width: (atX(SIDE) - atX(0)).toFixed(1), height: (atY(SIDE) - atY(0)).toFixed(1),
+        href: density.toDataURL("image/png") });
+    }
+    const size = radius();
+    for (const pass of active ? [0, 1] : [1]) {
+      const groups = new Map(); // places by colour and shape
+      let count = 0;
+      for (let i = 0; i < n; i++) {
+        if (active && active[i] !== pass) continue;
+        const x = atX(data.x[i]), y = atY(data.y[i]);
+        if (x < -size || y < -size || x > width + size || y > height + size) continue;
+        const key = look.color[i] * 64 + look.shape[i];
+        if (!groups.has(key)) groups.set(key, []);
+        groups.get(key).push([x.toFixed(1), y.toFixed(1)]);
+        count++;
+      }
+      const layer = put(svg, "g", { opacity: ODDS[pass] });
+      for (const [key, places] of [...groups].sort((a, b) => a[0] - b[0])) {
+        const color = look.colors[key >> 6];
+        if (count > 4 * MANY) {
+          put(layer, "path", { d: places.map(([x, y]) => `M${x} ${y}h0`).join(""), fill: "none",
+            stroke: color, "stroke-width": (2 * size).toFixed(2), "stroke-linecap": "round" });
+        } else {
+          const group = put(layer, "g", { fill: color });
+          for (const [x, y] of places) {
+            put(group, "path", { d: shapes[key & 63],
+              transform: `translate(${x} ${y}) scale(${(size / 5).toFixed(3)})` });
+          }
+        }
+      }
+    }
+    const names = put(svg, "g", { "font-family": "system-ui, sans-serif", "font-weight": 600,
+      "font-size": width < 600 ? 11 : 13, "text-anchor": "middle", "dominant-baseline": "central",
+      fill: ink, stroke: paper, "stroke-width": 4, "stroke-linejoin": "round", "paint-order": "stroke" });
+    for (const label of placedLabels()) {
+      put(names, "text", { x: label.x.toFixed(1), y: label.y.toFixed(1),
+        opacity: label.faint ? 0.45 : 1 }, label.text);
+    }
+    return new Blob([new XMLSerializer().serializeToString(svg)], { type: "image/svg+xml" });
   }
 
   function mark(point) {
@@ -295,10 +621,20 @@ function makeMap(canvas, data, shapes, on) {
   fit();
 
   return {
-    draw, mark, reset, zoom,
-    paint(next, colors) { look = next; ({ ink, halo } = colors); sprites = new Map(); redraw(); },
-    focus(next, cluster) { active = next; chosen = cluster; redraw(); },
+    mark, reset, zoom, toPng, toSvg,
+    draw() { drawn = null; draw(); },
+    paint(next, colors) {
+      look = next;
+      ({ ink, halo } = colors);
+      density = densityPicture(data, colors.shade);
+      painter.paint(look, halo);
+      changed();
+    },
+    focus(next, cluster) { active = next; chosen = cluster; painter.focus(next); changed(); },
     label(next) { labels = next; redraw(); },
+    shade(isOn) { shaded = isOn; redraw(); },
     lasso(isOn) { lassoing = isOn; canvas.classList.toggle("lasso", isOn); },
+    state: () => ({ painter: painter.kind, slow, cost, zoom: view.zoom, density: density !== null }),
   };
 }
+

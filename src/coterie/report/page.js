@@ -6,14 +6,37 @@
 (function () {
   const STEPS = 20; // shades of confidence
   const LISTED = 100; // texts shown at once
-  const data = JSON.parse(document.getElementById("data").textContent);
   const get = (id) => document.getElementById(id);
+  const data = unpack(JSON.parse(get("data").textContent));
   const n = data.x.length;
   const sampled = n < data.total;
+  const partly = data.text !== null && data.held !== null; // the page has the texts of some marks
   let focus = null; // { kind, key, title, points }
   let mode = "cluster"; // or "confidence", or the place of a column
   let listed = 0;
   let lowered = null; // texts as search sees them
+
+  /* Numbers travel as bytes in base64, the low byte first: 200,000 marks are some megabytes. */
+  function unpack(packed) {
+    const numbers = (Kind, text) => {
+      const bytes = Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
+      const view = new DataView(bytes.buffer), width = Kind.BYTES_PER_ELEMENT;
+      const read = { 1: "getUint8", 2: "getUint16", 4: "getUint32" }[width];
+      return Kind.from({ length: bytes.length / width }, (_, i) => view[read](i * width, true));
+    };
+    for (const key of ["x", "y", "cluster"]) packed[key] = numbers(Uint16Array, packed[key]);
+    packed.confidence = numbers(Uint8Array, packed.confidence);
+    for (const column of packed.columns) column.codes = numbers(Uint8Array, column.codes);
+    packed.row = packed.row === null ? Uint32Array.from(packed.x, (_, i) => i + 1) : numbers(Uint32Array, packed.row);
+    if (packed.density) packed.density = numbers(Uint32Array, packed.density);
+    if (packed.text && packed.held) {
+      const texts = new Array(packed.x.length).fill(null);
+      packed.held = numbers(Uint32Array, packed.held);
+      packed.held.forEach((i, place) => { texts[i] = packed.text[place]; });
+      packed.text = texts;
+    }
+    return packed;
+  }
 
   function count(codes, kinds) {
     const out = new Array(kinds).fill(0);
@@ -45,6 +68,8 @@
   const colorOf = (number) => (number < 0 ? data.colors - 1 : number % data.colors);
   const shapes = [...data.shapes, data.odd];
   const sure = (i) => (data.confidence[i] / 100).toFixed(2);
+  const has = (i) => Number(data.text !== null && data.text[i] !== null);
+  const textOf = (i) => (has(i) ? data.text[i] : "Row " + data.row[i]);
   const nameOf = (i) => data.names[data.cluster[i]];
   const texts = (number) => number.toLocaleString("en") + (number === 1 ? " text" : " texts");
 
@@ -81,14 +106,15 @@
   function paint() {
     const shape = new Uint8Array(n), color = new Uint8Array(n);
     let colors = Array.from({ length: data.colors }, (_, i) => property("--c" + i));
-    const codes = mode === "cluster" ? data.cluster.map((c) => data.ids[c])
+    const codes = mode === "cluster" ? Array.from(data.cluster, (c) => data.ids[c])
       : mode === "confidence" ? null : data.columns[mode].codes;
     if (codes === null) colors = ramp();
     for (let i = 0; i < n; i++) {
       shape[i] = codes ? shapeOf(codes[i]) : 0;
       color[i] = codes ? colorOf(codes[i]) : Math.round(data.confidence[i] * STEPS / 100);
     }
-    map.paint({ shape, color, colors }, { ink: property("--ink"), halo: property("--halo") });
+    map.paint({ shape, color, colors },
+      { ink: property("--ink"), halo: property("--halo"), shade: property("--soft") });
   }
 
   /* Legend -------------------------------------------------------------------------------- */
@@ -149,7 +175,7 @@
       if (!points.length || data.ids[c] < 0) return;
       const name = data.names[c];
       found.push({
-        id: c, size: points.length, text: name.length > 30 ? name.slice(0, 29) + "…" : name,
+        id: c, level: 0, size: points.length, text: name.length > 30 ? name.slice(0, 29) + "…" : name,
         x: middle(points.map((i) => data.x[i])), y: middle(points.map((i) => data.y[i])),
       });
     });
@@ -162,7 +188,7 @@
 
   function chooseCluster(c) {
     const points = all().filter((i) => data.cluster[i] === c);
-    points.sort((a, b) => data.confidence[b] - data.confidence[a] || a - b);
+    points.sort((a, b) => has(b) - has(a) || data.confidence[b] - data.confidence[a] || a - b);
     const part = points.length < data.sizes[c] ? ", " + points.length + " of them on this page" : "";
     const title = texts(data.sizes[c]) + " in “" + data.names[c] + "”" + part + ", the surest first";
     setFocus({ kind: "cluster", key: c, title, points });
@@ -178,9 +204,9 @@
   function search() {
     const wanted = get("search").value.trim().toLowerCase();
     if (!wanted) return focus && focus.kind === "search" ? setFocus(null) : undefined;
-    lowered = lowered || data.text.map((text) => text.toLowerCase());
-    const points = all().filter((i) => lowered[i].includes(wanted));
-    const where = sampled ? " on this page" : "";
+    lowered = lowered || data.text.map((text) => (text === null ? null : text.toLowerCase()));
+    const points = all().filter((i) => lowered[i] !== null && lowered[i].includes(wanted));
+    const where = sampled || partly ? " on this page" : "";
     const verb = points.length === 1 ? " contains “" : " contain “";
     const title = texts(points.length) + where + verb + wanted + "”";
     setFocus({ kind: "search", key: -1, title, points });
@@ -221,7 +247,7 @@
   function list() {
     for (const i of focus.points.slice(listed, listed + LISTED)) {
       const item = element("li", "", get("found"));
-      element("bdi", data.text ? data.text[i] : "Row " + data.row[i], item);
+      element("bdi", textOf(i), item);
       element("small", nameOf(i) + " · confidence " + sure(i) + " · row " + data.row[i], item);
       item.addEventListener("mouseenter", () => map.mark(i));
       item.addEventListener("mouseleave", () => map.mark(-1));
@@ -235,7 +261,7 @@
     tip.hidden = i < 0;
     if (i < 0) return;
     tip.replaceChildren();
-    element("bdi", data.text ? data.text[i] : "Row " + data.row[i], tip);
+    element("bdi", textOf(i), tip);
     element("small", nameOf(i) + " · confidence " + sure(i), tip);
     for (const column of data.columns) {
       element("small", column.name + ": " + column.values[column.codes[i]], tip);
@@ -260,12 +286,16 @@
     for (const i of focus.points) {
       const line = [data.row[i], data.ids[data.cluster[i]], nameOf(i), sure(i)];
       for (const column of data.columns) line.push(column.values[column.codes[i]]);
-      lines.push(data.text ? [...line, data.text[i]] : line);
+      lines.push(data.text ? [...line, has(i) ? data.text[i] : ""] : line);
     }
     const content = "\ufeff" + lines.map((line) => line.map(cell).join(",") + "\r\n").join("");
+    save(new Blob([content], { type: "text/csv" }), "selected-texts.csv");
+  }
+
+  function save(blob, name) {
     const link = element("a");
-    link.href = URL.createObjectURL(new Blob([content], { type: "text/csv" }));
-    link.download = "selected-texts.csv";
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
@@ -300,6 +330,9 @@
   get("clear").addEventListener("click", () => setFocus(null));
   get("more").addEventListener("click", list);
   get("download").addEventListener("click", download);
+  get("png").addEventListener("click", async () => save(await map.toPng(property("--raised")), "map.png"));
+  get("svg").addEventListener("click", () => save(map.toSvg(property("--raised")), "map.svg"));
+  get("shade").addEventListener("change", () => map.shade(get("shade").checked));
   get("lasso").addEventListener("click", () => {
     const on = get("lasso").getAttribute("aria-pressed") !== "true";
     get("lasso").setAttribute("aria-pressed", String(on));
@@ -317,4 +350,8 @@
   paint();
   legend();
   labels();
+  get("shade").checked = sampled && map.state().density;
+  get("shade").disabled = !map.state().density;
+  map.shade(get("shade").checked);
+  get("canvas").mapState = map.state; // for tests and measurements
 })();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections import Counter
@@ -9,9 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from coterie._types import Ints
 from coterie.description import Cluster
+from coterie.report.layout import sample_rows
 from coterie.run_files import NONE_OF_THESE
 
+TEXTS = 20_000  # marks whose texts the page holds; of others it shows the row
 LONGEST = 300  # characters of a text that the page holds
 KINDS = 40  # values a column may have to colour the map by it
 NAMED = 12  # values that get a colour of their own; the rest is "other"
@@ -42,6 +48,8 @@ class Points:
     total : int
         Texts with a cluster, on the map or not.
     layout : {"neighbors", "discs"}
+    density : sequence of int or None
+        Texts in each of 128 x 128 cells of the map, row by row, where not all are on it.
     """
 
     x: Sequence[int]
@@ -53,6 +61,13 @@ class Points:
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     total: int = 0
     layout: str = "neighbors"
+    density: Sequence[int] | None = None
+
+    def held(self) -> Ints | None:
+        """Marks whose texts the page holds, some of every cluster; None: those of all."""
+        if self.texts is None or len(self.texts) <= TEXTS:
+            return None
+        return sample_rows(np.asarray(self.clusters, dtype=np.int64) + 1, 0, TEXTS)
 
 
 def shorten(text: str, length: int = LONGEST) -> str:
@@ -102,21 +117,39 @@ def pack(points: Points, clusters: Sequence[Cluster]) -> dict[str, Any]:
     columns = []
     for name, values in points.columns.items():
         kinds, codes = encode_column(values)
-        columns.append({"name": visible(name), "values": kinds, "codes": codes})
-    texts = points.texts
+        columns.append({"name": visible(name), "values": kinds, "codes": in_base64(codes, "<u1")})
+    rows = np.asarray(points.rows, dtype=np.int64)
+    texts, held = points.texts, points.held()
+    if texts is not None and held is not None:
+        texts = [texts[i] for i in held]
     return {
-        "x": list(points.x),
-        "y": list(points.y),
-        "row": list(points.rows),
-        "cluster": [place[cluster] for cluster in points.clusters],
-        "confidence": [round(100 * value) for value in points.confidence],
+        "x": in_base64(points.x, "<u2"),
+        "y": in_base64(points.y, "<u2"),
+        "row": None
+        if np.array_equal(rows, np.arange(1, len(rows) + 1))
+        else in_base64(rows, "<u4"),
+        "cluster": in_base64([place[cluster] for cluster in points.clusters], "<u2"),
+        "confidence": in_base64([round(100 * value) for value in points.confidence], "<u1"),
         "text": None if texts is None else [visible(shorten(text)) for text in texts],
+        "held": None if held is None else in_base64(held, "<u4"),
+        "density": None if points.density is None else in_base64(points.density, "<u4"),
         "columns": columns,
         "total": points.total,
         "ids": ids,
         "names": names,
         "sizes": sizes,
     }
+
+
+def in_base64(values: Sequence[int] | Ints, kind: str) -> str:
+    """Whole numbers as bytes in base64; 200,000 take a third of their digits.
+
+    Examples
+    --------
+    >>> in_base64([1, 258], "<u2")
+    'AQACAQ=='
+    """
+    return base64.b64encode(np.asarray(values).astype(kind).tobytes()).decode("ascii")
 
 
 def encode_column(values: Sequence[str]) -> tuple[list[str], list[int]]:
