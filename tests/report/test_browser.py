@@ -62,8 +62,9 @@ def opened(visit: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
 
 
 def check_quiet(page: Any) -> None:
-    # Without a graphics card WebGL notes that reading its picture takes time.
-    assert [t for t in page.troubles() if "GPU stall due to ReadPixels" not in t] == []
+    # Reading pictures takes time, as the browser notes; the tests do it.
+    noted = ("GPU stall due to ReadPixels", "Multiple readback operations")
+    assert [t for t in page.troubles() if not any(part in t for part in noted)] == []
     assert all(url.startswith(("file://", "blob:")) for url in page.requests())
     assert sum(url.startswith("file://") for url in page.requests()) == 1
 
@@ -338,8 +339,9 @@ def test_very_many_marks_are_drawn(opened: Callable[..., Any], painter: str) -> 
         page.eval("document.getElementById('zoom-in').click()")
     page.settle()
     assert page.eval(STATE)["zoom"] == pytest.approx(1.5**4)
-    page.mouse("Moved", *corner(page, 5_000, 5_000))
-    assert "Row" in page.text("#tip") or "text" in page.text("#tip")
+    page.eval("document.getElementById('canvas').focus()")
+    page.key("ArrowRight")
+    assert "Post" in page.text("#tip")  # the marks in focus win
     check_quiet(page)
 
 

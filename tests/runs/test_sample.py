@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
@@ -211,6 +212,61 @@ def test_a_stop_behind_the_last_row_is_continued(
     assert run("cluster", str(file), *OPTIONS, "--out", str(out), "-q", "--resume").exit_code == 0
     sizes = Counter(row["cluster"] for row in rows(out / "assignments.csv"))
     assert all(c["size"] == sizes[str(c["id"])] for c in read(out / "clusters.json"))
+
+
+LARGER = [*OPTIONS, "--max-outliers", "3%"]
+
+
+def test_all_rows_are_on_the_map_beside_their_own(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coterie.report.layout.FEWEST", 50)
+    assert run("cluster", str(file), *LARGER, "--out", str(tmp_path / "o"), "-q").exit_code == 0
+    found, table = read(tmp_path / "o" / "map.json"), rows(tmp_path / "o" / "assignments.csv")
+    assert found["layout"] == "neighbors" and "density" not in found
+    assert found["rows"] == [i for i in range(2600) if i % 100] and found["total"] == 2574
+    places = {}
+    for row, x, y in zip(found["rows"], found["x"], found["y"], strict=True):
+        assert places.setdefault(table[row]["text"], (x, y)) == (x, y)  # equal texts, equal places
+    assert len(set(places.values())) > 0.5 * len(places)
+    spots = np.array([*zip(found["x"], found["y"], strict=True)], dtype=float)
+    near = np.linalg.norm(spots[:, None] - spots[None, ::13], axis=2)
+    near[near == 0] = np.inf
+    themes = np.array([table[row]["theme"] for row in found["rows"]])
+    assert (themes == themes[::13][near.argmin(axis=1)]).mean() > 0.9
+    assert not [
+        name for name in ("places.bin", "placer.safetensors") if (tmp_path / "o" / name).exists()
+    ]
+
+
+@pytest.mark.parametrize("stop", [0, 1400])
+def test_a_stopped_run_has_the_same_map_and_the_density_of_all(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
+) -> None:
+    from coterie.report import layout
+    from coterie.runs import results
+
+    monkeypatch.setattr("coterie.corpus.read.FIRST", 350)
+    monkeypatch.setattr(layout, "FEWEST", 50)
+    monkeypatch.setattr(layout, "POINTS", 500)
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert run("cluster", str(file), *LARGER, "--out", str(whole), "-q").exit_code == 0
+    found = read(whole / "map.json")
+    assert len(found["rows"]) == 500 and sum(found["density"]) == found["total"] == 2574
+    assert "density of all 2,574 texts" in (whole / "report.html").read_text("utf-8")
+    real = results.GrowingTable.write
+
+    def write(self, *part) -> None:
+        if self.rows >= stop:
+            raise KeyboardInterrupt
+        real(self, *part)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(results.GrowingTable, "write", write)
+        assert run("cluster", str(file), *LARGER, "--out", str(cut), "-q").exit_code == 130
+    assert run("cluster", str(file), *LARGER, "--out", str(cut), "--resume").exit_code == 0
+    for name in SAME:
+        assert (cut / name).read_bytes() == (whole / name).read_bytes(), name
 
 
 def test_another_sample_is_not_continued(file: Path, tmp_path: Path) -> None:

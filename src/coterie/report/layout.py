@@ -16,6 +16,7 @@ Of more than 20,000 texts so many are laid out, and the rest is placed beside th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -178,7 +179,7 @@ JOINS = 5  # of them that draw each of the others
 SETTLING = 15, 0.2  # epochs for the others, and how long their first step is
 
 
-def sample_rows(labels: Ints, seed: int, limit: int = POINTS) -> Ints:
+def sample_rows(labels: Ints, seed: int, limit: int | None = None) -> Ints:
     """Rows for the map: all that have a cluster, or a random choice from each by its share.
 
     Small clusters have at least ``PER_CLUSTER`` texts among them, if there is room.
@@ -187,7 +188,9 @@ def sample_rows(labels: Ints, seed: int, limit: int = POINTS) -> Ints:
     ----------
     labels : ndarray of shape (n,)
         -1 marks texts without a cluster; they are not on the map.
-    seed, limit : int
+    seed : int
+    limit : int, optional
+        Default: ``POINTS``.
 
     Returns
     -------
@@ -200,6 +203,7 @@ def sample_rows(labels: Ints, seed: int, limit: int = POINTS) -> Ints:
     array([0, 2, 3])
     """
     rows = np.flatnonzero(labels >= 0)
+    limit = POINTS if limit is None else limit
     if len(rows) <= limit:
         return rows
     rows = numpy_generator(seed, "map").permutation(rows)
@@ -291,6 +295,22 @@ class Placer:
         self.rows = self._project(vectors)
         self._divide()
 
+    def arrays(self) -> dict[str, Any]:
+        """What :meth:`from_arrays` makes the same placer of."""
+        named = ("weight", "bias", "places", "rows")
+        return {name: getattr(self, name) for name in named} | {"seed": np.array([self.seed])}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Placer:
+        """A placer as it was saved."""
+        out = cls.__new__(cls)
+        out.seed = int(arrays["seed"][0])
+        out.weight, out.bias, out.places, out.rows = (
+            np.asarray(arrays[name]) for name in ("weight", "bias", "places", "rows")
+        )
+        out._divide()
+        return out
+
     def _divide(self) -> None:
         count = max(1, round(np.sqrt(len(self.rows))))
         rng = numpy_generator(self.seed, "cells")
@@ -301,7 +321,7 @@ class Placer:
 
     def _project(self, vectors: Floats) -> Floats:
         wide = np.asarray(vectors, dtype=np.float64)
-        return unit_rows(wide @ self.weight.T + self.bias).astype(np.float32)
+        return np.asarray(unit_rows(wide @ self.weight.T + self.bias), dtype=np.float32)
 
     def __call__(self, vectors: Floats, keys: Ints) -> Ints:
         """Places of texts, whole numbers from 0 to ``SIDE``.
@@ -318,7 +338,7 @@ class Placer:
         length = np.hypot(*gap.T)[:, None]
         gap = np.where(length > FAR, 0.0, gap)
         around = SHAKE * np.clip(length, FAR / 10, FAR / 2) * self.shakes[keys % SHAKES]
-        return np.clip(np.rint(first + LEAN * gap + around), 0, SIDE).astype(np.int64)
+        return np.asarray(np.clip(np.rint(first + LEAN * gap + around), 0, SIDE), np.int64)
 
     def _nearest(self, rows: Floats) -> Ints:
         """The two nearest texts of the map, the nearest first; of one text, it twice."""
@@ -345,6 +365,22 @@ class Placer:
         alone = ~np.isfinite(best[:, 1])
         found[alone, 1] = found[alone, 0]
         return found
+
+
+CELLS = 128  # of the density, along each side
+
+
+def density(places: Ints) -> Ints:
+    """Texts in each of ``CELLS`` x ``CELLS`` cells of the map, row by row from the top.
+
+    Examples
+    --------
+    >>> found = density(np.array([[0, 0], [10_000, 10_000], [9_999, 10_000], [0, 10_000]]))
+    >>> found[[0, -1, -CELLS]].tolist(), int(found.sum())
+    ([1, 2, 1], 4)
+    """
+    cells = np.minimum(np.asarray(places, dtype=np.int64) * CELLS // SIDE, CELLS - 1)
+    return np.bincount(CELLS * cells[:, 1] + cells[:, 0], minlength=CELLS * CELLS)
 
 
 def whole_numbers(coordinates: Floats) -> Ints:

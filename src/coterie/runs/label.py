@@ -45,6 +45,7 @@ from coterie.run_files import RunFiles, model_folder, read_clusters, read_levels
 from coterie.runs.outputs import check_output, is_labelled
 
 if TYPE_CHECKING:
+    from coterie.runs.places import RowPlaces
     from coterie.runs.sample import SampledCorpus
 
 WATCHED = 20_000  # texts that are compared with those of the run
@@ -142,6 +143,7 @@ class Labeller:
         self.marked = self.placed = 0  # outliers and texts with a cluster so far
         self.watch: Watch | None = None
         self.vectors: VectorRows | None = None
+        self.places: RowPlaces | None = None
         self._width: int | None = None
 
     @classmethod
@@ -176,6 +178,8 @@ class Labeller:
         seen = self.assess(texts)
         if self.watch is not None:
             self.watch.add(texts, seen.labels, seen.vectors)
+        if self.places is not None:
+            self.places.add(texts, seen.labels, seen.vectors)
         return self.columns(seen)
 
     def columns(self, seen: Assessed) -> dict[str, list[Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -52,6 +53,7 @@ from coterie.runs.folder import RunFolder, now
 from coterie.runs.guide import guidance_sentences
 from coterie.runs.label import Labeller, label
 from coterie.runs.options import Options
+from coterie.runs.places import PLACER, RowPlaces, save_placer, write_places
 from coterie.runs.sample import AnyCorpus, SampledCorpus
 
 if TYPE_CHECKING:
@@ -221,6 +223,7 @@ class SampledResults(Results[SampledCorpus]):
             clusters = self._describe_sample()
         tally = self._label_all(clusters, resumed)
         clusters = self._recount(tally, clusters)
+        write_places(work, self.model.seed_)
         for form in dict.fromkeys(self.options.write):
             if form != "csv":
                 with GrowingTable(work / f"assignments.{form}") as table:
@@ -264,6 +267,7 @@ class SampledResults(Results[SampledCorpus]):
         odd = None if marked is None else marked[rows]
         with config_context(working_memory=MAP_MEMORY):
             made = make_map(model.vectors_[rows], model.labels_[rows], model.seed_, odd)
+            save_placer(self.folder.work, model.vectors_[rows][made["rows"]], made, model.seed_)
         made |= {"rows": found.first[made["rows"]].tolist(), "total": found.filled}
         text = json.dumps(made, separators=(",", ":")) + "\n"
         write_text(self.folder.work / "map.json", text)
@@ -283,7 +287,11 @@ class SampledResults(Results[SampledCorpus]):
             if table.rows:
                 for rows, columns in joined(corpus, table.partial, table.rows):
                     tally.add(rows, columns)
-            with working(progress, "assign", len(corpus), table.rows):
+            with ExitStack() as open_files:
+                if (self.folder.work / PLACER).exists():
+                    places = RowPlaces(self.folder.work, table.rows)
+                    labeller.places = open_files.enter_context(places)
+                open_files.enter_context(working(progress, "assign", len(corpus), table.rows))
                 for rows, columns in label(corpus, labeller, table):
                     table.write(rows, columns)
                     tally.add(rows, columns)
@@ -316,8 +324,8 @@ class SampledResults(Results[SampledCorpus]):
         out += [*remarks, *about_themes(self.hierarchy)]
         out.append(
             f"{len(found.texts):,} of the {found.distinct:,} different texts were clustered, and "
-            "all rows put into those clusters. Counts are of all rows; names, words, examples and "
-            "the map come from the texts that were clustered."
+            "all rows put into those clusters. Counts are of all rows; names, words and examples "
+            "come from the texts that were clustered."
         )
         return out + self._about_choice()
 

@@ -1,0 +1,101 @@
+"""Places on the map of all rows of a large input, found while the rows are labelled.
+
+The map of the sample is made first. Each row that is labelled is placed beside the most similar
+text of the sample, and its place is written to a file before the row is, so that a stopped run goes
+on. In the end the map shows 200,000 of the rows, and the density of all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from coterie._files import save_arrays, write_text
+from coterie._trust import read_arrays
+from coterie._types import Floats, Ints
+from coterie.report.layout import Placer, density, sample_rows
+from coterie.run_files import own_columns, read_map, table_parts
+
+PLACER, PLACES = "placer.safetensors", "places.bin"
+NOWHERE = 0xFFFF  # both coordinates of a row without a text
+
+
+class RowPlaces:
+    """Writes the place of each row; a context, and what a labeller shows its vectors to.
+
+    Parameters
+    ----------
+    work : Path
+        Folder of the run, with the file of the placer.
+    done : int
+        Rows that have a place already.
+    """
+
+    def __init__(self, work: Path, done: int) -> None:
+        arrays = read_arrays(work / PLACER)
+        self.placer = Placer.from_arrays(arrays)
+        self.path, self.done = work / PLACES, done
+
+    def __enter__(self) -> RowPlaces:
+        self.path.touch()
+        self.file = self.path.open("r+b")
+        self.file.seek(4 * self.done)
+        self.file.truncate()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+
+    def add(self, texts: Sequence[str], labels: Ints, vectors: Floats) -> None:
+        """Place the next rows; those without a cluster are nowhere."""
+        out = np.full((len(texts), 2), NOWHERE, dtype="<u2")
+        placed = np.flatnonzero(labels >= 0)
+        if len(placed):
+            keys = np.array([crc32(texts[i].encode("utf-8", "replace")) for i in placed.tolist()])
+            out[placed] = self.placer(vectors[placed], keys)
+        self.file.write(out.tobytes())
+        self.file.flush()
+
+
+def save_placer(work: Path, vectors: Floats, made: dict[str, Any], seed: int) -> None:
+    """Keep what places further rows; a map of discs has no room for them."""
+    if made["layout"] == "neighbors":
+        places = np.stack([made["x"], made["y"]], axis=1)
+        save_arrays(work / PLACER, Placer(vectors, places, seed).arrays())
+
+
+def write_places(work: Path, seed: int) -> None:
+    """Write the map of all rows, and delete what it was made from."""
+    if not (work / PLACES).exists():
+        return
+    made = read_map(work)
+    assert made is not None  # written with the sample
+    places = np.fromfile(work / PLACES, dtype="<u2").reshape(-1, 2)
+    labels = _labels(work / "assignments.csv")
+    labels[(places == NOWHERE).all(axis=1)] = -1
+    rows = sample_rows(labels, seed)
+    shown = places[rows].astype(np.int64)
+    made |= {"rows": rows.tolist(), "x": shown[:, 0].tolist(), "y": shown[:, 1].tolist()}
+    if len(rows) < made["total"]:
+        made["density"] = density(places[labels >= 0]).tolist()
+    write_text(work / "map.json", json.dumps(made, separators=(",", ":")) + "\n")
+    for name in (PLACES, PLACER):
+        (work / name).unlink(missing_ok=True)
+
+
+def _labels(path: Path) -> Ints:
+    """The cluster of each row; of an outlier the nearest."""
+    out = []
+    for part in table_parts(path):
+        own = own_columns(part.schema.names)
+        labels = part[own["cluster"]].fill_null(-1).to_numpy(zero_copy_only=False)
+        if "nearest_cluster" in own:
+            near = part[own["nearest_cluster"]].fill_null(-1).to_numpy(zero_copy_only=False)
+            labels = np.where(labels < 0, near, labels)
+        out.append(labels)
+    return np.concatenate(out).astype(np.int64)
