@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -118,10 +119,56 @@ def test_choosing_a_cluster_opens_its_theme_and_the_map_shows_themes(
     assert page.eval(f"{unfolded}.map(x => x.textContent)") == []
     assert page.eval("document.getElementById('color').selectedOptions[0].text") == "broad theme"
     legend = "[...document.querySelectorAll('#legend span')].map(x => x.textContent)"
-    assert {"Letters", "Accounts"} <= set(page.eval(legend))
+    assert page.eval(legend) == ["Money", "Post"]  # each theme holds one cluster only
     page.click(*corner(page, X[1], Y[1]))
     assert page.eval("document.querySelector('tr.chosen a').textContent") == "Post"
     assert page.eval(f"{unfolded}.map(x => x.textContent)") == ["Letters"]
+    check_quiet(page)
+
+
+def nested() -> ReportData:
+    """Two levels above three clusters: Money in Accounts, Post and Parcels in Letters."""
+    plain = data()
+    names = ["Money", "Post", "Parcels"]
+    own = [Cluster(i, name, 2 - i // 2, 0.4, [], ["x"], parent=min(i, 1))
+           for i, name in enumerate(names)]  # fmt: skip
+    level = [Cluster(0, "Accounts", 2, 0.4, [], []), Cluster(1, "Letters", 3, 0.6, [], [])]
+    points = replace(plain.points, clusters=[0, 1, 0, 1, 2])
+    return replace(plain, clusters=own, levels=[level], points=points)
+
+
+def test_the_levels_are_a_tree_beside_the_map(opened: Callable[..., Any]) -> None:
+    page = opened(nested())
+    assert page.text("#legend-title") == "Clusters by theme"
+    shown = (
+        "[...document.querySelectorAll('#legend li > button, #legend summary button')]"
+        ".filter(b => b.chooses && b.checkVisibility())"
+        ".map(b => b.querySelector('span').textContent)"
+    )
+    # A theme of one cluster is that cluster.
+    assert page.eval(shown) == ["Letters", "Money"]
+    page.eval("document.querySelector('#legend summary button').click()")
+    assert sorted(found(page)) == ["dead centre", "north east parcel", "south east"]
+    assert page.text("#focus-title") == "3 texts in the theme “Letters” of 2 clusters"
+    assert page.eval("document.querySelectorAll('#legend [aria-pressed=true]').length") == 1
+    page.click(*corner(page, X[4], Y[4]))  # the tree opens where the chosen cluster is
+    assert found(page) == ["dead centre"]
+    assert page.eval(shown) == ["Letters", "Post", "Parcels", "Money"]
+    check_quiet(page)
+
+
+def names_on_the_map(page: Any) -> set[str]:
+    """The names that the map shows now, from its picture as SVG."""
+    content = saved(page, "svg")[1]
+    return set(re.findall(r"<text [^>]*>([^<]*)</text>", content))
+
+
+def test_names_of_themes_give_way_to_those_of_clusters(opened: Callable[..., Any]) -> None:
+    page = opened(nested())
+    assert names_on_the_map(page) == {"Letters", "Money"}
+    for _ in range(3):
+        page.eval("document.getElementById('zoom-in').click()")
+    assert "Parcels" in names_on_the_map(page) and "Letters" not in names_on_the_map(page)
     check_quiet(page)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from coterie._files import write_text
 from coterie.description import Cluster
 from coterie.report.page import COLORS, SHAPES, asset, render_page
-from coterie.report.points import Points, pack, safe_json
+from coterie.report.points import Points, pack, safe_json, visible
 from coterie.report.points import shorten as shorten  # cut texts are cut alike everywhere
 from coterie.report.quality import Figure
 
@@ -180,9 +180,9 @@ def render(data: ReportData) -> str:
         marks = data.points.held()
         held = 0 if marks is None else len(marks)
         first = BROAD_THEME if data.themes else None  # what the map is coloured by
-        embedded = safe_json(
-            {**packed, "shapes": SHAPES, "odd": ODD, "colors": COLORS, "first": first}
-        )
+        drawn = {"shapes": SHAPES, "odd": ODD, "colors": COLORS, "first": first}
+        tree = pack_tree(cluster_tree(data.levels, data.clusters), data.clusters)
+        embedded = safe_json({**packed, **drawn, "tree": tree if data.levels else None})
     return render_page(
         "report.html",
         script=script,
@@ -202,6 +202,29 @@ def render(data: ReportData) -> str:
         periods=_periods(data.clusters),
         moves=_moves(data.timeline),
     )
+
+
+def pack_tree(branches: Sequence[Branch], clusters: Sequence[Cluster]) -> list[dict[str, Any]]:
+    """The tree for the page's script; a leaf is the place of its cluster in the list.
+
+    Examples
+    --------
+    >>> one, other = Cluster(3, "Late", 2, 0.4, [], []), Cluster(7, "Lost", 3, 0.6, [], [])
+    >>> both = Branch(Cluster(0, "Post", 5, 1.0, [], []), [Branch(one, leaf=True)])
+    >>> pack_tree([both, Branch(other, leaf=True)], [one, other])
+    [{'name': 'Post', 'size': 5, 'inside': [{'cluster': 0}]}, {'cluster': 1}]
+    """
+    place = {cluster.id: i for i, cluster in enumerate(clusters)}
+    out: list[dict[str, Any]] = []
+    for branch in branches:
+        own = branch.cluster
+        if branch.leaf:
+            out.append({"cluster": place[own.id]})
+        else:
+            inside = pack_tree(branch.children, clusters)
+            name = visible(shorten(own.name))
+            out.append({"name": name, "size": own.size, "inside": inside})
+    return out
 
 
 def _by_size(cluster: Cluster) -> tuple[int, int]:

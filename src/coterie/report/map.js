@@ -215,7 +215,7 @@ function makeMap(canvas, data, shapes, on) {
   const REACH = 12; // pixels around a point that count as the point
   const FARTHEST = 60; // zoom
   const SLOW = 24; // milliseconds of a drawing from which the last picture is moved instead
-  const REST = 90; // milliseconds without a move, then it is drawn anew
+  const REST = [90, 800]; // milliseconds without a move, then it is drawn anew; more if that is slow
   const MARGIN = 160; // pixels around the window that a slow drawing holds, too
   const context = canvas.getContext("2d");
   const n = data.x.length;
@@ -283,7 +283,7 @@ function makeMap(canvas, data, shapes, on) {
       slow = cost > SLOW;
     }
     clearTimeout(rest);
-    if (slow && !same && !begun) rest = setTimeout(changed, REST);
+    if (slow && !same && !begun) rest = setTimeout(changed, Math.max(REST[0], Math.min(cost, REST[1])));
     drawLabels(context);
     drawRing(radius());
     if (trail) drawTrail();
@@ -318,7 +318,10 @@ function makeMap(canvas, data, shapes, on) {
     const levels = 1 + labels.reduce((a, label) => Math.max(a, label.level), 0);
     const level = Math.min(levels - 1, Math.floor(Math.log2(view.zoom * 1.01)));
     const most = 24 * Math.pow(view.zoom, 1.5);
-    const shown = labels.filter((label) => label.level === level || label.id === chosen);
+    const shown = labels.filter((label) => label.level === level);
+    if (!shown.some((label) => label.id === chosen)) {
+      shown.push(...labels.filter((label) => label.id === chosen).slice(0, 1));
+    }
     for (const label of shown.sort((a, b) => (b.id === chosen) - (a.id === chosen))) {
       if (taken.length >= most) break;
       const half = context.measureText(label.text).width / 2 + 4;
@@ -326,7 +329,7 @@ function makeMap(canvas, data, shapes, on) {
       const y = atY(label.y) - 14; // above the middle, so that a tight cluster stays in sight
       if (y < 8 || y > height - 8 || atX(label.x) < 0 || atX(label.x) > width) continue;
       if (taken.some((t) => Math.abs(t.x - x) < t.half + half && Math.abs(t.y - y) < 19)) continue;
-      taken.push({ x, y, half, text: label.text, faint: chosen >= 0 && label.id !== chosen });
+      taken.push({ x, y, half, text: label.text, faint: chosen !== -1 && label.id !== chosen });
     }
     return taken;
   }

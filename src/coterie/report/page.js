@@ -131,34 +131,75 @@
       element("span", "1 sure", ends);
       return;
     }
-    const clusters = mode === "cluster";
-    const column = clusters ? null : data.columns[mode];
-    get("legend-title").textContent = clusters ? "Clusters" : column.name;
-    const names = clusters ? data.names : column.values;
-    const sizes = clusters ? data.sizes : count(column.codes, names.length);
-    names.forEach((name, i) => {
-      const button = element("button", "", element("li", "", list));
-      button.type = "button";
-      button.append(marker(clusters ? data.ids[i] : i));
-      element("span", name, button);
-      element("small", sizes[i].toLocaleString("en"), button);
-      button.addEventListener("click", () => {
-        const kind = clusters ? "cluster" : "value";
-        if (focus && focus.kind === kind && focus.key === i) setFocus(null);
-        else if (clusters) chooseCluster(i);
-        else chooseValue(i);
+    const column = mode === "cluster" ? null : data.columns[mode];
+    if (data.tree && (column === null || column.name === data.first)) {
+      get("legend-title").textContent = "Clusters by theme";
+      const tools = element("li", "", list, "tools");
+      for (const [text, open] of [["Open all", true], ["Close all", false]]) {
+        const button = element("button", text, tools);
+        button.type = "button";
+        button.addEventListener("click", () => {
+          list.querySelectorAll("details").forEach((part) => { part.open = open; });
+        });
+      }
+      for (const node of tree) branch(node, list, column);
+      data.ids.forEach((id, c) => { // outliers are in no theme
+        if (id < 0) entry(list, { kind: "cluster", key: c }, column ? null : id, data.names[c], data.sizes[c]);
       });
-    });
+    } else if (column === null) {
+      get("legend-title").textContent = "Clusters";
+      data.names.forEach((_, c) => entry(list, { kind: "cluster", key: c }, data.ids[c], data.names[c], data.sizes[c]));
+    } else {
+      get("legend-title").textContent = column.name;
+      const sizes = count(column.codes, column.values.length);
+      column.values.forEach((name, i) => entry(list, { kind: "value", key: i }, i, name, sizes[i]));
+    }
     pressed();
   }
 
+  /* A line of the legend that selects what it names; without a marker where the number is null. */
+  function entry(parent, what, number, name, size) {
+    const button = element("button", "", parent.tagName === "UL" ? element("li", "", parent) : parent);
+    button.type = "button";
+    button.chooses = what;
+    if (number !== null) button.append(marker(number));
+    element("span", name, button);
+    element("small", size.toLocaleString("en"), button);
+    button.addEventListener("click", () => {
+      if (focus && focus.kind === what.kind && focus.key === what.key) setFocus(null);
+      else ({ cluster: chooseCluster, value: chooseValue, theme: chooseTheme })[what.kind](what.key);
+    });
+  }
+
+  /* A theme with what is inside; the marker is that of the theme where the map is coloured so. */
+  function branch(node, parent, column) {
+    const code = column ? column.values.indexOf(node.name) : -1;
+    if (node.cluster !== undefined) {
+      const c = node.cluster;
+      const alone = column ? column.values.indexOf(data.names[c]) : data.ids[c]; // a theme of one
+      const number = column && alone < 0 ? null : alone;
+      entry(parent, { kind: "cluster", key: c }, number, data.names[c], data.sizes[c]);
+      return;
+    }
+    const part = element("details", "", element("li", "", parent));
+    const head = element("summary", "", part);
+    entry(head, { kind: "theme", key: node.key }, code < 0 ? null : code, node.name, node.size);
+    const inside = element("ul", "", part);
+    for (const child of node.inside) branch(child, inside, column);
+  }
+
   function pressed() {
-    const kind = mode === "cluster" ? "cluster" : "value";
-    get("legend").querySelectorAll("button").forEach((button, i) => {
-      const on = focus !== null && focus.kind === kind && focus.key === i;
+    const list = get("legend");
+    list.querySelectorAll("button").forEach((button) => {
+      const what = button.chooses;
+      if (!what) return;
+      const on = focus !== null && focus.kind === what.kind && focus.key === what.key;
       button.setAttribute("aria-pressed", String(on));
       if (on) { // scrolls the list, never the page
-        const list = get("legend"), top = button.offsetTop - list.offsetTop;
+        for (let up = button.closest("details"); up; up = up.parentElement.closest("details")) {
+          if (up.querySelector("summary button") !== button) up.open = true;
+        }
+        const top = button.offsetTop - list.offsetTop;
         if (top < list.scrollTop || top > list.scrollTop + list.clientHeight - 40) {
           list.scrollTop = top - list.clientHeight / 2;
         }
@@ -166,19 +207,48 @@
     });
   }
 
+  /* Themes: groups of clusters, which may hold smaller ones; each gets a number. */
+  const themes = [];
+  let depth = 0;
+
+  function grow(node, level) {
+    if (node.cluster !== undefined) {
+      depth = Math.max(depth, level);
+      return { ...node, level, clusters: [node.cluster] };
+    }
+    const inside = node.inside.map((child) => grow(child, level + 1));
+    const grown = { ...node, inside, level, clusters: inside.flatMap((child) => child.clusters) };
+    grown.key = themes.push(grown) - 1;
+    return grown;
+  }
+  const tree = (data.tree || []).map((node) => grow(node, 0));
+
   function labels() {
+    const middle = (values) => values.sort((a, b) => a - b)[values.length >> 1];
+    const short = (name) => (name.length > 30 ? name.slice(0, 29) + "…" : name);
     const members = data.names.map(() => []);
     data.cluster.forEach((c, i) => members[c].push(i));
-    const middle = (values) => values.sort((a, b) => a - b)[values.length >> 1];
     const found = [];
-    members.forEach((points, c) => {
-      if (!points.length || data.ids[c] < 0) return;
-      const name = data.names[c];
-      found.push({
-        id: c, level: 0, size: points.length, text: name.length > 30 ? name.slice(0, 29) + "…" : name,
-        x: middle(points.map((i) => data.x[i])), y: middle(points.map((i) => data.y[i])),
-      });
-    });
+
+    /* At the median of the largest cluster: that of all may lie between them, where nothing is. */
+    function put(id, name, clusters, levels) {
+      const most = clusters.reduce((a, b) => (members[b].length > members[a].length ? b : a));
+      if (!members[most].length) return;
+      const size = clusters.reduce((sum, c) => sum + members[c].length, 0);
+      const [x, y] = [data.x, data.y].map((axis) => middle(members[most].map((i) => axis[i])));
+      for (const level of levels) found.push({ id, level, size, text: short(name), x, y });
+    }
+
+    const from = (level) => Array.from({ length: depth + 1 - level }, (_, i) => level + i);
+    const visit = (node) => {
+      if (node.cluster !== undefined) put(node.cluster, data.names[node.cluster], node.clusters, from(node.level));
+      else {
+        put("theme " + node.key, node.name, node.clusters, [node.level]);
+        node.inside.forEach(visit);
+      }
+    };
+    if (tree.length) tree.forEach(visit);
+    else data.names.forEach((name, c) => { if (data.ids[c] >= 0) put(c, name, [c], [0]); });
     map.label(found.sort((a, b) => b.size - a.size));
   }
 
@@ -192,6 +262,15 @@
     const part = points.length < data.sizes[c] ? ", " + points.length + " of them on this page" : "";
     const title = texts(data.sizes[c]) + " in “" + data.names[c] + "”" + part + ", the surest first";
     setFocus({ kind: "cluster", key: c, title, points });
+  }
+
+  function chooseTheme(key) {
+    const theme = themes[key], within = new Set(theme.clusters);
+    const points = all().filter((i) => within.has(data.cluster[i]));
+    points.sort((a, b) => has(b) - has(a) || data.confidence[b] - data.confidence[a] || a - b);
+    const part = points.length < theme.size ? ", " + points.length + " of them on this page" : "";
+    const title = texts(theme.size) + " in the theme “" + theme.name + "” of " + theme.clusters.length + " clusters" + part;
+    setFocus({ kind: "theme", key, title, points });
   }
 
   function chooseValue(code) {
@@ -221,7 +300,7 @@
       for (const i of next.points) active[i] = 1;
     }
     if (get("search") && !(next && next.kind === "search")) get("search").value = "";
-    map.focus(active, cluster);
+    map.focus(active, next && next.kind === "theme" ? "theme " + next.key : cluster);
     pressed();
     document.querySelectorAll(".chosen").forEach((old) => old.classList.remove("chosen"));
     const article = cluster < 0 ? null : get("cluster-" + data.ids[cluster]);
