@@ -76,25 +76,34 @@ def test_texts_are_cleaned_tokenised_and_encoded_once(
     assert counted["encoder loaded"] == 1 and counted["fits"] == 1
 
 
-@pytest.mark.parametrize("max_outliers", [None, "5%"])
-def test_one_neighbour_search_serves_the_fit_and_the_outliers(
-    monkeypatch: pytest.MonkeyPatch, tiny_encoder: Path, topics, max_outliers: str | None
+@pytest.mark.parametrize(
+    ("options", "places"),
+    [
+        ({}, ["choose_n_clusters", "_initial_assigner"]),
+        ({"max_outliers": "5%"}, ["choose_n_clusters", "_initial_assigner"]),
+        ({"method": "kmeans"}, ["choose_n_clusters", "fit_neighbor_index"]),
+        ({"method": "kmeans", "n_clusters": 12, "levels": (3, 12)}, ["fit_neighbor_index"]),
+    ],
+)
+def test_no_vectors_are_searched_twice(
+    monkeypatch: pytest.MonkeyPatch, tiny_encoder: Path, topics, options: dict, places: list[str]
 ) -> None:
     distinct = [f"{text} {i}" for i, text in enumerate(topics[0])]
     found: list[tuple[bytes, str]] = []
     real = neighbors.similarity_blocks
 
-    def search(x, rows=None, **options):
+    def search(x, rows=None, **more):
         if rows is None or len(rows) == len(x) == len(distinct):
             caller = next(f.name for f in reversed(traceback.extract_stack()) if f.name in PLACES)
             found.append((np.asarray(x).tobytes(), caller))
-        return real(x, rows, **options)
+        return real(x, rows, **more)
 
     for module in (neighbors, outliers):
         monkeypatch.setattr(module, "similarity_blocks", search)
-    run = coterie.cluster(distinct * 2, encoder=str(tiny_encoder), max_outliers=max_outliers)
+    run = coterie.cluster(distinct * 2, encoder=str(tiny_encoder), **options)
     assert "outlier_score" in run.table.column_names
-    # Outlier scores have no search of their own. The number of clusters has: it is found on a
-    # sample of the texts, whose lexical features are learnt from the sample.
-    assert [place for _, place in found] == ["choose_n_clusters", "_initial_assigner"]
+    # Where the fit has searched, outlier scores have no search of their own. The number of
+    # clusters has: it is found on a sample of the texts, whose lexical features are learnt from
+    # the sample. The map searches in fewer dimensions.
+    assert [place for _, place in found if place != "make_map"] == places
     assert len({vectors for vectors, _ in found}) == len(found)
