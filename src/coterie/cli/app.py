@@ -26,7 +26,7 @@ from coterie.cli.runs import (
 )
 from coterie.cli.serve import serve
 from coterie.cli.talk import explain, open_streams, orderly
-from coterie.cli.tools import augment, cache, datasets, evaluate, inspect, methods
+from coterie.cli.tools import augment, cache, datasets, encoders, evaluate, inspect, methods
 
 app = typer.Typer(
     name="coterie",
@@ -54,6 +54,7 @@ for verb in (
     check,
     evaluate,
     methods,
+    encoders,
     datasets,
     augment,
     cache,

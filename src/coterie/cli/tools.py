@@ -1,4 +1,4 @@
-"""Verbs beside runs: evaluate, augment, inspect, methods, datasets and cache."""
+"""Verbs beside runs: evaluate, augment, inspect, methods, encoders, datasets and cache."""
 
 from __future__ import annotations
 
@@ -501,6 +501,59 @@ def _show(name: str, recipe: Any, parameters: dict[str, Any]) -> None:
         typer.echo(f"\npreset {preset}: {values or 'the defaults'}")
     if recipe.references:
         typer.echo("\n" + "\n".join(recipe.references))
+
+
+SPEED_TEXTS = 256  # of the bundled messages
+
+
+def encoders(
+    speed: Annotated[
+        bool, typer.Option("--speed/--no-speed", help="Measure the speed on this machine.")
+    ] = True,
+    as_json: AsJson = False,
+) -> None:
+    """List the encoders: what each needs, whether it is installed, its width and its speed.
+
+    Speed is measured on 256 bundled messages, without the cache and without loading. Use one with
+    `coterie cluster FILE --encoder NAME`.
+
+    Examples:
+
+        coterie encoders
+        coterie encoders --no-speed --json
+    """
+    from coterie._errors import CoterieError
+    from coterie.corpus import read_corpus
+    from coterie.encoders.catalogue import ENCODERS, measure
+    from coterie.runs.sample import bundled
+
+    texts = read_corpus(bundled("sample")).texts[:SPEED_TEXTS]
+    found: list[dict[str, Any]] = []
+    for one in ENCODERS:
+        entry: dict[str, Any] = {"name": one.name, "what": one.what, "needs": one.needs}
+        entry |= {"installed": one.installed, "dim": None, "texts_per_second": None}
+        if speed and entry["installed"]:
+            try:
+                measured = measure(one.name, texts)
+            except CoterieError:  # a package of an extra is missing
+                entry["installed"] = False
+            else:
+                entry |= {"dim": measured.dim, "texts_per_second": measured.texts_per_second}
+        found.append(entry)
+    if as_json:
+        show_json(found)
+        return
+    said = {True: "yes", False: "no", None: "-"}
+    rows = []
+    for entry in found:
+        rate = entry["texts_per_second"]
+        shown = ["-" if entry["dim"] is None else f"{entry['dim']:,}"]
+        shown += ["-" if rate is None else f"{float(f'{rate:.2g}'):,.0f}"]
+        rows.append(
+            [entry["name"], said[entry["installed"]], *shown, entry["what"], entry["needs"]]
+        )
+    header = ["--encoder", "installed", "width", "texts/s", "what it is", "needs"]
+    show_table("", header, rows, numbers=(2, 3))
 
 
 def datasets(

@@ -42,7 +42,14 @@ from coterie.encoders.lexical import (
     VectorEncoder,
 )
 from coterie.encoders.sentence import Pooling, SentenceEncoder, without_bars
-from coterie.encoders.static import PREFIX, StaticEncoder, check_static, is_static
+from coterie.encoders.static import (
+    PREFIX,
+    StaticEncoder,
+    check_static,
+    find_static,
+    is_static,
+    static_files,
+)
 from coterie.encoders.views import ViewsEncoder
 from coterie.words import width_of
 
@@ -85,9 +92,9 @@ def load_encoder(
     spec : str, Encoder or SentenceTransformer
         "precomputed", "tfidf", "tfidf-svd", "bow", "sif" (weighted means of word vectors, learned
         from the texts or from a file: "sif:FILE"), "lda" (shares of 50 topics), a folder,
-        "static:FOLDER" (model2vec), a hub name in the local cache, "hub:NAME" to allow a download,
-        or the address of an embeddings endpoint ("http://localhost:11434/v1#MODEL"). Objects are
-        copied, never changed.
+        "static:FOLDER" or "static:PACKAGE" (model2vec, wordllama), a hub name in the local cache,
+        "hub:NAME" to allow a download, or the address of an embeddings endpoint
+        ("http://localhost:11434/v1#MODEL"). Objects are copied, never changed.
     max_length, normalize, pooling
         For sentence encoders, see :class:`SentenceEncoder`.
     seed : int, default=0
@@ -105,14 +112,15 @@ def load_encoder(
             raise UsageError("encoder.unknown_object", given=spec)
         model, pointer = copy.deepcopy(spec), None
     else:
-        folder = locate(str(spec).removeprefix(PREFIX))
-        if str(spec).startswith(PREFIX):
-            check_static(str(spec), folder)
-        if is_static(folder) or str(spec).startswith(PREFIX):
+        asked_static = str(spec).startswith(PREFIX)
+        folder = _find_static(str(spec)) if asked_static else locate(str(spec))
+        if asked_static or is_static(folder):
             _no_pooling(pooling)
-            found = pointer_to(str(folder.absolute()), folder)
             return StaticEncoder(
-                folder, max_length=max_length, normalize=normalize, pointer=found
+                folder,
+                max_length=max_length,
+                normalize=normalize,
+                pointer=pointer_to(_static_name(str(spec), folder), folder),
             ).eval()
         pointer = pointer_to(str(spec), folder)  # checks the weights before they are read
         model = _read_model(folder, max_length)
@@ -129,9 +137,22 @@ def check_encoder(spec: Any) -> None:
     if is_address(spec):
         check_url(spec.partition("#")[0])
     elif _without_model(spec, 0) is None:
-        folder = locate(spec.removeprefix(PREFIX))
-        if spec.startswith(PREFIX):
-            check_static(spec, folder)
+        _find_static(spec) if spec.startswith(PREFIX) else locate(spec)
+
+
+def _find_static(spec: str) -> Path:
+    """The folder of ``static:NAME``, with all that it needs."""
+    name = spec.removeprefix(PREFIX)
+    hub = "/" in name and not Path(name).expanduser().is_dir()
+    folder = locate(name) if hub or name.startswith(ASK) else find_static(name)
+    check_static(spec, folder)
+    return folder
+
+
+def _static_name(spec: str, folder: Path) -> str:
+    """How a saved model finds a static encoder again: its package, or its folder."""
+    package = spec.startswith(PREFIX) and not Path(spec.removeprefix(PREFIX)).expanduser().is_dir()
+    return spec if package and spec.removeprefix(PREFIX).isidentifier() else str(folder.absolute())
 
 
 def _without_model(spec: Any, seed: int) -> Encoder | None:
@@ -249,7 +270,7 @@ def _follow(pointer: dict[str, Any]) -> Path:
         raise DataError("encoder.not_followed", name=name)
     if not isinstance(pointer.get("weights_sha256"), str):
         raise DataError("encoder.no_digest", name=name)
-    source = locate(name)
+    source = _find_static(name) if name.startswith(PREFIX) else locate(name)
     check_encoder_folder(source)
     found = pointer_to(name, source)
     if found["weights_sha256"] != pointer["weights_sha256"]:
@@ -364,7 +385,7 @@ def pointer_to(name: str, folder: Path) -> dict[str, Any]:
 
     The weights of the package that brings the default encoder have to be those that coterie knows.
     """
-    weights = folder / "model.safetensors"
+    weights = static_files(folder)["table"]
     digest = sha256_file(weights) if weights.exists() else None
     if folder == _packaged() and digest != WEIGHTS:
         raise DataError(

