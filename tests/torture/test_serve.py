@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -74,41 +75,34 @@ def test_no_edit_that_was_told_is_lost_by_a_kill(
     command = ["cluster", "t.txt", "-k", "3", "-m", "kmeans", "--encoder", "tfidf", "-q"]
     assert killer.run(place, *command, "--out", "run") == 0, killer.said()
     run = place / "run"
-    told = number = tried = during = 0
+    told = number = 0
     for kill in range(kills):
-        port = free_port()
+        port, moment, version = free_port(), draw.randrange(250), None
         ended = threading.Thread(
             target=killer.run, args=(place, "serve", "run", "--port", str(port)),
-            kwargs={"kill_after": 3 + 3 * draw.random()},
+            kwargs={"kill_at": moment},  # just before it changes a file for the n-th time
         )  # fmt: skip
         ended.start()
-        version = None
-        waiting = False
-        try:
-            wait_for(port, 5)
+        wait_for(port)
+        with suppress(OSError, http.client.HTTPException):
             while ended.is_alive():
-                waiting = True
                 status, answer = post(port, "/edits", next_edit(number))
-                waiting = False
                 number += 1
                 if status == 200:
                     told, version = told + 1, answer["version"]
                 else:
-                    assert status == 422, answer  # such as nothing to move
-        except (OSError, http.client.HTTPException, AssertionError):
-            pass
+                    assert status == 422, answer  # such as nothing to undo
         ended.join()
-        during += waiting
-        tried += 1
         found = check_integrity(run)
         assert not found.findings, found.findings
-        lines = (run / "edits.jsonl").read_text("utf-8").splitlines() if told else []
-        journal = [json.loads(line) for line in lines]
-        assert told <= len(journal) <= told + 1, f"kill {kill}"
+        log = run / "edits.jsonl"
+        journal = log.read_text("utf-8").splitlines() if log.exists() else []
+        assert told <= len(journal) <= told + 1, f"kill {kill}, before the change {moment}"
+        assert all(json.loads(line) for line in journal)
         if len(journal) == told and version is not None:
             assert open_run(run).version == version
         told = len(journal)  # the last may have been written and not told
-    assert tried == kills and told > kills
+    assert told > kills / 4
 
 
 def test_a_full_disk_is_told_and_changes_nothing(finished_run: Path) -> None:
