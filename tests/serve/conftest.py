@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 import coterie
+from browser import browser as browser
+from browser import visit as visit
 from coterie.serve.app import Service, Settings
 from coterie.serve.server import Server, listen
 

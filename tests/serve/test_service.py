@@ -431,10 +431,15 @@ def test_several_runs_have_paths_of_their_own(
     assert client.get("/runs/other/").body.startswith(b"<!doctype html>")
 
 
-def test_the_page_is_that_of_the_file(reading: Any, finished: Path) -> None:
+def test_the_page_is_that_of_the_file_with_tools(reading: Any, finished: Path) -> None:
     answer = reading.get("/")
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
-    assert answer.body == (finished / "report.html").read_bytes()
+    file = (finished / "report.html").read_text("utf-8")
+    assert "connect-src" not in file and 'id="live"' not in file and '"live"' not in file
+    sections = re.compile(r"<h2[^>]*>.*?</h2>")
+    extra = ['<h2 id="live-title">Work on the clusters</h2>']
+    assert sections.findall(answer.body.decode()) == extra + sections.findall(file)
+    assert "connect-src 'self'" in answer.body.decode()
 
 
 def test_it_says_that_it_is_well(reading: Any) -> None:

@@ -171,22 +171,35 @@ def without_texts(data: ReportData) -> ReportData:
     return replace(data, clusters=bare, points=points, outliers=outliers)
 
 
-def render(data: ReportData) -> str:
-    """The page as text; all texts are escaped."""
-    script, embedded, held = "", "", 0
+def render(data: ReportData, live: Mapping[str, Any] | None = None) -> str:
+    """The page as text; all texts are escaped.
+
+    Parameters
+    ----------
+    data : ReportData
+    live : mapping, optional
+        For a page that a service sends: ``version`` of the run, and numbers of the ``locked``
+        clusters. The page then asks the service to search and to edit.
+    """
+    script, embedded, held = "", dict[str, Any](), 0
     if data.points is not None:
         script = "\n" + asset("map.js") + asset("page.js")
-        packed = pack(data.points, data.clusters)
         marks = data.points.held()
         held = 0 if marks is None else len(marks)
         first = BROAD_THEME if data.themes else None  # what the map is coloured by
-        drawn = {"shapes": SHAPES, "odd": ODD, "colors": COLORS, "first": first}
         tree = pack_tree(cluster_tree(data.levels, data.clusters), data.clusters)
-        embedded = safe_json({**packed, **drawn, "tree": tree if data.levels else None})
+        embedded = {**pack(data.points, data.clusters), "tree": tree if data.levels else None}
+        embedded |= {"shapes": SHAPES, "odd": ODD, "colors": COLORS, "first": first}
+    if live is not None:
+        script += asset("live.js")
+        listed = [{"id": c.id, "name": visible(c.name), "size": c.size} for c in data.clusters]
+        embedded["live"] = {**live, "clusters": listed}
     return render_page(
         "report.html",
+        ("live.css",) if live is not None else (),
         script=script,
-        embedded=embedded,
+        embedded=safe_json(embedded) if embedded else "",
+        live=live is not None,
         held=held,
         sentences=data.summary,
         data=data,

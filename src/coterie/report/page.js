@@ -321,6 +321,11 @@
       get("download").disabled = !next.points.length;
       list();
     }
+    if (data.live) { // a page at work
+      const rows = next ? next.points.map((i) => [data.row[i], textOf(i)]) : [];
+      const detail = { cluster: cluster < 0 ? null : data.ids[cluster], rows };
+      document.dispatchEvent(new CustomEvent("coterie:focus", { detail }));
+    }
   }
 
   function list() {
@@ -403,6 +408,11 @@
       pause = setTimeout(search, 120);
     });
   }
+  document.addEventListener("coterie:show", (event) => { // texts that the service has found
+    const wanted = new Set(event.detail.rows);
+    const points = all().filter((i) => wanted.has(data.row[i]));
+    setFocus(points.length ? { kind: "found", key: -1, title: event.detail.title, points } : null);
+  });
   get("zoom-in").addEventListener("click", () => map.zoom(1.5));
   get("zoom-out").addEventListener("click", () => map.zoom(1 / 1.5));
   get("reset").addEventListener("click", () => map.reset());

@@ -67,6 +67,14 @@ class Tokens:
         if edits and not may_edit:
             raise ServeError("serve.reads_only")
 
+    def may_edit(self, authorization: str | None) -> bool:
+        """Whether a request with this header may edit."""
+        try:
+            self.check(authorization, edits=True)
+        except ServeError:
+            return False
+        return True
+
 
 def _token(environment: Mapping[str, str], variable: str, file: Path | None) -> str | None:
     if file is not None:

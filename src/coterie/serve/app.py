@@ -405,9 +405,11 @@ class Service:
         return Response(snapshot.page, headers=headers)
 
     async def version(self, live: LiveRun, request: Request) -> Response:
-        """The version of the run, to see whether somebody has changed it."""
+        """The version of the run, to see whether somebody has changed it, and the own right."""
         version = live.snapshot.version
-        return reply({"version": version, "trouble": live.trouble or None}, version=version)
+        may_edit = self.settings.tokens.may_edit(request.headers.get("authorization"))
+        value = {"version": version, "may_edit": may_edit, "trouble": live.trouble or None}
+        return reply(value, version=version)
 
     async def clusters(self, live: LiveRun, request: Request) -> Response:
         """The clusters with names, words and examples, and the levels above them."""

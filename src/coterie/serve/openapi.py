@@ -142,7 +142,11 @@ def _paths(max_texts: int) -> Json:
             ],
             {"version": VERSION, "to": ROW, "texts": [ranked]},
         ),
-        "/version": _get("The version of the run", [], {"version": VERSION, "trouble": None}),
+        "/version": _get(
+            "The version of the run, and whether the token may edit it",
+            [],
+            {"version": VERSION, "may_edit": True, "trouble": None},
+        ),
         "/edits": _post(
             "Merge, split, rename, move, lock and unlock clusters, or undo the last change",
             {

@@ -82,7 +82,8 @@ class Snapshot:
         # The texts' vectors, of unit length; None until all are there.
         self.vectors: Floats | None = None
         self.trouble: CoterieError | None = None  # why there will be no vectors
-        self.page = render(read_run(run.folder, run.manifest, run.clusters)).encode("utf-8")
+        live = {"version": self.version, "locked": sorted(self.locked)}
+        self.page = render(read_run(run.folder, run.manifest, run.clusters), live).encode("utf-8")
         del run.__dict__["texts"]  # kept here; the model is kept by the labeller
 
     @cached_property

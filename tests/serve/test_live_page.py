@@ -1,0 +1,308 @@
+"""The page at work in a real browser: found by meaning, edited with clicks and keys, kept."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import coterie
+from by_key import says
+from coterie import open_run
+from coterie.editing import edit
+from coterie.serve.access import Tokens
+
+HOSTILE = '</script><img src=x onerror="window.hacked = 1">'
+
+
+def wait_until(page: Any, true: Callable[[], bool]) -> None:
+    """The page may be loading anew meanwhile: then it cannot be asked."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        try:
+            if true():
+                return
+        except AssertionError:
+            pass
+        time.sleep(0.05)
+    raise AssertionError("it does not happen")
+
+
+class Live:
+    """The page of a service, with what the tests do to it."""
+
+    def __init__(self, page: Any, client: Any) -> None:
+        self.page, self.client = page, client
+
+    def text(self, selector: str) -> str:
+        return str(self.page.text(selector))
+
+    def said(self, part: str) -> None:
+        wait_until(self.page, lambda: part in self.text("#live-said"))
+
+    def click(self, selector: str) -> None:
+        """A real click in the middle of an element."""
+        self.page.eval(
+            f"document.querySelector({json.dumps(selector)}).scrollIntoView({{block: 'center'}})"
+        )
+        box = self.page.box(selector)
+        self.page.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+    def choose(self, *clusters: int) -> None:
+        for cluster in clusters:
+            self.click(f"#live-clusters input[value='{cluster}']")
+
+    def write(self, selector: str, text: str) -> None:
+        self.page.eval(f"document.querySelector({json.dumps(selector)}).select()")
+        self.page.write(text)
+
+    def hits(self) -> list[str]:
+        found = "[...document.querySelectorAll('#live-hits bdi')].map(b => b.textContent.trim())"
+        return list(self.page.eval(found))
+
+    def version(self) -> str:
+        read = "JSON.parse(document.getElementById('data').textContent).live.version"
+        return str(self.page.eval(read))
+
+    def changed(self, act: Callable[[], None]) -> None:
+        """Do something that changes the run, and wait for the page with its new state."""
+        before = self.version()
+        act()
+        wait_until(self.page, lambda: self.version() != before)
+        wait_until(self.page, lambda: self.version() == self.client.get("/version").json["version"])
+        wait_until(self.page, lambda: not self.page.eval("document.getElementById('live').hidden"))
+        self.page.settle()
+
+    def quiet(self) -> None:
+        ours = f"http://127.0.0.1:{self.client.port}/"
+        assert all(url.startswith(ours) for url in self.page.requests())
+        noise = [t for t in self.page.troubles() if "409" not in t and "favicon" not in t]
+        assert noise == []
+
+
+@pytest.fixture
+def opened(
+    visit: Callable[..., Any], start: Callable[..., Any], folder: Path
+) -> Callable[..., Live]:
+    def make(path: str = "/", **settings: Any) -> Live:
+        client = start(folder, **settings)
+        client.wait_for_vectors()
+        live = Live(visit(f"http://127.0.0.1:{client.port}{path}"), client)
+        wait_until(
+            live.page, lambda: not live.page.eval("document.getElementById('live-edit').hidden")
+        )
+        return live
+
+    return make
+
+
+def names(client: Any) -> dict[int, str]:
+    return {c["id"]: c["name"] for c in client.get("/clusters").json["clusters"]}
+
+
+def test_search_by_meaning_shows_texts_and_their_neighbours(opened: Callable[..., Live]) -> None:
+    live = opened()
+    live.page.key("/")
+    live.page.write("violin concert")
+    live.page.key("Enter")
+    live.said("texts by meaning and words")
+    expected = live.client.get("/search?q=violin%20concert&limit=50").json["texts"]
+    assert live.hits() == [t["text"] for t in expected]
+    on_map = live.page.eval("[...document.querySelectorAll('#found bdi')].map(b => b.textContent)")
+    assert set(on_map) == set(live.hits())
+    live.click("#live-hits button")
+    live.said("texts most similar to")
+    near = live.client.get(f"/similar/{expected[0]['id']}?limit=50").json["texts"]
+    assert live.hits() == [t["text"] for t in near]
+    live.quiet()
+
+
+def test_rename_merge_lock_and_undo_with_clicks(opened: Callable[..., Live], folder: Path) -> None:
+    live = opened()
+    start = open_run(folder).version
+    live.choose(1)
+    live.write("#live-name", "Fruit & <b>trees</b>")
+    live.changed(lambda: live.click("#live-do-rename"))
+    assert names(live.client)[1] == "Fruit & <b>trees</b>"
+    live.said("renamed 1")
+    assert live.page.eval("document.querySelector(\"#live-clusters input[value='1']\").checked")
+    assert "Fruit & <b>trees</b>" in live.text("#live-clusters")
+    live.changed(lambda: live.click("#live-do-lock"))
+    assert "locked" in live.text("#live-clusters")
+    for blocked in ("rename", "split", "lock", "merge"):
+        assert live.page.eval(f"document.getElementById('live-do-{blocked}').disabled")
+    live.changed(lambda: live.click("#live-do-unlock"))
+    live.choose(2)
+    live.changed(lambda: live.click("#live-do-merge"))
+    assert sorted(names(live.client)) == [0, 1, 3]
+    for _ in range(4):
+        live.changed(lambda: live.click("#live-do-undo"))
+    assert live.version() == start
+    lines = (folder / "edits.jsonl").read_text("utf-8").splitlines()
+    assert len(lines) == 8
+    live.quiet()
+
+
+def test_keys_alone_are_enough(opened: Callable[..., Live]) -> None:
+    live = opened()
+    live.page.eval("document.querySelector('#live-clusters input').focus()")
+    first = int(live.page.eval("document.activeElement.value"))
+    live.page.call("Input.dispatchKeyEvent", type="keyDown", key=" ", code="Space", text=" ")
+    live.page.call("Input.dispatchKeyEvent", type="keyUp", key=" ", code="Space")
+    live.page.key("r")
+    assert live.page.eval("document.activeElement.id") == "live-name"
+    assert live.page.eval("document.activeElement.value") == names(live.client)[first]
+    live.page.write("By keys")
+    live.changed(lambda: live.page.key("Enter"))
+    assert names(live.client)[first] == "By keys"
+    live.page.eval("document.activeElement.blur()")
+    live.changed(lambda: live.page.key("l"))
+    assert "locked" in live.text("#live-clusters")
+    live.changed(lambda: live.page.key("l"))  # unlocked again
+    live.changed(lambda: live.page.key("s"))
+    assert len(names(live.client)) == 5
+    live.changed(lambda: live.page.key("u"))
+    assert len(names(live.client)) == 4
+    live.quiet()
+
+
+def test_texts_are_moved(opened: Callable[..., Live]) -> None:
+    live = opened()
+    live.page.key("/")
+    live.page.write("violin")
+    live.page.key("Enter")
+    live.said("texts by")
+    hit = live.client.get("/search?q=violin&limit=50").json["texts"][0]
+    live.click("#live-hits input")
+    assert "1 text selected" in live.text("#live-texts")
+    to = next(c for c in names(live.client) if c != hit["cluster"])
+    live.page.eval(f"document.getElementById('live-to').value = '{to}'")
+    live.changed(lambda: live.click("#live-do-move"))
+    found = live.client.get(f"/similar/{hit['id']}").json["to"]
+    assert found["cluster"] == to and found["confidence"] > 0.99
+    assert "0 texts selected" in live.text("#live-texts")
+    live.quiet()
+
+
+def test_a_click_on_the_legend_and_a_lasso_select(opened: Callable[..., Live]) -> None:
+    live = opened()
+    live.click("#legend button")
+    ticked = "[...document.querySelectorAll('#live-clusters input:checked')].map(i => i.value)"
+    assert len(live.page.eval(ticked)) == 1
+    box = live.page.box("#canvas")
+    corners = [(0.02, 0.02), (0.98, 0.02), (0.98, 0.98), (0.02, 0.98), (0.02, 0.02)]
+    live.click("#lasso")
+    live.page.eval("document.getElementById('canvas').scrollIntoView({block: 'center'})")
+    box = live.page.box("#canvas")
+    path = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
+    live.page.mouse("Pressed", *path[0], button="left", clickCount=1)
+    for spot in path[1:]:
+        live.page.mouse("Moved", *spot, button="left", buttons=1)
+    live.page.mouse("Released", *path[-1], button="left", clickCount=1)
+    live.page.settle()
+    live.click("#live-take")
+    assert "90 texts selected" in live.text("#live-texts")
+
+
+def test_what_others_change_shows_up_and_work_is_not_lost(
+    opened: Callable[..., Live], folder: Path
+) -> None:
+    live = opened()
+    live.page.eval("document.activeElement.blur()")
+    live.changed(lambda: edit(folder, [{"rename": {"3": "By somebody else"}}]))
+    live.said("Somebody has changed the run")
+    assert "By somebody else" in live.text("#live-clusters")
+    live.choose(0)
+    live.write("#live-name", "My own name")
+    before = live.version()
+    edit(folder, [{"rename": {"2": "By a third"}}])
+    wait_until(live.page, lambda: not live.page.eval("document.getElementById('live-news').hidden"))
+    assert live.version() == before  # no work is interrupted
+    live.click("#live-do-rename")
+    live.said("Somebody was faster")
+    assert "My own name" not in names(live.client).values()
+    live.changed(lambda: live.click("#live-reload"))
+    assert live.page.eval("document.getElementById('live-name').value") == "My own name"
+    assert "By a third" in live.text("#live-clusters")
+    live.changed(lambda: live.click("#live-do-rename"))
+    assert names(live.client)[0] == "My own name"
+    live.quiet()
+
+
+def test_nothing_is_lost_on_reload(opened: Callable[..., Live]) -> None:
+    live = opened()
+    live.page.key("/")
+    live.page.write("violin")
+    live.page.key("Enter")
+    live.said("texts by")
+    live.click("#live-hits input")
+    live.choose(2)
+    live.write("#live-name", "A draft")
+    live.page.browser.events.clear()
+    live.page.call("Page.reload")
+    live.page.wait_for_load()
+    wait_until(live.page, lambda: bool(live.hits()))
+    assert live.page.eval("document.getElementById('live-name').value") == "A draft"
+    assert live.page.eval("document.getElementById('live-query').value") == "violin"
+    assert live.page.eval("document.querySelector(\"#live-clusters input[value='2']\").checked")
+    assert "1 text selected" in live.text("#live-texts")
+    assert live.page.eval("document.querySelector('#live-hits input').checked")
+
+
+def test_a_refused_edit_says_why(opened: Callable[..., Live]) -> None:
+    live = opened()
+    live.choose(0)
+    live.write("#live-name", names(live.client)[1])  # taken
+    live.click("#live-do-rename")
+    wait_until(live.page, lambda: says(live.text("#live-said"), "edit.name_taken", other=1))
+    assert live.page.eval("document.getElementById('live-name').value")  # to be corrected
+
+
+def test_hostile_texts_and_names_are_inert(
+    visit: Callable[..., Any], start: Callable[..., Any], tmp_path: Path,
+    topics: tuple[list[str], list[str]],
+) -> None:  # fmt: skip
+    folder = tmp_path / "hostile"
+    coterie.cluster([*topics[0][:30], HOSTILE, f"violin {HOSTILE}"], 3, method="kmeans",
+                    encoder="tfidf", folder=folder)  # fmt: skip
+    edit(folder, [{"rename": {"0": HOSTILE, "1": "${window.hacked = 2} {{ 7 * 7 }}"}}])
+    client = start(folder)
+    client.wait_for_vectors()
+    live = Live(visit(f"http://127.0.0.1:{client.port}/"), client)
+    live.page.key("/")
+    live.page.write("violin onerror")
+    live.page.key("Enter")
+    live.said("texts by")
+    assert f"violin {HOSTILE}" in live.hits()
+    live.choose(0)
+    live.changed(lambda: live.click("#live-do-lock"))
+    live.said(f"locked 0 ({HOSTILE})")
+    assert live.page.eval("typeof window.hacked") == "undefined"
+    assert live.page.eval("document.querySelectorAll('img').length") == 0
+    live.quiet()
+
+
+def test_a_reader_sees_no_tools_for_edits(
+    visit: Callable[..., Any], start: Callable[..., Any], folder: Path
+) -> None:
+    tokens = Tokens.find({"COTERIE_READ_TOKEN": "r" * 20, "COTERIE_EDIT_TOKEN": "e" * 20})
+    client = start(folder, tokens=tokens)
+    for token, edits in (("r" * 20, False), ("e" * 20, True)):
+        page = visit("about:blank")
+        login = base64.b64encode(f"me:{token}".encode()).decode()
+        page.call("Network.setExtraHTTPHeaders", headers={"Authorization": f"Basic {login}"})
+        page.browser.events.clear()
+        page.call("Page.navigate", url=f"http://127.0.0.1:{client.port}/")
+        page.wait_for_load()
+        wait_until(page, partial(shows, page, "live", True))
+        wait_until(page, partial(shows, page, "live-edit", edits))
+
+
+def shows(page: Any, part: str, wanted: bool) -> bool:
+    return page.eval(f"document.getElementById('{part}').hidden") != wanted
