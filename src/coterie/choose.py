@@ -29,7 +29,15 @@ from coterie.blocks.kmeans import KMeans, nearest
 from coterie.consensus import DIRECTIONS, RESTART, ROUNDS, n_neighbors
 from coterie.consensus import NEIGHBORS as SMOOTHED
 from coterie.corpus import texts_from
-from coterie.encoders import DEFAULT, BagOfWords, CharNgrams, MixedEncoder, load_encoder
+from coterie.encoders import (
+    AUTO,
+    BagOfWords,
+    CharNgrams,
+    LexicalEncoder,
+    MixedEncoder,
+    load_encoder,
+    look,
+)
 from coterie.encoders.lexical import NGRAM_WEIGHT
 from coterie.metrics import accuracy, contingency
 from coterie.neighbors import nearest_rows, unit_rows
@@ -84,7 +92,7 @@ class Choice:
 def choose_n_clusters(
     X: Any,
     *,
-    encoder: Any = DEFAULT,
+    encoder: Any = AUTO,
     embeddings: Floats | None = None,
     largest: int | None = None,
     random_state: Any = None,
@@ -96,7 +104,8 @@ def choose_n_clusters(
     ----------
     X : list of str, Series, DataFrame, Arrow array; or array of shape (n, d)
         Texts, or vectors with ``encoder="precomputed"``.
-    encoder : str, Path or Encoder, default="all-MiniLM-L6-v2"
+    encoder : str, Path or Encoder, default="auto"
+        "auto" is all-MiniLM-L6-v2 where it can read the texts, else "lexical".
     embeddings : ndarray of shape (n, d), optional
         Vectors of the texts by that encoder, of unit length, if they are there already.
     largest : int, optional
@@ -250,7 +259,11 @@ def _prepare(
         both = np.hstack([embeddings[rows], beside]).astype(np.float32)
         return both, "embedding"
     found = load_encoder(encoder, seed=own)
-    kind: Kind = "lexical" if isinstance(found, BagOfWords) else "embedding"
+    if isinstance(encoder, str) and encoder == AUTO:
+        seen = look(found, texts, own)
+        found = LexicalEncoder(own) if seen is not None and seen.level == "not" else found
+    lexical_alone = isinstance(found, (BagOfWords, LexicalEncoder))
+    kind: Kind = "lexical" if lexical_alone else "embedding"
     if kind == "embedding":
         found = MixedEncoder(found, NGRAM_WEIGHT, own, lexical)
     found.learn(texts)

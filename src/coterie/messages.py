@@ -986,6 +986,25 @@ MESSAGES: dict[str, str] = {
     "predict.stopped": "{rows:,} rows are in {partial}.",
     "predict.stopped_resume": "{rows:,} rows are in {partial}; --resume continues after them.",
     "predict.written": "{rows:,} rows written to {out}",
+    # reading
+    "reading.fallback_mixed": (
+        "Those texts are clustered by character n-grams and words instead, the others as usual."
+    ),
+    "reading.fallback_not": "The texts are clustered by character n-grams and words instead.",
+    "reading.fallback_partly": "Character n-grams and words count more than usual.",
+    "reading.mixed": (
+        "The encoder {encoder} cannot read {unread:.0%} of the texts ({language}; {how})."
+    ),
+    "reading.not": ("The encoder {encoder} cannot read these texts ({language}; {how})."),
+    "reading.obeyed": "It was asked for by name, so it is used all the same.",
+    "reading.partly": ("The encoder {encoder} reads these texts only in part ({language}; {how})."),
+    "reading.pieces": "{pieces:.1f} pieces per word, where English has about 1.2",
+    "reading.remedy": (
+        "A multilingual encoder would read them: --encoder multilingual, or --encoder "
+        "hub:multilingual to download it."
+    ),
+    "reading.unknown": "{unknown:.0%} of the words are unknown to it",
+    "reading.used": "It is used all the same; --method auto would not.",
     # report
     "report.bad_levels": "levels should be numbers such as (5, 20), or 'themes', got {levels!r}.",
     "report.map_damaged": "{map} is damaged: it has rows that {table} does not have.",

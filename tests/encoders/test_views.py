@@ -126,7 +126,7 @@ def test_a_model_with_views_comes_back(tiny_encoder: Path, topics, tmp_path, who
     model.save(tmp_path / "m", include_encoder=whole)
     assert (tmp_path / "m" / "encoder" / "meaning").exists() == whole
     saved = json.loads((tmp_path / "m" / "encoder" / "encoder.json").read_text("utf-8"))
-    assert saved["kind"] == "views" and "weight" not in saved  # views have fixed lengths
+    assert saved == {"kind": "views", "weight": 1.0, "gated": False}
     again = coterie.load(tmp_path / "m")
     np.testing.assert_array_equal(again.predict(texts), model.labels_)
     new = ["ripe pear juice", "unheard of"]

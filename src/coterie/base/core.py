@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
 from coterie._random import check_seed
+from coterie._ranks import is_first
 from coterie._types import Floats, Ints
 from coterie._validation import (
     check_choice,
@@ -35,7 +36,7 @@ from coterie.blocks.assign import Assigner, CenterAssigner, NeighborAssigner, pr
 from coterie.blocks.kmeans import KMeans
 from coterie.blocks.linkage import agglomerate, memory_needed
 from coterie.choose import Choice
-from coterie.encoders import DEFAULT, Encoder, Pooling, load_encoder
+from coterie.encoders import AUTO, DEFAULT, Encoder, Pooling, Reading, load_encoder, look
 from coterie.encoders.load import Loaders
 from coterie.engine import OPTIMIZATIONS, History, Stage, chosen_optimizations
 from coterie.guidance import Known
@@ -86,6 +87,8 @@ class FittedAttributes:
     trained_labels_: Ints | None
     trained_parameters_: dict[str, int]
     guard_: GuardResult | None
+    reading_: Reading | None = None  # how the encoder reads the texts; None without a tokenizer
+    encoder_notes_: tuple[str, ...] = ()  # what is said about that
     history_: History
     corrections_: dict[str, int]  # by fingerprint of the text
     corrected_rows_: dict[int, int]  # of the training texts
@@ -149,6 +152,28 @@ class ClustererCore(FittedAttributes, BaseEstimator):
             pooling=self.pooling,
             seed=seed,
         )
+
+    def _suit_encoder(self, encoder: Encoder, texts: Sequence[str], seed: int) -> Encoder:
+        """The encoder for these texts; this one, with a warning if it cannot read them."""
+        self._read_by(encoder, texts, seed, fallback=None)
+        return encoder
+
+    def _read_by(
+        self, encoder: Encoder, texts: Sequence[str], seed: int, *, fallback: bool | None
+    ) -> Reading | None:
+        """Look how an encoder reads the texts, and say so where it does not read them well.
+
+        ``fallback`` says whether the method has a way around; None if it has none.
+        """
+        self.reading_, self.encoder_notes_ = look(encoder, texts, seed), ()
+        if self.reading_ is not None:
+            given = self.encoder if isinstance(self.encoder, (str, Path)) else encoder.kind
+            name = DEFAULT if given == AUTO else str(given)
+            told = self.reading_.sentences(name, fallback=fallback)
+            self.encoder_notes_ = (" ".join(told),) if told else ()
+        for note in self.encoder_notes_ if is_first() else ():
+            log.warning(note)
+        return self.reading_
 
     def _uses_guidance(self) -> bool:
         """Whether the method can be steered by labels and constraints."""

@@ -166,6 +166,7 @@ class DisplayMixin(OutlierMixin):
             title=f"{len(found.texts):,} texts in {len(clusters)} clusters",
             summary=[
                 f"{placed:,} of {len(found.texts):,} texts are in {len(clusters)} clusters.",
+                *self.encoder_notes_,
                 *self.remarks(),
                 *([sentence] if sentence else []),
             ],

@@ -35,10 +35,12 @@ from coterie.blocks.assign import Assigner, probabilities
 from coterie.choose import Choice, choose_n_clusters
 from coterie.corpus import texts_from
 from coterie.encoders import (
+    AUTO,
     DEFAULT,
     Encoder,
     EndpointEncoder,
     GivenVectors,
+    LexicalEncoder,
     MixedEncoder,
     SentenceEncoder,
     StaticEncoder,
@@ -90,7 +92,7 @@ def number_encoder(model: ClustererCore) -> object:
     """
     own = type(model).encoder
     mine = isinstance(model.encoder, str) and model.encoder == own
-    return DEFAULT if mine and own != DEFAULT else model.encoder
+    return AUTO if mine and own not in (AUTO, DEFAULT) else model.encoder
 
 
 class Fitting:
@@ -225,7 +227,10 @@ class Fitting:
         views = getattr(model, "views", None) if views is None else views
         count, seed = getattr(model, "wordings", 2), derive_seed(self.seed, "views")
         asked = Asked(views, count, seed, model.device, self.progress)
-        return encoder, read_texts(encoder, X, asked, learn=True)
+        texts = texts_from(X)
+        some = [text for text in texts if text]
+        encoder = model._suit_encoder(encoder, some, derive_seed(self.seed, "encoder"))
+        return encoder, read_texts(encoder, texts, asked, learn=True)
 
     def _weigh(self, X: Any, sample_weight: Any) -> Floats:
         """How often each distinct text counts."""
@@ -273,6 +278,8 @@ class Fitting:
             return self._choose(self.vectors())
         if number_encoder(self.model) is not self.model.encoder:
             return self._choose(inputs.texts)
+        if isinstance(encoder, LexicalEncoder):
+            return self._choose(inputs.texts, encoder=encoder.kind)
         if not isinstance(inner, EMBEDDING):
             return self._choose(inputs.texts)
         vectors, rows = self.vectors(), inputs.views[0]
@@ -281,11 +288,13 @@ class Fitting:
             vectors, rows = self._embeddings, inputs.items.pairs[rows, 0]
         return self._choose(inputs.texts, unit_rows(vectors)[rows])
 
-    def _choose(self, X: Any, embeddings: Floats | None = None) -> Choice:
+    def _choose(
+        self, X: Any, embeddings: Floats | None = None, encoder: str | None = None
+    ) -> Choice:
         with self.phase("number of clusters"):
             return choose_n_clusters(
                 X,
-                encoder=number_encoder(self.model),
+                encoder=encoder or number_encoder(self.model),
                 embeddings=embeddings,
                 random_state=self.seed,
                 progress=self.progress,

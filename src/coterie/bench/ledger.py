@@ -26,6 +26,7 @@ from coterie._files import plain
 from coterie._validation import RENAMED
 from coterie.bench.entries import Job
 from coterie.datasets import PAIRS
+from coterie.encoders import AUTO, DEFAULT
 from coterie.methods import METHODS
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def head(job: Job, model: TextClusterer, data: Data) -> Row:
     for key in ("encoder", "views"):
         if key in parameters and isinstance(parameters[key], str):
             parameters[key] = Path(parameters[key]).name
+    if parameters.get("encoder") == AUTO:  # the line says where something else took its place
+        parameters["encoder"] = DEFAULT
     if job.k == "found":
         parameters["n_clusters"] = None  # not known before the run
     return {

@@ -28,7 +28,7 @@ from coterie.bench.noise import with_noise
 from coterie.bench.score import fitted_texts, score_fit
 from coterie.choose import Choice, choose_n_clusters
 from coterie.datasets import PAIRS, find_pairs
-from coterie.encoders import DEFAULT
+from coterie.encoders import AUTO, DEFAULT
 from coterie.methods import METHODS, make_method
 
 log = logging.getLogger(__name__)
@@ -184,7 +184,7 @@ def name_of(job: Job) -> str:
 
 
 def _run(row: Row, model: TextClusterer, data: Data, options: Options) -> Row:
-    encoder: Any = options.encoder or DEFAULT
+    encoder: Any = options.encoder or AUTO
     if row.get("noise"):
         model.encoder = encoder = with_noise(model, row["noise"]["size"], row["noise"]["draw"])
     if row["k"] == "found":

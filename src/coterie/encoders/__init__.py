@@ -8,18 +8,21 @@ from coterie.encoders.given import GivenVectors
 from coterie.encoders.lexical import (
     BagOfWords,
     CharNgrams,
+    LexicalEncoder,
     MixedEncoder,
     NgramsAndWords,
     SIFEncoder,
     TopicShares,
     VectorEncoder,
 )
-from coterie.encoders.load import DEFAULT, check_encoder, load_encoder, load_saved
+from coterie.encoders.load import AUTO, DEFAULT, check_encoder, load_encoder, load_saved
+from coterie.encoders.reading import Reading, look
 from coterie.encoders.sentence import Pooling, SentenceEncoder
 from coterie.encoders.static import StaticEncoder
 from coterie.encoders.views import ViewsEncoder
 
 __all__ = [
+    "AUTO",
     "DEFAULT",
     "BagOfWords",
     "CharNgrams",
@@ -28,10 +31,12 @@ __all__ = [
     "EndpointEncoder",
     "GivenVectors",
     "Items",
+    "LexicalEncoder",
     "MixedEncoder",
     "NgramsAndWords",
     "Pooling",
     "RaggedTokens",
+    "Reading",
     "Rows",
     "SIFEncoder",
     "SentenceEncoder",
@@ -42,6 +47,7 @@ __all__ = [
     "check_encoder",
     "load_encoder",
     "load_saved",
+    "look",
     "make_code_encoder",
     "no_cache",
 ]

@@ -65,6 +65,14 @@ class Encoder(nn.Module):
     def learn(self, texts: Sequence[str]) -> None:
         """Take from the corpus what the encoder needs before :meth:`prepare` (a vocabulary)."""
 
+    def word_pieces(self, words: list[str]) -> tuple[list[list[int]], int | None] | None:
+        """Tokens of each word by itself, and the unknown token; None without a tokenizer."""
+        return None
+
+    def token_texts(self) -> list[str]:
+        """The vocabulary of the tokenizer."""
+        return []
+
     def make_trainable(self) -> None:
         """Get ready for training; called once before a method trains its parts."""
 

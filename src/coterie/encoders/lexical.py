@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,10 +22,11 @@ from coterie._files import save_arrays, write_json
 from coterie._progress import Progress
 from coterie._random import numpy_generator
 from coterie._trust import Count, check_shape
-from coterie._types import Features, Floats, Ints
+from coterie._types import Bools, Features, Floats, Ints
 from coterie.encoders.base import Encoder, Items, Rows, distinct, distinct_rows
 from coterie.neighbors import unit_rows
 from coterie.words import ENGLISH, Source, Vocabulary, make_word_vectors
+from coterie.words.cutting import tokens
 
 WORD = re.compile(rf"\b\w\w+\b|{EMOJI_PATTERN}")
 N_HASHES = 1 << 20
@@ -34,9 +36,10 @@ POWER_ITERATIONS = 2
 SIF_WORDS = 50_000
 SIF_PREFIX = "sif:"  # before a file of word vectors
 NGRAM_WEIGHT, WORD_WEIGHT = 0.5, 0.25  # lengths beside an embedding, whose length is one
-WEIGHTS = {"ngrams": NGRAM_WEIGHT, "words": WORD_WEIGHT}
 LSA = 200  # dimensions of the lexical features
+WIDE = 300  # of each part, where there is no encoder beside them
 MAX_WORDS = 20_000
+ROUNDING = 1e-5  # of a vector's length
 
 
 class VectorEncoder(Encoder):
@@ -406,6 +409,7 @@ class NgramsAndWords(VectorEncoder):
     """
 
     kind: ClassVar[str] = "ngrams-and-words"
+    weights: ClassVar[dict[str, float]] = {"ngrams": NGRAM_WEIGHT, "words": WORD_WEIGHT}
 
     def __init__(self, seed: int = 0) -> None:
         super().__init__()
@@ -423,10 +427,14 @@ class NgramsAndWords(VectorEncoder):
         found = []
         for name, part in self.parts.items():
             items, rows = part.prepare(texts)
-            found.append(WEIGHTS[name] * unit_rows(items.matrix)[rows])
+            found.append(self.weights[name] * self._part(name, items.matrix)[rows])
         vectors = np.hstack(found).astype(np.float32)
         first, rows = distinct(row.tobytes() for row in vectors)
         return Rows(vectors[first]), rows
+
+    def _part(self, name: str, matrix: Floats) -> Floats:
+        """Vectors of one part, of unit length."""
+        return unit_rows(matrix)
 
     def settings(self) -> dict[str, Any]:
         return {name: {"dim": p.dim, **p.settings()} for name, p in self.parts.items()}
@@ -445,6 +453,87 @@ class NgramsAndWords(VectorEncoder):
             own = {k.removeprefix(begin): v for k, v in arrays.items() if k.startswith(begin)}
             part.restore(saved[name], own)
         super().restore(saved, arrays)
+
+
+class AnyWords(CharNgrams):
+    """The same with the words of any language: pairs of characters where there are no blanks."""
+
+    kind: ClassVar[str] = "any-words"
+
+    def _hashed(self, texts: Sequence[str]) -> Any:
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        counter = HashingVectorizer(
+            n_features=N_HASHES,
+            analyzer=partial(tokens, segmented=False),
+            norm=None,
+            alternate_sign=False,
+            dtype=np.float32,
+        )
+        return counter.transform(texts)
+
+
+class LexicalEncoder(NgramsAndWords):
+    """Character n-grams and words of any language, without a model: lengths of 1 and 0.5.
+
+    N-grams of one to four characters, so that a Chinese character counts by itself, too. Both parts
+    are centred: no n-gram or word is left that all texts share.
+
+    Parameters
+    ----------
+    seed : int, default=0
+        Of both SVDs.
+    """
+
+    kind: ClassVar[str] = "lexical"
+    weights: ClassVar[dict[str, float]] = {"ngrams": 1.0, "words": 0.5}
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__(seed)
+        self.parts = {
+            "ngrams": CharNgrams((1, 2, 3, 4), MAX_WORDS, WIDE, seed),
+            "words": AnyWords(max_features=MAX_WORDS, svd=WIDE, seed=seed),
+        }
+        self.means: dict[str, Floats] = {}
+
+    def learn(self, texts: Sequence[str]) -> None:
+        super().learn(texts)
+        self.means = {}
+        for name, part in self.parts.items():
+            items, rows = part.prepare(texts)
+            self.means[name] = items.matrix[rows].mean(axis=0, dtype=np.float64).astype(np.float32)
+
+    def _part(self, name: str, matrix: Floats) -> Floats:
+        return centred(matrix, self.means[name])
+
+    def arrays(self) -> dict[str, Any]:
+        means = {f"{name}.mean": mean for name, mean in self.means.items()}
+        return {**super().arrays(), **means}
+
+    def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
+        for name in self.parts:
+            if f"{name}.mean" not in arrays:
+                raise DataError(
+                    "files.key_missing", where="encoder.safetensors", name=f"{name}.mean"
+                )
+            self.means[name] = arrays[f"{name}.mean"]
+        super().restore(saved, arrays)
+
+
+def centred(x: Floats, mean: Floats) -> Floats:
+    """Rows less their mean, of unit length; zero where only rounding tells them from the mean.
+
+    Examples
+    --------
+    >>> centred(np.array([[3.0, 1.0], [1.0, 1.0], [2.0, 1.0]]), np.array([2.0, 1.0]))
+    array([[ 1.,  0.],
+           [-1.,  0.],
+           [ 0.,  0.]])
+    """
+    moved = x - mean
+    near = np.linalg.norm(moved, axis=1) <= ROUNDING * np.linalg.norm(x, axis=1)
+    moved[near] = 0
+    return unit_rows(moved)
 
 
 def hashed_counts(texts: Sequence[str], lengths: Sequence[int]) -> Any:
@@ -613,6 +702,7 @@ class MixedItems:
     def __init__(self, inner: Items, lexical: Items, pairs: Ints) -> None:
         self.inner, self.lexical, self.pairs = inner, lexical, pairs
         self.embeddings: Floats | None = None  # of the encoder's items, once they are encoded
+        self.unread: Bools | None = None  # which the encoder cannot read, where that matters
         self.lengths = inner.lengths[pairs[:, 0]]
 
     def __len__(self) -> int:
@@ -622,7 +712,9 @@ class MixedItems:
         raise UsageError("encoder.lexical_cannot_train")
 
     def to(self, device: torch.device) -> MixedItems:
-        return MixedItems(self.inner.to(device), self.lexical.to(device), self.pairs)
+        moved = MixedItems(self.inner.to(device), self.lexical.to(device), self.pairs)
+        moved.unread = self.unread
+        return moved
 
     def content(self) -> bytes:
         return self.inner.content() + self.lexical.content() + self.pairs.tobytes()

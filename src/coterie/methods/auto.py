@@ -23,6 +23,7 @@ development sets that are none of the benchmarks (``docs/generalization.md``).
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -46,14 +47,17 @@ from coterie.blocks.graph import principal_directions, principal_part
 from coterie.blocks.kmeans import KMeans
 from coterie.consensus import DIRECTIONS, ROUNDS, n_neighbors, smooth, smoothed_runs
 from coterie.encoders import (
+    AUTO,
     BagOfWords,
     CharNgrams,
     Encoder,
+    LexicalEncoder,
     MixedEncoder,
     SentenceEncoder,
     ViewsEncoder,
 )
 from coterie.encoders.lexical import NGRAM_WEIGHT
+from coterie.encoders.reading import WHOLE
 from coterie.guided import Guided
 from coterie.metrics import accuracy
 from coterie.neighbors import nearest_rows
@@ -150,6 +154,9 @@ class Auto(WeightedClusterer):
 
     Parameters
     ----------
+    encoder : str, Path, Encoder or SentenceTransformer, default="auto"
+        "auto" is all-MiniLM-L6-v2. Where its tokenizer cuts the texts into single letters or
+        unknown tokens, character n-grams and words take its place ("lexical").
     effort : {"quick", "standard", "best"}, default="standard"
         6, 20 or 40 runs of k-means, on at most 10,000 different texts ("best": 60,000), drawn at
         random, or 75 per cluster up to 25,000.
@@ -185,6 +192,7 @@ class Auto(WeightedClusterer):
     name: ClassVar[str] = "auto"
     _saved_attributes: ClassVar[tuple[str, ...]] = ("choice_",)
 
+    encoder: Any = AUTO
     effort: Effort = "standard"
 
     def _uses_guidance(self) -> bool:
@@ -197,6 +205,23 @@ class Auto(WeightedClusterer):
         elif encoder.kind != "precomputed" and not isinstance(encoder, BagOfWords):
             encoder = MixedEncoder(encoder, NGRAM_WEIGHT, seed, CharNgrams(seed=seed))
         self._encoder: Encoder = encoder
+        return encoder
+
+    def _suit_encoder(self, encoder: Encoder, texts: Sequence[str], seed: int) -> Encoder:
+        """Lexical features in the place of what the default encoder cannot read."""
+        inner = encoder.inner if isinstance(encoder, MixedEncoder) else encoder
+        free = isinstance(self.encoder, str) and self.encoder == AUTO
+        reading = self._read_by(inner, texts, seed, fallback=free)
+        if free and reading is not None and isinstance(inner, SentenceEncoder):
+            if reading.level == "not":
+                encoder = LexicalEncoder(seed)
+            elif reading.level == "mixed":
+                weight = 0.5 if reading.whole >= WHOLE else 1.0
+                lexical = LexicalEncoder(seed)
+                encoder = ViewsEncoder(inner, seed, lexical, weight=weight, gated=True)
+            elif reading.level == "partly":
+                encoder = ViewsEncoder(inner, seed, LexicalEncoder(seed))
+        self._encoder = encoder
         return encoder
 
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
@@ -280,7 +305,9 @@ class Auto(WeightedClusterer):
             return ["k-means on the vectors."] if not choice else []
         smoothing = f"k-NN smoothing (k = {choice['neighbors']}, {choice['rounds']} rounds)"
         seen = "the vectors"
-        if isinstance(self.encoder_, ViewsEncoder):
+        if isinstance(self.encoder_, LexicalEncoder):
+            seen = "character n-grams and words"
+        elif isinstance(self.encoder_, ViewsEncoder):
             seen = "embeddings, character n-grams and words"
         elif isinstance(self.encoder_, MixedEncoder):
             seen = "embeddings and character n-grams"

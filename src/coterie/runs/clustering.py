@@ -15,11 +15,10 @@ from coterie._folders import held, refuse_held
 from coterie._progress import make_progress, say
 from coterie._ranks import is_first
 from coterie.base import TextClusterer
-from coterie.base.fitting import Fitting
+from coterie.base.fitting import Fitting, number_encoder
 from coterie.choose import Choice, choose_n_clusters
 from coterie.corpus import Corpus
 from coterie.corpus.sentences import split_corpus
-from coterie.encoders import DEFAULT
 from coterie.guidance import Guidance
 from coterie.run_files import NEXT, model_folder
 from coterie.runs.folder import RunFolder, read_started, refuse_taken
@@ -240,8 +239,8 @@ class Prepared:
         return None if isinstance(self.corpus, Corpus) else len(self.corpus.survey.texts)
 
     def _find_number(self) -> Choice:
-        encoder = self.options.encoder or DEFAULT
-        if self.model.encoder == encoder:
+        encoder = number_encoder(self.model)
+        if encoder is self.model.encoder:
             choice = self.fitting.find_number()
         else:  # the method has an encoder of its own
             choice = choose_n_clusters(

@@ -89,9 +89,13 @@ class Results(Generic[CorpusT]):
 
     def _fitted(self) -> dict[str, Any]:
         """What the manifest says about the fit."""
-        guard = self.model.guard_
+        guard, reading = self.model.guard_, self.model.reading_
+        told: dict[str, Any] = {} if reading is None else {"reading": reading.to_dict()}
+        if self.model.encoder_notes_:
+            told["warnings"] = list(self.model.encoder_notes_)
         return {
             "seed": self.model.seed_,
+            "encoder": {"used": self.model.encoder_.kind, **told},
             "guard": guard.to_dict() if guard is not None else None,
             "seconds": self.model.seconds_,
         }
@@ -363,7 +367,7 @@ def joined(
 
 def about_model(model: TextClusterer) -> list[str]:
     """What the method itself wants to be known."""
-    out = [*model.history_.notes, *model.remarks()]
+    out = [*model.encoder_notes_, *model.history_.notes, *model.remarks()]
     if model.kept_start and model.guard_ is not None:
         out.append(
             f"The start guard stepped in: {model.guard_.reason}. These are the clusters before "

@@ -26,11 +26,11 @@ _NO_BLANKS = (
 )
 NO_BLANKS = re.compile(f"[{_NO_BLANKS}]")
 # Vowel signs and accents that Python does not count as letters; Hindi would fall apart.
-_MARKS = "".join(
+MARKS = "".join(
     chr(i) for i in range(0x300, 0x1DFF) if unicodedata.category(chr(i)) in ("Mn", "Mc")
 )
 _LETTER = rf"[^\W_{_NO_BLANKS}]"
-_INNER = rf"(?:{_LETTER}|[{_MARKS}\u200c\u200d]|['’-](?={_LETTER}))"
+_INNER = rf"(?:{_LETTER}|[{MARKS}\u200c\u200d]|['’-](?={_LETTER}))"
 PIECE = re.compile(
     rf"[{_NO_BLANKS}]+|{EMOJI_PATTERN}|{_LETTER}{_INNER}*[+#]{{0,2}}|[^\w\s'’#@&/.-]|\.(?=\s|$)|[\n\r]"
 )
@@ -43,11 +43,12 @@ ELISION = re.compile(
 )
 
 
-def pieces(text: str) -> list[str]:
+def pieces(text: str, *, segmented: bool = True) -> list[str]:
     """Words of a text as written, with a :data:`BREAK` where a phrase ends.
 
     Chinese, Japanese, Thai and the like become pairs of neighbouring characters, or the words of a
-    segmenter if one is installed. Each emoji is a word. Addresses of pages and people are left out.
+    segmenter if one is installed and ``segmented``. Each emoji is a word. Addresses of pages and
+    people are left out.
 
     Examples
     --------
@@ -63,7 +64,7 @@ def pieces(text: str) -> list[str]:
     text = unicodedata.normalize("NFC", text)
     for piece in PIECE.findall(text):
         if NO_BLANKS.match(piece):
-            cut = segmenter(_language(text))
+            cut = segmenter(_language(text)) if segmented else None
             grams = [piece[i : i + 2] for i in range(len(piece) - 1)] or [piece]
             out += [BREAK, *(grams if cut is None else cut(piece)), BREAK]
         elif EMOJI.match(piece):
@@ -87,8 +88,8 @@ def fold(word: str) -> str:
     return sys.intern(word.lower().replace("’", "'").replace("i\u0307", "i"))
 
 
-def tokens(text: str) -> list[str]:
-    """Lower-case words; Chinese, Japanese and Thai as pairs of neighbouring characters.
+def tokens(text: str, *, segmented: bool = True) -> list[str]:
+    """Lower-case words; Chinese, Japanese and Thai as :func:`pieces` cuts them.
 
     Examples
     --------
@@ -97,7 +98,7 @@ def tokens(text: str) -> list[str]:
     >>> tokens("退款申请")
     ['退款', '款申', '申请']
     """
-    return [fold(piece) for piece in pieces(text) if piece != BREAK]
+    return [fold(piece) for piece in pieces(text, segmented=segmented) if piece != BREAK]
 
 
 def join(words: list[str]) -> str:

@@ -1,0 +1,207 @@
+"""Whether an encoder can read the texts: how its tokenizer cuts their words.
+
+An encoder that has learnt a language has most of its words as one piece, or as a few long ones.
+Russian or Arabic in an English vocabulary falls apart into single letters, and Chinese becomes
+unknown tokens: the vectors then tell next to nothing about the texts. German or Spanish is cut into
+syllables, of which the encoder understands a part.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from coterie._random import numpy_generator
+from coterie._types import Bools, Floats
+from coterie.encoders.base import Encoder
+from coterie.messages import message
+from coterie.words.cutting import MARKS
+from coterie.words.languages import NAMES, languages_of, script_of
+
+Level = Literal["well", "partly", "mixed", "not"]
+SAMPLE = 2_000  # texts that are looked at
+LONGEST = 500  # characters of each
+HAN, HANGUL = 3.0, 2.5  # letters of an alphabet that one character is worth
+_HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002ffff"
+# Words, and pairs of Chinese characters.
+WORD = re.compile(rf"[{_HAN}]{{1,2}}|[^\W\d_{_HAN}](?:[^\W\d_{_HAN}]|[{MARKS}\u200c\u200d])*")
+PIECE = 2.0  # a word in pieces of fewer letters is not read
+UNREAD = 0.5  # share of the letters of a text in such words: the text is not read; of texts, too
+FEW, MOST = 0.05, 0.8  # share of unread texts: below, all are read; above, none
+# English sets have 62% to 97% of their letters in words of one piece, other languages in the same
+# vocabulary 5% to 40%.
+UNKNOWN = 0.3  # share of the words; above, that tells more than how they are cut
+WHOLE, LETTERS = 0.5, 3.3
+BEYOND_LATIN = 0.05  # share of the vocabulary; then the encoder is multilingual
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How an encoder reads a corpus.
+
+    Attributes
+    ----------
+    level : {"well", "partly", "mixed", "not"}
+        "partly": the words are cut into short pieces. "mixed": texts in another script cannot be
+        read, and "not": next to all texts.
+    language : str
+        Code of the most frequent language of the texts that are not read well; empty if unclear.
+    script : str
+        Of most of their words.
+    pieces : float
+        Per word, in these texts.
+    whole : float
+        Share of the letters in words of one piece; where it is "mixed", in the other texts.
+    unknown : float
+        Share of the words that have an unknown piece.
+    unread : float
+        Share of the texts that cannot be read.
+    """
+
+    level: Level
+    language: str
+    script: str
+    pieces: float
+    whole: float
+    unknown: float
+    unread: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+    def sentences(self, encoder: str, *, fallback: bool | None) -> list[str]:
+        """What to tell the user; nothing if the encoder reads the texts well.
+
+        Parameters
+        ----------
+        encoder : str
+            Its name.
+        fallback : bool or None
+            Whether lexical features took the place of what cannot be read; None if the method
+            has none.
+        """
+        if self.level == "well":
+            return []
+        language = NAMES.get(self.language) or f"{self.script.capitalize()} script"
+        how = message("reading.pieces", pieces=self.pieces)
+        if self.unknown > UNKNOWN:
+            how = message("reading.unknown", unknown=self.unknown)
+        told = {"encoder": encoder, "language": language, "how": how}
+        if self.level == "mixed":
+            said = message("reading.mixed", unread=self.unread, **told)
+            done = message("reading.fallback_mixed")
+        elif self.level == "not":
+            said, done = message("reading.not", **told), message("reading.fallback_not")
+        else:
+            said, done = message("reading.partly", **told), message("reading.fallback_partly")
+        if not fallback:
+            done = message("reading.used") if fallback is None else message("reading.obeyed")
+        return [said, done, message("reading.remedy")]
+
+
+def look(encoder: Encoder, texts: Sequence[str], seed: int = 0) -> Reading | None:
+    """How an encoder reads a sample of the texts; None if it has no tokenizer.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    texts : sequence of str
+    seed : int, default=0
+        Of the sample.
+    """
+    if not texts or encoder.word_pieces([]) is None:
+        return None
+    rows = numpy_generator(seed, "reading").permutation(len(texts))[:SAMPLE]
+    some = [texts[row][:LONGEST] for row in np.sort(rows)]
+    cut = CutWords(encoder, some)
+    lost = cut.unread()
+    script, other = cut.script(lost), cut.script(~lost)
+    share = float(lost.mean())
+    level: Level = "well"
+    if share > MOST or (share > UNREAD and script == other):
+        level = "not"
+    elif len(cut.word):
+        whole, per_piece = cut.figures(~lost)[1:]
+        if share > FEW and script != other:
+            level = "mixed"
+        elif whole < WHOLE and per_piece < LETTERS and not _multilingual(encoder):
+            level = "partly"
+    worse = lost if level in ("mixed", "not") else np.ones(len(some), dtype=bool)
+    spoken = [code for code in languages_of([some[i] for i in np.flatnonzero(worse)]) if code]
+    whole = cut.figures(~lost if level == "mixed" else worse)[1]
+    return Reading(
+        level,
+        spoken[0] if spoken else "",
+        cut.script(worse),
+        round(cut.figures(worse)[0], 2),
+        round(whole, 4),
+        round(float(cut.unknown[cut.word].mean()) if len(cut.word) else 0.0, 4),
+        round(share, 4),
+    )
+
+
+def unread_texts(encoder: Encoder, texts: Sequence[str]) -> Bools:
+    """Which texts an encoder cannot read, each judged by its own words."""
+    return CutWords(encoder, [text[:LONGEST] for text in texts]).unread()
+
+
+class CutWords:
+    """The different words of some texts, and how an encoder cuts them."""
+
+    def __init__(self, encoder: Encoder, texts: Sequence[str]) -> None:
+        places: dict[str, int] = {}
+        rows = [[places.setdefault(w, len(places)) for w in WORD.findall(text)] for text in texts]
+        self.n, self.words = len(texts), list(places)
+        self.row = np.repeat(np.arange(self.n), [len(row) for row in rows])
+        self.word = np.array([word for row in rows for word in row], dtype=np.int64)
+        found = encoder.word_pieces(self.words)
+        assert found is not None
+        tokens, no = found
+        self.pieces = np.array([max(len(ids), 1) for ids in tokens], dtype=np.float64)
+        self.letters: Floats = np.array([_letters(word) for word in self.words], dtype=np.float64)
+        some = self.letters / self.pieces
+        self.unknown = np.array([not ids or no in ids for ids in tokens], dtype=bool)
+        self.whole = (self.pieces == 1) & ~self.unknown
+        self.broken = self.unknown | ((self.letters > PIECE) & (some < PIECE))
+
+    def unread(self) -> Bools:
+        """Texts of which half of the letters or more are in broken words."""
+        letters = self.letters[self.word]
+        total = np.bincount(self.row, letters, self.n)
+        broken = np.bincount(self.row, letters * self.broken[self.word], self.n)
+        return np.asarray((total > 0) & (broken >= UNREAD * total))
+
+    def figures(self, rows: Bools) -> tuple[float, float, float]:
+        """Of some texts: pieces per word, share of letters in whole words, letters per piece."""
+        words = self.word[rows[self.row]]
+        pieces, letters = float(self.pieces[words].sum()), float(self.letters[words].sum())
+        whole = float((self.letters * self.whole)[words].sum()) / max(letters, 1e-9)
+        return pieces / max(len(words), 1), whole, letters / max(pieces, 1e-9)
+
+    def script(self, rows: Bools) -> str:
+        """Script of most words of these texts."""
+        words, often = np.unique(self.word[rows[self.row]], return_counts=True)
+        counts: dict[str, int] = {}
+        for word, count in zip(words, often, strict=True):
+            script = script_of(self.words[word][0])
+            counts[script] = counts.get(script, 0) + int(count)
+        return max(sorted(counts), key=counts.__getitem__, default="")
+
+
+def _letters(word: str) -> float:
+    """Length of a word, as long as it would be in an alphabet."""
+    if "가" <= word[0] <= "힣":
+        return HANGUL * len(word)
+    return HAN * len(word) if script_of(word[0]) == "CJK" else len(word)
+
+
+def _multilingual(encoder: Encoder) -> bool:
+    """Whether the vocabulary has pieces of two letters or more of other scripts than Latin."""
+    found = [word for word in map(WORD.search, encoder.token_texts()) if word and len(word[0]) > 1]
+    other = sum(script_of(word[0][0]) != "LATIN" for word in found)
+    return other > BEYOND_LATIN * max(len(found), 1)
