@@ -500,7 +500,7 @@ CLUSTER_BERT = Paper(
         Shown("its own settings", ("ClusterBERT, paper preset",)),
         Shown("Table 3, second steps", ("ClusterBERT + IDEC", "SCCL + IDEC", "TSDAE + IDEC",
                                         "encoder + IDEC", "SIF + IDEC"),
-              note="RoBERTa, VaSCL-large and SBERT of the paper are not run: no weights at hand"),
+              note="RoBERTa, VaSCL-large and SBERT of the paper are not run: no weights available"),
         Shown("Table 4", note="numbers of other papers; nothing to run"),
         Shown("Table 5, pairs", figure="cluster-bert-pairs"),
         Shown("Figure 1, t-SNE", figure="cluster-bert-map"),
@@ -530,7 +530,7 @@ CLUSTER_BERT = Paper(
         Claim("IDEC behind ClusterBERT changes little", "Table 3", "ClusterBERT + k-means",
               ("ClusterBERT + IDEC",), same=True),
         Claim("gains over RoBERTa, SBERT and VaSCL", "Table 2",
-              note="these encoders were not at hand"),
+              note="these encoders were not available"),
     ),
 )  # fmt: skip
 
@@ -850,7 +850,7 @@ def from_start(trained: Measured) -> Difference:
 
 
 def trained_scores(found: Measured) -> list[float]:
-    """NMI of each run in points, before the guard had its say."""
+    """NMI of each run in points, before the start guard."""
     return [100 * (row.get("trained_scores") or row["scores"])["nmi"] for row in found.rows]
 
 

@@ -202,7 +202,7 @@ class Measured:
         return cell(self.rows, metric)
 
     def trained(self, metric: str) -> Cell:
-        """The same before the guard had its say, where training came to an end."""
+        """The same before the start guard, where training came to an end."""
         rows = [{"scores": row.get("trained_scores") or row["scores"]} for row in self.rows]
         return cell(rows, metric)
 
