@@ -46,15 +46,16 @@ SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 # Paths and files ------------------------------------------------------------------------------
 
 
-def inside(folder: Path, name: Any) -> Path:
+def inside(folder: Path, name: object) -> Path:
     """The path of a name that was read from a file of ``folder``; reject one that leads out.
 
     The name is relative, without ``..``, and neither it nor a folder above it is a link. All names
     of files that a run or a model holds go through here before anything is done with them.
     """
-    pure = PurePosixPath(name) if isinstance(name, str) and name else None
-    odd = pure is None or pure.is_absolute() or ".." in pure.parts or not pure.parts
-    if pure is None or odd or "\\" in name or not name.isprintable() or ":" in pure.parts[0]:
+    said = name if isinstance(name, str) else ""
+    pure = PurePosixPath(said)
+    odd = pure.is_absolute() or ".." in pure.parts or "\\" in said or not said.isprintable()
+    if odd or not pure.parts or ":" in pure.parts[0]:
         raise DataError("files.leads_out", folder=folder, name=str(name)[:200])
     path = folder
     for part in pure.parts:

@@ -481,7 +481,7 @@ def _check_ids(ids: Iterable[int], where: str) -> set[int]:
     return seen
 
 
-def is_run(manifest: Any) -> bool:
+def is_run(manifest: object) -> bool:
     """Whether this is the manifest of a clustering run, and not of another program."""
     return isinstance(manifest, dict) and {"status", "method", "parameters", "data"} <= set(
         manifest

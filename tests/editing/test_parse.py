@@ -117,3 +117,9 @@ def test_files_that_are_none(tmp_path) -> None:
     (tmp_path / "b.yaml").write_bytes(b"- rename: {1: \xff}")
     with raises(DataError, "edit.not_utf8"):
         read_edits(tmp_path / "b.yaml")
+
+
+@pytest.mark.parametrize("names", [3, {"A": 1, "B": 2}, "AB"])
+def test_names_of_parts_that_are_no_list_are_refused(names: object) -> None:
+    with raises(DataError, "edit.bad_names", into=2):
+        read_edits([{"split": {"cluster": 4, "names": names}}])

@@ -188,7 +188,7 @@ def _name(number: int, unit: str) -> str:
     return str(number)
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     """A value as text; empty for what stands for nothing."""
     if value is None or value != value:  # not a number, not a time
         return ""
@@ -327,7 +327,7 @@ def rank_values(
     return [[(text, n) for text, n in row if n] for row in order]
 
 
-def as_text(value: Any) -> str:
+def as_text(value: object) -> str:
     """A value of a category as it is shown.
 
     Examples

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import torch
@@ -119,7 +118,7 @@ def select_rows(edit: Edit, state: State) -> Ints:
     return np.array([i for i, text in enumerate(state.texts) if text in texts], dtype=np.int64)
 
 
-def _find(edit: Edit, state: State, wanted: Any) -> list[int]:
+def _find(edit: Edit, state: State, wanted: object) -> list[int]:
     if not isinstance(wanted, Mapping):
         wanted = {"row" if state.ids is None else "id": wanted}
     keys = [key for key in wanted if key in KEYS]

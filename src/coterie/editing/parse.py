@@ -122,7 +122,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return out
 
 
-def _read(entry: Any, where: str) -> Edit:
+def _read(entry: object, where: str) -> Edit:
     if not isinstance(entry, Mapping) or not entry:
         raise DataError(
             "edit.no_edit", where=where, entry=repr(entry)[:60], merge=EXAMPLES["merge"]
@@ -143,10 +143,10 @@ def _read(entry: Any, where: str) -> Edit:
     return _READERS[kind](where, entry[kind], beside)
 
 
-def _merge(where: str, value: Any, beside: Mapping[str, Any]) -> Edit:
+def _merge(where: str, value: object, beside: Mapping[str, Any]) -> Edit:
     if isinstance(value, Mapping):
         _check_keys(value, ("clusters", "name"), where)
-        value, beside = value.get("clusters"), {**value, **beside}
+        beside, value = {**value, **beside}, value.get("clusters")
     clusters = _clusters(where, value, "merge")
     if len(clusters) < 2:
         raise DataError("edit.merge_two", where=where, merge=EXAMPLES["merge"])
@@ -154,7 +154,7 @@ def _merge(where: str, value: Any, beside: Mapping[str, Any]) -> Edit:
     return Edit("merge", where, clusters, names)
 
 
-def _split(where: str, value: Any, beside: Mapping[str, Any]) -> Edit:
+def _split(where: str, value: object, beside: Mapping[str, Any]) -> Edit:
     options = dict(value) if isinstance(value, Mapping) else {"cluster": value}
     _check_keys(options, ("cluster", "into", "names"), where)
     options |= beside
@@ -162,14 +162,14 @@ def _split(where: str, value: Any, beside: Mapping[str, Any]) -> Edit:
     if into < 2:
         raise DataError("edit.bad_into", where=where, into=into)
     names = options.get("names") or ()
-    if isinstance(names, str) or (names and len(names) != into):
+    if not isinstance(names, (list, tuple)) or (names and len(names) != into):
         raise DataError("edit.bad_names", where=where, into=into)
     cluster = _number(where, options.get("cluster"), "cluster")
     cleaned = tuple(clean_name(name, where) for name in names)
     return Edit("split", where, (cluster,), cleaned, into=into)
 
 
-def _rename(where: str, value: Any, beside: Mapping[str, Any]) -> Edit:
+def _rename(where: str, value: object, beside: Mapping[str, Any]) -> Edit:
     if not isinstance(value, Mapping) or not value:
         raise DataError("edit.bad_rename", where=where, rename=EXAMPLES["rename"])
     clusters = tuple(_number(where, key, "a cluster") for key in value)
@@ -177,7 +177,7 @@ def _rename(where: str, value: Any, beside: Mapping[str, Any]) -> Edit:
     return Edit("rename", where, clusters, names)
 
 
-def _move(where: str, value: Any, beside: Mapping[str, Any]) -> Edit:
+def _move(where: str, value: object, beside: Mapping[str, Any]) -> Edit:
     if not isinstance(value, Mapping):
         raise DataError("edit.bad_move", where=where, move=EXAMPLES["move"])
     _check_keys(value, ("rows", "to"), where)
@@ -188,7 +188,7 @@ def _move(where: str, value: Any, beside: Mapping[str, Any]) -> Edit:
     return Edit("move", where, (_number(where, value.get("to"), "to"),), rows=tuple(rows))
 
 
-def _lock(where: str, value: Any, beside: Mapping[str, Any]) -> Edit:
+def _lock(where: str, value: object, beside: Mapping[str, Any]) -> Edit:
     kind = "unlock" if where.endswith("(unlock)") else "lock"
     listed = value if isinstance(value, (list, tuple)) else [value]
     return Edit(kind, where, _clusters(where, listed, kind))
@@ -204,7 +204,7 @@ _READERS = {
 }
 
 
-def clean_name(value: Any, where: str) -> str:
+def clean_name(value: object, where: str) -> str:
     """A name on one line without control characters; refuse what is none."""
     if isinstance(value, (Mapping, list, tuple, bool)) or value is None:
         raise DataError("edit.no_name", where=where, value=value)
@@ -214,7 +214,7 @@ def clean_name(value: Any, where: str) -> str:
     return name
 
 
-def _clusters(where: str, value: Any, kind: str) -> tuple[int, ...]:
+def _clusters(where: str, value: object, kind: str) -> tuple[int, ...]:
     if not isinstance(value, (list, tuple)) or not value:
         raise DataError("edit.no_clusters", where=where, example=EXAMPLES[kind])
     out = tuple(_number(where, item, "a cluster") for item in value)
@@ -223,7 +223,7 @@ def _clusters(where: str, value: Any, kind: str) -> tuple[int, ...]:
     return out
 
 
-def _number(where: str, value: Any, what: str) -> int:
+def _number(where: str, value: object, what: str) -> int:
     number = None if isinstance(value, bool) else whole_number(str(value).strip())
     if number is None:
         raise DataError("edit.bad_number", where=where, what=what, value=value)

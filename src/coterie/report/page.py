@@ -60,7 +60,7 @@ def asset(name: str) -> str:
     return (resources.files("coterie") / "report" / name).read_text("utf-8")
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     """A value as readable text."""
     if isinstance(value, dict):
         return ", ".join(f"{_plain(key)} {_plain(inner)}" for key, inner in value.items())

@@ -90,7 +90,7 @@ def visible(text: str) -> str:
     return STEERING.sub("\ufffd", text)
 
 
-def safe_json(value: Any) -> str:
+def safe_json(value: object) -> str:
     r"""JSON that may stand inside a script element: nothing in it can end the element.
 
     Examples

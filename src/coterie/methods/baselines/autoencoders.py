@@ -36,7 +36,9 @@ AE_EPOCHS = 100
 EPOCHS, MOST = 100, 8000  # where the number of steps is not given
 
 
-def reconstruction_error(coder: Any, decoder: Any, x: Tensor, dropout: float = 0.0) -> Tensor:
+def reconstruction_error(
+    coder: nn.Module, decoder: nn.Module, x: Tensor, dropout: float = 0.0
+) -> Tensor:
     """Mean squared error of the whole: of the rows from their own, perhaps damaged, codes.
 
     Parameters
@@ -53,7 +55,9 @@ def reconstruction_error(coder: Any, decoder: Any, x: Tensor, dropout: float = 0
     return F.mse_loss(decoder(coder(F.dropout(x, dropout))), x)
 
 
-def pair_error(coder: Any, decoder: Any, x: Tensor, layer: int, dropout: float) -> Tensor:
+def pair_error(
+    coder: nn.Sequential, decoder: nn.Sequential, x: Tensor, layer: int, dropout: float
+) -> Tensor:
     """Mean squared error of one pair of layers as a shallow autoencoder (layer-wise training).
 
     The layers below are fixed. What they give is to be given back by the pair, from a damaged
@@ -202,7 +206,7 @@ class AutoencoderClusterer(TextClusterer):
         return [*HIDDEN, max(10, self._k + 1)]
 
 
-def check_layers(layers: Any) -> None:
+def check_layers(layers: object) -> None:
     """Refuse anything but None or a list of widths."""
     if layers is None:
         return
