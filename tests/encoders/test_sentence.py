@@ -325,3 +325,13 @@ def test_a_folder_with_weights_that_are_cut_off_is_named(
     weights.write_bytes(weights.read_bytes()[:2000])
     with raises(DataError, "encoder.damaged_folder", folder=folder):
         load_encoder(str(folder)).complete()
+
+
+def test_a_folder_without_its_tokenizer_is_named(tiny_encoder: Path, tmp_path: Path) -> None:
+    """The libraries make a tokenizer of five special tokens, and all texts look alike."""
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_encoder, folder)
+    for file in ("tokenizer.json", "tokenizer_config.json", "vocab.txt"):
+        (folder / file).unlink(missing_ok=True)
+    with raises(DataError, "encoder.damaged_folder", folder=folder):
+        load_encoder(str(folder)).complete()

@@ -343,7 +343,7 @@ def _load_model(folder: Path) -> Any:
     check_modules(folder)
     try:
         with without_bars():
-            return library.SentenceTransformer(
+            model = library.SentenceTransformer(
                 str(folder),
                 device="cpu",
                 trust_remote_code=False,
@@ -353,6 +353,18 @@ def _load_model(folder: Path) -> Any:
     except (OSError, TypeError, ValueError, KeyError, SafetensorError) as error:
         # What the libraries raise where a file of the folder is missing or cut off.
         raise DataError("encoder.damaged_folder", folder=folder, error=error) from error
+    _check_tokenizer(model, folder)
+    return model
+
+
+def _check_tokenizer(model: Any, folder: Path) -> None:
+    """Reject a folder without its tokenizer: the libraries make one that knows no words."""
+    config = getattr(getattr(model[0], "auto_model", None), "config", None)
+    wanted = getattr(config, "vocab_size", None)
+    known = len(model.tokenizer) if wanted else 0
+    if wanted and known < wanted / 2:
+        error = f"its tokenizer has {known} tokens, the model {wanted}"
+        raise DataError("encoder.damaged_folder", folder=folder, error=error)
 
 
 def locate(name: str) -> Path:
