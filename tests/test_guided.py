@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import math
+from itertools import permutations
 
 import numpy as np
 import pytest
+from sklearn.metrics import normalized_mutual_info_score
 
-from coterie.guided import Guided, seeded_kmeans
+from coterie.guided import (
+    BESIDE,
+    SHARES,
+    Guided,
+    clustering_score,
+    examples,
+    seeded_kmeans,
+    whitened,
+)
 from coterie.metrics import accuracy
 
 
@@ -58,7 +68,7 @@ def test_one_label_each_names_the_clusters() -> None:
     x, truth = blobs(2)
     found = np.array([2, 0, 3, 1])[truth]
     labels, facts = guided(x, found, 4)(some(truth, 1, 4))
-    assert facts == {"start": "consensus", "structure": None, "accuracy": None}
+    assert facts == {"start": "consensus", "structure": None, "score": None}
     np.testing.assert_array_equal(labels, truth)
 
 
@@ -87,14 +97,98 @@ def test_clusters_beside_the_known_classes(count: int) -> None:
     assert accuracy(truth, labels) > 0.95
 
 
-def test_share_is_chosen_on_rows_left_out() -> None:
+def test_structure_counts_alone_where_it_is_right() -> None:
     x, truth = blobs(6)
     model = guided(x, truth.copy(), 4)
-    share, scores, _ = model._choose(some(truth, 5, 4), False)
-    assert math.isinf(share) and scores[share] == 1.0  # structure is right: as much as it may
-    assert model._choose(some(truth, 1, 4), False) == (math.inf, {}, False)
-    model = guided(x, np.random.default_rng(0).integers(4, size=len(truth)), 4)
-    assert model._choose(some(truth, 10, 4), False)[2]  # says nothing: from the seeds
+    assert model._choose(some(truth, 5, 4)) == (math.inf, 1.0)
+    assert model._choose(some(truth, 1, 4)) == (math.inf, None)  # none to leave out
+    assert model._choose(some(truth, 5, 3)) == (BESIDE, None)  # they cannot tell about the fourth
+
+
+@pytest.mark.parametrize("strength", [2.0, 3.0])
+def test_largest_share_that_is_about_as_good(strength: float) -> None:
+    """The classes, beside a stronger grouping that has nothing to do with them."""
+    rng = np.random.default_rng(0)
+    truth, other = np.repeat(np.arange(4), 50), rng.integers(4, size=200)
+    x = np.hstack([np.eye(4)[truth], strength * np.eye(4)[other]])
+    x = (x + 0.3 * rng.normal(size=x.shape)).astype(np.float32)
+    model, seeds = guided(x, truth, 4), some(truth, 4, 4)
+    share, score = model._choose(seeds)
+    rows = np.flatnonzero(seeds >= 0)
+    folds = model._folds(seeds[rows], 4)
+    slow = {}
+    for one in SHARES:
+        right, answers = [], []
+        for fold in range(5):
+            held = rows[folds == fold]
+            fewer = seeds.copy()
+            fewer[held] = -1
+            metric = whitened(x, fewer)
+            structure = seeded_kmeans(metric, 4, model.weights, fewer, 0)[0]
+            labels = model._spread_labels(fewer, structure, one)
+            for row in held:
+                right.append(seeds[row])
+                answers.append(labels[row])
+        acc = max(
+            np.mean([order[a] == r for a, r in zip(answers, right, strict=True)])
+            for order in permutations(range(4))
+        )
+        slow[one] = (acc + normalized_mutual_info_score(right, answers)) / 2
+    close = [one for one in slow if slow[one] >= max(slow.values()) - 0.35 / len(rows) ** 0.5]
+    assert share == max(close) and score == pytest.approx(slow[share])
+    assert 0 < len(close) < len(SHARES)  # there was a choice
+
+
+def test_whitened_by_a_loop() -> None:
+    rng = np.random.default_rng(0)
+    x, seeds = rng.normal(size=(30, 4)), np.full(30, -1)
+    seeds[:9] = [0, 0, 0, 2, 2, 1, 1, 1, 1]
+    within, spare = np.zeros((4, 4)), 0
+    for label in range(3):
+        few = x[seeds == label]
+        spare += len(few) - 1
+        for row in few:
+            within += np.outer(row - few.mean(axis=0), row - few.mean(axis=0))
+    sphere = np.trace(within / spare) / 4 * np.eye(4)
+    covariance = (spare * within / spare + 4 * sphere) / (spare + 4)
+    moved = whitened(x, seeds)
+    for a in range(5):
+        for b in range(5):
+            between = x[a] - x[b]
+            distance = between @ np.linalg.solve(covariance, between)
+            assert np.square(moved[a] - moved[b]).sum() == pytest.approx(distance)
+
+
+def test_nothing_is_whitened_without_two_different_rows_of_a_class() -> None:
+    x, truth = blobs(9)
+    assert whitened(x, np.full(len(x), -1)) is x
+    assert whitened(x, some(truth, 1, 4)) is x
+    x[1] = x[0]  # must be together, so both have the same vector
+    seeds = np.full(len(x), -1)
+    seeds[:2] = 0
+    assert whitened(x, seeds) is x
+    seeds[2] = 0
+    assert examples(x, seeds)[:3].tolist() == [0, -1, 0]
+    assert whitened(x, seeds) is not x
+
+
+def test_labels_show_which_direction_says_nothing() -> None:
+    """Two classes in one direction; another has ten times the variance and no meaning."""
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1], 100)
+    x = np.stack([truth * 2.0 - 1, 3 * rng.normal(size=200)], axis=1)
+    x = (x + 0.2 * rng.normal(size=x.shape)).astype(np.float32)
+    seeds = some(truth, 10, 2)
+    plain, _ = seeded_kmeans(x, 2, np.ones(200), seeds, 0, factor=1.0)
+    better, _ = seeded_kmeans(whitened(x, seeds), 2, np.ones(200), seeds, 0, factor=1.0)
+    assert accuracy(truth, plain) < 0.8 and accuracy(truth, better) > 0.95
+
+
+def test_score_is_the_mean_of_acc_and_nmi() -> None:
+    information = math.log(4) - 0.75 * math.log(3) - 0.5 * math.log(2)
+    both = (math.log(2) + math.log(4) - 0.75 * math.log(3)) / 2
+    truth, labels = np.array([0, 0, 1, 1]), np.array([1, 1, 1, 0])
+    assert clustering_score(truth, labels) == pytest.approx((0.75 + information / both) / 2)
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])

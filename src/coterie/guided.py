@@ -1,8 +1,12 @@
-"""Clustering with what is known: seeded k-means, and labels spread by structure and classifier.
+"""Clustering with what is known: seeded k-means in the metric of the labels, and a classifier.
 
-With one label per class the structure of the texts has to decide: the clustering that is found
-without labels gets the names of the classes. With many labels a classifier is better. The share of
-each is chosen by cross-validation on the labelled texts, and structure is preferred in doubt.
+- One label a class: the clustering that is found without labels gets the names of the classes.
+- More labels: they tell which directions differ within classes and are no reason to separate texts.
+  Vectors are whitened by this scatter (relevant component analysis), and k-means starts from the
+  labelled texts.
+- A ridge classifier learns the labels beside these clusters. How much the clusters count is chosen
+  by cross-validation on the labelled texts.
+
 The settings were chosen on the development sets.
 """
 
@@ -18,6 +22,7 @@ from scipy.linalg import cho_factor, cho_solve
 from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
 from coterie.blocks.graph import symmetric_graph
+from coterie.metrics import accuracy, nmi
 from coterie.neighbors import nearest_rows, unit_rows
 
 HEAVY = 10.0  # weight of a labelled text in the mean of its class
@@ -25,9 +30,10 @@ LOWER = 0.9  # inertia from the seeds, over that from the consensus, below which
 STARTS = 5  # of seeded k-means, where there are clusters without a label
 ROUNDS = 100  # of Lloyd's algorithm
 SHARES = 0.0, 1.0, 3.0, 10.0, math.inf  # weight of a cluster of the structure, in labelled texts
-FOLDS, ERRORS = 5, 2.2  # of the cross-validation; standard errors that are no difference
-GAIN = 0.1  # of accuracy, for which the consensus is left for seeded k-means
-WRONG = 1.5  # times as many wrong rows as the best share has are too many, in any case
+BESIDE = 10.0  # the same where some clusters have no labelled text
+FOLDS = 5  # of the cross-validation
+TINY = 1e-6  # share of the square of a vector; below it there is only rounding
+CLOSE = 0.35  # over the root of the labelled texts: a score this far below the best is as good
 PENALTY = 1.0
 NEIGHBORS, SMOOTHED, RESTART = 10, 8, 0.1  # of the scores of themes
 LARGEST = 25_000  # rows whose scores are smoothed
@@ -147,6 +153,58 @@ def seeded_kmeans(  # noqa: PLR0913 - what k-means needs, and the labels
         starts.append(_means(x, heavy, labels, k, starts[0]))
     ends = [_lloyd(x, heavy, seeds, start) for start in starts]
     return min(ends, key=lambda end: _inertia(x, heavy, *end))
+
+
+def whitened(x: Floats, seeds: Ints) -> Floats:
+    """The rows in a metric in which the classes have the same scatter in all directions.
+
+    The covariance within classes is estimated from the labelled rows and drawn to a sphere: with
+    ``d`` directions and ``m`` labelled rows more than classes, the sphere counts ``d / (d + m)``.
+    (Bar-Hillel et al., 2005, "Learning a Mahalanobis metric from equivalence constraints".) Without
+    a class of two different rows, ``x`` is returned.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, d)
+    seeds : ndarray of shape (n,)
+        Class of each row, -1 if unlabelled.
+
+    Examples
+    --------
+    >>> x = np.array([[2.0, 0.0], [-2.0, 0.0], [5.0, 1.0]])
+    >>> whitened(x, np.array([0, 0, -1]))  # within: 8 and 0; drawn to (16, 8) / 3
+    array([[ 0.8660254 ,  0.        ],
+           [-0.8660254 ,  0.        ],
+           [ 2.16506351,  0.61237244]])
+    """
+    rows = np.flatnonzero(seeds >= 0)
+    if not len(rows):
+        return x
+    labels, counts = np.unique(seeds[rows], return_inverse=True, return_counts=True)[1:]
+    few = x[rows].astype(np.float64)
+    means = np.zeros((len(counts), x.shape[1]))
+    np.add.at(means, labels, few)
+    within = few - (means / counts[:, None])[labels]
+    spare, width = len(rows) - len(counts), x.shape[1]
+    level = np.square(within).sum() / max(spare, 1) / width  # mean variance of a direction
+    if level <= TINY * np.square(few).sum() / len(rows) / width:
+        return x
+    covariance = within.T @ within + width * level * np.eye(width)
+    values, directions = np.linalg.eigh(covariance / (spare + width))
+    scaled = x @ (directions / np.sqrt(values)) @ directions.T
+    return np.asarray(scaled, dtype=x.dtype)
+
+
+def examples(x: Floats, seeds: Ints) -> Ints:
+    """The classes without those of equal rows, of which only the first keeps it.
+
+    Texts that must be together have the same vector: they do not show how a class scatters.
+    """
+    rows = np.flatnonzero(seeds >= 0)
+    out = np.full(len(seeds), -1, dtype=np.int64)
+    first = rows[np.unique(x[rows], axis=0, return_index=True)[1]] if len(rows) else rows
+    out[first] = seeds[first]
+    return out
 
 
 def match_classes(found: Ints, x: Floats, k: int, weights: Floats, seeds: Ints) -> Ints:
@@ -279,44 +337,55 @@ class Guided:
         seeds : ndarray of shape (n,)
             Class of each row, -1 if unlabelled.
         share : float, optional
-            How much the structure counts. Default: chosen by cross-validation, which needs labels
-            that are right.
+            How much the structure counts, if the classes are guesses: then the consensus is it.
+            Default: labels are right and choose both.
         """
-        named = self._named(seeds)
         if share is not None:
-            labels = self._spread_labels(seeds, named, share)
-            return np.where(seeds >= 0, seeds, labels), {"start": "themes", "structure": share}
-        free, _ = seeded_kmeans(self.smoothed, self.k, self.weights, seeds, self.seed)
-        heavy = np.where(seeds >= 0, HEAVY, 1.0) * self.weights
-        ratio = self._spread(free, heavy) / max(
-            self._spread(self._refined(named, seeds), heavy), 1e-12
-        )
-        from_seeds = ratio < LOWER
-        share, scores, from_seeds = self._choose(seeds, from_seeds)
-        labels = self._spread_labels(seeds, free if from_seeds else named, share)
+            start, structure, score = "themes", self._named(seeds), None
+        else:
+            start, structure = self._structure(seeds)
+            share, score = self._choose(seeds)
+        labels = self._spread_labels(seeds, structure, share)
         facts = {
-            "start": "seeds" if from_seeds else "consensus",
+            "start": start,
             "structure": None if math.isinf(share) else share,
-            "accuracy": None if not scores else round(scores[share], 4),
+            "score": None if score is None else round(score, 4),
         }
         return np.where(seeds >= 0, seeds, labels), facts
+
+    def _structure(self, seeds: Ints) -> tuple[str, Ints]:
+        """The clusters that labels are spread by, and where they come from.
+
+        Seeded k-means, where labels show how classes scatter: from the labels alone if there are
+        some for each cluster, else from the consensus. Where they do not show it, the consensus
+        itself. In both cases the start from the labels is better if its inertia is much lower.
+        """
+        metric, known = self._metric(seeds), int(seeds.max()) + 1
+        free, _ = seeded_kmeans(metric, self.k, self.weights, seeds, self.seed)
+        scatter = metric is not self.smoothed
+        if known == self.k and scatter:
+            return "seeds", free
+        named = self._named(seeds)
+        heavy = np.where(seeds >= 0, HEAVY, 1.0) * self.weights
+        refined = _lloyd(metric, heavy, seeds, self._centers(metric, heavy, named, seeds))[0]
+        lowest, other = (
+            _inertia(metric, heavy, labels, self._centers(metric, heavy, labels, seeds))
+            for labels in (free, refined)
+        )
+        if lowest < LOWER * other:
+            return "seeds", free
+        return "consensus", refined if scatter else named
+
+    def _metric(self, seeds: Ints) -> Floats:
+        return whitened(self.smoothed, examples(self.x, seeds))
+
+    def _centers(self, x: Floats, heavy: Floats, labels: Ints, seeds: Ints) -> Floats:
+        labels = np.where(seeds >= 0, seeds, labels)
+        return _means(x, heavy, labels, self.k, np.zeros((self.k, x.shape[1]), dtype=np.float32))
 
     def _named(self, seeds: Ints) -> Ints:
         """The clustering without labels, each class matched with one of its clusters."""
         return match_classes(self.found, self.smoothed, self.k, self.weights, seeds)
-
-    def _refined(self, labels: Ints, seeds: Ints) -> Ints:
-        heavy = np.where(seeds >= 0, HEAVY, 1.0) * self.weights
-        labels = np.where(seeds >= 0, seeds, labels)
-        zeros = np.zeros((self.k, self.smoothed.shape[1]), dtype=np.float32)
-        return _lloyd(
-            self.smoothed, heavy, seeds, _means(self.smoothed, heavy, labels, self.k, zeros)
-        )[0]
-
-    def _spread(self, labels: Ints, heavy: Floats) -> float:
-        zeros = np.zeros((self.k, self.smoothed.shape[1]), dtype=np.float32)
-        centers = _means(self.smoothed, heavy, labels, self.k, zeros)
-        return _inertia(self.smoothed, heavy, labels, centers)
 
     def _spread_labels(
         self, seeds: Ints, structure: Ints, share: float, wanted: Ints | slice = slice(None)
@@ -371,49 +440,37 @@ class Guided:
         small[np.diag_indices_from(small)] += 1 / weights
         return np.asarray(alone - across @ np.linalg.solve(small, few @ alone))
 
-    def _choose(self, seeds: Ints, from_seeds: bool) -> tuple[float, dict[float, float], bool]:
-        """How much the structure counts, and which: by cross-validation.
+    def _choose(self, seeds: Ints) -> tuple[float, float | None]:
+        """How much the structure counts, and the score of this share on labelled rows left out.
 
-        The consensus is left for seeded k-means where that is clearly better on rows left out; and
-        the structure counts as much as it may. Where some clusters have no labelled row it has to
-        count at least a little: only it knows them. Without enough labelled rows to leave some out
-        it alone decides.
-
-        Returns
-        -------
-        share : float
-        scores : dict of float to float
-            Accuracy on the rows left out, by share; empty if there are too few.
-        from_seeds : bool
-            Whether seeded k-means is the structure.
+        The largest share whose score is about the best. It alone decides without enough labelled
+        rows to leave some out. Where some clusters have no labelled row there is no choice: rows
+        left out cannot tell about them.
         """
         rows = np.flatnonzero(seeds >= 0)
         known = int(seeds.max()) + 1
+        if known < self.k:
+            return BESIDE, None
         folds = self._folds(seeds[rows], known)
         if (folds >= 0).sum() < known:
-            return math.inf, {}, from_seeds
-        parts = [rows[folds == fold] for fold in range(FOLDS) if (folds == fold).any()]
-        fewer = [np.where(np.isin(np.arange(len(seeds)), held), -1, seeds) for held in parts]
-        free = [
-            seeded_kmeans(self.smoothed, self.k, self.weights, part, self.seed)[0] for part in fewer
-        ]
-        named = [self._named(part) for part in fewer]
-
-        def hits(structures: list[Ints], share: float) -> Floats:
-            found = [
-                self._spread_labels(part, structure, share, held) == seeds[held]
-                for part, structure, held in zip(fewer, structures, parts, strict=True)
-            ]
-            return np.concatenate(found).astype(np.float64)
-
-        alone, seeded = hits(named, math.inf), hits(free, math.inf)
-        gains = seeded.mean() - alone.mean() >= GAIN and not _as_good(alone, seeded)
-        from_seeds = from_seeds or gains
-        shares = SHARES if known == self.k else SHARES[1:]
-        right = {share: hits(free if from_seeds else named, share) for share in shares}
-        scores = {share: float(found.mean()) for share, found in right.items()}
-        best = right[max(shares, key=lambda share: scores[share])]
-        return max(share for share in shares if _as_good(right[share], best)), scores, from_seeds
+            return math.inf, None
+        truth: list[Ints] = []
+        found: dict[float, list[Ints]] = {share: [] for share in SHARES}
+        for fold in range(FOLDS):
+            held = rows[folds == fold]
+            if not len(held):
+                continue
+            fewer = seeds.copy()
+            fewer[held] = -1
+            structure = self._structure(fewer)[1]
+            truth.append(seeds[held])
+            for share in SHARES:
+                found[share].append(self._spread_labels(fewer, structure, share, held))
+        right = np.concatenate(truth)
+        scores = {s: clustering_score(right, np.concatenate(found[s])) for s in SHARES}
+        least = max(scores.values()) - CLOSE / math.sqrt(len(right))
+        share = max(share for share in SHARES if scores[share] >= least)
+        return share, scores[share]
 
     def _folds(self, labels: Ints, known: int) -> Ints:
         """The part in which each labelled row is left out; -1 if it never is.
@@ -429,17 +486,15 @@ class Guided:
         return folds
 
 
-def _as_good(hits: Floats, best: Floats) -> bool:
-    """Whether one way is not clearly worse than the best, from which of the same rows were right.
+def clustering_score(truth: Ints, labels: Ints) -> float:
+    """Mean of ACC and NMI: what labels bring is judged as a clustering is.
 
     Examples
     --------
-    >>> _as_good(np.array([1.0, 1, 0, 1]), np.ones(4)), _as_good(np.zeros(6), np.ones(6))
-    (True, False)
+    >>> clustering_score(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
+    1.0
     """
-    lost = best - hits
-    unclear = lost.sum() <= ERRORS * math.sqrt(np.square(lost).sum())
-    return bool(unclear and (1 - hits).sum() <= 1 + WRONG * (1 - best).sum())
+    return (accuracy(truth, labels) + nmi(truth, labels)) / 2
 
 
 def _sums(x: Floats, labels: Ints, k: int) -> Floats:

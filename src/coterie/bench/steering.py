@@ -30,10 +30,12 @@ from coterie._files import plain
 from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
 from coterie.base import TextClusterer
+from coterie.base.fitting import Fitting
 from coterie.bench.data import load_data
 from coterie.bench.ledger import Row, read_results
 from coterie.bench.papers import DEV
-from coterie.encoders import DEFAULT
+from coterie.encoders import DEFAULT, Encoder
+from coterie.encoders.lexical import MixedItems
 from coterie.guidance import Guidance
 from coterie.methods import make_method
 from coterie.metrics import accuracy, nmi
@@ -42,6 +44,7 @@ from coterie.neighbors import unit_rows
 COUNTS = 1, 5, 20  # labels a class
 HALF = 5  # labels for each of the known classes, where half are known
 PAIRS = 0.001, 0.01  # of all pairs
+UNTRAINED = "auto", "kmeans", "spherical-kmeans"  # methods whose vectors depend on the texts alone
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,7 @@ class Bench:
     ) -> None:
         self.setting, self.texts, self.truth, self.names = setting, texts, truth, names
         self.encoder, self.seed, self.k = encoder, setting.seed, len(names)
+        self._encoded: tuple[Encoder, Floats] | None = None  # what all fits share
 
     def cases(self) -> Iterator[tuple[Row, Row]]:
         """What was given, and the scores."""
@@ -167,15 +171,23 @@ class Bench:
             random_state=self.seed,
             device=self.setting.device,
         )
-        if guidance is not None:
-            return model._fit(self.texts, None, guide=lambda rows: guidance)
-        return model.fit(self.texts, y, **links)
+        if guidance is None:
+            guidance = Guidance.make(len(self.texts), y, **links)
+        fitting = Fitting(model, self.texts, guide=lambda rows: guidance)
+        if self._encoded is None:
+            self._encoded = fitting.encoder, fitting.vectors()
+            self.embeddings = _embeddings(fitting)
+        elif self.setting.method in UNTRAINED:
+            fitting.encoder, fitting._vectors = self._encoded
+        fitting.run()
+        return model
 
     def _labels(self, count: int, vectors: Floats) -> Row:
         labels = draw_labels(self.truth, count, self.seed)
         given, others = labels >= 0, labels < 0
         begun = time.perf_counter()
-        steered = self._fit(labels).labels_
+        model = self._fit(labels)
+        steered = model.labels_
         seconds = round(time.perf_counter() - begun, 2)
         found = {
             "steered": steered,
@@ -185,7 +197,8 @@ class Bench:
         }
         out: Row = {name: self._scores(values, others) for name, values in found.items()}
         out["steered"]["right"] = _share(steered[others] == self.truth[others])
-        return {**out, "labelled": int(given.sum()), "seconds": seconds}
+        chosen = getattr(model, "choice_", {}).get("guided")
+        return {**out, "labelled": int(given.sum()), "seconds": seconds, "chosen": chosen}
 
     def _half(self) -> Row:
         rng = numpy_generator(self.seed, "half")
@@ -214,10 +227,9 @@ class Bench:
         place = np.array([self.names.index(name) for name in model.classes_], dtype=np.int64)
         place = np.append(place, np.full(model.n_clusters_ - len(place), -1, dtype=np.int64))
         steered = place[model.labels_]  # found beside the names: no class
-        texts, rows = self.encoder.prepare(self.texts)
-        names, others = self.encoder.prepare(self.names)
-        x, centers = self.encoder.encode(texts)[rows], self.encoder.encode(names)[others]
-        nearest = (unit_rows(x) @ unit_rows(centers).T).argmax(axis=1)
+        names, rows = self.encoder.prepare(self.names)
+        centers = self.encoder.encode(names)[rows]
+        nearest = (unit_rows(self.embeddings) @ unit_rows(centers).T).argmax(axis=1)
         every = np.ones(len(self.texts), dtype=bool)
         out: Row = {
             "steered": self._scores(model.labels_, every),
@@ -260,6 +272,16 @@ class Bench:
     def _scores(self, labels: Ints, rows: Any) -> Row:
         truth, found = self.truth[rows], labels[rows]
         return {"acc": round(accuracy(truth, found), 5), "nmi": _nmi(truth, found)}
+
+
+def _embeddings(fitting: Fitting) -> Floats:
+    """The encoder's own vectors of the texts, where those of the fit hold more than them."""
+    inputs, vectors = fitting.inputs, fitting.vectors()
+    rows = inputs.views[0]
+    if fitting._embeddings is not None:
+        assert isinstance(inputs.items, MixedItems)
+        vectors, rows = fitting._embeddings, inputs.items.pairs[rows, 0]
+    return vectors[rows]
 
 
 def logistic(x: Floats, labels: Ints) -> Ints:
