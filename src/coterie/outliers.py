@@ -22,6 +22,7 @@ are more of them than that distribution explains.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import floor, isfinite
 from typing import Any
 
@@ -69,14 +70,20 @@ class NeighborIndex:
     n_neighbors: int = NEIGHBORS
     own: Floats | None = None
 
+    @cached_property
+    def _about(self) -> tuple[Floats, bool, float]:
+        """Lengths of the vectors, whether these are one, and the squared distance of rounding."""
+        norms = np.linalg.norm(self.vectors, axis=1)
+        unit = bool(norms.any() and np.allclose(norms[norms > 0], 1, atol=1e-3))
+        spread = np.square(self.vectors - self.vectors.mean(axis=0)).sum(axis=1).mean()
+        return norms, unit, 1e-5 * float(spread)
+
     def distances(self, vectors: Floats, near: Ints | None = None) -> Floats:
         """Mean distance of each vector to the nearest texts; a text is not its own neighbour.
 
         ``near`` are the nearest of these texts, if they are known; else they are searched for.
         """
-        norms = np.linalg.norm(self.vectors, axis=1)
-        unit = bool(norms.any() and np.allclose(norms[norms > 0], 1, atol=1e-3))
-        same = 1e-5 * float(np.square(self.vectors - self.vectors.mean(axis=0)).sum(axis=1).mean())
+        norms, unit, same = self._about
         if near is not None:
             near = near[:, : self.n_neighbors + 1]
             far = [np.square(vectors - self.vectors[column]).sum(axis=1) for column in near.T]
