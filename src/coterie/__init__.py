@@ -43,7 +43,7 @@ _PUBLIC = {
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":
-        value: Any = ["__version__", *sorted({*_PUBLIC, *_methods().CLASSES})]
+        value: object = ["__version__", *sorted({*_PUBLIC, *_methods().CLASSES})]
     elif name in _PUBLIC:
         # A sub-package may share the name of the function in it (describe): fetch the function.
         value = getattr(importlib.import_module(_PUBLIC[name]), name)

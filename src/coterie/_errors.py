@@ -70,7 +70,7 @@ class TrainingError(CoterieError, RuntimeError):
     """Training broke down, for instance with a loss that is not a number."""
 
 
-def _in_python(name: str, value: Any) -> str:
+def _in_python(name: str, value: object) -> str:
     return name if value is NOTHING else f"{name}={value!r}"
 
 

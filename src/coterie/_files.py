@@ -59,7 +59,7 @@ def write_text(path: Path, text: str) -> None:
         file.write(text)
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: object) -> None:
     """Write ``value`` as indented JSON, whole or not at all."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, default=plain) + "\n")
 
@@ -100,7 +100,7 @@ def sha256_of(file: IO[bytes]) -> str:
     return digest.hexdigest()
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Turn numpy scalars, arrays and paths into what JSON knows; anything else into its text."""
     if isinstance(value, np.generic):
         return value.item()

@@ -338,7 +338,7 @@ def read_labels(y: Any, n: int) -> tuple[tuple[str, ...], dict[int, int]]:
     return names, {row: number[str(value)] for row, value in found.items()}
 
 
-def is_unlabelled(value: Any) -> bool:
+def is_unlabelled(value: object) -> bool:
     """Whether a value of ``y`` stands for no label.
 
     Examples
@@ -353,13 +353,20 @@ def is_unlabelled(value: Any) -> bool:
     return bool(value != value or value == -1)
 
 
-def _read_rows(given: Any, n: int, name: str) -> list[tuple[int, ...]]:
-    """Groups of row numbers, checked."""
-    if given is None:
+def as_groups(given: object, name: str) -> list[Any]:
+    """Groups of rows as a list; reject what is none."""
+    found = given.tolist() if hasattr(given, "tolist") else given
+    if found is None:
         return []
-    groups: Iterable[Any] = given.tolist() if hasattr(given, "tolist") else given
+    if isinstance(found, (str, bytes)) or not isinstance(found, Iterable):
+        raise UsageError("guidance.no_group", name=param(name), given=f"{given!r:.80}")
+    return list(found)
+
+
+def _read_rows(given: object, n: int, name: str) -> list[tuple[int, ...]]:
+    """Groups of row numbers, checked."""
     out = []
-    for group in groups:
+    for group in as_groups(given, name):
         if isinstance(group, (str, bytes)) or not isinstance(group, Iterable):
             raise UsageError("guidance.no_group", name=param(name), given=f"{group!r:.80}")
         rows = list(group)

@@ -246,6 +246,10 @@ MESSAGES: dict[str, str] = {
     "cluster.unknown_option": "cluster has no option {name!r}.{hint}",
     # compare
     "compare.bad_label": "labels: clusters are numbered from 0; -1 means no cluster.",
+    "compare.bad_side": (
+        "compare: {side} should be the folder of a run, a table, or one label for each row; got "
+        "{given}."
+    ),
     "compare.cannot_compare_by": (
         "--by {by}: {reason}; leave out --by to compare by whatever both sides have."
     ),
@@ -496,6 +500,9 @@ MESSAGES: dict[str, str] = {
     "edit.no_rows": "{where}: name the rows, as in '{move}'.",
     "edit.no_such_row": "{where}: no row{inside} {said} {given!r}; look it up in assignments.csv.",
     "edit.no_yaml": "{where}: this is not YAML: {said}.",
+    "edit.not_edits": (
+        "edits should be a file, or a list such as [{{'merge': [3, 7]}}]; got {given}."
+    ),
     "edit.not_locked": "{where}: cluster {cluster} is not locked; leave it out.",
     "edit.not_utf8": "{path} is not UTF-8; save it as UTF-8.",
     "edit.nothing_to_look_for": "{where}: contains: the text to look for is empty.",
@@ -754,6 +761,10 @@ MESSAGES: dict[str, str] = {
     ),
     "guidance.bad_themes": (
         "{where} should be a file, or a list of names or mappings; got {given}."
+    ),
+    "guidance.constraints_file": (
+        "<constraints> should be a YAML or JSON file, got {given}; give groups of rows as "
+        "<must_link> and <cannot_link>."
     ),
     "guidance.ignored": (
         "{name} cannot use labels or constraints and ignores them; auto, kmeans and sccl use them."
@@ -1328,6 +1339,6 @@ def fields(template: str) -> set[str]:
     }
 
 
-def param(name: str, value: Any = NOTHING) -> str:
+def param(name: str, value: object = NOTHING) -> str:
     """A parameter for a message, with a value or without; for names known only at run time."""
     return f"{OPEN}{name}{'' if value is NOTHING else f'{IS}{value!r}'}{CLOSE}"

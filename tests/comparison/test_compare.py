@@ -183,3 +183,8 @@ def test_tables_of_other_programs(tmp_path) -> None:
     assert merged.count("merged") == 1 and merged.notes[0].startswith("topics.csv")
     with raises(DataError, "corpus.no_column", option="a_column", column="topics"):
         compare(table, other, a_column="topics", id_column="ticket")
+
+
+def test_a_side_that_is_none_is_refused() -> None:
+    with raises(UsageError, "compare.bad_side", side="after", given="3"):
+        compare([0, 1], 3)

@@ -123,3 +123,8 @@ def test_files_that_are_none(tmp_path) -> None:
 def test_names_of_parts_that_are_no_list_are_refused(names: object) -> None:
     with raises(DataError, "edit.bad_names", into=2):
         read_edits([{"split": {"cluster": 4, "names": names}}])
+
+
+def test_edits_that_are_no_list_are_refused() -> None:
+    with raises(UsageError, "edit.not_edits", given="3"):
+        read_edits(3)

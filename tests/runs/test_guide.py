@@ -227,3 +227,15 @@ def test_the_command_says_what_is_wrong(table: Path) -> None:
     arguments = f"cluster {table} -m ward --encoder tfidf -t text --labels topic"
     result = CliRunner().invoke(app, arguments.split())
     assert result.exit_code == 2 and says(result.output, "guidance.method", method="ward")
+
+
+@pytest.mark.parametrize(
+    ("options", "key"),
+    [
+        ({"constraints": [[0, 1]]}, "guidance.constraints_file"),
+        ({"must_link": 3}, "guidance.no_group"),
+    ],
+)
+def test_python_values_of_another_kind_are_rejected(options: dict, key: str) -> None:
+    with raises(UsageError, key):
+        cluster(TEXTS, 3, **options, **WITH)

@@ -189,7 +189,7 @@ class Numbers(dict[Any, int]):
         super().__init__()
         self.things: list[Any] = []
 
-    def __missing__(self, thing: Any) -> int:
+    def __missing__(self, thing: object) -> int:
         number = self[thing] = len(self.things)
         self.things.append(thing)
         return number

@@ -235,7 +235,7 @@ def augment(
     texts: Any,
     kind: str | Augmenter = "eda",
     *,
-    seed: Any = 0,
+    seed: object = 0,
     view: int = 1,
     verbose: int = 0,
     **options: Any,

@@ -52,7 +52,7 @@ def orderly(verb: Callable[..., None]) -> Callable[..., None]:
 def _as_option(verb: Callable[..., None]) -> Callable[[str, Any], str]:
     """How parameters of the library are written on the command line of a verb."""
 
-    def write(name: str, value: Any) -> str:
+    def write(name: str, value: object) -> str:
         main = VERBS.get("cluster", verb)  # whose options parameters of the library have
         known = _options(main) | _options(verb)
         option = known.get(ALIASES.get(name, name))
@@ -86,7 +86,7 @@ def _is_setting(name: str) -> bool:
     return any(name == f.name for recipe in METHODS.values() for f in fields(recipe.cls))
 
 
-def _word(value: Any) -> str:
+def _word(value: object) -> str:
     return shlex.quote(str(value))
 
 
@@ -144,7 +144,7 @@ def _about(error: BaseException, options: Container[str]) -> str:
     return f"{said or type(error).__name__} (--verbose shows where)"
 
 
-def _unreadable(name: Any) -> bool:
+def _unreadable(name: object) -> bool:
     """Whether a file or folder is there and we may not read it, nor look into its folder."""
     path = Path(_shown(name))
     try:
@@ -156,7 +156,7 @@ def _unreadable(name: Any) -> bool:
     return not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0))
 
 
-def _shown(name: Any) -> str:
+def _shown(name: object) -> str:
     return os.fsdecode(name) if isinstance(name, (str, bytes, os.PathLike)) else str(name)
 
 
@@ -230,7 +230,7 @@ def show_table(
     console.print(table)
 
 
-def show_json(value: Any, indent: int | None = 2) -> None:
+def show_json(value: object, indent: int | None = 2) -> None:
     """A value on stdout, as JSON."""
     typer.echo(json.dumps(value, ensure_ascii=False, indent=indent, default=str))
 

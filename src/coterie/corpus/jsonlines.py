@@ -93,7 +93,7 @@ def records(before: int, data: bytes, name: str) -> Iterator[dict[str, Any]]:
             yield as_record(value, name, number)
 
 
-def as_record(value: Any, name: str, line: int) -> dict[str, Any]:
+def as_record(value: object, name: str, line: int) -> dict[str, Any]:
     """An object as it is, a text as the column ``text``."""
     record = {"text": value} if isinstance(value, str) else value
     if not isinstance(record, dict):
@@ -110,7 +110,7 @@ def try_json(text: str) -> Any:
         return None
 
 
-def to_json(value: Any) -> str:
+def to_json(value: object) -> str:
     """JSON that can be written as UTF-8; halves of characters are escaped."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     if not text.isascii():
@@ -121,7 +121,7 @@ def to_json(value: Any) -> str:
     return text
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):

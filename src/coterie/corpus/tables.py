@@ -213,5 +213,5 @@ class Database:
 READS = ("select", "with", "values")  # how a query begins that only reads
 
 
-def _plain(cell: Any) -> Any:
+def _plain(cell: object) -> Any:
     return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell

@@ -27,7 +27,7 @@ class VectorRows:
         (``.parquet``, ``.arrow``, ``.feather``, ``.jsonl``); or an array of shape (rows, width).
     """
 
-    def __init__(self, said: Any) -> None:
+    def __init__(self, said: object) -> None:
         self.column: str | None = None
         self.name = "vectors"
         self._array: Any = None
@@ -72,7 +72,7 @@ class VectorRows:
         return table.drop_columns([self.column]) if drop else table
 
 
-def _as_matrix(given: Any, name: str) -> Any:
+def _as_matrix(given: object, name: str) -> Any:
     try:
         array = given if isinstance(given, np.ndarray) else np.asarray(given, dtype=np.float32)
     except (TypeError, ValueError) as error:
@@ -122,7 +122,7 @@ def _matrix(cells: list[Any], name: str, first: int, texts: list[str]) -> Floats
     return np.stack([nothing if row is None else row for row in rows]).astype(np.float32)
 
 
-def _numbers(cell: Any) -> Floats | None:
+def _numbers(cell: object) -> Floats | None:
     """The numbers of a cell; None if there are none."""
     try:
         values = json.loads(cell) if isinstance(cell, str) else cell

@@ -317,7 +317,7 @@ def _write_sheet(workbook: Any, sheet: Sheet, looks: dict[str, Any], trouble: Tr
 
 
 def _write_cell(
-    page: Any, place: tuple[int, int], value: Any, looks: dict[str, Any], trouble: Trouble
+    page: Any, place: tuple[int, int], value: object, looks: dict[str, Any], trouble: Trouble
 ) -> None:
     if isinstance(value, bool):
         page.write_boolean(*place, value)

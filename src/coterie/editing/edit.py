@@ -50,7 +50,7 @@ class Edited:
 
 def edit(
     target: Any,
-    edits: Any,
+    edits: object,
     *,
     texts: Any = None,
     dry_run: bool = False,

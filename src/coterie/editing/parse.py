@@ -61,14 +61,16 @@ class Edit:
         return {self.kind: list(self.clusters)}
 
 
-def read_edits(source: Any) -> list[Edit]:
+def read_edits(source: object) -> list[Edit]:
     """Edits from a YAML or JSON file, or from the same as Python values."""
     if isinstance(source, (str, Path)):
         name, entries = str(source), read_entries(Path(source))
     else:
-        parts = list(source.items()) if isinstance(source, Mapping) else None
-        listed = [{k: v} for k, v in parts] if parts is not None else list(source)
-        name, entries = "edits", [(0, entry) for entry in listed]
+        if isinstance(source, Mapping):
+            source = [{kind: value} for kind, value in source.items()]
+        if not isinstance(source, Iterable):
+            raise UsageError("edit.not_edits", given=f"{source!r:.80}")
+        name, entries = "edits", [(0, entry) for entry in source]
     if not entries:
         raise DataError("edit.no_edits", name=name, merge=EXAMPLES["merge"])
     return [

@@ -35,7 +35,7 @@ class Stopped(KeyboardInterrupt):
 
 
 def cluster(
-    data: Any,
+    data: object,
     n_clusters: int | Literal["auto"] | None = None,
     method: str = "auto",
     *,
@@ -147,7 +147,7 @@ def cluster(
 
 
 def _read(
-    data: Any, asked: Options, model: TextClusterer
+    data: object, asked: Options, model: TextClusterer
 ) -> tuple[AnyCorpus, Options, dict[str, Any]]:
     """The texts, with vectors of the user's own as the encoder; what is known about sentences."""
     corpus, split = read_texts(data, asked), dict[str, Any]()

@@ -18,7 +18,7 @@ from coterie.base.edited import fingerprint
 from coterie.corpus import Corpus
 from coterie.corpus.corpus import cell_values, check_column, clean_text
 from coterie.editing.parse import read_entries
-from coterie.guidance import Guidance, is_unlabelled, read_labels
+from coterie.guidance import Guidance, as_groups, is_unlabelled, read_labels
 from coterie.runs.options import Options
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def read_guidance(options: Options, corpus: Corpus, kept: Kept | None = None) ->
         names, labels = _joined(names, found, labels)
     elif options.only_known and not themes:
         raise UsageError("guidance.nothing_known")
-    links = {name: list(getattr(options, name) or ()) for name in LINKS}
+    links = {name: as_groups(getattr(options, name), name) for name in LINKS}
     if options.constraints is not None:
         for name, groups in _read_links(options.constraints, ids, len(corpus)).items():
             links[name] += groups
@@ -76,7 +76,7 @@ def digest(guidance: Guidance | None) -> str | None:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def read_themes(source: Any) -> dict[str, tuple[str, ...]]:
+def read_themes(source: object) -> dict[str, tuple[str, ...]]:
     """Names of themes, and the texts that tell what each is about.
 
     Parameters
@@ -108,7 +108,7 @@ def read_themes(source: Any) -> dict[str, tuple[str, ...]]:
     return out
 
 
-def _theme(entry: Any, place: str) -> tuple[str, tuple[str, ...]]:
+def _theme(entry: object, place: str) -> tuple[str, tuple[str, ...]]:
     given = entry if isinstance(entry, Mapping) else {"name": entry}
     for key in given:
         if key not in FIELDS:
@@ -136,7 +136,7 @@ def _texts(value: Any, place: str, key: str) -> list[str]:
     return [clean_text(text) for text in values if clean_text(text)]
 
 
-def _labels(given: Any, corpus: Corpus) -> tuple[tuple[str, ...], dict[int, int]]:
+def _labels(given: object, corpus: Corpus) -> tuple[tuple[str, ...], dict[int, int]]:
     """Classes of a column of the table, or of one value per row."""
     where = param("labels")
     if isinstance(given, str):
@@ -174,8 +174,12 @@ def _joined(
     return tuple(names), {row: where[label] for row, label in labels.items()}
 
 
-def _read_links(source: Any, ids: list[str] | None, rows: int) -> dict[str, list[tuple[int, ...]]]:
+def _read_links(
+    source: object, ids: list[str] | None, rows: int
+) -> dict[str, list[tuple[int, ...]]]:
     """Groups of rows in a file of constraints, by what they are for."""
+    if not isinstance(source, (str, Path)):
+        raise UsageError("guidance.constraints_file", given=f"{source!r:.80}")
     name, entries = str(source), read_entries(Path(source))
     place = None if ids is None else {value: row for row, value in reversed([*enumerate(ids)])}
     out: dict[str, list[tuple[int, ...]]] = {kind: [] for kind in LINKS}
@@ -194,7 +198,7 @@ def _read_links(source: Any, ids: list[str] | None, rows: int) -> dict[str, list
     return out
 
 
-def _row(value: Any, place: Mapping[str, int] | None, rows: int, where: str) -> int:
+def _row(value: object, place: Mapping[str, int] | None, rows: int, where: str) -> int:
     wanted = str(value).strip()
     if place is not None:
         if wanted not in place:

@@ -159,7 +159,7 @@ class Labeller:
 
         return one_state([folder], read)
 
-    def use_vectors(self, said: Any) -> None:
+    def use_vectors(self, said: object) -> None:
         """Take vectors of the user's own for the texts to come."""
         if given_vectors(self.model.encoder_) is None:
             raise UsageError("vectors.not_used")

@@ -128,7 +128,7 @@ class Updated:
 
 def update(  # noqa: PLR0913 - options of one command
     run: str | Path,
-    data: Any,
+    data: object,
     *,
     text_column: str | None = None,
     new_only: bool = False,
@@ -322,7 +322,7 @@ def run_options(
     return {**out, "settings": parameters}
 
 
-def _read(data: Any, reading: Mapping[str, Any]) -> Corpus | pa.Table:
+def _read(data: object, reading: Mapping[str, Any]) -> Corpus | pa.Table:
     """The new rows: a corpus, or the table of a file whose column of texts is not known yet."""
     if isinstance(data, (str, Path)):
         return read_table(data, **reading)[0]

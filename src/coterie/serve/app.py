@@ -87,7 +87,7 @@ class Settings:
     max_wait: float = 0.003
 
 
-def reply(value: Any, status: int = 200, version: str | None = None) -> Response:
+def reply(value: object, status: int = 200, version: str | None = None) -> Response:
     """JSON in ASCII: no text in it can be anything else than a text."""
     body = json.dumps(value, separators=(",", ":"), allow_nan=False, default=plain)
     headers = {"content-type": "application/json"}
