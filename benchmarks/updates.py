@@ -78,8 +78,10 @@ class Vectors:
         self.vectors = np.asarray(model.transform(texts))
         self.seed, self.rows, self.labels = seed, rows, np.asarray(model.labels_)
 
-    def add(self, rows: np.ndarray, *, keep: bool = True) -> tuple[np.ndarray, list[int], int]:
-        """Clusters of new texts, which of them are new, and how many texts fit nowhere."""
+    def add(
+        self, rows: np.ndarray, *, keep: bool = True
+    ) -> tuple[np.ndarray, list[int], int, bool]:
+        """Clusters of new texts, which are new, how many texts fit nowhere, and the alarm."""
         ids = np.unique(self.labels).tolist()
         new, old = self.vectors[rows], self.vectors[self.rows]
         _, first, back = np.unique(new.round(3), axis=0, return_index=True, return_inverse=True)
@@ -88,7 +90,8 @@ class Vectors:
         if keep:
             self.rows = np.concatenate([self.rows, rows])
             self.labels = np.concatenate([self.labels, labels])
-        return labels, found.new, int((strange | np.isin(labels, found.new)).sum())
+        odd = strange | np.isin(labels, found.new)
+        return labels, found.new, int(odd.sum()), found.alarm
 
 
 class Files:
@@ -103,7 +106,9 @@ class Files:
         """Clusters of the rows so far."""
         return self.run.labels
 
-    def add(self, rows: np.ndarray, *, keep: bool = True) -> tuple[np.ndarray, list[int], int]:
+    def add(
+        self, rows: np.ndarray, *, keep: bool = True
+    ) -> tuple[np.ndarray, list[int], int, bool]:
         """As :meth:`Vectors.add`."""
         before = self.run.labels
         done = self.run.update([self.texts[i] for i in rows], again=True, dry_run=not keep)
@@ -111,7 +116,7 @@ class Files:
         self.moved += int((before != after[: len(before)]).sum())
         if keep:
             self.rows = np.concatenate([self.rows, rows])
-        return after[len(before) :], [c.id for c in done.new], done.drift.strange
+        return after[len(before) :], [c.id for c in done.new], done.drift.strange, done.drift.alarm
 
 
 def follow(name: str, path: Path, seed: int, method: str, files: bool) -> dict[str, Any]:
@@ -129,15 +134,15 @@ def follow(name: str, path: Path, seed: int, method: str, files: bool) -> dict[s
     for t in range(1, PARTS):  # parts of the same classes, each beside the first part alone
         same = here[t][np.isin(labels[here[t]], list(known))]
         if len(same) >= LEAST:
-            _, new, strange = run.add(same, keep=False)
-            alarms["same"].append(bool(new))
+            _, _, strange, alarm = run.add(same, keep=False)
+            alarms["same"].append(alarm)
             shares["same"].append(strange / len(same))
     for t in range(1, PARTS):
         true = labels[here[t]]
-        got, new, strange = run.add(here[t])
+        got, new, strange, alarm = run.add(here[t])
         new_clusters += len(new)
         if any(first[str(c)] == t and (true == c).sum() >= LEAST for c in np.unique(true)):
-            alarms["new"].append(bool(new))
+            alarms["new"].append(alarm)
             shares["new"].append(strange / len(true))
         for cluster in new:
             c, count = Counter(true[got == cluster]).most_common(1)[0]
@@ -182,7 +187,7 @@ def thirty(seed: int, method: str) -> list[dict[str, Any]]:
             continue
         old = np.flatnonzero(themes != theme)
         run = Vectors(corpus.texts, old, len(set(themes)) - 1, method, seed)
-        got, made, _ = run.add(new)
+        got, made, _, _ = run.add(new)
         out.append(
             {
                 "dataset": "sample",

@@ -20,7 +20,7 @@ def old() -> tuple[list[str], np.ndarray]:
 
 def test_the_same_again_is_no_change() -> None:
     texts, labels = old()
-    found = find_drift(texts, labels, texts[::5], labels[::5], NAMES, 1)
+    found = find_drift(texts, labels, texts[::5], labels[::5], NAMES, 1, False)
     assert [shift.change for shift in found.clusters] == ["", ""]
     assert not found.alarm
     assert found.share == 1 / 24
@@ -32,7 +32,7 @@ def test_what_grows_shrinks_and_is_new() -> None:
     boats = ["old boat sails"] * 12
     new = CARS * 4 + FRUIT[:2] + boats
     clusters = np.repeat([4, 0, 9], [48, 2, 12])
-    found = find_drift(texts, labels, new, clusters, NAMES | {9: "Boats"}, 12)
+    found = find_drift(texts, labels, new, clusters, NAMES | {9: "Boats"}, 12, True)
     assert {s.name: s.change for s in found.clusters} == {
         "Boats": "new",
         "Cars": "grew",
@@ -42,12 +42,13 @@ def test_what_grows_shrinks_and_is_new() -> None:
     assert found.clusters[0].name == "Boats"
     assert (found.texts, found.strange) == (62, 12)
     assert len(found.sentences()) >= 4
+    assert found.to_dict()["alarm"] is True
 
 
 def test_words_that_enter_and_leave() -> None:
     texts, labels = old()
     new = [f"{text} electric" for text in CARS if "old" not in text] * 8
-    found = find_drift(texts, labels, new, np.full(len(new), 4), NAMES, 0)
+    found = find_drift(texts, labels, new, np.full(len(new), 4), NAMES, 0, False)
     cars = next(shift for shift in found.clusters if shift.name == "Cars")
     assert "electric" in cars.entered
     assert "old" in cars.left
@@ -56,7 +57,7 @@ def test_words_that_enter_and_leave() -> None:
 def test_rows_without_a_cluster_do_not_count() -> None:
     texts, labels = old()
     odd = np.where(np.arange(120) % 2, labels, -1)
-    found = find_drift(texts, odd, texts, np.full(120, -1), NAMES, 0)
+    found = find_drift(texts, odd, texts, np.full(120, -1), NAMES, 0, False)
     assert found.texts == 0
     assert found.share == 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie.novelty import FEWEST, _among_new, _p_values, place_new
+from coterie.novelty import FEWEST, Placed, _among_new, _p_values, fewest_texts, place_new
 
 
 def cloud(theme: int, n: int, seed: int, noise: float = 0.1) -> np.ndarray:
@@ -24,7 +24,8 @@ def test_old_themes_keep_their_numbers() -> None:
     placed = place_new(OLD, LABELS, clouds([0, 1, 2], 10, 100), 20)
     assert placed.new == []
     assert placed.labels.tolist() == np.repeat([7, 3, 12], 10).tolist()
-    assert not placed.strange.any()
+    assert placed.strange.mean() < 0.05  # by chance
+    assert not placed.alarm
 
 
 @pytest.mark.parametrize("n", [FEWEST + 3, 30])
@@ -36,6 +37,7 @@ def test_several_new_themes_are_several_clusters(n: int) -> None:
     assert set(placed.labels[30 : 30 + n]) | set(placed.labels[30 + n :]) == {20, 21}
     assert len(set(placed.labels[30 : 30 + n])) == 1
     assert placed.strange[30:].mean() > 0.8
+    assert placed.alarm
 
 
 def test_fewer_texts_than_make_a_cluster_join_old_ones() -> None:
@@ -51,6 +53,35 @@ def test_the_same_theme_in_a_new_part_raises_no_alarm() -> None:
         for i in range(40)
     )
     assert false <= 1
+
+
+def test_where_clusters_are_small_three_texts_may_be_a_new_one() -> None:
+    """Twelve themes of three texts each; another one comes with three."""
+    themes = list(range(12))
+    old, labels = clouds(themes, 3, 0), np.repeat(themes, 3)
+    new = np.concatenate([clouds(themes, 1, 100), cloud(20, 3, 300)])
+    assert fewest_texts(len(old), len(new), 12) == 2
+    placed = place_new(old, labels, new, 40)
+    assert placed.new == [40]
+    assert placed.labels.tolist() == [*themes, 40, 40, 40]
+    assert not placed.alarm  # too few texts
+
+
+def test_fewest_texts_by_hand() -> None:
+    """New texts per cluster, a quarter of the old ones if more, from two to five."""
+    assert fewest_texts(70, 115, 62) == round(115 / 62)
+    assert fewest_texts(1_200, 100, 81) == round(1_200 / 4 / 81)
+    assert fewest_texts(10, 1, 10) == 2
+    assert fewest_texts(900, 30, 17) == FEWEST
+
+
+def test_an_alarm_needs_five_texts_that_fit_nowhere_in_one_new_cluster() -> None:
+    labels = np.array([8] * 5 + [9] * 5 + [0] * 5)
+    odd = np.ones(15, dtype=bool)
+    assert Placed(labels, [8, 9], odd).alarm
+    assert not Placed(labels, [], odd).alarm
+    odd[[0, 5]] = False  # four are left in each new cluster
+    assert not Placed(labels, [8, 9], odd).alarm
 
 
 @pytest.mark.parametrize("n", [1, 2, 6])

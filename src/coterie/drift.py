@@ -62,23 +62,22 @@ class Drift:
         New texts.
     strange : int
         Those that fit nowhere; see :mod:`coterie.novelty`.
+    alarm : bool
+        Whether there is a new theme: five different texts or more that fit nowhere are together in
+        a new cluster.
     clusters : list of Shift
         The largest change first.
     """
 
     texts: int
     strange: int
+    alarm: bool
     clusters: list[Shift]
 
     @property
     def share(self) -> float:
         """Share of the new texts that fit nowhere."""
         return self.strange / max(self.texts, 1)
-
-    @property
-    def alarm(self) -> bool:
-        """Whether texts that fit nowhere lie together: there is a new theme."""
-        return any(shift.change == "new" for shift in self.clusters)
 
     def sentences(self) -> list[str]:
         """What changed, in a few sentences."""
@@ -111,13 +110,14 @@ class Drift:
         }
 
 
-def find_drift(
+def find_drift(  # noqa: PLR0913 - two sides, and what was found of the second
     old_texts: Sequence[str],
     old_labels: Ints,
     new_texts: Sequence[str],
     new_labels: Ints,
     names: Mapping[int, str],
     strange: int,
+    alarm: bool,
 ) -> Drift:
     """Compare new texts with old ones, cluster by cluster.
 
@@ -129,12 +129,15 @@ def find_drift(
     names : mapping of int to str
     strange : int
         New texts that fit nowhere.
+    alarm : bool
+        Whether there is a new theme.
 
     Examples
     --------
     >>> fruit, cars = ["red apple", "green apple"] * 20, ["fast car", "old car"] * 20
     >>> labels = np.repeat([0, 1], 40)
-    >>> found = find_drift(fruit + cars, labels, fruit, labels[:40], {0: "Apple", 1: "Car"}, 0)
+    >>> names = {0: "Apple", 1: "Car"}
+    >>> found = find_drift(fruit + cars, labels, fruit, labels[:40], names, 0, False)
     >>> [(shift.name, shift.change) for shift in found.clusters]
     [('Apple', 'grew'), ('Car', 'shrank')]
     """
@@ -162,7 +165,7 @@ def find_drift(
         sizes = int(counts[1, i]), round(float(before), 4), round(float(now), 4)
         out.append(Shift(cluster, names[cluster], *sizes, change, *words[i]))
     out.sort(key=lambda shift: (shift.change != "new", -abs(shift.now - shift.before), shift.id))
-    return Drift(int((new_labels >= 0).sum()), strange, out)
+    return Drift(int((new_labels >= 0).sum()), strange, alarm, out)
 
 
 def read_share(fail_above: float | str) -> float:

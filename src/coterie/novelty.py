@@ -3,15 +3,19 @@
 Old and new texts are smoothed together over the graph of their nearest neighbours, as ``auto`` does
 it. The old texts keep their clusters, whatever the new ones are.
 
-1. A new text fits nowhere if it is less similar to the mean of its nearest cluster than nearly all
-   old texts are to theirs. The limit is a quantile of the old texts' similarities, each measured
-   without itself (a conformal p-value).
+1. A new text is compared with the mean of its nearest cluster, as old texts are with theirs, each
+   without itself. The share of old texts that are less similar is a conformal p-value.
 2. The neighbours of a text of a new theme are new texts. Where the old themes go on, new texts are
-   among the neighbours by chance. A binomial test tells the two apart.
-3. Texts that pass both are joined by average linkage, up to the similarity that texts of the looser
-   old clusters have. Groups of five different texts or more are new clusters.
-4. The other new texts go to the nearest mean, of an old cluster or a new one. The means of clusters
+   among the neighbours by chance: the second p-value, of a binomial test. A text fits nowhere if
+   both are small.
+3. These texts are joined by average linkage, up to the similarity that texts of the looser old
+   clusters have. Groups of five different texts or more are new clusters, and an alarm.
+4. Where a typical cluster has fewer than five texts in such a part, smaller groups are new
+   clusters, too, and the first p-value alone decides: few texts have no neighbours of their theme.
+5. The other new texts go to the nearest mean, of an old cluster or a new one. The means of clusters
    then move with their new texts, a few times.
+
+The limits were chosen on the development sets (``docs/howto/update.md``).
 """
 
 from __future__ import annotations
@@ -27,9 +31,11 @@ from coterie.blocks.linkage import MatrixSpace, chain, cut
 from coterie.consensus import DIRECTIONS, RESTART, ROUNDS, n_neighbors
 from coterie.neighbors import nearest_rows, top_k, unit_rows
 
-FEWEST = 5  # different texts of a new cluster
+FEWEST = 5  # different texts of a new cluster that is an alarm, and of any if clusters are large
+PAIR, PART = 2, 0.25  # fewest texts of a new cluster, and share of a typical cluster's texts
 STRANGE, TOGETHER = 0.5, 0.05  # largest p-values of a text that fits nowhere, by both tests ...
-BOTH = 1e-3  # ... and of their product
+BOTH = 1e-2  # ... and of their product
+ALONE = 0.2  # largest first p-value where small groups are clusters
 NEIGHBORS = 15  # that are looked at
 LOOSE = 0.25  # quantile of the similarity inside old clusters
 MOVES = 3  # times that the means follow the new texts
@@ -47,13 +53,20 @@ class Placed:
     new : list of int
         Numbers of the clusters that are new.
     strange : ndarray of shape (n,)
-        Whether each text is less similar to all old clusters than 90% of the old texts are to
-        theirs.
+        Whether each text fits nowhere, by both tests.
+    fewest : int
+        Texts that a new cluster has at least.
     """
 
     labels: Ints
     new: list[int]
     strange: Bools
+    fewest: int = FEWEST
+
+    @property
+    def alarm(self) -> bool:
+        """Whether five texts or more that fit nowhere are together in one new cluster."""
+        return any((self.strange & (self.labels == i)).sum() >= FEWEST for i in self.new)
 
 
 def place_new(old: Floats, labels: Ints, new: Floats, next_id: int) -> Placed:
@@ -82,6 +95,7 @@ def place_new(old: Floats, labels: Ints, new: Floats, next_id: int) -> Placed:
     """
     ids, codes = np.unique(labels, return_inverse=True)
     k, m = len(ids), len(old)
+    fewest = fewest_texts(m, len(new), k)
     x = np.concatenate([old, new]).astype(np.float32)
     smooth = _smoothed(x, k)
     before, after = smooth[:m], smooth[m:]
@@ -89,25 +103,47 @@ def place_new(old: Floats, labels: Ints, new: Floats, next_id: int) -> Placed:
     near = _neighbors(x, m)
     apart, together = _p_values(before, codes, sums, after), _among_new(near, m, len(x))
     strange = (apart <= STRANGE) & (together <= TOGETHER) & (apart * together <= BOTH)
-    candidates = np.flatnonzero(strange)
-    groups = _join(after, candidates, _looseness(codes, sums))
+    candidates = strange | ((apart <= ALONE) & (fewest < FEWEST))
+    groups = _join(after, np.flatnonzero(candidates), _looseness(codes, sums), fewest)
     centers = unit_rows(np.concatenate([sums, _sums(after, groups, groups.max(initial=-1) + 1)]))
     for _ in range(MOVES):
         nearest = _nearest(after, centers)
         moved = _sums(after, nearest, len(centers))
         moved[:k] += sums
-        large = np.bincount(nearest, minlength=len(centers)) >= FEWEST
+        large = np.bincount(nearest, minlength=len(centers)) >= fewest
         large[:k] = True
         centers = unit_rows(moved)[large]
-    nearest = _follow(_nearest(after, centers), codes, near, k)
+    nearest = _nearest(after, centers)
+    if fewest == FEWEST:
+        nearest = _follow(nearest, codes, near, k)
     counts = np.bincount(nearest, minlength=len(centers))
-    used = [i for i in range(k, len(centers)) if counts[i] >= FEWEST]
+    used = [i for i in range(k, len(centers)) if counts[i] >= fewest]
     small = (nearest >= k) & ~np.isin(nearest, used)
     nearest[small] = _nearest(after[small], centers[:k])
     numbers = np.full(len(centers), -1, dtype=np.int64)
     numbers[:k] = ids
     numbers[used] = next_id + np.arange(len(used))
-    return Placed(numbers[nearest], [int(i) for i in numbers[used]], strange)
+    return Placed(numbers[nearest], [int(i) for i in numbers[used]], strange, fewest)
+
+
+def fewest_texts(old: int, new: int, k: int) -> int:
+    """Texts that a new cluster has at least: as many as a typical cluster gets, from two to five.
+
+    It is the mean number of new texts per cluster, or a quarter of that of old texts if more.
+
+    Parameters
+    ----------
+    old, new : int
+        Texts.
+    k : int
+        Old clusters.
+
+    Examples
+    --------
+    >>> fewest_texts(900, 30, 17), fewest_texts(70, 115, 62), fewest_texts(78, 145, 41)
+    (5, 2, 4)
+    """
+    return int(np.clip(round(max(new, PART * old) / k), PAIR, FEWEST))
 
 
 def _smoothed(x: Floats, k: int) -> Floats:
@@ -187,16 +223,16 @@ def _looseness(codes: Ints, sums: Floats) -> float:
     return float((inside + min(inside, np.median(similar.max(axis=1)))) / 2)
 
 
-def _join(after: Floats, rows: Ints, least: float) -> Ints:
+def _join(after: Floats, rows: Ints, least: float, fewest: int) -> Ints:
     """Group of each new text, -1 for none: average linkage down to the least mean similarity."""
     out = np.full(len(after), -1, dtype=np.int64)
     rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), MOST)).astype(np.int64)]
-    if len(rows) < FEWEST:
+    if len(rows) < fewest:
         return out
     merges = chain(MatrixSpace(after[rows], np.ones(len(rows)), "average"), len(rows))
     near = sum(height <= 1 - least for height, _, _ in merges)
     found = cut(merges, len(rows) - near, len(rows))
-    large = np.flatnonzero(np.bincount(found) >= FEWEST)
+    large = np.flatnonzero(np.bincount(found) >= fewest)
     inside = np.isin(found, large)
     out[rows[inside]] = np.searchsorted(large, found[inside])
     return out

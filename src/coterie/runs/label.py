@@ -104,7 +104,7 @@ class Watch:
         old = np.asarray(self.model.assigner_.logits(known).argmax(axis=1), dtype=np.int64)
         labels = np.array(self.labels, dtype=np.int64)
         names = {cluster.id: cluster.name for cluster in self.run.clusters}
-        strange = np.zeros(len(labels), dtype=bool)
+        strange, alarm = np.zeros(len(labels), dtype=bool), False
         first = {text: i for i, text in reversed(list(enumerate(self.texts)))}
         rows = np.array(sorted(first.values()), dtype=np.int64)
         if len(rows):
@@ -113,7 +113,7 @@ class Watch:
             placed = place_new(known, old, new, next_id)
             place = {self.texts[row]: i for i, row in enumerate(rows)}
             found = placed.labels[[place[text] for text in self.texts]]
-            inside = np.isin(found, placed.new)
+            inside, alarm = np.isin(found, placed.new), placed.alarm
             strange = placed.strange[[place[text] for text in self.texts]] | inside
             labels[inside] = found[inside]
             for cluster in placed.new:
@@ -121,7 +121,7 @@ class Watch:
                 names[cluster] = describe(members, [0] * len(members))[0].name
         some = choose_rows(len(self.run.texts), None, WATCHED, 0)
         texts, before = [self.run.texts[i] for i in some], self.run.labels[some]
-        return find_drift(texts, before, self.texts, labels, names, int(strange.sum()))
+        return find_drift(texts, before, self.texts, labels, names, int(strange.sum()), alarm)
 
 
 class Labeller:

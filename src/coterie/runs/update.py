@@ -51,7 +51,7 @@ from coterie.editing.run import (
 from coterie.exports import refresh
 from coterie.hierarchy import Hierarchy
 from coterie.methods.auto import RidgeClassifier, calibrated
-from coterie.novelty import place_new
+from coterie.novelty import FEWEST, place_new
 from coterie.outliers import choose_rows
 from coterie.report import write_map
 from coterie.report.changes import write_changes
@@ -408,6 +408,10 @@ class Learned:
         Clusters that are new.
     strange : ndarray of shape (n,)
         New texts that fit nowhere.
+    alarm : bool
+        Whether there is a new theme, see :class:`coterie.novelty.Placed`.
+    bound : ndarray of shape (n,)
+        New texts that keep this cluster, whatever the classifier finds.
     classifier : LinearAssigner
     ids : list of int
         Cluster of each of its columns.
@@ -416,6 +420,8 @@ class Learned:
     labels: Ints
     new: list[int]
     strange: Bools
+    alarm: bool
+    bound: Bools
     classifier: LinearAssigner
     ids: list[int]
 
@@ -426,7 +432,7 @@ def learn_new(
     """Put new texts into clusters, and fit a ridge classifier to the clusters of all texts.
 
     Texts of new clusters are where :func:`coterie.novelty.place_new` puts them, the others where
-    the classifier does.
+    the classifier does; it is not asked where clusters are too small to learn them.
 
     Parameters
     ----------
@@ -444,20 +450,23 @@ def learn_new(
     """
     strange = np.zeros(len(new), dtype=bool)
     found, made = np.full(len(new), -1, dtype=np.int64), list[int]()
+    alarm = small = False
     if len(new) and len(old):
         rows = choose_rows(len(old), np.searchsorted(ids, labels), COMPARED, seed)
         part = choose_rows(len(new), None, COMPARED, seed)
         placed = place_new(old[rows], labels[rows], new[part], next_id)
         strange[part], found[part], made = placed.strange, placed.labels, placed.new
+        alarm, small = placed.alarm, placed.fewest < FEWEST
     every = [*ids, *made]
     told = np.concatenate([labels, found[found >= 0]])
     ridge = RidgeClassifier(np.concatenate([old, new[found >= 0]]))
     classifier = ridge.fit(np.searchsorted(every, told), len(every))
+    bound = (found >= 0) & (np.isin(found, made) | small)
     out = found
     if len(new):
         answers = np.array(every)[classifier.logits(new).argmax(axis=1)]
-        out = np.where(np.isin(found, made), found, answers)
-    return Learned(out, made, strange, classifier, every)
+        out = np.where(bound, found, answers)
+    return Learned(out, made, strange, alarm, bound, classifier, every)
 
 
 class Growth:
@@ -478,6 +487,8 @@ class Growth:
         Clusters that are new.
     strange : ndarray of shape (n,)
         New rows that fit nowhere.
+    alarm : bool
+        Whether there is a new theme.
     """
 
     def __init__(self, run: EditableRun, corpus: Corpus) -> None:
@@ -503,9 +514,9 @@ class Growth:
             self.state.seed,
         )
         self._take(found, settled)
-        pairs = zip(fresh.tolist(), found.labels.tolist(), strict=True)
-        together = {keys[self.n_old + i]: label for i, label in pairs if label in self.new}
-        self._assign(filled, known | together, keys)
+        pairs = zip(fresh[found.bound].tolist(), found.labels[found.bound].tolist(), strict=True)
+        bound = {keys[self.n_old + i]: label for i, label in pairs}
+        self._assign(filled, known | bound, keys)
         strange = set(fresh[found.strange].tolist())
         odd = np.array([first.get(key) in strange for key in keys[self.n_old :]])
         self.strange = filled & (odd | np.isin(self.labels, self.new))
@@ -514,7 +525,7 @@ class Growth:
     def _take(self, found: Learned, settled: Bools) -> None:
         """Let the classifier assign later texts, as sure of itself as the run was."""
         state = self.state
-        self.new = found.new
+        self.new, self.alarm = found.new, found.alarm
         state.next_id += len(self.new)
         state.names |= dict.fromkeys(self.new)
         usual = self.run.table[self.run.own["confidence"]].to_numpy()
@@ -626,7 +637,7 @@ class Growth:
         parts = [np.arange(n), np.arange(n, len(labels))]
         few = [part[choose_rows(len(part), None, COMPARED, self.state.seed)] for part in parts]
         before, after = (([self.texts[i] for i in rows], labels[rows]) for rows in few)
-        return find_drift(*before, *after, names, int(self.strange.sum()))
+        return find_drift(*before, *after, names, int(self.strange.sum()), self.alarm)
 
     def write(self, folder: Path) -> None:
         """Write the update into a copy of the run's folder."""
