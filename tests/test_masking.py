@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from coterie.masking import find_personal, mask, mask_counted, passes_luhn, passes_mod97
+from coterie.masking import Masker, find_personal, mask, mask_counted, passes_luhn, passes_mod97
 
 HITS = [
     ("write to anna.b+x@mail.example.org now", "write to [email] now"),
@@ -135,3 +135,33 @@ def test_words_that_were_taken_out_are_known() -> None:
         "łucja": "name", "kowalczyk": "name",
     }  # fmt: skip
     assert find_personal("Hello Team, order 12345 is late").words == {}
+
+
+def test_a_list_of_names_is_found_in_any_writing() -> None:
+    masker = Masker(["José García", "Li", "de la Cruz"])
+    said = masker.text("JOSE GARCÍA met li, Lisa and Maria de la Cruz; José stayed.")
+    assert said == "[name] met [name], Lisa and Maria [name]; José stayed."
+    assert masker.counts == {"name": 3} and masker.listed == 3
+
+
+def test_cells_beside_the_texts_keep_their_numbers() -> None:
+    masker = Masker()
+    for kept in (
+        "20260105",
+        "2026-01-05 10:22",
+        "12345678",
+        "T-0001",
+        "3f2504e04f8911d39a0c0305e82",
+    ):
+        assert masker.cell(kept) == kept
+    assert masker.cell("a.b@example.org") == "[email]"
+    assert (
+        masker.cell("4111111111111111") == "[card]" and masker.cell("4111111111111112") != "[card]"
+    )
+    assert masker.counts == {"email": 1, "card": 1}
+
+
+def test_names_from_a_list_take_time_linear_in_the_text() -> None:
+    masker = Masker([f"name{i} surname{i}" for i in range(20_000)])
+    text = "name7 " * 20_000
+    assert masker.text(text[:19_000]).count("[name]") == 0

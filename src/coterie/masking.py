@@ -1,4 +1,4 @@
-r"""Personal data out of texts, before a text leaves the machine.
+r"""Personal data out of texts, before a text leaves the machine or is written to a file.
 
 Each rule finds candidates by a pattern and may look at them twice (Luhn's sum of a card, the check
 digits of an IBAN). Where a rule cannot know, it masks: a masked order number costs a name nothing,
@@ -15,7 +15,7 @@ import ipaddress
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 LONGEST = 20_000  # characters of a text that are looked at; the rest is cut off, never passed on
@@ -339,3 +339,109 @@ RULES = (
         _person,
     ),
 )
+
+# Kinds that are looked for in columns beside the texts: a long number there may be a key.
+CELLS = frozenset({"email", "phone", "iban", "card", "ip", "link"})
+SHOWN = {
+    "email": "e-mail address",
+    "phone": "telephone number",
+    "iban": "IBAN",
+    "link": "link",
+    "card": "card number",
+    "ip": "IP address",
+    "code": "code",
+    "number": "long number",
+    "name": "name of a person",
+}
+MARK = re.compile(rf"\[(?:{'|'.join(SHOWN)})\]")
+
+
+class Masker:
+    """Masks texts by the rules and by a list of names, and counts what it masks.
+
+    Parameters
+    ----------
+    names : iterable of str, optional
+        Names of one word or several; they are found in any case, with or without accents.
+
+    Examples
+    --------
+    >>> masker = Masker(["Anna Müller", "O'Neill"])
+    >>> masker.text("ANNA MUELLER or Anna Muller: a.m@example.org, said o'neill.")
+    'ANNA MUELLER or [name]: [email], said [name].'
+    >>> dict(masker.counts)
+    {'email': 1, 'name': 2}
+    """
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self.counts: Counter[str] = Counter()
+        self._names: dict[str, list[list[str]]] = {}  # by the first word, the longest first
+        self.listed = 0
+        for name in names:
+            words = folded_words(name)
+            if words and words not in self._names.setdefault(words[0], []):
+                self._names[words[0]].append(words)
+                self.listed += 1
+        for found in self._names.values():
+            found.sort(key=len, reverse=True)
+
+    def text(self, text: str) -> str:
+        """The text with personal data replaced by words in brackets."""
+        masked = find_personal(text)
+        self.counts.update(masked.found)
+        return self._without_names(masked.text)
+
+    def cell(self, text: str) -> str:
+        """The same for a cell of another column, where long numbers and codes may be keys."""
+        masked = text[:LONGEST]
+        for rule in RULES:
+            if rule.kind not in CELLS:
+                continue
+
+            def put(match: re.Match[str], rule: Rule = rule) -> str:
+                new = rule.judge(match)
+                self.counts[rule.kind] += new is not None
+                return match[0] if new is None else new
+
+            masked = rule.pattern.sub(put, masked)
+        self.counts += Counter()  # kinds that were not found leave it
+        return self._without_names(masked)
+
+    def sentence(self) -> str:
+        """What was masked so far."""
+        return masked_sentence(self.counts)
+
+    def _without_names(self, text: str) -> str:
+        if not self._names:
+            return text
+        words = [(match, folded_words(match[0])) for match in WORD.finditer(text)]
+        folded = [found[0] if len(found) == 1 else "" for _, found in words]
+        out, end, i = [], 0, 0
+        while i < len(words):
+            tried = self._names.get(folded[i], ())
+            name = next((n for n in tried if folded[i : i + len(n)] == n), None)
+            if name is None:
+                i += 1
+                continue
+            out += [text[end : words[i][0].start()], "[name]"]
+            end = words[i + len(name) - 1][0].end()
+            self.counts["name"] += 1
+            i += len(name)
+        return "".join([*out, text[end:]]) if out else text
+
+
+def masked_sentence(counts: Mapping[str, int]) -> str:
+    """What was masked, for people.
+
+    Examples
+    --------
+    >>> masked_sentence({"email": 2, "card": 1})
+    'Personal data is masked: card number 1x, e-mail address 2x.'
+    >>> masked_sentence({})
+    'Personal data is masked; none was found.'
+    """
+    if not counts:
+        return "Personal data is masked; none was found."
+    kinds = sorted((SHOWN[kind], count) for kind, count in counts.items())
+    listed = ", ".join(f"{name} {count:,}x" for name, count in kinds)
+    return f"Personal data is masked: {listed}."

@@ -955,6 +955,7 @@ MESSAGES: dict[str, str] = {
     "naming.answer_without_text": "the answer of {url} contains no text.",
     "naming.no_usable_name": "{url} answered with nothing that can be used as a name.",
     "naming.some_failed": "{problem} The other clusters keep their names; to go on, repeat.",
+    "mask.no_names": "<mask_names>: {path} cannot be read as a list of names: {reason}",
     # outliers
     "outliers.bad_share": (
         "{name} should be a share such as 5% or 0.05, or a number of rows; got {given!r}."
@@ -1237,6 +1238,10 @@ MESSAGES: dict[str, str] = {
     ),
     "train.weights_not_finite": "{where}: weights are not finite any more.",
     # update
+    "update.no_mask_names": (
+        "the names in {folder} were masked by a list: give it again, <mask_names> FILE, so that "
+        "the new rows are masked, too."
+    ),
     "update.clusters_need_refit": (
         "<n_clusters> is for a refit; add <refit>, or leave it out: an update finds new clusters "
         "by itself."

@@ -36,7 +36,7 @@ def test_greetings_and_signatures_do_not_name_a_cluster() -> None:
     words = {word for text, _ in first.words for word in text.split()}
     assert not words & COURTESY
     assert not {word.strip(",").lower() for word in first.name.split()} & COURTESY
-    assert first.name.startswith("Parcel") and second.name.startswith("Refund")
+    assert "Parcel" in first.name and "Refund" in second.name
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_cluster_of_nothing_else_is_named_by_them(texts: list[str], name: str)
     others = list(islice(cycle(PARCEL), 20))
     polite, parcel = describe(texts * 3 + others, [0] * 3 * len(texts) + [1] * 20)
     assert polite.name.split(",")[0] == name
-    assert parcel.name.startswith("Parcel")
+    assert "Parcel" in parcel.name
 
 
 @pytest.mark.parametrize(

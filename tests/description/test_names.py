@@ -38,6 +38,43 @@ def test_names_are_phrases_that_occur() -> None:
     assert password.startswith("Reset my Password")
 
 
+def test_a_name_is_a_phrase_of_the_texts() -> None:
+    """Read from the texts, with the small words that hold it together; no list of keywords."""
+    texts = [
+        "I want to report a billing issue", "report a billing issue with my account",
+        "please report a billing issue", "how do I report billing issues",
+        "file a life insurance claim", "I need to file a life insurance claim",
+        "life insurance claim for my uncle", "claim on a life insurance",
+        "the agent is rude", "find an agent near me", "find an agent", "is there an agent near me",
+    ]  # fmt: skip
+    billing, claim, agent = names(texts, [0] * 4 + [1] * 4 + [2] * 4)
+    assert billing == "Report a Billing Issue"
+    assert "Life Insurance Claim" in claim
+    assert agent.startswith("Agent Near")
+
+
+def test_a_phrase_in_one_text_only_is_no_name() -> None:
+    texts = ["grey swap green", "green door", "grey wall", "swap it"] * 1 + ["parcel late"] * 4
+    found = names(texts, [0] * 4 + [1] * 4)[0]
+    assert "Grey Swap" not in found and "Swap Green" not in found
+
+
+def test_greetings_are_in_no_phrase() -> None:
+    texts = ["Dear team, refund late. Kind regards, Anna Smith", "Dear team, refund is late. Kind "
+             "regards, Anna Smith"] * 5 + ["parcel broken"] * 10  # fmt: skip
+    found = names(texts, [0] * 10 + [1] * 10)[0]
+    assert "Refund" in found and not {"Dear", "Team", "Regards", "Anna"} & set(found.split())
+
+
+def test_other_languages_have_phrases() -> None:
+    texts = [
+        "Perte de bagages à Lyon", "déclarer une perte de bagages", "perte de bagages",
+        "remboursement du billet", "un remboursement du billet svp", "remboursement du billet",
+    ]  # fmt: skip
+    first, second = names(texts, [0] * 3 + [1] * 3)
+    assert "Perte de Bagages" in first and "Remboursement du Billet" in second
+
+
 def test_no_word_twice_in_a_name() -> None:
     for name in names(*corpus()):
         stems = [stem(word) for word in name.lower().replace(",", "").split()]

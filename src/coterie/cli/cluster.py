@@ -175,6 +175,18 @@ def cluster(
             "(--id-column) or number.",
         ),
     ] = None,
+    mask: Annotated[
+        bool,
+        typer.Option(
+            "--mask",
+            help="Mask e-mail addresses, telephone, card and account numbers, and names after "
+            "greetings, in all columns and before anything else: no file of the run has them.",
+        ),
+    ] = False,
+    mask_names: Annotated[
+        Path | None,
+        typer.Option("--mask-names", help="File with names to mask, too, one in each line."),
+    ] = None,
     name_with: NameWith = None,
     name_model: NameModel = None,
     show_request: ShowRequest = False,
@@ -239,6 +251,8 @@ def cluster(
             labels=labels,
             only_known=only_known,
             constraints=constraints,
+            mask=mask,
+            mask_names=mask_names,
             include_encoder=include_encoder,
             seed=seed,
             device=device,

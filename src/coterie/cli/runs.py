@@ -563,6 +563,12 @@ def update(
     again: Annotated[
         bool, typer.Option("--again", help="Add rows that an earlier update has added.")
     ] = False,
+    mask_names: Annotated[
+        Path | None,
+        typer.Option(
+            "--mask-names", help="File with names to mask; needed if the run was masked by one."
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what the update does; write nothing.")
     ] = False,
@@ -625,6 +631,7 @@ def update(
         run,
         file,
         text_column=text_column,
+        mask_names=mask_names,
         new_only=new_only,
         again=again,
         refit=refit,

@@ -383,9 +383,10 @@ SPARE = 8  # further parts to choose from where names are alike
 
 
 def make_names(clusters: ClusterTerms, texts: Sequence[Sequence[str]]) -> list[str]:
-    """One name per cluster: unique, and where possible none inside another.
+    """One name per cluster: a phrase of its texts, unique, and where possible none inside another.
 
-    Large clusters choose first. A cluster without words gets its number.
+    Large clusters choose first. A cluster without phrases is named by keywords, one without words
+    by its number.
 
     Parameters
     ----------
@@ -393,17 +394,86 @@ def make_names(clusters: ClusterTerms, texts: Sequence[Sequence[str]]) -> list[s
     texts : sequence of sequences of str
         Those of each cluster.
     """
+    proposals = []
+    for i in range(clusters.n_clusters):
+        words = name_parts(clusters, i, texts[i])
+        proposals.append([*phrase_names(clusters, i), *_proposals(words)])
+    return _choose_names(clusters.sizes, proposals)
+
+
+def keyword_names(clusters: ClusterTerms, texts: Sequence[Sequence[str]]) -> list[str]:
+    """One name per cluster of up to three keywords and short phrases, as :func:`make_names`."""
+    parts = [name_parts(clusters, i, own) for i, own in enumerate(texts)]
+    return _choose_names(clusters.sizes, [list(_proposals(found)) for found in parts])
+
+
+def _choose_names(sizes: Ints, proposals: Sequence[Sequence[str]]) -> list[str]:
+    """The first proposal of each that is free; large clusters choose first."""
     names: dict[int, str] = {}
-    order = sorted(range(clusters.n_clusters), key=lambda i: (-int(clusters.sizes[i]), i))
-    for i in order:
-        parts = name_parts(clusters, i, texts[i])
-        tried = list(_proposals(parts)) or [f"Cluster {i}"]
+    for i in sorted(range(len(proposals)), key=lambda i: (-int(sizes[i]), i)):
+        tried = proposals[i] or [f"Cluster {i}"]
         taken = [name.casefold() for name in names.values()]
         free = [name for name in tried if name.casefold() not in taken]
         apart = (name for name in free if not any(_inside(name.casefold(), t) for t in taken))
         other = free[0] if free else _numbered(tried[0], taken)
         names[i] = next(apart, other)
-    return [names[i] for i in range(clusters.n_clusters)]
+    return [names[i] for i in range(len(proposals))]
+
+
+PHRASE_WORDS = 5  # of a phrase
+FILLER = 0.3  # what a word of a phrase costs that is not characteristic, in weights of the best
+OFTEN = 0.3  # power of the number of texts that hold a phrase
+SECOND = 0.15  # share of the weight of the first part that a second one has to have
+ALONE = 1.3  # times the weight of a second phrase that a lone word has to have to come before it
+ENOUGH, STRONG = 4, 0.6  # words of a name from which only a strong part follows, and its share
+MUCH_MORE = 0.5  # share of what the best phrase is worth
+TOP = 2  # words of which the first phrase holds one
+PROPOSED = 6  # phrases that a name may begin with
+
+
+def phrase_names(clusters: ClusterTerms, cluster: int) -> Iterator[str]:
+    """Names that are phrases of the texts, the best first.
+
+    A phrase holds one of the two most characteristic words, begins and ends with words that say
+    something, and is in two texts at least. It is worth the weights of its words, more if many
+    texts hold it, and less for words that are not characteristic. Another phrase or word follows
+    where the first is short and leaves out much.
+
+    Parameters
+    ----------
+    clusters : ClusterTerms
+    cluster : int
+    """
+    found = clusters.phrases(cluster, PHRASE_WORDS, FILLER, OFTEN)
+    single = clusters.best(cluster)
+    top = {term.parts[0] for term in single[:TOP]}
+    first = [phrase for phrase in found if top & set(phrase.parts)]
+    worth = [phrase.weight * phrase.count**OFTEN for phrase in first]
+    # That of the most characteristic word, unless another one is worth much more.
+    order = sorted(
+        range(len(first)),
+        key=lambda i: single[0].parts[0] not in first[i].parts or worth[i] < MUCH_MORE * worth[0],
+    )
+    for phrase in [first[i] for i in order[:PROPOSED]]:
+        parts, used = [_written(clusters, phrase)], set(phrase.parts)
+        while len(parts) < MOST_PARTS:
+            least = SECOND if sum(len(part.split()) for part in parts) < ENOUGH else STRONG
+            phrases = [p for p in found if not used & set(p.parts)][:1]
+            words = [t for t in single if t.parts[0] not in used][:1]
+            if phrases and words and words[0].weight > ALONE * phrases[0].weight:
+                phrases = []
+            fitting = [
+                term
+                for term in [*phrases, *words]
+                if term.weight >= least * phrase.weight
+                and _fits([*parts, _written(clusters, term)])
+            ]
+            if not fitting:
+                break
+            parts.append(_written(clusters, fitting[0]))
+            used |= set(fitting[0].parts)
+        if _fits(parts):
+            yield ", ".join(parts)
 
 
 def name_parts(clusters: ClusterTerms, cluster: int, texts: Sequence[str]) -> list[str]:

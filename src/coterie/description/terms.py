@@ -16,6 +16,7 @@ import numpy as np
 
 from coterie._emoji import EMOJI
 from coterie._types import Bools, Ints
+from coterie.masking import MARK
 from coterie.words import stem as plain_stem
 from coterie.words.cutting import BREAK, NO_BLANKS, fold, join, pieces
 from coterie.words.languages import ONE_LANGUAGE, check_language, substantial, vote
@@ -72,6 +73,14 @@ TIMES = frozenset(
 )
 CLOSINGS = frozenset("best faithfully love truly warmly wishes yours".split())  # before a name
 NAME = 3  # words of a name, at most
+# Stop words that hold a noun phrase together: "freedom of expression", "perte de bagages".
+LINKS = frozenset(
+    """
+    a al an and at by da das de dei del della den der des di die do dos du e ein eine el en et for
+    from för für i im in la las le les los med mit my na of och og on or para per pour sur the til
+    to und van voor von w with y your z à über за и на по с
+    """.split()
+)
 DEVICES = frozenset("android blackberry galaxy ipad iphone mobile outlook phone samsung".split())
 
 
@@ -216,7 +225,9 @@ class Terms:
         self.n = len(texts)
         self.least = 2 if self.n > 50 else 1  # a word of a single text says little
         forms: dict[str, int] = {}
-        rows = [[forms.setdefault(p, len(forms)) for p in pieces(text)] for text in texts]
+        # What stands for masked personal data is no word: a name breaks off there.
+        plain = (MARK.sub(" ; ", text) if "[" in text else text for text in texts)
+        rows = [[forms.setdefault(p, len(forms)) for p in pieces(text)] for text in plain]
         sizes = np.fromiter(map(len, rows), np.int64, self.n)
         flat = np.fromiter(chain.from_iterable(rows), np.int64, int(sizes.sum()))
         row = np.repeat(np.arange(self.n), sizes)
@@ -258,7 +269,8 @@ class Terms:
         self.stem = np.array([names[name] for name in stems], dtype=np.int64)
         use = self.telling[self.word] if len(self.word) else np.zeros(0, dtype=bool)
         breaks = np.array([word == BREAK for word in self.words], dtype=bool)
-        use = use & ~self._in_greetings(rows, greetings)
+        greeted = self._in_greetings(rows, greetings)
+        use = use & ~greeted
         self.single = self._group([self.word], self.row, use)
         self.aside = self._group([self.word], self.row, aside[self.word] if len(use) else use)
         frequent = np.bincount(
@@ -266,6 +278,9 @@ class Terms:
         )
         common = use & (frequent[self.stem[self.word]] >= self.least) if len(use) else use
         solid = ~(breaks | emoji)[self.word] if len(self.word) else use
+        self.use = common  # of each word in its place: telling, and no greeting or signature
+        links = np.array([word in LINKS for word in self.words], dtype=bool)
+        self.solid = solid & ~greeted & (self.telling | links)[self.word]  # may be in a phrase
         self.pairs = self._phrases(2, common, solid)
         self.triples = self._phrases(LONGEST_PHRASE, common, solid)
 
@@ -311,8 +326,8 @@ class Terms:
         if not len(run):
             empty = np.zeros((0, len(words)), dtype=np.int64)
             return Group(csr_matrix((self.n, 0)), empty, empty)
-        shapes, shape_of, often = _unique_rows(run, len(self.words))
-        parts, term_of = _unique_rows(self.stem[shapes], len(self.words))[:2]
+        shapes, shape_of, often = unique_rows(run, len(self.words))
+        parts, term_of = unique_rows(self.stem[shapes], len(self.words))[:2]
         # Of each term the most frequent form, and among equals the first in the alphabet; of Korean
         # words the one without a particle, where it occurs.
         often = often + len(run) * self._bare[shapes].all(axis=1)
@@ -384,7 +399,7 @@ def weigh(matrix: Any, often: Any, n: int) -> Any:
     return (diags(1 / np.where(norms > 0, norms, 1)) @ weighed).tocsr()
 
 
-def _unique_rows(rows: Ints, base: int) -> tuple[Ints, Ints, Ints]:
+def unique_rows(rows: Ints, base: int) -> tuple[Ints, Ints, Ints]:
     """Distinct rows in order, the place of each row among them, and how often each occurs."""
     key = np.zeros(len(rows), dtype=np.int64)
     for column in rows.T:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from coterie._types import Floats, Ints
-from coterie.description.terms import Group, Terms, weigh
+from coterie.description.terms import Group, Terms, unique_rows, weigh
 from coterie.words.cutting import NO_BLANKS
 
 TAKES_OVER = 0.5  # a pair is shown for its words if so many of the texts with either have it
@@ -78,6 +78,10 @@ class ClusterTerms:
         for counts in self._counts.values():
             counts.sort_indices()
         self._best: dict[tuple[int, int], list[Term]] = {}
+        of_word = labels[terms.row]
+        order = np.argsort(of_word, kind="stable")  # places of words, one cluster after another
+        self._starts = np.searchsorted(of_word[order], np.arange(n_clusters + 1))
+        self._words_of = order
         self._totals = {key: np.asarray(c.sum(axis=0))[0] for key, c in self._counts.items()}
         # Clusters in which most texts are greetings, thanks or emoji and nothing else.
         only = (np.diff(terms.single.presence.indptr) == 0) & (
@@ -106,6 +110,57 @@ class ClusterTerms:
         found = [self._term(group, int(term[i]), int(count[i]), float(weight[i])) for i in order]
         self._best[cluster, length] = found
         return found
+
+    def phrases(self, cluster: int, longest: int, filler: float, often: float) -> list[Term]:
+        """Phrases of two to ``longest`` words that two texts of a cluster hold, the best first.
+
+        Its weight is the sum of those of its characteristic words, less ``filler`` weights of the
+        best word for each other one; the order counts how many texts hold it, to the power
+        ``often``.
+        """
+        terms = self.terms
+        weights = np.zeros(int(terms.stem.max(initial=-1)) + 1)
+        size = max(int(self.sizes[cluster]), 1)
+        for term in self.best(cluster):
+            if term.weight > 1.01 * FLOOR * term.count / size:  # more frequent here than elsewhere
+                weights[term.parts[0]] = term.weight
+        best = weights.max(initial=0.0)
+        if best <= 0 or self._polite[cluster]:
+            return []
+        inside = self._words_of[self._starts[cluster] : self._starts[cluster + 1]]
+        word, row, use = terms.word[inside], terms.row[inside], terms.use[inside]
+        solid = terms.solid[inside]
+        value = np.where(use, weights[terms.stem[word]], 0.0)
+        value[value < FLOOR * best] = 0.0
+        out: list[tuple[float, Term]] = []
+        for length in range(2, longest + 1):
+            starts = np.arange(max(len(word) - length + 1, 0))
+            window = starts[:, None] + np.arange(length)
+            good = (row[window[:, 0]] == row[window[:, -1]]) & solid[window].all(axis=1)
+            good &= (value[window[:, 0]] > 0) & (value[window[:, -1]] > 0)
+            window = window[good]
+            stems = np.where(value[window] > 0, terms.stem[word[window]], -1 - np.arange(length))
+            apart = np.sort(stems, axis=1)
+            window = window[(np.diff(apart, axis=1) != 0).all(axis=1)]
+            if not len(window):
+                continue
+            forms, place = unique_rows(word[window], len(terms.words))[:2]
+            once = unique_rows(np.stack([place, row[window[:, 0]]], axis=1), terms.n)[0]
+            counts = np.bincount(once[:, 0], minlength=len(forms))
+            first = np.unique(place, return_index=True)[1]
+            values = value[window[first]]
+            weight = values.sum(axis=1) - filler * best * (values == 0).sum(axis=1)
+            score = weight * counts**often
+            keep = np.flatnonzero((counts >= 2) & (weight > 0))
+            for i in keep[np.argsort(-np.round(score[keep], 9), kind="stable")][:LOOKED_AT]:
+                form = tuple(map(int, forms[i]))
+                parts = tuple(
+                    int(terms.stem[w]) for w, v in zip(form, values[i], strict=True) if v > 0
+                )
+                term = Term(terms.text(forms[i]), parts, form, int(counts[i]), float(weight[i]))
+                out.append((float(score[i]), term))
+        out.sort(key=lambda pair: (-round(pair[0], 9), pair[1].text))
+        return [term for _, term in out]
 
     def _term(self, group: Group, i: int, count: int, weight: float) -> Term:
         form, parts = group.forms[i], group.parts[i]

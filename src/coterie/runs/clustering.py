@@ -84,6 +84,8 @@ def cluster(
         classes of some rows, or one value per row. ``only_known=True``: no clusters beside these.
         ``must_link``, ``cannot_link``: lists of groups of rows, counted from 0; ``constraints``: a
         YAML or JSON file of them, with ids or row numbers from 1.
+        ``mask=True``: mask personal data in all columns before anything else; ``mask_names``: a
+        list of names, or a file with one in each line, to mask, too.
         ``text_column``, ``id_column``, ``format``, ``encoding`` and ``header`` say how to read.
         ``include_encoder``: copy the encoder into the saved model.
         ``verbose``: 1 shows progress and notes on stderr.

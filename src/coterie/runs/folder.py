@@ -19,6 +19,7 @@ from coterie._trust import Count, check_shape, inside, read_json
 from coterie.base import TextClusterer
 from coterie.choose import Choice
 from coterie.run_files import MANIFEST, NEXT, RESULT, RUNNING, is_run, replace_run, run_files, seal
+from coterie.runs.masked import MaskingNote
 from coterie.runs.options import Options
 from coterie.runs.sample import AnyCorpus, SampledCorpus
 
@@ -64,6 +65,7 @@ class RunFolder:
                 "id_column": corpus.id_column,
                 "sha256": corpus.sha256,
                 "notes": [note.message for note in corpus.notes],
+                **_masked(corpus, options),
             },
             "versions": versions(),
         }
@@ -257,3 +259,11 @@ def _difference(a: Any, b: Any) -> str:
         return f"{a} there, {b} now"
     keys = [key for key in {*a, *b} if a.get(key) != b.get(key)]
     return ", ".join(f"{param(key)}: {a.get(key)} there, {b.get(key)} now" for key in sorted(keys))
+
+
+def _masked(corpus: AnyCorpus, options: Options) -> dict[str, Any]:
+    """How much personal data was masked, and whether by a list of names; nothing if not asked."""
+    counts = [note.found for note in corpus.notes if isinstance(note, MaskingNote)]
+    if not counts:
+        return {}
+    return {"masked": {"found": counts[0], "by_list": options.mask_names is not None}}

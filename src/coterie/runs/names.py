@@ -14,6 +14,7 @@ from coterie.corpus.corpus import cell_values
 from coterie.description import Cluster, rename_clusters
 from coterie.exports import refresh
 from coterie.hierarchy import Hierarchy
+from coterie.masking import SHOWN
 from coterie.naming import (
     Endpoint,
     Naming,
@@ -24,17 +25,6 @@ from coterie.naming import (
 )
 from coterie.run_files import RunFiles, replace_columns, swap_run, table_parts
 
-SHOWN = {
-    "email": "e-mail address",
-    "phone": "telephone number",
-    "iban": "IBAN",
-    "link": "link",
-    "card": "card number",
-    "ip": "IP address",
-    "code": "code",
-    "number": "long number",
-    "name": "name of a person",
-}
 LOOKED_AT = 100_000  # texts; masking takes about 0.1 ms each
 
 Names = dict[int, str]

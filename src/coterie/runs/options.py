@@ -65,6 +65,8 @@ class Options(Reading):
     must_link: Sequence[Sequence[int]] | None = None
     cannot_link: Sequence[Sequence[int]] | None = None
     constraints: str | Path | None = None
+    mask: bool = False
+    mask_names: str | Path | Sequence[str] | None = None
     include_encoder: bool = False
     seed: int = 0
     device: str = "auto"
@@ -88,6 +90,11 @@ class Options(Reading):
         if self.n_clusters is None:
             return self.levels[-1] if self.levels else None
         return None if self.n_clusters == "auto" else self.n_clusters
+
+    @property
+    def masks(self) -> bool:
+        """Whether personal data is masked; a list of names asks for it, too."""
+        return self.mask or self.mask_names is not None
 
     @property
     def reading(self) -> dict[str, Any]:

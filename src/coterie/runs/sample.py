@@ -36,6 +36,7 @@ from coterie.corpus.source import file_of
 from coterie.corpus.vectors import VectorRows
 from coterie.description.tally import ColumnLook, Kinds
 from coterie.encoders import GivenVectors
+from coterie.runs.masked import MaskedStream, make_masker, mask_corpus, masking_note
 from coterie.runs.options import Options
 
 LARGE = 100_000  # rows; up to that, all texts are fitted: 3.2 GB with k-means on static vectors
@@ -69,7 +70,7 @@ class TableStream:
 class SampledCorpus:
     """A corpus of which a sample is fitted; it answers what a run asks of a :class:`Corpus`."""
 
-    stream: TextStream | TableStream  # all rows
+    stream: TextStream | TableStream | MaskedStream  # all rows
     survey: Survey
     kinds: Kinds  # columns worth counting
     texts: list[str]  # the sample, repeats as often as they occur
@@ -121,8 +122,10 @@ def read_texts(data: Any, options: Options) -> AnyCorpus:
     with coterie.
     """
     size, limit = sample_size(options.fit_sample, options.wanted)
+    masker = make_masker(options.mask_names) if options.masks else None
     if not files_of(data):
         corpus = _table_corpus(data, options)
+        corpus = corpus if masker is None else mask_corpus(corpus, masker)
         if limit is None or len(corpus) <= limit:
             return corpus
         return _survey(TableStream(corpus), size, options, len(corpus))
@@ -130,10 +133,12 @@ def read_texts(data: Any, options: Options) -> AnyCorpus:
     stream = TextStream(Source(named, again=True), **options.reading)
     most = stream.most_rows() - (stream.format in ("csv", "tsv"))  # the header
     if limit is not None and most > limit:
-        sampled = _survey(stream, size, options, most)
+        rows = stream if masker is None else MaskedStream(stream, masker)
+        sampled = _survey(rows, size, options, most)
         if len(sampled) > limit:
             return sampled
-    return read_corpus(stream.source, **options.reading | {"format": stream.format})
+    corpus = read_corpus(stream.source, **options.reading | {"format": stream.format})
+    return corpus if masker is None else mask_corpus(corpus, masker)
 
 
 def files_of(data: Any) -> list[Path]:
@@ -206,7 +211,7 @@ def _table_corpus(data: Any, options: Options) -> Corpus:
 
 
 def _survey(
-    stream: TextStream | TableStream, size: int, options: Options, most: int
+    stream: TextStream | TableStream | MaskedStream, size: int, options: Options, most: int
 ) -> SampledCorpus:
     sampler, look, begun = StreamSampler(size, options.seed), None, time.perf_counter()
     progress = make_progress(options.verbose)
@@ -220,4 +225,6 @@ def _survey(
     found = sampler.done(str(stream.text_column))
     texts = CleanTexts(found.repeated(COPIES * size))
     notes = (*stream.notes, *found.notes)
+    if isinstance(stream, MaskedStream):
+        notes = (*notes, masking_note(stream.masker.counts))
     return SampledCorpus(stream, found, look.done(), texts, notes, time.perf_counter() - begun)

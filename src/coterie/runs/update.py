@@ -15,6 +15,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import io
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -50,6 +51,7 @@ from coterie.editing.run import (
 )
 from coterie.exports import refresh
 from coterie.hierarchy import Hierarchy
+from coterie.masking import masked_sentence
 from coterie.methods.auto import RidgeClassifier, calibrated
 from coterie.novelty import FEWEST, place_new
 from coterie.outliers import choose_rows
@@ -57,6 +59,7 @@ from coterie.report import write_map
 from coterie.report.changes import write_changes
 from coterie.run_files import RESULT, RunFiles, link_files, result_columns, run_files
 from coterie.runs.folder import now
+from coterie.runs.masked import MaskingNote, is_masking, make_masker, mask_table, masking_note
 
 if TYPE_CHECKING:
     from coterie.comparison import Comparison
@@ -137,6 +140,7 @@ def update(  # noqa: PLR0913 - options of one command
     n_clusters: int | Literal["auto"] | None = None,
     dry_run: bool = False,
     confirm: Callable[[Updated], bool] | None = None,
+    mask_names: str | Path | Sequence[str] | None = None,
     version: str | None = None,
     **reading: Any,
 ) -> Updated:
@@ -163,6 +167,8 @@ def update(  # noqa: PLR0913 - options of one command
         Say what the update would do, without writing.
     confirm : callable, optional
         Is shown what a refit would do, before it is written; false leaves the run as it is.
+    mask_names : str, Path or sequence of str, optional
+        List of names to mask, or a file of them; needed if the run was masked by one.
     version : str, optional
         Update the run only if this is its ``Run.version``: nobody has changed it since it was read.
     **reading
@@ -187,7 +193,7 @@ def update(  # noqa: PLR0913 - options of one command
         before = EditableRun(folder)
         corpus, notes = None, tuple[str, ...]()
         if given is not None:
-            corpus, notes = _fitting(before, given, text_column, new_only)
+            corpus, notes = _fitting(before, given, text_column, new_only, mask_names)
         known = [entry["sha256"] for entry in before.manifest.get("updates", [])]
         if corpus is not None and corpus.sha256 in known and not again:
             corpus = None
@@ -318,6 +324,7 @@ def run_options(
         "levels": tuple(handover.get("levels", ())),
         "max_outliers": handover.get("max_outliers"),
         "write": tuple(handover.get("write", ())),
+        "mask": "masked" in manifest["data"],
     }
     return {**out, "settings": parameters}
 
@@ -330,7 +337,11 @@ def _read(data: object, reading: Mapping[str, Any]) -> Corpus | pa.Table:
 
 
 def _fitting(
-    run: EditableRun, data: Corpus | pa.Table, text_column: str | None, new_only: bool
+    run: EditableRun,
+    data: Corpus | pa.Table,
+    text_column: str | None,
+    new_only: bool,
+    mask_names: str | Path | Sequence[str] | None,
 ) -> tuple[Corpus | None, tuple[str, ...]]:
     """The new rows with the columns of the run, and what was noticed; None if all are known."""
     table = data.table if isinstance(data, Corpus) else data
@@ -356,8 +367,23 @@ def _fitting(
             notes.append(f"{dropped:,} rows are left out: the run has their ids already.")
         if not len(fitting):
             return None, tuple(notes)
-    corpus = build(fitting, text_column_of(run), run.id_column)
+    fitting, masked = _masked(run, fitting, mask_names)
+    corpus = build(fitting, text_column_of(run), run.id_column, masked)
     return corpus, (*notes, *(note.message for note in corpus.notes))
+
+
+def _masked(
+    run: EditableRun, table: pa.Table, names: str | Path | Sequence[str] | None
+) -> tuple[pa.Table, list[MaskingNote]]:
+    """New rows of a run whose personal data is masked are masked, too."""
+    before = run.manifest["data"].get("masked")
+    if before is None and names is None:
+        return table, []
+    if before is not None and before["by_list"] and names is None:
+        raise UsageError("update.no_mask_names", folder=run.folder)
+    masker = make_masker(names)
+    table = mask_table(table, text_column_of(run), run.id_column, masker)
+    return table, [masking_note(masker.counts)]
 
 
 def _text_column(run: EditableRun, data: Corpus | pa.Table, wanted: str | None) -> str:
@@ -718,6 +744,15 @@ class Growth:
             "updates": updates,
             "summary": [*_without_update(summary), _about(updates)],
         }
+        for note in self.corpus.notes:
+            if isinstance(note, MaskingNote):
+                known = before["data"].get("masked", {"found": {}, "by_list": True})
+                found = dict(sorted((Counter(known["found"]) + Counter(note.found)).items()))
+                manifest["data"]["masked"] = {**known, "found": found}
+                manifest["data"]["notes"] = [
+                    *(old for old in before["data"]["notes"] if not is_masking(old)),
+                    masked_sentence(found),
+                ]
         if outliers is not None and "outliers" in manifest:
             manifest["outliers"] = {**manifest["outliers"], "marked": outliers}
         return manifest

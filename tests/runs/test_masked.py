@@ -1,0 +1,110 @@
+"""A run whose personal data is masked: no file has it, and what was masked is counted."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from by_key import raises, says
+from coterie import cluster
+from coterie._errors import UsageError
+from coterie.cli import app
+from coterie.runs.update import update
+
+SECRETS = ["anna.berg@example.org", "4111 1111 1111 1111", "DE89 3704 0044 0532 0130 00",
+           "+49 30 1234567", "Zebedee"]  # fmt: skip
+
+
+def write(path: Path, rows: list[tuple[str, str, str]]) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "text", "contact"])
+        writer.writerows(rows)
+    return path
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Every text holds a secret, and so does a column beside; the ids look like numbers."""
+    rows = []
+    for i in range(24):
+        secret, theme = SECRETS[i % 5], ("refund money back", "parcel courier late")[i % 2]
+        text = f"{theme} {i}: {secret}"
+        rows.append((f"20260{i:03}", text, "anna.berg@example.org"))
+    return write(tmp_path / "texts.csv", rows)
+
+
+@pytest.fixture
+def names(tmp_path: Path) -> Path:
+    path = tmp_path / "names.txt"
+    path.write_text("Zebedee\nMarcus Aurelius\n", "utf-8")
+    return path
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def check_clean(folder: Path) -> None:
+    for path in folder.rglob("*"):
+        if path.is_file():
+            content = path.read_bytes().replace(b"\\u0040", b"@")
+            for secret in SECRETS:
+                assert secret.encode() not in content, f"{secret} in {path}"
+                assert secret.lower().encode() not in content, f"{secret} in {path}"
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_no_file_of_the_run_has_personal_data(
+    file: Path, names: Path, tmp_path: Path, sampled: bool
+) -> None:
+    out = tmp_path / "run"
+    more = ["--fit-sample", 20] if sampled else ["--write", "jsonl"]
+    result = run("cluster", file, "-k", 2, "--method", "kmeans", "--encoder", "tfidf", "--mask",
+                 "--mask-names", names, "--id-column", "id", "--out", out, *more)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    check_clean(out)
+    data = json.loads((out / "manifest.json").read_text("utf-8"))["data"]
+    # Each kind is in every fifth text; the column beside has an address in every row.
+    assert data["masked"] == {
+        "found": {"card": 5, "email": 29, "iban": 5, "name": 4, "phone": 5}, "by_list": True,
+    }  # fmt: skip
+    sentence = (
+        "Personal data is masked: IBAN 5x, card number 5x, e-mail address 29x, name of a person "
+        "4x, telephone number 5x."
+    )
+    assert sentence in data["notes"] and sentence in (out / "report.html").read_text("utf-8")
+    with (out / "assignments.csv").open(newline="", encoding="utf-8") as opened:
+        rows = list(csv.DictReader(opened))
+    assert [row["id"] for row in rows] == [f"20260{i:03}" for i in range(24)]
+    assert rows[0]["text"].endswith("[email]") and rows[0]["contact"] == "[email]"
+    words = {w for c in json.loads((out / "clusters.json").read_text()) for w, _ in c["words"]}
+    assert words and not words & {"email", "phone", "iban", "card", "name"}
+    assert run("export", out, "--to", "tsv").exit_code == 0
+    check_clean(out)
+
+
+def test_without_the_option_nothing_is_masked(file: Path, tmp_path: Path) -> None:
+    found = cluster(str(file), 2, method="kmeans", encoder="tfidf", folder=tmp_path / "run")
+    assert "masked" not in found.manifest["data"]
+    assert "Zebedee" in (tmp_path / "run" / "assignments.csv").read_text("utf-8")
+
+
+def test_new_rows_of_a_masked_run_are_masked(file: Path, names: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    cluster(str(file), 2, method="kmeans", encoder="tfidf", folder=out, mask_names=names)
+    new = write(tmp_path / "new.csv", [("1", f"refund money: {s}", "x") for s in SECRETS])
+    with raises(UsageError, "update.no_mask_names", folder=out):
+        update(out, str(new))
+    update(out, str(new), mask_names=["Zebedee"])
+    check_clean(out)
+    data = json.loads((out / "manifest.json").read_text("utf-8"))["data"]
+    assert data["masked"]["found"] == {"card": 6, "email": 30, "iban": 6, "name": 5, "phone": 6}
+    assert sum("Personal data is masked" in note for note in data["notes"]) == 1
+
+
+def test_a_missing_list_of_names_is_rejected(file: Path, tmp_path: Path) -> None:
+    result = run("cluster", file, "--mask-names", tmp_path / "none.txt", "--out", tmp_path / "o")
+    assert result.exit_code == 3 and says(result.output, "mask.no_names")
