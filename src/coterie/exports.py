@@ -172,6 +172,7 @@ def write_clusters(
     levels = hierarchy.levels if hierarchy else []
     above = hierarchy.column_names()[: len(levels)] if hierarchy else []
     header += [name.replace("_", " ") for name in above]
+    header += ["language"] if any(c.languages for c in clusters) else []
     sheets = [
         Sheet("clusters", header, _cluster_rows(clusters, levels, texts)),
         Sheet(
@@ -223,7 +224,22 @@ def _cluster_rows(
             found = level.get(parent) if parent is not None else None
             above.insert(0, found.name if found else "")
             parent = found.parent if found else None
-        yield row + above
+        spoken = [shown_languages(cluster)] if any(c.languages for c in clusters) else []
+        yield row + above + spoken
+
+
+def shown_languages(cluster: Cluster) -> str:
+    """The languages of a cluster in words; the shares only if there are several.
+
+    Examples
+    --------
+    >>> two = [("German", 0.62), ("English", 0.38)]
+    >>> shown_languages(Cluster(0, "Late", 1, 1.0, [], [], languages=two))
+    'German 62%, English 38%'
+    """
+    if len(cluster.languages) == 1:
+        return cluster.languages[0][0]
+    return ", ".join(f"{language} {share:.0%}" for language, share in cluster.languages)
 
 
 def _write_guarded(path: Path, table: pa.Table) -> None:

@@ -295,6 +295,7 @@ TOPIC_WORDS = 4  # shown of each topic; clusters.json has more
 
 def show_run(run: Run, *, as_json: bool) -> None:
     """Print the clusters, the summary and where things lie; or the clusters alone, as JSON."""
+    from coterie.exports import shown_languages
     from coterie.report.html import shorten
 
     clusters, levels = run.clusters, run.levels
@@ -303,16 +304,18 @@ def show_run(run: Run, *, as_json: bool) -> None:
         return
     themes = run.hierarchy is not None and run.hierarchy.themes
     shown = _by_theme(clusters, levels) if themes else clusters
+    spoken = any(cluster.languages for cluster in shown)
     rows = []
     for cluster in shown:
         example = shorten(cluster.examples[0], 90) if cluster.examples else ""
-        share = f"{100 * cluster.share:.1f}%"
-        rows.append([str(cluster.id), str(cluster.size), share, cluster.name, example])
-    header = ["#", "texts", "share", "name", "central example"]
+        row = [str(cluster.id), str(cluster.size), f"{100 * cluster.share:.1f}%"]
+        row += [shown_languages(cluster)] if spoken else []
+        rows.append([*row, cluster.name, example])
+    header = ["#", "texts", "share", *(["language"] if spoken else []), "name", "central example"]
     if shown is not clusters:
         header = ["theme", *header]
         rows = [[str(c.parent), *row] for c, row in zip(shown, rows, strict=True)]
-    show_table("", header, rows, numbers=range(len(header) - 2))
+    show_table("", header, rows, numbers=range(header.index("share") + 1))
     if len(shown) < len(clusters):
         typer.echo(
             f"The {LARGEST} largest clusters of each theme; the page has all {len(clusters)}."

@@ -22,6 +22,7 @@ from coterie.description.words import ClusterTerms, Term, top_words
 from coterie.metrics import cluster_means
 from coterie.neighbors import similarity_blocks, unit_rows
 from coterie.words.cutting import join
+from coterie.words.languages import NAMES
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class Cluster:
         Texts in each period; the same periods for all clusters.
     by : dict of str to list of (str, int)
         For each category column, its values and how many texts have them.
+    languages : list of (str, float)
+        In a corpus of several languages: those of its texts, and their shares, most frequent first.
     parent : int or None
         Cluster of the next coarser level that holds this one.
     parent_name : str or None
@@ -70,6 +73,7 @@ class Cluster:
     near: list[Neighbor] = field(default_factory=list)
     over_time: list[tuple[str, int]] = field(default_factory=list)
     by: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    languages: list[tuple[str, float]] = field(default_factory=list)
     parent: int | None = None
     parent_name: str | None = None
 
@@ -87,7 +91,7 @@ class Cluster:
         """A cluster from what :meth:`to_dict` gave, also after a way through JSON."""
         known = {f.name for f in fields(cls)}
         values = {key: value for key, value in saved.items() if key in known}
-        for key in ("words", "over_time"):
+        for key in ("words", "over_time", "languages"):
             if key in values:
                 values[key] = [(name, number) for name, number in values[key]]
         if "near" in values:
@@ -187,6 +191,7 @@ def names_by_number(clusters: Sequence[Cluster], width: int = 0) -> list[str | N
     return out
 
 
+SPOKEN = 0.05  # share of a cluster's texts; rarer languages are not named
 MANY = 20  # members from which the farthest are held to be odd rather than typical
 TYPICAL = 0.9  # share of the members, nearest to the middle, that examples are taken from
 
@@ -677,9 +682,23 @@ class _Work:
                     "diverse": spread(central, space, self.texts, n_examples) if len(rows) else [],
                     "borderline": once(calls, self.texts, n_examples),
                     "near": near[i],
+                    "languages": self._languages(rows),
                 }
             )
         return out
+
+    def _languages(self, rows: Ints) -> list[tuple[str, float]]:
+        """Languages of the texts of a cluster, if the corpus has several."""
+        known = self.terms.languages
+        told = self.terms.language_of[rows]
+        counts = np.bincount(told[told >= 0], minlength=len(known))
+        if len(known) < 2 or not counts.any():
+            return []
+        shares = [
+            (NAMES[code], round(float(c), 4))
+            for code, c in zip(known, counts / counts.sum(), strict=True)
+        ]
+        return sorted((pair for pair in shares if pair[1] >= SPOKEN), key=lambda pair: -pair[1])
 
     def _word_space(self) -> Any:
         """One sparse row of unit length per text, rare words counting more."""

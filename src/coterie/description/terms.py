@@ -384,7 +384,9 @@ def is_korean(word: str) -> bool:
 def is_telling(word: str, stop: frozenset[str]) -> bool:
     """Whether a word may say what a text is about."""
     if NO_BLANKS.match(word):
-        return not EMPTY.search(word) or (len(word) > 2 and EMPTY.sub("", word) != "")
+        if not EMPTY.search(word):
+            return len(word) > 1
+        return len(word) > 2 and EMPTY.sub("", word) != ""  # a word that a segmenter found
     plain = word.replace("-", "")
     return len(word) > 1 and word not in stop and not plain.isdigit()
 

@@ -210,9 +210,14 @@ class SentenceEncoder(Encoder):
         return vectors, [layer.float() for layer in layers]
 
     def encode_views(
-        self, items: Any, weights: Floats, *, progress: Progress | None = None
+        self,
+        items: Any,
+        weights: Floats,
+        index: Ints | None = None,
+        *,
+        progress: Progress | None = None,
     ) -> list[Floats]:
-        """Three views of all items from one pass; see :mod:`coterie.encoders.views`.
+        """Three views of all items, or of ``index``; see :mod:`coterie.encoders.views`.
 
         Returns
         -------
@@ -220,7 +225,7 @@ class SentenceEncoder(Encoder):
             Vectors as :meth:`encode` gives them; the mean of the last layer with ``weights`` of
             the tokens; and the same of the middle layers.
         """
-        both = PooledEncoder(self, weights).encode(items, progress=progress)
+        both = PooledEncoder(self, weights).encode(items, index, progress=progress)
         return np.split(both, [self.dim, self.dim + self.width], axis=1)
 
     def _through_modules(self, features: Features, tokens: Tensor | None = None) -> Tensor:

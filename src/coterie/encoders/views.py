@@ -119,13 +119,20 @@ class ViewsEncoder(MixedEncoder):
     ) -> Floats:
         assert self.token_weights is not None
         pairs = items.pairs if index is None else items.pairs[index]
-        views = self.inner.encode_views(items.inner, self.token_weights, progress=progress)
         lost = items.unread
         if lost is not None and index is not None:
             lost = lost[index]
+        if lost is None or lost.all():
+            views = self.inner.encode_views(items.inner, self.token_weights, progress=progress)
+            read = slice(None)
+        else:  # the others are not encoded at all
+            read = np.unique(pairs[~lost, 0])
+            made = self.inner.encode_views(items.inner, self.token_weights, read, progress=progress)
+            views = [np.zeros((len(items.inner), v.shape[1]), dtype=np.float32) for v in made]
+            for view, some in zip(views, made, strict=True):
+                view[read] = some
         if self.means is None:
-            rows = slice(None) if lost is None or lost.all() else np.unique(pairs[~lost, 0])
-            self.means = np.concatenate([v[rows].mean(axis=0, dtype=np.float64) for v in views])
+            self.means = np.concatenate([v[read].mean(axis=0, dtype=np.float64) for v in views])
             self.means = self.means.astype(np.float32)
         means = np.split(self.means, np.cumsum([v.shape[1] for v in views[:-1]]))
         lexical = self.lexical.encode(items.lexical)
@@ -139,9 +146,9 @@ class ViewsEncoder(MixedEncoder):
             words = self.weight * lexical[pairs[part, 1]]
             out[part] = np.hstack([embedding, words, MIDDLE_WEIGHT * middle])
             if lost is not None and lost[part].any():
+                lengths = np.sqrt(1 + np.square(words).sum(axis=1) + MIDDLE_WEIGHT**2)
                 alone = np.hstack([0 * embedding, unit_rows(words), 0 * middle])
-                length = np.linalg.norm(out[part], axis=1, keepdims=True)
-                out[part] = np.where(lost[part, None], length * alone, out[part])
+                out[part] = np.where(lost[part, None], lengths[:, None] * alone, out[part])
         items.embeddings = views[0].copy()
         return out
 

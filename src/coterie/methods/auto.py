@@ -363,9 +363,10 @@ class Auto(WeightedClusterer):
 
         Predicted from the share that plain k-means on the embeddings puts into matching clusters.
         """
-        width = vectors.shape[1]
-        if isinstance(self._encoder, MixedEncoder):
-            width = self._encoder.inner.dim
+        width, encoder = vectors.shape[1], self._encoder
+        gated = isinstance(encoder, ViewsEncoder) and encoder.gated
+        if isinstance(encoder, MixedEncoder) and not gated:
+            width = encoder.inner.dim
         rows = np.arange(len(vectors))
         most = max(LOOKED_AT, self._k)
         if len(rows) > most:

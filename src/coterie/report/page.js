@@ -71,6 +71,7 @@
   const has = (i) => Number(data.text !== null && data.text[i] !== null);
   const textOf = (i) => (has(i) ? data.text[i] : "Row " + data.row[i]);
   const nameOf = (i) => data.names[data.cluster[i]];
+  const isolated = (text) => "\u2068" + text + "\u2069"; // a name from right to left moves nothing else
   const texts = (number) => number.toLocaleString("en") + (number === 1 ? " text" : " texts");
 
   const map = makeMap(get("canvas"), data, shapes, {
@@ -163,7 +164,7 @@
     button.type = "button";
     button.chooses = what;
     if (number !== null) button.append(marker(number));
-    element("span", name, button);
+    element("span", name, button).dir = "auto";
     element("small", size.toLocaleString("en"), button);
     button.addEventListener("click", () => {
       if (focus && focus.kind === what.kind && focus.key === what.key) setFocus(null);
@@ -332,7 +333,7 @@
     for (const i of focus.points.slice(listed, listed + LISTED)) {
       const item = element("li", "", get("found"));
       element("bdi", textOf(i), item);
-      element("small", nameOf(i) + " · confidence " + sure(i) + " · row " + data.row[i], item);
+      element("small", isolated(nameOf(i)) + " · confidence " + sure(i) + " · row " + data.row[i], item);
       item.addEventListener("mouseenter", () => map.mark(i));
       item.addEventListener("mouseleave", () => map.mark(-1));
     }
@@ -346,7 +347,7 @@
     if (i < 0) return;
     tip.replaceChildren();
     element("bdi", textOf(i), tip);
-    element("small", nameOf(i) + " · confidence " + sure(i), tip);
+    element("small", isolated(nameOf(i)) + " · confidence " + sure(i), tip);
     for (const column of data.columns) {
       element("small", column.name + ": " + column.values[column.codes[i]], tip);
     }
