@@ -56,11 +56,36 @@ def test_nothing_known_is_no_guidance() -> None:
         ({"cannot_link": [(0, -1)]}, UsageError, "guidance.no_row"),
         ({"cannot_link": [(1, 1)]}, UsageError, "guidance.short_group"),
         ({"must_link": [(1,)]}, UsageError, "guidance.short_group"),
+        ({"themes": "cars"}, UsageError, "guidance.bad_themes"),
+        ({"themes": []}, DataError, "guidance.no_themes"),
+        ({"themes": ["cars", "Cars"]}, DataError, "guidance.theme_twice"),
+        ({"themes": [{"title": "cars"}]}, DataError, "guidance.theme_key"),
     ],
 )
 def test_bad_arguments_are_rejected(arguments, kind, key) -> None:
     with raises(kind, key):
         Guidance.make(3, **arguments)
+
+
+def test_themes_come_before_classes_and_share_their_names() -> None:
+    themes = ["Cars", {"name": "Sky", "keywords": ["blue", "clear"]}]
+    known = Guidance.make(3, ["cars", None, "fruit"], themes=themes)
+    assert known.names == ("Cars", "Sky", "fruit") and known.labels == {0: 0, 2: 2}
+    assert known.themes == (("Cars",), ("Sky", "blue, clear"))
+
+
+@pytest.mark.parametrize("method", STEERED)
+def test_fit_takes_themes(method) -> None:
+    themes = [{"name": "Orchard", "keywords": ["apple", "tart"]}, "volcano", "sky"]
+    model = make(method).fit(TEXTS, themes=themes)
+    assert model.classes_ == ("Orchard", "sky") and model.empty_classes_ == ("volcano",)
+    assert set(model.labels_[:4]) == {0} and set(model.labels_[8:]) == {1}
+
+
+def test_themes_need_texts() -> None:
+    vectors = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
+    with raises(UsageError, "guidance.themes_of_vectors"):
+        Auto(2, encoder="precomputed").fit(vectors, themes=["cars"])
 
 
 def test_links_are_transitive_and_labels_spread_over_them() -> None:

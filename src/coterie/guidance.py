@@ -18,8 +18,11 @@ import numpy as np
 
 from coterie._errors import DataError, UsageError, param
 from coterie._types import Bools, Floats, Ints
+from coterie.corpus.corpus import clean_text
 
 LISTED = 6  # rows of a chain that a message names
+FIELDS = ("name", "description", "keywords", "examples")  # of a theme
+LONGEST = 200  # characters of a name
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ class Guidance:
         must_link: Any = None,
         cannot_link: Any = None,
         *,
+        themes: Any = None,
         ids: Sequence[Any] | None = None,
     ) -> Guidance | None:
         """The guidance that is in these arguments of ``fit``; None if there is none.
@@ -78,16 +82,21 @@ class Guidance:
             Class of each row; None, -1, NaN and empty strings are unlabelled.
         must_link, cannot_link : iterable of sequences of int, optional
             Pairs or larger groups of row numbers.
+        themes : list of str or mapping, optional
+            Names of themes, or mappings that :func:`theme_texts` reads. They are the first classes.
         ids : sequence, optional
             What messages call the rows.
         """
         names, labels = ((), {}) if y is None else read_labels(y, n)
+        about = {} if themes is None else theme_texts(themes)
+        if about:
+            names, labels = join_names(tuple(about), names, labels)
         together = tuple(_read_rows(must_link, n, "must_link"))
         groups = _read_rows(cannot_link, n, "cannot_link")
         apart = tuple(pair for group in groups for pair in combinations(group, 2))
-        if not labels and not together and not apart:
+        if not labels and not together and not apart and not about:
             return None
-        return cls(n, names, labels, together, apart, ids)
+        return cls(n, names, labels, together, apart, ids, tuple(about.values()))
 
     def called(self, row: int) -> str:
         """What a message calls a row."""
@@ -361,6 +370,83 @@ def as_groups(given: object, name: str) -> list[Any]:
     if isinstance(found, (str, bytes)) or not isinstance(found, Iterable):
         raise UsageError("guidance.no_group", name=param(name), given=f"{given!r:.80}")
     return list(found)
+
+
+def theme_texts(
+    themes: Any, where: str | None = None, places: Sequence[str] | None = None
+) -> dict[str, tuple[str, ...]]:
+    """Names of themes, and the texts that tell what each is about.
+
+    Parameters
+    ----------
+    themes : list of str or mapping
+        Names, or mappings with ``name``, ``description``, ``keywords`` and ``examples``.
+    where : str, optional
+        What messages call the list. Default: the argument.
+    places : sequence of str, optional
+        What messages call each of them.
+
+    Examples
+    --------
+    >>> theme_texts(["Refunds", {"name": "Delivery", "keywords": ["parcel", "late"]}])
+    {'Refunds': ('Refunds',), 'Delivery': ('Delivery', 'parcel, late')}
+    """
+    where = param("themes") if where is None else where
+    if isinstance(themes, (str, bytes, Mapping)) or not isinstance(themes, Sequence):
+        raise UsageError("guidance.bad_themes", where=where, given=f"{themes!r:.80}")
+    out: dict[str, tuple[str, ...]] = {}
+    for number, entry in enumerate(themes):
+        place = f"{where}, theme {number + 1}" if places is None else places[number]
+        name, texts = _theme(entry, place)
+        if name.casefold() in {other.casefold() for other in out}:
+            raise DataError("guidance.theme_twice", where=place, name=name)
+        out[name] = texts
+    if not out:
+        raise DataError("guidance.no_themes", where=where)
+    return out
+
+
+def _theme(entry: object, place: str) -> tuple[str, tuple[str, ...]]:
+    given = entry if isinstance(entry, Mapping) else {"name": entry}
+    for key in given:
+        if key not in FIELDS:
+            raise DataError("guidance.theme_key", where=place, key=key, known=", ".join(FIELDS))
+    name = given.get("name")
+    if not isinstance(name, str) or not clean_text(name) or len(name) > LONGEST:
+        raise DataError("guidance.theme_name", where=place, most=LONGEST)
+    name = clean_text(name)
+    description = _texts(given.get("description"), place, "description")
+    keywords = _texts(given.get("keywords"), place, "keywords")
+    examples = _texts(given.get("examples"), place, "examples")
+    texts = [name, *(f"{name}: {text}" for text in description)]
+    if keywords:
+        texts.append(", ".join(keywords))
+    return name, (*texts, *examples)
+
+
+def _texts(value: Any, place: str, key: str) -> list[str]:
+    if value is None:
+        return []
+    values = [value] if isinstance(value, str) else value
+    listed = isinstance(values, Sequence) and key != "description"
+    if not isinstance(value, str) and (not listed or not all(isinstance(v, str) for v in values)):
+        raise DataError("guidance.theme_value", where=place, key=key)
+    return [clean_text(text) for text in values if clean_text(text)]
+
+
+def join_names(
+    themes: tuple[str, ...], found: tuple[str, ...], labels: dict[int, int]
+) -> tuple[tuple[str, ...], dict[int, int]]:
+    """Themes first; a label that is the name of a theme is that theme."""
+    place = {name.casefold(): i for i, name in enumerate(themes)}
+    names = list(themes)
+    where = []
+    for name in found:
+        if name.casefold() not in place:
+            place[name.casefold()] = len(names)
+            names.append(name)
+        where.append(place[name.casefold()])
+    return tuple(names), {row: where[label] for row, label in labels.items()}
 
 
 def _read_rows(given: object, n: int, name: str) -> list[tuple[int, ...]]:

@@ -815,6 +815,10 @@ MESSAGES: dict[str, str] = {
     "guidance.theme_name": (
         "{where}: a theme needs a name of 1 to {most} characters, such as 'name: Refunds'."
     ),
+    "guidance.themes_of_vectors": (
+        "<themes> are compared with the texts by the encoder; give texts instead of vectors, or "
+        "known classes as labels."
+    ),
     "guidance.theme_twice": "{where}: the theme {name!r} occurs twice; remove one.",
     "guidance.theme_value": (
         "{where}: {key} should be a text, or (keywords, examples) a list of texts."

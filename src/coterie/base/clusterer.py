@@ -119,6 +119,7 @@ class TextClusterer(
         views: Any = None,
         must_link: Any = None,
         cannot_link: Any = None,
+        themes: Any = None,
     ) -> Self:
         """Cluster the texts ``X``.
 
@@ -135,8 +136,12 @@ class TextClusterer(
             Augmented texts, row by row; overrides the parameter ``views`` where there is one.
         must_link, cannot_link : list of sequences of int, optional
             Pairs or groups of rows that must be in one cluster, or all in different ones.
+        themes : list of str or mapping, optional
+            Names of known themes, or mappings with ``name``, ``description``, ``keywords`` and
+            ``examples``. Texts that fit go there; ``classes_`` begins with them, and
+            ``empty_classes_`` has those that no text fits.
         """
-        return self._fit(X, views, guide=guide(y, must_link, cannot_link))
+        return self._fit(X, views, guide=guide(y, must_link, cannot_link, themes))
 
     def fit_predict(self, X: Any, y: Any = None, **options: Any) -> Ints:
         """Cluster the texts, and give the cluster of each; as ``fit``, then ``labels_``."""
@@ -225,7 +230,7 @@ class TextClusterer(
 class WeightedClusterer(TextClusterer):
     """A method that can count texts more or less than once."""
 
-    def fit(
+    def fit(  # noqa: PLR0913 - what is known comes in several forms
         self: Self,
         X: Any,
         y: Any = None,
@@ -234,6 +239,7 @@ class WeightedClusterer(TextClusterer):
         views: Any = None,
         must_link: Any = None,
         cannot_link: Any = None,
+        themes: Any = None,
     ) -> Self:
         """Cluster the texts ``X``.
 
@@ -250,10 +256,16 @@ class WeightedClusterer(TextClusterer):
             Augmented texts, row by row; overrides the parameter ``views`` where there is one.
         must_link, cannot_link : list of sequences of int, optional
             Pairs or groups of rows that must be in one cluster, or all in different ones.
+        themes : list of str or mapping, optional
+            Names of known themes, or mappings with ``name``, ``description``, ``keywords`` and
+            ``examples``. Texts that fit go there; ``classes_`` begins with them, and
+            ``empty_classes_`` has those that no text fits.
         """
-        return self._fit(X, views, sample_weight, guide(y, must_link, cannot_link))
+        return self._fit(X, views, sample_weight, guide(y, must_link, cannot_link, themes))
 
 
-def guide(y: Any, must_link: Any, cannot_link: Any) -> Callable[[int], Guidance | None]:
+def guide(
+    y: Any, must_link: Any, cannot_link: Any, themes: Any
+) -> Callable[[int], Guidance | None]:
     """What is known, to be checked when the number of rows is known, too."""
-    return lambda rows: Guidance.make(rows, y, must_link, cannot_link)
+    return lambda rows: Guidance.make(rows, y, must_link, cannot_link, themes=themes)

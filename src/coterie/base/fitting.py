@@ -256,6 +256,8 @@ class Fitting:
         if not self.model._uses_guidance():
             warnings.warn(str(UsageError("guidance.ignored", name=self.model.name)), stacklevel=4)
             return None, None
+        if guidance.themes and self.encoder.kind == "precomputed":
+            raise UsageError("guidance.themes_of_vectors")
         places = self.inputs.spread(np.arange(self.inputs.n_distinct, dtype=np.int64), -1)
         return guidance, guidance.on_texts(places, self.inputs.n_distinct)
 

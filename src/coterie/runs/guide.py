@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -16,18 +16,23 @@ from coterie._errors import DataError, UsageError, param
 from coterie._validation import whole_number
 from coterie.base.edited import fingerprint
 from coterie.corpus import Corpus
-from coterie.corpus.corpus import cell_values, check_column, clean_text
+from coterie.corpus.corpus import cell_values, check_column
 from coterie.editing.parse import read_entries
-from coterie.guidance import Guidance, as_groups, is_unlabelled, read_labels
+from coterie.guidance import (
+    Guidance,
+    as_groups,
+    is_unlabelled,
+    join_names,
+    read_labels,
+    theme_texts,
+)
 from coterie.runs.options import Options
 
 if TYPE_CHECKING:
     from coterie.base import TextClusterer
     from coterie.editing.keep import Kept
 
-FIELDS = ("name", "description", "keywords", "examples")  # of a theme
 LINKS = ("must_link", "cannot_link")
-LONGEST = 200  # characters of a name
 
 
 def read_guidance(options: Options, corpus: Corpus, kept: Kept | None = None) -> Guidance | None:
@@ -46,7 +51,7 @@ def read_guidance(options: Options, corpus: Corpus, kept: Kept | None = None) ->
     names, labels = tuple(themes), dict[int, int]()
     if options.labels is not None:
         found, labels = _labels(options.labels, corpus)
-        names, labels = _joined(names, found, labels)
+        names, labels = join_names(names, found, labels)
     elif options.only_known and not themes:
         raise UsageError("guidance.nothing_known")
     links = {name: as_groups(getattr(options, name), name) for name in LINKS}
@@ -90,50 +95,15 @@ def read_themes(source: object) -> dict[str, tuple[str, ...]]:
     >>> read_themes(["Refunds", {"name": "Delivery", "keywords": ["parcel", "late"]}])
     {'Refunds': ('Refunds',), 'Delivery': ('Delivery', 'parcel, late')}
     """
-    if isinstance(source, (str, Path)):
-        where, entries = str(source), read_entries(Path(source))
-    else:
-        if isinstance(source, Mapping) or not isinstance(source, Sequence):
-            raise UsageError("guidance.bad_themes", where=param("themes"), given=f"{source!r:.80}")
-        where, entries = param("themes"), [(0, entry) for entry in source]
-    out: dict[str, tuple[str, ...]] = {}
-    for number, (line, entry) in enumerate(entries, 1):
-        place = f"{where}, line {line}" if line else f"{where}, theme {number}"
-        name, texts = _theme(entry, place)
-        if name.casefold() in {other.casefold() for other in out}:
-            raise DataError("guidance.theme_twice", where=place, name=name)
-        out[name] = texts
-    if not out:
-        raise DataError("guidance.no_themes", where=where)
-    return out
-
-
-def _theme(entry: object, place: str) -> tuple[str, tuple[str, ...]]:
-    given = entry if isinstance(entry, Mapping) else {"name": entry}
-    for key in given:
-        if key not in FIELDS:
-            raise DataError("guidance.theme_key", where=place, key=key, known=", ".join(FIELDS))
-    name = given.get("name")
-    if not isinstance(name, str) or not clean_text(name) or len(name) > LONGEST:
-        raise DataError("guidance.theme_name", where=place, most=LONGEST)
-    name = clean_text(name)
-    description = _texts(given.get("description"), place, "description")
-    keywords = _texts(given.get("keywords"), place, "keywords")
-    examples = _texts(given.get("examples"), place, "examples")
-    texts = [name, *(f"{name}: {text}" for text in description)]
-    if keywords:
-        texts.append(", ".join(keywords))
-    return name, (*texts, *examples)
-
-
-def _texts(value: Any, place: str, key: str) -> list[str]:
-    if value is None:
-        return []
-    values = [value] if isinstance(value, str) else value
-    listed = isinstance(values, Sequence) and key != "description"
-    if not isinstance(value, str) and (not listed or not all(isinstance(v, str) for v in values)):
-        raise DataError("guidance.theme_value", where=place, key=key)
-    return [clean_text(text) for text in values if clean_text(text)]
+    if not isinstance(source, (str, Path)):
+        return theme_texts(source)
+    file = str(source)
+    entries = read_entries(Path(source))
+    places = [
+        f"{file}, line {line}" if line else f"{file}, theme {number}"
+        for number, (line, _) in enumerate(entries, 1)
+    ]
+    return theme_texts([entry for _, entry in entries], file, places)
 
 
 def _labels(given: object, corpus: Corpus) -> tuple[tuple[str, ...], dict[int, int]]:
@@ -157,21 +127,6 @@ def _name(value: Any) -> str:
     """A label as a name; numbers that a table made decimal, since some are missing, are whole."""
     whole = isinstance(value, float) and value.is_integer()
     return str(int(value) if whole else value).strip()
-
-
-def _joined(
-    themes: tuple[str, ...], found: tuple[str, ...], labels: dict[int, int]
-) -> tuple[tuple[str, ...], dict[int, int]]:
-    """Themes first; a label that is the name of a theme is that theme."""
-    place = {name.casefold(): i for i, name in enumerate(themes)}
-    names = list(themes)
-    where = []
-    for name in found:
-        if name.casefold() not in place:
-            place[name.casefold()] = len(names)
-            names.append(name)
-        where.append(place[name.casefold()])
-    return tuple(names), {row: where[label] for row, label in labels.items()}
 
 
 def _read_links(
