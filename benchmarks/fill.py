@@ -11,6 +11,7 @@ tables of ``views.py``, ``jobs.py`` and ``masked_head.py``, ``<!-- figure: NAME 
 ``<!-- stability -->`` and ``<!-- guarded -->`` are the tables of docs/generalization.md,
 ``<!-- faithful: METHOD -->``, ``<!-- authors -->``, ``<!-- weights -->`` and ``<!-- missing -->``
 those of docs/faithful.md, and ``<!-- steering -->`` those of docs/howto/steer.md.
+``<!-- static -->`` is the table of ``static_encoders.py``.
 Those of ``compared.py`` and ``speed.py`` have pages of their own.
 """
 
@@ -28,6 +29,7 @@ import jobs
 import lines
 import masked_head
 import speed
+import static_encoders
 import views
 from pages import ablation_part, found_part, gains_part, method_part, short_part
 
@@ -41,7 +43,7 @@ ROOT = Path(__file__).parents[1]
 DOCS, RESULTS = ROOT / "docs", ROOT / "results"
 KINDS = (
     "found|gains|measured|ablations|overview|details|short|views|jobs|pass|masked-head|figure"
-    "|development|reported|numbers|stability|guarded|faithful|authors|weights|missing|steering"
+    "|development|reported|numbers|stability|guarded|faithful|authors|weights|missing|steering|static"
 )
 PLACE = re.compile(rf"(<!-- ({KINDS})(?:: ([^\n]*))? -->\n).*?(<!-- end -->)", re.S)
 PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
@@ -67,6 +69,7 @@ PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "weights": lambda rows, words: faithful.weights_part(rows),
     "guarded": lambda rows, words: generalization.systems_part(suite("dev-systems")),
     "steering": lambda rows, words: steering_page(suite("steering")),
+    "static": lambda rows, words: static_encoders.table(lines.read(static_encoders.OUT)) + "\n",
 }
 
 

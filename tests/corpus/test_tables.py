@@ -2,9 +2,11 @@
 
 import bz2
 import gzip
+import io
 import json
 import re
 import sqlite3
+import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +20,7 @@ import pytest
 
 import coterie
 from by_key import raises
-from coterie._errors import DataError, UsageError
+from coterie._errors import DataError, MissingError, UsageError
 from coterie.corpus import TextStream, make_corpus, read_corpus, write_rows
 from coterie.corpus.corpus import as_table
 
@@ -225,6 +227,27 @@ def test_a_sheet_is_named(tmp_path: Path) -> None:
     assert len(notes) == 1 and "'Sheet'" in notes[0] and "'more'" in notes[0]
     with raises(UsageError, "corpus.no_sheet", sheet="mor", known="Sheet, more"):
         read_corpus(f"{path}#mor")
+
+
+def test_a_workbook_comes_by_standard_input(tmp_path: Path, monkeypatch) -> None:
+    data = workbook(tmp_path).read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert read_corpus("-").table["text"].to_pylist() == TEXTS
+
+
+def test_a_folder_of_workbooks_and_its_rows(tmp_path: Path) -> None:
+    (tmp_path / "books").mkdir()
+    for name in ("a.xlsx", "b.xlsx"):
+        workbook(tmp_path / "books", name)
+    assert read_corpus(tmp_path / "books").table["text"].to_pylist() == TEXTS * 2
+    assert TextStream(tmp_path / "books").most_rows() == 2 * (len(TEXTS) + 1)
+
+
+def test_a_workbook_needs_its_package(tmp_path: Path, monkeypatch) -> None:
+    path = workbook(tmp_path)
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with raises(MissingError, "argument.package_missing", module="openpyxl", extra="excel"):
+        read_corpus(path)
 
 
 def test_a_workbook_without_a_header_loses_no_row(tmp_path: Path) -> None:

@@ -49,8 +49,8 @@ def predict(
     file: Annotated[
         str,
         typer.Argument(
-            help="CSV, TSV, JSONL, Parquet or plain text file; - for standard input; a folder or a "
-            "pattern of Parquet files."
+            help="CSV, TSV, JSONL, Parquet, Arrow, Excel, SQLite or plain text file; - for "
+            "standard input; a folder or a pattern of Parquet files."
         ),
     ],
     out: Annotated[

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from itertools import chain
 from typing import Any, BinaryIO
 
@@ -44,7 +44,7 @@ def count_rows(source: Source, format: str) -> int:
     import pyarrow.parquet
 
     if format == "xlsx":
-        return SHEET_ROWS
+        return _sheet_rows(source)
     if format == "sqlite":
         return Database(source).count()
     with source.open_anywhere() as file:
@@ -99,8 +99,39 @@ def read_sheet(
 
     Formulas give the value that the spreadsheet program saved with them.
     """
+    chosen, rows = "", list[tuple[Any, ...]]()
+    with _opened(source) as sheets:
+        for chosen in [source.inside] if source.inside else sheets:
+            sheets[chosen].reset_dimensions()  # programs write wrong ones
+            rows = _filled(sheets[chosen].iter_rows(values_only=True))
+            if rows:
+                break
+        names_of_sheets = list(sheets)
+    if not rows:
+        raise DataError("corpus.file_empty", name=source.name)
+    begin = [[value_to_text(cell) for cell in row] for row in rows[: SAMPLE + 1]]
+    names, header, notes = name_columns(begin, header, wanted)
+    columns = zip(*rows[header:], strict=True) if rows[header:] else ([] for _ in names)
+    table = pa.Table.from_arrays([as_array(list(cells)) for cells in columns], names)
+    if len(names_of_sheets) > 1 and not source.inside:
+        known = ", ".join(map(repr, names_of_sheets))
+        said = f"read the sheet {chosen!r} of {known}; add #NAME to the file for another"
+        notes.append(Note("sheet", 0, (), said))
+    return table, header, notes
+
+
+def _sheet_rows(source: Source) -> int:
+    """Rows that a sheet says it has; as many as there can be if that tells nothing."""
+    with _opened(source) as sheets:
+        said = [sheets[source.inside]] if source.inside else sheets.values()
+        most = max((sheet.max_row or SHEET_ROWS for sheet in said), default=0)
+    return most if most > 1 else SHEET_ROWS
+
+
+@contextmanager
+def _opened(source: Source) -> Iterator[dict[str, Any]]:
+    """The sheets of a workbook by their names."""
     openpyxl: Any = need("openpyxl", "excel")
-    rows: list[tuple[Any, ...]] = []
     try:
         with source.open_anywhere() as file:
             book = openpyxl.load_workbook(file, read_only=True, data_only=True)
@@ -113,26 +144,11 @@ def read_sheet(
                     known=", ".join(sheets),
                     hint=did_you_mean(source.inside, sheets),
                 )
-            chosen = ""
-            for chosen in [source.inside] if source.inside else sheets:
-                sheets[chosen].reset_dimensions()  # programs write wrong ones
-                rows = _filled(sheets[chosen].iter_rows(values_only=True))
-                if rows:
-                    break
+            yield sheets
     except CoterieError:
         raise
     except Exception as error:  # openpyxl raises what its readers of zip and XML do
         raise damaged(source.name, "an Excel", error) from error
-    if not rows:
-        raise DataError("corpus.file_empty", name=source.name)
-    begin = [[value_to_text(cell) for cell in row] for row in rows[: SAMPLE + 1]]
-    names, header, notes = name_columns(begin, header, wanted)
-    columns = zip(*rows[header:], strict=True) if rows[header:] else ([] for _ in names)
-    table = pa.Table.from_arrays([as_array(list(cells)) for cells in columns], names)
-    if len(sheets) > 1 and not source.inside:
-        said = f"read the sheet {chosen!r} of {', '.join(map(repr, sheets))}; add #NAME for another"
-        notes.append(Note("sheet", 0, (), said))
-    return table, header, notes
 
 
 def _filled(rows: Iterator[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

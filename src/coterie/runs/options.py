@@ -25,7 +25,7 @@ class Reading:
     # Default: the obvious column, and none
     text_column: str | None = None
     id_column: str | None = None
-    # "csv", "tsv", "jsonl", "parquet" or "txt"; "auto": from the file extension
+    # One of coterie.corpus.FORMATS; "auto": from content and extension
     format: str = "auto"
     encoding: str = "utf-8"
     header: bool | None = None  # whether the first row names the columns; None: guessed
