@@ -210,9 +210,6 @@ MESSAGES: dict[str, str] = {
     "cli.with_or_own_names": "give either --with URL or --own-names.",
     # cluster
     "cluster.all_empty": "all texts are empty: there is nothing to cluster.",
-    "cluster.bad_fit_sample": (
-        "<fit_sample> should be a number of texts, or 0 for all; {fit_sample}."
-    ),
     "cluster.effort_is_for_auto": "<effort> is for the method 'auto', not for {method!r}.",
     "cluster.few_texts": (
         "<n_clusters=>: there are only {distinct:,} different texts{read}; ask for at most "
@@ -244,6 +241,7 @@ MESSAGES: dict[str, str] = {
     ),
     "cluster.takes_no_views": "<views>: the method {method!r} trains nothing and takes no views.",
     "cluster.unknown_option": "cluster has no option {name!r}.{hint}",
+    "cluster.wrong_kind": "{name} should be {wanted}; got {given}.",
     # compare
     "compare.bad_label": "labels: clusters are numbered from 0; -1 means no cluster.",
     "compare.bad_side": (
@@ -775,6 +773,9 @@ MESSAGES: dict[str, str] = {
     "guidance.more_classes": (
         "there are {classes} known classes, but <n_clusters=>; each class is a cluster, so there "
         "are {classes} clusters."
+    ),
+    "guidance.labels_kind": (
+        "<labels> should be the name of a column, or one label for each row; got {given}."
     ),
     "guidance.labels_are_texts": (
         "<labels> {column}: this is the column of the texts; name the one with the classes."

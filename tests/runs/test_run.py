@@ -209,7 +209,13 @@ def test_the_number_is_found_where_none_is_given() -> None:
         ({"levels": [5, 3]}, "cluster.levels_not_increasing", {"levels": "5,3"}),
         ({"write": ["docx"]}, "argument.not_a_choice", {"name": "write"}),
         ({"max_outliers": "many"}, "outliers.bad_share", {}),
-        ({"fit_sample": -1}, "cluster.bad_fit_sample", {"fit_sample": -1}),
+        ({"fit_sample": -1}, "argument.not_an_integer", {"name": "fit_sample", "given": "-1"}),
+        ({"fit_sample": "many"}, "argument.not_an_integer", {"name": "fit_sample"}),
+        ({"levels": 5}, "cluster.wrong_kind", {"name": "levels"}),
+        ({"levels": "5,20"}, "cluster.wrong_kind", {"name": "levels"}),
+        ({"write": 5}, "cluster.wrong_kind", {"name": "write"}),
+        ({"keep": 5}, "cluster.wrong_kind", {"name": "keep"}),
+        ({"labels": 5}, "guidance.labels_kind", {"given": "5"}),
         ({"effort": "best"}, "cluster.effort_is_for_auto", {"method": "kmeans"}),
     ],
 )
@@ -219,6 +225,11 @@ def test_impossible_options_are_named_as_python_has_them(
     with raises(CoterieError, key, **values) as caught:
         coterie.cluster(TEXTS, **{"n_clusters": 2, **KMEANS, **options})
     assert "--" not in str(caught.value)
+
+
+def test_one_table_to_write_may_be_a_text(tmp_path: Path) -> None:
+    coterie.cluster(TEXTS, 2, **KMEANS, write="parquet", levels=None, folder=tmp_path / "run")
+    assert (tmp_path / "run" / "assignments.parquet").exists()
 
 
 def test_a_notebook_shows_clusters_and_map_with_everything_escaped() -> None:

@@ -118,6 +118,8 @@ def _labels(given: object, corpus: Corpus) -> tuple[tuple[str, ...], dict[int, i
         where = f"{where} {name}"
     else:
         values = list(given) if isinstance(given, (list, tuple)) else np.asarray(given).tolist()
+        if not isinstance(values, list):
+            raise UsageError("guidance.labels_kind", given=f"{given!r:.80}")
     if len(values) == len(corpus) and all(map(is_unlabelled, values)):
         raise DataError("guidance.no_labels", where=where)
     return read_labels([None if is_unlabelled(v) else _name(v) for v in values], len(corpus))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from coterie.encoders import Encoder
 
 SPARE = 2  # different texts per cluster that are certainly enough, whatever the encoder ignores
+LISTS = {"levels": "(5, 20)", "write": "['xlsx']"}  # options that take several values
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,8 @@ class Options(Reading):
             if name not in known:
                 hint = did_you_mean(name, known) or f" Known: {', '.join(known)}."
                 raise UsageError("cluster.unknown_option", name=name, hint=hint)
-        options = cls(**given)
+        lists = {name: _as_list(name, given[name]) for name in LISTS if name in given}
+        options = cls(**{**given, **lists})
         options.check()
         return options
 
@@ -119,8 +121,10 @@ class Options(Reading):
 
             allowed_rows(self.max_outliers, 0, param("max_outliers"))
         self._check_known()
-        if self.fit_sample is not None and self.fit_sample < 0:
-            raise UsageError("cluster.bad_fit_sample", fit_sample=self.fit_sample)
+        if self.fit_sample is not None:
+            check_integer("fit_sample", self.fit_sample, 0)
+        if self.keep is not None and not isinstance(self.keep, (str, Path)):
+            raise _wrong_kind("keep", "the folder of a run", self.keep)
 
     def _check_known(self) -> None:
         if self.split is not None:
@@ -210,6 +214,21 @@ class Options(Reading):
         """What the manifest says about levels, outliers and tables."""
         limit = None if self.max_outliers is None else str(self.max_outliers)
         return {"levels": list(self.levels), "max_outliers": limit, "write": list(self.write)}
+
+
+def _as_list(name: str, given: object) -> Sequence[Any]:
+    """The values of an option that takes several: none for None, and one text for itself."""
+    if given is None:
+        return ()
+    if isinstance(given, str) and name == "write":
+        return (given,)
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise _wrong_kind(name, f"a list, such as {LISTS[name]}", given)
+    return list(given)
+
+
+def _wrong_kind(name: str, wanted: str, given: object) -> UsageError:
+    return UsageError("cluster.wrong_kind", name=param(name), wanted=wanted, given=f"{given!r:.80}")
 
 
 def _listed(levels: Sequence[int]) -> str:
