@@ -240,6 +240,9 @@ def test_a_model_marks_and_remembers(planted, tmp_path: Path) -> None:
     assert loaded.predict(new, outliers=True)[1] == loaded.predict(new)[1] >= 0
     np.testing.assert_allclose(loaded.outlier_scores(some), model.outlier_scores()[-40:], atol=1e-4)
     assert (loaded.predict(new[1:2], outliers=0.0) == -1).all()
+    for name, ask in (("outlier_scores", ()), ("mark_outliers", ("5%",))):
+        with raises(UsageError, "model.no_training_texts", name=name):
+            getattr(loaded, name)(*ask)
 
 
 def test_what_a_model_cannot_know_is_said(topics, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ later names and edits are in it. Columns of the input come as texts; those of co
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,11 +72,11 @@ def export_run(
     Exported
     """
     run = Path(folder)
-    wanted = [to] if isinstance(to, str) else list(to)
-    for name in wanted:
-        check_choice("to", name, FORMATS)
+    wanted = [to] if isinstance(to, str) else list(to) if isinstance(to, Iterable) else []
     if not wanted:
         raise UsageError("export.no_format")
+    for name in wanted:
+        check_choice("to", name, FORMATS)
     if out is None or Path(out).resolve() == run.resolve():
         found: list[Exported] = []
         RunFiles(run).check()

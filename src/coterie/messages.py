@@ -935,6 +935,10 @@ MESSAGES: dict[str, str] = {
         "outliers=True: the model has no limit; call mark_outliers first, or give a number, "
         "such as outliers=0.9."
     ),
+    "model.no_training_texts": (
+        "{name}: the model was loaded, and a saved model does not contain its training texts; "
+        "{remedy}."
+    ),
     "model.no_samples": "X is empty (n_samples=0): there is nothing to cluster.",
     "model.other_class": "{folder} contains another method than {wanted}.",
     "model.other_clusters": "model.safetensors is damaged: {name!r} has other clusters than {k}.",

@@ -150,13 +150,14 @@ def test_kinds_are_read_from_a_line() -> None:
     ("kind", "options", "key"),
     [
         ("edda", {}, ("argument.not_a_choice", {"hint": " Did you mean 'eda'?"})),
+        (3, {}, "argument.not_a_choice"),
         ("virtual", {}, "augment.virtual_no_texts"),
         ("charswap", {"rate": 0}, "augment.bad_rate"),
         ("charswap@1.5", {}, "augment.bad_rate"),
         ("charswap@1.2.3", {}, "augment.rate_no_number"),
     ],
 )
-def test_what_cannot_be_made_is_refused(kind: str, options: dict, key: Any) -> None:
+def test_what_cannot_be_made_is_refused(kind: Any, options: dict, key: Any) -> None:
     with raises(UsageError, key):
         coterie.augment(["a text"], kind, **options)
 

@@ -78,6 +78,9 @@ def test_models_of_vectors_need_them(topics, tmp_path: Path) -> None:
     assert sum(c.size for c in model.describe(topics[0], x)) == 90
     with raises(UsageError, "report.too_many_levels", clusters=3):
         model.report(tmp_path / "x.html", topics[0], x, levels=[2, 4])
+    for levels in (3, ["2"], {2: 3}):
+        with raises(UsageError, "report.bad_levels"):
+            model.report(tmp_path / "x.html", topics[0], x, levels=levels)
 
 
 def test_a_notebook_shows_a_small_table_once_fitted(model: TextClusterer) -> None:

@@ -113,6 +113,8 @@ def make_augmenter(
     """
     if kind == VIRTUAL:
         raise UsageError("augment.virtual_no_texts")
+    if not isinstance(kind, str):
+        check_choice("kind", kind, KINDS)
     parts = []
     for step in read_steps(kind):
         share = rate if step.rate is None else step.rate

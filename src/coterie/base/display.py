@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import numbers
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -106,7 +107,7 @@ class DisplayMixin(OutlierMixin):
             hierarchy, clusters = build_themes(
                 found.texts, found.labels, found.vectors, clusters, seed=self.seed_
             )
-        elif isinstance(levels, str):
+        elif levels is not None and not _are_numbers(levels):
             raise UsageError("report.bad_levels", levels=levels)
         elif levels:
             if max(levels) > len(clusters):
@@ -233,6 +234,12 @@ def broad_themes(
     return build_themes(found.texts, found.labels, found.vectors, clusters, n_themes, model.seed_)[
         0
     ]
+
+
+def _are_numbers(levels: object) -> bool:
+    if isinstance(levels, (str, Mapping)) or not isinstance(levels, Iterable):
+        return False
+    return all(isinstance(n, numbers.Integral) for n in levels)
 
 
 def summary_html(model: DisplayMixin) -> str:

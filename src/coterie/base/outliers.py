@@ -82,7 +82,7 @@ class OutlierMixin(ClustererCore):
         if X is not None:
             self._outlier_index()  # an error if there is none
             return np.asarray(self.assess(X).scores)
-        check_is_fitted(self, "distinct_vectors_")
+        self._check_training_texts("outlier_scores", "pass texts to it")
         scores = self._to_samples(self._outlier_index().scores())
         scores[self.rows_ < 0] = np.nan
         return np.asarray(scores)
@@ -103,10 +103,17 @@ class OutlierMixin(ClustererCore):
             Whether each text is an outlier. ``labels_`` stays as it is; ``outlier_limit_`` is set,
             saved with the model, and used by ``predict(X, outliers=True)``.
         """
+        self._check_training_texts("mark_outliers", "fit the method again")
         bound = correct(self, np.full(len(self.labels_), UNCORRECTED)) != UNCORRECTED
         scores = np.where(bound, np.nan, self.outlier_scores())
         marked, self.outlier_limit_ = mark_outliers(scores, max_outliers, self.labels_)
         return marked
+
+    def _check_training_texts(self, name: str, remedy: str) -> None:
+        """Reject a model that was loaded: it has no training texts."""
+        check_is_fitted(self, "assigner_")
+        if not hasattr(self, "distinct_vectors_"):
+            raise UsageError("model.no_training_texts", name=name, remedy=remedy)
 
     def assess(self, X: Any) -> Assessed:
         """Clusters, outlier scores and vectors of texts, which are encoded once.
