@@ -281,7 +281,7 @@ def _embeddings(fitting: Fitting) -> Floats:
     if fitting._embeddings is not None:
         assert isinstance(inputs.items, MixedItems)
         vectors, rows = fitting._embeddings, inputs.items.pairs[rows, 0]
-    return vectors[rows]
+    return np.asarray(vectors[rows])
 
 
 def logistic(x: Floats, labels: Ints) -> Ints:

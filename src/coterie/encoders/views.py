@@ -122,15 +122,15 @@ class ViewsEncoder(MixedEncoder):
         lost = items.unread
         if lost is not None and index is not None:
             lost = lost[index]
+        read: Ints | slice = slice(None)
         if lost is None or lost.all():
             views = self.inner.encode_views(items.inner, self.token_weights, progress=progress)
-            read = slice(None)
         else:  # the others are not encoded at all
-            read = np.unique(pairs[~lost, 0])
-            made = self.inner.encode_views(items.inner, self.token_weights, read, progress=progress)
+            read = rows = np.unique(pairs[~lost, 0])
+            made = self.inner.encode_views(items.inner, self.token_weights, rows, progress=progress)
             views = [np.zeros((len(items.inner), v.shape[1]), dtype=np.float32) for v in made]
-            for view, some in zip(views, made, strict=True):
-                view[read] = some
+            for view, encoded in zip(views, made, strict=True):
+                view[rows] = encoded
         if self.means is None:
             self.means = np.concatenate([v[read].mean(axis=0, dtype=np.float64) for v in views])
             self.means = self.means.astype(np.float32)
