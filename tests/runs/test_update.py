@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import coterie
 from by_key import raises, says
+from coterie._errors import UsageError
 from coterie.checking import check_integrity
 from coterie.cli import app
 from coterie.editing import edit, undo
@@ -342,3 +343,34 @@ def test_predict_tells_drift(run: Path, boats: Path, tmp_path: Path) -> None:
     assert "0 of 40 texts (0.0%) fit nowhere." in result.output
     assert call("predict", run / "model", file, "--drift").exit_code == 3
     assert content(run) == before
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"labels": ["Orchard", *[None] * 39, "Garage", *[None] * 159]},
+        {"themes": [{"name": "Orchard", "keywords": THEMES["fruit"].split()}, "engine"]},
+        {"must_link": [(0, 1)], "cannot_link": [(0, 45)]},
+    ],
+    ids=lambda given: next(iter(given)),
+)
+def test_a_guided_run_grows_but_is_not_fitted_again(given: dict, tmp_path: Path) -> None:
+    """Given classes keep their names, and rows their clusters; a refit has to be told anew."""
+    run = tmp_path / "run"
+    coterie.cluster(old_texts(), 4, "kmeans", encoder="tfidf", folder=run, **given)
+    before, called = open_run(run).labels, names(run)
+    fruit = sentences("fruit", 10, 71)
+    done = update(run, [*fruit, *sentences("boats", 30, 50)])
+    assert done.rows == 40 and len(done.new) == 1
+    opened = open_run(run)
+    assert (opened.labels[: len(before)] == before).all()
+    assert {i: n for i, n in names(run).items() if i in called} == called
+    home = np.bincount(before[:40]).argmax()
+    assert (opened.labels[200:210] == home).sum() >= 8
+    assert opened.predict(fruit)["cluster"].to_pylist() == opened.labels[200:210].tolist()
+    after = content(run)
+    with raises(UsageError, "update.guided"):
+        update(run, None, refit=True)
+    assert content(run) == after
+    undo(run)
+    assert (open_run(run).labels == before).all()

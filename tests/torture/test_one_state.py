@@ -54,6 +54,8 @@ CASES = {
     "cluster": Case(FIRST, ["--resume"], kills=40),
     "overwrite": Case([*CLUSTER, "-k", "2", "--overwrite"], ["--resume"], [FIRST], kills=40),
     "edit": Case(["edit", "run", "e.json"], [], [FIRST], kills=40),
+    "update": Case(["update", "run", "n.csv"], [], [FIRST], kills=40),
+    "refit": Case(["update", "run", "n.csv", "--refit", "--yes"], [], [FIRST]),
     "undo": Case(["edit", "run", "--undo"], [], [FIRST, ["edit", "run", "e.json"]]),
     "predict": Case(
         ["predict", "run", "t.csv", "--out", "p.csv"], ["--resume"], [FIRST], "p.csv", 15
@@ -99,6 +101,12 @@ def table(topics) -> str:
     return "id,text\n" + "".join(f"{i},{text}\n" for i, text in enumerate(topics[0][:24]))
 
 
+@pytest.fixture(scope="module")
+def later(topics) -> str:
+    """Rows that an update adds."""
+    return "id,text\n" + "".join(f"n{i},{text}\n" for i, text in enumerate(topics[0][24:36]))
+
+
 @dataclass
 class Place:
     """A folder in which commands run and are killed, again and again from the same start."""
@@ -142,10 +150,11 @@ def settled(found: dict[str, str]) -> dict[str, str]:
 
 
 @pytest.fixture
-def place(killer, fast_disk: Path, table: str, fingerprints) -> Place:
+def place(killer, fast_disk: Path, table: str, later: str, fingerprints) -> Place:
     made = Place(killer, fast_disk / "place", fast_disk / "start", fingerprints)
     made.path.mkdir()
     (made.path / "t.csv").write_text(table)
+    (made.path / "n.csv").write_text(later)
     (made.path / "e.json").write_text(json.dumps(EDITS))
     return made
 
@@ -155,7 +164,7 @@ def test_kills_without_an_exchange_lose_and_leave_nothing(
     name: str, place: Place, endpoint: str, request, tried
 ) -> None:
     case, slow = CASES[name], request.config.getoption("--slow")
-    if not slow and name not in ("overwrite", "edit", "predict"):
+    if not slow and name not in ("overwrite", "edit", "predict", "update"):
         pytest.skip("takes minutes: run with --slow")
     command = [endpoint if part == "URL" else part for part in case.command]
     for first in case.before:
@@ -181,7 +190,9 @@ def go_on(
     name: str, case: Case, place: Place, command: list[str], new: dict[str, str], told: str
 ) -> None:
     """Repeat the command, as its user would."""
-    if name in ("edit", "undo") and settled(place.results()) == settled(new):  # not done twice
+    if name in ("edit", "undo", "refit") and settled(place.results()) == settled(
+        new
+    ):  # not done twice
         place.must("report", "run", told=told)  # the next writer takes the file of the lock
     elif name == "overwrite" and not (place.path / "run/.next/manifest.json").exists():
         place.must(*command, told=told)
