@@ -44,6 +44,7 @@ DOCS, RESULTS = ROOT / "docs", ROOT / "results"
 KINDS = (
     "found|gains|measured|ablations|overview|details|short|views|jobs|pass|masked-head|figure"
     "|development|reported|numbers|stability|guarded|faithful|authors|weights|missing|steering|static"
+    "|languages"
 )
 PLACE = re.compile(rf"(<!-- ({KINDS})(?:: ([^\n]*))? -->\n).*?(<!-- end -->)", re.S)
 PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
@@ -60,6 +61,7 @@ PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "masked-head": lambda rows, words: masked_head.table(RESULTS / "masked-head.jsonl"),
     "figure": lambda rows, words: figures.block(words[0]),
     "development": lambda rows, words: generalization.development_part(suite("dev")),
+    "languages": lambda rows, words: generalization.languages_part(suite("lang")),
     "reported": lambda rows, words: generalization.benchmark_part(rows),
     "numbers": lambda rows, words: generalization.both_part([*rows, *suite("dev")]),
     "stability": lambda rows, words: generalization.stability_part(suite("stability")),

@@ -1,7 +1,7 @@
 """How the default does on texts that it was not made for: tables from result lines.
 
-The lines are those of the suites ``dev``, ``dev-systems`` and ``stability``, and for the benchmarks
-those of ``encoder`` and ``auto``.
+The lines are those of the suites ``dev``, ``lang``, ``dev-systems`` and ``stability``, and for the
+benchmarks those of ``encoder`` and ``auto``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from coterie.bench.ledger import Row
 from coterie.bench.noise import summarize_stability
-from coterie.bench.papers import BENCHMARKS, DEV
+from coterie.bench.papers import BENCHMARKS, DEV, LANGUAGES
 from coterie.bench.tables import Cell, Measured, about, cell, markdown, measured
 from coterie.datasets import CARDS
 
@@ -117,6 +117,11 @@ def compare(rows: Sequence[Row], names: Sequence[str]) -> list[Compared]:
 def development_part(rows: Sequence[Row]) -> str:
     """The default on the development sets."""
     return _part(rows, DEV, "coterie bench dev --find-k --data DIR")
+
+
+def languages_part(rows: Sequence[Row]) -> str:
+    """The same table of the sets in other languages than English."""
+    return _part(rows, LANGUAGES, "coterie bench lang --data DIR")
 
 
 def benchmark_part(rows: Sequence[Row]) -> str:

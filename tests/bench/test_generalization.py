@@ -6,6 +6,7 @@ from generalization import (
     both_part,
     compare,
     development_part,
+    languages_part,
     stability_part,
     systems_part,
 )
@@ -41,6 +42,12 @@ ROWS = [
     line("tweet", "auto", 0.81),
     line("tweet", "auto", 0.81, 0, **numbers(89, 80, 90)),
 ]
+
+
+def test_the_table_of_languages_has_its_sets_alone() -> None:
+    shown = languages_part([*ROWS, line("ru_leads", "auto", 0.45, **sure(0.1, 0.7))])
+    assert "| ru_leads | 8 |  | 22.5 / 45.0 |" in shown and "insurance" not in shown
+    assert "coterie bench lang" in languages_part(ROWS)
 
 
 def test_the_development_table_by_hand() -> None:

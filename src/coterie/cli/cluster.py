@@ -82,7 +82,8 @@ def cluster(
         str | None,
         typer.Option(
             "--encoder",
-            help="A model folder or name, static:FOLDER, tfidf, tfidf-svd, bow, sif or lda; see "
+            help="A model folder or name, multilingual, static:FOLDER, lexical, tfidf, tfidf-svd, "
+            "bow, sif or lda; see "
             "'coterie encoders'. hub:NAME allows a download. http://HOST/v1#MODEL sends the texts "
             "to an embeddings endpoint.",
         ),
