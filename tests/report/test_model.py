@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from by_key import raises
 from coterie import describe, make_method
@@ -170,3 +171,11 @@ def test_closed_parts_are_printed(visit: Callable[..., Any], tmp_path: Path) -> 
     page.call("Emulation.setEmulatedMedia", media="print")
     page.settle()
     assert page.eval(inner) > 0 and page.eval(height) > before
+
+
+def test_a_model_that_is_not_fitted_has_nothing_to_describe(tmp_path: Path) -> None:
+    model = make_method("kmeans", 3, encoder="tfidf")
+    with pytest.raises(NotFittedError):
+        model.describe(["a text"])
+    with pytest.raises(NotFittedError):
+        model.report(tmp_path / "x.html", ["a text"])

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+from sklearn.utils.validation import check_is_fitted
 
 from coterie import __version__
 from coterie._errors import UsageError
@@ -122,6 +123,7 @@ class DisplayMixin(OutlierMixin):
         return Path(path)
 
     def _assigned(self, texts: Any, X: Any) -> AssignedTexts:
+        check_is_fitted(self, "assigner_")
         read = texts_from(texts)
         if self.encoder_.kind == "precomputed" and X is None:
             raise UsageError("report.needs_vectors")
