@@ -149,10 +149,34 @@ def test_background_work_goes_on_between_requests(made: Callable[..., Batcher]) 
         yield
         raise ServeError("serve.not_ready")
 
-    batcher.add_background(broken())
-    batcher.add_background(work())
+    batcher.add_background("broken", broken())
+    batcher.add_background("work", work())
     assert done.wait(30) and steps == [0, 1, 2]
     assert batcher.submit(model, ["a"]).result(30)
+
+
+def test_background_work_goes_on_under_load_and_is_replaced(made: Callable[..., Batcher]) -> None:
+    batcher, model, done = made(max_batch=1), Recorder(), threading.Event()
+
+    def endless(steps: list[int]) -> Any:
+        while True:
+            steps.append(0)
+            yield
+
+    def short() -> Any:
+        yield
+        done.set()
+
+    first = blocked(batcher, model)
+    futures = [batcher.submit(model, [f"{i}"]) for i in range(200)]
+    old: list[int] = []
+    batcher.add_background("vectors", endless(old))
+    batcher.add_background("vectors", short())
+    model.go.set()
+    assert done.wait(30) and old == []
+    assert first.result(30) and all(future.result(30) for future in futures)
+    order = [text for batch in model.batches for text in batch]
+    assert order == ["first", *(f"{i}" for i in range(200))]
 
 
 def test_a_close_ends_what_is_queued(made: Callable[..., Batcher]) -> None:

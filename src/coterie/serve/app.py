@@ -268,7 +268,7 @@ class Service:
         self._editor = ThreadPoolExecutor(1, "coterie-edits")
         self._loader = ThreadPoolExecutor(1, "coterie-loads")
         for live in self.runs.values():
-            self.batcher.add_background(live.snapshot.encode_texts(None))
+            self.batcher.add_background(live.name, live.snapshot.encode_texts(None))
         watcher = asyncio.create_task(self._watch())
         try:
             yield
@@ -293,9 +293,8 @@ class Service:
                     log.error("a run could not be read: %s", type(error).__name__)
 
     async def _refresh(self, live: LiveRun) -> Snapshot:
-        before = await live.refresh(self._loader)
-        if before is not None:
-            self.batcher.add_background(live.snapshot.encode_texts(before))
+        if await live.refresh(self._loader) and live.snapshot.vectors is None:
+            self.batcher.add_background(live.name, live.snapshot.encode_texts(live.encoded))
         return live.snapshot
 
     def find(self, name: str | None) -> LiveRun:

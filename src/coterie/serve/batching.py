@@ -21,6 +21,8 @@ from coterie.serve.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
+TURN = 8  # batches of requests between two steps of background work, however many wait
+
 
 @dataclass(frozen=True)
 class Assigned:
@@ -93,7 +95,8 @@ class Batcher:
         self.max_batch, self.max_wait, self.max_queued = max_batch, max_wait, max_queued
         self._changed = threading.Condition()
         self._jobs: list[Job] = []
-        self._background: list[Iterator[None]] = []
+        self._background: dict[str, Iterator[None]] = {}
+        self._batches = 0  # since the last step of background work
         self._arriving = 0
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="coterie-batches", daemon=True)
@@ -131,10 +134,13 @@ class Batcher:
             self._changed.notify()
         return job.future
 
-    def add_background(self, work: Iterator[None]) -> None:
-        """Queue work that goes on a step at a time whenever no request waits."""
+    def add_background(self, name: str, work: Iterator[None]) -> None:
+        """Queue work that goes on a step at a time while no request waits, or now and then.
+
+        It replaces earlier work of this name.
+        """
         with self._changed:
-            self._background.append(work)
+            self._background[name] = work
             self._changed.notify()
 
     @property
@@ -162,15 +168,19 @@ class Batcher:
                     self._changed.wait()
                 if not self._jobs and self._closed:
                     return
-                step = None if self._jobs else self._background[0]
-                parts = self._share() if self._jobs else []
+                waiting = bool(self._background) and self._batches >= TURN
+                parts = self._share() if self._jobs and not waiting else []
+                name, step = next(iter(self._background.items()), ("", None))
             if parts:
+                self._batches += 1
                 with no_cache():  # texts of clients leave nothing on the disk
                     self._work(parts)
             elif step is not None:
-                self._step(step)
+                self._batches = 0
+                self._step(name, step)
+            del parts, step  # nothing is kept of what was worked
 
-    def _step(self, work: Iterator[None]) -> None:
+    def _step(self, name: str, work: Iterator[None]) -> None:
         """One step of the background work."""
         try:
             next(work)
@@ -181,8 +191,8 @@ class Batcher:
         else:
             return
         with self._changed:
-            if work in self._background:
-                self._background.remove(work)
+            if self._background.get(name) is work:
+                del self._background[name]
 
     def _share(self) -> list[Part]:
         """The next batch: parts of all jobs of one model. The lock is held."""

@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,15 @@ STEP = 128  # texts of a run that are encoded at a time, between requests
 RETRY = 10.0  # seconds until a folder that could not be read is read again
 WORD = re.compile(r"\w+")
 FUSE = 60  # of reciprocal rank fusion, as its authors have it
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Texts of an earlier state and their vectors, and all that decides vectors."""
+
+    encoder: str
+    texts: list[str]
+    vectors: Floats
 
 
 class Snapshot:
@@ -158,27 +168,32 @@ class Snapshot:
             for c in self.run.clusters
         ]
 
-    def encode_texts(self, before: Snapshot | None) -> Iterator[None]:
-        """Encode all texts, some at a time; those of an earlier state need not be."""
+    def inherit(self, earlier: Vectors | None) -> bool:
+        """Take the vectors of an earlier state if they are those of these very texts."""
+        if earlier is None or earlier.encoder != self.encoder or earlier.texts != self.distinct:
+            return False
+        self.vectors = earlier.vectors
+        return True
+
+    def encode_texts(self, earlier: Vectors | None) -> Iterator[None]:
+        """Encode all texts, some at a time, without those of an earlier state."""
         try:
-            yield from self._encode_texts(before)
+            yield from self._encode_texts(earlier)
         except CoterieError as error:
             self.trouble = error
             raise
 
-    def _encode_texts(self, before: Snapshot | None) -> Iterator[None]:
+    def _encode_texts(self, earlier: Vectors | None) -> Iterator[None]:
         model, n = self.labeller.model, len(self.distinct)
         dim = int(model.encoder_.dim)
         check_memory(4 * n * dim, f"vectors of {n:,} texts", "take an encoder of fewer numbers")
         out = np.zeros((n, dim), dtype=np.float32)
         todo = np.arange(n)
-        if before is not None and before.encoder == self.encoder and before.vectors is not None:
-            pairs = [(i, before.place.get(text)) for i, text in enumerate(self.distinct)]
-            known = np.array([pair for pair in pairs if pair[1] is not None], dtype=np.int64)
-            if len(known):
-                out[known[:, 0]] = before.vectors[known[:, 1]]
-            todo = np.array([i for i, place in pairs if place is None], dtype=np.int64)
-        before = None
+        if earlier is not None and earlier.encoder == self.encoder:
+            known = {text: i for i, text in enumerate(earlier.texts)}
+            places = np.array([known.get(text, -1) for text in self.distinct], dtype=np.int64)
+            out[places >= 0] = earlier.vectors[places[places >= 0]]
+            todo = np.flatnonzero(places < 0)
         for begin in range(0, len(todo), STEP):
             part = todo[begin : begin + STEP]
             out[part] = unit_rows(np.asarray(model.transform([self.distinct[i] for i in part])))
@@ -282,23 +297,23 @@ class LiveRun:
         self.name, self.folder, self.metrics = name, folder, metrics
         self.snapshot = read_snapshot(name, folder)
         self.trouble = ""  # why the newest state cannot be read
+        self.encoded: Vectors | None = None  # of the last state whose texts were all encoded
         self.editing = asyncio.Lock()
         self._loading = asyncio.Lock()
         self._failed: tuple[tuple[int, ...] | None, float] | None = None
 
-    async def refresh(self, loader: ThreadPoolExecutor) -> Snapshot | None:
-        """Take in what has changed in the folder; returns the state that was replaced, if one was.
+    async def refresh(self, loader: ThreadPoolExecutor) -> bool:
+        """Take in what has changed in the folder; whether there was anything.
 
         Requests that have begun go on with the state that they began with. A folder that cannot be
         read leaves the run as it was.
         """
         if not self._changed():
-            return None
+            return False
         async with self._loading:
             state = folder_state(self.folder)
             if not self._changed():
-                return None
-            before = self.snapshot
+                return False
             loop = asyncio.get_running_loop()
             try:
                 new = await loop.run_in_executor(loader, read_snapshot, self.name, self.folder)
@@ -307,10 +322,14 @@ class LiveRun:
                 self.trouble = without_paths(str(error), self)
                 self.metrics.loads.add(self.name, "failed")
                 log.warning("the run %s cannot be read: %s", self.name, type(error).__name__)
-                return None
+                return False
+            old = self.snapshot
+            if old.vectors is not None:
+                self.encoded = Vectors(old.encoder, old.distinct, old.vectors)
+            new.inherit(self.encoded)
             self.snapshot, self.trouble, self._failed = new, "", None
             self.metrics.loads.add(self.name, "done")
-            return before
+            return True
 
     def _changed(self) -> bool:
         state = folder_state(self.folder)
