@@ -94,6 +94,19 @@ def test_principal_coordinates_keep_what_varies_most(
     np.testing.assert_allclose(found, signs * u[:, :3] * s[:3], atol=1e-4)
 
 
+def test_principal_directions_are_found_on_a_part_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All vectors are projected, and the directions are nearly those of all."""
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(3_000, 40)) * 0.5 ** np.arange(40) + 5
+    whole, _ = layout._projection(vectors, 3, seed=0)
+    monkeypatch.setattr(layout, "FITTED", 1_000)
+    part, bias = layout._projection(vectors, 3, seed=0)
+    assert not np.array_equal(whole, part)
+    np.testing.assert_allclose(np.abs((whole * part).sum(axis=1)), 1, atol=0.02)
+    found = layout._reduce(vectors, 3, seed=0)
+    np.testing.assert_allclose(found, vectors @ part.T + bias)
+
+
 def test_the_nearest_are_those_of_a_loop() -> None:
     vectors, _ = blobs([60, 40])
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

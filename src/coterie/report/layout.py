@@ -169,6 +169,7 @@ PER_CLUSTER = 20  # texts of a small cluster that are on the map whatever its sh
 FEWEST = 200  # texts below which neighbours say too little
 DIMENSIONS = 50  # principal directions that the layout looks at
 WIDE = 1_000  # numbers of a vector up to which they are found exactly
+FITTED = 5_000  # texts that they are found on
 NEIGHBORS = 15
 SPARE = 5  # more are looked for quickly, of which the nearest are then chosen exactly
 GRID = 0.25  # places to begin with, within -10 and 10, are multiples of it
@@ -513,11 +514,15 @@ def _reduce(vectors: Floats, dim: int, seed: int) -> Floats:
 def _projection(vectors: Floats, dim: int, seed: int) -> tuple[Floats, Floats]:
     """Weight and bias that give principal coordinates.
 
-    Those of very wide vectors are found by random projections, which cost less then.
+    Of very many vectors a random choice is looked at. Directions of very wide vectors are found by
+    random projections, which cost less then.
     """
     dim = min(dim, *vectors.shape)
     if dim == vectors.shape[1] and dim > 2:
         return np.eye(dim), np.zeros(dim)
+    if len(vectors) > FITTED:
+        drawn = numpy_generator(seed, "projection").choice(len(vectors), FITTED, replace=False)
+        vectors = vectors[np.sort(drawn)]
     if vectors.shape[1] <= WIDE:
         weight, bias = principal_map(vectors, np.ones(len(vectors)), dim)
         return np.asarray(weight, np.float64), np.asarray(bias, np.float64)
