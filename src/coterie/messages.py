@@ -963,6 +963,23 @@ MESSAGES: dict[str, str] = {
     "naming.answer_without_message": "the answer of {url} contains no message.",
     "naming.answer_without_text": "the answer of {url} contains no text.",
     "naming.no_usable_name": "{url} answered with nothing that can be used as a name.",
+    "cli.no_prompt": "--prompt: {path} cannot be read: {reason}",
+    "naming.not_backed": (
+        "the name {name!r} for the cluster {cluster!r} is rejected: no word of it is in the texts, "
+        "and no quote backs it."
+    ),
+    "naming.needs_price": (
+        "<max_cost> needs an amount above 0 and <price>: what a million tokens cost, sent and "
+        "answered, such as 0.15,0.60."
+    ),
+    "naming.tokens_spent": (
+        "the budget is spent: {spent:,} of <max_tokens> {limit:,} tokens, and the next question "
+        "would exceed it."
+    ),
+    "naming.cost_spent": (
+        "the budget is spent: {spent:.4f} of <max_cost> {limit:g}, and the next question would "
+        "exceed it."
+    ),
     "naming.some_failed": "{problem} The other clusters keep their names; to go on, repeat.",
     "mask.no_names": "<mask_names>: {path} cannot be read as a list of names: {reason}",
     # outliers

@@ -69,7 +69,7 @@ RESULT = re.compile(
 # Files that change without the manifest: logs, snapshots, and what an unfinished run needs.
 RUNNING = re.compile(
     r"manifest\.json|(names|edits)\.jsonl|earlier/.+|\.?checkpoint.*|\.lock|\.next/.+"
-    r"|\.?assignments\.partial\..+"
+    r"|\.?assignments\.partial\..+|places\.bin|placer\.safetensors"
 )
 SIGNS = {"neighbor_agreement": Real}
 DONE: dict[str, Any] = {
@@ -128,6 +128,8 @@ CLUSTER: dict[str, Any] = {
     "over_time?": [Row(str, Count)],
     "by?": {str: [Row(str, Count)]},
     "parent?": (ClusterId, None),
+    "description?": (str, None),
+    "quotes?": [str],
 }
 LEVELS = {"themes?": bool, "levels": [{"of_cluster": {int: Label}, "clusters": [CLUSTER]}]}
 STABILITY = {

@@ -25,7 +25,17 @@ def send(handler: Any, status: int, body: Any, headers: dict[str, str] | None = 
 
 
 def say(name: str) -> Callable[[Any, Any], None]:
-    return lambda handler, body: send(handler, 200, chat(name))
+    """The name, backed by a quote from what was sent."""
+
+    def answer(handler: Any, body: Any) -> None:
+        try:
+            texts = json.loads(body["messages"][1]["content"]).get("texts", [])
+        except (IndexError, KeyError, ValueError):  # not a question for a name
+            texts = []
+        said = json.dumps({"name": name, "quotes": texts[:1]}) if texts else name
+        send(handler, 200, chat(said))
+
+    return answer
 
 
 def chat(content: Any) -> dict[str, Any]:

@@ -193,7 +193,8 @@ def test_what_is_kept(server, clusters, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("COTERIE_API_KEY", "sk-secret")
     name_clusters(clusters, server.url, folder=tmp_path)
     first = lines(tmp_path)[0]
-    assert first["answer"] == first["name"] == "A good name" and first["own_name"] == "own 0"
+    assert json.loads(first["answer"])["name"] == first["name"] == "A good name"
+    assert first["own_name"] == "own 0" and first["tokens"] > 0
     assert {"digest", "cluster", "endpoint", "masked", "request", "seconds", "at"} <= first.keys()
     assert "sk-secret" not in (tmp_path / "names.jsonl").read_text()
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from coterie._errors import UsageError
+from coterie._errors import DataError, UsageError
 from coterie._progress import say
 from coterie.cli.options import (
     AsJson,
@@ -256,6 +256,28 @@ def name(
     timeout: Annotated[
         float, typer.Option("--timeout", min=0.1, help="Seconds to wait for an answer.")
     ] = 120,
+    prompt: Annotated[
+        str | None,
+        typer.Option("--prompt", help="The task in your own words, or @FILE with them."),
+    ] = None,
+    language: Annotated[
+        str | None,
+        typer.Option("--language", help="Of the names, e.g. German. Default: that of the texts."),
+    ] = None,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option("--max-tokens", min=1, help="Stop before more tokens than this are used."),
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option("--max-cost", help="Stop before more is spent; needs --price.")
+    ] = None,
+    price: Annotated[
+        str | None,
+        typer.Option(
+            "--price",
+            help="Of a million tokens, sent and answered, e.g. 0.15,0.60; for --max-cost.",
+        ),
+    ] = None,
     show_request: ShowRequest = False,
     own_names: Annotated[
         bool, typer.Option("--own-names", help="Restore the names made of words.")
@@ -266,13 +288,17 @@ def name(
     """Name the clusters of a finished run with a language model, local or remote.
 
     Sends one request per cluster with its words and a few texts; personal data is masked first.
-    Requests and answers are saved in names.jsonl: after Ctrl-C or a failure, repeat the command to
-    continue. The key is read from COTERIE_API_KEY.
+    Then the groups of each coarser level are named, with the names of their parts. An answer has a
+    name, a sentence, and two quotes from the texts; a name that nothing in the texts backs is
+    rejected. Requests and answers are saved in names.jsonl: after Ctrl-C or a failure, repeat the
+    command to continue. The key is read from COTERIE_API_KEY.
 
     Examples:
 
         coterie name tickets.clusters --with http://localhost:11434/v1 --show-request
         coterie name tickets.clusters --with http://localhost:11434/v1 --model llama3.2
+        coterie name tickets.clusters --with URL --language German --max-tokens 50000
+        coterie name tickets.clusters --with URL --max-cost 0.50 --price 0.15,0.60
         coterie name tickets.clusters --own-names
     """
     from contextlib import nullcontext
@@ -285,7 +311,11 @@ def name(
     if own_names == (endpoint is not None):
         raise UsageError("cli.with_or_own_names")
     open_run(folder)
-    asker = None if endpoint is None else Asker(endpoint, model, show_request, examples, timeout)
+    asker = None
+    if endpoint is not None:
+        asker = Asker(endpoint, model, show_request, examples, timeout)
+        asker.prompt, asker.language = read_prompt(prompt), language
+        asker.limits = max_tokens, max_cost, read_price(price)
     with nullcontext() if show_request else held(folder):
         run, problem = RunNames(folder), None
         if asker is None:
@@ -315,6 +345,27 @@ def make_asker(url: str | None, model: str | None, show: bool, as_json: bool) ->
     return Asker(url, model, show)
 
 
+def read_prompt(said: str | None) -> str | None:
+    """A prompt, or that of a file that is named behind an @."""
+    if said is None or not said.startswith("@"):
+        return said
+    try:
+        return Path(said[1:]).read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError("cli.no_prompt", path=said[1:], reason=error) from error
+
+
+def read_price(said: str | None) -> tuple[float, float]:
+    """The two numbers of ``--price``."""
+    if said is None:
+        return 0.0, 0.0
+    try:
+        sent, answered = (float(part) for part in said.split(","))
+    except ValueError as error:
+        raise UsageError("naming.needs_price") from error
+    return sent, answered
+
+
 class Asker:
     """An endpoint to ask for the names of a finished run, or whose requests are shown."""
 
@@ -330,22 +381,26 @@ class Asker:
 
         self.endpoint = Endpoint(url, timeout=timeout)
         self.model, self.show, self.examples = model, show, examples
+        self.prompt: str | None = None
+        self.language: str | None = None
+        self.limits: tuple[int | None, float | None, tuple[float, float]] = None, None, (0.0, 0.0)
 
     def __call__(self, path: Path, *, quiet: bool) -> str | None:
         """Name the clusters, or show the requests; returns what went wrong."""
-        from coterie.runs.names import name_run, requests_for
+        from coterie.naming import Budget
+        from coterie.runs.names import Asked, name_run, requests_for
 
-        url = self.endpoint.url
-        asked: dict[str, Any] = {"model": self.model, "examples": self.examples}
+        url, budget = self.endpoint.url, Budget(*self.limits)
+        asked = Asked(self.model, self.examples, self.prompt, self.language)
         if self.show:
             if self.model is None:
                 say("the model, null here, would be asked of the endpoint; --name-model sets it")
             say(f"POST {url}/chat/completions, each line a request; nothing is sent")
-            for request in requests_for(path, **asked):
+            for request in requests_for(path, asked):
                 show_json(request.body, indent=None)
             return None
         try:
-            return name_run(path, self.endpoint, verbose=0 if quiet else 1, **asked)
+            return name_run(path, self.endpoint, asked, budget=budget, verbose=0 if quiet else 1)
         except KeyboardInterrupt:
             again = ["coterie", "name", str(path), "--with", url]
             again += ["--model", self.model] if self.model else []

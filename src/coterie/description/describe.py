@@ -59,6 +59,10 @@ class Cluster:
         Cluster of the next coarser level that holds this one.
     parent_name : str or None
         Its name.
+    description : str or None
+        One sentence from a language model that named the cluster.
+    quotes : list of str
+        Passages of the texts that back the name, from the same.
     """
 
     id: int
@@ -76,6 +80,8 @@ class Cluster:
     languages: list[tuple[str, float]] = field(default_factory=list)
     parent: int | None = None
     parent_name: str | None = None
+    description: str | None = None
+    quotes: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, without optional fields that are empty."""

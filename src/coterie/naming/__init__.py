@@ -2,9 +2,10 @@
 
 from coterie._http import EndpointError
 from coterie.naming.endpoint import Endpoint
-from coterie.naming.namer import Naming, Request, make_requests, make_unique, name_clusters
+from coterie.naming.namer import Budget, Naming, Request, make_requests, make_unique, name_clusters
 
 __all__ = [
+    "Budget",
     "Endpoint",
     "EndpointError",
     "Naming",

@@ -6,7 +6,7 @@ Ollama, llama.cpp, vLLM and LM Studio are such servers, on the same machine.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from coterie._http import Client, RefusedError, UnusableError
@@ -17,6 +17,7 @@ class Endpoint(Client):
     """A chat endpoint; see :class:`coterie._http.Client` for its settings."""
 
     _plain: bool = False  # temperature was refused
+    usage: Mapping[str, Any] = field(default_factory=dict)  # tokens of the last answer, if told
 
     def ask(self, body: Mapping[str, Any]) -> str:
         """What the model answers to a chat request."""
@@ -27,6 +28,8 @@ class Endpoint(Client):
                 raise
             self._plain = True  # some models have one temperature; not sent from now on
             found = self.send("chat/completions", self._body(body))
+        usage = found.get("usage") if isinstance(found, dict) else None
+        self.usage = usage if isinstance(usage, dict) else {}
         try:
             content = found["choices"][0]["message"]["content"]
         except (KeyError, IndexError, TypeError) as error:

@@ -165,7 +165,7 @@ class ReportData:
 
 def without_texts(data: ReportData) -> ReportData:
     """The same page with words and counts only: no text, no example, no value of a single row."""
-    bare = [replace(c, examples=[], diverse=[], borderline=[]) for c in data.clusters]
+    bare = [replace(c, examples=[], diverse=[], borderline=[], quotes=[]) for c in data.clusters]
     points = data.points and replace(data.points, texts=None, columns={})
     outliers = data.outliers and replace(data.outliers, examples=())
     return replace(data, clusters=bare, points=points, outliers=outliers)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from coterie._errors import DataError
 from coterie._files import write_json
@@ -16,6 +19,7 @@ from coterie.exports import refresh
 from coterie.hierarchy import Hierarchy
 from coterie.masking import SHOWN
 from coterie.naming import (
+    Budget,
     Endpoint,
     Naming,
     Request,
@@ -30,45 +34,79 @@ LOOKED_AT = 100_000  # texts; masking takes about 0.1 ms each
 Names = dict[int, str]
 
 
-def requests_for(path: Path, model: str | None, examples: int = 6) -> list[Request]:
-    """What would be sent for the names of a run's clusters."""
+@dataclass(frozen=True)
+class Asked:
+    """How to ask for names: model, texts of each cluster to send, own prompt, language."""
+
+    model: str | None = None
+    examples: int = 6
+    prompt: str | None = None
+    language: str | None = None
+
+
+def requests_for(path: Path, asked: Asked) -> list[Request]:
+    """What would be sent for the names of a run's clusters and levels.
+
+    The names of the parts of a level are those that the clusters have now.
+    """
     run = RunNames(path)
-    return make_requests(run.to_name(), model, examples=examples, texts=run.first_texts())
+    texts = run.first_texts()
+    out = make_requests(run.to_name(), texts=texts, **vars(asked))
+    inside: Names = {**run.own_names}
+    for level in reversed(range(len(run.own_levels))):
+        groups, parts, _ = run.level(level, inside)
+        out += make_requests(groups, texts=texts, parts=parts, **vars(asked))
+        inside = run.own_levels[level]
+    return out
 
 
 def name_run(
     path: Path,
     endpoint: Endpoint,
+    asked: Asked | None = None,
     *,
-    model: str | None = None,
-    examples: int = 6,
+    budget: Budget | None = None,
     verbose: int = 0,
 ) -> str | None:
-    """Ask a chat endpoint for names, and write them into all files of the run.
+    """Ask a chat endpoint for names on every level, and write them into all files of the run.
+
+    The clusters are named first; then each coarser level, with the names of what is inside.
 
     Returns
     -------
     str or None
         What went wrong; clusters without an answer keep their names.
     """
-    run = RunNames(path)
+    run, asked, budget = RunNames(path), asked or Asked(), budget or Budget()
     clusters, texts = run.to_name(), run.first_texts()
     if verbose:
-        requests = make_requests(clusters, model, examples=examples, texts=texts)
+        requests = make_requests(clusters, texts=texts, **vars(asked))
         masked = _masked(requests)
         say(f"asking {endpoint.url} for names of {len(requests)} clusters{masked}")
-    naming = name_clusters(
-        clusters,
-        endpoint,
-        model=model,
-        folder=path,
-        examples=examples,
-        texts=texts,
-        progress=make_progress(verbose),
-    )
+    shared: dict[str, Any] = {"folder": path, "texts": texts, "budget": budget, **vars(asked)}
+    naming = name_clusters(clusters, endpoint, progress=make_progress(verbose), **shared)
+    names = run.final_names(naming)
+    levels: list[dict[int, Cluster]] = [{} for _ in run.own_levels]
+    problem, stopped, inside = naming.problem, naming.stopped, names
+    for level in reversed(range(len(levels))):
+        if stopped:
+            break
+        groups, parts, alone = run.level(level, inside)
+        found = name_clusters(groups, endpoint, parts=parts, **{**shared, "model": naming.model})
+        problem, stopped = problem or found.problem, found.stopped
+        own = run.own_levels[level]
+        taken = list(alone.values())
+        for group in found.clusters:
+            name = make_unique(group.name, taken, [word for word, _ in group.words])
+            taken.append(name)
+            levels[level][group.id] = replace(group, name=name)
+        inside = {**own, **alone, **{i: g.name for i, g in levels[level].items()}}
     if naming.named:
-        run.take(naming, endpoint.url)
-    return naming.problem
+        run.take(naming, names, levels, endpoint.url)
+    if verbose:
+        cost = f", cost {budget.cost:.4f}" if sum(budget.price) else ""
+        say(f"{budget.tokens:,} tokens{cost}")
+    return problem
 
 
 def _masked(requests: list[Request]) -> str:
@@ -99,6 +137,43 @@ class RunNames(RunFiles):
                     self.own_names[cluster.id] = before["own"]
                 else:
                     self.kept.add(cluster.id)
+        given = self.manifest.get("names", {}).get("levels", [])
+        self.own_levels: list[Names] = []
+        for number, level in enumerate([] if self.hierarchy is None else self.hierarchy.levels):
+            pairs = given[number] if number < len(given) else {}
+            assert self.hierarchy is not None
+            above = self.hierarchy.above[number]
+            count, only = Counter(above.values()), {place: c for c, place in above.items()}
+            own = {group.id: group.name for group in level}
+            for group in level:
+                pair = pairs.get(str(group.id))
+                alone = only.get(group.id)
+                if count[group.id] == 1 and alone is not None:  # called as its one cluster is
+                    now = next((c.name for c in self.clusters if c.id == alone), None)
+                    if group.name == now:
+                        own[group.id] = self.own_names[alone]
+                if pair is not None and group.name == pair["given"]:
+                    own[group.id] = pair["own"]
+            self.own_levels.append(own)
+
+    def level(
+        self, number: int, inside: Names
+    ) -> tuple[list[Cluster], dict[int, list[str]], Names]:
+        """The groups of a coarser level to name, the names of their parts, and those of one part.
+
+        ``inside`` are the names of the next finer level, or of the clusters.
+        """
+        assert self.hierarchy is not None
+        above = self.hierarchy.above
+        last = number == len(above) - 1
+        children: dict[int, dict[int, str]] = {}
+        for cluster, place in above[number].items():
+            child = cluster if last else above[number + 1][cluster]
+            children.setdefault(place, {})[child] = inside.get(child, "")
+        groups = rename_clusters(self.hierarchy.levels[number], self.own_levels[number])
+        alone = {i: next(iter(found.values())) for i, found in children.items() if len(found) == 1}
+        parts = {i: list(found.values()) for i, found in children.items()}
+        return [group for group in groups if group.id not in alone], parts, alone
 
     def to_name(self) -> list[Cluster]:
         """The clusters as they were before any naming, so that the same questions are asked."""
@@ -116,21 +191,47 @@ class RunNames(RunFiles):
                 break
         return found[:LOOKED_AT]
 
-    def take(self, naming: Naming, url: str) -> None:
-        """Write the new names into all files of the run."""
+    def final_names(self, naming: Naming) -> Names:
+        """Names of all clusters, no two alike."""
         names = {i: self.own_names[i] for i in self.kept}
         for cluster in naming.clusters:
             words = [word for word, _ in cluster.words]
             names[cluster.id] = make_unique(cluster.name, names.values(), words)
-        self._write(names, f"{naming.named} of {naming.total} by {naming.model} at {url}")
+        return names
+
+    def take(
+        self, naming: Naming, names: Names, levels: Sequence[Mapping[int, Cluster]], url: str
+    ) -> None:
+        """Write the new names into all files of the run."""
+        by = f"{naming.named} of {naming.total} by {naming.model} at {url}"
+        self._write(names, levels, {c.id: c for c in naming.clusters}, by)
 
     def restore(self) -> None:
         """Write the own names back."""
-        self._write(self.own_names, None)
+        groups = [] if self.hierarchy is None else self.hierarchy.levels
+        levels = [
+            {g.id: replace(g, name=own[g.id], description=None, quotes=[]) for g in level}
+            for level, own in zip(groups, self.own_levels, strict=True)
+        ]
+        self._write(self.own_names, levels, {}, None)
 
-    def _write(self, names: Names, by: str | None) -> None:
+    def _write(
+        self,
+        names: Names,
+        levels: Sequence[Mapping[int, Cluster]],
+        said: Mapping[int, Cluster],
+        by: str | None,
+    ) -> None:
         before = _names(self.clusters)
-        self.clusters = rename_clusters(self.clusters, {**self.own_names, **names})
+        renamed = rename_clusters(self.clusters, {**self.own_names, **names})
+        self.clusters = [
+            c
+            if c.id in self.kept
+            else replace(c, description=said[c.id].description, quotes=said[c.id].quotes)
+            if c.id in said
+            else replace(c, description=None, quotes=[])
+            for c in renamed
+        ]
         final = _names(self.clusters)
         if by is None:
             self.manifest.pop("names", None)
@@ -140,13 +241,24 @@ class RunNames(RunFiles):
             }
             pairs = {str(i): given[i] for i in sorted(given)}
             self.manifest["names"] = {"by": by, "clusters": pairs}
+            if levels:
+                self.manifest["names"]["levels"] = [
+                    {str(i): {"own": own[i], "given": group.name} for i, group in level.items()}
+                    for level, own in zip(levels, self.own_levels, strict=True)
+                ]
         # On a copy that takes the run's place: a kill leaves all old names or all new ones.
-        swap_run(self.folder, lambda fresh: self._fill(fresh, before, final))
+        swap_run(self.folder, lambda fresh: self._fill(fresh, before, final, levels))
 
-    def _fill(self, path: Path, before: Names, final: Names) -> None:
+    def _fill(
+        self,
+        path: Path,
+        before: Names,
+        final: Names,
+        levels: Sequence[Mapping[int, Cluster]] = (),
+    ) -> None:
         changed: list[Names] = []
         if self.hierarchy is not None:
-            hierarchy, changed = rename_levels(self.hierarchy, before, final)
+            hierarchy, changed = rename_levels(self.hierarchy, before, final, levels)
             write_json(path / "levels.json", hierarchy.to_dict())
         write_table(path, final, changed)
         if changed:  # the last are those of the parents
@@ -162,19 +274,39 @@ class RunNames(RunFiles):
 
 
 def rename_levels(
-    hierarchy: Hierarchy, before: Names, after: Names
+    hierarchy: Hierarchy,
+    before: Names,
+    after: Names,
+    given: Sequence[Mapping[int, Cluster]] = (),
 ) -> tuple[Hierarchy, list[Names]]:
     """The coarser levels with other names, and those that changed on each.
 
-    A group that holds one cluster alone is called as that is; others keep their words.
+    A group that holds one cluster alone is called as that is; others keep their names, unless
+    ``given`` has them for the level.
     """
     levels, changed = list[list[Cluster]](), list[Names]()
-    for level, above in zip(hierarchy.levels, hierarchy.above, strict=True):
+    for number, (level, above) in enumerate(zip(hierarchy.levels, hierarchy.above, strict=True)):
         count, only = Counter(above.values()), {place: cluster for cluster, place in above.items()}
         alone = {g.id: only[g.id] for g in level if count[g.id] == 1}
         same = {g.id for g in level if g.id in alone and g.name == before.get(alone[g.id])}
+        new = given[number] if number < len(given) else {}
         changed.append({i: after[alone[i]] for i in same if alone[i] in after})
-        levels.append([replace(g, name=changed[-1].get(g.id, g.name)) for g in level])
+        changed[-1] |= {i: group.name for i, group in new.items() if i not in changed[-1]}
+        renamed = rename_clusters(level, changed[-1])
+        levels.append(
+            [
+                replace(g, description=new[g.id].description, quotes=new[g.id].quotes)
+                if g.id in new
+                else g
+                for g in renamed
+            ]
+        )
+    for coarse, fine in pairwise(levels):
+        names = {group.id: group.name for group in coarse}
+        fine[:] = [
+            replace(g, parent_name=names.get(-1 if g.parent is None else g.parent, g.parent_name))
+            for g in fine
+        ]
     return replace(hierarchy, levels=levels), changed
 
 

@@ -241,10 +241,20 @@ class Run(RunFiles):
         self._forget()
         return number
 
-    def name(
-        self, url: str, *, model: str | None = None, examples: int = 6, timeout: float = 120.0
+    def name(  # noqa: PLR0913 - options of one command
+        self,
+        url: str,
+        *,
+        model: str | None = None,
+        examples: int = 6,
+        prompt: str | None = None,
+        language: str | None = None,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
+        price: tuple[float, float] = (0.0, 0.0),
+        timeout: float = 120.0,
     ) -> None:
-        """Ask a chat endpoint, such as ``http://localhost:11434/v1``, to name the clusters.
+        """Ask a chat endpoint, such as ``http://localhost:11434/v1``, for names on every level.
 
         Parameters
         ----------
@@ -253,15 +263,27 @@ class Run(RunFiles):
             Of that endpoint, if it has several.
         examples : int, default=6
             Texts of each cluster to send, with personal data masked; 0 sends words only.
+        prompt : str, optional
+            The task in your own words; the form of the answer is added.
+        language : str, optional
+            Of names and descriptions, such as "German". Default: that of the texts.
+        max_tokens : int, optional
+            Stop before more tokens are used.
+        max_cost : float, optional
+            Stop before more is spent; needs ``price``.
+        price : tuple of float, optional
+            Of a million tokens, those sent and those answered.
         timeout : float, default=120.0
             Seconds per answer.
         """
-        from coterie.naming import Endpoint, EndpointError
-        from coterie.runs.names import name_run
+        from coterie.naming import Budget, Endpoint, EndpointError
+        from coterie.runs.names import Asked, name_run
 
+        budget = Budget(max_tokens, max_cost, price)
         with held(self.folder):
             endpoint = Endpoint(url, timeout=timeout)
-            problem = name_run(self.folder, endpoint, model=model, examples=examples)
+            asked = Asked(model, examples, prompt, language)
+            problem = name_run(self.folder, endpoint, asked, budget=budget)
         self._forget()
         if problem is not None:
             raise EndpointError("naming.some_failed", problem=problem)
