@@ -2,7 +2,7 @@
 
 import pytest
 
-from coterie.words.cutting import BREAK, fold, join, pieces, tokens
+from coterie.words.cutting import BREAK, fold, join, pieces, segmenter, tokens
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from coterie.words.cutting import BREAK, fold, join, pieces, tokens
     ],
 )
 def test_words_of_a_text(text: str, expected: list[str]) -> None:
-    assert tokens(text) == expected
+    assert tokens(text, segmented=False) == expected
 
 
 def test_a_phrase_ends_at_punctuation_and_where_the_script_changes() -> None:
@@ -47,3 +47,22 @@ def test_pairs_of_characters_grow_together_and_words_do_not() -> None:
 
 def test_only_the_beginning_of_a_huge_text_is_read() -> None:
     assert len(tokens("word " * 1_000_000)) < 1000
+
+
+@pytest.mark.parametrize(
+    ("package", "text", "word"),
+    [
+        ("jieba", "我想退款因为手机屏幕坏了", "屏幕"),
+        ("fugashi", "注文した商品がまだ届きません", "商品"),
+        ("pythainlp", "สินค้ายังไม่ถึง", "สินค้า"),
+    ],
+)
+def test_a_segmenter_cuts_where_there_are_no_blanks(package: str, text: str, word: str) -> None:
+    pytest.importorskip(package)
+    assert word in tokens(text) and "".join(tokens(text)) == text
+    assert tokens(text, segmented=False) == [text[i : i + 2] for i in range(len(text) - 1)]
+
+
+def test_words_of_a_segmenter_are_joined_without_blanks() -> None:
+    assert join(["手机", "屏幕"]) == "手机屏幕"
+    assert segmenter("en") is None

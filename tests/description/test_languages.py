@@ -26,6 +26,8 @@ SAID = {
     "cs": "Kde je moje objednávka a proč mi ještě nebyla odeslána, když jsem ji už zaplatil?",
     "ru": "Где мой заказ и почему он мне ещё не отправлен?",
     "tr": "Siparişim nerede ve neden bana henüz gönderilmedi, bu çok uzun bir süre değil mi?",
+    "bg": "Къде е моята поръчка и защо още не е изпратена до мен?",
+    "vi": "Đơn hàng của tôi đâu và tại sao nó vẫn chưa được gửi cho tôi?",
     "uk": "Де моє замовлення і чому його ще не відправили до мене?",
     "ar": "أين طلبي ولماذا لم يتم إرساله إلى الآن من المتجر؟",
     "he": "איפה ההזמנה שלי ולמה היא עוד לא נשלחה אל הבית שלי?",

