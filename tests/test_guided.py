@@ -7,6 +7,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 
 from coterie.guided import (
@@ -182,6 +183,53 @@ def test_labels_show_which_direction_says_nothing() -> None:
     plain, _ = seeded_kmeans(x, 2, np.ones(200), seeds, 0, factor=1.0)
     better, _ = seeded_kmeans(whitened(x, seeds), 2, np.ones(200), seeds, 0, factor=1.0)
     assert accuracy(truth, plain) < 0.8 and accuracy(truth, better) > 0.95
+
+
+def test_metric_of_known_classes_finds_the_others_too() -> None:
+    """Four classes in four directions, and a fifth direction with far more variance."""
+    rng = np.random.default_rng(0)
+    truth = np.repeat(np.arange(4), 60)
+    x = np.hstack([np.eye(4)[truth], 2 * rng.normal(size=(240, 1))])
+    x = (x + 0.15 * rng.normal(size=x.shape)).astype(np.float32)
+    found = KMeans(4, n_init=5, random_state=0).fit_predict(x)
+    model, seeds = guided(x, found, 4), some(truth, 15, 2)
+    start, structure = model._structure(seeds)
+    labels, facts = model(seeds)
+    assert facts == {"start": start, "structure": BESIDE, "score": None}
+    assert accuracy(truth, found) < 0.6 < 0.9 < accuracy(truth, structure)
+    assert accuracy(truth, labels) > 0.9 and (labels[truth < 2] == truth[truth < 2]).mean() > 0.9
+
+
+def test_start_from_labels_only_where_its_inertia_is_much_lower() -> None:
+    """One label a class in the plane. The consensus joins two classes and halves the largest."""
+    centers = np.array([[0, 0], [0, 40], [200, 0], [0, 200]], dtype=np.float32)
+    truth = np.repeat(np.arange(4), [100, 100, 100, 4_000])
+    noise = 3 * np.random.default_rng(0).normal(size=(len(truth), 2))
+    x = (centers[truth] + noise).astype(np.float32)
+    seeds = some(truth, 1, 4)
+    joined = np.array([0, 0, 1, 2])[truth]
+    joined[(truth == 3) & (noise[:, 1] > 0)] = 3
+    start, structure = guided(x, joined, 4)._structure(seeds)
+    assert start == "seeds"
+    np.testing.assert_array_equal(structure, truth)
+    slightly = truth.copy()
+    slightly[::20] = (slightly[::20] + 1) % 4
+    slightly[seeds >= 0] = truth[seeds >= 0]
+    start, structure = guided(x, slightly, 4)._structure(seeds)
+    assert start == "consensus"
+    np.testing.assert_array_equal(structure, slightly)  # named, and otherwise as it was
+
+
+@pytest.mark.parametrize("share", [None, 1.0])
+def test_no_cluster_is_left_empty(share: float | None) -> None:
+    x, truth = blobs(11, sizes=(60, 60, 60), spread=0.05)
+    found = truth.copy()
+    found[[5, 70]] = 3, 4  # like all others of their classes: no classifier finds them
+    model, seeds = guided(x, found, 5), some(truth, 4, 2)
+    seeds[[5, 70]] = -1
+    labels, _ = model(seeds, share)
+    assert np.unique(labels).tolist() == [0, 1, 2, 3, 4]
+    assert (labels[seeds >= 0] == seeds[seeds >= 0]).all()
 
 
 def test_score_is_the_mean_of_acc_and_nmi() -> None:

@@ -61,6 +61,7 @@ MEANT = {
     ("datasets", "corpus"),
     ("encoders", "words"),
     ("guidance", "corpus"),
+    ("guided", "consensus"),
     ("drift", "description"),
     ("hierarchy", "description"),
     ("run_files", "description"),

@@ -22,6 +22,7 @@ from scipy.linalg import cho_factor, cho_solve
 from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
 from coterie.blocks.graph import symmetric_graph
+from coterie.consensus import force_k
 from coterie.metrics import accuracy, nmi
 from coterie.neighbors import nearest_rows, unit_rows
 
@@ -345,13 +346,19 @@ class Guided:
         else:
             start, structure = self._structure(seeds)
             share, score = self._choose(seeds)
-        labels = self._spread_labels(seeds, structure, share)
+        labels = np.where(seeds >= 0, seeds, self._spread_labels(seeds, structure, share))
         facts = {
             "start": start,
             "structure": None if math.isinf(share) else share,
             "score": None if score is None else round(score, 4),
         }
-        return np.where(seeds >= 0, seeds, labels), facts
+        return self._every_cluster(labels, structure, seeds), facts
+
+    def _every_cluster(self, labels: Ints, structure: Ints, seeds: Ints) -> Ints:
+        """The labels with all clusters used: one that the classifier gave up gets its rows back."""
+        lost = np.setdiff1d(np.arange(self.k), labels)
+        labels = np.where((seeds < 0) & np.isin(structure, lost), structure, labels)
+        return force_k(self.x, labels, self.k, self.weights, self.seed)
 
     def _structure(self, seeds: Ints) -> tuple[str, Ints]:
         """The clusters that labels are spread by, and where they come from.

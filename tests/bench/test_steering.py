@@ -12,6 +12,7 @@ from coterie.bench import steering
 from coterie.bench.steering import (
     Bench,
     Setting,
+    different_texts,
     draw_labels,
     run_steering,
     steering_page,
@@ -43,6 +44,13 @@ def test_at_most_half_of_a_class_is_labelled() -> None:
     assert np.bincount(labels[labels >= 0]).tolist() == [5] * 4
     assert (labels[labels >= 0] == TRUTH[labels >= 0]).all()
     assert (draw_labels(TRUTH, 1, 0) >= 0).sum() == 4
+
+
+def test_a_text_is_measured_once() -> None:
+    texts = ["Red apple", "", "red  apple", "fast car", "red apple"]
+    encoder = load_encoder("tfidf")
+    encoder.learn(texts)
+    assert different_texts(texts, encoder) == [0, 3]
 
 
 def test_every_case_is_measured(cases) -> None:

@@ -104,11 +104,11 @@ def measure(setting: Setting) -> list[Row]:
     from coterie.encoders import load_encoder
 
     data = load_data(setting.dataset, setting.data)
-    first = sorted({text: i for i, text in reversed([*enumerate(data.texts)])}.values())
-    texts = [data.texts[i] for i in first if data.texts[i]]  # a text has one class
-    names, truth = np.unique([data.labels[i] for i in first if data.texts[i]], return_inverse=True)
     encoder = load_encoder(setting.encoder)
-    encoder.learn(texts)
+    encoder.learn(data.texts)
+    rows = different_texts(data.texts, encoder)
+    texts = [data.texts[i] for i in rows]
+    names, truth = np.unique([data.labels[i] for i in rows], return_inverse=True)
     bench = Bench(setting, texts, truth, [readable(name) for name in names], encoder)
     head = {"dataset": setting.dataset, "seed": setting.seed, "method": setting.method}
     tail = {"hardware": hardware("cpu"), "versions": versions()}
@@ -116,6 +116,14 @@ def measure(setting: Setting) -> list[Row]:
     for case, scores in bench.cases():
         rows.append({**head, **case, "scores": scores, **tail})
     return rows
+
+
+def different_texts(texts: Sequence[str], encoder: Encoder) -> list[int]:
+    """The first row of each text that the encoder tells from others: so a text has one class."""
+    filled = [row for row, text in enumerate(texts) if text]
+    _, items = encoder.prepare([texts[row] for row in filled])
+    first = np.unique(items, return_index=True)[1]
+    return [filled[i] for i in np.sort(first)]
 
 
 def readable(name: str) -> str:
