@@ -122,7 +122,7 @@ def archive(*names: str) -> bytes:
         (archive("[Content_Types].xml", "word/document.xml"), "corpus.not_a_table"),
         (archive("a.csv"), "corpus.not_a_table"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "corpus.not_a_table"),
-        (b"<!doctype HTML><table>", "corpus.not_a_table"),
+        (b"Obj\x01\x04\x14avro.codec", "corpus.not_a_table"),
         (b"%PDF-1.7\n", "corpus.not_a_table"),
     ],
 )
@@ -135,6 +135,21 @@ def test_what_a_file_is_counts_not_its_name(
         read_corpus(tmp_path / "a.csv", encoding=encoding)
     with raises(DataError, said):
         TextStream(tmp_path / "a.csv", format="txt", encoding=encoding)
+
+
+@pytest.mark.parametrize("word", ["ORC army", "Rar! what", "%PDF files", "PK zip", "FEA10 model"])
+def test_texts_that_begin_like_other_files_are_texts(tmp_path: Path, word: str) -> None:
+    (tmp_path / "a.txt").write_text(f"{word}\nmore\n")
+    (tmp_path / "a.csv").write_text(f"{word},text\n1,more\n")
+    assert read_corpus(tmp_path / "a.txt").texts == [word, "more"]
+    assert read_corpus(tmp_path / "a.csv").table.column_names == [word, "text"]
+
+
+def test_a_web_page_is_refused_unless_it_is_said_to_be_texts(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("<HTML> tag is not closed\n")
+    with raises(DataError, "corpus.not_a_table", kind="a web page"):
+        read_corpus(tmp_path / "a.txt")
+    assert read_corpus(tmp_path / "a.txt", format="txt").texts == ["<HTML> tag is not closed"]
 
 
 def test_parquet_under_another_name_is_read(tmp_path: Path) -> None:

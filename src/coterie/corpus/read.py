@@ -148,7 +148,7 @@ class TextStream:
         head = self.source.head()
         if not head:
             raise self._nothing()
-        check_content(self.source.parts[0] if self.source.parts else self.source, head)
+        check_content(self.source.parts[0] if self.source.parts else self.source, head, format)
         self.format, note = find_format(self.source, head, format, bool(self._wanted or header))
         self._found_by_content = note
         if KINDS[self.format].mark:

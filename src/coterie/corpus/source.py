@@ -60,18 +60,17 @@ KNOWN = {  # first bytes of what holds no table that can be read here, and the r
     b"\xd0\xcf\x11\xe0": ("an old Excel workbook or another Office file", EXCEL),
     b"PK\x05\x06": ("an empty zip archive", UNPACK),
     b"7z\xbc\xaf": ("a 7z archive", UNPACK),
-    b"Rar!": ("a RAR archive", UNPACK),
-    b"%PDF": ("a PDF document", EXPORT),
-    b"FEA1": ("a Feather file of version 1", "write it again as Feather version 2 or Parquet"),
+    b"Rar!\x1a\x07": ("a RAR archive", UNPACK),
+    b"%PDF-1.": ("a PDF document", EXPORT),
+    b"FEA1\0": ("a Feather file of version 1", "write it again as Feather version 2 or Parquet"),
     b"\x89HDF": ("an HDF5 file", "write the table as Parquet or CSV and give that file"),
     b"\x93NUMPY": ("a file of numbers", "give the texts, and this file with --vectors"),
     b"\x80\x04": ("a pickle, which can run code", "write the table as Parquet or CSV"),
     b"\x80\x05": ("a pickle, which can run code", "write the table as Parquet or CSV"),
     b"Obj\x01": ("an Avro file", "write the table as Parquet or CSV and give that file"),
-    b"ORC": ("an ORC file", "write the table as Parquet or CSV and give that file"),
-    b"<!DOCTYPE html": ("a web page", EXPORT),
-    b"<html": ("a web page", EXPORT),
 }
+PAGES = (b"<!doctype html", b"<html")  # what web pages begin with, as some programs write .xls
+PAGE = "a web page", EXPORT + "; if it has one text a line, add --format txt"
 INSIDE = {  # entries of zip archives, what they tell, and the remedy; a workbook needs none
     "xl/workbook.xml": ("", ""),
     "xl/workbook.bin": ("a binary Excel workbook", EXCEL),
@@ -333,10 +332,11 @@ def find_encoding(head: bytes, encoding: str) -> str:
     return name
 
 
-def check_content(source: Source, head: bytes) -> None:
+def check_content(source: Source, head: bytes, format: str = "auto") -> None:
     """Reject by its first bytes what is no table, whatever its name says, with the remedy."""
-    start = head.lstrip()[:16].lower() if head.lstrip()[:1] == b"<" else head
-    found = next((KNOWN[m] for m in KNOWN if start.startswith((m, m.lower()))), None)
+    found = next((KNOWN[mark] for mark in KNOWN if head.startswith(mark)), None)
+    if format == "auto" and head.lstrip()[:20].lower().startswith(PAGES):
+        found = PAGE
     if head.startswith(b"PK\x03\x04"):
         source.take()  # it is read from any place
         try:
