@@ -127,8 +127,8 @@ def measure(browser: Any, path: Path, painter: str) -> dict[str, Any]:
 
 def take_browser() -> tuple[type[Any], type[Any]]:
     """The browser of the tests."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "report"))
-    from conftest import Browser, Page
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+    from browser import Browser, Page
 
     return Browser, Page
 

@@ -59,6 +59,16 @@ def test_a_phrase_in_one_text_only_is_no_name() -> None:
     assert "Grey Swap" not in found and "Swap Green" not in found
 
 
+def test_a_phrase_of_a_large_cluster_is_in_one_text_of_a_hundred() -> None:
+    rng = np.random.default_rng(0)
+    texts = [f"parcel w{a} w{b}" for a, b in rng.integers(0, 5_000, (500, 2))]
+    others = [f"refund v{a}" for a in rng.integers(0, 5_000, 500)]
+    for times, expected in ((4, False), (40, True)):
+        own = [*["parcel stuck"] * times, *texts[times:]]
+        name = names([*own, *others], [0] * 500 + [1] * 500)[0]
+        assert ("Parcel Stuck" in name) == expected, name
+
+
 def test_greetings_are_in_no_phrase() -> None:
     texts = ["Dear team, refund late. Kind regards, Anna Smith", "Dear team, refund is late. Kind "
              "regards, Anna Smith"] * 5 + ["parcel broken"] * 10  # fmt: skip

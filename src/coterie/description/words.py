@@ -18,6 +18,7 @@ TAKES_OVER = 0.5  # a pair is shown for its words if so many of the texts with e
 GROWS = 0.8  # characters join a word of a script without blanks if so many of its texts have them
 FLOOR = 0.05  # words as frequent here as everywhere keep this, so that a lone cluster has some
 ALPHABET = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")  # a sign is less than a word
+SUPPORT = 0.01  # share of a cluster's texts that hold a phrase of its name
 LOOKED_AT = 150  # best terms of a cluster that are worth a closer look
 
 
@@ -112,7 +113,9 @@ class ClusterTerms:
         return found
 
     def phrases(self, cluster: int, longest: int, filler: float, often: float) -> list[Term]:
-        """Phrases of two to ``longest`` words that two texts of a cluster hold, the best first.
+        """Phrases of two to ``longest`` words that are in enough texts, the best first.
+
+        Enough are two texts of a cluster, and one in a hundred.
 
         Its weight is the sum of those of its characteristic words, less ``filler`` weights of the
         best word for each other one; the order counts how many texts hold it, to the power
@@ -151,7 +154,7 @@ class ClusterTerms:
             values = value[window[first]]
             weight = values.sum(axis=1) - filler * best * (values == 0).sum(axis=1)
             score = weight * counts**often
-            keep = np.flatnonzero((counts >= 2) & (weight > 0))
+            keep = np.flatnonzero((counts >= max(2, SUPPORT * size)) & (weight > 0))
             for i in keep[np.argsort(-np.round(score[keep], 9), kind="stable")][:LOOKED_AT]:
                 form = tuple(map(int, forms[i]))
                 parts = tuple(
