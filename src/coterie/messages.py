@@ -99,6 +99,7 @@ MESSAGES: dict[str, str] = {
         "brings them to /usr/share/wordnet)."
     ),
     "augment.rate_no_number": "<rate>: {given!r} is not a number.",
+    "augment.same_every_time": "{kind} has no random choices: one augmentation is made.",
     "augment.translation_model": (
         "<model=>: back-translation takes an Apertium pair such as 'eng-spa', two models, "
         "'THERE,BACK', or one multilingual model together with <languages>."
@@ -861,6 +862,10 @@ MESSAGES: dict[str, str] = {
         "{k} or make more clusters."
     ),
     # masked_head
+    "masked_head.accuracy": (
+        "{tokens:,} masked tokens of {texts:,} held-out texts: top-1 accuracy {top1:.1f}%, top-5 "
+        "{top5:.1f}% (most frequent tokens: {frequent1:.1f}%, {frequent5:.1f}%)"
+    ),
     "masked_head.no_head": (
         "<encoder>: {model} has no masked head that coterie knows; take a BERT or "
         "RoBERTa-like encoder (MiniLM, XLM-RoBERTa, CamemBERT)."
@@ -1233,6 +1238,20 @@ MESSAGES: dict[str, str] = {
         "{folder} was made with themes, labels or constraints, which it does not keep: it cannot "
         "be fitted again."
     ),
+    # summary
+    "summary.guard": (
+        "The start guard rejected the training: {reason}. These are the clusters from before "
+        "training."
+    ),
+    "summary.outliers": (
+        "{outliers:,} texts are outliers ({share:.1f}%); the column nearest_cluster has the "
+        "nearest cluster of each."
+    ),
+    "summary.sampled": (
+        "{fitted:,} of the {distinct:,} different texts were clustered, and all rows were assigned "
+        "to these clusters. Counts are of all rows; names, words and examples come from the texts "
+        "that were clustered."
+    ),
     # timeline
     "timeline.no_date_read": (
         "no date could be read in the column {column!r}; name another one with <date_column>."
@@ -1242,6 +1261,10 @@ MESSAGES: dict[str, str] = {
     ),
     # train
     "train.failed": "{reason}",
+    "train.less_memory": (
+        "Out of memory in stage {stage!r}: batches are processed in {passes} passes of {texts} "
+        "texts."
+    ),
     "train.loss_not_finite": "{where}: the loss is not a finite number.",
     "train.loss_terms_not_finite": "{where}: the loss is not a finite number ({means}).",
     "train.no_checkpoint": "{folder} contains no checkpoint of coterie; delete it.",
@@ -1261,6 +1284,10 @@ MESSAGES: dict[str, str] = {
     "train.too_many_processes": (
         "torchrun started more processes than the {gpus} GPUs here; use --nproc-per-node "
         "with that number."
+    ),
+    "train.went_back": (
+        "{problem} Training went back to step {step} of the stage and continued with {factor:g} "
+        "times the learning rates."
     ),
     "train.weights_not_finite": "{where}: weights are not finite any more.",
     # update

@@ -270,7 +270,7 @@ def test_the_guard_is_named_in_manifest_and_summary(tiny_encoder, tickets, tmp_p
                  "--set", "steps=25", "--set", "batch_size=30", "--set", "lr=10",
                  "--set", "head_lr=10", "--out", str(out))  # fmt: skip
     assert result.exit_code == 0, result.output
-    assert "The start guard stepped in" in result.output
+    assert says(result.output, "summary.guard")
     assert json.loads((out / "manifest.json").read_text())["guard"]["fired"] is True
     assert "start guard" in (out / "report.html").read_text()
 

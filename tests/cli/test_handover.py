@@ -97,7 +97,7 @@ def test_at_most_the_share_is_marked_and_those_with_the_highest_scores(done: Pat
     manifest = json.loads((done / "manifest.json").read_text())
     assert manifest["outliers"]["marked"] == len(marked)
     assert manifest["handover"]["levels"] == [2, 3, 6]
-    assert f"{len(marked)} texts fit none of the clusters" in (done / "said.txt").read_text()
+    assert says((done / "said.txt").read_text(), "summary.outliers", outliers=len(marked))
     sizes = {c["id"]: c["size"] for c in json.loads((done / "clusters.json").read_text())}
     for cluster, size in sizes.items():
         assert sum(row["cluster"] == str(cluster) for row in table) == size > 0

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from by_key import raises
+from by_key import raises, says
 from coterie import SCCL
 from coterie._errors import TrainingError
 from coterie.encoders import VectorEncoder
@@ -72,7 +72,7 @@ def test_without_memory_the_batch_is_halved_and_it_is_said(caplog) -> None:
     history = train(net, data, [stage(small)], run())
     assert small.seen[:3] == [8, 4, 4] and max(small.seen[1:]) == 4
     (note,) = history.notes
-    assert "Memory ran out in stage 'first'" in note and "2 passes of 4 texts" in note
+    assert says(note, "train.less_memory", stage="first", passes=2, texts=4)
     assert note in caplog.text
 
 
@@ -131,8 +131,8 @@ def test_a_loss_that_is_no_number_goes_back_with_a_tenth_of_the_rates() -> None:
     for name, tensor in slow.state_dict().items():  # as if it had begun with the smaller rates
         assert torch.equal(net.state_dict()[name], tensor)
     (note,) = history.notes
-    assert "step 6: the loss is not a finite number" in note
-    assert "back to step 0" in note and f"{SMALLER:g} of the learning rates" in note
+    assert says(note, "train.loss_terms_not_finite", where="stage 'first', step 6")
+    assert says(note, "train.went_back", step=0, factor=SMALLER)
     assert [r["step"] for r in history.rows if "terms" in r] == list(range(1, 13))
 
 
@@ -140,7 +140,7 @@ def test_it_goes_back_to_the_newest_checkpoint(tmp_path: Path) -> None:
     net, data = make()
     kept = Checkpoint(tmp_path / "c", "r", every=0)  # at the end of each epoch, three steps
     history = train(net, data, [stage(broken_while_fast(7))], run(checkpoint=kept))
-    assert "back to step 6" in history.notes[0]
+    assert says(history.notes[0], "train.went_back", step=6)
     assert all(torch.isfinite(p).all() for p in net.parameters())
 
 

@@ -28,6 +28,7 @@ from coterie.cli.options import (
     beside,
 )
 from coterie.cli.talk import orderly, say_header, show_json, show_table
+from coterie.messages import message
 
 MEANING = {
     "acc": "texts right under the best one-to-one match of clusters and classes",
@@ -253,7 +254,7 @@ def _wordings(
     seed, shown = said
     augmenter = make_augmenter(kind, **options)
     if not augmenter.seeded and count > 1:
-        say(f"{kind} gives the same wording every time: one is made.")
+        say(message("augment.same_every_time", kind=kind))
         count = 1
     try:
         progress = make_progress(shown)
@@ -309,10 +310,15 @@ def _train(
         show_json({"folder": str(folder), **found}, indent=None)
         return
     typer.echo(
-        f"{found['hidden_tokens']:,} hidden tokens of {found['held_out_texts']:,} texts it never "
-        f"saw: first guess right {100 * found['top1']:.1f}%, one of five "
-        f"{100 * found['top5']:.1f}% (always the most frequent: "
-        f"{100 * found['frequent_top1']:.1f}%, {100 * found['frequent_top5']:.1f}%)"
+        message(
+            "masked_head.accuracy",
+            tokens=found["hidden_tokens"],
+            texts=found["held_out_texts"],
+            top1=100 * found["top1"],
+            top5=100 * found["top5"],
+            frequent1=100 * found["frequent_top1"],
+            frequent5=100 * found["frequent_top5"],
+        )
     )
     typer.echo(f"model  {folder}   (coterie augment FILE --kind contextual --model {folder})")
 

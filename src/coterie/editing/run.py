@@ -64,7 +64,7 @@ ODD = 0.05  # share of rows on which table and model may differ by rounding
 FIGURES = (
     r"[\d,]+ of [\d,]+ texts are in",
     r"Mean confidence is",
-    r"[\d,]+ texts fit none of the clusters",
+    r"[\d,]+ texts (are outliers|fit none of the clusters)",  # the latter: an earlier version
     r"The \d+ clusters form \d+ broad themes",
 )
 EARLIER = "earlier"

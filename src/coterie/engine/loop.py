@@ -38,6 +38,7 @@ from coterie.engine.graphs import Recorder
 from coterie.engine.history import History, Meter, NotFiniteError, counts
 from coterie.engine.stage import Run, Stage
 from coterie.engine.tensor_float import tensor_float
+from coterie.messages import message
 
 log = logging.getLogger(__name__)
 
@@ -133,10 +134,8 @@ class _StageLoop:
                     self._begin(self._restore(known))
                     run.history.restart(known.rows)
                     state.rows = run.history.rows
-                    self._note(
-                        f"{error} The run went back to step {known.step} of the stage and on with "
-                        f"{known.retry.lr_factor:g} of the learning rates."
-                    )
+                    step, factor = known.step, known.retry.lr_factor
+                    self._note(message("train.went_back", problem=error, step=step, factor=factor))
         finally:
             run.progress.stop()
         assert state.optimizer is not None
@@ -218,10 +217,8 @@ class _StageLoop:
             state.optimizer.zero_grad(set_to_none=True)
             free_memory()
             self.work = partial(self._work, state.optimizer)  # a graph would hold memory of its own
-            self._note(
-                f"Memory ran out in stage {stage.name!r}: batches went in "
-                f"{state.retry.passes} passes of {len(state.retry.split(rows)[0])} texts."
-            )
+            passes, texts = state.retry.passes, len(state.retry.split(rows)[0])
+            self._note(message("train.less_memory", stage=stage.name, passes=passes, texts=texts))
             values = self._passes(rows)
         state.meter.add(self.names, values)
         self.state.step += 1

@@ -12,6 +12,7 @@ import numpy as np
 from coterie._types import Floats, Ints
 from coterie.description import Cluster
 from coterie.hierarchy import Hierarchy
+from coterie.messages import message
 from coterie.metrics import size_entropy
 
 BORDERLINE = 0.1  # a margin below this is a close call
@@ -204,11 +205,9 @@ def about_confidence(mean: float, close: float) -> str:
 
 
 def about_outliers(outliers: int, texts: int) -> str:
-    """How many texts fit no cluster; ``texts`` counts them, too."""
-    return (
-        f"{outliers:,} texts fit none of the clusters ({100 * outliers / max(texts, 1):.1f}%); the "
-        "column nearest_cluster says where they would have been."
-    )
+    """How many texts are outliers; ``texts`` counts them, too."""
+    share = 100 * outliers / max(texts, 1)
+    return message("summary.outliers", outliers=outliers, share=share)
 
 
 def about_themes(hierarchy: Hierarchy | None) -> list[str]:

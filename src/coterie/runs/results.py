@@ -31,6 +31,7 @@ from coterie.description import (
 from coterie.description.tally import Tally
 from coterie.exports import write_clusters, write_page, write_sentence_rows
 from coterie.hierarchy import READABLE, Hierarchy, build_hierarchy, build_themes
+from coterie.messages import message
 from coterie.report import write_map
 from coterie.report.folder import make_map
 from coterie.report.quality import (
@@ -326,11 +327,7 @@ class SampledResults(Results[SampledCorpus]):
         if self.options.max_outliers is not None:
             out.append(about_outliers(tally.outliers, tally.placed + tally.outliers))
         out += [*remarks, *about_themes(self.hierarchy)]
-        out.append(
-            f"{len(found.texts):,} of the {found.distinct:,} different texts were clustered, and "
-            "all rows put into those clusters. Counts are of all rows; names, words and examples "
-            "come from the texts that were clustered."
-        )
+        out.append(message("summary.sampled", fitted=len(found.texts), distinct=found.distinct))
         return out + self._about_choice()
 
 
@@ -369,8 +366,5 @@ def about_model(model: TextClusterer) -> list[str]:
     """What the method itself wants to be known."""
     out = [*model.encoder_notes_, *model.history_.notes, *model.remarks()]
     if model.kept_start and model.guard_ is not None:
-        out.append(
-            f"The start guard stepped in: {model.guard_.reason}. These are the clusters before "
-            "training."
-        )
+        out.append(message("summary.guard", reason=model.guard_.reason))
     return out
