@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from by_key import says
 from coterie.cli import app
+from coterie.cli.options import beside
 from coterie.corpus import read_table
 
 PIPES = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
@@ -128,7 +129,7 @@ def test_a_pipe_needs_a_place_for_the_result(tmp_path: Path, verb: str) -> None:
     assert done.exit_code == 2 and says(done.output, "cli.out_needed")
 
 
-def test_several_files_and_a_pattern_are_one_table(tmp_path: Path) -> None:
+def test_several_files_and_a_pattern_are_one_table(tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "parts").mkdir()
     for i in range(3):
         records = [{"text": text} for text in TEXTS[12 * i : 12 * (i + 1)]]
@@ -143,6 +144,9 @@ def test_several_files_and_a_pattern_are_one_table(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     by_name = [*TEXTS[24:], *TEXTS[12:24], *TEXTS[:12]]
     assert [row["text"] for row in assignments(tmp_path / "parts.clusters")] == by_name
+    monkeypatch.chdir(tmp_path / "parts")
+    assert beside("*.jsonl", ".clusters") == Path("parts.clusters")  # in the folder, not above it
+    assert beside("../parts/*.jsonl", ".clusters") == Path("../parts.clusters")
 
 
 def test_a_query_of_a_database_goes_through_both_commands(model: Path, tmp_path: Path) -> None:

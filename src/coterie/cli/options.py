@@ -145,5 +145,5 @@ def beside(file: str, ending: str) -> Path:
     if file == "-" or path.is_fifo():
         raise UsageError("cli.out_needed")
     if not path.exists() and glob.has_magic(path.name):
-        path = path.parent.resolve()
+        path = path.parent if path.parent.name else Path(path.parent.resolve().name)
     return path.with_name(f"{path.stem}{ending}")
