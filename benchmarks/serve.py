@@ -46,6 +46,7 @@ class Service:
 
     def __init__(self, folder: Path) -> None:
         command = [sys.executable, "-m", "coterie", "serve", str(folder), "--port", "0"]
+        command += ["--timeout", "600"]  # 2,048 texts at once wait long on a slow machine
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         line = next(line for line in self.process.stderr if line.startswith("serving"))

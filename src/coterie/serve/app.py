@@ -33,7 +33,14 @@ from coterie.serve.batching import Batcher
 from coterie.serve.errors import ServeError, status_of
 from coterie.serve.metrics import Gauge, Metrics
 from coterie.serve.openapi import describe_service
-from coterie.serve.state import LiveRun, Snapshot, fuse, result_row, without_paths
+from coterie.serve.state import (
+    LiveRun,
+    Snapshot,
+    fuse,
+    release_memory,
+    result_row,
+    without_paths,
+)
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -293,8 +300,10 @@ class Service:
                     log.error("a run could not be read: %s", type(error).__name__)
 
     async def _refresh(self, live: LiveRun) -> Snapshot:
-        if await live.refresh(self._loader) and live.snapshot.vectors is None:
-            self.batcher.add_background(live.name, live.snapshot.encode_texts(live.encoded))
+        if await live.refresh(self._loader):
+            if live.snapshot.vectors is None:
+                self.batcher.add_background(live.name, live.snapshot.encode_texts(live.encoded))
+            self._loader.submit(release_memory)
         return live.snapshot
 
     def find(self, name: str | None) -> LiveRun:

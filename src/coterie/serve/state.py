@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import gc
 import json
 import logging
 import math
@@ -10,6 +12,7 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -339,6 +342,17 @@ class LiveRun:
         if self._failed is None or self._failed[0] != state:
             return True
         return time.monotonic() - self._failed[1] > RETRY
+
+
+def release_memory() -> None:
+    """Give back what a replaced state and a change have held.
+
+    Models are in cycles of references, which wait for the collector; and the C library keeps what
+    is freed in the threads that load and edit.
+    """
+    gc.collect()
+    with suppress(OSError, AttributeError):  # not every system has it
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def without_paths(said: str, live: LiveRun) -> str:
