@@ -172,7 +172,7 @@ def test_augment_never_replaces_by_default(mine: Path) -> None:
     head = mine.with_name("mine.head")
     head.mkdir()
     (head / "notes.txt").write_text("mine")
-    assert "is no head" in run("augment", mine, "--train-head", code=2)
+    assert says(run("augment", mine, "--train-head", code=2), "output.no_head")
 
 
 def test_what_a_killed_command_left_of_an_output_goes(mine: Path, tmp_path: Path) -> None:
