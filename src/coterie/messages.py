@@ -1336,6 +1336,10 @@ MESSAGES: dict[str, str] = {
     "vectors.not_a_matrix": (
         "<vectors>: {name} should be numbers of shape (rows, width), got {shape}."
     ),
+    "vectors.not_an_encoder": (
+        "<encoder=> stands for vectors of your own: this run cannot be fitted again by itself; use "
+        "coterie cluster with <vectors>."
+    ),
     "vectors.not_used": "<vectors>: the model has an encoder and needs none; leave them out.",
     "vectors.other_rows": (
         "<vectors>: {name} has {vectors:,} rows, but the table has {rows:,}; give one vector a row."

@@ -150,6 +150,16 @@ def test_the_command_with_a_file_and_a_column(tmp_path: Path) -> None:
     assert [int(c) for c in found["cluster"].to_pylist()] == [labels[0], labels[1]]
 
 
+def test_verbs_on_a_run_of_vectors(tmp_path: Path) -> None:
+    run = coterie.cluster(TEXTS, 3, method="kmeans", vectors=VECTORS, folder=tmp_path / "run")
+    with raises(UsageError, "vectors.not_an_encoder"):
+        run.stability()
+    with raises(UsageError, "vectors.needed", missing=1, texts=1):
+        run.update(["something new"])
+    run.edit([{"merge": [0, 1]}])
+    assert len(run.clusters) == 2
+
+
 def test_other_vectors_are_no_resumed_run(tmp_path: Path) -> None:
     out = tmp_path / "run"
     coterie.cluster(TEXTS, 3, method="kmeans", vectors=VECTORS, folder=out)

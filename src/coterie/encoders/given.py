@@ -13,6 +13,8 @@ from coterie._types import Floats, Ints
 from coterie.encoders.base import Encoder, Rows
 from coterie.encoders.lexical import VectorEncoder
 
+PREFIX = "vectors:"  # before a digest, in place of the name of an encoder
+
 
 class GivenVectors(VectorEncoder):
     """The vector of a text is the one that was given with it.
@@ -51,7 +53,7 @@ class GivenVectors(VectorEncoder):
         return super().prepare(np.stack([self._known.vectors[row] for row in rows]))
 
     def __repr__(self) -> str:
-        return f"vectors:{self._known.digest()[:16]}"
+        return f"{PREFIX}{self._known.digest()[:16]}"
 
     def arrays(self) -> dict[str, Any]:
         keys = np.frombuffer(b"".join(self._known.rows), dtype=np.uint8).reshape(-1, 16)

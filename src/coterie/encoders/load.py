@@ -29,6 +29,7 @@ from coterie.encoders.base import Encoder
 from coterie.encoders.bert import read_light
 from coterie.encoders.code import CodeEncoder, make_code_encoder
 from coterie.encoders.endpoint import EndpointEncoder, is_address
+from coterie.encoders.given import PREFIX as GIVEN
 from coterie.encoders.given import GivenVectors
 from coterie.encoders.lexical import (
     SIF_PREFIX,
@@ -182,6 +183,8 @@ def full_name(name: str) -> str:
 
 def _without_model(spec: Any, seed: int) -> Encoder | None:
     """Encoders that are made from the texts alone, or from nothing."""
+    if isinstance(spec, str) and spec.startswith(GIVEN):  # of a run that is to be fitted again
+        raise UsageError("vectors.not_an_encoder", encoder=spec)
     if spec == "precomputed":
         return VectorEncoder()
     if spec in ("tfidf", "tfidf-svd", "bow"):
