@@ -84,7 +84,9 @@ def test_table_has_means_and_the_worst_set(cases) -> None:
         and "not measured yet: " in page
         and "| kmeans | topics |" in page
     )
-    assert "0 of " in page and "always refused" in page
+    assert "0 of " in page and "always refused" in page and "not all on every set" not in page
+    other = [{**row, "dataset": "others", "seed": 1} for row in rows]
+    assert "seeds 0, 1, not all on every set" in steering_page([*rows, *other])
 
 
 def test_what_is_there_is_not_measured_again(tmp_path: Path) -> None:

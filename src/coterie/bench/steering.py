@@ -106,9 +106,9 @@ def measure(setting: Setting) -> list[Row]:
     data = load_data(setting.dataset, setting.data)
     encoder = load_encoder(setting.encoder)
     encoder.learn(data.texts)
-    rows = different_texts(data.texts, encoder)
-    texts = [data.texts[i] for i in rows]
-    names, truth = np.unique([data.labels[i] for i in rows], return_inverse=True)
+    kept = different_texts(data.texts, encoder)
+    texts = [data.texts[i] for i in kept]
+    names, truth = np.unique([data.labels[i] for i in kept], return_inverse=True)
     bench = Bench(setting, texts, truth, [readable(name) for name in names], encoder)
     head = {"dataset": setting.dataset, "seed": setting.seed, "method": setting.method}
     tail = {"hardware": hardware("cpu"), "versions": versions()}
@@ -371,9 +371,13 @@ def steering_page(rows: Sequence[Row]) -> str:
         return "Not measured yet."
     sets, seeds = _unique(rows, "dataset"), _unique(rows, "seed")
     missing = [name for name in DEV if name not in sets]
+    found = {_key(row) for row in rows}
+    methods = _unique(rows, "method")
+    every = len(found) == len(sets) * len(seeds) * len(methods)
     out = [
-        f"ACC / NMI in %, means over {', '.join(sets)}; seeds {', '.join(map(str, seeds))}, not "
-        "all on every set. The last column is the largest loss of a set against no labels.",
+        f"ACC / NMI in %, means over {', '.join(sets)}; seeds {', '.join(map(str, seeds))}"
+        f"{'' if every else ', not all on every set'}. The last column is the smallest gain of a "
+        "set against no labels, of its means over seeds, by ACC or NMI.",
         markdown(*summarize_steering(rows)),
         "Of each set, with 1, 5 and 20 labels a class:",
         markdown(*_by_set(rows)),
