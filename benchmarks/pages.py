@@ -18,6 +18,7 @@ from coterie.bench.papers import BENCHMARKS
 from coterie.bench.tables import (
     GUARDED,
     METRICS,
+    SAME,
     Cell,
     Measured,
     about,
@@ -44,7 +45,7 @@ def method_part(rows: Sequence[Row], methods: Sequence[str], suite: str) -> str:
         What makes more lines.
     """
     found = [m for m in measured(rows) if m.method in methods and m.usual]
-    found = [m for m in found if m.label not in PARTIAL]
+    found = [m for m in found if m.label not in PARTIAL and m.label not in SAME]
     if not found:
         return f"There are no result lines yet: `coterie bench {suite} --data DIR` makes them.\n"
     labels = list(dict.fromkeys(m.label for m in found))

@@ -103,6 +103,8 @@ def test_the_overview_ranks_whole_systems() -> None:
     assert [row[0] for row in table.body] == ["AECL, default", "encoder + k-means", "best printed"]
     assert table.body[0][1] == "91.0 ± 1.4 (1)" and "89.2" in table.body[-1][1]
     assert "HAC-SD" not in overview(ROWS, "acc").body[-1][1]  # its ACC may be purity
+    again = line("AECL", "aecl", "tweet", 0, 0.5, 0.6)  # the same system among its ablations
+    assert overview([*ROWS, again], "nmi").body == table.body
 
 
 def test_gains_over_the_bare_encoder_by_hand() -> None:

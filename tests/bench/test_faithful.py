@@ -123,6 +123,37 @@ def test_no_difference_is_at_most_two_points() -> None:
     assert verdict(claim, lines("a", 0.50) + lines("b", 0.53))[0] == "does not hold"
 
 
+def test_noise_does_not_show_that_something_matters_little() -> None:
+    claim = faithful.Claim("a is like b", "", "a", ("b",), same=True)
+    wide = lines("a", 0.4, 0.6) + lines("b", 0.55)
+    assert verdict(claim, wide)[0] == "not tested: too much noise"
+    both = wide + [r | {"dataset": "agnews"} for r in lines("a", 0.9) + lines("b", 0.5)]
+    assert verdict(claim, both)[0] == "does not hold in 1 of 2 cases"
+
+
+def test_a_single_run_spreads_as_the_runs_beside_it_do() -> None:
+    """Deviation 7.07, so two standard errors of a single run less a mean of two are 17.3."""
+    claim = faithful.Claim("a beats b", "", "a", ("b",))
+    two = lines("a", 0.65, 0.75)
+    assert verdict(claim, two + lines("b", 0.53))[0] == "does not hold: no clear difference"
+    assert verdict(claim, two + lines("b", 0.52))[0] == "holds"
+
+
+def test_equal_settings_of_the_sweeps_of_aecl_are_runs_of_one_thing() -> None:
+    weights = {
+        "contrast_weight=10": {},
+        "label_weight=5": {},
+        "contrast_weight=0": {"contrast_weight": 0.0},
+    }
+    rows = [
+        row | {"method": "aecl", "parameters": parameters}
+        for nmi, (label, parameters) in zip((0.7, 0.8, 0.9), weights.items(), strict=True)
+        for row in lines(label, nmi)
+    ]
+    claim = faithful.Claim("", "", "contrast_weight=10", ("contrast_weight=0",))
+    assert verdict(claim, rows)[1] == "tweet -15.0 (2/1, within the noise)"
+
+
 def test_the_start_is_that_of_the_same_runs() -> None:
     claim = faithful.Claim("training helps", "", "a", ("start",))
     assert verdict(claim, lines("a", 0.60, 0.61)) == ("holds", "tweet +10.5 (2)")

@@ -16,11 +16,12 @@ from functools import cache
 from importlib import resources
 
 from coterie.bench.ledger import Row
-from coterie.bench.papers import ABLATIONS, AECL_PRINTED, SENSITIVITY
+from coterie.bench.papers import ABLATIONS, AECL_PRINTED, SENSITIVITY, TRAINED_ENCODERS
 from coterie.bench.tables import (
     GUARDED,
     METRICS,
     RETURNED,
+    SAME,
     Cell,
     Measured,
     Table,
@@ -104,6 +105,11 @@ BETTER, WORSE = "▲", "▼"
 FULL = {"SCCL", "AECL", "DECCRL", "ClusterBERT", "NN+ADSL"}  # the whole systems among ablations
 PARTIAL = {e.label for suite in (ABLATIONS, SENSITIVITY) for e in suite.entries} - FULL
 PARTIAL |= {e.label for e in AECL_PRINTED.entries[1:-1]}  # between the two presets
+PARTIAL |= {
+    f"{encoder} + {step}"
+    for encoder in TRAINED_ENCODERS
+    for step in ("k-means", "IDEC", "UMAP + k-means", "UMAP + IDEC")
+}
 VARIANTS = {r.variant for r in load_reported()} - {""}
 HOW = (
     f"ACC and NMI in %, ours as mean ± sample deviation over seeds. {GUARDED} "
@@ -200,7 +206,8 @@ def _pairs(name: str, metric: str, here: Sequence[Measured]) -> list[Pair]:
 def overview(rows: Sequence[Row], metric: str) -> Table:
     """All methods of ours on all benchmarks, with places, and the best printed numbers."""
     found = [m for m in measured(rows) if m.usual and m.dataset in CARDS]
-    found = [m for m in found if CARDS[m.dataset].group == "benchmark" and m.label not in PARTIAL]
+    found = [m for m in found if CARDS[m.dataset].group == "benchmark"]
+    found = [m for m in found if m.label not in PARTIAL and m.label not in SAME]
     names = list(dict.fromkeys(m.dataset for m in found))
     labels = list(dict.fromkeys(m.label for m in found))
     places = {n: ranks([m for m in found if m.dataset == n], metric) for n in names}

@@ -261,6 +261,7 @@ SECOND_STEPS = Suite(
 )
 
 
+TRAINED_ENCODERS = ("ClusterBERT", "SCCL", "TSDAE")  # of the same table, benchmarks/second_steps.py
 BENCHMARKS = tuple(name for name, card in CARDS.items() if card.group == "benchmark")
 DEV = tuple(name for name, card in CARDS.items() if card.group == "dev")
 LANGUAGES = tuple(name for name, card in CARDS.items() if card.group == "lang")
