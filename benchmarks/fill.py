@@ -11,7 +11,7 @@ tables of ``views.py``, ``jobs.py`` and ``masked_head.py``, ``<!-- figure: NAME 
 ``<!-- stability -->`` and ``<!-- guarded -->`` are the tables of docs/generalization.md,
 ``<!-- faithful: METHOD -->``, ``<!-- authors -->``, ``<!-- weights -->`` and ``<!-- missing -->``
 those of docs/faithful.md, and ``<!-- steering -->`` those of docs/howto/steer.md.
-``<!-- static -->`` is the table of ``static_encoders.py``.
+``<!-- static -->`` is the table of ``static_encoders.py``, ``<!-- serve -->`` that of ``serve.py``.
 Those of ``compared.py`` and ``speed.py`` have pages of their own.
 """
 
@@ -33,6 +33,7 @@ import static_encoders
 import views
 from pages import ablation_part, found_part, gains_part, method_part, short_part
 
+import serve
 from coterie.bench import SUITES
 from coterie.bench.beside import details, overview
 from coterie.bench.ledger import Row, read_results
@@ -44,7 +45,7 @@ DOCS, RESULTS = ROOT / "docs", ROOT / "results"
 KINDS = (
     "found|gains|measured|ablations|overview|details|short|views|jobs|pass|masked-head|figure"
     "|development|reported|numbers|stability|guarded|faithful|authors|weights|missing|steering|static"
-    "|languages"
+    "|languages|serve"
 )
 PLACE = re.compile(rf"(<!-- ({KINDS})(?:: ([^\n]*))? -->\n).*?(<!-- end -->)", re.S)
 PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
@@ -71,6 +72,7 @@ PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "weights": lambda rows, words: faithful.weights_part(rows),
     "guarded": lambda rows, words: generalization.systems_part(suite("dev-systems")),
     "steering": lambda rows, words: steering_page(suite("steering")),
+    "serve": lambda rows, words: serve.table(RESULTS / "serve.jsonl") + "\n",
     "static": lambda rows, words: static_encoders.table(lines.read(static_encoders.OUT)) + "\n",
 }
 
