@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from coterie._errors import DataError
@@ -204,7 +205,7 @@ class RunNames(RunFiles):
     ) -> None:
         """Write the new names into all files of the run."""
         by = f"{naming.named} of {naming.total} by {naming.model} at {url}"
-        self._write(names, levels, {c.id: c for c in naming.clusters}, by)
+        self._write(names, by, levels, {c.id: c for c in naming.clusters})
 
     def restore(self) -> None:
         """Write the own names back."""
@@ -213,14 +214,14 @@ class RunNames(RunFiles):
             {g.id: replace(g, name=own[g.id], description=None, quotes=[]) for g in level}
             for level, own in zip(groups, self.own_levels, strict=True)
         ]
-        self._write(self.own_names, levels, {}, None)
+        self._write(self.own_names, None, levels)
 
     def _write(
         self,
         names: Names,
-        levels: Sequence[Mapping[int, Cluster]],
-        said: Mapping[int, Cluster],
         by: str | None,
+        levels: Sequence[Mapping[int, Cluster]] = (),
+        said: Mapping[int, Cluster] = MappingProxyType({}),
     ) -> None:
         before = _names(self.clusters)
         renamed = rename_clusters(self.clusters, {**self.own_names, **names})
