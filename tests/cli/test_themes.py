@@ -128,7 +128,8 @@ def test_the_page_begins_with_folded_themes(done: Path) -> None:
     for place in range(len(clusters)):
         assert overview.count(f'data-place="{place}"') == 1
     for theme in level["clusters"]:
-        part = overview[overview.index(f'<span class="theme">{theme["name"]}</span>') :]
+        title = f'<span class="theme"><bdi>{theme["name"]}</bdi></span>'
+        part = overview[overview.index(title) :]
         part = part[: part.index("</details>")]
         inside = {int(c) for c, t in level["of_cluster"].items() if t == theme["id"]}
         assert {c["id"] for c in clusters if f'href="#cluster-{c["id"]}"' in part} == inside
