@@ -79,14 +79,21 @@ def test_table_has_means_and_the_worst_set(cases) -> None:
     assert [line[1] for line in body][:2] == ["labels 1", "labels 5"]
     assert body[0][-1].endswith("(topics)")
     page = steering_page(rows)
-    assert (
-        "means over topics; seeds 0" in page
-        and "not measured yet: " in page
-        and "| kmeans | topics |" in page
-    )
-    assert "0 of " in page and "always refused" in page and "not all on every set" not in page
-    other = [{**row, "dataset": "others", "seed": 1} for row in rows]
-    assert "seeds 0, 1, not all on every set" in steering_page([*rows, *other])
+    assert "kmeans is measured on these sets (seeds): topics (1). Not measured yet: " in page
+    assert "| kmeans | topics |" in page
+    assert "0 of " in page and "always refused" in page
+
+
+def test_means_count_every_set_once() -> None:
+    def row(dataset: str, seed: int, acc: float) -> dict:
+        both = {"acc": acc, "nmi": acc / 2}
+        scores = {"steered": both, "plain": {"acc": 0.3, "nmi": 0.1}}
+        head = {"dataset": dataset, "seed": seed, "method": "auto", "case": "labels", "count": 5}
+        return {**head, "scores": scores}
+
+    rows = [row("a", 0, 0.4), row("b", 0, 0.6), row("b", 1, 1.0)]
+    _, body = summarize_steering(rows)
+    assert body == [["auto", "labels 5", "60.0 / 30.0", "30.0 / 10.0", "", "", "", "+10.0 (a)"]]
 
 
 def test_what_is_there_is_not_measured_again(tmp_path: Path) -> None:

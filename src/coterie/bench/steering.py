@@ -322,7 +322,7 @@ def _share(right: Any) -> float:
 
 
 def summarize_steering(rows: Iterable[Row]) -> tuple[list[str], list[list[str]]]:
-    """Header and lines of a table: ACC / NMI in %, means over data sets and seeds.
+    """Header and lines of a table: ACC / NMI in %, means over data sets of means over seeds.
 
     The last column is the largest loss against the same method without labels, of the means over
     seeds of one data set.
@@ -334,17 +334,20 @@ def summarize_steering(rows: Iterable[Row]) -> tuple[list[str], list[list[str]]]
     sides = ("steered", "plain", "logistic", "spreading", "nearest")
     body = []
     for (method, name), found in groups.items():
-        cells = [
-            _cell([row["scores"][side] for row in found if side in row["scores"]]) for side in sides
-        ]
-        body.append([method, name, *cells, _worst(found)])
+        body.append([method, name, *(_cell(found, side) for side in sides), _worst(found)])
     return ["method", "given", *sides, "worst set"], body
 
 
-def _cell(scores: list[Row]) -> str:
-    if not scores:
+def _cell(rows: list[Row], side: str) -> str:
+    """ACC and NMI, as means over data sets of the means over seeds."""
+    sets: dict[str, list[list[float]]] = {}
+    for row in rows:
+        if side in row["scores"]:
+            score = row["scores"][side]
+            sets.setdefault(row["dataset"], []).append([score["acc"], score["nmi"]])
+    if not sets:
         return ""
-    both = (100 * np.mean([score[metric] for score in scores]) for metric in ("acc", "nmi"))
+    both = 100 * np.mean([np.mean(found, axis=0) for found in sets.values()], axis=0)
     return " / ".join(f"{value:.1f}" for value in both)
 
 
@@ -369,23 +372,29 @@ def steering_page(rows: Sequence[Row]) -> str:
 
     if not rows:
         return "Not measured yet."
-    sets, seeds = _unique(rows, "dataset"), _unique(rows, "seed")
-    missing = [name for name in DEV if name not in sets]
-    found = {_key(row) for row in rows}
-    methods = _unique(rows, "method")
-    every = len(found) == len(sets) * len(seeds) * len(methods)
     out = [
-        f"ACC / NMI in %, means over {', '.join(sets)}; seeds {', '.join(map(str, seeds))}"
-        f"{'' if every else ', not all on every set'}. The last column is the smallest gain of a "
-        "set against no labels, of its means over seeds, by ACC or NMI.",
+        "ACC / NMI in %, means over data sets. The last column is the smallest gain of a set "
+        "against no labels, by ACC or NMI.",
         markdown(*summarize_steering(rows)),
+        "\n".join(f"- {_measured(rows, method)}" for method in _unique(rows, "method")),
         "Of each set, with 1, 5 and 20 labels a class:",
         markdown(*_by_set(rows)),
         "And what ACC and NMI do not say:",
         "\n".join(f"- {line}" for line in _further(rows)),
-        f"Development sets that are not measured yet: {', '.join(missing)}." if missing else "",
     ]
     return "\n\n".join(part.strip() for part in out if part)
+
+
+def _measured(rows: Sequence[Row], method: str) -> str:
+    """Which data sets and seeds the lines of a method are about."""
+    seeds: dict[str, set[int]] = {}
+    for row in rows:
+        if row["method"] == method:
+            seeds.setdefault(row["dataset"], set()).add(row["seed"])
+    found = [f"{name} ({len(seeds[name])})" for name in sorted(seeds)]
+    missing = [name for name in DEV if name not in seeds]
+    line = f"{method} is measured on these sets (seeds): {', '.join(found)}."
+    return f"{line} Not measured yet: {', '.join(missing)}." if missing else line
 
 
 def _unique(rows: Iterable[Row], key: str) -> list[Any]:
@@ -397,11 +406,14 @@ def _by_set(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     sides = ("steered", "plain", "logistic")
     body = []
     for method in _unique(rows, "method"):
-        for name in _unique(rows, "dataset"):
-            cells = []
-            for count in COUNTS:
-                found = _case(rows, "labels", method=method, dataset=name, count=count)
-                cells += [_cell([scores[side] for scores in found]) for side in sides]
+        labels = [row for row in rows if row["case"] == "labels" and row["method"] == method]
+        for name in _unique(labels, "dataset"):
+            found = [row for row in labels if row["dataset"] == name]
+            cells = [
+                _cell([row for row in found if row["count"] == count], side)
+                for count in COUNTS
+                for side in sides
+            ]
             body.append([method, name, *cells])
     return ["method", "set", *(f"{s}, {count}" for count in COUNTS for s in sides)], body
 
