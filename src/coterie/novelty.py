@@ -8,8 +8,9 @@ it. The old texts keep their clusters, whatever the new ones are.
 2. The neighbours of a text of a new theme are new texts. Where the old themes go on, new texts are
    among the neighbours by chance: the second p-value, of a binomial test. A text fits nowhere if
    both are small.
-3. These texts are joined by average linkage, up to the similarity that texts of the looser old
-   clusters have. Groups of five different texts or more are new clusters, and an alarm.
+3. These texts, and those just above the limit, are joined by average linkage, up to the similarity
+   that texts of the looser old clusters have. Groups of five different texts or more are new
+   clusters; five texts that fit nowhere in one of them are an alarm.
 4. Where a typical cluster has fewer than five texts in such a part, smaller groups are new
    clusters, too, and the first p-value alone decides: few texts have no neighbours of their theme.
 5. The other new texts go to the nearest mean, of an old cluster or a new one. The means of clusters
@@ -34,7 +35,8 @@ from coterie.neighbors import nearest_rows, top_k, unit_rows
 FEWEST = 5  # different texts of a new cluster that is an alarm, and of any if clusters are large
 PAIR, PART = 2, 0.25  # fewest texts of a new cluster, and share of a typical cluster's texts
 STRANGE, TOGETHER = 0.5, 0.05  # largest p-values of a text that fits nowhere, by both tests ...
-BOTH = 1e-2  # ... and of their product
+BOTH = 1e-3  # ... and of their product
+JOINED = 1e-2  # largest product of texts that are joined to new clusters
 ALONE = 0.2  # largest first p-value where small groups are clusters
 NEIGHBORS = 15  # that are looked at
 LOOSE = 0.25  # quantile of the similarity inside old clusters
@@ -102,8 +104,9 @@ def place_new(old: Floats, labels: Ints, new: Floats, next_id: int) -> Placed:
     sums = _sums(before, codes, k)
     near = _neighbors(x, m)
     apart, together = _p_values(before, codes, sums, after), _among_new(near, m, len(x))
-    strange = (apart <= STRANGE) & (together <= TOGETHER) & (apart * together <= BOTH)
-    candidates = strange | ((apart <= ALONE) & (fewest < FEWEST))
+    odd = (apart <= STRANGE) & (together <= TOGETHER)
+    strange = odd & (apart * together <= BOTH)
+    candidates = odd & (apart * together <= JOINED) | (apart <= ALONE) & (fewest < FEWEST)
     groups = _join(after, np.flatnonzero(candidates), _looseness(codes, sums), fewest)
     centers = unit_rows(np.concatenate([sums, _sums(after, groups, groups.max(initial=-1) + 1)]))
     for _ in range(MOVES):

@@ -16,8 +16,9 @@ from coterie._errors import UsageError
 from coterie.checking import check_integrity
 from coterie.cli import app
 from coterie.editing import edit, undo
+from coterie.novelty import place_new
 from coterie.runs import open_run
-from coterie.runs.update import Growth, update
+from coterie.runs.update import Growth, learn_new, update
 
 THEMES = {
     "fruit": "apple pear plum peach cherry grape lemon melon fig mango berry kiwi",
@@ -374,3 +375,17 @@ def test_a_guided_run_grows_but_is_not_fitted_again(given: dict, tmp_path: Path)
     assert content(run) == after
     undo(run)
     assert (open_run(run).labels == before).all()
+
+
+def test_the_classifier_is_not_asked_where_clusters_are_small() -> None:
+    """It would put most texts into the largest cluster."""
+    rng = np.random.default_rng(0)
+    themes = np.repeat(np.arange(8), [20, 1, 1, 1, 1, 1, 1, 1])
+    old = np.eye(30)[themes] + 0.2 * rng.normal(size=(len(themes), 30))
+    new = np.eye(30)[np.arange(8)] + 0.2 * rng.normal(size=(8, 30))
+    old, new = old.astype(np.float32), new.astype(np.float32)
+    small = learn_new(old, themes, new, list(range(8)), 8)
+    assert small.bound.all()
+    assert small.labels.tolist() == place_new(old, themes, new, 8).labels.tolist()
+    large = learn_new(np.repeat(old, 20, axis=0), np.repeat(themes, 20), new, list(range(8)), 8)
+    assert not large.bound.any()
