@@ -109,7 +109,7 @@ def test_structure_counts_alone_where_it_is_right() -> None:
 @pytest.mark.parametrize("strength", [2.0, 3.0])
 def test_largest_share_that_is_about_as_good(strength: float) -> None:
     """The classes, beside a stronger grouping that has nothing to do with them."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(2)
     truth, other = np.repeat(np.arange(4), 50), rng.integers(4, size=200)
     x = np.hstack([np.eye(4)[truth], strength * np.eye(4)[other]])
     x = (x + 0.3 * rng.normal(size=x.shape)).astype(np.float32)
@@ -137,7 +137,7 @@ def test_largest_share_that_is_about_as_good(strength: float) -> None:
         slow[one] = (acc + normalized_mutual_info_score(right, answers)) / 2
     close = [one for one in slow if slow[one] >= max(slow.values()) - 0.35 / len(rows) ** 0.5]
     assert share == max(close) and score == pytest.approx(slow[share])
-    assert 0 < len(close) < len(SHARES)  # there was a choice
+    assert len(close) < len(SHARES) and slow[share] < max(slow.values())  # both limits decide
 
 
 def test_whitened_by_a_loop() -> None:
