@@ -620,8 +620,8 @@ class Service:
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled():
-            task.exception()  # it was told to the client, if there still is one
+        if not task.cancelled() and task.exception() is not None:  # the client was told
+            self._loader.submit(release_memory)  # the error holds the run that was to be changed
 
 
 class Noted:
