@@ -446,7 +446,7 @@ def phrase_names(clusters: ClusterTerms, cluster: int) -> Iterator[str]:
     """Names that are phrases of the texts, the best first.
 
     A phrase holds one of the two most characteristic words, begins and ends with words that say
-    something, and is in two texts and in 1% of them at least. It is worth the weights of its words,
+    something, and is in two texts and in 3% of them at least. It is worth the weights of its words,
     more if many texts hold it, and less for words that are not characteristic. Another phrase or
     word follows where the first is short and leaves out much.
 

@@ -18,7 +18,7 @@ TAKES_OVER = 0.5  # a pair is shown for its words if so many of the texts with e
 GROWS = 0.8  # characters join a word of a script without blanks if so many of its texts have them
 FLOOR = 0.05  # words as frequent here as everywhere keep this, so that a lone cluster has some
 ALPHABET = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")  # a sign is less than a word
-SUPPORT = 0.01  # share of a cluster's texts that hold a phrase of its name
+SUPPORT = 0.03  # share of a cluster's texts that hold a phrase of its name
 LOOKED_AT = 150  # best terms of a cluster that are worth a closer look
 
 
@@ -115,7 +115,7 @@ class ClusterTerms:
     def phrases(self, cluster: int, longest: int, filler: float, often: float) -> list[Term]:
         """Phrases of two to ``longest`` words that are in enough texts, the best first.
 
-        Enough are two texts of a cluster, and one in a hundred.
+        Enough are two texts of a cluster, and 3% of them.
 
         Its weight is the sum of those of its characteristic words, less ``filler`` weights of the
         best word for each other one; the order counts how many texts hold it, to the power
