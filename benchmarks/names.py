@@ -42,7 +42,8 @@ def stems_of(text: str) -> set[str]:
 
 def hits(names: Sequence[str], classes: Sequence[str]) -> float:
     """Share of the names that hold a word of their class."""
-    return float(np.mean([bool(stems_of(n) & stems_of(c)) for n, c in zip(names, classes)]))  # noqa: B905
+    pairs = zip(names, classes, strict=True)
+    return float(np.mean([bool(stems_of(n) & stems_of(c)) for n, c in pairs]))
 
 
 def measure(path: Path) -> dict[str, Any]:
@@ -53,9 +54,9 @@ def measure(path: Path) -> dict[str, Any]:
     texts, classes = [text for text, _ in rows], [label for _, label in rows]
     model = make_method("kmeans", CLUSTERS, encoder="tfidf-svd", random_state=0).fit(texts)
     labels = np.asarray(model.labels_)
-    true = [Counter(c for c, i in zip(classes, labels) if i == k).most_common(1)[0][0]  # noqa: B905
-            for k in range(CLUSTERS)]  # fmt: skip
-    members = [[t for t, i in zip(texts, labels) if i == k] for k in range(CLUSTERS)]  # noqa: B905
+    rows_of = [np.flatnonzero(labels == k) for k in range(CLUSTERS)]
+    true = [Counter(classes[i] for i in rows).most_common(1)[0][0] for rows in rows_of]
+    members = [[texts[i] for i in rows] for rows in rows_of]
     terms = ClusterTerms(Terms(texts, "auto"), labels, CLUSTERS)
     named = {"keywords": keyword_names(terms, members), "phrases": make_names(terms, members)}
     return {

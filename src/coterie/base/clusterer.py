@@ -66,7 +66,7 @@ class TextClusterer(
     random_state : int, Generator, RandomState or None, default=None
         Drives everything; the global random state is left alone.
     guard : bool, default=True
-        Return the start solution if training collapsed or tore similar texts apart.
+        Return the start solution if training collapsed or separated similar texts.
     verbose : int, default=0
         1 shows progress on stderr.
     checkpoint : str or Path, optional

@@ -245,22 +245,22 @@ def run_jobs(task: Task, jobs: int, report: Report) -> None:
     events: Any = context.Queue()
     broken: Any = context.RawArray("b", len(task.jobs()))
     with _threads_shared(jobs):
-        crew = [context.Process(target=_serve, args=(task, events, broken)) for _ in range(jobs)]
-        for process in crew:
+        workers = [context.Process(target=_serve, args=(task, events, broken)) for _ in range(jobs)]
+        for process in workers:
             process.start()
     try:
-        while any(process.is_alive() for process in crew):
+        while any(process.is_alive() for process in workers):
             _pass_on(events, report, WAIT)
-        for process in crew:
+        for process in workers:
             process.join()
         while _pass_on(events, report, WAIT):
             pass
     finally:
-        for process in crew:
+        for process in workers:
             if process.is_alive():
                 process.terminate()
             process.join()
-    lost = [process.exitcode for process in crew if process.exitcode]
+    lost = [process.exitcode for process in workers if process.exitcode]
     if lost:
         raise CoterieError("bench.processes_ended", lost=len(lost), jobs=jobs, code=lost[0])
 

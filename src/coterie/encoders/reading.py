@@ -93,14 +93,14 @@ class Reading:
         how = message("reading.pieces", pieces=self.pieces)
         if self.unknown > UNKNOWN:
             how = message("reading.unknown", unknown=self.unknown)
-        told = {"encoder": encoder, "language": language, "how": how}
+        details = {"encoder": encoder, "language": language, "how": how}
         if self.level == "mixed":
-            said = message("reading.mixed", unread=self.unread, **told)
+            said = message("reading.mixed", unread=self.unread, **details)
             done = message("reading.fallback_mixed")
         elif self.level == "not":
-            said, done = message("reading.not", **told), message("reading.fallback_not")
+            said, done = message("reading.not", **details), message("reading.fallback_not")
         else:
-            said, done = message("reading.partly", **told), message("reading.fallback_partly")
+            said, done = message("reading.partly", **details), message("reading.fallback_partly")
         if not fallback:
             done = message("reading.used") if fallback is None else message("reading.obeyed")
         return [said, done, message("reading.remedy")]

@@ -19,7 +19,7 @@ import pyarrow as pa
 from coterie._errors import DataError
 from coterie._files import write_json
 from coterie._folders import held
-from coterie._types import Floats, Ints
+from coterie._types import Ints
 from coterie.corpus import write_rows
 from coterie.corpus.corpus import check_column
 from coterie.description import guess_columns, sort_into_periods
@@ -28,6 +28,7 @@ from coterie.description.terms import Terms
 from coterie.description.words import ClusterTerms
 from coterie.editing.run import EditableRun
 from coterie.exports import refresh
+from coterie.metrics import cluster_means
 from coterie.neighbors import unit_rows
 from coterie.run_files import TIMELINE_FILE, RunFiles, label_digest, swap_run
 
@@ -170,7 +171,8 @@ def _follow(run: EditableRun, column: str) -> Timeline:
     counts = np.bincount(codes[dated], minlength=n).reshape(len(ids), width)
     totals = counts.sum(axis=0)
     words = _Words(run.texts, codes, n)
-    centers = _centers(run.vectors, codes, n)
+    dated = codes >= 0
+    centers = unit_rows(cluster_means(run.vectors[dated], codes[dated], n)[0])
     steps = []
     for i, cluster in enumerate(run.clusters):
         last: int | None = None
@@ -204,9 +206,3 @@ class _Words:
             differing(self.terms, here, before, self.members[here], by_chance=BY_CHANCE),
             differing(self.terms, before, here, self.members[before], by_chance=BY_CHANCE),
         )
-
-
-def _centers(vectors: Floats, codes: Ints, n: int) -> Floats:
-    sums = np.zeros((n, vectors.shape[1]), dtype=np.float32)
-    np.add.at(sums, codes[codes >= 0], vectors[codes >= 0])
-    return np.asarray(unit_rows(sums))
