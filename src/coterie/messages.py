@@ -499,6 +499,7 @@ MESSAGES: dict[str, str] = {
     "edit.no_rows": "{where}: name the rows, as in '{move}'.",
     "edit.no_such_row": "{where}: no row{inside} {said} {given!r}; look it up in assignments.csv.",
     "edit.no_yaml": "{where}: this is not YAML: {said}.",
+    "edit.not_done": "{where}: cluster {cluster} is not marked as done; leave it out.",
     "edit.not_edits": (
         "edits should be a file, or a list such as [{{'merge': [3, 7]}}]; got {given}."
     ),

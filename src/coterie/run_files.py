@@ -100,6 +100,7 @@ DONE: dict[str, Any] = {
         "edits?": Count,
         "locked?": [ClusterId],
         "named?": [ClusterId],
+        "done?": [ClusterId],
         "next_id?": ClusterId,
     },
     "updates?": [

@@ -44,6 +44,14 @@ def test_json_in_and_out(run: Path, tmp_path: Path) -> None:
     assert found["clusters"]["0"] == "Zéro" and found["written"] and len(found["done"]) == 2
 
 
+def test_what_else_changes_is_printed(run: Path, edit_file) -> None:
+    assert "marked 1 (" in call("edit", run, edit_file("- done: [1]\n")).output
+    split = edit_file("- split: 1\n")
+    said = "cluster 1 is not marked as done any more"
+    assert said in call("edit", run, split, "--dry-run").output
+    assert json.loads(call("edit", run, split, "--json").stdout)["notes"] == [said]
+
+
 def test_one_of_a_file_and_undo_is_needed(run: Path, edit_file) -> None:
     for arguments in ([run], [run, edit_file("- lock: [1]\n"), "--undo"]):
         result = call("edit", *arguments)

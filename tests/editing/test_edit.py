@@ -186,12 +186,47 @@ def test_a_locked_cluster_keeps_rows_and_name(run: Path) -> None:
     assert clusters(run)[2] == "X"
 
 
+def marked(run: Path) -> list[int]:
+    return json.loads((run / "manifest.json").read_text("utf-8"))["editing"]["done"]
+
+
+def test_clusters_are_marked_as_done_and_reopened(run: Path, finished: Path) -> None:
+    table = (run / "assignments.csv").read_bytes()
+    done = edit(run, [{"done": [2, 4]}, {"reopen": 4}, {"done": [0]}])
+    called = clusters(run)
+    assert done.done == (
+        f"marked 2 ({called[2]}), 4 ({called[4]}) as done",
+        f"reopened 4 ({called[4]})",
+        f"marked 0 ({called[0]}) as done",
+    )
+    assert marked(run) == [0, 2] and done.notes == ()
+    assert (run / "assignments.csv").read_bytes() == table
+    assert called == clusters(finished)
+    undo(run)
+    assert content(run) == content(finished)
+
+
+def test_a_cluster_that_is_no_longer_the_same_is_no_longer_done(run: Path) -> None:
+    edit(run, [{"done": [0, 1, 2, 3]}])
+    inside = next(r["ticket"] for r in rows(run) if r["cluster"] == "3")
+    done = edit(run, [{"merge": [4, 0]}, {"split": 1}, {"rename": {2: "X"}},
+                      {"move": {"rows": [inside], "to": 2}}])  # fmt: skip
+    assert marked(run) == [2, 3]  # a person has chosen the row that was moved
+    assert [note.split()[1] for note in done.notes] == ["0", "1"]
+    logged = [json.loads(line) for line in (run / "edits.jsonl").read_text().splitlines()]
+    assert logged[1]["notes"] == list(done.notes) and "notes" not in logged[0]
+    undo(run)
+    assert marked(run) == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize(
     "wanted, key, values",
     [
         ({"merge": [0, 9]}, "no_cluster", {"cluster": 9, "known": "0, 1, 2, 3, 4, 5"}),
         ({"split": {"cluster": 1, "into": 60}}, "too_many_parts", {"cluster": 1, "into": 60}),
         ({"unlock": [1]}, "not_locked", {"cluster": 1}),
+        ({"reopen": [1]}, "not_done", {"cluster": 1}),
+        ({"done": [9]}, "no_cluster", {"cluster": 9}),
         ({"move": {"rows": ["T-999"], "to": 1}}, "no_such_row", {"given": "T-999"}),
         ({"move": {"rows": [{"row": 0}], "to": 1}}, "row_out_of_range", {"row": "0"}),
         ({"move": {"rows": [{"contains": "zebra"}], "to": 1}}, "no_such_row", {"given": "zebra"}),
@@ -243,7 +278,9 @@ def test_summary_and_manifest_say_what_was_done(run: Path) -> None:
     said = f"92 of 93 texts are in 5 clusters; the largest holds {largest}%."
     assert manifest["summary"][0] == said
     assert manifest["summary"][-1] == "Edited by hand: 2 edits, listed in edits.jsonl."
-    assert manifest["editing"] == {"edits": 2, "locked": [0], "named": [], "next_id": 6}
+    assert manifest["editing"] == {
+        "edits": 2, "locked": [0], "named": [], "done": [], "next_id": 6,
+    }  # fmt: skip
     assert said in (run / "report.html").read_text("utf-8")
 
 

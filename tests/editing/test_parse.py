@@ -21,19 +21,23 @@ ALL = """\
     to: 5
 - lock: [2, 5]
 - unlock: 5
+- done: [3, 4]
+- reopen: 3
 """
 
 
 def test_every_kind_of_edit(tmp_path) -> None:
     file = tmp_path / "edits.yaml"
     file.write_text(ALL)
-    merge, split, rename, move, lock, unlock = read_edits(file)
+    merge, split, rename, move, lock, unlock, done, reopen = read_edits(file)
     assert (merge.kind, merge.clusters, merge.names) == ("merge", (3, 7), ("Late parcels",))
     assert (split.clusters, split.into, split.names) == ((4,), 3, ("A", "B", "C"))
     assert (rename.clusters, rename.names) == ((2, 8), ("Refunds", "no"))  # no is a word here
     assert move.rows == ("12", {"contains": "late"}, {"id": "T-1", "in": "3"})
     assert move.clusters == (5,) and lock.clusters == (2, 5)
     assert (unlock.kind, unlock.clusters) == ("unlock", (5,))
+    assert (done.kind, done.clusters) == ("done", (3, 4))
+    assert (reopen.kind, reopen.clusters) == ("reopen", (3,))
     assert merge.where.endswith("edits.yaml, line 2, edit 1 (merge)")
     assert lock.where.endswith("line 11, edit 5 (lock)")
 

@@ -126,6 +126,14 @@ def test_texts_of_old_themes_join_old_clusters(run: Path, tmp_path: Path) -> Non
     assert sum(right) >= 36
 
 
+def test_a_cluster_with_new_rows_is_not_done_any_more(run: Path, tmp_path: Path) -> None:
+    edit(run, [{"done": [0, 1, 2, 3]}])
+    update(run, write(tmp_path / "more.csv", sentences("fruit", 10, 70), 1000))
+    got = {int(row["cluster"]) for row in rows(run)[-10:]}
+    manifest = json.loads((run / "manifest.json").read_text("utf-8"))
+    assert manifest["editing"]["done"] == sorted({0, 1, 2, 3} - got) != []
+
+
 def test_the_model_assigns_every_row_as_the_table_does(run: Path, boats: Path) -> None:
     update(run, boats)
     opened = open_run(run)

@@ -54,6 +54,12 @@ class Live:
         box = self.page.box(selector)
         self.page.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
+    def space(self) -> None:
+        key = {"key": " ", "code": "Space"}
+        self.page.call("Input.dispatchKeyEvent", type="keyDown", text=" ", **key)
+        self.page.call("Input.dispatchKeyEvent", type="keyUp", **key)
+        self.page.settle()
+
     def choose(self, *clusters: int) -> None:
         for cluster in clusters:
             self.click(f"#live-clusters input[value='{cluster}']")
@@ -153,8 +159,7 @@ def test_keys_alone_are_enough(opened: Callable[..., Live]) -> None:
     live = opened()
     live.page.eval("document.querySelector('#live-clusters input').focus()")
     first = int(live.page.eval("document.activeElement.value"))
-    live.page.call("Input.dispatchKeyEvent", type="keyDown", key=" ", code="Space", text=" ")
-    live.page.call("Input.dispatchKeyEvent", type="keyUp", key=" ", code="Space")
+    live.space()
     live.page.key("r")
     assert live.page.eval("document.activeElement.id") == "live-name"
     assert live.page.eval("document.activeElement.value") == names(live.client)[first]
@@ -170,6 +175,70 @@ def test_keys_alone_are_enough(opened: Callable[..., Live]) -> None:
     live.changed(lambda: live.page.key("u"))
     assert len(names(live.client)) == 4
     live.quiet()
+
+
+def shown(live: Live) -> list[int]:
+    """Clusters that the list shows."""
+    boxes = "[...document.querySelectorAll('#live-clusters li:not([hidden]) input')]"
+    return list(live.page.eval(f"{boxes}.map(b => Number(b.value))"))
+
+
+def test_clusters_are_marked_as_done(opened: Callable[..., Live], folder: Path) -> None:
+    live = opened()
+    start = open_run(folder).version
+    assert "0 of 4 done" in live.text("#live-count")
+    assert live.page.eval("document.getElementById('live-do-done').disabled")
+    live.choose(1, 2)
+    live.changed(lambda: live.click("#live-do-done"))
+    live.said("marked 1 (")
+    assert "2 of 4 done" in live.text("#live-count") and len(shown(live)) == 4
+    assert live.text("#live-clusters").count("· done") == 2
+    live.click("#live-open")
+    assert sorted(shown(live)) == [0, 3]
+    live.page.browser.events.clear()
+    live.page.call("Page.reload")
+    live.page.wait_for_load()
+    wait_until(live.page, lambda: sorted(shown(live)) == [0, 3])
+    assert "2 of 4 done" in live.text("#live-count")
+    live.click("#live-open")
+    live.choose(1)
+    live.changed(lambda: live.click("#live-do-reopen"))
+    assert {c["id"]: c["done"] for c in live.client.get("/clusters").json["clusters"]} == {
+        0: False, 1: False, 2: True, 3: False,
+    }  # fmt: skip
+    for _ in range(2):
+        live.changed(lambda: live.click("#live-do-undo"))
+    assert live.version() == start and "0 of 4 done" in live.text("#live-count")
+    live.quiet()
+
+
+def test_done_by_keys_goes_on_to_the_next(opened: Callable[..., Live]) -> None:
+    live = opened()
+    live.click("#live-open")
+    live.page.key("Tab")
+    order = shown(live)
+    focused = partial(live.page.eval, "Number(document.activeElement.value)")
+    assert focused() == order[0]
+    live.page.key("ArrowDown")
+    assert focused() == order[1]
+    live.space()
+    live.changed(lambda: live.page.key("d"))
+    assert shown(live) == [order[0], *order[2:]]
+    assert focused() == order[2]  # where the list goes on
+    live.page.key("ArrowUp")
+    assert focused() == order[0]
+    live.page.key("ArrowUp")
+    assert focused() == order[0]
+    live.quiet()
+
+
+def test_others_see_what_is_done(opened: Callable[..., Live], visit: Callable[..., Any]) -> None:
+    live = opened()
+    other = Live(visit(f"http://127.0.0.1:{live.client.port}/"), live.client)
+    live.choose(3)
+    live.changed(lambda: live.click("#live-do-done"))
+    wait_until(other.page, lambda: "1 of 4 done" in other.text("#live-count"))
+    other.said("Somebody has changed the run")
 
 
 def test_texts_are_moved(opened: Callable[..., Live]) -> None:

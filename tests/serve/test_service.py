@@ -131,7 +131,7 @@ def test_clusters_are_those_of_the_run(reading: Any, finished: Path) -> None:
     assert [c["name"] for c in answer.json["clusters"]] == [c.name for c in run.clusters]
     expected = json.loads(json.dumps([c.to_dict() for c in run.clusters]))
     for found, cluster in zip(answer.json["clusters"], expected, strict=True):
-        assert found == {**cluster, "locked": False, "named_by_hand": False}
+        assert found == {**cluster, "locked": False, "done": False, "named_by_hand": False}
 
 
 def test_texts_are_filtered_sorted_and_paged(reading: Any, finished: Path) -> None:

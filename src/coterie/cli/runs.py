@@ -552,7 +552,7 @@ def edit(
     no_cache: NoCache = False,
     as_json: AsJson = False,
 ) -> None:
-    """Merge, split, rename, move and lock clusters of a finished run.
+    """Merge, split, rename, move, lock and mark as done the clusters of a finished run.
 
     The table, the page and the model change together, or not at all if an edit is not possible. New
     texts follow the edits, and later runs keep numbers, names and locks with --keep.
@@ -565,6 +565,9 @@ def edit(
         - rename: {2: "Refunds"}
         - move: {rows: [12, {contains: "gift card"}], to: 5}
         - lock: [2, 5]
+        - done: [2]
+
+    unlock and reopen take the last two back.
 
     Examples:
 
@@ -586,9 +589,10 @@ def edit(
         return
     found = do(run, file, dry_run=dry_run)
     if as_json:
-        show_json({"done": found.done, "clusters": found.clusters, "written": not dry_run})
+        value = {"done": found.done, "clusters": found.clusters, "written": not dry_run}
+        show_json({**value, "notes": found.notes})
         return
-    for sentence in found.done:
+    for sentence in (*found.done, *found.notes):
         typer.echo(visible(sentence))
     if dry_run:
         say("nothing was written (--dry-run)")

@@ -41,11 +41,13 @@ class State:
     outliers: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
     locked: set[int] = field(default_factory=set)
     named: set[int] = field(default_factory=set)  # clusters whose names a person gave
+    finished: set[int] = field(default_factory=set)  # clusters that a person has marked as done
     # Clusters of texts by their fingerprints
     corrections: dict[str, int] = field(default_factory=dict)
     # What the edits add to the assigner of the model
     steps: list[Step] = field(default_factory=list)
     done: list[str] = field(default_factory=list)  # what was done, in sentences
+    notes: list[str] = field(default_factory=list)  # what else that changed, in sentences
     seed: int = 0
     moved: bool = False  # whether a row is in another cluster, or bound to one, than before
 
@@ -62,6 +64,12 @@ class State:
         """A number that is not used any more, and never again."""
         del self.names[cluster]
         self.named.discard(cluster)
+
+    def open_again(self, clusters: Iterable[int]) -> None:
+        """Clusters that are no longer those that a person has marked as done."""
+        for cluster in sorted(self.finished & set(clusters)):
+            self.finished.discard(cluster)
+            self.notes.append(f"cluster {cluster} is not marked as done any more")
 
     def size(self, cluster: int) -> int:
         """Rows in a cluster."""
@@ -188,6 +196,7 @@ def _merge(edit: Edit, state: State) -> None:
     into, *others = edit.clusters
     said = ", ".join(state.shown(cluster) for cluster in others)
     before = state.shown(into)
+    state.open_again(edit.clusters)
     for cluster in others:
         state.retire(cluster)
     if edit.names:
@@ -225,6 +234,7 @@ def _split(edit: Edit, state: State) -> None:
     for i, wanted in enumerate(edit.names):
         _check_free(edit, state, wanted, cluster, edit.names[:i])
     said, state.next_id = state.shown(cluster), state.next_id + edit.into - 1
+    state.open_again(edit.clusters)
     step = Split(cluster, ids, _sure(found.centers[order], vectors, seed))
     rows = np.flatnonzero(state.labels == cluster)
     state.labels[rows] = np.array(ids)[
@@ -285,6 +295,19 @@ def _unlock(edit: Edit, state: State) -> None:
     state.done.append(f"unlocked {', '.join(map(state.shown, edit.clusters))}")
 
 
+def _mark_done(edit: Edit, state: State) -> None:
+    state.finished |= set(edit.clusters)
+    state.done.append(f"marked {', '.join(map(state.shown, edit.clusters))} as done")
+
+
+def _reopen(edit: Edit, state: State) -> None:
+    for cluster in edit.clusters:
+        if cluster not in state.finished:
+            raise DataError("edit.not_done", where=edit.where, cluster=cluster)
+    state.finished -= set(edit.clusters)
+    state.done.append(f"reopened {', '.join(map(state.shown, edit.clusters))}")
+
+
 _EDITS = {
     "merge": _merge,
     "split": _split,
@@ -292,6 +315,8 @@ _EDITS = {
     "move": _move,
     "lock": _lock,
     "unlock": _unlock,
+    "done": _mark_done,
+    "reopen": _reopen,
 }
 
 

@@ -41,11 +41,15 @@ class Edited:
         In sentences, one for each edit.
     clusters : dict of int to str
         Names of the clusters there are now.
+    notes : tuple of str
+        What else changed by them, in sentences: descriptions that were dropped, and clusters that
+        are not marked as done any more.
     """
 
     run: Path
     done: tuple[str, ...]
     clusters: dict[int, str]
+    notes: tuple[str, ...] = ()
 
 
 def edit(
@@ -56,7 +60,7 @@ def edit(
     dry_run: bool = False,
     version: str | None = None,
 ) -> Any:
-    """Merge, split, rename, move and lock the clusters of a finished run or of a fitted model.
+    """Merge, split, rename, move, lock or mark as done the clusters of a run or a fitted model.
 
     All edits are checked before anything changes. Numbers are stable: a merge keeps the number of
     the first cluster named, the largest part of a split keeps its number, and a number that is
@@ -100,10 +104,10 @@ def edit(
             def change(fresh: Path) -> None:
                 clusters = write_run(run, state, fresh)
                 names.update((c.id, c.name) for c in clusters)
-                append_log(fresh, entry)
+                append_log(fresh, {**entry, **({"notes": state.notes} if state.notes else {})})
 
             change_run(folder, change)
-    return Edited(folder, tuple(state.done), names)
+    return Edited(folder, tuple(state.done), names, tuple(state.notes))
 
 
 def undo(run: str | Path, *, version: str | None = None) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ EXAMPLES = {
     "move": 'move: {rows: [12, {contains: "late"}], to: 5}',
     "lock": "lock: [2, 5]",
     "unlock": "unlock: [2]",
+    "done": "done: [2, 5]",
+    "reopen": "reopen: [2]",
 }
 MORE = {"merge": ("name",), "split": ("names",)}  # keys that may stand beside the edit's own
 
@@ -38,7 +41,7 @@ MORE = {"merge": ("name",), "split": ("names",)}  # keys that may stand beside t
 class Edit:
     """One edit."""
 
-    kind: str  # merge, split, rename, move, lock, unlock
+    kind: str  # one of EXAMPLES
     where: str  # where it was written, for messages
     clusters: tuple[int, ...]  # those it is about; of "move", the one to move to
     # Of "rename" for each cluster, of "merge" and "split" for the results; may be empty
@@ -190,8 +193,8 @@ def _move(where: str, value: object, beside: Mapping[str, Any]) -> Edit:
     return Edit("move", where, (_number(where, value.get("to"), "to"),), rows=tuple(rows))
 
 
-def _lock(where: str, value: object, beside: Mapping[str, Any]) -> Edit:
-    kind = "unlock" if where.endswith("(unlock)") else "lock"
+def _mark(kind: str, where: str, value: object, beside: Mapping[str, Any]) -> Edit:
+    """An edit that is a list of clusters, or one cluster."""
     listed = value if isinstance(value, (list, tuple)) else [value]
     return Edit(kind, where, _clusters(where, listed, kind))
 
@@ -201,8 +204,7 @@ _READERS = {
     "split": _split,
     "rename": _rename,
     "move": _move,
-    "lock": _lock,
-    "unlock": _lock,
+    **{kind: partial(_mark, kind) for kind in ("lock", "unlock", "done", "reopen")},
 }
 
 

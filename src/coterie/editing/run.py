@@ -147,6 +147,7 @@ class EditableRun(RunFiles):
             outliers=self.outliers,
             locked=set(earlier.get("locked", [])),
             named=set(earlier.get("named", [])),
+            finished=set(earlier.get("done", [])),
             corrections=dict(config.get("corrections", {})),
             seed=int(self.manifest.get("seed") or 0),
         )
@@ -280,6 +281,7 @@ def write_run(run: EditableRun, state: State, folder: Path) -> list[Cluster]:
         "edits": count,
         "locked": sorted(state.locked),
         "named": sorted(state.named),
+        "done": sorted(state.finished),
         "next_id": state.next_id,
     }
     if "names" in manifest:  # of a namer; those that edits have changed are not its own

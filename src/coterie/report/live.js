@@ -11,9 +11,10 @@
   const SLOT = "coterie " + location.pathname;
   const get = (id) => document.getElementById(id);
   const names = new Map(live.clusters.map((cluster) => [cluster.id, cluster.name]));
-  const locked = new Set(live.locked);
+  const locked = new Set(live.locked), done = new Set(live.done);
   const chosen = new Set(); // clusters
   const taken = new Map(); // texts to move, by the number of their row
+  const boxes = []; // of the clusters, in the order of the list
   let busy = false, silent = false, leaving = false, onMap = null;
 
   function element(tag, text, parent) {
@@ -29,9 +30,10 @@
 
   function keep(said) {
     const state = {
-      said, scroll: scrollY, chosen: [...chosen], taken: [...taken],
+      said, scroll: scrollY, edit: !get("live-edit").hidden, chosen: [...chosen], taken: [...taken],
       query: get("live-query").value, by: get("live-by").value,
-      name: get("live-name").value, to: get("live-to").value,
+      name: get("live-name").value, to: get("live-to").value, open: get("live-open").checked,
+      focus: document.activeElement.id, box: document.activeElement.closest("#live-clusters input")?.value,
     };
     try { sessionStorage.setItem(SLOT, JSON.stringify(state)); } catch { /* the session is full */ }
   }
@@ -46,10 +48,28 @@
     get("live-by").value = state.by;
     get("live-name").value = state.name;
     if (names.has(Number(state.to))) get("live-to").value = state.to;
+    get("live-open").checked = state.open;
+    get("live-edit").hidden = !state.edit; // until the service is asked
     say(state.said || "");
     if (state.query) find(false);
+    refresh();
     scrollTo(0, state.scroll);
+    focusAgain(state);
     keep("");
+  }
+
+  function focusAgain({ focus, box }) { // those who work with keys go on where they were
+    const part = focus && get(focus);
+    if (part && get("live").contains(part) && !part.disabled) part.focus({ preventScroll: true });
+    else if (box || chosen.size) focusBox(boxes.findIndex((one) => one.value === (box || String([...chosen][0]))), 1);
+  }
+
+  function focusBox(from, step) { // the next one that is shown, else the last before
+    for (const way of [step, -step]) {
+      for (let i = from; i >= 0 && i < boxes.length; i += way) {
+        if (!boxes[i].closest("li").hidden) return boxes[i].focus();
+      }
+    }
   }
 
   function again(said) {
@@ -70,7 +90,7 @@
     }
   }
 
-  async function change(body, done) {
+  async function change(body, after) {
     if (busy) return;
     busy = true;
     say("Working …");
@@ -84,8 +104,8 @@
       return say("Somebody was faster, so nothing was written. Look at the changes, then try again.");
     }
     if (status !== 200) return say(message);
-    done();
-    again(found.done ? found.done.join("; ") + "." : "Change " + found.undone + " is undone.");
+    after();
+    again(found.done ? [...found.done, ...found.notes].join("; ") + "." : "Change " + found.undone + " is undone.");
   }
 
   async function poll() {
@@ -104,7 +124,8 @@
       get("live-news").hidden = true;
       return;
     }
-    const working = get("live").contains(document.activeElement) || taken.size || get("live-name").value;
+    const typing = document.activeElement.closest("#live input:not([type=checkbox]), #live select");
+    const working = typing || taken.size || get("live-name").value;
     if (working) get("live-news").hidden = false; // nobody's work is interrupted
     else again("Somebody has changed the run. This is its new state.");
   }
@@ -161,12 +182,19 @@
   function refresh() {
     const ids = [...chosen];
     const free = ids.filter((id) => !locked.has(id));
-    for (const box of get("live-clusters").querySelectorAll("input")) box.checked = chosen.has(Number(box.value));
+    for (const box of boxes) {
+      const id = Number(box.value);
+      box.checked = chosen.has(id);
+      box.closest("li").hidden = get("live-open").checked && done.has(id) && !chosen.has(id);
+    }
+    get("live-count").textContent = done.size + " of " + boxes.length + " done.";
     get("live-do-rename").disabled = free.length !== 1 || ids.length !== 1;
     get("live-do-split").disabled = free.length !== 1 || ids.length !== 1;
     get("live-do-merge").disabled = free.length < 2 || free.length !== ids.length;
     get("live-do-lock").disabled = !free.length;
     get("live-do-unlock").disabled = free.length === ids.length;
+    get("live-do-done").disabled = ids.every((id) => done.has(id));
+    get("live-do-reopen").disabled = !ids.some((id) => done.has(id));
     get("live-do-move").disabled = !taken.size;
     get("live-texts").textContent = taken.size === 1 ? "1 text selected." : taken.size + " texts selected.";
     get("live-take").hidden = !(onMap && onMap.length);
@@ -203,6 +231,8 @@
     },
     lock() { change({ edits: [{ lock: [...chosen].filter((id) => !locked.has(id)) }] }, () => {}); },
     unlock() { change({ edits: [{ unlock: [...chosen].filter((id) => locked.has(id)) }] }, () => {}); },
+    done() { change({ edits: [{ done: [...chosen].filter((id) => !done.has(id)) }] }, () => chosen.clear()); },
+    reopen() { change({ edits: [{ reopen: [...chosen].filter((id) => done.has(id)) }] }, () => {}); },
     move() {
       const rows = [...taken.keys()].map((row) => ({ row }));
       change({ edits: [{ move: { rows, to: Number(get("live-to").value) } }] }, () => taken.clear());
@@ -220,6 +250,7 @@
     },
     m: () => press("merge"), s: () => press("split"), u: () => press("undo"), v: () => press("move"),
     l: () => press(get("live-do-lock").disabled ? "unlock" : "lock"), c: clear,
+    d: () => press(get("live-do-done").disabled ? "reopen" : "done"),
   };
 
   /* Wiring ----------------------------------------------------------------------------------- */
@@ -229,13 +260,14 @@
     const box = element("input", "", label);
     box.type = "checkbox";
     box.value = id;
+    boxes.push(box);
     box.addEventListener("change", () => {
       if (box.checked) chosen.add(id);
       else chosen.delete(id);
       refresh();
     });
     element("span", id + " · " + name, label);
-    element("small", size.toLocaleString("en") + (locked.has(id) ? " · locked" : ""), label);
+    element("small", size.toLocaleString("en") + (locked.has(id) ? " · locked" : "") + (done.has(id) ? " · done" : ""), label);
     const option = element("option", id + " · " + name, get("live-to"));
     option.value = id;
   }
@@ -255,6 +287,13 @@
   get("live-take").addEventListener("click", () => {
     for (const [row, text] of onMap) taken.set(row, text);
     refresh();
+  });
+  get("live-open").addEventListener("change", refresh);
+  get("live-clusters").addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    focusBox(boxes.indexOf(event.target) + step, step);
   });
   get("live-reload").addEventListener("click", () => again(""));
   for (const id of ["live-query", "live-name", "live-to", "live-by"]) {

@@ -739,6 +739,8 @@ class Growth:
                 **before.get("editing", {}),
                 "locked": sorted(state.locked),
                 "named": sorted(state.named),
+                # Nobody has looked at the new rows.
+                "done": sorted(state.finished - set(self.all_labels[self.n_old :].tolist())),
                 "next_id": state.next_id,
             },
             "updates": updates,

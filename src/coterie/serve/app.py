@@ -539,7 +539,7 @@ class Service:
         return reply({"version": snapshot.version, "predictions": rows}, version=snapshot.version)
 
     async def edits(self, live: LiveRun, request: Request) -> Response:
-        """Merge, split, rename, move, lock, unlock, or undo the last change."""
+        """Change clusters as ``coterie edit`` does, or undo the last change."""
         Query(request)
         body = await self.read_json(request)
         check_keys(body, ("edits", "undo", "dry_run", "version"))
@@ -560,6 +560,7 @@ class Service:
         value = {
             "version": snapshot.version,
             "done": list(done.done),
+            "notes": list(done.notes),
             "clusters": {str(number): name for number, name in done.clusters.items()},
             "written": not dry_run,
         }

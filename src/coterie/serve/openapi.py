@@ -33,6 +33,7 @@ CLUSTER: Json = {
     "words": [["refund", 4.1], ["return", 2.7]],
     "examples": ["Where is my refund?"],
     "locked": False,
+    "done": False,
     "named_by_hand": False,
 }
 EDITS: Json = {
@@ -41,6 +42,7 @@ EDITS: Json = {
     "rename": {"edits": [{"rename": {"2": "Late parcels"}}]},
     "move": {"edits": [{"move": {"rows": [12, {"contains": "gift card"}], "to": 5}}]},
     "lock": {"edits": [{"lock": [2]}, {"unlock": [5]}], "dry_run": True},
+    "done": {"edits": [{"done": [2, 3]}, {"reopen": [5]}]},
     "undo": {"undo": True},
 }
 
@@ -148,7 +150,7 @@ def _paths(max_texts: int) -> Json:
             {"version": VERSION, "may_edit": True, "trouble": None},
         ),
         "/edits": _post(
-            "Merge, split, rename, move, lock and unlock clusters, or undo the last change",
+            "Merge, split, rename, move, lock or mark as done clusters, or undo the last change",
             {
                 "edits": {"type": "array", "items": {"type": "object"}},
                 "undo": FLAG,
@@ -159,6 +161,7 @@ def _paths(max_texts: int) -> Json:
             {
                 "version": VERSION,
                 "done": ["merged 7 (Vouchers) into 3 (Refunds): 146 rows"],
+                "notes": ["cluster 3 is not marked as done any more"],
                 "clusters": {"3": "Refunds"},
                 "written": True,
             },

@@ -85,6 +85,7 @@ class Snapshot:
         editing = run.manifest.get("editing", {})
         self.locked = set(editing.get("locked", ()))
         self.named = set(editing.get("named", ()))
+        self.done = set(editing.get("done", ()))
         first: dict[str, int] = {}
         for row, text in enumerate(self.texts):
             if text:
@@ -95,7 +96,11 @@ class Snapshot:
         # The texts' vectors, of unit length; None until all are there.
         self.vectors: Floats | None = None
         self.trouble: CoterieError | None = None  # why there will be no vectors
-        live = {"version": self.version, "locked": sorted(self.locked)}
+        live = {
+            "version": self.version,
+            "locked": sorted(self.locked),
+            "done": sorted(self.done),
+        }
         self.page = render(read_run(run.folder, run.manifest, run.clusters), live).encode("utf-8")
         del run.__dict__["texts"]  # kept here; the model is kept by the labeller
 
@@ -167,7 +172,12 @@ class Snapshot:
     def list_clusters(self) -> list[dict[str, Any]]:
         """The clusters with all that is known of them."""
         return [
-            {**c.to_dict(), "locked": c.id in self.locked, "named_by_hand": c.id in self.named}
+            {
+                **c.to_dict(),
+                "locked": c.id in self.locked,
+                "done": c.id in self.done,
+                "named_by_hand": c.id in self.named,
+            }
             for c in self.run.clusters
         ]
 
