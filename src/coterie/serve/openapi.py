@@ -42,7 +42,7 @@ EDITS: Json = {
     "rename": {"edits": [{"rename": {"2": "Late parcels"}}]},
     "move": {"edits": [{"move": {"rows": [12, {"contains": "gift card"}], "to": 5}}]},
     "lock": {"edits": [{"lock": [2]}, {"unlock": [5]}], "dry_run": True},
-    "done": {"edits": [{"done": [2, 3]}, {"reopen": [5]}]},
+    "done": {"edits": [{"done": [2, 3]}, {"reopen": [3]}]},
     "undo": {"undo": True},
 }
 
