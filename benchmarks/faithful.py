@@ -38,7 +38,9 @@ from coterie.bench.papers import (
     DECCRL_ABLATIONS,
     PRESETS,
     SCCL_ABLATIONS,
+    SECOND_STEPS,
     SENSITIVITY,
+    TRAINED_ENCODERS,
     label_of,
 )
 from coterie.bench.papers import (
@@ -53,7 +55,7 @@ from coterie.bench.papers import (
 from coterie.bench.papers import (
     SCCL as SCCL_SUITE,
 )
-from coterie.bench.tables import SAME, Measured, cell, measured, shown
+from coterie.bench.tables import SAME, Measured, cell, fuller, measured, shown
 from coterie.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
@@ -121,7 +123,7 @@ class Claim:
 
     ``worse`` may be "start", the clusters before training of the same runs. With ``same`` the
     claim is that it makes no difference: at most two points. ``curve`` reads the numbers of a
-    figure instead. Without either it is not tested, and ``note`` says why.
+    figure instead. Without either it is not tested, and ``note`` says why; else what to mind.
     """
 
     what: str
@@ -151,7 +153,7 @@ class Paper:
 DISTILBERT = "distilbert-base-nli-stsb-mean-tokens"
 SMALL = tuple(f"topic_weight={w}" for w in ("0.01", "0.1", "1"))
 REPRESENTATIVE = ("stackoverflow", "googlenews-ts", "tweet")  # Figures 8 and 9 of AECL
-AGAIN = "the setting of the paper six times with one seed, all others once"
+AGAIN = "the setting of the paper six times with each seed, all others once"
 S = "coterie.methods.sccl:"
 A = "coterie.methods.aecl:"
 D = "coterie.methods.deccrl:"
@@ -378,8 +380,10 @@ AECL = Paper(
         Claim("the entropy of rows helps", "Table 5", "AECL", ("no RC (no row entropy)",)),
         Claim("texts of a class become more alike with guidance", "Fig. 5",
               curve=Curve("aecl-similarity", 0, "AECL", "above", "without guided positives", 0.01)),
-        Claim("attention to other classes falls to nearly nothing", "Fig. 6",
+        Claim("attention to other classes falls to nearly nothing, Tweet", "Fig. 6",
               curve=Curve("aecl-stray", 0, "to other classes (NS)", "below", least=0.1)),
+        Claim("the same on SearchSnippets", "Fig. 6",
+              curve=Curve("aecl-stray", 1, "to other classes (NS)", "below", least=0.1)),
         Claim("a small lambda 1 is bad", "Fig. 7a", "contrast_weight=10", ("contrast_weight=0",)),
         Claim("lambda 2 matters little", "Fig. 7b", "label_weight=5",
               ("label_weight=1", "label_weight=10", "label_weight=15"), same=True),
@@ -447,8 +451,15 @@ DECCRL = Paper(
     (
         Claim("training improves on k-means of the encoder", "Table 2", "DECCRL, default",
               ("start",), datasets=("agnews", "stackoverflow", "biomedical")),
+        Claim("the same on texts that were not fitted, by its split", "Table 2",
+              "DECCRL, default, fitted on a part", ("encoder + k-means, fitted on a part",),
+              note="the guard is on in these runs"),
+        Claim("the same with the equations exactly as printed", "Table 2",
+              "DECCRL, as-printed preset", ("start",)),
         Claim("DECCRL beats SCCL", "Table 2", "DECCRL, default", ("SCCL, default",),
               datasets=("agnews", "stackoverflow", "biomedical")),
+        Claim("the same by its split", "Table 2", "DECCRL, default, fitted on a part",
+              ("SCCL, default, fitted on a part",), note="the guard is on in these runs"),
         Claim("reconstruction from words helps", "Table 3", "DECCRL", ("without CRL",)),
         Claim("it helps with a weight of 0.01", "ours", "topic_weight=0.01", ("without CRL",)),
         Claim("it helps with a weight of 0.1", "ours", "topic_weight=0.1", ("without CRL",)),
@@ -500,8 +511,9 @@ CLUSTER_BERT = Paper(
         Shown("Table 2", ("ClusterBERT, fast preset",),
               note="batches of 64, rates times the root of 8"),
         Shown("its own settings", ("ClusterBERT, paper preset",)),
-        Shown("Table 3, second steps", ("ClusterBERT + IDEC", "SCCL + IDEC", "TSDAE + IDEC",
-                                        "encoder + IDEC", "SIF + IDEC"),
+        Shown("Table 3, second steps",
+              tuple(f"{e} + {step}" for e in (*TRAINED_ENCODERS, "encoder", "SIF")
+                    for step in ("k-means", "IDEC", "UMAP + k-means", "UMAP + IDEC")),
               note="RoBERTa, VaSCL-large and SBERT of the paper are not run: no weights available"),
         Shown("Table 4", note="numbers of other papers; nothing to run"),
         Shown("Table 5, pairs", figure="cluster-bert-pairs"),
@@ -522,15 +534,20 @@ CLUSTER_BERT = Paper(
               ("ClusterBERT, fast preset",), same=True),
         Claim("ClusterBERT beats TSDAE", "Table 2", "ClusterBERT, fast preset", ("TSDAE",)),
         Claim("ClusterBERT beats SCCL", "Table 2", "ClusterBERT, fast preset", ("SCCL, default",),
-              datasets=("stackoverflow", "biomedical", "searchsnippets", "googlenews-ts",
+              datasets=("stackoverflow", "biomedical", "searchsnippets", "googlenews-t",
                         "agnews")),
         Claim("reconstruction in stages 2 and 3 helps", "Fig. 4", "ClusterBERT",
               ("without reconstruction",)),
         Claim("without reconstruction more of the encoder is forgotten", "Fig. 4",
               curve=Curve("cluster-bert-retrieval", 2, "ClusterBERT", "above",
                           "without reconstruction", 1.0)),
-        Claim("IDEC behind ClusterBERT changes little", "Table 3", "ClusterBERT + k-means",
-              ("ClusterBERT + IDEC",), same=True),
+        Claim("UMAP or IDEC behind ClusterBERT change little", "Table 3", "ClusterBERT + k-means",
+              ("ClusterBERT + IDEC", "ClusterBERT + UMAP + k-means", "ClusterBERT + UMAP + IDEC"),
+              same=True),
+        *(Claim(f"{step} helps behind {name}", "Table 3", f"{name} + {added}",
+                (f"{name} + k-means",))
+          for name in ("SCCL", "TSDAE")
+          for step, added in (("UMAP", "UMAP + k-means"), ("IDEC", "IDEC"))),
         Claim("gains over RoBERTa, SBERT and VaSCL", "Table 2",
               note="these encoders were not available"),
     ),
@@ -744,6 +761,7 @@ def judge(claim: Claim, paper: Paper, rows: Sequence[Row]) -> tuple[str, str]:
         verdict = in_words(signs.count(1), signs.count(-1), len(signs))
     lost = [name for name in claim.worse if name not in {worse for _, worse, _ in seen}]
     told += [f"not tested over {', '.join(lost)}"] if lost else []
+    told += [claim.note] if claim.note else []
     return verdict + (" where tested" if lost else ""), "; ".join(told)
 
 
@@ -778,10 +796,13 @@ def read_curve(curve: Curve, folder: Path = PICTURES) -> tuple[str, str]:
     if not file.exists():
         return "not tested", "no figure"
     picture = json.loads(file.read_text("utf-8"))
+    if len(picture["panels"]) <= curve.panel:
+        return "not tested", "no panel in the figure"
     series = picture["panels"][curve.panel]["series"]
-    values = [point[1] for point in series[curve.first]]
+    points = series[curve.first]
+    values = [point[1] for point in points]
     begin, end = values[0], values[-1]
-    told = f"from {begin:.3g} to {end:.3g}"
+    told = f"from {with_deviation(points[0])} to {with_deviation(points[-1])}"
     if curve.rule == "below":
         held = end < curve.least
     elif curve.rule in ("falls", "rises"):
@@ -789,23 +810,30 @@ def read_curve(curve: Curve, folder: Path = PICTURES) -> tuple[str, str]:
     elif curve.rule == "never falls":
         held = all(a <= b for a, b in pairwise(values))
     elif curve.rule == "above":
-        other = series[curve.second][-1][1]
-        held, told = end > other + curve.least, f"{end:.3g} at the end, {other:.3g} without"
+        other = series[curve.second][-1]
+        held = end > other[1] + curve.least
+        told = f"{with_deviation(points[-1])} at the end, {with_deviation(other)} without"
     else:
-        ends = [points[-1][1] for points in series.values()]
-        held = max(ends) - min(ends) <= curve.least
-        told = f"at the end {', '.join(f'{e:.3g}' for e in ends)}"
+        ends = [own[-1] for own in series.values()]
+        held = max(e[1] for e in ends) - min(e[1] for e in ends) <= curve.least
+        told = f"at the end {', '.join(map(with_deviation, ends))}"
     where = picture["title"].split(" \u2013 ")[-1]
     return ("holds" if held else "does not hold"), f"{told}; [figure](figures.md), {where}"
 
 
+def with_deviation(point: Sequence[float]) -> str:
+    """The value of a point, and its deviation over seeds where there is one."""
+    return f"{point[1]:.3g}" + (f" \u00b1 {point[2]:.2g}" if len(point) > 2 else "")
+
+
 def of_label(found: dict[tuple[str, str], Measured], label: str, dataset: str) -> Measured | None:
-    """Lines of a label; for a whole system those of its own suite stand in.
+    """Lines of a label; for a whole system those of its own suite may stand in.
 
     Each sweep of AECL has the setting of the paper under a label of its own; these are runs of one
     thing.
     """
-    one = found.get((label, dataset)) or found.get((SAME.get(label, ""), dataset))
+    one, other = found.get((label, dataset)), found.get((SAME.get(label, ""), dataset))
+    one = fuller(one, other) if other is not None else one
     if one is None or label not in SWEPT:
         return one
     equal = [
@@ -974,13 +1002,14 @@ SUITES_OF_PAPERS = (
     PRESETS,
     SCCL_SUITE,
     SCCL_ABLATIONS,
-    AECL_SUITE,
+    replace(AECL_SUITE, entries=AECL_SUITE.entries[:1]),  # its presets are in the suite of presets
     AECL_ABLATIONS,
     AECL_PRINTED,
     DECCRL_SUITE,
     DECCRL_ABLATIONS,
     CLUSTER_BERT_SUITE,
     CLUSTER_BERT_ABLATIONS,
+    SECOND_STEPS,
     ADSL_SUITE,
     SENSITIVITY,
     replace(
@@ -988,14 +1017,21 @@ SUITES_OF_PAPERS = (
         entries=tuple(entry for entry in PAPERS_SUITE.entries if entry.method == "adsl"),
     ),
 )
+# Runs of benchmarks/views.py with the settings of entries of `sccl-ablations`.
+STRENGTHS = {
+    **{f"pairs: contextual{rate}": f"SCCL, contextual {rate}%" for rate in (10, 20, 30)},
+    "pairs: charswap20": "SCCL, CharSwap 20%",
+}
 
 
-def missing_part(rows: Sequence[Row]) -> str:
-    """Runs of the papers' suites that have no line yet, by data set."""
-    there = {(row["label"], row["dataset"], row["seed"]) for row in rows if usual(row)}
+def missing_part(rows: Sequence[Row], folder: Path = RESULTS) -> str:
+    """Runs of the papers' suites that have no line yet, by data set, and why."""
+    file = folder / "sccl-views.jsonl"
+    views = read_results([file]) if file.exists() else []
+    there = {(row["label"], row["dataset"], row["seed"]) for row in [*rows, *views] if usual(row)}
     there |= {
         (label, dataset, seed)
-        for label, own in SAME.items()
+        for label, own in (SAME | STRENGTHS).items()
         for name, dataset, seed in there
         if name == own
     }
@@ -1013,8 +1049,17 @@ def missing_part(rows: Sequence[Row]) -> str:
         if lost:
             name = f"`coterie bench {suite.name}`"
             name += " (`--only NN+ADSL`)" if suite.name == "papers" else ""
-            body.append([name, ", ".join(lost)])
-    return lines.table(["suite", "runs without a line"], body)
+            body.append([name, ", ".join(lost), WHY_NOT.get(suite.name, NO_TIME)])
+    return lines.table(["suite", "runs without a line", "why"], body)
+
+
+NO_TIME = "time on the GPU"
+WHY_NOT = {
+    "sccl-ablations": "strengths of pairs on sets that the paper's figure does not have; time",
+    "adsl": "R8 is not a set of the paper; time",
+    "sensitivity": "28 settings of AECL on each further set, 30 to 100 s each",
+    "second-steps": "time; UMAP of 20,000 texts on one core takes minutes",
+}
 
 
 def usual(row: Row) -> bool:

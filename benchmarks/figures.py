@@ -4,10 +4,12 @@
     python benchmarks/figures.py page --runs FOLDER    # takes the numbers of FOLDER over
     python benchmarks/figures.py page                  # from the lines in results/; or: make tables
 
-`runs` starts a process for each figure, says how long it took, and ends those that are not done
-when the time is over. Only the NAME.json files in FOLDER are needed to draw the figures elsewhere.
+`runs` starts a process for each figure, data set and seed, says how long it took, and ends those
+that are not done when the time is over. Only the files FOLDER/NAME/DATASET-SEED/NAME.json are
+needed to draw the figures elsewhere.
 
-`page` writes NAME.json and NAME.svg to docs/pictures/papers, and a section for each of them. What
+`page` writes NAME.json and NAME.svg to docs/pictures/papers, and a section for each of them. Curves
+of several seeds become mean and deviation, those of several data sets panels of one figure. What
 the paper claims comes from below; what one sees is written by hand, after the mark that ends the
 figure, and stays when the page is made anew.
 """
@@ -17,16 +19,17 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shutil
+import statistics
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from coterie._files import write_text
 from coterie.bench.figures import FIGURES, read_picture
-from coterie.bench.figures.picture import Table, save
+from coterie.bench.figures.picture import Lines, Picture, Table, save
 from coterie.bench.tables import markdown
 
 ROOT = Path(__file__).parents[1]
@@ -42,24 +45,44 @@ class Plan:
     dataset: str
     limit: int
     settings: dict[str, int] = field(default_factory=dict)
+    seeds: int = 1
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a figure: on one data set, with one seed."""
+
+    name: str
+    plan: Plan
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.plan.dataset}, seed {self.seed}"
+
+    def folder(self, out: Path) -> Path:
+        """Where its numbers are written to."""
+        return out / self.name / f"{self.plan.dataset}-{self.seed}"
 
 
 STEPS = {"steps": 1000}
 PLANS = {  # the longest first, so that they begin first
-    "deccrl-silhouettes": Plan("stackoverflow", 2500, {"steps": 600}),
-    "sccl-distances": Plan("searchsnippets", 5000, {"steps": 600}),
-    "cluster-bert-retrieval": Plan("agnews", 2000),
-    "aecl-similarity": Plan("tweet", 2472),
-    "cluster-bert-map": Plan("agnews", 2000),
-    "adsl-labels": Plan("stackoverflow", 5000),
-    "adsl-map": Plan("stackoverflow", 3000),
-    "deccrl-words": Plan("stackoverflow", 5000, STEPS),
-    "deccrl-map": Plan("stackoverflow", 4916, STEPS),
-    "aecl-map": Plan("stackoverflow", 3000),
-    "sccl-map": Plan("searchsnippets", 3000, STEPS),
-    "cluster-bert-stages": Plan("agnews", 2000),
-    "cluster-bert-pairs": Plan("bbc-sentences", 12_000),
-    "aecl-stray": Plan("tweet", 2472, {"epochs": 20}),
+    "deccrl-silhouettes": (Plan("stackoverflow", 2500, {"steps": 600}),),
+    "sccl-distances": (Plan("searchsnippets", 5000, {"steps": 600}, seeds=3),),
+    "cluster-bert-retrieval": (Plan("agnews", 2000),),
+    "aecl-similarity": (Plan("tweet", 2472),),
+    "cluster-bert-map": (Plan("agnews", 2000),),
+    "adsl-labels": (Plan("stackoverflow", 5000),),
+    "adsl-map": (Plan("stackoverflow", 3000),),
+    "deccrl-words": (Plan("stackoverflow", 5000, STEPS),),
+    "deccrl-map": (Plan("stackoverflow", 4916, STEPS),),
+    "aecl-map": (Plan("stackoverflow", 3000),),
+    "sccl-map": (Plan("searchsnippets", 3000, STEPS),),
+    "cluster-bert-stages": (Plan("agnews", 2000),),
+    "cluster-bert-pairs": (Plan("bbc-sentences", 12_000),),
+    "aecl-stray": (
+        Plan("tweet", 2472, {"epochs": 20}),
+        Plan("searchsnippets", 12_340, {"epochs": 10}),
+    ),
 }
 TOLD = {  # a heading, and what the paper claims
     "sccl-map": ("the texts before and after", "The paper shows SearchSnippets: the classes of the "
@@ -132,38 +155,46 @@ def main() -> None:
         make_page(options.runs)
 
 
+def planned(name: str) -> Iterator[Run]:
+    """The runs of one figure, in the order in which it shows them."""
+    for plan in PLANS[name]:
+        yield from (Run(name, plan, seed) for seed in range(plan.seeds))
+
+
 def run_all(options: argparse.Namespace) -> None:
     """Make the runs, several at a time, and end what is not done when the time is over."""
-    waiting = [name for name in PLANS if options.only is None or name in options.only.split(",")]
+    names = [name for name in PLANS if options.only is None or name in options.only.split(",")]
+    waiting = [run for name in names for run in planned(name)]
     begun = time.monotonic()
-    crew: dict[str, tuple[subprocess.Popen[bytes], float]] = {}
+    going: dict[str, tuple[subprocess.Popen[bytes], float]] = {}
     options.out.mkdir(parents=True, exist_ok=True)
-    while waiting or crew:
+    while waiting or going:
         late = time.monotonic() - begun > options.seconds
-        while waiting and len(crew) < options.jobs and not late:
-            name = waiting.pop(0)
-            crew[name] = (start(name, options), time.monotonic())
-        for name, (process, since) in list(crew.items()):
+        while waiting and len(going) < options.jobs and not late:
+            run = waiting.pop(0)
+            going[str(run)] = (start(run, options), time.monotonic())
+        for name, (process, since) in list(going.items()):
             if late:
                 process.terminate()
             if process.poll() is not None or late:
                 process.wait()
-                del crew[name]
+                del going[name]
                 end = "out of time" if late else f"exit code {process.returncode}"
                 print(f"{name}: {time.monotonic() - since:.0f} s, {end}", flush=True)
         if late and waiting:
-            print(f"not begun: {', '.join(waiting)}")
+            print(f"not begun: {'; '.join(map(str, waiting))}")
             waiting = []
         time.sleep(0.2)
     print(f"{time.monotonic() - begun:.0f} s together")
 
 
-def start(name: str, options: argparse.Namespace) -> subprocess.Popen[bytes]:
-    """A process that makes the run of one figure and draws it."""
-    plan = PLANS[name]
-    command = [sys.executable, "-m", "coterie", "bench", "figures", "--only", name]
+def start(run: Run, options: argparse.Namespace) -> subprocess.Popen[bytes]:
+    """A process that makes one run of a figure and draws it."""
+    plan = run.plan
+    command = [sys.executable, "-m", "coterie", "bench", "figures", "--only", run.name]
     command += ["--dataset", plan.dataset, "--limit", str(options.limit or plan.limit)]
-    command += ["--device", options.device, "--out", str(options.out), "--quiet"]
+    command += ["--seed", str(run.seed), "--device", options.device]
+    command += ["--out", str(run.folder(options.out)), "--quiet"]
     command += ["--data", str(options.data)] if options.data else []
     command += ["--encoder", options.encoder] if options.encoder else []
     given = plan.settings | dict(s.split("=") for s in options.set)
@@ -175,9 +206,11 @@ def start(name: str, options: argparse.Namespace) -> subprocess.Popen[bytes]:
 def make_page(runs: Path | None = None) -> None:
     """Draw what is out of date, and write the page."""
     PICTURES.mkdir(parents=True, exist_ok=True)
-    for name in FIGURES:
-        if runs is not None and (runs / f"{name}.json").exists():
-            shutil.copy(runs / f"{name}.json", PICTURES / f"{name}.json")
+    for name in PLANS if runs is not None else ():
+        files = [run.folder(runs) / f"{name}.json" for run in planned(name)]
+        made = [read_picture(file) for file in files if file.exists()]
+        if made:
+            write_text(PICTURES / f"{name}.json", joined(made).to_json())
     for name, text in from_lines().items():
         if text is None:
             for file in PICTURES.glob(f"{name}.*"):
@@ -189,6 +222,55 @@ def make_page(runs: Path | None = None) -> None:
         if not isinstance(picture.panels[0], Table):
             save(picture, PICTURES, name, ["svg"])
     write_text(PAGE, arranged(PAGE.read_text("utf-8")))
+
+
+def joined(pictures: Sequence[Picture]) -> Picture:
+    """One figure of several runs: seeds as mean and deviation, data sets as panels."""
+    groups: dict[str, list[Picture]] = {}
+    for picture in pictures:
+        groups.setdefault(picture.title.rpartition(", seed ")[0], []).append(picture)
+    means = [mean_of(group) for group in groups.values()]
+    if len(means) == 1:
+        return means[0]
+    panels = []
+    for picture in means:
+        dataset = picture.title.partition(" \u2013 ")[2].partition(",")[0]
+        for panel in picture.panels:
+            panels.append(replace(panel, title=f"{dataset}: {panel.title}".removesuffix(": ")))
+    head = means[0].title.partition(" \u2013 ")[0]
+    where = "; ".join(picture.title.partition(" \u2013 ")[2] for picture in means)
+    about = " ".join(dict.fromkeys(picture.about for picture in means))
+    return replace(means[0], title=f"{head} \u2013 {where}", about=about, panels=panels)
+
+
+def mean_of(pictures: Sequence[Picture]) -> Picture:
+    """Curves of runs that differ in the seed: mean and sample deviation where all have a point."""
+    first = pictures[0]
+    if len(pictures) == 1:
+        return first
+    panels = []
+    for same in zip(*(picture.panels for picture in pictures), strict=True):
+        curves = [panel for panel in same if isinstance(panel, Lines)]
+        if len(curves) < len(same):
+            raise ValueError(f"{first.title}: seeds are joined for curves alone")
+        series = {
+            label: mean_curve([curve.series[label] for curve in curves])
+            for label in curves[0].series
+        }
+        panels.append(replace(curves[0], series=series))
+    title, _, seed = first.title.rpartition(", seed ")
+    seeds = [int(seed), *(int(p.title.rpartition(", seed ")[2]) for p in pictures[1:])]
+    about = " ".join(dict.fromkeys(picture.about for picture in pictures))
+    title = f"{title}, seeds {', '.join(map(str, seeds))}"
+    return replace(first, title=title, about=about, panels=panels)
+
+
+def mean_curve(curves: Sequence[list[list[float]]]) -> list[list[float]]:
+    """Points ``[x, mean, deviation]`` of several curves."""
+    found = [{point[0]: point[1] for point in curve} for curve in curves]
+    common = [x for x in found[0] if all(x in own for own in found)]
+    values = {x: [own[x] for own in found] for x in common}
+    return [[x, statistics.fmean(v), statistics.stdev(v)] for x, v in values.items()]
 
 
 def from_lines() -> dict[str, str | None]:

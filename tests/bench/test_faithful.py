@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import mannwhitneyu, ttest_ind
 from typer.testing import CliRunner
 
+from coterie.bench.beside import load_reported
 from coterie.bench.data import load_data
 from coterie.bench.entries import Entry
 from coterie.bench.run import Options, make
@@ -194,6 +195,31 @@ def test_curves_are_read_from_the_numbers_of_a_figure(
     assert faithful.read_curve(faithful.Curve("g", 0, "a", rule), tmp_path)[0] == "not tested"
 
 
+def test_curves_of_several_seeds_tell_their_deviation(tmp_path: Path) -> None:
+    panel = {"series": {"a": [[0, 2.0, 0.5], [1, 1.0, 0.25]]}}
+    picture = {"title": "A \u2013 tweet, seeds 0, 1", "panels": [panel]}
+    (tmp_path / "f.json").write_text(json.dumps(picture), "utf-8")
+    found = faithful.read_curve(faithful.Curve("f", 0, "a", "falls"), tmp_path)
+    where = "[figure](figures.md), tweet, seeds 0, 1"
+    assert found == ("holds", f"from 2 \u00b1 0.5 to 1 \u00b1 0.25; {where}")
+    assert faithful.read_curve(faithful.Curve("f", 1, "a", "falls"), tmp_path)[0] == "not tested"
+
+
+@pytest.mark.parametrize(("own", "told"), [(2, "-10.0 (5/3)"), (3, "-20.0 (3)")])
+def test_few_lines_under_the_label_of_an_ablation_do_not_replace_the_system(
+    own: int, told: str
+) -> None:
+    rows = lines("SCCL", *[0.50, 0.51, 0.52][:own]) + lines("clusters only", 0.70, 0.71, 0.72)
+    rows += lines("SCCL, default", 0.59, 0.60, 0.61, 0.62, 0.63)
+    claim = faithful.Claim("", "", "SCCL", ("clusters only",))
+    assert verdict(claim, rows)[1] == f"tweet {told}"
+
+
+def test_what_to_mind_about_the_lines_of_a_claim_is_said() -> None:
+    claim = faithful.Claim("a beats b", "", "a", ("b",), note="mind this")
+    assert verdict(claim, lines("a", 0.7) + lines("b", 0.5))[1] == "tweet +20.0 (1); mind this"
+
+
 def test_presets_of_papers_name_encoder_and_views() -> None:
     for method in ("sccl", "aecl", "deccrl", "rstc"):
         model = METHODS[method].make(2, "paper")
@@ -219,11 +245,33 @@ def test_suites_use_one_encoder_where_presets_name_that_of_a_paper() -> None:
 
 
 def test_runs_without_a_line_are_counted_by_data_set() -> None:
-    table = faithful.missing_part(lines("SCCL, paper preset", 0.5, 0.5))
+    table = faithful.missing_part(lines("SCCL, paper preset", 0.5, 0.5), Path("nowhere"))
     # On Tweet: SCCL and RSTC in three settings, AECL in two more; three seeds each.
     assert "`coterie bench presets`" in table and "tweet 13 of 15" in table
-    whole = faithful.missing_part(lines("SCCL, default", *[0.5] * 3))
-    assert "tweet 18 of 21" in whole  # the whole system stands in for its entry
+    whole = faithful.missing_part(lines("SCCL, default", *[0.5] * 3), Path("nowhere"))
+    assert "tweet 9 of 12" in whole  # the whole system stands in for its entry
+
+
+def test_runs_on_other_wordings_count_for_the_suite_that_has_them(tmp_path: Path) -> None:
+    before = faithful.missing_part([], tmp_path)
+    assert "stackoverflow 24 of 24" in before  # four terms, three strengths, swapped letters
+    row = line("SCCL, contextual 20%", 1, 0.5, "stackoverflow")
+    (tmp_path / "sccl-views.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    assert "stackoverflow 23 of 24" in faithful.missing_part([], tmp_path)
+
+
+def test_what_was_not_run_has_a_reason() -> None:
+    for row in faithful.missing_part([]).splitlines()[2:]:
+        assert row.split(" | ")[-1].strip(" |"), row
+
+
+def test_suites_of_cluster_bert_have_the_sets_of_its_tables() -> None:
+    printed = {
+        r.dataset for r in load_reported() if (r.paper, r.table) == ("ClusterBERT", "Table 2")
+    }
+    for suite in (faithful.CLUSTER_BERT_SUITE, faithful.CLUSTER_BERT_ABLATIONS,
+                  faithful.SECOND_STEPS):  # fmt: skip
+        assert set(suite.datasets) == printed, suite.name
 
 
 def test_the_suite_of_presets_runs_them_as_they_are() -> None:

@@ -76,7 +76,9 @@ def test_numbers_of_runs_are_taken_over_and_hand_written_words_stay(
     runs.mkdir()
     for name, picture in (("deccrl-words", words),
                           ("sccl-distances", Picture(title="SCCL", panels=[line]))):  # fmt: skip
-        (runs / f"{name}.json").write_text(picture.to_json(), "utf-8")
+        (run,) = list(elsewhere.planned(name))[:1]
+        run.folder(runs).mkdir(parents=True)
+        (run.folder(runs) / f"{name}.json").write_text(picture.to_json(), "utf-8")
     elsewhere.make_page(runs)
     page = elsewhere.PAGE.read_text("utf-8")
     headings = re.findall(r"^## .+$", page, re.M)
@@ -110,17 +112,50 @@ def options(out: Path, **more) -> argparse.Namespace:
 @pytest.mark.slow
 def test_runs_are_made_and_timed(script, tmp_path: Path, monkeypatch, capsys) -> None:
     pytest.importorskip("matplotlib", reason="figures need: pip install 'coterie[plots]'")
-    monkeypatch.setattr(script, "PLANS", {"sccl-map": script.Plan("sample", 40, {"steps": 2})})
+    plans = {"sccl-map": (script.Plan("sample", 40, {"steps": 2}, seeds=2),)}
+    monkeypatch.setattr(script, "PLANS", plans)
     script.run_all(options(tmp_path))
     said = capsys.readouterr().out
-    assert re.search(r"^sccl-map: \d+ s, exit code 0$", said, re.M)
-    assert "40 texts" in read_picture(tmp_path / "sccl-map.json").title
+    for seed in (0, 1):
+        assert re.search(rf"^sccl-map, sample, seed {seed}: \d+ s, exit code 0$", said, re.M)
+        made = read_picture(tmp_path / "sccl-map" / f"sample-{seed}" / "sccl-map.json")
+        assert made.title.endswith(f"40 texts, seed {seed}")
 
 
 def test_runs_end_when_the_time_is_over(script, tmp_path: Path, monkeypatch, capsys) -> None:
     plan = script.Plan("sample", 900, {"steps": 10**6})
-    monkeypatch.setattr(script, "PLANS", {"sccl-map": plan, "sccl-distances": plan})
+    monkeypatch.setattr(script, "PLANS", {"sccl-map": (plan,), "sccl-distances": (plan,)})
     script.run_all(options(tmp_path, seconds=0.5))
     said = capsys.readouterr().out
-    assert re.search(r"^sccl-map: \d+ s, out of time$", said, re.M)
-    assert "not begun: sccl-distances" in said and not list(tmp_path.iterdir())
+    assert re.search(r"^sccl-map, sample, seed 0: \d+ s, out of time$", said, re.M)
+    assert "not begun: sccl-distances, sample, seed 0" in said and not list(tmp_path.iterdir())
+
+
+def curve(title: str, *values: float, about: str = "Run.") -> Picture:
+    panel = Lines(x="step", y="NS", series={"a": [[i, v] for i, v in enumerate(values)]})
+    return Picture(title=title, panels=[panel], about=about)
+
+
+def test_seeds_become_mean_and_deviation(script) -> None:
+    made = script.joined([curve("S \u2013 tweet, 9 texts, seed 0", 1.0, 4.0),
+                          curve("S \u2013 tweet, 9 texts, seed 2", 3.0, 4.0, 9.0)])  # fmt: skip
+    assert made.title == "S \u2013 tweet, 9 texts, seeds 0, 2" and made.about == "Run."
+    # The sample deviation of 1 and 3 is the root of 2; the third place is of one run alone.
+    assert made.panels[0].series["a"] == [[0, 2.0, pytest.approx(2**0.5)], [1, 4.0, 0.0]]
+
+
+def test_data_sets_become_panels(script) -> None:
+    one = curve("S \u2013 tweet, 9 texts, seed 0", 1.0)
+    two = curve("S \u2013 agnews, 8 texts, seed 0", 2.0, about="Another.")
+    made = script.joined([one, two])
+    assert [panel.title for panel in made.panels] == ["tweet", "agnews"]
+    assert made.title == "S \u2013 tweet, 9 texts, seed 0; agnews, 8 texts, seed 0"
+    assert made.about == "Run. Another."
+    assert script.joined([one]) == one
+
+
+def test_seeds_of_maps_are_not_joined(script) -> None:
+    table = [Picture(title=f"T \u2013 tweet, seed {seed}", panels=[Table(header=["a"], rows=[])])
+             for seed in (0, 1)]  # fmt: skip
+    with pytest.raises(ValueError, match="curves alone"):
+        script.joined(table)

@@ -248,8 +248,8 @@ def entries_of(
 ) -> list[Measured]:
     """What was measured of the entries of an ablation, in their order.
 
-    Where the whole system has no lines under its label there, those of its own suite stand in, on
-    the data sets that the others have lines on.
+    Lines of the whole system from its own suite stand in, on the data sets that the others have
+    lines on: see :func:`fuller`.
     """
     chosen, found = set(methods), measured(rows)
     found = [m for m in found if m.method in chosen and m.usual]
@@ -258,8 +258,20 @@ def entries_of(
     for label in labels:
         for m in found:
             if m.label == SAME.get(label) and m.dataset in datasets:
-                own.setdefault((label, m.dataset), replace(m, label=label))
+                kept = fuller(own.get((label, m.dataset)), m)
+                own[label, m.dataset] = replace(kept, label=label)
     return sorted(own.values(), key=lambda m: labels.index(m.label))
+
+
+def fuller(own: Measured | None, other: Measured) -> Measured:
+    """Lines of a whole system under the label of an ablation, or those of its own suite.
+
+    The former were made with the same code as the other entries, so they count from three seeds
+    on; below that, the lines with more seeds.
+    """
+    if own is None or len(own.rows) < min(3, len(other.rows)):
+        return other
+    return own
 
 
 def order_of(dataset: str) -> tuple[int, str]:

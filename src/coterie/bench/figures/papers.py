@@ -394,8 +394,8 @@ def trace_stages(short: Short) -> list[dict[str, Any]]:
 
 def cluster_bert_stages_by_set(rows: Sequence[Row]) -> Picture | None:
     """Figure 3 on whole data sets, from lines that hold the indices after each stage."""
-    chosen = [m for m in entries_of(rows, ["cluster-bert"], ["ClusterBERT"])]
-    chosen = [m for m in chosen if any(row.get("stages") for row in m.rows)]
+    seen = [row for row in rows if row.get("stages")]
+    chosen = entries_of(seen, ["cluster-bert"], ["ClusterBERT"])
     if not chosen:
         return None
     stages = [seen["stage"] for seen in _stages(chosen[0])[0]]
