@@ -11,6 +11,7 @@ characters without a width.
 
 from __future__ import annotations
 
+import copy
 import ipaddress
 import re
 import unicodedata
@@ -384,6 +385,12 @@ class Masker:
                 self.listed += 1
         for found in self._names.values():
             found.sort(key=len, reverse=True)
+
+    def from_zero(self) -> Masker:
+        """A masker with the same names that counts anew."""
+        out = copy.copy(self)
+        out.counts = Counter()
+        return out
 
     def text(self, text: str) -> str:
         """The text with personal data replaced by words in brackets."""

@@ -987,6 +987,13 @@ MESSAGES: dict[str, str] = {
         "exceed it."
     ),
     "naming.some_failed": "{problem} The other clusters keep their names; to go on, repeat.",
+    "mask.names_again": (
+        "the names in {folder} were masked by a list: give it again, <mask_names> FILE, so that "
+        "the new rows are masked, too."
+    ),
+    "mask.names_without_mask": (
+        "<mask_names>: a list of names masks them; leave it out, or leave out <mask=False>."
+    ),
     "mask.no_names": "<mask_names>: {path} cannot be read as a list of names: {reason}",
     # outliers
     "outliers.bad_share": (
@@ -1149,6 +1156,10 @@ MESSAGES: dict[str, str] = {
     ),
     "serve.fault": "unexpected error; this is a fault of coterie, and its log says where.",
     "serve.name_twice": "two runs are called {name}; name one, as in other={name}.",
+    "serve.no_mask_names": (
+        "the names in {run} were masked by a list, which the service does not have; start it with "
+        "--mask-names FILE."
+    ),
     "serve.no_method": "{method:.20} is not possible here; use {allowed}.",
     "serve.no_path": "there is no such address; /openapi.json lists them.",
     "serve.no_port": (
@@ -1292,10 +1303,6 @@ MESSAGES: dict[str, str] = {
     ),
     "train.weights_not_finite": "{where}: weights are not finite any more.",
     # update
-    "update.no_mask_names": (
-        "the names in {folder} were masked by a list: give it again, <mask_names> FILE, so that "
-        "the new rows are masked, too."
-    ),
     "update.clusters_need_refit": (
         "<n_clusters> is for a refit; add <refit>, or leave it out: an update finds new clusters "
         "by itself."

@@ -4,13 +4,17 @@ import csv
 import json
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
 from by_key import raises, says
-from coterie import cluster
+from coterie import cluster, open_run
 from coterie._errors import UsageError
 from coterie.cli import app
+from coterie.corpus import read_corpus
+from coterie.corpus.write import GrowingTable, partial_path
+from coterie.masking import masked_sentence
 from coterie.runs.update import update
 
 SECRETS = ["anna.berg@example.org", "4111 1111 1111 1111", "DE89 3704 0044 0532 0130 00",
@@ -96,13 +100,111 @@ def test_new_rows_of_a_masked_run_are_masked(file: Path, names: Path, tmp_path: 
     out = tmp_path / "run"
     cluster(str(file), 2, method="kmeans", encoder="tfidf", folder=out, mask_names=names)
     new = write(tmp_path / "new.csv", [("1", f"refund money: {s}", "x") for s in SECRETS])
-    with raises(UsageError, "update.no_mask_names", folder=out):
+    with raises(UsageError, "mask.names_again", folder=out):
         update(out, str(new))
     update(out, str(new), mask_names=["Zebedee"])
     check_clean(out)
     data = json.loads((out / "manifest.json").read_text("utf-8"))["data"]
     assert data["masked"]["found"] == {"card": 6, "email": 30, "iban": 6, "name": 5, "phone": 6}
     assert sum("Personal data is masked" in note for note in data["notes"]) == 1
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> Path:
+    return write(tmp_path / "new.csv", [(f"4111111111{i}", f"refund money: {s}", "a.b@example.org")
+                                        for i, s in enumerate(SECRETS)])  # fmt: skip
+
+
+NEW = {
+    "card": 1,
+    "email": 6,
+    "iban": 1,
+    "name": 1,
+    "phone": 1,
+}  # in its texts and the column beside
+
+
+def make(file: Path, out: Path, **options: object) -> Path:
+    cluster(str(file), 2, method="kmeans", encoder="tfidf", folder=out, **options)
+    return out
+
+
+def test_predict_masks_as_the_run_does(file: Path, names: Path, new: Path, tmp_path: Path) -> None:
+    out, labelled = make(file, tmp_path / "run", mask_names=names), tmp_path / "labelled.csv"
+    result = run("predict", out, new, "--out", labelled)
+    assert result.exit_code == 2 and says(result.output, "mask.names_again", folder=out)
+    assert not labelled.exists()
+    options = ("--mask-names", names, "--id-column", "id")
+    result = run("predict", out, new, "--out", labelled, *options)
+    assert result.exit_code == 0, result.output
+    check_clean(labelled.parent / "run")
+    written = labelled.read_text("utf-8")
+    assert not [secret for secret in [*SECRETS, "a.b@"] if secret in written]
+    assert masked_sentence(NEW) in result.output
+    rows = list(csv.DictReader(written.splitlines()))
+    assert [row["id"] for row in rows] == [f"4111111111{i}" for i in range(5)]
+    # What the model sees is what it was fitted on: the same text with another secret is the same.
+    assert rows[0]["text"] == "refund money: [email]"
+    other = open_run(out).predict(["refund money: x@example.com"], mask_names=["Zebedee"])
+    assert other["text"].to_pylist() == ["refund money: [email]"]
+    assert f"{other['confidence'][0].as_py():.4f}" == f"{float(rows[0]['confidence']):.4f}"
+    result = run("predict", out, new, "--no-mask")
+    assert result.exit_code == 0 and "Zebedee" in result.stdout
+    assert "Personal data" not in result.output
+    result = run("predict", out, new, "--no-mask", "--mask-names", names)
+    assert result.exit_code == 2 and says(result.output, "mask.names_without_mask")
+
+
+def test_predict_masks_when_asked_and_to_all_outputs(
+    file: Path, names: Path, new: Path, tmp_path: Path
+) -> None:
+    out = make(file, tmp_path / "run")
+    plain = run("predict", out, new)
+    assert "Zebedee" in plain.stdout and "Personal data" not in plain.output
+    found = run("predict", out, new, "--mask")
+    assert "Zebedee" in found.stdout and "[email]" in found.stdout  # on no list
+    for name in ("labelled.jsonl", "labelled.parquet", "labelled.xlsx"):
+        result = run("predict", out, new, "--mask-names", names, "--out", tmp_path / name)
+        assert result.exit_code == 0, result.output
+        table = read_corpus(tmp_path / name, text_column="text").table
+        assert table["text"].to_pylist()[4] == "refund money: [name]"
+        assert table["contact"].to_pylist() == ["[email]"] * 5
+
+
+def test_resume_refuses_rows_that_were_not_masked(
+    file: Path, new: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, labelled = make(file, tmp_path / "run"), tmp_path / "labelled.csv"
+    write_part = GrowingTable.write
+
+    def stopped(table: GrowingTable, rows: object, columns: object) -> None:
+        write_part(table, rows, columns)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(GrowingTable, "write", stopped)
+    assert run("predict", out, new, "--out", labelled).exit_code == 130
+    monkeypatch.undo()
+    assert "Zebedee" in partial_path(labelled).read_text("utf-8")
+    result = run("predict", out, new, "--out", labelled, "--mask", "--resume")
+    assert result.exit_code in (2, 3), result.output
+    assert run("predict", out, new, "--out", labelled, "--resume").exit_code == 0
+    assert "Zebedee" in labelled.read_text("utf-8")
+
+
+def test_shards_are_masked_and_counted(file: Path, names: Path, new: Path, tmp_path: Path) -> None:
+    out = make(file, tmp_path / "run", mask_names=names)
+    table = read_corpus(new, text_column="text").table
+    (tmp_path / "parts").mkdir()
+    for name, part in (("a", table.slice(0, 2)), ("b", table.slice(2)), ("c", table.slice(0, 0))):
+        pyarrow.parquet.write_table(part, tmp_path / "parts" / f"{name}.parquet")
+    result = run("predict", out, tmp_path / "parts", "--out", tmp_path / "done",
+                 "--mask-names", names, "--id-column", "id", "--text-column", "text")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert masked_sentence(NEW) in result.output
+    assert json.loads((tmp_path / "done" / "manifest.json").read_text())["masked"] == NEW
+    parts = [pyarrow.parquet.read_table(tmp_path / "done" / f"{name}.parquet") for name in "ab"]
+    texts = [text for part in parts for text in part["text"].to_pylist()]
+    assert texts[0] == "refund money: [email]" and texts[4] == "refund money: [name]"
 
 
 def test_a_missing_list_of_names_is_rejected(file: Path, tmp_path: Path) -> None:

@@ -105,6 +105,21 @@ def predict(
         ),
     ] = False,
     fail_above: FailAbove = None,
+    mask: Annotated[
+        bool | None,
+        typer.Option(
+            "--mask/--no-mask",
+            help="Mask personal data in what is written. Default: if that of the run is masked.",
+            show_default=False,
+        ),
+    ] = None,
+    mask_names: Annotated[
+        Path | None,
+        typer.Option(
+            "--mask-names",
+            help="File with names to mask, too; needed if the run was masked by one.",
+        ),
+    ] = None,
     no_cache: NoCache = False,
 ) -> None:
     """Assign new texts to the clusters of an earlier run.
@@ -118,6 +133,9 @@ def predict(
     A folder of Parquet files gives a folder of as many. With --engine ray they are distributed over
     the machines of a Ray cluster; files of a worker that dies are labelled again.
 
+    If the run was made with --mask, personal data in the new rows is masked, too, in all columns
+    but that of --id-column. --no-mask writes them as they are.
+
     --drift compares the texts with those of the run. With --fail-above 10% the exit code is 4 if
     more than 10% of them fit nowhere; the output is written all the same.
 
@@ -128,6 +146,7 @@ def predict(
         coterie predict tickets.clusters parts/ --out labelled/ --engine ray
     """
     from coterie.drift import read_share
+    from coterie.masking import masked_sentence
     from coterie.runs.shards import is_sharded
 
     limit = None if fail_above is None else read_share(fail_above)
@@ -150,6 +169,8 @@ def predict(
             engine=engine,
             workers=workers,
             resume=resume,
+            mask=mask,
+            mask_names=mask_names,
             **reading,
         )
         return
@@ -163,6 +184,8 @@ def predict(
         resume=resume,
         drift=watched,
         vectors=vectors,
+        mask=mask,
+        mask_names=mask_names,
         format=format,
         encoding=encoding,
         header=header,
@@ -173,6 +196,8 @@ def predict(
     say_header(done.read)
     if done.sentence:
         say(done.sentence)
+    if done.masked is not None:
+        say(masked_sentence(done.masked))
     for sentence in () if done.drift is None else done.drift.sentences():
         say(sentence)
     _fail_above(done.drift, limit)

@@ -69,6 +69,12 @@ def serve(
             "--max-wait", min=0, help="Milliseconds that a batch waits for requests on their way."
         ),
     ] = 3.0,
+    mask_names: Annotated[
+        Path | None,
+        typer.Option(
+            "--mask-names", help="File with names to mask; needed if a run was masked by one."
+        ),
+    ] = None,
 ) -> None:
     """Serve finished runs over HTTP: predict, search, edit, update, and the page.
 
@@ -95,6 +101,7 @@ def serve(
     """
     need("starlette", "serve")
     need("uvicorn", "serve")
+    from coterie.runs.masked import make_masker
     from coterie.serve.access import Doors, environment_tokens
     from coterie.serve.app import Settings
     from coterie.serve.server import name_runs
@@ -110,6 +117,7 @@ def serve(
         timeout=timeout,
         max_batch=max_batch,
         max_wait=max_wait / 1000,
+        masker=None if mask_names is None else make_masker(mask_names),
     )
     say(f"reading {', '.join(named)} ...")
 

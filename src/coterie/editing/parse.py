@@ -8,7 +8,7 @@ keys are rejected, because they hide what a file does.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -199,7 +199,7 @@ def _mark(kind: str, where: str, value: object, beside: Mapping[str, Any]) -> Ed
     return Edit(kind, where, _clusters(where, listed, kind))
 
 
-_READERS = {
+_READERS: dict[str, Callable[[str, Any, Mapping[str, Any]], Edit]] = {
     "merge": _merge,
     "split": _split,
     "rename": _rename,

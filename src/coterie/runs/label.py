@@ -42,6 +42,7 @@ from coterie.methods import load
 from coterie.novelty import place_new
 from coterie.outliers import OutlierLimit, choose_rows
 from coterie.run_files import RunFiles, model_folder, read_clusters, read_levels, result_columns
+from coterie.runs.masked import MaskedStream, masker_of
 from coterie.runs.outputs import check_output, is_labelled
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Labelled:
     read: tuple[Note, ...]  # what was guessed about the file
     sentence: str  # how many texts are outliers; empty where none can be
     drift: Drift | None = None  # how the texts differ from those of the run, if that was asked
+    masked: dict[str, int] | None = None  # how often each kind of personal data was masked
 
 
 class Watch:
@@ -241,7 +243,9 @@ def model_digest(folder: Path) -> str:
 
 
 def label(
-    corpus: TextStream | SampledCorpus, labeller: Labeller, table: GrowingTable | None = None
+    corpus: TextStream | MaskedStream | SampledCorpus,
+    labeller: Labeller,
+    table: GrowingTable | None = None,
 ) -> Iterator[tuple[pa.Table, dict[str, list[Any]]]]:
     """Each part of the input with its new columns.
 
@@ -275,6 +279,8 @@ def predict_file(  # noqa: PLR0913 - what the command has
     resume: bool = False,
     drift: bool = False,
     vectors: str | Path | None = None,
+    mask: bool | None = None,
+    mask_names: str | Path | Sequence[str] | None = None,
     **reading: Any,
 ) -> Labelled:
     """Put the rows of a file into the clusters of a run, in memory that does not grow with it.
@@ -296,6 +302,11 @@ def predict_file(  # noqa: PLR0913 - what the command has
         Compare the texts with those of the run: which fit nowhere, which clusters change.
     vectors : str or Path, optional
         Column or file with the vectors of the rows, for a run that was made with vectors.
+    mask : bool, optional
+        Mask personal data in what is written, before the texts are encoded. Default: if that of the
+        run is masked.
+    mask_names : str, Path or sequence of str, optional
+        List of names to mask, too, or a file of them; needed if the run was masked by one.
     **reading
         ``text_column``, ``id_column``, ``format``, ``encoding`` and ``header``.
 
@@ -315,12 +326,15 @@ def predict_file(  # noqa: PLR0913 - what the command has
             grows=not workbook,
             resume=resume,
         )
+    masker = masker_of(Path(folder), mask, mask_names)
     labeller = Labeller.read(Path(folder), outlier_limit)
     if vectors is not None:
         labeller.use_vectors(vectors)
     if drift:
         labeller.watch = Watch(RunFiles(folder), labeller.model)
-    stream = TextStream(file, **reading)
+    stream: TextStream | MaskedStream = TextStream(file, **reading)
+    if masker is not None:
+        stream = MaskedStream(stream, masker)
     if resume and stream.source.is_pipe:
         raise UsageError("predict.cannot_resume")
     rows, notes = 0, list[str]()
@@ -334,7 +348,8 @@ def predict_file(  # noqa: PLR0913 - what the command has
     else:
         rows = _to_file(Path(out), stream, labeller, resume=resume)
     told = None if labeller.watch is None else labeller.watch.drift()
-    return Labelled(rows, notes, stream.notes, labeller.sentence, told)
+    masked = None if masker is None else dict(sorted(masker.counts.items()))
+    return Labelled(rows, notes, stream.notes, labeller.sentence, told, masked)
 
 
 def _to_workbook(
@@ -353,7 +368,9 @@ def _to_workbook(
     return rows, notes
 
 
-def _to_file(out: Path, stream: TextStream, labeller: Labeller, *, resume: bool) -> int:
+def _to_file(
+    out: Path, stream: TextStream | MaskedStream, labeller: Labeller, *, resume: bool
+) -> int:
     """A table that grows; Ctrl-C leaves what is there, and says how to go on."""
     total = 0 if stream.source.is_pipe else stream.most_rows()
     progress = make_progress(1) if total > ROWS else Silent()
@@ -364,6 +381,7 @@ def _to_file(out: Path, stream: TextStream, labeller: Labeller, *, resume: bool)
             "model": labeller.digest,
             "text_column": stream.text_column,
             "outlier_limit": labeller.outlier_limit,
+            **({"masked": True} if isinstance(stream, MaskedStream) else {}),
         }
 
     table = GrowingTable(out, made_from, resume=resume)

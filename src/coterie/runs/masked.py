@@ -10,20 +10,53 @@ from typing import Any
 
 import pyarrow as pa
 
-from coterie._errors import DataError
+from coterie._errors import DataError, UsageError
+from coterie._folders import one_state
 from coterie.corpus import Chunk, Corpus, Note
 from coterie.corpus.corpus import cell_values, clean_values
 from coterie.masking import Masker, masked_sentence
+from coterie.run_files import MANIFEST, read_manifest
 
 
-def make_masker(names: str | Path | Sequence[str] | None) -> Masker:
+def make_masker(names: str | Path | Sequence[str] | Masker | None) -> Masker:
     """A masker with a list of names, or with the lines of a file of them."""
+    if isinstance(names, Masker):
+        return names
     if isinstance(names, (str, Path)):
         try:
             names = Path(names).read_text("utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise DataError("mask.no_names", path=names, reason=error) from error
     return Masker(names or ())
+
+
+def masker_of(
+    folder: Path, mask: bool | None, names: str | Path | Sequence[str] | Masker | None
+) -> Masker | None:
+    """What masks new rows of a run; None if nothing is to be masked.
+
+    Rows of a run that was masked are masked, too, unless ``mask`` is False. A run keeps no list
+    of names: if it was masked by one, the list has to be given again.
+
+    Parameters
+    ----------
+    folder : Path
+        Of a run, or of a saved model, which was never masked.
+    mask : bool, optional
+    names : str, Path, sequence of str or Masker, optional
+    """
+    if mask is False:
+        if names is not None:
+            raise UsageError("mask.names_without_mask")
+        return None
+    before = None
+    if (folder / MANIFEST).exists():
+        before = one_state([folder], lambda: read_manifest(folder))["data"].get("masked")
+    if not mask and before is None and names is None:
+        return None
+    if before is not None and before["by_list"] and names is None:
+        raise UsageError("mask.names_again", folder=folder)
+    return make_masker(names)
 
 
 @dataclass(frozen=True)

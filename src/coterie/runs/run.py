@@ -33,6 +33,7 @@ from coterie.run_files import (
 )
 from coterie.runs.folder import refuse_taken
 from coterie.runs.label import Labeller
+from coterie.runs.masked import mask_corpus, masker_of
 
 if TYPE_CHECKING:
     from coterie.comparison import Comparison
@@ -138,6 +139,8 @@ class Run(RunFiles):
         text_column: str | None = None,
         outlier_limit: float | None = None,
         vectors: Any = None,
+        mask: bool | None = None,
+        mask_names: str | Path | Sequence[str] | None = None,
     ) -> pa.Table:
         """Put new texts into the clusters.
 
@@ -150,6 +153,11 @@ class Run(RunFiles):
             Mark texts with a higher outlier score as outliers. Default: the limit of the run.
         vectors : array, str or Path, optional
             For a run that was made with vectors: those of the rows, a column or a file.
+        mask : bool, optional
+            Mask personal data in the table, before the texts are encoded. Default: if that of the
+            run is masked.
+        mask_names : str, Path or sequence of str, optional
+            List of names to mask, too, or a file of them; needed if the run was masked by one.
 
         Returns
         -------
@@ -161,6 +169,8 @@ class Run(RunFiles):
 
         read = read_corpus if isinstance(data, (str, Path)) else make_corpus
         corpus = read(data, text_column=text_column)
+        if (masker := masker_of(self.folder, mask, mask_names)) is not None:
+            corpus = mask_corpus(corpus, masker)
         labeller = Labeller(self.model, self.clusters, self.hierarchy, outlier_limit)
         table = corpus.table
         if vectors is not None:

@@ -26,7 +26,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -35,6 +35,7 @@ from coterie._files import write_json
 from coterie._progress import Silent, make_progress, say, working
 from coterie._validation import check_choice, need
 from coterie.corpus.source import file_of
+from coterie.masking import Masker, masked_sentence
 from coterie.messages import message
 from coterie.runs.outputs import check_shards_folder
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from coterie.runs.label import Labeller
+    from coterie.runs.masked import MaskedStream
 
 KEY = "coterie.part"  # in the footer of a labelled shard
 UNFINISHED = ".unfinished"
@@ -78,12 +80,17 @@ class Job:
     id_column: str | None = None
     outlier_limit: float | None = None
     cache: bool = True  # whether vectors may be kept on disk
+    masker: Masker | None = None  # of personal data, if it is masked
 
     def stamp(self, shard: Shard) -> dict[str, Any]:
         """What decides the content of a labelled shard."""
-        own = asdict(self)
-        decisive = {key: own[key] for key in ("model", "text_column", "outlier_limit")}
-        return {**decisive, "source": shard.digest}
+        return {
+            "model": self.model,
+            "text_column": self.text_column,
+            "outlier_limit": self.outlier_limit,
+            "source": shard.digest,
+            **({} if self.masker is None else {"masked_by": self.masker.listed}),
+        }
 
 
 @dataclass(frozen=True)
@@ -189,6 +196,8 @@ def label_shard(labeller: Labeller, job: Job, shard: Shard) -> dict[str, Any]:
             facts = {**job.stamp(shard), "rows": table.rows}
             facts["placed"] = labeller.placed - placed
             facts["outliers"] = labeller.marked - marked
+            if job.masker is not None:
+                facts["masked"] = dict(job.masker.counts)
             table.facts[KEY] = json.dumps(facts)
         unfinished.replace(shard.target)
     finally:
@@ -245,13 +254,18 @@ def _labelled(
     import pyarrow.parquet
 
     from coterie.corpus import TextStream
+    from coterie.runs.masked import MaskedStream
 
+    if job.masker is not None:
+        job.masker.counts.clear()
     if not shard.rows:  # writers of many shards leave empty ones
         yield pyarrow.parquet.read_schema(shard.source).empty_table(), labeller([])
         return
-    stream = TextStream(
+    stream: TextStream | MaskedStream = TextStream(
         shard.source, text_column=job.text_column, id_column=job.id_column, format="parquet"
     )
+    if job.masker is not None:
+        stream = MaskedStream(stream, job.masker)
     for chunk in stream:
         yield chunk.table, labeller(chunk.texts)
 
@@ -267,6 +281,8 @@ def predict_shards(  # noqa: PLR0913 - what the command has
     engine: str = "local",
     workers: int | None = None,
     resume: bool = False,
+    mask: bool | None = None,
+    mask_names: Path | None = None,
 ) -> None:
     """Label every row of every shard exactly once, into a folder of shards of the same names.
 
@@ -287,14 +303,21 @@ def predict_shards(  # noqa: PLR0913 - what the command has
         Only for ``"ray"``.
     resume : bool, default=False
         Go on with the shards that are missing.
+    mask : bool, optional
+        Mask personal data. Default: if that of the run is masked.
+    mask_names : Path, optional
+        File with names to mask, too.
     """
+    from coterie.runs.masked import masker_of
+
     check_choice("--engine", engine, ENGINES)
     if workers is not None and engine != "ray":
         raise UsageError("shards.workers_need_ray")
     shards = _in_threads(look_at, find_shards(said, out))
     _check_out(out.resolve(), shards, resume=resume)
     column = _text_column(shards, text_column, id_column)
-    job = _job(folder, out, column, id_column, outlier_limit)
+    masker = masker_of(folder, mask, mask_names)
+    job = replace(_job(folder, out, column, id_column, outlier_limit), masker=masker)
     run = ShardsRun(shards, job, out.resolve(), {"name": engine, "workers": workers})
     run.go(_here(job, run.missing) if engine == "local" else on_ray(job, run.missing, workers))
 
@@ -352,6 +375,14 @@ class ShardsRun:
         if outliers:
             share = 100 * outliers / placed
             say(message("predict.outliers", outliers=outliers, placed=placed, share=share))
+        if self.job.masker is not None:
+            say(masked_sentence(self.masked))
+
+    @property
+    def masked(self) -> dict[str, int]:
+        """How often each kind of personal data was masked in the shards that are done."""
+        found = sum((Counter(facts["masked"]) for facts in self.done.values()), Counter[str]())
+        return dict(sorted(found.items()))
 
     def _read(self, shards: Sequence[Shard]) -> dict[str, dict[str, Any]]:
         """Counts of those shards that are in the folder; refuses what was made otherwise."""
@@ -412,6 +443,7 @@ class ShardsRun:
                 "engine": self.engine,
                 "versions": versions(),
                 "counts": {"parts": len(self.done), **self.counts},
+                **({} if self.job.masker is None else {"masked": self.masked}),
                 "seconds": round(time.monotonic() - self._begun, 3),
                 "parts": shards,
             },

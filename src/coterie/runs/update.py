@@ -51,7 +51,7 @@ from coterie.editing.run import (
 )
 from coterie.exports import refresh
 from coterie.hierarchy import Hierarchy
-from coterie.masking import masked_sentence
+from coterie.masking import Masker, masked_sentence
 from coterie.methods.auto import RidgeClassifier, calibrated
 from coterie.novelty import FEWEST, place_new
 from coterie.outliers import choose_rows
@@ -59,7 +59,7 @@ from coterie.report import write_map
 from coterie.report.changes import write_changes
 from coterie.run_files import RESULT, RunFiles, link_files, result_columns, run_files
 from coterie.runs.folder import now
-from coterie.runs.masked import MaskingNote, is_masking, make_masker, mask_table, masking_note
+from coterie.runs.masked import MaskingNote, is_masking, mask_table, masker_of, masking_note
 
 if TYPE_CHECKING:
     from coterie.comparison import Comparison
@@ -140,7 +140,7 @@ def update(  # noqa: PLR0913 - options of one command
     n_clusters: int | Literal["auto"] | None = None,
     dry_run: bool = False,
     confirm: Callable[[Updated], bool] | None = None,
-    mask_names: str | Path | Sequence[str] | None = None,
+    mask_names: str | Path | Sequence[str] | Masker | None = None,
     version: str | None = None,
     **reading: Any,
 ) -> Updated:
@@ -167,7 +167,7 @@ def update(  # noqa: PLR0913 - options of one command
         Say what the update would do, without writing.
     confirm : callable, optional
         Is shown what a refit would do, before it is written; false leaves the run as it is.
-    mask_names : str, Path or sequence of str, optional
+    mask_names : str, Path, sequence of str or Masker, optional
         List of names to mask, or a file of them; needed if the run was masked by one.
     version : str, optional
         Update the run only if this is its ``Run.version``: nobody has changed it since it was read.
@@ -341,7 +341,7 @@ def _fitting(
     data: Corpus | pa.Table,
     text_column: str | None,
     new_only: bool,
-    mask_names: str | Path | Sequence[str] | None,
+    mask_names: str | Path | Sequence[str] | Masker | None,
 ) -> tuple[Corpus | None, tuple[str, ...]]:
     """The new rows with the columns of the run, and what was noticed; None if all are known."""
     table = data.table if isinstance(data, Corpus) else data
@@ -373,15 +373,12 @@ def _fitting(
 
 
 def _masked(
-    run: EditableRun, table: pa.Table, names: str | Path | Sequence[str] | None
+    run: EditableRun, table: pa.Table, names: str | Path | Sequence[str] | Masker | None
 ) -> tuple[pa.Table, list[MaskingNote]]:
     """New rows of a run whose personal data is masked are masked, too."""
-    before = run.manifest["data"].get("masked")
-    if before is None and names is None:
+    masker = masker_of(run.folder, None, names)
+    if masker is None:
         return table, []
-    if before is not None and before["by_list"] and names is None:
-        raise UsageError("update.no_mask_names", folder=run.folder)
-    masker = make_masker(names)
     table = mask_table(table, text_column_of(run), run.id_column, masker)
     return table, [masking_note(masker.counts)]
 

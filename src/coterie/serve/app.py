@@ -27,6 +27,7 @@ from starlette.types import Message, Receive, Scope, Send
 from coterie._errors import CoterieError
 from coterie._files import plain
 from coterie._types import Ints
+from coterie.masking import Masker
 from coterie.runs import Run
 from coterie.serve.access import Doors, Tokens
 from coterie.serve.batching import Batcher
@@ -81,6 +82,8 @@ class Settings:
         Seconds that a client waits for an edit or an update. The change itself goes on.
     max_batch, max_wait : int, float
         Of :class:`Batcher`.
+    masker : Masker, optional
+        With the list of names that runs were masked by.
     """
 
     tokens: Tokens = field(default_factory=Tokens)
@@ -92,6 +95,7 @@ class Settings:
     edit_timeout: float = 600.0
     max_batch: int = 64
     max_wait: float = 0.003
+    masker: Masker | None = None
 
 
 def reply(value: object, status: int = 200, version: str | None = None) -> Response:
@@ -528,15 +532,29 @@ class Service:
         Query(request)
         with self.batcher.arriving() as arrived:
             body = await self.read_json(request)
-            check_keys(body, ("text", "texts"))
+            check_keys(body, ("text", "texts", "mask"))
             texts = self.take_texts(body)
             snapshot = live.snapshot
+            masker = self._masker(snapshot) if flag(body, "mask", snapshot.masks) else None
+            if masker is not None:
+                texts = await self._in_thread(lambda: [masker.text(text) for text in texts])
             future = self.batcher.submit(snapshot.labeller, texts)
             arrived()
             found = await asyncio.wrap_future(future)
         self.metrics.texts.add(live.name, by=len(texts))
         rows = [result_row(found.columns, i, snapshot.names) for i in range(len(texts))]
-        return reply({"version": snapshot.version, "predictions": rows}, version=snapshot.version)
+        value: dict[str, Any] = {"version": snapshot.version, "predictions": rows}
+        if masker is not None:
+            value["predictions"] = [{"text": t, **r} for t, r in zip(texts, rows, strict=True)]
+            value["masked"] = dict(sorted(masker.counts.items()))
+        return reply(value, version=snapshot.version)
+
+    def _masker(self, snapshot: Snapshot) -> Masker:
+        """What masks new texts of a run."""
+        known = self.settings.masker
+        if known is None and snapshot.masked_by_list:
+            raise ServeError("serve.no_mask_names", run=snapshot.name)
+        return Masker() if known is None else known.from_zero()
 
     async def edits(self, live: LiveRun, request: Request) -> Response:
         """Change clusters as ``coterie edit`` does, or undo the last change."""
@@ -581,6 +599,8 @@ class Service:
         for name in ("text_column", "n_clusters"):
             if body.get(name) is not None:
                 options[name] = option(body, name)
+        if data is not None and live.snapshot.masks:
+            options["mask_names"] = self._masker(live.snapshot)
         version = wanted_version(request, body)
         work = partial(Run(live.folder).update, data, version=version, **options)
         found, snapshot = await self._change(live, work)
@@ -741,9 +761,9 @@ def check_keys(body: Mapping[str, Any], known: Sequence[str]) -> None:
             raise ServeError("serve.unknown_key", key=key, known=", ".join(known))
 
 
-def flag(body: Mapping[str, Any], name: str) -> bool:
+def flag(body: Mapping[str, Any], name: str, default: bool = False) -> bool:
     """A value that is true or false."""
-    found = body.get(name, False)
+    found = body.get(name, default)
     if not isinstance(found, bool):
         raise ServeError("serve.bad_value", name=name, wanted="true or false")
     return found

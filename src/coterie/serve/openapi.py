@@ -102,8 +102,13 @@ def _paths(max_texts: int) -> Json:
             {
                 "text": TEXT,
                 "texts": {"type": "array", "items": TEXT, "minItems": 1, "maxItems": max_texts},
+                "mask": FLAG,
             },
-            {"one": {"text": "Where is my refund?"}, "many": {"texts": ["Hello?", "No app opens"]}},
+            {
+                "one": {"text": "Where is my refund?"},
+                "many": {"texts": ["Hello?", "No app opens"]},
+                "masked": {"text": "Refund to anna@example.org?", "mask": True},
+            },
             {"version": VERSION, "predictions": [PREDICTION]},
         ),
         "/clusters": _get(

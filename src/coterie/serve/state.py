@@ -82,6 +82,9 @@ class Snapshot:
         self.labels = run.labels
         self.text_column = run.manifest["data"]["text_column"]
         self.id_column = run.manifest["data"].get("id_column")
+        masked = run.manifest["data"].get("masked")
+        self.masks = masked is not None  # whether personal data of the run is masked
+        self.masked_by_list = self.masks and masked["by_list"]
         editing = run.manifest.get("editing", {})
         self.locked = set(editing.get("locked", ()))
         self.named = set(editing.get("named", ()))
