@@ -27,7 +27,13 @@ from coterie._types import Floats, Ints
 from coterie._validation import check_integer
 from coterie.blocks.graph import knn_smooth
 from coterie.blocks.linkage import MatrixSpace, chain, cut
-from coterie.description import Cluster, describe, describe_numbered
+from coterie.description import (
+    Cluster,
+    describe,
+    describe_numbered,
+    final_names,
+    rename_clusters,
+)
 from coterie.metrics import cluster_means
 from coterie.neighbors import nearest_rows
 
@@ -200,7 +206,7 @@ class Hierarchy:
     def extended(
         self, texts: Sequence[str], labels: Ints, vectors: Floats, near: Mapping[int, int]
     ) -> Hierarchy:
-        """The same levels with more texts and clusters; numbers and names stay.
+        """The same levels with more texts and clusters; numbers, names and descriptions stay.
 
         Parameters
         ----------
@@ -217,11 +223,25 @@ class Hierarchy:
             names = {i: cluster.name for i, cluster in known.items()}
             levels.append(
                 [
-                    replace(c, parent=known[c.id].parent, parent_name=known[c.id].parent_name)
+                    replace(
+                        c,
+                        parent=known[c.id].parent,
+                        parent_name=known[c.id].parent_name,
+                        description=known[c.id].description,
+                        quotes=known[c.id].quotes,
+                    )
                     for c in describe_numbered(texts, codes, vectors, names)
                 ]
             )
         return replace(self, levels=levels, above=above)
+
+    def parts(self, number: int) -> dict[int, set[int]]:
+        """The parts of each group of a level: groups of the next finer one, or clusters."""
+        below = self.above[number + 1] if number + 1 < len(self.above) else None
+        out: dict[int, set[int]] = {}
+        for cluster, group in self.above[number].items():
+            out.setdefault(group, set()).add(cluster if below is None else below[cluster])
+        return out
 
     def parented(self, clusters: Sequence[Cluster]) -> list[Cluster]:
         """The clusters of the clustering with their parents on the finest level above."""
@@ -368,16 +388,106 @@ def _described(
     described = describe_levels(texts, nested, vectors)
     above = [{i: int(p) for i, p in enumerate(level.of_given) if p >= 0} for level in nested]
     parents = above[-1] if above else {}
-    finest = [replace(cluster, parent=parents.get(cluster.id)) for cluster in clusters]
-    below = finest
-    for i in reversed(range(len(described))):
-        below = described[i] = _same_names(described[i], below)
-    for coarse, fine in pairwise([*described, finest]):
+    placed = [replace(cluster, parent=parents.get(cluster.id)) for cluster in clusters]
+    finest = _name_parents(described, placed)
+    return Hierarchy(described, above), finest
+
+
+def rename_levels(
+    hierarchy: Hierarchy,
+    before: Mapping[int, str],
+    after: Mapping[int, str],
+    given: Sequence[Mapping[int, Cluster]] = (),
+) -> tuple[Hierarchy, list[dict[int, str]]]:
+    """The coarser levels with other names, and those that changed on each.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+    before, after : mapping of int to str
+        Names of the clusters below. A group that holds one part alone is called as that is; others
+        keep their names.
+    given : sequence of mapping of int to Cluster
+        For each level, groups with names, descriptions and quotes to take over.
+    """
+    levels, changed = list(hierarchy.levels), [dict[int, str]() for _ in hierarchy.levels]
+    for number in reversed(range(len(levels))):
+        level, parts = levels[number], hierarchy.parts(number)
+        new = given[number] if number < len(given) else {}
+        called, names = {group.id: group.name for group in level}, changed[number]
+        for group in level:
+            inside = list(parts.get(group.id, ()))
+            if len(inside) == 1 and group.name == before.get(inside[0]):
+                names[group.id] = after.get(inside[0], group.name)
+            elif group.id in new:
+                names[group.id] = new[group.id].name
+        levels[number] = [
+            replace(g, description=new[g.id].description, quotes=new[g.id].quotes)
+            if g.id in new
+            else g
+            for g in rename_clusters(level, names)
+        ]
+        before, after = called, {**called, **names}
+    for coarse, fine in pairwise(levels):
+        named = {group.id: group.name for group in coarse}
+        fine[:] = [
+            replace(g, parent_name=named.get(-1 if g.parent is None else g.parent, g.parent_name))
+            for g in fine
+        ]
+    return replace(hierarchy, levels=levels), changed
+
+
+def carry_names(
+    old: Hierarchy,
+    new: Hierarchy,
+    pairs: Sequence[Mapping[int, int]],
+    clusters: Sequence[Cluster],
+) -> tuple[Hierarchy, list[Cluster]]:
+    """New levels with the names, descriptions and quotes of old groups.
+
+    Parameters
+    ----------
+    old, new : Hierarchy
+    pairs : sequence of mapping of int to int
+        For each new level, its groups and the old ones that they are.
+    clusters : sequence of Cluster
+        The clustering below the new levels.
+
+    Returns
+    -------
+    Hierarchy, list of Cluster
+        The new levels, and the clusters with the names of their parents.
+    """
+    levels = []
+    for number, (level, same) in enumerate(zip(new.levels, pairs, strict=True)):
+        known = {group.id: group for group in old.levels[number]} if same else {}
+        made = {group.id: group.name for group in level}
+        names = final_names(made, {i: known[o].name for i, o in same.items()})
+        levels.append(
+            [
+                replace(
+                    g, description=known[same[g.id]].description, quotes=known[same[g.id]].quotes
+                )
+                if g.id in same
+                else g
+                for g in rename_clusters(level, names)
+            ]
+        )
+    finest = _name_parents(levels, clusters)
+    return replace(new, levels=levels), finest
+
+
+def _name_parents(levels: list[list[Cluster]], clusters: Sequence[Cluster]) -> list[Cluster]:
+    """Give groups of one part its name, and all the names of their parents; the clusters."""
+    finest = below = list(clusters)
+    for i in reversed(range(len(levels))):
+        below = levels[i] = _same_names(levels[i], below)
+    for coarse, fine in pairwise([*levels, finest]):
         names = {cluster.id: cluster.name for cluster in coarse}
         fine[:] = [
             replace(c, parent_name=None if c.parent is None else names[c.parent]) for c in fine
         ]
-    return Hierarchy(described, above), finest
+    return finest
 
 
 def _same_names(level: Sequence[Cluster], below: Sequence[Cluster]) -> list[Cluster]:

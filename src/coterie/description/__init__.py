@@ -6,6 +6,7 @@ from coterie.description.describe import (
     Neighbor,
     describe,
     describe_numbered,
+    final_names,
     names_by_number,
     rename_clusters,
 )
@@ -17,6 +18,7 @@ __all__ = [
     "Periods",
     "describe",
     "describe_numbered",
+    "final_names",
     "guess_columns",
     "names_by_number",
     "parse_dates",

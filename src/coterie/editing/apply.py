@@ -42,6 +42,8 @@ class State:
     locked: set[int] = field(default_factory=set)
     named: set[int] = field(default_factory=set)  # clusters whose names a person gave
     finished: set[int] = field(default_factory=set)  # clusters that a person has marked as done
+    # Clusters with a description or quotes from a language model
+    described: set[int] = field(default_factory=set)
     # Clusters of texts by their fingerprints
     corrections: dict[str, int] = field(default_factory=dict)
     # What the edits add to the assigner of the model
@@ -65,11 +67,14 @@ class State:
         del self.names[cluster]
         self.named.discard(cluster)
 
-    def open_again(self, clusters: Iterable[int]) -> None:
-        """Clusters that are no longer those that a person has marked as done."""
+    def renew(self, clusters: Iterable[int]) -> None:
+        """Clusters that are no longer those that were described, or marked as done."""
+        for cluster in sorted(self.described & set(clusters)):
+            self.notes.append(f"the description of {self.shown(cluster)} is dropped")
         for cluster in sorted(self.finished & set(clusters)):
-            self.finished.discard(cluster)
             self.notes.append(f"cluster {cluster} is not marked as done any more")
+        self.described.difference_update(clusters)
+        self.finished.difference_update(clusters)
 
     def size(self, cluster: int) -> int:
         """Rows in a cluster."""
@@ -196,7 +201,7 @@ def _merge(edit: Edit, state: State) -> None:
     into, *others = edit.clusters
     said = ", ".join(state.shown(cluster) for cluster in others)
     before = state.shown(into)
-    state.open_again(edit.clusters)
+    state.renew(edit.clusters)
     for cluster in others:
         state.retire(cluster)
     if edit.names:
@@ -234,7 +239,7 @@ def _split(edit: Edit, state: State) -> None:
     for i, wanted in enumerate(edit.names):
         _check_free(edit, state, wanted, cluster, edit.names[:i])
     said, state.next_id = state.shown(cluster), state.next_id + edit.into - 1
-    state.open_again(edit.clusters)
+    state.renew(edit.clusters)
     step = Split(cluster, ids, _sure(found.centers[order], vectors, seed))
     rows = np.flatnonzero(state.labels == cluster)
     state.labels[rows] = np.array(ids)[

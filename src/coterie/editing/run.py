@@ -11,7 +11,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import cached_property
@@ -39,7 +39,15 @@ from coterie.description import (
 )
 from coterie.editing.apply import State
 from coterie.exports import refresh, write_sentence_rows
-from coterie.hierarchy import LEVEL_COLUMN, Hierarchy, build_hierarchy, build_themes
+from coterie.hierarchy import (
+    LEVEL_COLUMN,
+    Hierarchy,
+    build_hierarchy,
+    build_themes,
+    carry_names,
+    rename_levels,
+)
+from coterie.masking import folded_words, mask
 from coterie.metrics import silhouette
 from coterie.outliers import OutlierLimit
 from coterie.report import write_map
@@ -148,6 +156,7 @@ class EditableRun(RunFiles):
             locked=set(earlier.get("locked", [])),
             named=set(earlier.get("named", [])),
             finished=set(earlier.get("done", [])),
+            described={c.id for c in self.clusters if c.description or c.quotes},
             corrections=dict(config.get("corrections", {})),
             seed=int(self.manifest.get("seed") or 0),
         )
@@ -249,9 +258,11 @@ def write_table(
 ) -> None:
     """Write the table with new results; without probabilities, with new names alone."""
     if p is None:
-        names = {c.id: c.name for c in clusters}
-        pairs = zip(marked_labels(state).tolist(), run.column(run.own["name"]), strict=True)
+        names, labels = {c.id: c.name for c in clusters}, marked_labels(state)
+        pairs = zip(labels.tolist(), run.column(run.own["name"]), strict=True)
         fresh: dict[str, list[Any]] = {"name": [names.get(i, old) for i, old in pairs]}
+        if hierarchy is not None:
+            fresh |= hierarchy.columns(labels, fresh["name"])
     else:
         called, unknown = names_by_number(clusters, p.shape[1]), np.full(len(p), np.nan)
         fresh = result_columns(state.labels, p, called, unknown, state.outliers, hierarchy)
@@ -269,11 +280,8 @@ def write_run(run: EditableRun, state: State, folder: Path) -> list[Cluster]:
     """Write an edited clustering into a copy of the run's folder; returns its clusters."""
     run.check_unchanged(folder)
     manifest = dict(run.manifest)
-    if state.moved or run.levels or run.n_themes:
-        clusters = _write_clustering(run, state, folder, manifest)
-    else:
-        clusters = rename_clusters(run.clusters, state.names)
-        write_table(folder, run, state, clusters)
+    write = _write_clustering if state.moved else _write_names
+    clusters = write(run, state, folder, manifest)
     count = manifest.get("editing", {}).get("edits", 0) + len(state.done)
     manifest["summary"] = _edited_sentence(manifest["summary"], count)
     manifest["editing"] = {
@@ -292,6 +300,23 @@ def write_run(run: EditableRun, state: State, folder: Path) -> list[Cluster]:
     return clusters
 
 
+def _write_names(
+    run: EditableRun, state: State, folder: Path, manifest: dict[str, Any]
+) -> list[Cluster]:
+    """Names in the table and on the levels, where they have changed; all else stays."""
+    clusters = rename_clusters(run.clusters, state.names)
+    before, after = ({c.id: c.name for c in found} for found in (run.clusters, clusters))
+    if before == after:
+        return clusters
+    levels = run.hierarchy
+    if levels is not None:
+        levels, _ = rename_levels(levels, before, after)
+        clusters = levels.parented(clusters)
+        write_json(folder / "levels.json", levels.to_dict())
+    write_table(folder, run, state, clusters, hierarchy=levels)
+    return clusters
+
+
 def _write_clustering(
     run: EditableRun, state: State, folder: Path, manifest: dict[str, Any]
 ) -> list[Cluster]:
@@ -301,6 +326,13 @@ def _write_clustering(
     clusters, hierarchy = _describe(run, state, p, labels), None
     if run.levels or run.n_themes:
         hierarchy, clusters = _nest(run, labels, clusters)
+        if run.hierarchy is not None:
+            pairs = same_groups(run.hierarchy, run.labels, hierarchy, labels)
+            _tell_dropped(run.hierarchy, pairs, state)
+            hierarchy, clusters = carry_names(run.hierarchy, hierarchy, pairs, clusters)
+            if "levels" in manifest.get("names", {}):
+                given = manifest["names"]["levels"]
+                manifest["names"] = {**manifest["names"], "levels": _still_given(given, pairs)}
         write_json(folder / "levels.json", hierarchy.to_dict())
     save_clusters(run.model, folder / "model")
     write_table(folder, run, state, clusters, p, hierarchy)
@@ -315,9 +347,9 @@ def _write_clustering(
 def _describe(run: EditableRun, state: State, p: Floats, labels: Ints) -> list[Cluster]:
     table, before = run.table.drop_columns(list(run.own.values())), run.nearest
     date, categories = guess_columns(table, run.manifest["data"]["text_column"], run.id_column)
-    known = {c.id: c.topics for c in run.clusters}
+    known = {c.id: c for c in run.clusters}
     same = {i for i in known if np.array_equal(before == i, state.labels == i)}
-    return describe_numbered(
+    found = describe_numbered(
         run.texts,
         labels,
         run.vectors,
@@ -325,8 +357,80 @@ def _describe(run: EditableRun, state: State, p: Floats, labels: Ints) -> list[C
         probabilities=p,
         dates=None if date is None else table.column(date),
         columns={name: table.column(name) for name in categories},
-        topics={i: known[i] for i in same},
+        topics={i: known[i].topics for i in same},
     )
+    for place, cluster in enumerate(found):
+        if cluster.id in state.described:
+            said, here = known[cluster.id], state.labels == cluster.id
+            left = np.flatnonzero((before == cluster.id) & ~here)
+            quotes = _still_there(said.quotes, state.texts, left, np.flatnonzero(here))
+            found[place] = replace(cluster, description=said.description, quotes=quotes)
+    return found
+
+
+def _still_there(quotes: Sequence[str], texts: Sequence[str], left: Ints, here: Ints) -> list[str]:
+    """Quotes without those that are in the rows that left a cluster, and in none that is there.
+
+    Quotes are of texts whose personal data was masked, and of any case.
+    """
+
+    def quoted(quote: str, rows: Ints) -> bool:
+        words = " ".join(folded_words(quote))
+        return any(words in " ".join(folded_words(mask(texts[row]))) for row in rows)
+
+    return [quote for quote in quotes if not quoted(quote, left) or quoted(quote, here)]
+
+
+def same_groups(old: Hierarchy, before: Ints, new: Hierarchy, after: Ints) -> list[dict[int, int]]:
+    """For each new level, the groups that are old ones, and which.
+
+    A group is an old one if it holds the same rows, as after a merge inside it, or the same
+    clusters, as after a move of some rows.
+
+    Parameters
+    ----------
+    old, new : Hierarchy
+    before, after : ndarray of shape (n,)
+        Cluster of each row below each of them, -1 for none.
+    """
+    out: list[dict[int, int]] = [{} for _ in new.levels]
+    for number in range(min(len(old.levels), len(new.levels))):
+        was, now = old.above[number], new.above[number]
+        groups_before = np.array([was.get(int(label), -1) for label in before])
+        groups_after = np.array([now.get(int(label), -1) for label in after])
+        for group, parts in new.parts(number).items():
+            if len(parts) == 1:  # it is called as that is
+                continue
+            rows = groups_after == group
+            for other in set(groups_before[rows].tolist()) - {-1}:
+                same_rows = np.array_equal(groups_before == other, rows)
+                if same_rows or _inside(was, other) == _inside(now, group):
+                    out[number][group] = other
+    return out
+
+
+def _inside(above: Mapping[int, int], group: int) -> set[int]:
+    return {cluster for cluster, place in above.items() if place == group}
+
+
+def _tell_dropped(old: Hierarchy, pairs: Sequence[Mapping[int, int]], state: State) -> None:
+    """Say which descriptions of coarser levels do not fit any more."""
+    for number, level in enumerate(old.levels):
+        kept = set(pairs[number].values()) if number < len(pairs) else set()
+        for group in level:
+            if group.id not in kept and (group.description or group.quotes):
+                kind = "theme" if old.themes else f"cluster of level {number + 1}"
+                state.notes.append(f"the description of the {kind} {group.name} is dropped")
+
+
+def _still_given(
+    given: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping[int, int]]
+) -> list[dict[str, Any]]:
+    """What a namer gave to the groups of each level, by their new numbers."""
+    return [
+        {str(new): names[str(old)] for new, old in same.items() if str(old) in names}
+        for names, same in zip(given, pairs, strict=False)
+    ]
 
 
 def _nest(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +16,7 @@ from coterie.corpus import write_rows
 from coterie.corpus.corpus import cell_values
 from coterie.description import Cluster, rename_clusters
 from coterie.exports import refresh
-from coterie.hierarchy import Hierarchy
+from coterie.hierarchy import rename_levels
 from coterie.masking import SHOWN
 from coterie.naming import (
     Budget,
@@ -165,12 +164,10 @@ class RunNames(RunFiles):
         ``inside`` are the names of the next finer level, or of the clusters.
         """
         assert self.hierarchy is not None
-        above = self.hierarchy.above
-        last = number == len(above) - 1
-        children: dict[int, dict[int, str]] = {}
-        for cluster, place in above[number].items():
-            child = cluster if last else above[number + 1][cluster]
-            children.setdefault(place, {})[child] = inside.get(child, "")
+        children = {
+            group: {part: inside.get(part, "") for part in parts}
+            for group, parts in self.hierarchy.parts(number).items()
+        }
         groups = rename_clusters(self.hierarchy.levels[number], self.own_levels[number])
         alone = {i: next(iter(found.values())) for i, found in children.items() if len(found) == 1}
         parts = {i: list(found.values()) for i, found in children.items()}
@@ -272,43 +269,6 @@ class RunNames(RunFiles):
         write_json(path / "clusters.json", [cluster.to_dict() for cluster in self.clusters])
         write_json(path / "manifest.json", self.manifest)
         refresh(path, self.manifest, self.clusters)
-
-
-def rename_levels(
-    hierarchy: Hierarchy,
-    before: Names,
-    after: Names,
-    given: Sequence[Mapping[int, Cluster]] = (),
-) -> tuple[Hierarchy, list[Names]]:
-    """The coarser levels with other names, and those that changed on each.
-
-    A group that holds one cluster alone is called as that is; others keep their names, unless
-    ``given`` has them for the level.
-    """
-    levels, changed = list[list[Cluster]](), list[Names]()
-    for number, (level, above) in enumerate(zip(hierarchy.levels, hierarchy.above, strict=True)):
-        count, only = Counter(above.values()), {place: cluster for cluster, place in above.items()}
-        alone = {g.id: only[g.id] for g in level if count[g.id] == 1}
-        same = {g.id for g in level if g.id in alone and g.name == before.get(alone[g.id])}
-        new = given[number] if number < len(given) else {}
-        changed.append({i: after[alone[i]] for i in same if alone[i] in after})
-        changed[-1] |= {i: group.name for i, group in new.items() if i not in changed[-1]}
-        renamed = rename_clusters(level, changed[-1])
-        levels.append(
-            [
-                replace(g, description=new[g.id].description, quotes=new[g.id].quotes)
-                if g.id in new
-                else g
-                for g in renamed
-            ]
-        )
-    for coarse, fine in pairwise(levels):
-        names = {group.id: group.name for group in coarse}
-        fine[:] = [
-            replace(g, parent_name=names.get(-1 if g.parent is None else g.parent, g.parent_name))
-            for g in fine
-        ]
-    return replace(hierarchy, levels=levels), changed
 
 
 def write_table(path: Path, names: Names, above: list[Names]) -> None:

@@ -620,7 +620,7 @@ class Growth:
     def _described(self) -> list[Cluster]:
         run, table = self.run, self.table
         date, categories = guess_columns(table, text_column_of(run), run.id_column)
-        return describe_numbered(
+        found = describe_numbered(
             self.texts,
             self.all_labels,
             self.vectors,
@@ -630,6 +630,14 @@ class Growth:
             columns={name: table.column(name) for name in categories},
             topics={c.id: c.topics for c in run.clusters},
         )
+        # Old rows stay where they are, so what was said of a cluster still holds.
+        said = {c.id: c for c in run.clusters}
+        return [
+            replace(c, description=said[c.id].description, quotes=said[c.id].quotes)
+            if c.id in said
+            else c
+            for c in found
+        ]
 
     @cached_property
     def hierarchy(self) -> Hierarchy | None:

@@ -1,0 +1,206 @@
+"""Descriptions, quotes and names of a language model, on every level, when clusters are edited."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from coterie import edit, open_run
+from coterie.description import Cluster
+from coterie.editing import undo
+from coterie.naming import Naming
+from coterie.runs.names import RunNames
+from coterie.runs.update import update
+
+from .conftest import call, content, rows, write_tickets
+
+
+def name(path: Path) -> Path:
+    """Put in what a language model says of every cluster on every level."""
+    run = RunNames(path)
+
+    def described(cluster: Cluster, called: str) -> Cluster:
+        quotes = [text.upper() for text in cluster.examples[:2]]
+        return replace(cluster, name=called, description=f"About {called}.", quotes=quotes)
+
+    clusters = [described(c, f"Model {c.id}") for c in run.clusters]
+    levels, inside = [], {c.id: c.name for c in clusters}
+    for number in range(len(run.own_levels)):
+        groups, _, _ = run.level(number, inside)
+        levels.append({g.id: described(g, f"Level {number} {g.id}") for g in groups})
+    naming = Naming(clusters, "tiny", len(clusters), len(clusters), len(clusters))
+    run.take(naming, inside, levels, "http://localhost")
+    return path
+
+
+@pytest.fixture(scope="module")
+def named_once(rich: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return name(Path(shutil.copytree(rich, tmp_path_factory.mktemp("named") / "run")))
+
+
+@pytest.fixture
+def run(named_once: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(named_once, tmp_path / "run"))
+
+
+def told(run: Path) -> dict[int, tuple[str, str | None, list[str]]]:
+    return {c.id: (c.name, c.description, c.quotes) for c in open_run(run).clusters}
+
+
+def told_above(run: Path) -> list[dict[str, tuple[str | None, int]]]:
+    """Of each level, names with descriptions and sizes; numbers may change."""
+    return [{g.name: (g.description, g.size) for g in level} for level in open_run(run).levels]
+
+
+def parents(run: Path) -> dict[int, int]:
+    return {c.id: c.parent for c in open_run(run).clusters}
+
+
+def check_names(run: Path) -> None:
+    """The table says what clusters and levels say."""
+    opened = open_run(run)
+    called = {c.id: c.name for c in opened.clusters}
+    assert all(c.parent_name for c in opened.clusters)
+    for row in rows(run):
+        if (label := int(row["cluster"])) >= 0:
+            assert row["name"] == called[label]
+            for number, level in enumerate(opened.levels, 1):
+                group = next(g for g in level if g.id == int(row[f"level_{number}"]))
+                assert row[f"level_{number}_name"] == group.name
+    assert not call("check", run).exit_code
+
+
+def test_names_locks_and_marks_leave_all_as_it_is(run: Path) -> None:
+    before, above = told(run), told_above(run)
+    files = content(run)
+    done = edit(run, [{"lock": [1]}, {"done": [2]}])
+    assert told(run) == before and told_above(run) == above and done.notes == ()
+    for unchanged in ("assignments.csv", "clusters.json", "levels.json", "map.json"):
+        assert (run / unchanged).read_bytes() == files[unchanged]
+    edit(run, [{"rename": {0: "Mine"}}])
+    assert told(run) == {**before, 0: ("Mine", *before[0][1:])}  # its texts are the same
+    alone = {n for n in ("Model 0",) for level in above if n in level}  # a group of one cluster
+    assert [set(level) for level in told_above(run)] == [
+        {"Mine" if n in alone else n for n in level} for level in above
+    ]
+    check_names(run)
+    known = json.loads((run / "manifest.json").read_text("utf-8"))["names"]
+    assert "0" not in known["clusters"] and "1" in known["clusters"]
+
+
+def test_a_merge_drops_its_description_alone(run: Path) -> None:
+    before, files = told(run), content(run)
+    done = edit(run, [{"merge": [0, 1]}])
+    after = told(run)
+    assert after[0][1:] == (None, []) and not after[0][0].startswith("Model")
+    assert {i: said for i, said in after.items() if i > 1} == {
+        i: said for i, said in before.items() if i > 1
+    }
+    dropped = [f"the description of {i} (Model {i}) is dropped" for i in (0, 1)]
+    assert list(done.notes[:2]) == dropped
+    assert all("of level" in note for note in done.notes[2:])
+    logged = json.loads((run / "edits.jsonl").read_text("utf-8"))
+    assert logged["notes"] == list(done.notes)
+    page = (run / "report.html").read_text("utf-8")
+    assert "About Model 0." not in page and "About Model 2." in page
+    check_names(run)
+    undo(run)
+    assert told(run) == before and content(run) == files
+
+
+def test_a_split_drops_its_description_alone(run: Path) -> None:
+    before = told(run)
+    done = edit(run, [{"split": {"cluster": 2, "names": ["One", "Two"]}}])
+    after = told(run)
+    assert after[2] == ("One", None, []) and after[6] == ("Two", None, [])
+    assert {i: s for i, s in after.items() if i not in (2, 6)} == {
+        i: s for i, s in before.items() if i != 2
+    }
+    assert "the description of 2 (Model 2) is dropped" in done.notes
+    check_names(run)
+
+
+def test_groups_keep_names_and_descriptions_while_they_hold_the_same(run: Path) -> None:
+    above, family = told_above(run), parents(run)
+    (first, second), *_ = [
+        [c for c in family if family[c] == group] for group in set(family.values())
+        if list(family.values()).count(group) > 1
+    ]  # fmt: skip
+    rows_of = [r["ticket"] for r in rows(run) if r["cluster"] == str(first)]
+    done = edit(run, [{"move": {"rows": rows_of[:1], "to": second}}])
+    assert done.notes == ()
+    assert told_above(run) == above  # the move was inside one group
+    check_names(run)
+    done = edit(run, [{"merge": [first, second]}])
+    assert "the description of the cluster of level 2 Level 1 0 is dropped" in done.notes
+    kept = [{n: said for n, said in level.items() if said[0]} for level in told_above(run)]
+    for level, before in zip(kept, above, strict=False):
+        assert level and level.items() <= before.items()
+    check_names(run)
+    undo(run)
+    undo(run)
+    assert told_above(run) == above
+
+
+def test_a_group_that_holds_other_clusters_gets_a_new_name(run: Path) -> None:
+    above, family = told_above(run)[0], {}
+    top = open_run(run).hierarchy.above[0]
+    for cluster, group in top.items():
+        family.setdefault(group, []).append(cluster)
+    one, other = family.values()
+    done = edit(run, [{"merge": [one[0], other[0]]}])
+    now = told_above(run)[0]
+    for called, (said, _) in now.items():
+        assert said == above.get(called, (None,))[0]
+    gone = [called for called, (said, _) in above.items() if said and called not in now]
+    assert gone
+    for called in gone:
+        assert f"the description of the cluster of level 1 {called} is dropped" in done.notes
+    pairs = json.loads((run / "manifest.json").read_text("utf-8"))["names"]["levels"][0]
+    assert {pair["given"] for pair in pairs.values()} == {n for n, (said, _) in now.items() if said}
+    check_names(run)
+
+
+def test_a_quote_leaves_with_its_row(run: Path) -> None:
+    said = told(run)[3]
+    moved = next(r["ticket"] for r in rows(run) if r["text"].upper() == said[2][0])
+    edit(run, [{"move": {"rows": [moved], "to": 4}}])
+    assert told(run)[3] == (said[0], said[1], said[2][1:])
+    assert told(run)[4][1] == "About Model 4."
+    undo(run)
+    assert told(run)[3] == said
+
+
+def test_own_names_come_back_after_edits(run: Path, rich: Path) -> None:
+    edit(run, [{"split": {"cluster": 2, "names": ["One", "Two"]}}])
+    RunNames(run).restore()
+    own = {c.id: c.name for c in open_run(rich).clusters}
+    after = told(run)
+    assert {i: n for i, (n, _, _) in after.items() if i not in (2, 6)} == {
+        i: n for i, n in own.items() if i != 2
+    }
+    assert [said for said in after.values() if said[1] or said[2]] == []
+    assert not any(said for level in told_above(run) for said, _ in level.values())
+    assert not any("Level" in called for level in told_above(run) for called in level)
+    check_names(run)
+
+
+def test_a_group_of_one_group_is_called_as_that_is(run: Path) -> None:
+    hierarchy = open_run(run).hierarchy
+    alone = {g: next(iter(p)) for g, p in hierarchy.parts(0).items() if len(p) == 1}
+    assert alone  # of the levels of this run
+    top, below = ({g.id: g.name for g in level} for level in hierarchy.levels)
+    assert {top[g] for g in alone} == {below[part] for part in alone.values()}
+
+
+def test_an_update_keeps_what_was_said(run: Path, tmp_path: Path) -> None:
+    before, above = told(run), told_above(run)
+    text = next(r["text"] for r in rows(run) if r["cluster"] == "1")
+    update(run, write_tickets(tmp_path / "new.csv", [f"{text} again"] * 2, 500))
+    assert {i: s for i, s in told(run).items() if i in before} == before
+    for level, earlier in zip(told_above(run), above, strict=True):
+        assert {n: s for n, (s, _) in level.items()} == {n: s for n, (s, _) in earlier.items()}
