@@ -114,6 +114,7 @@ def measure(browser: Any, path: Path, painter: str) -> dict[str, Any]:
     metrics = page.call("Performance.getMetrics")["metrics"]
     heap = next(m["value"] for m in metrics if m["name"] == "JSHeapUsedSize")
     drawn = page.eval(state)
+    memory = browser_memory(browser.process.pid)
     page.close()
     return {
         "first_picture_seconds": round(max([*timing[0], timing[1]]) / 1000, 2),
@@ -122,7 +123,34 @@ def measure(browser: Any, path: Path, painter: str) -> dict[str, Any]:
         "draw_ms": round(drawn["cost"], 1),
         "picture_moved": drawn["slow"],
         "heap_megabytes": round(heap / 1e6, 1),
+        "memory_megabytes": {kind: round(size / 1e6) for kind, size in memory.items()},
     }
+
+
+def browser_memory(pid: int) -> dict[str, int]:
+    """Bytes of the browser's processes of each kind; shared pages count by their share."""
+    parents, kinds = dict[int, int](), dict[int, str]()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(folder.name)] = int(
+                (folder / "stat").read_text().rpartition(")")[2].split()[1]
+            )
+            words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").split()
+        except OSError:  # it has ended
+            continue
+        kind = next((w for w in words if w.startswith(b"--type=")), b"--type=browser")
+        kinds[int(folder.name)] = kind.partition(b"=")[2].decode()
+    ours, found = {pid}, dict[str, int]()
+    while more := {child for child, parent in parents.items() if parent in ours} - ours:
+        ours |= more
+    for one in ours:
+        try:
+            rollup = Path(f"/proc/{one}/smaps_rollup").read_text()
+        except OSError:
+            continue
+        size = 1024 * int(rollup.partition("\nPss:")[2].split()[0])
+        found[kinds[one]] = found.get(kinds[one], 0) + size
+    return {**dict(sorted(found.items())), "all": sum(found.values())}
 
 
 def take_browser() -> tuple[type[Any], type[Any]]:

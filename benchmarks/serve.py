@@ -1,6 +1,7 @@
 """The service under load: how many requests it answers, how fast, and in how much memory.
 
     python benchmarks/serve.py [--run FOLDER] [--seconds 20] [--rounds 3] [--out FILE]
+    python benchmarks/serve.py --clients 64 --texts 32
     python benchmarks/serve.py --minutes 30 [--out FILE]
     python benchmarks/serve.py --table results/serve.jsonl
 
@@ -132,8 +133,10 @@ def alone(
     return taken
 
 
-def measure_load(folder: Path, seconds: float, rounds: int, out: Path | None) -> None:
-    """All loads in turn, round by round, each beside encoding alone."""
+def measure_load(
+    folder: Path, seconds: float, rounds: int, out: Path | None, loads: Sequence[tuple[int, int]]
+) -> None:
+    """Loads (texts, clients) in turn, round by round, each beside encoding alone."""
     from coterie._cache import no_cache
 
     run = coterie.open_run(folder)
@@ -147,19 +150,18 @@ def measure_load(folder: Path, seconds: float, rounds: int, out: Path | None) ->
         asyncio.run(load(service.port, bodies(texts, 8), 4, seconds))  # warm
         with no_cache():
             for _ in range(rounds):
-                for size in SIZES:
+                for size, clients in loads:
                     asked = bodies(texts, size)
-                    for clients in CLIENTS:
-                        before = alone(model.transform, asked, seconds / 2)
-                        row = asyncio.run(load(service.port, asked, clients, seconds))
-                        after = alone(model.transform, asked, seconds / 2)
-                        both = np.array(before + after)
-                        row["alone_texts_per_second"] = size * len(both) / both.sum()
-                        row["alone_p50_ms"] = 1000 * float(np.quantile(both, 0.5))
-                        row["alone_p99_ms"] = 1000 * float(np.quantile(both, 0.99))
-                        row["texts_per_second"] = size * row["requests_per_second"]
-                        row["of_alone"] = row["texts_per_second"] / row["alone_texts_per_second"]
-                        found.setdefault((size, clients), []).append(row)
+                    before = alone(model.transform, asked, seconds / 2)
+                    row = asyncio.run(load(service.port, asked, clients, seconds))
+                    after = alone(model.transform, asked, seconds / 2)
+                    both = np.array(before + after)
+                    row["alone_texts_per_second"] = size * len(both) / both.sum()
+                    row["alone_p50_ms"] = 1000 * float(np.quantile(both, 0.5))
+                    row["alone_p99_ms"] = 1000 * float(np.quantile(both, 0.99))
+                    row["texts_per_second"] = size * row["requests_per_second"]
+                    row["of_alone"] = row["texts_per_second"] / row["alone_texts_per_second"]
+                    found.setdefault((size, clients), []).append(row)
         for (size, clients), rows in found.items():
             keys = [key for key in rows[0] if key not in ("requests", "errors")]
             line = {"bench": "serve", "texts": size, "clients": clients, "rounds": rounds}
@@ -269,6 +271,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--run", type=Path, help="folder of a finished run")
     parser.add_argument("--seconds", type=float, default=20.0, help="of each load")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--clients", type=int, nargs="+", default=CLIENTS)
+    parser.add_argument("--texts", type=int, nargs="+", default=SIZES, help="of each request")
     parser.add_argument("--minutes", type=float, help="measure memory for so long instead")
     parser.add_argument("--out", type=Path, help="append result lines here")
     parser.add_argument("--table", type=Path, help="print the table of a file of lines")
@@ -284,7 +288,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if told.minutes is not None:
             measure_memory(folder, told.minutes, told.out)
         else:
-            measure_load(folder, told.seconds, told.rounds, told.out)
+            loads = [(size, clients) for size in told.texts for clients in told.clients]
+            measure_load(folder, told.seconds, told.rounds, told.out, loads)
 
 
 if __name__ == "__main__":
