@@ -371,6 +371,8 @@ AECL = Paper(
               ("start",)),
         Claim("the same with the settings of the paper", "Table 2", "AECL, paper preset",
               ("start",)),
+        Claim("the same, but with the attention of the released code", "Table 2",
+              "as printed, attention of the code", ("start",)),
         Claim("AECL beats SCCL", "Table 2", "AECL, default", ("SCCL, default",)),
         Claim("AECL beats RSTC", "Table 2", "AECL, default", ("RSTC, default",)),
         Claim("guided positives help", "Table 3", "AECL", ("no IC (no guided positives)",)),
@@ -442,7 +444,7 @@ DECCRL = Paper(
               sets=("agnews", "stackoverflow", "biomedical")),
         Shown("Table 3", ("without CRL", "without CRL, with LSR")),
         Shown("Table 4, words of topics", figure="deccrl-words"),
-        Shown("Figure 2, t-SNE", figure="deccrl-map", note="DECCRL alone; not run beside SCCL"),
+        Shown("Figure 2, t-SNE", figure="deccrl-map", note="beside SCCL, as in the paper"),
         Shown("Figure 3, silhouette", figure="deccrl-silhouettes"),
         Shown("Figure 4, topics", ("1 topics", "10 topics", "20 topics", "30 topics"),
               sets=("agnews", "stackoverflow", "biomedical")),
@@ -511,10 +513,14 @@ CLUSTER_BERT = Paper(
         Shown("Table 2", ("ClusterBERT, fast preset",),
               note="batches of 64, rates times the root of 8"),
         Shown("its own settings", ("ClusterBERT, paper preset",)),
-        Shown("Table 3, second steps",
-              tuple(f"{e} + {step}" for e in (*TRAINED_ENCODERS, "encoder", "SIF")
-                    for step in ("k-means", "IDEC", "UMAP + k-means", "UMAP + IDEC")),
-              note="RoBERTa, VaSCL-large and SBERT of the paper are not run: no weights available"),
+        *(Shown(f"Table 3, behind {who}",
+                tuple(f"{e} + {step}" for e in encoders
+                      for step in ("k-means", "IDEC", "UMAP + k-means", "UMAP + IDEC")),
+                note=note)
+          for who, encoders, note in (
+              ("trained encoders", TRAINED_ENCODERS, "VaSCL-large of the paper is not available"),
+              ("others", ("SIF", "encoder"),
+               "the default encoder in the place of RoBERTa and SBERT"))),
         Shown("Table 4", note="numbers of other papers; nothing to run"),
         Shown("Table 5, pairs", figure="cluster-bert-pairs"),
         Shown("Figure 1, t-SNE", figure="cluster-bert-map"),
@@ -621,6 +627,7 @@ ADSL = Paper(
 PAPERS = {paper.method: paper for paper in (SCCL, AECL, DECCRL, CLUSTER_BERT, ADSL)}
 LITTLE = 2.0  # points of NMI that count as no difference, with few seeds or if that is the claim
 SWEPT = {label_of(name, value) for name, values in AECL_SWEEPS.items() for value in values}
+MANY = 3  # more entries than this are counted, not named
 FEW = 3  # fewer seeds than this say little about the spread: no test
 
 
@@ -699,6 +706,8 @@ def lacking(item: Shown, paper: Paper, found: Sequence[Measured]) -> str:
         lost = [n for n in kept if (n, dataset) not in there]
         if len(lost) == len(kept):
             none.append(dataset)
+        elif len(lost) > MANY:
+            some.append(f"{dataset} without {len(lost)} of {len(kept)} entries")
         elif lost:
             some.append(f"{dataset} without {', '.join(lost)}")
     told += [f"not run on {', '.join(none)}"] if none else []
@@ -818,6 +827,8 @@ def read_curve(curve: Curve, folder: Path = PICTURES) -> tuple[str, str]:
         held = max(e[1] for e in ends) - min(e[1] for e in ends) <= curve.least
         told = f"at the end {', '.join(map(with_deviation, ends))}"
     where = picture["title"].split(" \u2013 ")[-1]
+    sets = where.split("; ")  # of a figure with a panel for each data set
+    where = sets[curve.panel] if len(sets) > 1 else where
     return ("holds" if held else "does not hold"), f"{told}; [figure](figures.md), {where}"
 
 

@@ -246,8 +246,8 @@ def test_suites_use_one_encoder_where_presets_name_that_of_a_paper() -> None:
 
 def test_runs_without_a_line_are_counted_by_data_set() -> None:
     table = faithful.missing_part(lines("SCCL, paper preset", 0.5, 0.5), Path("nowhere"))
-    # On Tweet: SCCL and RSTC in three settings, AECL in two more; three seeds each.
-    assert "`coterie bench presets`" in table and "tweet 13 of 15" in table
+    # On Tweet: SCCL and RSTC in three settings, AECL in two, ClusterBERT in one; three seeds each.
+    assert "`coterie bench presets`" in table and "tweet 16 of 18" in table
     whole = faithful.missing_part(lines("SCCL, default", *[0.5] * 3), Path("nowhere"))
     assert "tweet 9 of 12" in whole  # the whole system stands in for its entry
 
