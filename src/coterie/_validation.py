@@ -7,6 +7,7 @@ import importlib
 import inspect
 import math
 import numbers
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from functools import cache
@@ -65,6 +66,13 @@ def check_number(name: str, value: Any, minimum: float = 0.0, *, above: bool = F
             given=_short(value),
         )
     return float(value)
+
+
+def check_path(name: str, value: Any) -> Path:
+    """Refuse what is no path, such as a number; ``name`` is the parameter."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise UsageError("argument.not_a_path", name=_called(name), given=_short(value))
+    return Path(value)
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from coterie._errors import UsageError
 from coterie._files import atomic_path
 from coterie._folders import held, one_state
-from coterie._validation import check_choice
+from coterie._validation import check_choice, check_path
 from coterie.corpus import write_rows
 from coterie.corpus.corpus import value_to_text
 from coterie.corpus.write import FORMATS, Sheet, spreadsheet_text, table_rows, write_workbook
@@ -71,7 +71,7 @@ def export_run(
     -------
     Exported
     """
-    run = Path(folder)
+    run = check_path("folder", folder)
     wanted = [to] if isinstance(to, str) else list(to) if isinstance(to, Iterable) else []
     if not wanted:
         raise UsageError("export.no_format")

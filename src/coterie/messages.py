@@ -56,6 +56,7 @@ MESSAGES: dict[str, str] = {
     ),
     "argument.not_a_choice": "{name} should be one of {known}; got {given}.{hint}",
     "argument.not_a_number": "{name} should be a number {bound} {minimum:g}, got {given}.",
+    "argument.not_a_path": "{name} should be a path, such as 'tickets.clusters'; got {given}.",
     "argument.not_an_integer": "{name} should be an integer of at least {minimum}, got {given}.",
     "argument.out_of_memory": (
         "{what} needs about {needed:.1f} GB of memory, but {free:.1f} GB are free; {remedy}."
@@ -431,6 +432,8 @@ MESSAGES: dict[str, str] = {
         "labels: {label} is not a cluster number; use -1 for texts without a cluster."
     ),
     "describe.labels_per_text": "{texts} texts but {labels} labels; give one label for each text.",
+    "describe.not_labels": "labels should be whole numbers, one for each text; got {given}.",
+    "describe.not_texts": "texts should be a list of texts; got {given}.",
     "describe.one_per_cluster": (
         "{name}: {given} given for {clusters} clusters; give one for each."
     ),

@@ -46,6 +46,7 @@ from coterie._trust import (
     read_json,
 )
 from coterie._types import Bools, Floats, Ints
+from coterie._validation import check_path
 from coterie.corpus.corpus import CleanTexts, cell_values, clean_values
 from coterie.corpus.write import bare_name, result_kind
 from coterie.description import Cluster
@@ -244,7 +245,7 @@ class RunFiles:
     """A finished run as its files have it; each is read and checked when it is first asked for."""
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+        self.folder = check_path("folder", folder)
 
     @cached_property
     def manifest(self) -> dict[str, Any]:

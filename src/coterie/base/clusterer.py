@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie._errors import UsageError
 from coterie._types import Floats, Ints
-from coterie._validation import check_choice
+from coterie._validation import check_choice, check_path
 from coterie.base import storage
 from coterie.base.core import ClustererCore
 from coterie.base.display import DisplayMixin
@@ -198,7 +198,7 @@ class TextClusterer(
     @classmethod
     def load(cls: type[Self], folder: str | Path) -> Self:
         """Read a model back; it predicts the same labels."""
-        model = storage.load(cls, Path(folder))
+        model = storage.load(cls, check_path("folder", folder))
         if not isinstance(model, cls):
             raise UsageError("model.other_class", folder=folder, wanted=cls.__name__)
         return model

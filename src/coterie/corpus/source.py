@@ -30,6 +30,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from coterie._errors import DataError, UsageError
+from coterie._validation import check_path
 
 STDIN = "standard input"
 BLOCK = 1 << 20  # bytes read at a time from a file
@@ -95,6 +96,8 @@ class Source:
     """
 
     def __init__(self, source: str | Path | Sequence[str | Path], *, again: bool = False) -> None:
+        if not isinstance(source, (str, Path, Iterable)):
+            check_path("source", source)
         files = [] if isinstance(source, (str, Path)) else list(source)
         self.name = str(source) if not files else f"{files[0]} and {len(files) - 1} more"
         self._path, self.inside = (Path(), "") if files else file_of(self.name)

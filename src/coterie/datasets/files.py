@@ -57,7 +57,7 @@ def load_dataset(name: str, folder: str | Path | None = None) -> Dataset:
 
     "NAME-sentences" is the data set NAME with each sentence as a text of its own.
     """
-    if name.endswith(SENTENCES) and name.removesuffix(SENTENCES) in CARDS:
+    if str(name).endswith(SENTENCES) and name.removesuffix(SENTENCES) in CARDS:
         return split_sentences(load_dataset(name.removesuffix(SENTENCES), folder))
     card = CARDS[check_choice("data set", name, CARDS)]
     path = _search(card.file, Path(folder) if folder is not None else None)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Sized
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import combinations
 from typing import Any
@@ -622,7 +622,14 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
     >>> first.name, first.size, first.words[0][0]
     ('Card, Lost', 2, 'card')
     """
-    codes = np.asarray(labels, dtype=np.int64)
+    if isinstance(texts, str) or not isinstance(texts, Sized):
+        raise UsageError("describe.not_texts", given=f"{texts!r:.80}")
+    try:
+        codes = np.asarray(labels, dtype=np.int64)
+    except (TypeError, ValueError) as error:
+        raise UsageError("describe.not_labels", given=f"{labels!r:.80}") from error
+    if codes.ndim != 1:
+        raise UsageError("describe.not_labels", given=f"{labels!r:.80}")
     p = None if probabilities is None else np.asarray(probabilities)
     k = _check(texts, codes, p, [("vectors", vectors), ("dates", dates), *(columns or {}).items()])
     for name, values in (("topics", topics), ("parents", parents)):

@@ -13,6 +13,7 @@ import numpy as np
 
 from coterie._errors import UsageError
 from coterie._folders import held
+from coterie._validation import check_path
 from coterie.base import TextClusterer
 from coterie.base.edited import edited
 from coterie.corpus import texts_from
@@ -89,7 +90,7 @@ def edit(
     wanted = read_edits(edits)
     if isinstance(target, TextClusterer):
         return _edit_model(target, wanted, texts)
-    folder = Path(target)
+    folder = check_path("target", target)
     RunFiles(folder).check()  # before a lock is put into it
     with nullcontext() if dry_run else held(folder):
         check_version(folder, version)
@@ -124,7 +125,7 @@ def undo(run: str | Path, *, version: str | None = None) -> int:
     int
         Number of the change that was undone.
     """
-    folder = Path(run)
+    folder = check_path("run", run)
     RunFiles(folder).check()
     with held(folder):
         check_version(folder, version)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from coterie._validation import check_choice
+from coterie._validation import check_choice, check_path
 
 if TYPE_CHECKING:
     from coterie.base import TextClusterer
@@ -167,6 +167,7 @@ def load(folder: str | Path) -> TextClusterer:
     """Read a saved model of any method."""
     from coterie.base import method_of
 
+    path = check_path("folder", folder)
     classes = {recipe.cls.name: recipe.cls for recipe in METHODS.values()}
-    name = check_choice(f"the method of {folder}", method_of(Path(folder)), classes)
-    return classes[name].load(folder)
+    name = check_choice(f"the method of {folder}", method_of(path), classes)
+    return classes[name].load(path)

@@ -28,7 +28,7 @@ from coterie.description import Cluster
 from coterie.metrics import silhouette
 from coterie.report.html import BROAD_THEME, Outliers, ReportData
 from coterie.report.layout import first_of_equal, map_texts, sample_rows
-from coterie.report.points import Points, is_category
+from coterie.report.points import Points, fits_legend
 from coterie.report.quality import Figure, figures, guard_sentence, next_steps
 from coterie.run_files import (
     STABILITY_FILE,
@@ -195,7 +195,7 @@ def make_points(saved: dict[str, Any], shown: pa.Table, text_column: str) -> Poi
         clusters=cell_values(shown[own["cluster"]]),
         confidence=cell_values(shown[own["confidence"]].fill_null(0.0)),
         texts=cell_values(shown[text_column]),
-        columns={name: values for name, values in columns.items() if is_category(values)},
+        columns={name: values for name, values in columns.items() if fits_legend(values)},
         total=saved["total"],
         layout=saved["layout"],
         density=saved.get("density"),

@@ -169,12 +169,15 @@ def encode_column(values: Sequence[str]) -> tuple[list[str], list[int]]:
     return kinds, [place.get(value, len(kinds) - 1) for value in shown]
 
 
-def is_category(values: Sequence[str]) -> bool:
-    """Whether a column is worth colouring by: a few values, each met again.
+def fits_legend(values: Sequence[str]) -> bool:
+    """Whether marks can be coloured by a column: 2 to 40 values, each in two marks on average.
+
+    A category of the whole table may have more values, see ``description.columns.is_category``:
+    its bars list the most frequent ones, and a legend has to list all.
 
     Examples
     --------
-    >>> is_category(["mail", "chat", "mail", "mail"]), is_category(["T-1", "T-2", "T-3", "T-4"])
+    >>> fits_legend(["mail", "chat", "mail", "mail"]), fits_legend(["T-1", "T-2", "T-3", "T-4"])
     (True, False)
     """
     kinds = len(set(values))

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from coterie._errors import UsageError
 from coterie._folders import held, mend_folder, one_state
+from coterie._validation import check_path
 from coterie.base import TextClusterer
 from coterie.corpus import make_corpus
 from coterie.corpus.write import combine
@@ -408,7 +409,7 @@ def open_run(folder: str | Path) -> Run:
     ...     len(open_run(folder).clusters)
     2
     """
-    path = Path(folder)
+    path = check_path("folder", folder)
     mend_folder(path)
     if not path.is_dir():
         raise UsageError("run.no_folder", folder=str(path))
