@@ -1,21 +1,24 @@
-"""Seeded k-means, and labels that spread by structure and classifier."""
+"""Seeded k-means, and labels that spread by clusters and a classifier."""
 
 from __future__ import annotations
 
 import math
-from itertools import permutations
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from sklearn.cluster import KMeans
-from sklearn.metrics import normalized_mutual_info_score
 
 from coterie.guided import (
     BESIDE,
-    SHARES,
+    EXPECTED,
+    FIRMNESS,
     Guided,
-    clustering_score,
+    class_metric,
     examples,
+    fit_weights,
+    match_classes,
+    ridge_scores,
     seeded_kmeans,
     whitened,
 )
@@ -62,14 +65,14 @@ def test_no_cluster_is_lost_and_the_seed_decides() -> None:
 
 
 def guided(x, found, k):
-    return Guided(x, x, found, k, np.ones(len(x), dtype=np.float32), 0)
+    return Guided(x, x, x, found, k, np.ones(len(x), dtype=np.float32), 0)
 
 
 def test_one_label_each_names_the_clusters() -> None:
     x, truth = blobs(2)
     found = np.array([2, 0, 3, 1])[truth]
     labels, facts = guided(x, found, 4)(some(truth, 1, 4))
-    assert facts == {"start": "consensus", "structure": None, "score": None}
+    assert facts == {"start": "consensus"}
     np.testing.assert_array_equal(labels, truth)
 
 
@@ -78,7 +81,8 @@ def test_many_labels_correct_a_wrong_structure() -> None:
     found = np.random.default_rng(0).integers(4, size=len(truth))  # says nothing
     seeds = some(truth, 10, 4)
     labels, facts = guided(x, found, 4)(seeds)
-    assert facts["start"] == "seeds" or facts["structure"] is not None
+    assert facts["start"] == "labels" and facts["score"] > 0.9
+    assert facts["weights"][2] < facts["weights"][3]  # the clusters say less than the classifier
     assert (labels == truth).mean() > 0.9
 
 
@@ -98,46 +102,88 @@ def test_clusters_beside_the_known_classes(count: int) -> None:
     assert accuracy(truth, labels) > 0.95
 
 
-def test_structure_counts_alone_where_it_is_right() -> None:
-    x, truth = blobs(6)
-    model = guided(x, truth.copy(), 4)
-    assert model._choose(some(truth, 5, 4)) == (math.inf, 1.0)
-    assert model._choose(some(truth, 1, 4)) == (math.inf, None)  # none to leave out
-    assert model._choose(some(truth, 5, 3)) == (BESIDE, None)  # they cannot tell about the fourth
-
-
-@pytest.mark.parametrize("strength", [2.0, 3.0])
-def test_largest_share_that_is_about_as_good(strength: float) -> None:
-    """The classes, beside a stronger grouping that has nothing to do with them."""
+def hidden(strength: float):
+    """Four classes, beside a stronger grouping that has nothing to do with them."""
     rng = np.random.default_rng(2)
     truth, other = np.repeat(np.arange(4), 50), rng.integers(4, size=200)
     x = np.hstack([np.eye(4)[truth], strength * np.eye(4)[other]])
-    x = (x + 0.3 * rng.normal(size=x.shape)).astype(np.float32)
-    model, seeds = guided(x, truth, 4), some(truth, 4, 4)
-    share, score = model._choose(seeds)
+    return (x + 0.3 * rng.normal(size=x.shape)).astype(np.float32), truth, other
+
+
+def test_weights_are_fitted_to_rows_left_out() -> None:
+    """All four opinions about every row left out, by a loop."""
+    x, truth, other = hidden(2.0)
+    model, seeds = guided(x, other, 4), some(truth, 6, 4)
     rows = np.flatnonzero(seeds >= 0)
     folds = model._folds(seeds[rows], 4)
-    slow = {}
-    for one in SHARES:
-        right, answers = [], []
-        for fold in range(5):
-            held = rows[folds == fold]
-            fewer = seeds.copy()
-            fewer[held] = -1
-            metric = whitened(x, fewer)
-            structure = seeded_kmeans(metric, 4, model.weights, fewer, 0)[0]
-            labels = model._spread_labels(fewer, structure, one)
-            for row in held:
-                right.append(seeds[row])
-                answers.append(labels[row])
-        acc = max(
-            np.mean([order[a] == r for a, r in zip(answers, right, strict=True)])
-            for order in permutations(range(4))
-        )
-        slow[one] = (acc + normalized_mutual_info_score(right, answers)) / 2
-    close = [one for one in slow if slow[one] >= max(slow.values()) - 0.35 / len(rows) ** 0.5]
-    assert share == max(close) and score == pytest.approx(slow[share])
-    assert len(close) < len(SHARES) and slow[share] < max(slow.values())  # both limits decide
+    scores, right = [], []
+    for fold in range(5):
+        held = rows[folds == fold]
+        fewer = seeds.copy()
+        fewer[held] = -1
+        metric = whitened(x, fewer)
+        _, centers = seeded_kmeans(metric, 4, model.weights, fewer, 0)
+        squares = np.square(metric[:, None] - centers[None]).sum(axis=2)
+        variance = squares[fewer < 0].min(axis=1).mean() / x.shape[1]
+        named = match_classes(other, x, 4, model.weights, fewer)
+        classes = ridge_scores(model._features, fewer, 4)
+        for row in held:
+            near = -squares[row] / (2 * variance)
+            cluster = math.log(4) * np.eye(4)[named[row]]
+            scores.append([near, near, cluster, model._features[row] @ classes])
+            right.append(seeds[row])
+    weights = fit_weights(np.array(scores).transpose(1, 0, 2), np.array(right))
+    assert model._weigh(seeds)["weights"] == pytest.approx(weights, rel=0.02)
+
+
+def test_clusters_count_by_what_they_tell_about_rows_left_out() -> None:
+    x, truth, other = hidden(2.0)
+    seeds = some(truth, 6, 4)
+    helpful = guided(x, truth, 4)._weigh(seeds)
+    useless = guided(x, other, 4)._weigh(seeds)
+    assert helpful["weights"][2] > EXPECTED[2] > useless["weights"][2]
+    assert helpful["score"] >= useless["score"]
+
+
+def test_no_weights_without_rows_to_leave_out() -> None:
+    x, truth = blobs(6)
+    model = guided(x, truth.copy(), 4)
+    assert model._weigh(some(truth, 1, 4)) == {}
+    x[1:4] = x[0]  # must be together: four rows, one vector
+    seeds = some(truth, 1, 4)
+    seeds[:4] = 0
+    assert guided(x, truth.copy(), 4)._weigh(seeds) == {}
+
+
+def test_fit_weights_by_another_search() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=40)
+    scores = rng.normal(size=(4, 40, 3)) * np.array([20, 20, 1, 0.3])[:, None, None]
+    scores[3, np.arange(40), truth] += 0.3
+
+    def loss(logs) -> float:
+        total = FIRMNESS * sum((a - math.log(b)) ** 2 for a, b in zip(logs, EXPECTED, strict=True))
+        for row in range(40):
+            sums = [float(np.exp(logs) @ scores[:, row, c]) for c in range(3)]
+            total -= sums[truth[row]] - math.log(sum(map(math.exp, sums)))
+        return total
+
+    found = minimize(loss, np.log(EXPECTED), method="Nelder-Mead", options={"maxiter": 2_000})
+    assert np.log(fit_weights(scores, truth)) == pytest.approx(found.x, abs=0.02)
+    assert fit_weights(scores[:, :0], truth[:0]) == pytest.approx(EXPECTED)
+
+
+@pytest.mark.parametrize("count", [3, 40])  # fewer and more rows than columns
+def test_ridge_by_its_definition(count: int) -> None:
+    x, truth = blobs(7)
+    seeds = some(truth, count, 4)
+    seeds[np.flatnonzero(seeds == 1)[1:]] = -1  # a class with one row counts as much
+    rows = np.flatnonzero(seeds >= 0)
+    sizes = np.bincount(seeds[rows])
+    weights = sizes.mean() / sizes[seeds[rows]]
+    left = (x[rows] * weights[:, None]).T @ x[rows] + np.eye(x.shape[1])
+    right = (x[rows] * weights[:, None]).T @ np.eye(4)[seeds[rows]]
+    np.testing.assert_allclose(ridge_scores(x, seeds, 4), np.linalg.solve(left, right), atol=1e-4)
 
 
 def test_whitened_by_a_loop() -> None:
@@ -164,6 +210,7 @@ def test_nothing_is_whitened_without_two_different_rows_of_a_class() -> None:
     x, truth = blobs(9)
     assert whitened(x, np.full(len(x), -1)) is x
     assert whitened(x, some(truth, 1, 4)) is x
+    assert class_metric(x, some(truth, 1, 4)) is None
     x[1] = x[0]  # must be together, so both have the same vector
     seeds = np.full(len(x), -1)
     seeds[:2] = 0
@@ -195,7 +242,7 @@ def test_metric_of_known_classes_finds_the_others_too() -> None:
     model, seeds = guided(x, found, 4), some(truth, 15, 2)
     start, structure = model._structure(seeds)
     labels, facts = model(seeds)
-    assert facts == {"start": start, "structure": BESIDE, "score": None}
+    assert facts == {"start": start}
     assert accuracy(truth, found) < 0.6 < 0.9 < accuracy(truth, structure)
     assert accuracy(truth, labels) > 0.9 and (labels[truth < 2] == truth[truth < 2]).mean() > 0.9
 
@@ -232,24 +279,35 @@ def test_no_cluster_is_left_empty(share: float | None) -> None:
     assert (labels[seeds >= 0] == seeds[seeds >= 0]).all()
 
 
-def test_score_is_the_mean_of_acc_and_nmi() -> None:
-    information = math.log(4) - 0.75 * math.log(3) - 0.5 * math.log(2)
-    both = (math.log(2) + math.log(4) - 0.75 * math.log(3)) / 2
-    truth, labels = np.array([0, 0, 1, 1]), np.array([1, 1, 1, 0])
-    assert clustering_score(truth, labels) == pytest.approx((0.75 + information / both) / 2)
-
-
-@pytest.mark.parametrize("share", [0.0, 1.0])
-def test_few_labelled_rows_are_solved_as_many_are(share: float) -> None:
+@pytest.mark.parametrize(("share", "classes"), [(1.0, 4), (BESIDE, 2)])
+def test_classifier_of_labels_and_clusters_by_a_loop(share: float, classes: int) -> None:
     x, truth = blobs(7)
-    wide = np.hstack([x, np.random.default_rng(0).normal(size=(len(x), 80)).astype(np.float32)])
     found = np.where(np.arange(len(truth)) % 3, truth, 0)
-    model, seeds = guided(wide, found, 4), some(truth, 3, 4)
-    quick = model._spread_labels(seeds, found, share)
-    every = share * 4 / len(truth)
-    rows = np.flatnonzero(seeds >= 0)
-    few, target = model._features[rows], np.eye(4)[seeds[rows]]
-    left = every * model._square + few.T @ few + np.eye(len(model._square))
-    right = few.T @ target + every * (model._features.T @ np.eye(4)[found])
-    slow = (model._features @ np.linalg.solve(left, right)).argmax(axis=1)
-    np.testing.assert_array_equal(quick, slow)
+    model, seeds = guided(x, found, 4), some(truth, 3, classes)
+    features = model._features.astype(np.float64)
+    left, right = np.eye(features.shape[1]), np.zeros((features.shape[1], 4))
+    for row, one in enumerate(features):
+        more = 3 if found[row] >= classes else 0  # as a class has labelled rows
+        weight = (share + more) * 4 / len(truth)
+        left += weight * np.outer(one, one)
+        right[:, found[row]] += weight * one
+        if seeds[row] >= 0:
+            left += np.outer(one, one)
+            right[:, seeds[row]] += one
+    slow = (features @ np.linalg.solve(left, right)).argmax(axis=1)
+    np.testing.assert_array_equal(model._spread_labels(seeds, found, share), slow)
+
+
+def test_kmeans_runs_in_the_metric_of_the_labels() -> None:
+    """A grouping that has nothing to do with the classes is stronger than they are."""
+    from coterie.methods import make_method
+
+    x, truth, _ = hidden(2.0)
+    seeds = some(truth, 10, 4)
+    model = make_method("kmeans", 4, encoder="precomputed", random_state=0)
+    labels = model.fit(x, np.where(seeds >= 0, seeds, -1)).labels_
+    plain, _ = seeded_kmeans(x, 4, np.ones(len(x)), seeds, 0)
+    assert (labels == truth).mean() > 0.9 > 0.8 > (plain == truth).mean()
+    assert (labels[seeds >= 0] == seeds[seeds >= 0]).all()
+    np.testing.assert_array_equal(model.predict(x[seeds < 0]), labels[seeds < 0])
+    assert model.assigner_.kind == "mapped" and not hasattr(model, "cluster_centers_")

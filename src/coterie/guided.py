@@ -3,9 +3,11 @@
 - One label a class: the clustering that is found without labels gets the names of the classes.
 - More labels: they tell which directions differ within classes and are no reason to separate texts.
   Vectors are whitened by this scatter (relevant component analysis), and k-means starts from the
-  labelled texts.
-- A ridge classifier learns the labels beside these clusters. How much the clusters count is chosen
-  by cross-validation on the labelled texts.
+  labelled texts. Four opinions are added: k-means of this kind before and after k-NN smoothing, the
+  clustering without labels, and a ridge classifier. Their weights are those that predict labelled
+  texts best that were left out (stacking).
+- Labels for some clusters only: seeded k-means starts from the clustering without labels, and the
+  classifier learns both.
 
 The settings were chosen on the development sets.
 """
@@ -17,24 +19,26 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize
+from scipy.special import logsumexp
 
 from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
+from coterie.blocks.assign import squared_distances
 from coterie.blocks.graph import symmetric_graph
 from coterie.consensus import force_k
-from coterie.metrics import accuracy, nmi
 from coterie.neighbors import nearest_rows, unit_rows
 
 HEAVY = 10.0  # weight of a labelled text in the mean of its class
 LOWER = 0.9  # inertia from the seeds, over that from the consensus, below which it is preferred
 STARTS = 5  # of seeded k-means, where there are clusters without a label
 ROUNDS = 100  # of Lloyd's algorithm
-SHARES = 0.0, 1.0, 3.0, 10.0, math.inf  # weight of a cluster of the structure, in labelled texts
-BESIDE = 10.0  # the same where some clusters have no labelled text
+BESIDE = 10.0  # weight of a cluster, in labelled texts, where some clusters have no label
 FOLDS = 5  # of the cross-validation
+# Weights of the opinions before any text is left out: two distances, the clusters, the classifier.
+EXPECTED = 0.03, 0.03, 1.0, 5.0
+FIRMNESS = 1.5  # of these: a factor e costs as much as this much log likelihood
 TINY = 1e-6  # share of the square of a vector; below it there is only rounding
-CLOSE = 0.35  # over the root of the labelled texts: a score this far below the best is as good
 PENALTY = 1.0
 NEIGHBORS, SMOOTHED, RESTART = 10, 8, 0.1  # of the scores of themes
 LARGEST = 25_000  # rows whose scores are smoothed
@@ -156,13 +160,13 @@ def seeded_kmeans(  # noqa: PLR0913 - what k-means needs, and the labels
     return min(ends, key=lambda end: _inertia(x, heavy, *end))
 
 
-def whitened(x: Floats, seeds: Ints) -> Floats:
-    """The rows in a metric in which the classes have the same scatter in all directions.
+def class_metric(x: Floats, seeds: Ints) -> Floats | None:
+    """A map after which the classes have the same scatter in all directions; None if unknown.
 
     The covariance within classes is estimated from the labelled rows and drawn to a sphere: with
     ``d`` directions and ``m`` labelled rows more than classes, the sphere counts ``d / (d + m)``.
-    (Bar-Hillel et al., 2005, "Learning a Mahalanobis metric from equivalence constraints".) Without
-    a class of two different rows, ``x`` is returned.
+    (Bar-Hillel et al., 2005, "Learning a Mahalanobis metric from equivalence constraints".) It is
+    unknown without a class of two different rows.
 
     Parameters
     ----------
@@ -170,17 +174,21 @@ def whitened(x: Floats, seeds: Ints) -> Floats:
     seeds : ndarray of shape (n,)
         Class of each row, -1 if unlabelled.
 
+    Returns
+    -------
+    ndarray of shape (d, d) or None
+        Symmetric: the root of the inverse covariance.
+
     Examples
     --------
     >>> x = np.array([[2.0, 0.0], [-2.0, 0.0], [5.0, 1.0]])
-    >>> whitened(x, np.array([0, 0, -1]))  # within: 8 and 0; drawn to (16, 8) / 3
-    array([[ 0.8660254 ,  0.        ],
-           [-0.8660254 ,  0.        ],
-           [ 2.16506351,  0.61237244]])
+    >>> class_metric(x, np.array([0, 0, -1]))  # within: 8 and 0; drawn to (16, 8) / 3
+    array([[0.4330127 , 0.        ],
+           [0.        , 0.61237244]])
     """
     rows = np.flatnonzero(seeds >= 0)
     if not len(rows):
-        return x
+        return None
     labels, counts = np.unique(seeds[rows], return_inverse=True, return_counts=True)[1:]
     few = x[rows].astype(np.float64)
     means = np.zeros((len(counts), x.shape[1]))
@@ -189,11 +197,16 @@ def whitened(x: Floats, seeds: Ints) -> Floats:
     spare, width = len(rows) - len(counts), x.shape[1]
     level = np.square(within).sum() / max(spare, 1) / width  # mean variance of a direction
     if level <= TINY * np.square(few).sum() / len(rows) / width:
-        return x
+        return None
     covariance = within.T @ within + width * level * np.eye(width)
     values, directions = np.linalg.eigh(covariance / (spare + width))
-    scaled = x @ (directions / np.sqrt(values)) @ directions.T
-    return np.asarray(scaled, dtype=x.dtype)
+    return np.asarray((directions / np.sqrt(values)) @ directions.T, dtype=x.dtype)
+
+
+def whitened(x: Floats, seeds: Ints) -> Floats:
+    """The rows in the metric of the classes, or as they are where :func:`class_metric` is None."""
+    scale = class_metric(x, seeds)
+    return x if scale is None else np.asarray(x @ scale)
 
 
 def examples(x: Floats, seeds: Ints) -> Ints:
@@ -307,8 +320,10 @@ class Guided:
     Parameters
     ----------
     x : ndarray of shape (n, d)
+    before : ndarray of shape (n, e)
+        The same rows in few directions.
     smoothed : ndarray of shape (n, e)
-        The same rows after k-NN smoothing.
+        These after k-NN smoothing.
     found : ndarray of shape (n,)
         The clustering without labels; all of its ``k`` clusters are used.
     k : int
@@ -317,6 +332,7 @@ class Guided:
     """
 
     x: Floats
+    before: Floats
     smoothed: Floats
     found: Ints
     k: int
@@ -326,9 +342,6 @@ class Guided:
     def __post_init__(self) -> None:
         ones = np.ones((len(self.x), 1), dtype=np.float32)
         self._features = np.hstack([self.x, self.smoothed, ones]).astype(np.float32)
-        scaled = self._features * self.weights[:, None].astype(np.float32)
-        self._square = (scaled.T @ self._features).astype(np.float64)
-        self._factors: dict[float, Any] = {}
 
     def __call__(self, seeds: Ints, share: float | None = None) -> tuple[Ints, dict[str, Any]]:
         """Labels of all rows, and how they were found.
@@ -338,21 +351,24 @@ class Guided:
         seeds : ndarray of shape (n,)
             Class of each row, -1 if unlabelled.
         share : float, optional
-            How much the structure counts, if the classes are guesses: then the consensus is it.
-            Default: labels are right and choose both.
+            How much a cluster of the clustering without labels counts, in labelled rows, if the
+            classes are guesses. Default: labels are right.
         """
+        facts: dict[str, Any] = {}
         if share is not None:
-            start, structure, score = "themes", self._named(seeds), None
+            start, structure = "themes", self._named(seeds)
+            labels = self._spread_labels(seeds, structure, share)
+        elif int(seeds.max()) + 1 < self.k:
+            start, structure = self._structure(seeds)
+            labels = self._spread_labels(seeds, structure, BESIDE)
         else:
             start, structure = self._structure(seeds)
-            share, score = self._choose(seeds)
-        labels = np.where(seeds >= 0, seeds, self._spread_labels(seeds, structure, share))
-        facts = {
-            "start": start,
-            "structure": None if math.isinf(share) else share,
-            "score": None if score is None else round(score, 4),
-        }
-        return self._every_cluster(labels, structure, seeds), facts
+            labels, facts = structure, self._weigh(seeds)
+            if facts:
+                start = "labels"
+                labels = self._combined(seeds, np.array(facts["weights"]))
+        labels = np.where(seeds >= 0, seeds, labels)
+        return self._every_cluster(labels, structure, seeds), {"start": start, **facts}
 
     def _every_cluster(self, labels: Ints, structure: Ints, seeds: Ints) -> Ints:
         """The labels with all clusters used: one that the classifier gave up gets its rows back."""
@@ -367,7 +383,7 @@ class Guided:
         some for each cluster, else from the consensus. Where they do not show it, the consensus
         itself. In both cases the start from the labels is better if its inertia is much lower.
         """
-        metric, known = self._metric(seeds), int(seeds.max()) + 1
+        metric, known = self._metric(self.smoothed, seeds), int(seeds.max()) + 1
         free, _ = seeded_kmeans(metric, self.k, self.weights, seeds, self.seed)
         scatter = metric is not self.smoothed
         if known == self.k and scatter:
@@ -383,8 +399,8 @@ class Guided:
             return "seeds", free
         return "consensus", refined if scatter else named
 
-    def _metric(self, seeds: Ints) -> Floats:
-        return whitened(self.smoothed, examples(self.x, seeds))
+    def _metric(self, vectors: Floats, seeds: Ints) -> Floats:
+        return whitened(vectors, examples(self.x, seeds))
 
     def _centers(self, x: Floats, heavy: Floats, labels: Ints, seeds: Ints) -> Floats:
         labels = np.where(seeds >= 0, seeds, labels)
@@ -394,90 +410,78 @@ class Guided:
         """The clustering without labels, each class matched with one of its clusters."""
         return match_classes(self.found, self.smoothed, self.k, self.weights, seeds)
 
-    def _spread_labels(
-        self, seeds: Ints, structure: Ints, share: float, wanted: Ints | slice = slice(None)
-    ) -> Ints:
+    def _spread_labels(self, seeds: Ints, structure: Ints, share: float) -> Ints:
         """Classes by a ridge regression of the labels and of the structure, which counts ``share``.
 
         Each class of labelled rows counts the same; each cluster of the structure counts as much
         as ``share`` labelled rows. Clusters without a labelled row count as much more as a class
         has labelled rows: otherwise the classes would draw their texts away.
         """
-        if math.isinf(share):
-            return structure[wanted]
         rows = np.flatnonzero(seeds >= 0)
         counts = np.bincount(seeds[rows], minlength=self.k)
-        level = counts[counts > 0].mean() / np.maximum(counts, 1)
+        mean = counts[counts > 0].mean()
+        every = np.where(structure > seeds.max(), share + mean, share)
+        every = every * self.k / float(self.weights.sum()) * self.weights
+        heavy = self._features * every[:, None].astype(np.float32)
         labelled = self._features[rows]
-        scaled = labelled * level[seeds[rows], None].astype(np.float32)
-        every = share * self.k / float(self.weights.sum())
-        right = _sums(scaled, seeds[rows], self.k)
-        if every:
-            heavy = self._features * (every * self.weights[:, None]).astype(np.float32)
-            right = right + _sums(heavy, structure, self.k)
-        new = np.flatnonzero(structure > seeds.max())
-        if not len(new) and 2 * len(rows) < len(self._square):
-            solved = self._low_rank(every, labelled, level[seeds[rows]], right.T)
-        else:
-            left = every * self._square + scaled.T @ labelled
-            left[np.diag_indices_from(left)] += PENALTY
-            if len(new):
-                more = counts[counts > 0].mean() * self.k / float(self.weights.sum())
-                theirs = self._features[new]
-                heavy = theirs * (more * self.weights[new, None]).astype(np.float32)
-                left += heavy.T @ theirs
-                right = right + _sums(heavy, structure[new], self.k)
-            solved = np.linalg.solve(left, right.T.astype(np.float64))
-        scores = self._features[wanted] @ solved.astype(np.float32)
+        scaled = labelled * (mean / counts[seeds[rows], None]).astype(np.float32)
+        left = (heavy.T @ self._features + scaled.T @ labelled).astype(np.float64)
+        left[np.diag_indices_from(left)] += PENALTY
+        right = _sums(scaled, seeds[rows], self.k) + _sums(heavy, structure, self.k)
+        solved = np.linalg.solve(left, right.T.astype(np.float64))
+        scores = self._features @ solved.astype(np.float32)
         return np.asarray(scores.argmax(axis=1), dtype=np.int64)
 
-    def _low_rank(self, every: float, rows: Floats, weights: Floats, right: Floats) -> Floats:
-        """Solve a regression with few labelled rows by what they change (Woodbury's identity).
+    def _combined(self, seeds: Ints, weights: Floats) -> Ints:
+        """Classes by the weighted sum of the opinions."""
+        opinions = self._opinions(seeds, np.arange(len(seeds)))
+        scores = np.tensordot(weights.astype(np.float32), opinions, axes=1)
+        return np.asarray(scores.argmax(axis=1), dtype=np.int64)
 
-        The matrix of the structure is factorised once for each share.
+    def _opinions(self, seeds: Ints, wanted: Ints) -> Floats:
+        """Four scores of every class for the wanted rows: (4, wanted, k).
+
+        Seeded k-means in the metric of the labels, before and after smoothing: log density of the
+        rows around each center. The clustering without labels, its clusters matched with the
+        classes. A ridge classifier.
         """
-        if every not in self._factors:
-            left = every * self._square
-            left[np.diag_indices_from(left)] += PENALTY
-            self._factors[every] = cho_factor(left, lower=True)
-        factor, few = self._factors[every], rows.astype(np.float64)
-        both = cho_solve(factor, np.hstack([few.T, right]))
-        across, alone = both[:, : len(few)], both[:, len(few) :]
-        small = few @ across
-        small[np.diag_indices_from(small)] += 1 / weights
-        return np.asarray(alone - across @ np.linalg.solve(small, few @ alone))
+        scores = [self._nearness(part, seeds, wanted) for part in (self.before, self.smoothed)]
+        cluster = np.zeros((len(wanted), self.k), dtype=np.float32)
+        cluster[np.arange(len(wanted)), self._named(seeds)[wanted]] = math.log(self.k)
+        classes = ridge_scores(self._features, seeds, self.k)
+        return np.stack([*scores, cluster, self._features[wanted] @ classes])
 
-    def _choose(self, seeds: Ints) -> tuple[float, float | None]:
-        """How much the structure counts, and the score of this share on labelled rows left out.
+    def _nearness(self, vectors: Floats, seeds: Ints, wanted: Ints) -> Floats:
+        metric = self._metric(vectors, seeds)
+        _, centers = seeded_kmeans(metric, self.k, self.weights, seeds, self.seed)
+        distances = squared_distances(metric, centers)
+        variance = distances[seeds < 0].min(axis=1).mean() / metric.shape[1]
+        return np.asarray(-distances[wanted] / (2 * max(float(variance), 1e-12)))
 
-        The largest share whose score is about the best. It alone decides without enough labelled
-        rows to leave some out. Where some clusters have no labelled row there is no choice: rows
-        left out cannot tell about them.
+    def _weigh(self, seeds: Ints) -> dict[str, Any]:
+        """Weights of the opinions, and the share of labelled rows left out that they get right.
+
+        Of equal rows only one is left out or kept. Nothing without enough of them.
         """
+        seeds = examples(self.x, seeds)
         rows = np.flatnonzero(seeds >= 0)
-        known = int(seeds.max()) + 1
-        if known < self.k:
-            return BESIDE, None
-        folds = self._folds(seeds[rows], known)
-        if (folds >= 0).sum() < known:
-            return math.inf, None
-        truth: list[Ints] = []
-        found: dict[float, list[Ints]] = {share: [] for share in SHARES}
-        for fold in range(FOLDS):
+        folds = self._folds(seeds[rows], self.k)
+        if (folds >= 0).sum() < self.k:
+            return {}
+        opinions, truth = [], []
+        for fold in np.unique(folds[folds >= 0]):
             held = rows[folds == fold]
-            if not len(held):
-                continue
             fewer = seeds.copy()
             fewer[held] = -1
-            structure = self._structure(fewer)[1]
+            opinions.append(self._opinions(fewer, held))
             truth.append(seeds[held])
-            for share in SHARES:
-                found[share].append(self._spread_labels(fewer, structure, share, held))
-        right = np.concatenate(truth)
-        scores = {s: clustering_score(right, np.concatenate(found[s])) for s in SHARES}
-        least = max(scores.values()) - CLOSE / math.sqrt(len(right))
-        share = max(share for share in SHARES if scores[share] >= least)
-        return share, scores[share]
+        scores, right = np.concatenate(opinions, axis=1), np.concatenate(truth)
+        weights = fit_weights(scores, right)
+        found = np.tensordot(weights, scores, axes=1).argmax(axis=1)
+        return {
+            "weights": [float(f"{weight:.3g}") for weight in weights],
+            "score": round(float((found == right).mean()), 4),
+        }
 
     def _folds(self, labels: Ints, known: int) -> Ints:
         """The part in which each labelled row is left out; -1 if it never is.
@@ -493,15 +497,57 @@ class Guided:
         return folds
 
 
-def clustering_score(truth: Ints, labels: Ints) -> float:
-    """Mean of ACC and NMI: what labels bring is judged as a clustering is.
+def ridge_scores(features: Floats, seeds: Ints, k: int) -> Floats:
+    """Coefficients of a ridge regression of the labels: (d, k). Classes count the same.
 
     Examples
     --------
-    >>> clustering_score(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
-    1.0
+    >>> ridge_scores(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([0, 1, -1]), 2)
+    array([[0.5, 0. ],
+           [0. , 0.5]])
     """
-    return (accuracy(truth, labels) + nmi(truth, labels)) / 2
+    rows = np.flatnonzero(seeds >= 0)
+    counts = np.bincount(seeds[rows], minlength=k)
+    root = np.sqrt(counts[counts > 0].mean() / counts[seeds[rows]])
+    few = (features[rows] * root[:, None]).astype(np.float64)
+    target = np.zeros((len(rows), k))
+    target[np.arange(len(rows)), seeds[rows]] = root
+    if len(rows) < features.shape[1]:  # both are the same; the smaller matrix is solved
+        inner = few @ few.T
+        inner[np.diag_indices_from(inner)] += PENALTY
+        solved = few.T @ np.linalg.solve(inner, target)
+    else:
+        outer = few.T @ few
+        outer[np.diag_indices_from(outer)] += PENALTY
+        solved = np.linalg.solve(outer, few.T @ target)
+    return np.asarray(solved, dtype=features.dtype)
+
+
+def fit_weights(scores: Floats, truth: Ints) -> Floats:
+    """Weights of scores that give the right classes the highest likelihood.
+
+    The weighted sum is the logarithm of a probability, up to a constant. The logarithms of the
+    weights are drawn to those that are expected without any row.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (opinions, n, k)
+    truth : ndarray of shape (n,)
+    """
+    scores = scores.astype(np.float64)
+    expected = np.log(EXPECTED)
+    right = scores[:, np.arange(len(truth)), truth].sum(axis=1)
+
+    def loss(logs: Floats) -> tuple[float, Floats]:
+        weights = np.exp(logs)
+        sums = np.tensordot(weights, scores, axes=1)
+        total = logsumexp(sums, axis=1, keepdims=True)
+        mean = np.tensordot(scores, np.exp(sums - total), axes=((1, 2), (0, 1)))
+        away = logs - expected
+        value = float(total.sum() - weights @ right + FIRMNESS * away @ away)
+        return value, weights * (mean - right) + 2 * FIRMNESS * away
+
+    return np.asarray(np.exp(minimize(loss, expected, jac=True, method="L-BFGS-B").x))
 
 
 def _sums(x: Floats, labels: Ints, k: int) -> Floats:

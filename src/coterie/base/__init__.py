@@ -1,7 +1,7 @@
 """What all methods share: parameters, fitting, the start guard, prediction and saving."""
 
 from coterie.base.clusterer import TextClusterer, WeightedClusterer
-from coterie.base.core import TrainingContext, kmeans_assigner, second_step
+from coterie.base.core import TrainingContext, kmeans_assigner, metric_assigner, second_step
 from coterie.base.display import broad_themes
 from coterie.base.guard import GuardResult
 from coterie.base.storage import FORMAT, method_of
@@ -17,5 +17,6 @@ __all__ = [
     "broad_themes",
     "kmeans_assigner",
     "method_of",
+    "metric_assigner",
     "second_step",
 ]

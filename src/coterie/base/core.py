@@ -32,7 +32,13 @@ from coterie._validation import (
 from coterie.base.edited import EditedAssigner, correct
 from coterie.base.guard import GuardResult
 from coterie.base.inputs import Inputs, read_texts, read_vectors
-from coterie.blocks.assign import Assigner, CenterAssigner, NeighborAssigner, probabilities
+from coterie.blocks.assign import (
+    Assigner,
+    CenterAssigner,
+    MappedAssigner,
+    NeighborAssigner,
+    probabilities,
+)
 from coterie.blocks.kmeans import KMeans
 from coterie.blocks.linkage import agglomerate, memory_needed
 from coterie.choose import Choice
@@ -40,7 +46,7 @@ from coterie.encoders import AUTO, DEFAULT, Encoder, Pooling, Reading, load_enco
 from coterie.encoders.load import Loaders
 from coterie.engine import OPTIMIZATIONS, History, Stage, chosen_optimizations
 from coterie.guidance import Known
-from coterie.guided import seeded_kmeans
+from coterie.guided import class_metric, examples, seeded_kmeans
 from coterie.neighbors import unit_rows
 
 log = logging.getLogger(__name__)
@@ -315,6 +321,21 @@ def _seeded_assigner(
             x, k, weights, seeds, seed, n_init=n_init, factor=1.0, found=start
         )
     return CenterAssigner(centers, normalize=spherical)
+
+
+def metric_assigner(
+    model: ClustererCore, vectors: Floats, weights: Floats, seed: int
+) -> MappedAssigner | None:
+    """Seeded k-means in the metric of the labels; None if they do not show it for all clusters."""
+    known, k = model._known, model._k
+    if known is None or len(known.labels) != len(vectors) or (known.hints >= 0).any():
+        return None
+    x, seeds = known.pooled(vectors, weights), known.seeds(k)
+    scale = class_metric(x, examples(x, seeds))
+    if scale is None or len(np.unique(seeds[seeds >= 0])) < k:
+        return None
+    _, centers = seeded_kmeans(x @ scale, k, weights, seeds, seed)
+    return MappedAssigner(CenterAssigner(centers), scale, np.zeros(len(scale), dtype=np.float32))
 
 
 def second_step(

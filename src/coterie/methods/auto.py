@@ -45,7 +45,14 @@ from coterie.blocks.assign import (
 )
 from coterie.blocks.graph import principal_directions, principal_part
 from coterie.blocks.kmeans import KMeans
-from coterie.consensus import DIRECTIONS, ROUNDS, n_neighbors, smooth, smoothed_runs
+from coterie.consensus import (
+    DIRECTIONS,
+    ROUNDS,
+    flattened,
+    n_neighbors,
+    smooth,
+    smoothed_runs,
+)
 from coterie.encoders import (
     AUTO,
     BagOfWords,
@@ -354,7 +361,8 @@ class Auto(WeightedClusterer):
         self.choice_ = {"neighbors": k, "rounds": ROUNDS if k else 0, "runs": runs}
         self.choice_["stability"] = round(stability, 4)
         if (seeds >= 0).any():
-            guided = Guided(x, smoothed, labels, self._k, weights, seed)
+            before = flattened(principal_part(x, DIRECTIONS), FLATTEN)
+            guided = Guided(x, before, smoothed, labels, self._k, weights, seed)
             labels, self.choice_["guided"] = guided(seeds, self._share())
         return labels
 

@@ -23,7 +23,7 @@ from coterie._errors import UsageError
 from coterie._random import derive_seed
 from coterie._types import Floats, Ints
 from coterie._validation import check_device, check_fields, check_integer, need
-from coterie.base import WeightedClusterer, kmeans_assigner
+from coterie.base import WeightedClusterer, kmeans_assigner, metric_assigner
 from coterie.blocks.assign import Assigner, CenterAssigner, NeighborAssigner
 from coterie.blocks.consensus import memberships
 from coterie.blocks.kmeans import KMeans
@@ -294,7 +294,10 @@ class TwoStep(WeightedClusterer):
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         plain = self.cluster in ("kmeans", "spherical-kmeans")
         if plain and self.reduce == "none" and not self.smooth:
-            return self._kmeans(vectors, weights, seed)
+            by_labels = None
+            if self.cluster == "kmeans":
+                by_labels = metric_assigner(self, vectors, weights, seed)
+            return by_labels or self._kmeans(vectors, weights, seed)
         seen = vectors
         if self.smooth:
             x = torch.from_numpy(vectors).to(check_device(self.device))
