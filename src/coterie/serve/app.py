@@ -1,14 +1,13 @@
-"""The endpoints: what is asked for is checked here, and done by the run."""
+"""The service: its addresses, who may ask for what, and the changes of runs."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
-import json
 import logging
 import time
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,48 +17,38 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-import numpy as np
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from coterie._errors import CoterieError
-from coterie._files import plain
-from coterie._types import Ints
 from coterie.masking import Masker
 from coterie.runs import Run
 from coterie.serve.access import Doors, Tokens
+from coterie.serve.answers import Noted, failure, reply
 from coterie.serve.batching import Batcher
-from coterie.serve.errors import ServeError, status_of
+from coterie.serve.errors import ServeError
 from coterie.serve.metrics import Gauge, Metrics
 from coterie.serve.openapi import describe_service
-from coterie.serve.state import (
-    LiveRun,
-    Snapshot,
-    fuse,
-    release_memory,
-    result_row,
-    without_paths,
+from coterie.serve.queries import list_clusters, list_texts, search, similar
+from coterie.serve.requests import (
+    Query,
+    check_keys,
+    flag,
+    option,
+    read_json,
+    rows_of,
+    texts_of,
+    wanted_version,
 )
+from coterie.serve.state import LiveRun, Snapshot, release_memory, result_row, without_paths
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 WATCH = 0.5  # seconds between two looks at the folders
-QUERY = 2_000  # characters of a search
-LARGE = 1 << 18  # bytes of a body that is parsed in a thread
-HEADERS = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"x-frame-options", b"DENY"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"cache-control", b"no-store"),
-)
-POLICY = b"default-src 'none'; frame-ancestors 'none'"
-PAGE_POLICY = b"frame-ancestors 'none'"  # the page has one of its own
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-ORDERS = ("row", "confidence", "-confidence", "outlier_score", "-outlier_score")
 
 
 @dataclass(frozen=True)
@@ -96,27 +85,6 @@ class Settings:
     max_batch: int = 64
     max_wait: float = 0.003
     masker: Masker | None = None
-
-
-def reply(value: object, status: int = 200, version: str | None = None) -> Response:
-    """JSON in ASCII: no text in it can be anything else than a text."""
-    body = json.dumps(value, separators=(",", ":"), allow_nan=False, default=plain)
-    headers = {"content-type": "application/json"}
-    if version is not None:
-        headers["etag"] = f'"{version}"'
-    return Response(body.encode("ascii"), status, headers)
-
-
-def failure(error: CoterieError, said: str | None = None) -> Response:
-    """The answer to a request that is not served."""
-    status = status_of(error)
-    value = {"error": {"code": error.key or "error", "message": said or str(error)}}
-    out = reply(value, status)
-    if status == 401:
-        out.headers["www-authenticate"] = 'Basic realm="coterie", charset="UTF-8"'
-    if status == 503:
-        out.headers["retry-after"] = "1"
-    return out
 
 
 Handler = Callable[[LiveRun, Request], Awaitable[Response]]
@@ -318,47 +286,9 @@ class Service:
             raise ServeError("serve.no_run", name=name or "", known=", ".join(self.runs))
         return self.runs[name]
 
-    # Reading requests ---------------------------------------------------------------------------
-
-    async def read_json(self, request: Request) -> dict[str, Any]:
-        """The body, which has to be an object of JSON that came in time and is not too large."""
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":
-            raise ServeError("serve.wrong_type")
-        seconds = self.settings.body_timeout
-        try:
-            body = await asyncio.wait_for(self._read_body(request), seconds)
-        except asyncio.TimeoutError as error:
-            raise ServeError("serve.body_too_slow", seconds=seconds) from error
-        if len(body) <= LARGE:
-            return parse_object(body)
-        return await asyncio.get_running_loop().run_in_executor(None, parse_object, body)
-
-    async def _read_body(self, request: Request) -> bytes:
-        most = self.settings.max_body
-        announced = request.headers.get("content-length", "0")
-        if not announced.isdigit() or int(announced) > most:
-            raise ServeError("serve.body_too_large", most=most)
-        body = bytearray()
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > most:
-                raise ServeError("serve.body_too_large", most=most)
-        return bytes(body)
-
-    def take_texts(self, body: Mapping[str, Any]) -> list[str]:
-        """The texts of a request: ``text`` or ``texts``."""
-        if ("text" in body) == ("texts" in body):
-            raise ServeError("serve.text_or_texts")
-        texts = body["texts"] if "texts" in body else [body["text"]]
-        if not isinstance(texts, list) or not texts:
-            raise ServeError("serve.no_texts")
-        if len(texts) > self.settings.max_texts:
-            raise ServeError("serve.too_many_texts", given=len(texts), most=self.settings.max_texts)
-        for number, text in enumerate(texts, 1):
-            if not isinstance(text, str):
-                raise ServeError("serve.not_a_text", number=number, kind=type(text).__name__)
-        return texts
+    async def _read(self, request: Request) -> dict[str, Any]:
+        """The body of a request."""
+        return await read_json(request, self.settings.max_body, self.settings.body_timeout)
 
     # What it tells of itself --------------------------------------------------------------------
 
@@ -425,105 +355,19 @@ class Service:
 
     async def clusters(self, live: LiveRun, request: Request) -> Response:
         """The clusters with names, words and examples, and the levels above them."""
-        Query(request)
-        snapshot = live.snapshot
-        levels = [[c.to_dict() for c in level] for level in snapshot.run.levels]
-        value = {
-            "version": snapshot.version,
-            "rows": len(snapshot.texts),
-            "clusters": snapshot.list_clusters(),
-            "levels": levels,
-        }
-        return reply(value, version=snapshot.version)
+        return list_clusters(live.snapshot, request)
 
     async def texts(self, live: LiveRun, request: Request) -> Response:
         """Rows of the run: of a cluster, with a word, outliers, by confidence; page by page."""
-        snapshot = live.snapshot
-        names = ("cluster", "contains", "outlier", "min_confidence", "max_confidence")
-        query = Query(request, *names, "sort", "offset", "limit")
-        offset = query.whole("offset", 0, 0, 1 << 40)
-        limit = query.whole("limit", 50, 0, 1_000)
-        rows = self._choose(snapshot, query)
-        part = rows[offset : offset + limit]
-        value = {
-            "version": snapshot.version,
-            "total": len(rows),
-            "offset": offset,
-            "texts": snapshot.rows(part),
-        }
-        return reply(value, version=snapshot.version)
-
-    def _choose(self, snapshot: Snapshot, query: Query) -> Ints:
-        """Rows that the query of ``/texts`` asks for, in its order."""
-        chosen = np.ones(len(snapshot.texts), dtype=bool)
-        if (cluster := query.cluster()) is not None:
-            chosen &= snapshot.labels == cluster
-        if (outlier := query.choice("outlier", ("yes", "no"), "")) != "":
-            chosen &= snapshot.outliers == (outlier == "yes")
-        if part := query.text("contains").casefold():
-            has = {text for text, low in zip(snapshot.distinct, snapshot.lowered, strict=True)
-                   if part in low}  # fmt: skip
-            chosen &= np.array([text in has for text in snapshot.texts], dtype=bool)
-        least, most = query.number("min_confidence"), query.number("max_confidence")
-        if least is not None:
-            chosen &= snapshot.number("confidence") >= least
-        if most is not None:
-            chosen &= snapshot.number("confidence") <= most
-        rows = np.flatnonzero(chosen)
-        order = query.choice("sort", ORDERS, "row")
-        if order == "row":
-            return rows
-        keys = snapshot.number(order.removeprefix("-"))[rows]
-        return rows[np.argsort(-keys if order.startswith("-") else keys, kind="stable")]
+        return list_texts(live.snapshot, request)
 
     async def search(self, live: LiveRun, request: Request) -> Response:
         """Texts by meaning, by words, or by both."""
-        snapshot = live.snapshot
-        query = Query(request, "q", "by", "cluster", "limit")
-        wanted = query.text("q")
-        if not wanted.strip() or len(wanted) > QUERY:
-            raise ServeError("serve.bad_query", most=QUERY)
-        by = query.choice("by", ("both", "meaning", "words"), "both")
-        limit, inside = query.whole("limit", 20, 1, 100), snapshot.in_cluster(query.cluster())
-        words: Sequence[tuple[int, float]] = ()
-        meaning: Sequence[tuple[int, float]] = ()
-        used = [by] if by != "both" else ["meaning", "words"]
-        if by != "meaning":
-            words = await self._in_thread(snapshot.by_words, wanted, inside)
-        if by == "both" and snapshot.vectors is None:
-            used = ["words"]  # until all texts are encoded
-        if "meaning" in used:
-            found = await asyncio.wrap_future(self.batcher.submit(snapshot.labeller, [wanted]))
-            deep = max(limit, 100)
-            meaning = snapshot.by_meaning(found.vectors[0], inside, deep)
-        ranked = fuse(meaning, words) if len(used) == 2 else (meaning or words)
-        return self._ranked(snapshot, ranked[:limit], {"by": used})
+        return await search(live.snapshot, request, self.batcher)
 
     async def similar(self, live: LiveRun, request: Request) -> Response:
-        """The texts most similar to a row, which is named as in edits: by id, else by number."""
-        snapshot = live.snapshot
-        query = Query(request, "cluster", "limit")
-        limit = query.whole("limit", 20, 1, 100)
-        row = snapshot.find_row(request.path_params["id"])
-        place = snapshot.place.get(snapshot.texts[row], -1)
-        ranked: Sequence[tuple[int, float]] = ()
-        if snapshot.trouble is not None or snapshot.vectors is None:
-            snapshot.by_meaning(np.zeros(1), None, 0)  # says why
-        if place >= 0 and snapshot.vectors is not None:
-            inside = snapshot.in_cluster(query.cluster())
-            ranked = snapshot.by_meaning(snapshot.vectors[place], inside, limit, place)
-        return self._ranked(snapshot, ranked, {"to": snapshot.rows([row])[0]})
-
-    def _ranked(
-        self, snapshot: Snapshot, ranked: Sequence[tuple[int, float]], more: dict[str, Any]
-    ) -> Response:
-        rows = snapshot.rows(snapshot.first_row[[place for place, _ in ranked]])
-        for found, (place, score) in zip(rows, ranked, strict=True):
-            found |= {"score": round(score, 6), "copies": int(snapshot.copies[place])}
-        return reply({"version": snapshot.version, **more, "texts": rows}, version=snapshot.version)
-
-    async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(None, work, *arguments)
+        """The texts most similar to a row."""
+        return similar(live.snapshot, request)
 
     # Predicting and changing --------------------------------------------------------------------
 
@@ -531,13 +375,14 @@ class Service:
         """Cluster, name, confidence, runner-up and outlier score of new texts."""
         Query(request)
         with self.batcher.arriving() as arrived:
-            body = await self.read_json(request)
+            body = await self._read(request)
             check_keys(body, ("text", "texts", "mask"))
-            texts = self.take_texts(body)
+            texts = texts_of(body, self.settings.max_texts)
             snapshot = live.snapshot
             masker = self._masker(snapshot) if flag(body, "mask", snapshot.masks) else None
             if masker is not None:
-                texts = await self._in_thread(lambda: [masker.text(text) for text in texts])
+                loop = asyncio.get_running_loop()
+                texts = await loop.run_in_executor(None, lambda: [masker.text(t) for t in texts])
             future = self.batcher.submit(snapshot.labeller, texts)
             arrived()
             found = await asyncio.wrap_future(future)
@@ -559,7 +404,7 @@ class Service:
     async def edits(self, live: LiveRun, request: Request) -> Response:
         """Change clusters as ``coterie edit`` does, or undo the last change."""
         Query(request)
-        body = await self.read_json(request)
+        body = await self._read(request)
         check_keys(body, ("edits", "undo", "dry_run", "version"))
         version = wanted_version(request, body)
         run, dry_run = Run(live.folder), flag(body, "dry_run")
@@ -587,14 +432,14 @@ class Service:
     async def update(self, live: LiveRun, request: Request) -> Response:
         """Add new rows; old rows keep their clusters, unless a refit is asked for."""
         Query(request)
-        body = await self.read_json(request)
+        body = await self._read(request)
         flags = ("new_only", "again", "refit", "dry_run")
         check_keys(body, ("texts", "rows", "text_column", "n_clusters", "version", *flags))
         data: list[Any] | None = None
         if "rows" in body:
             data = rows_of(body, self.settings.max_texts)
         elif "texts" in body or not flag(body, "refit"):
-            data = self.take_texts(body)
+            data = texts_of(body, self.settings.max_texts)
         options: dict[str, Any] = {name: flag(body, name) for name in flags}
         for name in ("text_column", "n_clusters"):
             if body.get(name) is not None:
@@ -643,165 +488,6 @@ class Service:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:  # the client was told
             self._loader.submit(release_memory)  # the error holds the run that was to be changed
-
-
-class Noted:
-    """Sends on what an endpoint answers, with headers of its own; keeps the status."""
-
-    def __init__(self, send: Send, scope: Scope, origins: Sequence[str]) -> None:
-        self.send, self.scope, self.origins = send, scope, origins
-        self.status = 0
-
-    async def __call__(self, message: Message) -> None:
-        """Send a part of the answer."""
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            headers = list(message.get("headers", []))
-            html = any(k == b"content-type" and v.startswith(b"text/html") for k, v in headers)
-            policy = PAGE_POLICY if html else POLICY
-            headers += [*HEADERS, (b"content-security-policy", policy), *self._for_origin()]
-            message = {**message, "headers": headers}
-        await self.send(message)
-
-    def _for_origin(self) -> list[tuple[bytes, bytes]]:
-        """What lets a page of a listed site read the answer."""
-        if not self.origins:
-            return []
-        out = [(b"vary", b"origin")]
-        origin = dict(self.scope["headers"]).get(b"origin", b"").decode("latin-1")
-        if origin in self.origins:
-            out += [
-                (b"access-control-allow-origin", origin.encode("latin-1")),
-                (b"access-control-allow-methods", b"GET, POST"),
-                (b"access-control-allow-headers", b"authorization, content-type, if-match"),
-                (b"access-control-expose-headers", b"etag, retry-after"),
-            ]
-        return out
-
-
-class Query:
-    """The parameters of an address; those that are not known are refused."""
-
-    def __init__(self, request: Request, *known: str) -> None:
-        self.values = dict(request.query_params)
-        for name in self.values:
-            if name not in known:
-                said = ", ".join(known) or "none"
-                raise ServeError("serve.unknown_parameter", name=name, known=said)
-
-    def text(self, name: str) -> str:
-        """A text; empty if it is not there."""
-        return self.values.get(name, "")
-
-    def whole(self, name: str, default: int, least: int, most: int) -> int:
-        """A whole number."""
-        said = self.values.get(name, str(default))
-        if not said.isascii() or not said.isdigit() or len(said) > 15:
-            raise ServeError("serve.bad_parameter", name=name, wanted="a number", given=said)
-        if not least <= int(said) <= most:
-            wanted = f"from {least} to {most:,}"
-            raise ServeError("serve.bad_parameter", name=name, wanted=wanted, given=said)
-        return int(said)
-
-    def number(self, name: str) -> float | None:
-        """A number from 0 to 1; None if it is not there."""
-        if name not in self.values:
-            return None
-        try:
-            found = float(self.values[name])
-        except ValueError:
-            found = -1.0
-        if not 0 <= found <= 1:
-            raise ServeError(
-                "serve.bad_parameter", name=name, wanted="from 0 to 1", given=self.values[name]
-            )
-        return found
-
-    def choice(self, name: str, known: Sequence[str], default: str) -> str:
-        """One of some words."""
-        said = self.values.get(name, default)
-        if said not in (*known, default):
-            wanted = f"one of {', '.join(known)}"
-            raise ServeError("serve.bad_parameter", name=name, wanted=wanted, given=said)
-        return said
-
-    def cluster(self) -> int | None:
-        """The number of a cluster; -1 is none."""
-        said = self.values.get("cluster")
-        if said is None:
-            return None
-        return -1 if said == "-1" else self.whole("cluster", 0, 0, 1 << 40)
-
-
-def parse_object(body: bytes) -> dict[str, Any]:
-    """An object of JSON; refuse what is none, with the reason."""
-    try:
-        found = json.loads(body.decode("utf-8"), parse_constant=_no_constant)
-    except UnicodeDecodeError as error:
-        raise ServeError("serve.not_json", why="it is not UTF-8") from error
-    except RecursionError as error:
-        raise ServeError("serve.not_json", why="it is nested too deeply") from error
-    except json.JSONDecodeError as error:
-        raise ServeError("serve.not_json", why=f"{error.msg} at {error.pos}") from error
-    except ValueError as error:  # a number of thousands of digits, or none
-        raise ServeError("serve.not_json", why="a number cannot be read") from error
-    if not isinstance(found, dict):
-        raise ServeError("serve.not_json", why='an object is wanted, as in {"text": "..."}')
-    return found
-
-
-def _no_constant(said: str) -> float:
-    raise ValueError(said)
-
-
-def check_keys(body: Mapping[str, Any], known: Sequence[str]) -> None:
-    """Refuse keys that the endpoint does not know."""
-    for key in body:
-        if key not in known:
-            raise ServeError("serve.unknown_key", key=key, known=", ".join(known))
-
-
-def flag(body: Mapping[str, Any], name: str, default: bool = False) -> bool:
-    """A value that is true or false."""
-    found = body.get(name, default)
-    if not isinstance(found, bool):
-        raise ServeError("serve.bad_value", name=name, wanted="true or false")
-    return found
-
-
-def option(body: Mapping[str, Any], name: str) -> str | int:
-    """The value of an option of an update."""
-    found = body[name]
-    if name == "text_column" and isinstance(found, str):
-        return found
-    if name == "n_clusters" and not isinstance(found, bool):
-        if found == "auto" or (isinstance(found, int) and found > 0):
-            return str(found) if found == "auto" else int(found)
-    wanted = 'a number, or "auto"' if name == "n_clusters" else "a text"
-    raise ServeError("serve.bad_value", name=name, wanted=wanted)
-
-
-def rows_of(body: Mapping[str, Any], most: int) -> list[dict[str, Any]]:
-    """Rows of an update: objects with one value for each column."""
-    rows = body["rows"]
-    if not isinstance(rows, list) or not rows or not all(isinstance(r, dict) for r in rows):
-        raise ServeError("serve.bad_value", name="rows", wanted="a list of objects")
-    if "texts" in body:
-        raise ServeError("serve.text_or_texts")
-    if len(rows) > most:
-        raise ServeError("serve.too_many_texts", given=len(rows), most=most)
-    return rows
-
-
-def wanted_version(request: Request, body: Mapping[str, Any]) -> str | None:
-    """The version that a client has seen: the header If-Match, or ``version`` in the body."""
-    header = request.headers.get("if-match")
-    if header is not None and header.strip() != "*":
-        return header.strip().removeprefix("W/").strip('"')
-    found = body.get("version")
-    if found is not None and not isinstance(found, str):
-        raise ServeError("serve.bad_value", name="version", wanted="a text")
-    return found
 
 
 async def _no_path(scope: Scope, receive: Receive, send: Send) -> None:

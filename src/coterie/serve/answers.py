@@ -1,0 +1,78 @@
+"""Answers: JSON, errors, and the headers that go with each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from starlette.responses import Response
+from starlette.types import Message, Scope, Send
+
+from coterie._errors import CoterieError
+from coterie._files import plain
+from coterie.serve.errors import status_of
+
+HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+POLICY = b"default-src 'none'; frame-ancestors 'none'"
+PAGE_POLICY = b"frame-ancestors 'none'"  # the page has one of its own
+
+
+def reply(value: object, status: int = 200, version: str | None = None) -> Response:
+    """JSON in ASCII: no text in it can be anything else than a text."""
+    body = json.dumps(value, separators=(",", ":"), allow_nan=False, default=plain)
+    headers = {"content-type": "application/json"}
+    if version is not None:
+        headers["etag"] = f'"{version}"'
+    return Response(body.encode("ascii"), status, headers)
+
+
+def failure(error: CoterieError, said: str | None = None) -> Response:
+    """The answer to a request that is not served."""
+    status = status_of(error)
+    value = {"error": {"code": error.key or "error", "message": said or str(error)}}
+    out = reply(value, status)
+    if status == 401:
+        out.headers["www-authenticate"] = 'Basic realm="coterie", charset="UTF-8"'
+    if status == 503:
+        out.headers["retry-after"] = "1"
+    return out
+
+
+class Noted:
+    """Sends on what an endpoint answers, with headers of its own; keeps the status."""
+
+    def __init__(self, send: Send, scope: Scope, origins: Sequence[str]) -> None:
+        self.send, self.scope, self.origins = send, scope, origins
+        self.status = 0
+
+    async def __call__(self, message: Message) -> None:
+        """Send a part of the answer."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = list(message.get("headers", []))
+            html = any(k == b"content-type" and v.startswith(b"text/html") for k, v in headers)
+            policy = PAGE_POLICY if html else POLICY
+            headers += [*HEADERS, (b"content-security-policy", policy), *self._for_origin()]
+            message = {**message, "headers": headers}
+        await self.send(message)
+
+    def _for_origin(self) -> list[tuple[bytes, bytes]]:
+        """What lets a page of a listed site read the answer."""
+        if not self.origins:
+            return []
+        out = [(b"vary", b"origin")]
+        origin = dict(self.scope["headers"]).get(b"origin", b"").decode("latin-1")
+        if origin in self.origins:
+            out += [
+                (b"access-control-allow-origin", origin.encode("latin-1")),
+                (b"access-control-allow-methods", b"GET, POST"),
+                (b"access-control-allow-headers", b"authorization, content-type, if-match"),
+                (b"access-control-expose-headers", b"etag, retry-after"),
+            ]
+        return out
