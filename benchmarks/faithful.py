@@ -55,7 +55,7 @@ from coterie.bench.papers import (
 from coterie.bench.papers import (
     SCCL as SCCL_SUITE,
 )
-from coterie.bench.tables import SAME, Measured, cell, fuller, measured, shown
+from coterie.bench.tables import SAME, Measured, cell, fuller, measured, order_of, shown
 from coterie.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
@@ -118,12 +118,27 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Step:
+    """How an index of the lines of ``label`` changes between two stages of training.
+
+    A mean change above ``least`` counts as a rise, one below its negative as a fall.
+    """
+
+    label: str
+    index: str
+    before: str
+    after: str
+    least: float
+
+
+@dataclass(frozen=True)
 class Claim:
     """A claim of a paper: ``better`` has a higher NMI than each of ``worse``.
 
     ``worse`` may be "start", the clusters before training of the same runs. With ``same`` the
     claim is that it makes no difference: at most two points. ``curve`` reads the numbers of a
-    figure instead. Without either it is not tested, and ``note`` says why; else what to mind.
+    figure instead, ``step`` an index after two stages, which the claim says to rise. Without any of
+    them it is not tested, and ``note`` says why; else what to mind.
     """
 
     what: str
@@ -135,6 +150,7 @@ class Claim:
     file: str = ""
     note: str = ""
     curve: Curve | None = None
+    step: Step | None = None
 
 
 @dataclass(frozen=True)
@@ -154,6 +170,7 @@ DISTILBERT = "distilbert-base-nli-stsb-mean-tokens"
 SMALL = tuple(f"topic_weight={w}" for w in ("0.01", "0.1", "1"))
 REPRESENTATIVE = ("stackoverflow", "googlenews-ts", "tweet")  # Figures 8 and 9 of AECL
 AGAIN = "the setting of the paper six times with each seed, all others once"
+LITTLE = 2.0  # points of NMI that count as no difference, with few seeds or if that is the claim
 S = "coterie.methods.sccl:"
 A = "coterie.methods.aecl:"
 D = "coterie.methods.deccrl:"
@@ -524,8 +541,9 @@ CLUSTER_BERT = Paper(
         Shown("Table 4", note="numbers of other papers; nothing to run"),
         Shown("Table 5, pairs", figure="cluster-bert-pairs"),
         Shown("Figure 1, t-SNE", figure="cluster-bert-map"),
-        Shown("Figure 3, stages", figure="cluster-bert-stages",
-              note="not run on four whole sets"),
+        Shown("Figure 3, stages", figure="cluster-bert-stages"),
+        Shown("Figure 3, whole sets", figure="cluster-bert-stages-by-set",
+              note="the paper has four sets and names Biomedical alone"),
         Shown("Figure 4, without reconstruction", ("without reconstruction",),
               sets=("stackoverflow", "biomedical", "searchsnippets", "bbc-sentences",
                     "googlenews-t", "agnews")),
@@ -542,6 +560,13 @@ CLUSTER_BERT = Paper(
         Claim("ClusterBERT beats SCCL", "Table 2", "ClusterBERT, fast preset", ("SCCL, default",),
               datasets=("stackoverflow", "biomedical", "searchsnippets", "googlenews-t",
                         "agnews")),
+        *(Claim(what, "Fig. 3", step=Step("ClusterBERT", *step), same=same)
+          for what, step, same in (
+              ("stage 1 improves NMI", ("nmi", "start", "adapt", 1.0), False),
+              ("stage 2 improves NMI", ("nmi", "adapt", "cluster-2", 1.0), False),
+              ("stage 3 leaves NMI as it is", ("nmi", "cluster-2", "harden", LITTLE), True),
+              ("stage 3 raises the silhouette", ("silhouette", "cluster-2", "harden", 0.01), False),
+              ("stage 3 raises the Dunn index", ("dunn", "cluster-2", "harden", 0.001), False))),
         Claim("reconstruction in stages 2 and 3 helps", "Fig. 4", "ClusterBERT",
               ("without reconstruction",)),
         Claim("without reconstruction more of the encoder is forgotten", "Fig. 4",
@@ -625,7 +650,6 @@ ADSL = Paper(
 )  # fmt: skip
 
 PAPERS = {paper.method: paper for paper in (SCCL, AECL, DECCRL, CLUSTER_BERT, ADSL)}
-LITTLE = 2.0  # points of NMI that count as no difference, with few seeds or if that is the claim
 SWEPT = {label_of(name, value) for name, values in AECL_SWEEPS.items() for value in values}
 MANY = 3  # more entries than this are counted, not named
 FEW = 3  # fewer seeds than this say little about the spread: no test
@@ -672,9 +696,8 @@ def shown_table(paper: Paper, rows: Sequence[Row]) -> str:
         found = lines_of(item.labels, paper, rows, item.file)
         if item.figure:
             file = PICTURES / f"{item.figure}.json"
-            title = json.loads(file.read_text("utf-8"))["title"] if file.exists() else ""
-            where = title.split(" \u2013 ")[-1]
-            status = f"run: [`{item.figure}`](figures.md), {where}" if title else "not run"
+            made = json.loads(file.read_text("utf-8")) if file.exists() else None
+            status = f"run: [`{item.figure}`](figures.md), {where_of(made)}" if made else "not run"
         elif found:
             seeds = {d: [len(m.rows) for m in found if m.dataset == d] for d in sets_of(found)}
             status = "run: " + ", ".join(
@@ -686,6 +709,14 @@ def shown_table(paper: Paper, rows: Sequence[Row]) -> str:
             status = "" if item.note.startswith(("not run", "numbers")) else "not run"
         body.append([item.what, "; ".join(part for part in (status, item.note) if part)])
     return lines.table(["table or figure", ""], body)
+
+
+def where_of(picture: Any) -> str:
+    """On what a figure was made: by its title, or where it is made from lines, by its curves."""
+    _, told, where = picture["title"].rpartition(" \u2013 ")
+    if told:
+        return str(where)
+    return f"{', '.join(picture['panels'][0]['series'])}; {picture['subtitle']}"
 
 
 def lacking(item: Shown, paper: Paper, found: Sequence[Measured]) -> str:
@@ -744,6 +775,8 @@ def judge(claim: Claim, paper: Paper, rows: Sequence[Row]) -> tuple[str, str]:
     """Verdict on a claim, and the differences in words."""
     if claim.curve is not None:
         return read_curve(claim.curve)
+    if claim.step is not None:
+        return read_stages(claim.step, rows, same=claim.same)
     if not claim.better:
         return "not tested", claim.note
     found = {(m.shown, m.dataset): m for m in lines_of_claim(claim, paper, rows)}
@@ -830,6 +863,31 @@ def read_curve(curve: Curve, folder: Path = PICTURES) -> tuple[str, str]:
     sets = where.split("; ")  # of a figure with a panel for each data set
     where = sets[curve.panel] if len(sets) > 1 else where
     return ("holds" if held else "does not hold"), f"{told}; [figure](figures.md), {where}"
+
+
+def read_stages(step: Step, rows: Sequence[Row], *, same: bool) -> tuple[str, str]:
+    """Verdict by the indices after each stage that lines hold, the mean over the seeds of a set."""
+    seen = [row for row in rows if row.get("stages") and row["label"] == step.label and usual(row)]
+    unit = 100 if step.index in ("nmi", "acc") else 1
+    changes: dict[str, list[float]] = {}
+    for row in seen:
+        index = {stage["stage"]: stage[step.index] for stage in row["stages"]}
+        if index.get(step.before) is not None and index.get(step.after) is not None:
+            change = unit * (index[step.after] - index[step.before])
+            changes.setdefault(row["dataset"], []).append(change)
+    if not changes:
+        return "not tested", "no lines"
+    means = {dataset: statistics.fmean(values) for dataset, values in changes.items()}
+    told = "; ".join(
+        f"{d} {means[d]:+.2g} ({len(changes[d])})" for d in sorted(means, key=order_of)
+    )
+    up = sum(mean > step.least for mean in means.values())
+    down = sum(mean < -step.least for mean in means.values())
+    if same:
+        moved = up + down
+        verdict = "holds" if not moved else f"does not hold in {moved} of {len(means)} cases"
+        return verdict, told
+    return in_words(up, down, len(means)), told
 
 
 def with_deviation(point: Sequence[float]) -> str:
@@ -983,7 +1041,7 @@ def authors_part(rows: Sequence[Row], folder: Path = RESULTS) -> str:
 
 def weights_part(rows: Sequence[Row]) -> str:
     """DECCRL by the weight of the reconstruction, with the measured ratio of gradients."""
-    labels = {"without CRL": "0", "DECCRL, paper preset": "0.001"}
+    labels = {"without CRL": "0", "DECCRL": "0.001"}
     labels |= {name: name.partition("=")[2] for name in SMALL}
     found = {(m.label, m.dataset): m for m in measured(rows) if m.usual and m.label in labels}
     datasets = sets_of(list(found.values()))

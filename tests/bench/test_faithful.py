@@ -35,7 +35,7 @@ def test_code_of_equations_exists_and_deviations_have_a_reason(paper: faithful.P
         assert part.status == faithful.PRINTED or part.note, part.what
         assert not part.code or faithful.find(part.code) is not None
     for claim in paper.claims:
-        assert claim.better or claim.note or claim.curve, claim.what
+        assert claim.better or claim.note or claim.curve or claim.step, claim.what
 
 
 def line(label: str, seed: int, nmi: float, dataset: str = "tweet", start: float = 0.5) -> dict:
@@ -213,6 +213,24 @@ def test_few_lines_under_the_label_of_an_ablation_do_not_replace_the_system(
     rows += lines("SCCL, default", 0.59, 0.60, 0.61, 0.62, 0.63)
     claim = faithful.Claim("", "", "SCCL", ("clusters only",))
     assert verdict(claim, rows)[1] == f"tweet {told}"
+
+
+def staged(dataset: str, seed: int, *values: float) -> dict:
+    stages = [{"stage": n, "nmi": v} for n, v in zip(("start", "adapt"), values, strict=True)]
+    return line("ClusterBERT", seed, 0.5, dataset) | {"stages": stages}
+
+
+def test_stages_are_compared_by_the_mean_over_seeds() -> None:
+    rows = [staged("tweet", 0, 0.50, 0.53), staged("tweet", 1, 0.50, 0.51),
+            staged("agnews", 0, 0.50, 0.48)]  # fmt: skip
+    claim = faithful.Claim("", "", step=faithful.Step("ClusterBERT", "nmi", "start", "adapt", 1.0))
+    told = "agnews -2 (1); tweet +2 (2)"
+    assert verdict(claim, rows) == ("holds in 1 of 2 cases, the opposite in 1", told)
+    assert verdict(claim, rows[:2])[0] == "holds"
+    still = faithful.replace(claim, same=True)
+    assert verdict(still, rows)[0] == "does not hold in 2 of 2 cases"
+    assert verdict(still, [staged("tweet", 0, 0.50, 0.505)])[0] == "holds"
+    assert verdict(claim, lines("ClusterBERT", 0.5)) == ("not tested", "no lines")
 
 
 def test_what_to_mind_about_the_lines_of_a_claim_is_said() -> None:
