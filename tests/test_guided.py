@@ -14,6 +14,7 @@ from coterie.guided import (
     EXPECTED,
     FIRMNESS,
     Guided,
+    class_factor,
     class_metric,
     examples,
     fit_weights,
@@ -122,7 +123,8 @@ def test_weights_are_fitted_to_rows_left_out() -> None:
         fewer = seeds.copy()
         fewer[held] = -1
         metric = whitened(x, fewer)
-        _, centers = seeded_kmeans(metric, 4, model.weights, fewer, 0)
+        factor = [0.25 * 50 / (fewer == one).sum() if one >= 0 else 1.0 for one in fewer]
+        _, centers = seeded_kmeans(metric, 4, model.weights, fewer, 0, factor=np.array(factor))
         squares = np.square(metric[:, None] - centers[None]).sum(axis=2)
         variance = squares[fewer < 0].min(axis=1).mean() / x.shape[1]
         named = match_classes(other, x, 4, model.weights, fewer)
@@ -134,6 +136,13 @@ def test_weights_are_fitted_to_rows_left_out() -> None:
             right.append(seeds[row])
     weights = fit_weights(np.array(scores).transpose(1, 0, 2), np.array(right))
     assert model._weigh(seeds)["weights"] == pytest.approx(weights, rel=0.02)
+
+
+def test_labelled_rows_count_as_a_share_of_a_cluster() -> None:
+    seeds = np.array([-1] * 30 + [0] * 2 + [1] * 8)
+    weights = np.where(np.arange(40) < 20, 2.0, 1.0)  # 60 in all, 30 in a cluster
+    factor = class_factor(seeds, weights, 2)
+    assert factor.tolist() == [1.0] * 30 + [0.25 * 30 / 2] * 2 + [1.0] * 8
 
 
 def test_clusters_count_by_what_they_tell_about_rows_left_out() -> None:

@@ -29,7 +29,8 @@ from coterie.blocks.graph import symmetric_graph
 from coterie.consensus import force_k
 from coterie.neighbors import nearest_rows, unit_rows
 
-HEAVY = 10.0  # weight of a labelled text in the mean of its class
+HEAVY = 10.0  # weight of a labelled text in the mean of its class, where few are labelled
+PART = 0.25  # weight of all labelled texts of a class, in clusters of mean size
 LOWER = 0.9  # inertia from the seeds, over that from the consensus, below which it is preferred
 STARTS = 5  # of seeded k-means, where there are clusters without a label
 ROUNDS = 100  # of Lloyd's algorithm
@@ -112,7 +113,7 @@ def seeded_kmeans(  # noqa: PLR0913 - what k-means needs, and the labels
     seed: int,
     *,
     n_init: int = STARTS,
-    factor: float = HEAVY,
+    factor: float | Floats = HEAVY,
     found: Ints | None = None,
 ) -> tuple[Ints, Floats]:
     """K-means in which labelled rows stay in the cluster of their class.
@@ -130,7 +131,7 @@ def seeded_kmeans(  # noqa: PLR0913 - what k-means needs, and the labels
     seed : int
     n_init : int
         Starts; one is enough if all clusters have labelled rows.
-    factor : float
+    factor : float or ndarray of shape (n,)
         How much more a labelled row counts than another.
     found : ndarray of shape (n,), optional
         A clustering without labels; its clusters, matched with the classes, are one more start.
@@ -158,6 +159,26 @@ def seeded_kmeans(  # noqa: PLR0913 - what k-means needs, and the labels
         starts.append(_means(x, heavy, labels, k, starts[0]))
     ends = [_lloyd(x, heavy, seeds, start) for start in starts]
     return min(ends, key=lambda end: _inertia(x, heavy, *end))
+
+
+def class_factor(seeds: Ints, weights: Floats, k: int) -> Floats:
+    """How much more a labelled row counts than another, so that its class counts enough.
+
+    The labelled rows of a class count as much as a share of a cluster of mean size; each of them
+    counts once at least.
+
+    Examples
+    --------
+    >>> seeds = np.repeat([-1, 0, 1], [48, 2, 10])  # 60 rows: half of them in a cluster
+    >>> class_factor(seeds, np.ones(60), 2)[[48, 50]]
+    array([3.75, 1.  ])
+    """
+    rows = np.flatnonzero(seeds >= 0)
+    sizes = np.bincount(seeds[rows], weights[rows], minlength=k)
+    out = np.ones(len(seeds))
+    part = PART * float(weights.sum()) / k
+    out[rows] = np.maximum(1.0, part / np.maximum(sizes[seeds[rows]], 1e-12))
+    return out
 
 
 def class_metric(x: Floats, seeds: Ints) -> Floats | None:
@@ -452,8 +473,8 @@ class Guided:
         return np.stack([*scores, cluster, self._features[wanted] @ classes])
 
     def _nearness(self, vectors: Floats, seeds: Ints, wanted: Ints) -> Floats:
-        metric = self._metric(vectors, seeds)
-        _, centers = seeded_kmeans(metric, self.k, self.weights, seeds, self.seed)
+        metric, factor = self._metric(vectors, seeds), class_factor(seeds, self.weights, self.k)
+        _, centers = seeded_kmeans(metric, self.k, self.weights, seeds, self.seed, factor=factor)
         distances = squared_distances(metric, centers)
         variance = distances[seeds < 0].min(axis=1).mean() / metric.shape[1]
         return np.asarray(-distances[wanted] / (2 * max(float(variance), 1e-12)))

@@ -46,7 +46,7 @@ from coterie.encoders import AUTO, DEFAULT, Encoder, Pooling, Reading, load_enco
 from coterie.encoders.load import Loaders
 from coterie.engine import OPTIMIZATIONS, History, Stage, chosen_optimizations
 from coterie.guidance import Known
-from coterie.guided import class_metric, examples, seeded_kmeans
+from coterie.guided import class_factor, class_metric, examples, seeded_kmeans
 from coterie.neighbors import unit_rows
 
 log = logging.getLogger(__name__)
@@ -334,7 +334,8 @@ def metric_assigner(
     scale = class_metric(x, examples(x, seeds))
     if scale is None or len(np.unique(seeds[seeds >= 0])) < k:
         return None
-    _, centers = seeded_kmeans(x @ scale, k, weights, seeds, seed)
+    factor = class_factor(seeds, weights, k)
+    _, centers = seeded_kmeans(x @ scale, k, weights, seeds, seed, factor=factor)
     return MappedAssigner(CenterAssigner(centers), scale, np.zeros(len(scale), dtype=np.float32))
 
 
