@@ -86,12 +86,12 @@ class Vectors:
         new, old = self.vectors[rows], self.vectors[self.rows]
         _, first, back = np.unique(new.round(3), axis=0, return_index=True, return_inverse=True)
         found = learn_new(old, self.labels, new[first], ids, ids[-1] + 1, self.seed)
-        labels, strange = found.labels[back.ravel()], found.strange[back.ravel()]
+        placed = found.placed
+        labels, strange = placed.labels[back.ravel()], placed.nowhere[back.ravel()]
         if keep:
             self.rows = np.concatenate([self.rows, rows])
             self.labels = np.concatenate([self.labels, labels])
-        odd = strange | np.isin(labels, found.new)
-        return labels, found.new, int(odd.sum()), found.alarm
+        return labels, placed.new, int(strange.sum()), placed.alarm
 
 
 class Files:

@@ -129,3 +129,12 @@ def test_chance_of_new_neighbours_by_hand() -> None:
     near = np.array([[5, 6, 0], [0, 1, 2]])  # five old texts
     wanted = 3 * 0.25**2 * 0.75 + 0.25**3
     np.testing.assert_allclose(_among_new(near, 5, 5), [wanted, 1.0])
+
+
+def test_texts_of_a_small_new_cluster_fit_nowhere_only_by_the_tests() -> None:
+    """A new theme counts whole, a cluster that may be chance does not."""
+    labels = np.array([8] * 6 + [9] * 4 + [0] * 2)
+    strange = np.array([True] * 5 + [False] + [True] + [False] * 5)
+    placed = Placed(labels, [8, 9], strange)
+    assert placed.themes == [8]
+    assert placed.nowhere.tolist() == [True] * 7 + [False] * 5

@@ -1,7 +1,8 @@
 """New texts beside clustered ones: which cluster each joins, and which of them are a new cluster.
 
-Old and new texts are smoothed together over the graph of their nearest neighbours, as ``auto`` does
-it. The old texts keep their clusters, whatever the new ones are.
+Old and new texts are compared in the 200 directions that matter most, and smoothed together over
+the graph of their nearest neighbours, as ``auto`` does it. The old texts keep their clusters,
+whatever the new ones are.
 
 1. A new text is compared with the mean of its nearest cluster, as old texts are with theirs, each
    without itself. The share of old texts that are less similar is a conformal p-value.
@@ -39,6 +40,7 @@ BOTH = 1e-3  # ... and of their product
 JOINED = 1e-2  # largest product of texts that are joined to new clusters
 ALONE = 0.2  # largest first p-value where small groups are clusters
 NEIGHBORS = 15  # that are looked at
+KEPT = 200  # directions in which texts are compared
 LOOSE = 0.25  # quantile of the similarity inside old clusters
 MOVES = 3  # times that the means follow the new texts
 MOST = 4_000  # texts that are joined by linkage
@@ -66,9 +68,22 @@ class Placed:
     fewest: int = FEWEST
 
     @property
+    def themes(self) -> list[int]:
+        """New clusters that are a new theme: five texts or more fit nowhere by both tests."""
+        return [i for i in self.new if (self.strange & (self.labels == i)).sum() >= FEWEST]
+
+    @property
+    def nowhere(self) -> Bools:
+        """Texts that fit none of the old clusters: by both tests, or as part of a new theme.
+
+        Texts of a small new cluster, which may be there by chance, do not count by themselves.
+        """
+        return np.asarray(self.strange | np.isin(self.labels, self.themes))
+
+    @property
     def alarm(self) -> bool:
-        """Whether five texts or more that fit nowhere are together in one new cluster."""
-        return any((self.strange & (self.labels == i)).sum() >= FEWEST for i in self.new)
+        """Whether there is a new theme."""
+        return bool(self.themes)
 
 
 def place_new(old: Floats, labels: Ints, new: Floats, next_id: int) -> Placed:
@@ -98,7 +113,7 @@ def place_new(old: Floats, labels: Ints, new: Floats, next_id: int) -> Placed:
     ids, codes = np.unique(labels, return_inverse=True)
     k, m = len(ids), len(old)
     fewest = fewest_texts(m, len(new), k)
-    x = np.concatenate([old, new]).astype(np.float32)
+    x = principal_part(np.concatenate([old, new]), KEPT)
     smooth = _smoothed(x, k)
     before, after = smooth[:m], smooth[m:]
     sums = _sums(before, codes, k)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,10 @@ from coterie._errors import UsageError
 from coterie.checking import check_integrity
 from coterie.cli import app
 from coterie.editing import edit, undo
+from coterie.methods.auto import RidgeClassifier
 from coterie.novelty import place_new
 from coterie.runs import open_run
-from coterie.runs.update import Growth, learn_new, update
+from coterie.runs.update import Growth, fit_classifier, learn_new, update
 
 THEMES = {
     "fruit": "apple pear plum peach cherry grape lemon melon fig mango berry kiwi",
@@ -393,7 +395,55 @@ def test_the_classifier_is_not_asked_where_clusters_are_small() -> None:
     new = np.eye(30)[np.arange(8)] + 0.2 * rng.normal(size=(8, 30))
     old, new = old.astype(np.float32), new.astype(np.float32)
     small = learn_new(old, themes, new, list(range(8)), 8)
-    assert small.bound.all()
-    assert small.labels.tolist() == place_new(old, themes, new, 8).labels.tolist()
+    assert small.bound
+    assert small.placed.labels.tolist() == place_new(old, themes, new, 8).labels.tolist()
     large = learn_new(np.repeat(old, 20, axis=0), np.repeat(themes, 20), new, list(range(8)), 8)
-    assert not large.bound.any()
+    assert not large.bound
+
+
+def overlapping(seed: int, counts: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Vectors of themes that overlap, and their themes."""
+    rng = np.random.default_rng(seed)
+    themes = np.repeat(np.arange(len(counts)), counts)
+    vectors = np.eye(30)[themes] + 0.3 * rng.normal(size=(len(themes), 30))
+    return vectors.astype(np.float32), themes
+
+
+def test_the_classifier_decides_about_new_clusters_too() -> None:
+    old, labels = overlapping(0, [300, 300])
+    new, themes = overlapping(1, [150, 150, 150])
+    assert place_new(old, labels, new, 2).new == [2]
+    found = learn_new(old, labels, new, [0, 1], 2)
+    assert found.placed.new == [2] and not found.bound
+    answers = np.array(found.ids)[found.classifier.logits(new).argmax(axis=1)]
+    assert found.placed.labels.tolist() == answers.tolist()
+    assert (found.placed.labels == themes).mean() > 0.9
+
+
+def test_a_new_cluster_that_the_classifier_cannot_learn_is_given_up(monkeypatch) -> None:
+    old, labels = overlapping(0, [80, 80])
+    new, themes = overlapping(1, [40, 40, 40])
+
+    def scattered(*given):
+        placed = place_new(*given)
+        assert placed.new == [2]
+        placed.labels[placed.labels == 2] = 3
+        placed.labels[:80:16] = 2  # five texts of old themes
+        return replace(placed, new=[2, 3])
+
+    monkeypatch.setitem(learn_new.__globals__, "place_new", scattered)
+    found = learn_new(old, labels, new, [0, 1], 2)
+    assert found.placed.new == [2] and found.ids == [0, 1, 2]
+    assert (found.placed.labels == themes).mean() > 0.9
+
+
+def test_a_small_cluster_is_not_lost_beside_large_ones() -> None:
+    """Without weights the classifier puts most texts of the small one into the others."""
+    x, codes = overlapping(0, [600, 600, 30])
+    x[1200:] += 0.9 * np.eye(30, dtype=np.float32)[0]  # between the first theme and its own
+    found = fit_classifier(x, codes, 3)
+    plain = RidgeClassifier(x).fit(codes, 3)
+    fresh, _ = overlapping(2, [0, 0, 50])
+    fresh += 0.9 * np.eye(30, dtype=np.float32)[0]
+    kept, lost = ((c.logits(fresh).argmax(axis=1) == 2).mean() for c in (found, plain))
+    assert kept > lost + 0.2

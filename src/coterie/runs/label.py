@@ -114,9 +114,9 @@ class Watch:
             new = np.array([self.vectors[i] for i in rows], dtype=np.float32)
             placed = place_new(known, old, new, next_id)
             place = {self.texts[row]: i for i, row in enumerate(rows)}
-            found = placed.labels[[place[text] for text in self.texts]]
-            inside, alarm = np.isin(found, placed.new), placed.alarm
-            strange = placed.strange[[place[text] for text in self.texts]] | inside
+            places = [place[text] for text in self.texts]
+            found, strange, alarm = placed.labels[places], placed.nowhere[places], placed.alarm
+            inside = np.isin(found, placed.new)
             labels[inside] = found[inside]
             for cluster in placed.new:
                 members = [t for t, c in zip(self.texts, labels, strict=True) if c == cluster]

@@ -34,6 +34,7 @@ from coterie._types import Bools, Floats, Ints
 from coterie.base.edited import EditedAssigner, correct, fingerprint
 from coterie.base.storage import save_clusters
 from coterie.blocks.assign import LinearAssigner, probabilities
+from coterie.blocks.graph import principal_directions
 from coterie.corpus import Corpus, make_corpus
 from coterie.corpus.corpus import build, cell_values, check_column, value_to_text
 from coterie.corpus.read import read_table
@@ -53,7 +54,7 @@ from coterie.exports import refresh
 from coterie.hierarchy import Hierarchy
 from coterie.masking import Masker, masked_sentence
 from coterie.methods.auto import RidgeClassifier, calibrated
-from coterie.novelty import FEWEST, place_new
+from coterie.novelty import FEWEST, KEPT, Placed, place_new
 from coterie.outliers import choose_rows
 from coterie.report import write_map
 from coterie.report.changes import write_changes
@@ -425,26 +426,17 @@ class Learned:
 
     Attributes
     ----------
-    labels : ndarray of shape (n,)
-        Cluster of each new text.
-    new : list of int
-        Clusters that are new.
-    strange : ndarray of shape (n,)
-        New texts that fit nowhere.
-    alarm : bool
-        Whether there is a new theme, see :class:`coterie.novelty.Placed`.
-    bound : ndarray of shape (n,)
-        New texts that keep this cluster, whatever the classifier finds.
+    placed : Placed
+        Cluster of each new text, the clusters that are new, and texts that fit nowhere.
+    bound : bool
+        Whether the new texts keep these clusters, whatever the classifier finds.
     classifier : LinearAssigner
     ids : list of int
         Cluster of each of its columns.
     """
 
-    labels: Ints
-    new: list[int]
-    strange: Bools
-    alarm: bool
-    bound: Bools
+    placed: Placed
+    bound: bool
     classifier: LinearAssigner
     ids: list[int]
 
@@ -454,8 +446,9 @@ def learn_new(
 ) -> Learned:
     """Put new texts into clusters, and fit a ridge classifier to the clusters of all texts.
 
-    Texts of new clusters are where :func:`coterie.novelty.place_new` puts them, the others where
-    the classifier does; it is not asked where clusters are too small to learn them.
+    :func:`coterie.novelty.place_new` finds the new clusters. The classifier then decides about all
+    new texts: what it cannot learn from so many was chance. New clusters that it leaves with too
+    few texts are given up. It is not asked where clusters are too small to learn them.
 
     Parameters
     ----------
@@ -471,25 +464,60 @@ def learn_new(
     seed : int, default=0
         Chooses the texts that are compared, where there are more than 20,000.
     """
-    strange = np.zeros(len(new), dtype=bool)
-    found, made = np.full(len(new), -1, dtype=np.int64), list[int]()
-    alarm = small = False
-    if len(new) and len(old):
+    n = len(new)
+    placed = Placed(np.full(n, -1, dtype=np.int64), [], np.zeros(n, dtype=bool))
+    if n and len(old):
         rows = choose_rows(len(old), np.searchsorted(ids, labels), COMPARED, seed)
-        part = choose_rows(len(new), None, COMPARED, seed)
-        placed = place_new(old[rows], labels[rows], new[part], next_id)
-        strange[part], found[part], made = placed.strange, placed.labels, placed.new
-        alarm, small = placed.alarm, placed.fewest < FEWEST
-    every = [*ids, *made]
-    told = np.concatenate([labels, found[found >= 0]])
-    ridge = RidgeClassifier(np.concatenate([old, new[found >= 0]]))
-    classifier = ridge.fit(np.searchsorted(every, told), len(every))
-    bound = (found >= 0) & (np.isin(found, made) | small)
-    out = found
-    if len(new):
-        answers = np.array(every)[classifier.logits(new).argmax(axis=1)]
-        out = np.where(bound, found, answers)
-    return Learned(out, made, strange, alarm, bound, classifier, every)
+        part = choose_rows(n, None, COMPARED, seed)
+        found = place_new(old[rows], labels[rows], new[part], next_id)
+        placed.labels[part], placed.strange[part] = found.labels, found.strange
+        placed = replace(placed, new=found.new, fewest=found.fewest)
+    seen, bound = placed.labels >= 0, placed.fewest < FEWEST
+    vectors = np.concatenate([old, new[seen]])
+    answers, made = placed.labels, placed.new
+    while True:
+        every = [*ids, *made]
+        kept = np.isin(answers[seen], every)
+        known = np.concatenate([labels, answers[seen][kept]])
+        rows = np.concatenate([np.ones(len(old), dtype=bool), kept])
+        classifier = fit_classifier(vectors[rows], np.searchsorted(every, known), len(every))
+        if bound or not n:
+            break
+        found = np.array(every)[classifier.logits(new).argmax(axis=1)]
+        large = [i for i in made if (found == i).sum() >= placed.fewest]
+        if large == made:
+            answers = found
+            break
+        made = large
+    if (answers < 0).any():  # more texts than are compared
+        found = np.array(every)[classifier.logits(new).argmax(axis=1)]
+        answers = np.where(answers < 0, found, answers)
+    numbers = {i: next_id + j for j, i in enumerate(made)}
+    answers = np.array([numbers.get(i, i) for i in answers.tolist()], dtype=np.int64)
+    made = list(numbers.values())
+    return Learned(replace(placed, labels=answers, new=made), bound, classifier, [*ids, *made])
+
+
+def fit_classifier(x: Floats, codes: Ints, k: int) -> LinearAssigner:
+    """A ridge classifier in few directions; texts of large clusters count less than of small ones.
+
+    With all directions it would learn each text by heart. A cluster counts by the square root of
+    its size: a new one is small beside those that have grown for long.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, d)
+    codes : ndarray of shape (n,)
+        Cluster of each text, below ``k``.
+    k : int
+    """
+    sizes = np.bincount(codes, minlength=k)
+    weights = np.sqrt(sizes.mean() / np.maximum(sizes, 1)).astype(np.float32)[codes]
+    if x.shape[1] <= KEPT:
+        return RidgeClassifier(x, weights).fit(codes, k)
+    directions = principal_directions(x, KEPT)
+    inner = RidgeClassifier(x @ directions.T, weights).fit(codes, k)
+    return LinearAssigner(inner.weight @ directions, inner.bias)
 
 
 class Growth:
@@ -537,18 +565,19 @@ class Growth:
             self.state.seed,
         )
         self._take(found, settled)
-        pairs = zip(fresh[found.bound].tolist(), found.labels[found.bound].tolist(), strict=True)
-        bound = {keys[self.n_old + i]: label for i, label in pairs}
-        self._assign(filled, known | bound, keys)
-        strange = set(fresh[found.strange].tolist())
-        odd = np.array([first.get(key) in strange for key in keys[self.n_old :]])
-        self.strange = filled & (odd | np.isin(self.labels, self.new))
+        if found.bound:
+            pairs = zip(fresh.tolist(), found.placed.labels.tolist(), strict=True)
+            known |= {keys[self.n_old + i]: label for i, label in pairs}
+        self._assign(filled, known, keys)
+        strange = set(fresh[found.placed.nowhere].tolist())
+        odd = np.array([first.get(key) in strange for key in keys[self.n_old :]], dtype=bool)
+        self.strange = filled & odd
         self._compare_with(fresh)
 
     def _take(self, found: Learned, settled: Bools) -> None:
         """Let the classifier assign later texts, as sure of itself as the run was."""
         state = self.state
-        self.new, self.alarm = found.new, found.alarm
+        self.new, self.alarm = found.placed.new, found.placed.alarm
         state.next_id += len(self.new)
         state.names |= dict.fromkeys(self.new)
         usual = self.run.table[self.run.own["confidence"]].to_numpy()
