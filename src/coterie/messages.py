@@ -1085,7 +1085,7 @@ MESSAGES: dict[str, str] = {
     "run.many_themes": "{path} is damaged: there is one level of themes, if any.",
     "run.map_lengths": "{path} is damaged: rows and coordinates differ in number.",
     "run.map_order": "{path} is damaged: its rows do not ascend.",
-    "run.no_folder": "<folder=>: there is no such folder.",
+    "run.no_folder": "there is no folder {folder!r}; name that of a finished run.",
     "run.no_model": "{folder} holds no model (neither model/config.json nor config.json).",
     "run.no_column": "{folder}: assignments.csv has no column {name!r}.",
     "run.no_name_column": "{table} has no column {kind!r} with names beside it.",

@@ -304,6 +304,60 @@ def test_what_others_change_shows_up_and_work_is_not_lost(
     live.quiet()
 
 
+def test_who_was_slower_is_told_and_loses_nothing(
+    opened: Callable[..., Live], visit: Callable[..., Any]
+) -> None:
+    live = opened()
+    live.choose(2)
+    other = Live(visit(f"http://127.0.0.1:{live.client.port}/"), live.client)
+    wait_until(other.page, lambda: shows(other.page, "live-edit", True))
+    other.choose(3)
+    live.page.call("Page.bringToFront")
+    live.page.eval("document.getElementById('live-do-done').click()")
+    other.page.eval("document.getElementById('live-do-done').click()")
+    wait_until(live.page, lambda: "1 of 4 done" in live.text("#live-count"))
+    other.said("Somebody was faster")
+    other.page.call("Page.bringToFront")
+    time.sleep(3)  # longer than the page waits between two questions
+    other.said("Somebody was faster")
+    other.click("#live-reload")
+    wait_until(other.page, lambda: "1 of 4 done" in other.text("#live-count"))
+    other.page.settle()
+    other.changed(lambda: other.click("#live-do-done"))  # its cluster is still selected
+    assert "2 of 4 done" in other.text("#live-count")
+
+
+def test_a_run_that_is_gone_is_told(opened: Callable[..., Live], folder: Path) -> None:
+    live = opened()
+    folder.rename(folder.with_name("elsewhere"))
+    live.said("The run cannot be read any more")
+    assert str(folder.parent) not in live.text("#live-said")
+    assert live.client.post("/predict", {"text": "violin"}).status == 200
+    folder.with_name("elsewhere").rename(folder)
+    live.said("The run can be read again")
+    live.choose(1)
+    live.changed(lambda: live.click("#live-do-lock"))
+    live.quiet()
+
+
+@pytest.mark.parametrize("width", [1400, 375])
+def test_long_names_leave_the_tools_in_shape(
+    visit: Callable[..., Any], start: Callable[..., Any], folder: Path, width: int
+) -> None:
+    edit(folder, [{"rename": {"0": "W" * 100, "1": "\u202ereversed \u202c" + "word " * 18}}])
+    client = start(folder)
+    page = visit(f"http://127.0.0.1:{client.port}/", width=width, phone=width < 400)
+    wait_until(page, partial(shows, page, "live-edit", True))
+    inside = "(b => b.scrollWidth <= b.clientWidth)(document.getElementById('live-clusters'))"
+    assert page.eval(inside)  # the list goes down, not to the side
+    assert page.eval("document.documentElement.scrollWidth <= innerWidth")
+    frame, to = page.box("#live"), page.box("#live-to")
+    assert to["x"] + to["width"] <= frame["x"] + frame["width"]
+    line = page.box("#live-drop")["height"]
+    label = page.eval("document.getElementById('live-to').closest('label').offsetHeight")
+    assert label < 3 * line
+
+
 def test_nothing_is_lost_on_reload(opened: Callable[..., Live]) -> None:
     live = opened()
     live.page.key("/")

@@ -23,7 +23,7 @@ from coterie.description import Cluster, describe, describe_numbered
 from coterie.hierarchy import Hierarchy, build_hierarchy, build_themes
 from coterie.report import Outliers, ReportData, without_texts, write_report
 from coterie.report.folder import make_map, make_points
-from coterie.report.quality import figures, guard_sentence, leads, next_steps
+from coterie.report.quality import count_clusters, figures, guard_sentence, leads, next_steps
 from coterie.run_files import NONE_OF_THESE
 
 ROWS = 12  # clusters that a notebook shows
@@ -166,9 +166,9 @@ class DisplayMixin(OutlierMixin):
         placed = int((found.labels >= 0).sum())
         sentence = guard_sentence(guard)
         return ReportData(
-            title=f"{len(found.texts):,} texts in {len(clusters)} clusters",
+            title=f"{len(found.texts):,} texts in {count_clusters(len(clusters))}",
             summary=[
-                f"{placed:,} of {len(found.texts):,} texts are in {len(clusters)} clusters.",
+                f"{placed:,} of {len(found.texts):,} texts are in {count_clusters(len(clusters))}.",
                 *self.encoder_notes_,
                 *self.remarks(),
                 *([sentence] if sentence else []),

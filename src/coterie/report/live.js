@@ -15,7 +15,7 @@
   const chosen = new Set(); // clusters
   const taken = new Map(); // texts to move, by the number of their row
   const boxes = []; // of the clusters, in the order of the list
-  let busy = false, silent = false, leaving = false, onMap = null;
+  let busy = false, silent = false, leaving = false, refused = false, trouble = "", onMap = null;
 
   function element(tag, text, parent) {
     const made = document.createElement(tag);
@@ -100,6 +100,7 @@
     });
     busy = false;
     if (status === 409) {
+      refused = true;
       get("live-news").hidden = false;
       return say("Somebody was faster, so nothing was written. Look at the changes, then try again.");
     }
@@ -120,12 +121,15 @@
     if (silent) say("The service answers again.");
     silent = false;
     get("live-edit").hidden = !found.may_edit;
+    if (found.trouble && found.trouble !== trouble) say("The run cannot be read any more, so this is its last state. " + found.trouble);
+    if (!found.trouble && trouble) say("The run can be read again.");
+    trouble = found.trouble || "";
     if (found.version === live.version) {
       get("live-news").hidden = true;
       return;
     }
     const typing = document.activeElement.closest("#live input:not([type=checkbox]), #live select");
-    const working = typing || taken.size || get("live-name").value;
+    const working = typing || refused || taken.size || get("live-name").value;
     if (working) get("live-news").hidden = false; // nobody's work is interrupted
     else again("Somebody has changed the run. This is its new state.");
   }

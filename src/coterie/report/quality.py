@@ -163,6 +163,17 @@ def leads(probabilities: Floats) -> tuple[Floats, Floats]:
     return top[:, 0], top[:, 0] - (top[:, 1] if top.shape[1] > 1 else 0.0)
 
 
+def count_clusters(n: int) -> str:
+    """How many clusters, in words.
+
+    Examples
+    --------
+    >>> count_clusters(1), count_clusters(1200)
+    ('1 cluster', '1,200 clusters')
+    """
+    return "1 cluster" if n == 1 else f"{n:,} clusters"
+
+
 def about_labels(
     labels: Ints, probabilities: Floats, n_clusters: int, outliers: int | None
 ) -> list[str]:
@@ -191,7 +202,7 @@ def about_labels(
 def about_sizes(placed: int, rows: int, n_clusters: int, largest: float) -> str:
     """How many texts are in clusters, and how large the largest is."""
     return (
-        f"{placed:,} of {rows:,} texts are in {n_clusters} clusters; the largest holds "
+        f"{placed:,} of {rows:,} texts are in {count_clusters(n_clusters)}; the largest holds "
         f"{100 * largest:.0f}%."
     )
 
