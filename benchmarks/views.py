@@ -166,9 +166,10 @@ def made(folder: Path, sets: Sequence[str] = SETS) -> str:
         for name in sets:
             own = [r for r in rows if r["dataset"] == name and r["label"] == f"SCCL, {label}"]
             trained = [{"scores": row["trained_scores"] or row["scores"]} for row in own]
-            fired = sum(row["guard"]["fired"] for row in own)
-            mark = "*" if fired else ""
-            line.append(f"{cell(trained, 'acc')} / {cell(trained, 'nmi')}{mark}" if own else "")
+            mark = "*" if any(row["guard"]["fired"] for row in own) else ""
+            line.append(
+                f"{cell(trained, 'acc')} / {cell(trained, 'nmi')} ({len(own)}){mark}" if own else ""
+            )
             far = [r for r in moved if r["dataset"] == name and r["label"] == label]
             line.append(f"{far[-1]['cosine']['mean']:.2f}" if far else "")
         if any(line[1:]):
@@ -179,9 +180,10 @@ def made(folder: Path, sets: Sequence[str] = SETS) -> str:
         start += [f"{cell(own, 'acc').mean:.1f} / {cell(own, 'nmi').mean:.1f}" if own else "", ""]
     header = ["views", *(part for name in sets for part in (name, "cosine"))]
     told = (
-        f"ACC / NMI in % as training left it ({STEPS:,} steps; two seeds where there is a ±); "
-        "* the guard returned the start instead. Cosine: mean over 2,000 texts between a text and "
-        f"its wordings, by the encoder before training. {about(rows)}"
+        f"ACC / NMI in % as training left it ({STEPS:,} steps), mean ± sample deviation over the "
+        "seeds in brackets; * the guard returned the start instead in some of them. Cosine: mean "
+        "over 2,000 texts between a text and its wordings, by the encoder before training. "
+        f"{about(rows)}"
     )
     return f"{lines.table(header, [start, *body])}\n\n{told}"
 
@@ -193,7 +195,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--pairs", default="pairs", help="folder of the wordings made here")
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--kinds", default=",".join(LABELS))
-    parser.add_argument("--seeds", default="0-1")
+    parser.add_argument("--seeds", default="0-2")
     parser.add_argument("--encoder")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path, default=RESULTS)

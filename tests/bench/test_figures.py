@@ -331,7 +331,11 @@ def test_wordings_by_hand() -> None:
     counts = [0] * 22 + [3, 3]
     moved = [{"dataset": "tweet", "label": "contextual 10%", "cosine": {"histogram": counts}}]
     assert papers.sccl_views(runs) is None and papers.sccl_views(moved) is None
-    scores, cosines = papers.sccl_views([*runs, *moved]).panels
+    picture = papers.sccl_views([*runs, *moved])
+    assert picture.subtitle.startswith("1,000 steps, 1 seed, ")
+    again = papers.sccl_views([*runs, {**runs[0], "seed": 2}, *moved])
+    assert again.subtitle.startswith("1,000 steps, 1 to 2 seeds, ")
+    scores, cosines = picture.panels
     assert scores.series == {
         "contextual": [[10, pytest.approx(50), 0.0]],
         "contextual + CharSwap": [[10, pytest.approx(10), 0.0]],

@@ -397,3 +397,19 @@ def test_second_steps_go_behind_one_training(
     assert rows[0]["parameters"]["encoder"] == "precomputed" and rows[0]["scores"]["nmi"] > 0.1
     steps.main()
     assert len(file.read_text().splitlines()) == 2  # nothing was run again
+
+
+def test_table_of_views_tells_how_many_seeds(load, tmp_path: Path) -> None:
+    runs = [
+        {"dataset": "tweet", "label": "SCCL, WordNet", "seed": seed,
+         "scores": {"acc": 0.4, "nmi": 0.4}, "trained_scores": {"acc": acc, "nmi": 0.5},
+         "start_scores": {"acc": 0.4, "nmi": 0.3},
+         "guard": {"fired": acc < 0.4}, "date": "2026-11-15", "commit": "abc",
+         "hardware": {"cores": 2}}
+        for seed, acc in enumerate((0.5, 0.3, 0.4))
+    ]  # fmt: skip
+    text = "".join(json.dumps(run) + "\n" for run in runs)
+    (tmp_path / "sccl-views.jsonl").write_text(text, "utf-8")
+    assert "| WordNet | 40.0 ± 10.0 / 50.0 ± 0.0 (3)* |  |" in load("views").made(
+        tmp_path, ["tweet"]
+    )

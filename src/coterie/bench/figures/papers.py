@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -158,8 +159,10 @@ def sccl_views(rows: Sequence[Row]) -> Picture | None:
         ]
     if not panels:
         return None
-    seeds = len({row["seed"] for row in runs})
-    subtitle = f"1,000 steps, {seeds} seed{'s' * (seeds > 1)}, {LEFT}; histograms: 2,000 texts"
+    counts = Counter((row["dataset"], row["label"]) for row in runs)
+    least, most = min(counts.values()), max(counts.values())
+    seeds = f"{least} to {most} seeds" if least < most else f"{most} seed{'s' * (most > 1)}"
+    subtitle = f"1,000 steps, {seeds}, {LEFT}; histograms: 2,000 texts"
     return Picture(
         title="SCCL: contextual wordings alone, and with swapped letters",
         subtitle=subtitle,
