@@ -56,6 +56,10 @@ def test_clear_clusters_survive_and_halves_of_one_theme_do_not(run: Path) -> Non
 def test_the_page_shows_nothing_about_other_clusters(run: Path, tmp_path: Path) -> None:
     stability(run, seeds=1, halves=1)
     copy = open_run(run).save(tmp_path / "copy")
+    before = open_run(copy).clusters[0]
+    edit(copy, [{"rename": {before.id: "Renamed"}}])
+    _, _, part = (copy / "report.html").read_text("utf-8").partition("How stable is it?</h2>")
+    assert ">Renamed<" in part and f">{before.name}<" not in part
     edit(copy, [{"merge": [0, 1]}])
     assert "How stable is it?" not in (copy / "report.html").read_text("utf-8")
 

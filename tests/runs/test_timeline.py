@@ -15,6 +15,7 @@ from by_key import raises
 from coterie._errors import DataError
 from coterie.checking import check_integrity
 from coterie.cli import app
+from coterie.editing import edit, undo
 from coterie.runs import open_run, timeline
 
 FRUIT = "apple pear plum peach cherry grape lemon melon".split()
@@ -77,6 +78,10 @@ def test_table_and_page(run: Path) -> None:
     assert any("electric" in row["entered"] for row in table)
     assert "Words that enter and leave" in (run / "report.html").read_text("utf-8")
     assert not check_integrity(run).findings
+    edit(run, [{"rename": {c.id: f"Renamed {c.id}"}} for c in open_run(run).clusters])
+    _, _, page = (run / "report.html").read_text("utf-8").partition("Words that enter and leave")
+    assert ">Renamed " in page.partition("</section>")[0]
+    undo(run)
 
 
 def test_bad_columns(run: Path, tmp_path: Path) -> None:

@@ -304,6 +304,56 @@ def test_what_others_change_shows_up_and_work_is_not_lost(
     live.quiet()
 
 
+def test_a_selection_is_not_taken_to_another_run(
+    opened: Callable[..., Live], folder: Path, tmp_path: Path, topics: tuple[list[str], list[str]]
+) -> None:
+    live = opened()
+    live.page.key("/")
+    live.page.write("violin")
+    live.page.key("Enter")
+    live.said("texts by")
+    live.click("#live-hits input")
+    live.choose(1)
+    other = tmp_path / "other"
+    coterie.cluster(topics[0][::-1], 3, method="kmeans", encoder="tfidf", folder=other)
+    folder.rename(tmp_path / "first")
+    other.rename(folder)
+    wait_until(live.page, lambda: shows(live.page, "live-news", True))
+    live.changed(lambda: live.click("#live-reload"))
+    assert "0 texts selected" in live.text("#live-texts") and "0 of 3 done" in live.text(
+        "#live-count"
+    )
+    assert live.page.eval("document.querySelectorAll('#live-clusters input:checked').length") == 0
+    assert live.page.eval("document.getElementById('live-query').value") == "violin"
+
+
+def test_long_texts_and_many_selected_rows(
+    visit: Callable[..., Any], start: Callable[..., Any], tmp_path: Path,
+    topics: tuple[list[str], list[str]],
+) -> None:  # fmt: skip
+    folder = tmp_path / "long"
+    coterie.cluster(["violin " * 2_000, *topics[0]], 3, method="kmeans", encoder="tfidf",
+                    folder=folder)  # fmt: skip
+    client = start(folder)
+    client.wait_for_vectors()
+    live = Live(visit(f"http://127.0.0.1:{client.port}/"), client)
+    live.page.key("/")
+    live.page.write("violin")
+    live.page.key("Enter")
+    live.said("texts by")
+    assert max(map(len, live.hits())) == 501
+    # A lasso around 200,000 marks of long texts must not be more than the session holds.
+    live.page.eval(
+        "document.dispatchEvent(new CustomEvent('coterie:focus', { detail: { cluster: null, rows: "
+        "Array.from({ length: 200000 }, (_, i) => [i + 1, 'x'.repeat(200)]) } }))"
+    )
+    live.click("#live-take")
+    live.page.browser.events.clear()
+    live.page.call("Page.reload")
+    live.page.wait_for_load()
+    wait_until(live.page, lambda: "200000 texts selected" in live.text("#live-texts"))
+
+
 def test_who_was_slower_is_told_and_loses_nothing(
     opened: Callable[..., Live], visit: Callable[..., Any]
 ) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -151,8 +151,9 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
             raise DataError("report.map_damaged", map=path / "map.json", table=table)
         with damaged(table, "a table of coterie"):
             outliers = _outliers(found, text_column, clusters)
-        stability = read_measured(path, STABILITY_FILE, found.labels)
-        timeline = read_measured(path, TIMELINE_FILE, found.labels)
+        names = {c.id: c.name for c in clusters}
+        stability = _renamed(read_measured(path, STABILITY_FILE, found.labels), names)
+        timeline = _renamed(read_measured(path, TIMELINE_FILE, found.labels), names)
         quality = figures(
             found.labels,
             found.confidence,
@@ -180,6 +181,17 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
         timeline=timeline,
         new=next((entry["new"] for entry in reversed(manifest.get("updates", []))), ()),
     )
+
+
+def _renamed(measured: dict[str, Any] | None, names: Mapping[int, str]) -> dict[str, Any] | None:
+    """What a command has measured, with the names that the clusters have now."""
+    if measured is None:
+        return None
+    out = dict(measured)
+    for part, key in (("clusters", "id"), ("steps", "cluster")):
+        if part in out:
+            out[part] = [{**line, "name": names.get(line[key], line["name"])} for line in out[part]]
+    return out
 
 
 def make_points(saved: dict[str, Any], shown: pa.Table, text_column: str) -> Points:

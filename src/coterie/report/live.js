@@ -7,13 +7,14 @@
 (function () {
   const live = JSON.parse(document.getElementById("data").textContent).live;
   if (!live) return;
+  const LONG = 500; // characters of a text in the list
   const POLL = 2000; // milliseconds between two questions for the version
   const SLOT = "coterie " + location.pathname;
   const get = (id) => document.getElementById(id);
   const names = new Map(live.clusters.map((cluster) => [cluster.id, cluster.name]));
   const locked = new Set(live.locked), done = new Set(live.done);
   const chosen = new Set(); // clusters
-  const taken = new Map(); // texts to move, by the number of their row
+  const taken = new Set(); // texts to move: the numbers of their rows
   const boxes = []; // of the clusters, in the order of the list
   let busy = false, silent = false, leaving = false, refused = false, trouble = "", onMap = null;
 
@@ -30,7 +31,7 @@
 
   function keep(said) {
     const state = {
-      said, scroll: scrollY, edit: !get("live-edit").hidden, chosen: [...chosen], taken: [...taken],
+      said, made: live.made, scroll: scrollY, edit: !get("live-edit").hidden, chosen: [...chosen], taken: [...taken],
       query: get("live-query").value, by: get("live-by").value,
       name: get("live-name").value, to: get("live-to").value, open: get("live-open").checked,
       focus: document.activeElement.id, box: document.activeElement.closest("#live-clusters input")?.value,
@@ -42,8 +43,10 @@
     let state = null;
     try { state = JSON.parse(sessionStorage.getItem(SLOT)); } catch { /* none */ }
     if (!state) return;
-    for (const id of state.chosen) if (names.has(id)) chosen.add(id);
-    for (const [row, text] of state.taken) taken.set(row, text);
+    if (state.made === live.made) { // numbers of another run are those of other clusters and rows
+      for (const id of state.chosen) if (names.has(id)) chosen.add(id);
+      for (const row of state.taken) taken.add(row);
+    }
     get("live-query").value = state.query;
     get("live-by").value = state.by;
     get("live-name").value = state.name;
@@ -166,11 +169,12 @@
       box.type = "checkbox";
       box.checked = taken.has(hit.row);
       box.addEventListener("change", () => {
-        if (box.checked) taken.set(hit.row, hit.text);
+        if (box.checked) taken.add(hit.row);
         else taken.delete(hit.row);
         refresh();
       });
-      element("bdi", " " + hit.text, label);
+      const shown = hit.text.length > LONG ? hit.text.slice(0, LONG) + "…" : hit.text;
+      element("bdi", " " + shown, label);
       const near = element("button", "similar", element("span", " ", item));
       near.type = "button";
       near.addEventListener("click", () => like(hit));
@@ -238,7 +242,7 @@
     done() { change({ edits: [{ done: [...chosen].filter((id) => !done.has(id)) }] }, () => chosen.clear()); },
     reopen() { change({ edits: [{ reopen: [...chosen].filter((id) => done.has(id)) }] }, () => {}); },
     move() {
-      const rows = [...taken.keys()].map((row) => ({ row }));
+      const rows = [...taken].map((row) => ({ row }));
       change({ edits: [{ move: { rows, to: Number(get("live-to").value) } }] }, () => taken.clear());
     },
     undo() { change({ undo: true }, () => {}); },
@@ -289,7 +293,7 @@
   });
   get("live-drop").addEventListener("click", clear);
   get("live-take").addEventListener("click", () => {
-    for (const [row, text] of onMap) taken.set(row, text);
+    for (const [row] of onMap) taken.add(row);
     refresh();
   });
   get("live-open").addEventListener("change", refresh);

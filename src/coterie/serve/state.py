@@ -101,6 +101,7 @@ class Snapshot:
         self.trouble: CoterieError | None = None  # why there will be no vectors
         live = {
             "version": self.version,
+            "made": run.manifest["finished"],
             "locked": sorted(self.locked),
             "done": sorted(self.done),
         }
