@@ -33,6 +33,7 @@ def test_unlabelled_values_and_the_order_of_classes() -> None:
     y = ["pear", None, float("nan"), "", "  ", -1, "fig ", np.int64(7)]
     assert read_labels(y, 8) == (("7", "fig", "pear"), {0: 2, 6: 1, 7: 0})
     assert read_labels(np.array([2.0, np.nan, 0.0]), 3) == (("0", "2"), {0: 1, 2: 0})
+    assert read_labels(np.array(["b", -1, "a"]), 3) == (("a", "b"), {0: 1, 2: 0})  # strings
 
 
 def test_pandas_missing_values_are_unlabelled() -> None:
@@ -49,6 +50,7 @@ def test_nothing_known_is_no_guidance() -> None:
     ("arguments", "kind", "key"),
     [
         ({"y": ["a"]}, DataError, "guidance.label_count"),
+        ({"y": 5}, UsageError, "guidance.no_sequence"),
         ({"y": ["a", 0.5, None]}, DataError, "guidance.bad_label"),
         ({"must_link": [3]}, UsageError, "guidance.no_group"),
         ({"must_link": ["01"]}, UsageError, "guidance.no_group"),

@@ -126,7 +126,7 @@ def test_weights_are_fitted_to_rows_left_out() -> None:
         factor = [0.25 * 50 / (fewer == one).sum() if one >= 0 else 1.0 for one in fewer]
         _, centers = seeded_kmeans(metric, 4, model.weights, fewer, 0, factor=np.array(factor))
         squares = np.square(metric[:, None] - centers[None]).sum(axis=2)
-        variance = squares[fewer < 0].min(axis=1).mean() / x.shape[1]
+        variance = squares.min(axis=1).mean() / x.shape[1]
         named = match_classes(other, x, 4, model.weights, fewer)
         classes = ridge_scores(model._features, fewer, 4)
         for row in held:
@@ -143,6 +143,14 @@ def test_labelled_rows_count_as_a_share_of_a_cluster() -> None:
     weights = np.where(np.arange(40) < 20, 2.0, 1.0)  # 60 in all, 30 in a cluster
     factor = class_factor(seeds, weights, 2)
     assert factor.tolist() == [1.0] * 30 + [0.25 * 30 / 2] * 2 + [1.0] * 8
+
+
+@pytest.mark.filterwarnings("error")
+def test_all_rows_may_have_a_label() -> None:
+    x, truth = blobs(8)
+    labels, facts = guided(x, (truth + 1) % 4, 4)(truth.copy())
+    np.testing.assert_array_equal(labels, truth)
+    assert facts["start"] == "labels" and facts["score"] > 0.9
 
 
 def test_clusters_count_by_what_they_tell_about_rows_left_out() -> None:

@@ -327,6 +327,8 @@ def read_labels(y: Any, n: int) -> tuple[tuple[str, ...], dict[int, int]]:
     (('1', '3'), {0: 1, 2: 0})
     """
     values = list(y) if isinstance(y, (list, tuple)) else np.asarray(y).tolist()
+    if not isinstance(values, list):
+        raise UsageError("guidance.no_sequence", given=f"{y!r:.80}")
     if len(values) != n:
         raise DataError("guidance.label_count", labels=len(values), rows=n)
     found: dict[int, Any] = {}
@@ -352,13 +354,13 @@ def is_unlabelled(value: object) -> bool:
 
     Examples
     --------
-    >>> [is_unlabelled(v) for v in (None, -1, float("nan"), " ", 0, "no")]
-    [True, True, True, True, False, False]
+    >>> [is_unlabelled(v) for v in (None, -1, "-1", float("nan"), " ", 0, "no")]
+    [True, True, True, True, True, False, False]
     """
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(value, str):
-        return not value.strip()
+        return value.strip() in ("", "-1")  # an array of names and -1 has strings only
     return bool(value != value or value == -1)
 
 

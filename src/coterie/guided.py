@@ -476,7 +476,7 @@ class Guided:
         metric, factor = self._metric(vectors, seeds), class_factor(seeds, self.weights, self.k)
         _, centers = seeded_kmeans(metric, self.k, self.weights, seeds, self.seed, factor=factor)
         distances = squared_distances(metric, centers)
-        variance = distances[seeds < 0].min(axis=1).mean() / metric.shape[1]
+        variance = distances.min(axis=1).mean() / metric.shape[1]
         return np.asarray(-distances[wanted] / (2 * max(float(variance), 1e-12)))
 
     def _weigh(self, seeds: Ints) -> dict[str, Any]:

@@ -495,8 +495,8 @@ MESSAGES: dict[str, str] = {
     "edit.no_file": "there is no file {path}.",
     "edit.no_ids": "{where}: the run has no id column; name the row by its number: {{row: 12}}.",
     "edit.no_json": "{path}, line {lineno}: this is not JSON: {msg}.",
-    "edit.no_json_list": "{path}: expected a list or a mapping.",
-    "edit.no_list": "{name}: expected a list or a mapping.",
+    "edit.no_json_list": "{path}: expected a list or a mapping, not a single value.",
+    "edit.no_list": "{name}: expected a list or a mapping, not a single value.",
     "edit.no_name": "{where}: {value!r} is not a name; put it in quotes.",
     "edit.no_parts": "{where}: no {into} parts were found in cluster {cluster}; ask for fewer.",
     "edit.no_rows": "{where}: name the rows, as in '{move}'.",
@@ -788,7 +788,9 @@ MESSAGES: dict[str, str] = {
     "guidance.method": (
         "{name}: the method {method!r} cannot use it; take auto, kmeans, spherical-kmeans or sccl."
     ),
-    "guidance.no_constraints": "{where}: there are no constraints in it.",
+    "guidance.no_constraints": (
+        "{where}: there are no constraints in it; write e.g. 'must_link: [[12, 40]]'."
+    ),
     "guidance.no_fit": (
         "<themes>: no text fits any of the themes, and <only_known> allows no other cluster; "
         "give descriptions or examples."
@@ -805,6 +807,10 @@ MESSAGES: dict[str, str] = {
         "{name} should be a list of pairs or groups of row numbers, such as [(0, 4)]; got {given}."
     ),
     "guidance.no_row": "{name}: there is no row {row}; rows are numbered from 0 to {last}.",
+    "guidance.no_sequence": (
+        "y should be a list or array with one label for each row, None where it is not known; got "
+        "{given}."
+    ),
     "guidance.no_text": "row {row} has a {what} but no text; remove one of the two.",
     "guidance.short_group": (
         "{name}: a group should have two or more different rows, got {given}."

@@ -113,8 +113,7 @@ def _labels(given: object, corpus: Corpus) -> tuple[tuple[str, ...], dict[int, i
         name = check_column(corpus.table, given, where)
         if name == corpus.text_column:
             raise UsageError("guidance.labels_are_texts", column=name)
-        cells = cell_values(corpus.table.column(name))
-        values = [None if str(value).strip() == "-1" else value for value in cells]
+        values = cell_values(corpus.table.column(name))
         where = f"{where} {name}"
     else:
         values = list(given) if isinstance(given, (list, tuple)) else np.asarray(given).tolist()
