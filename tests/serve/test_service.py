@@ -478,6 +478,13 @@ def test_metrics_are_lines_that_prometheus_reads(reading: Any) -> None:
     assert float(found['coterie_run_rows{run="tickets"}']) == 90
 
 
+def test_the_page_is_found_without_its_last_slash(reading: Any) -> None:
+    answer = reading.get("/runs/tickets")
+    assert (answer.status, answer.headers["location"]) == (308, "tickets/")
+    assert reading.get("/runs/tickets/").body == reading.get("/").body
+    assert reading.get("/runs/other").code == "serve.no_run"
+
+
 def test_texts_of_a_masked_run_are_masked(
     start: Callable[..., Any], tmp_path: Path, topics: tuple[list[str], list[str]]
 ) -> None:
@@ -517,7 +524,7 @@ def test_every_address_is_documented_and_its_examples_work(
     client.wait_for_vectors()
     document = client.get("/openapi.json").json
     routes = {route.path.replace(":path", "") for route in client.service._router.routes}
-    assert routes - {"/", "/runs/{run}/"} == set(document["paths"])
+    assert routes - {"/", "/runs/{run}/", "/runs/{run}"} == set(document["paths"])
     for path, item in document["paths"].items():
         if path.startswith("/runs/{run}"):
             continue

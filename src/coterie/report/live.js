@@ -12,7 +12,7 @@
   const SLOT = "coterie " + location.pathname;
   const get = (id) => document.getElementById(id);
   const names = new Map(live.clusters.map((cluster) => [cluster.id, cluster.name]));
-  const locked = new Set(live.locked), done = new Set(live.done);
+  const locked = new Set(live.locked), done = new Set(live.done.filter((id) => names.has(id)));
   const chosen = new Set(); // clusters
   const taken = new Set(); // texts to move: the numbers of their rows
   const boxes = []; // of the clusters, in the order of the list

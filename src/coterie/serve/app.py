@@ -183,6 +183,7 @@ class Service:
             ("/update", make(self.update, "update", method="POST", right="edit")),
         ]
         prefixed = [(f"/runs/{{run}}{path}", end) for path, end in of_run]
+        prefixed.append(("/runs/{run}", make(self.to_page, "page")))
         if len(self.runs) > 1:
             of_run[0] = ("/", make(self.index, "index", needs_run=False))
         return [Route(path, endpoint) for path, endpoint in (*alone, *prefixed, *of_run)]
@@ -345,6 +346,10 @@ class Service:
         snapshot = live.snapshot
         headers = {"content-type": "text/html; charset=utf-8", "etag": f'"{snapshot.version}"'}
         return Response(snapshot.page, headers=headers)
+
+    async def to_page(self, live: LiveRun, request: Request) -> Response:
+        """Where the page is, for an address without its last slash."""
+        return Response(status_code=308, headers={"location": f"{quote(live.name, safe='')}/"})
 
     async def version(self, live: LiveRun, request: Request) -> Response:
         """The version of the run, to see whether somebody has changed it, and the own right."""
