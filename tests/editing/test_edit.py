@@ -12,6 +12,7 @@ from by_key import raises
 from coterie import edit, load
 from coterie._errors import DataError
 from coterie.editing import undo
+from coterie.editing.run import last_logged
 
 from .conftest import call, clusters, content, members, rows
 
@@ -202,8 +203,13 @@ def test_clusters_are_marked_as_done_and_reopened(run: Path, finished: Path) -> 
     assert marked(run) == [0, 2] and done.notes == ()
     assert (run / "assignments.csv").read_bytes() == table
     assert called == clusters(finished)
+    assert last_logged(run) == list(done.done) and last_logged(finished) == []
     undo(run)
     assert content(run) == content(finished)
+    assert last_logged(run) == ["change 1 was undone"]
+    for line in ("no JSON", "[]", '{"done": 3}', '{"done": [{"a": 1}]}', '{"undo": "x"}'):
+        (run / "edits.jsonl").write_text(f"{line}\n", "utf-8")
+        assert last_logged(run) == []
 
 
 def test_a_cluster_that_is_no_longer_the_same_is_no_longer_done(run: Path) -> None:

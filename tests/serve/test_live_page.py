@@ -238,7 +238,7 @@ def test_others_see_what_is_done(opened: Callable[..., Live], visit: Callable[..
     live.choose(3)
     live.changed(lambda: live.click("#live-do-done"))
     wait_until(other.page, lambda: "1 of 4 done" in other.text("#live-count"))
-    other.said("Somebody has changed the run")
+    other.said("Somebody has changed the run. This is its new state. Last edit: marked 3 (")
 
 
 def test_texts_are_moved(opened: Callable[..., Live]) -> None:

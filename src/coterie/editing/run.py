@@ -478,6 +478,23 @@ def append_log(folder: Path, entry: dict[str, Any]) -> None:
         temporary.write_bytes(before + f"{line}\n".encode("utf-8", "backslashreplace"))
 
 
+def last_logged(folder: Path) -> list[str]:
+    """What the last edits of a run did, in sentences; nothing where the log does not say it."""
+    file = inside(folder, LOG)
+    if not file.exists():
+        return []
+    check_file(file, LOG_LIMIT)
+    lines = file.read_bytes().splitlines()
+    try:
+        entry = json.loads(lines[-1])
+        if "undo" in entry:
+            return [f"change {int(entry['undo'])} was undone"]
+        found = [*entry["done"], *entry.get("notes", ())]
+    except (IndexError, KeyError, TypeError, ValueError):  # somebody has written into it
+        return []
+    return [sentence for sentence in found if isinstance(sentence, str)]
+
+
 def new_summary(
     old: Sequence[str], labels: Ints, p: Floats, k: int, outliers: int, hierarchy: Hierarchy | None
 ) -> list[str]:

@@ -179,8 +179,8 @@ def render(data: ReportData, live: Mapping[str, Any] | None = None) -> str:
     data : ReportData
     live : mapping, optional
         For a page that a service sends: ``version`` of the run, when it was ``made``, and numbers
-        of the clusters that are ``locked`` and ``done``. The page then asks the service to search
-        and to edit.
+        of the clusters that are ``locked`` and ``done``; ``last``, what the last edit did. The
+        page then asks the service to search and to edit.
     """
     script, embedded, held = "", dict[str, Any](), 0
     if data.points is not None:

@@ -7,6 +7,7 @@
 (function () {
   const live = JSON.parse(document.getElementById("data").textContent).live;
   if (!live) return;
+  const OTHERS = "Somebody has changed the run. This is its new state.";
   const LONG = 500; // characters of a text in the list
   const POLL = 2000; // milliseconds between two questions for the version
   const SLOT = "coterie " + location.pathname;
@@ -53,7 +54,7 @@
     if (names.has(Number(state.to))) get("live-to").value = state.to;
     get("live-open").checked = state.open;
     get("live-edit").hidden = !state.edit; // until the service is asked
-    say(state.said || "");
+    say(state.said === OTHERS && live.last.length ? OTHERS + " Last edit: " + live.last.join("; ") + "." : state.said || "");
     if (state.query) find(false);
     refresh();
     scrollTo(0, state.scroll);
@@ -134,7 +135,7 @@
     const typing = document.activeElement.closest("#live input:not([type=checkbox]), #live select");
     const working = typing || refused || taken.size || get("live-name").value;
     if (working) get("live-news").hidden = false; // nobody's work is interrupted
-    else again("Somebody has changed the run. This is its new state.");
+    else again(OTHERS);
   }
 
   /* Search ----------------------------------------------------------------------------------- */
@@ -303,7 +304,7 @@
     event.preventDefault();
     focusBox(boxes.indexOf(event.target) + step, step);
   });
-  get("live-reload").addEventListener("click", () => again(""));
+  get("live-reload").addEventListener("click", () => again(OTHERS));
   for (const id of ["live-query", "live-name", "live-to", "live-by"]) {
     get(id).addEventListener("input", () => keep(""));
   }

@@ -27,8 +27,10 @@ from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_memory
 from coterie.base.storage import read_config
 from coterie.corpus.corpus import clean_text, value_to_text
+from coterie.editing.run import last_logged
 from coterie.neighbors import unit_rows
 from coterie.report import read_run, render
+from coterie.report.points import visible
 from coterie.run_files import model_folder
 from coterie.runs import Run, open_run
 from coterie.runs.label import Labeller
@@ -104,6 +106,7 @@ class Snapshot:
             "made": run.manifest["finished"],
             "locked": sorted(self.locked),
             "done": sorted(self.done),
+            "last": [visible(sentence) for sentence in last_logged(run.folder)],
         }
         self.page = render(read_run(run.folder, run.manifest, run.clusters), live).encode("utf-8")
         del run.__dict__["texts"]  # kept here; the model is kept by the labeller
