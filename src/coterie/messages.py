@@ -1317,8 +1317,8 @@ MESSAGES: dict[str, str] = {
         "by itself."
     ),
     "update.guided": (
-        "<refit>: {folder} was made with themes, labels or constraints, which it does not keep; "
-        "cluster all rows with them and with <keep> instead."
+        "<refit>: {folder} was made with themes, labels or constraints by a version that did not "
+        "keep them; cluster all rows with them again."
     ),
     "update.known_ids": (
         "row {row} has the {column} {id!r}, which the run has already (so have {count:,} rows in "

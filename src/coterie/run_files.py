@@ -95,6 +95,19 @@ DONE: dict[str, Any] = {
         None,
     ),
     "handover?": {"levels?": [Count]},
+    "guidance?": {
+        "given": [str],
+        "numbers?": [ClusterId],
+        "kept?": {
+            "rows": Count,
+            "labels": {int: str},
+            "column": (str, None),
+            "themes": [[str]],
+            "must_link": [[Count]],
+            "cannot_link": [[Count]],
+            "only_known": bool,
+        },
+    },
     "outliers?": dict,
     "names?": {"by?": str, "clusters": {int: {"own": str, "given": str}}},
     "editing?": {
@@ -490,6 +503,11 @@ def is_run(manifest: object) -> bool:
     return isinstance(manifest, dict) and {"status", "method", "parameters", "data"} <= set(
         manifest
     )
+
+
+def given_numbers(guidance: Mapping[str, Any]) -> list[int]:
+    """Clusters of the classes that were given to a run, in the order of their names."""
+    return list(guidance.get("numbers", range(len(guidance["given"]))))
 
 
 def run_files(folder: Path) -> dict[str, Path]:

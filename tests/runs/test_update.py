@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -365,8 +366,10 @@ def test_predict_tells_drift(run: Path, boats: Path, tmp_path: Path) -> None:
     ],
     ids=lambda given: next(iter(given)),
 )
-def test_a_guided_run_grows_but_is_not_fitted_again(given: dict, tmp_path: Path) -> None:
-    """Given classes keep their names, and rows their clusters; a refit has to be told anew."""
+def test_a_guided_run_grows_and_is_fitted_again_with_what_was_given(
+    given: dict, tmp_path: Path
+) -> None:
+    """Given classes keep their numbers and names, and labels and constraints hold."""
     run = tmp_path / "run"
     coterie.cluster(old_texts(), 4, "kmeans", encoder="tfidf", folder=run, **given)
     before, called = open_run(run).labels, names(run)
@@ -380,11 +383,49 @@ def test_a_guided_run_grows_but_is_not_fitted_again(given: dict, tmp_path: Path)
     assert (opened.labels[200:210] == home).sum() >= 8
     assert opened.predict(fruit)["cluster"].to_pylist() == opened.labels[200:210].tolist()
     after = content(run)
+    for _ in range(2):
+        update(run, None, refit=True)
+        opened = open_run(run)
+        labels, about = opened.labels, opened.manifest["guidance"]
+        assert about["given"] == [called[i] for i in about["numbers"]]
+        assert [names(run)[i] for i in about["numbers"]] == about["given"]
+        assert len(opened.clusters) == 5 and not check_integrity(run).findings
+        if "labels" in given:
+            assert (names(run)[labels[0]], names(run)[labels[40]]) == ("Orchard", "Garage")
+        if "must_link" in given:
+            assert labels[0] == labels[1] and labels[0] != labels[45]
+        assert about["kept"]["rows"] == 240
+    undo(run)
+    undo(run)
+    assert content(run) == after
+
+
+def test_a_refit_reads_the_labels_of_later_rows(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    table = {"text": old_texts(), "kind": ["Orchard", *[""] * 39, "Garage", *[""] * 159]}
+    coterie.cluster(
+        pa.table(table), 4, "kmeans", encoder="tfidf", folder=run, labels="kind", text_column="text"
+    )
+    boats = sentences("boats", 30, 50)
+    new = pa.table({"text": boats, "kind": ["Garage", "Harbour", *[""] * 28]})
+    update(run, new, refit=True)
+    opened = open_run(run)
+    assert opened.manifest["guidance"]["kept"]["labels"] == {
+        "0": "Orchard", "40": "Garage", "200": "Garage"
+    }  # fmt: skip
+    assert names(run)[opened.labels[200]] == "Garage"  # Harbour is no known class
+
+
+def test_a_run_that_did_not_keep_what_was_given_is_not_fitted_again(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    coterie.cluster(old_texts(), 4, "kmeans", encoder="tfidf", folder=run, must_link=[(0, 1)])
+    manifest = json.loads((run / "manifest.json").read_text("utf-8"))
+    del manifest["guidance"]["kept"]
+    (run / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    before = content(run)
     with raises(UsageError, "update.guided"):
         update(run, None, refit=True)
-    assert content(run) == after
-    undo(run)
-    assert (open_run(run).labels == before).all()
+    assert content(run) == before
 
 
 def test_the_classifier_is_not_asked_where_clusters_are_small() -> None:

@@ -23,6 +23,7 @@ from coterie.base.edited import EditedAssigner, Merge, fingerprint
 from coterie.comparison import jaccard, links, partners
 from coterie.editing.apply import State
 from coterie.editing.run import EditableRun
+from coterie.run_files import given_numbers
 
 
 @dataclass
@@ -36,6 +37,10 @@ class Kept:
     # known, predicted: how many of them are from its table, and from its model
     known: int
     predicted: int
+    # Clusters of the classes that were given to the earlier run; None if nothing was given
+    given: dict[str, int] | None = None
+    # Of the classes that are given to the new run, in their order
+    numbers: list[int] = field(default_factory=list)
     sentences: list[str] = field(default_factory=list)
     # Of the new clusters by their numbers, if the method finds any
     topics: dict[int, Any] | None = None
@@ -82,7 +87,11 @@ def _read_kept(run: Path, texts: Sequence[str]) -> Kept:
     for text, cluster in table.items():
         if cluster in state.locked:
             state.corrections[fingerprint(text)] = cluster
-    return Kept(run, state, before, known, int((before >= 0).sum()) - known)
+    guidance = earlier.manifest.get("guidance")
+    given = None
+    if guidance is not None:
+        given = dict(zip(guidance["given"], given_numbers(guidance), strict=True))
+    return Kept(run, state, before, known, int((before >= 0).sum()) - known, given)
 
 
 def keep(model: TextClusterer, kept: Kept, texts: Sequence[str]) -> None:
@@ -93,10 +102,19 @@ def keep(model: TextClusterer, kept: Kept, texts: Sequence[str]) -> None:
     state, k = kept.state, model.n_clusters_
     old = sorted(state.names)
     mates = _mates(old, kept.before, np.asarray(model.labels_), k)
+    for column, name in enumerate(model.classes_):
+        number = (kept.given or {}).get(name)
+        if number in state.names:  # a given class stays what it was, whatever texts it has now
+            mates = {c: other for c, other in mates.items() if other != number} | {column: number}
+        else:
+            mates.pop(column, None)
     place = [mates.get(column, -1) for column in range(k)]
     for column in range(k):
         if place[column] < 0:
             place[column], state.next_id = state.next_id, state.next_id + 1
+    kept.numbers = place[: len(model.classes_)]
+    for number, name in zip(kept.numbers, model.classes_, strict=True):
+        state.names.setdefault(number, name)
     labels = np.append(np.array(place), -1)[model.labels_]
     present = [fingerprint(text) if text else "" for text in texts]
     found = {state.corrections[mark] for mark in present if mark in state.corrections}

@@ -137,8 +137,8 @@ def cluster(
             model = prepared.fit(place)
             if split:
                 place.manifest["split"] = {"by": asked.split, **split}
-            if guidance is not None and (guidance.names or kept is None):
-                place.manifest["guidance"] = about_guidance(guidance, model)
+            if guidance is not None and asked.guided:
+                place.manifest["guidance"] = about_guidance(guidance, model, asked)
             make_results(place, asked, model, corpus, kept).write()
     return Run(
         path,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from coterie._errors import DataError, UsageError, param
 from coterie._validation import whole_number
@@ -61,7 +62,7 @@ def read_guidance(options: Options, corpus: Corpus, kept: Kept | None = None) ->
     guidance = Guidance.make(len(corpus), None, **links, ids=called)
     if guidance is None and not names:
         return _from_edits(kept, corpus) if kept is not None else None
-    if kept is not None:
+    if kept is not None and kept.given is None:
         raise UsageError("guidance.with_keep")
     guidance = guidance or Guidance(len(corpus), ids=called)
     return replace(guidance, names=names, labels=labels, themes=tuple(themes.values()))
@@ -184,8 +185,11 @@ def _from_edits(kept: Kept, corpus: Corpus) -> Guidance | None:
     return Guidance.make(len(corpus), None, together, list(combinations(firsts, 2)))
 
 
-def about_guidance(guidance: Guidance, model: TextClusterer) -> dict[str, Any]:
-    """What was given, for the manifest; cluster ``i`` is the class ``given[i]``."""
+def about_guidance(guidance: Guidance, model: TextClusterer, options: Options) -> dict[str, Any]:
+    """What was given, for the manifest; cluster ``i`` is the class ``given[i]``.
+
+    Under ``kept`` is all that a refit needs.
+    """
     left = set(range(len(model.classes_))) - set(np.unique(model.labels_).tolist())
     return {
         "given": list(model.classes_),
@@ -195,7 +199,45 @@ def about_guidance(guidance: Guidance, model: TextClusterer) -> dict[str, Any]:
         "themes": len(guidance.themes),
         "must_link": len(guidance.together),
         "cannot_link": len(guidance.apart),
+        "kept": {
+            "rows": guidance.n,
+            "labels": {str(row): guidance.names[c] for row, c in sorted(guidance.labels.items())},
+            "column": options.labels if isinstance(options.labels, str) else None,
+            "themes": [list(theme) for theme in guidance.themes],
+            "must_link": [list(group) for group in guidance.together],
+            "cannot_link": [list(pair) for pair in guidance.apart],
+            "only_known": options.only_known,
+        },
     }
+
+
+def kept_guidance(about: Mapping[str, Any], table: pa.Table) -> dict[str, Any]:
+    """What was given to a run, as options of :func:`coterie.cluster`, for its rows and later ones.
+
+    Later rows are labelled by the same column, as far as it names a known class.
+
+    Parameters
+    ----------
+    about : mapping
+        What :func:`about_guidance` told the manifest.
+    table : Table
+        The rows of the run, then later ones.
+    """
+    kept = about["kept"]
+    labels: list[str | None] = [None] * len(table)
+    for row, name in kept["labels"].items():
+        labels[int(row)] = name
+    known = set(kept["labels"].values())
+    if kept["column"] in table.column_names:
+        for row, value in enumerate(cell_values(table.column(kept["column"]))):
+            name = None if is_unlabelled(value) else _name(value)
+            labels[row] = name if row >= kept["rows"] and name in known else labels[row]
+    out = {name: kept[name] for name in (*LINKS, "only_known") if kept[name]}
+    if known:
+        out["labels"] = labels
+    if kept["themes"]:
+        out["themes"] = [{"name": name, "examples": more} for name, *more in kept["themes"]]
+    return out
 
 
 def guidance_sentences(about: Mapping[str, Any]) -> list[str]:

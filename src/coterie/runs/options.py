@@ -99,6 +99,12 @@ class Options(Reading):
         return self.mask or self.mask_names is not None
 
     @property
+    def guided(self) -> bool:
+        """Whether themes, labels or constraints are given."""
+        given = (self.themes, self.labels, self.must_link, self.cannot_link, self.constraints)
+        return any(value is not None for value in given)
+
+    @property
     def reading(self) -> dict[str, Any]:
         """Arguments of :func:`coterie.read_corpus`."""
         return {f.name: getattr(self, f.name) for f in fields(Reading)}

@@ -147,6 +147,8 @@ class WholeResults(Results[Corpus]):
             from coterie.editing.keep import keep
 
             keep(model, self.kept, corpus.texts)
+            if "guidance" in self.folder.manifest:
+                self.folder.manifest["guidance"]["numbers"] = self.kept.numbers
         probabilities, marked = model.probabilities_, self._mark_outliers()
         labels = np.where(marked, -1, model.labels_) if marked is not None else model.labels_
         clusters = self._nest(self._describe(labels, probabilities), labels)

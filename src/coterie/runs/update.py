@@ -30,6 +30,7 @@ import pyarrow as pa
 from coterie._errors import DataError, UsageError, param
 from coterie._files import atomic_path, write_json
 from coterie._folders import held
+from coterie._trust import damaged
 from coterie._types import Bools, Floats, Ints
 from coterie.base.edited import EditedAssigner, correct, fingerprint
 from coterie.base.storage import save_clusters
@@ -60,6 +61,7 @@ from coterie.report import write_map
 from coterie.report.changes import write_changes
 from coterie.run_files import RESULT, RunFiles, link_files, result_columns, run_files
 from coterie.runs.folder import now
+from coterie.runs.guide import kept_guidance
 from coterie.runs.masked import MaskingNote, is_masking, mask_table, masker_of, masking_note
 
 if TYPE_CHECKING:
@@ -250,11 +252,20 @@ def _refit(
     from coterie.runs.clustering import cluster
 
     folder, manifest = before.folder, before.manifest
-    if "guidance" in manifest.get("handover", {}):
+    guidance = manifest.get("guidance")
+    if guidance is not None and "kept" not in guidance:
         raise UsageError("update.guided", folder=folder)
     table = before.table.drop_columns(list(before.own.values()))
     if corpus is not None:
         table = pa.concat_tables([table, corpus.table.select(table.column_names)])
+    options = run_options(manifest, n_clusters, len(before.clusters))
+    if guidance is not None:
+        with damaged(folder, "a run"):
+            options |= kept_guidance(guidance, table)
+        if options.get("only_known"):
+            options["n_clusters"] = None
+        elif n_clusters is None and options["n_clusters"] != "auto":
+            options["n_clusters"] = max(len(before.clusters), len(guidance["given"]))
     updates = manifest.get("updates", [])
     with TemporaryDirectory(prefix="coterie-") as place:
         made = cluster(
@@ -263,7 +274,7 @@ def _refit(
             keep=folder,
             text_column=text_column_of(before),
             id_column=before.id_column,
-            **run_options(manifest, n_clusters, len(before.clusters)),
+            **options,
         )
         old = {c.id for c in before.clusters}
         compared = compare(folder, made.folder)
