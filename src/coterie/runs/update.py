@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from coterie.comparison import Comparison
 
 COMPARED = 20_000  # old texts, and as many new ones, that are compared with each other
+FITS = 3  # of the classifier, after the first to its own predictions
 DIGITS = 3  # to which the vectors of texts agree that the encoder cannot tell apart
 
 
@@ -252,20 +253,9 @@ def _refit(
     from coterie.runs.clustering import cluster
 
     folder, manifest = before.folder, before.manifest
-    guidance = manifest.get("guidance")
-    if guidance is not None and "kept" not in guidance:
-        raise UsageError("update.guided", folder=folder)
     table = before.table.drop_columns(list(before.own.values()))
     if corpus is not None:
         table = pa.concat_tables([table, corpus.table.select(table.column_names)])
-    options = run_options(manifest, n_clusters, len(before.clusters))
-    if guidance is not None:
-        with damaged(folder, "a run"):
-            options |= kept_guidance(guidance, table)
-        if options.get("only_known"):
-            options["n_clusters"] = None
-        elif n_clusters is None and options["n_clusters"] != "auto":
-            options["n_clusters"] = max(len(before.clusters), len(guidance["given"]))
     updates = manifest.get("updates", [])
     with TemporaryDirectory(prefix="coterie-") as place:
         made = cluster(
@@ -274,7 +264,7 @@ def _refit(
             keep=folder,
             text_column=text_column_of(before),
             id_column=before.id_column,
-            **options,
+            **_refit_options(before, n_clusters, table),
         )
         old = {c.id for c in before.clusters}
         compared = compare(folder, made.folder)
@@ -316,6 +306,22 @@ def _refit(
 
         change_run(folder, change)
     return replace(found, written=True)
+
+
+def _refit_options(
+    before: EditableRun, n_clusters: int | Literal["auto"] | None, table: pa.Table
+) -> dict[str, Any]:
+    """How the run was made, with what was given to it, for all rows of a table."""
+    manifest, there = before.manifest, len(before.clusters)
+    guidance = manifest.get("guidance")
+    if guidance is None:
+        return run_options(manifest, n_clusters, there)
+    if "kept" not in guidance:
+        raise UsageError("update.guided", folder=before.folder)
+    with damaged(before.folder, "a run"):
+        given = kept_guidance(guidance, table)
+    out = run_options(manifest, n_clusters, max(there, len(guidance["given"]))) | given
+    return out | ({"n_clusters": None} if given.get("only_known") else {})
 
 
 def run_options(
@@ -513,7 +519,9 @@ def fit_classifier(x: Floats, codes: Ints, k: int) -> LinearAssigner:
     """A ridge classifier in few directions; texts of large clusters count less than of small ones.
 
     With all directions it would learn each text by heart. A cluster counts by the square root of
-    its size: a new one is small beside those that have grown for long.
+    its size: a new one is small beside those that have grown for long. It is fitted again to its
+    own predictions, as in ``auto``, as long as no cluster loses all its texts: what the first few
+    texts of a run got wrong then weighs less.
 
     Parameters
     ----------
@@ -522,13 +530,18 @@ def fit_classifier(x: Floats, codes: Ints, k: int) -> LinearAssigner:
         Cluster of each text, below ``k``.
     k : int
     """
-    sizes = np.bincount(codes, minlength=k)
-    weights = np.sqrt(sizes.mean() / np.maximum(sizes, 1)).astype(np.float32)[codes]
-    if x.shape[1] <= KEPT:
-        return RidgeClassifier(x, weights).fit(codes, k)
-    directions = principal_directions(x, KEPT)
-    inner = RidgeClassifier(x @ directions.T, weights).fit(codes, k)
-    return LinearAssigner(inner.weight @ directions, inner.bias)
+    directions = None if x.shape[1] <= KEPT else principal_directions(x, KEPT)
+    few = x if directions is None else x @ directions.T
+    for _ in range(FITS):
+        sizes = np.bincount(codes, minlength=k)
+        weights = np.sqrt(sizes.mean() / np.maximum(sizes, 1)).astype(np.float32)[codes]
+        found = RidgeClassifier(few, weights).fit(codes, k)
+        codes = np.asarray(found.logits(few).argmax(axis=1), dtype=np.int64)
+        if (np.bincount(codes, minlength=k)[sizes > 0] == 0).any():
+            break
+    if directions is None:
+        return found
+    return LinearAssigner(found.weight @ directions, found.bias)
 
 
 class Growth:
