@@ -315,13 +315,14 @@ def test_classifier_of_labels_and_clusters_by_a_loop(share: float, classes: int)
     np.testing.assert_array_equal(model._spread_labels(seeds, found, share), slow)
 
 
-def test_kmeans_runs_in_the_metric_of_the_labels() -> None:
+@pytest.mark.parametrize("method", ["kmeans", "auto"])  # both are k-means on vectors of your own
+def test_kmeans_runs_in_the_metric_of_the_labels(method: str) -> None:
     """A grouping that has nothing to do with the classes is stronger than they are."""
     from coterie.methods import make_method
 
     x, truth, _ = hidden(2.0)
     seeds = some(truth, 10, 4)
-    model = make_method("kmeans", 4, encoder="precomputed", random_state=0)
+    model = make_method(method, 4, encoder="precomputed", random_state=0)
     labels = model.fit(x, np.where(seeds >= 0, seeds, -1)).labels_
     plain, _ = seeded_kmeans(x, 4, np.ones(len(x)), seeds, 0)
     assert (labels == truth).mean() > 0.9 > 0.8 > (plain == truth).mean()

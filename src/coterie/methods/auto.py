@@ -35,7 +35,7 @@ from coterie._progress import make_progress
 from coterie._random import derive_seed, numpy_generator
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_device
-from coterie.base import WeightedClusterer, kmeans_assigner
+from coterie.base import WeightedClusterer, kmeans_assigner, metric_assigner
 from coterie.blocks.assign import (
     Assigner,
     LinearAssigner,
@@ -234,7 +234,8 @@ class Auto(WeightedClusterer):
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         self.choice_: dict[str, Any] = {}
         if self._encoder.kind == "precomputed" or self._k == 1:
-            return kmeans_assigner(self, vectors, weights, seed)
+            by_labels = metric_assigner(self, vectors, weights, seed)
+            return by_labels or kmeans_assigner(self, vectors, weights, seed)
         seeds = self._seeds(vectors)
         if self._known is not None:
             vectors = self._known.pooled(vectors, weights)
