@@ -66,6 +66,9 @@ def test_every_case_is_measured(cases) -> None:
     assert scores["labels", 20]["steered"]["right"] > 0.9
     assert {"logistic", "spreading", "plain"} < scores["labels", 1].keys()
     assert scores["half", 5]["recall"] > 0.9
+    classes = scores["half", 5]["classes"]
+    assert classes["known"]["steered"] == classes["known"]["all"] == 2
+    assert classes["new"]["all"] == 2 and classes["new"]["plain"] in (0, 1, 2)
     assert scores["names", None]["steered"]["right"] > 0.9
     assert scores["pairs", 0.01]["violated"] == 0
     assert scores["pairs", 0.01]["contradiction_refused"] is True
@@ -82,6 +85,10 @@ def test_table_has_means_and_the_worst_set(cases) -> None:
     assert "kmeans is measured on these sets (seeds): topics (1). Not measured yet: " in page
     assert "| kmeans | topics |" in page
     assert "0 of " in page and "always refused" in page
+    assert "A cluster with an F1 of a half or more: 2 of 2 known classes" in page
+    for row in rows:
+        row["scores"] = {k: v for k, v in row["scores"].items() if k != "classes"}  # older lines
+    assert "F1" not in steering_page(rows)
 
 
 def test_means_count_every_set_once() -> None:

@@ -44,6 +44,7 @@ from coterie.neighbors import unit_rows
 COUNTS = 1, 5, 20  # labels a class
 HALF = 5  # labels for each of the known classes, where half are known
 PAIRS = 0.001, 0.01  # of all pairs
+CLEAR = 0.5  # F1 of a class and a cluster, from which on the class is found
 UNTRAINED = "auto", "kmeans", "spherical-kmeans"  # methods whose vectors depend on the texts alone
 
 
@@ -217,6 +218,9 @@ class Bench:
         others = labels < 0
         found = self._fit(labels).labels_
         old, new, taken = others & (truth < known), truth >= known, others & (found < known)
+        clear, clear_plain = (
+            found_classes(truth[others], labels[others], self.k) for labels in (found, self.plain)
+        )
         return {
             "steered": self._scores(found, others),
             "plain": self._scores(self.plain, others),
@@ -225,6 +229,17 @@ class Bench:
             "new": {
                 "steered": _nmi(truth[new], found[new]),
                 "plain": _nmi(truth[new], self.plain[new]),
+            },
+            "classes": {
+                kind: {
+                    "all": len(classes),
+                    "steered": int(clear[classes].sum()),
+                    "plain": int(clear_plain[classes].sum()),
+                }
+                for kind, classes in (
+                    ("known", np.arange(known)),
+                    ("new", np.arange(known, self.k)),
+                )
             },
         }
 
@@ -280,6 +295,21 @@ class Bench:
     def _scores(self, labels: Ints, rows: Any) -> Row:
         truth, found = self.truth[rows], labels[rows]
         return {"acc": round(accuracy(truth, found), 5), "nmi": _nmi(truth, found)}
+
+
+def found_classes(truth: Ints, labels: Ints, k: int) -> Any:
+    """Whether each class has a cluster with an F1 of a half or more.
+
+    Examples
+    --------
+    >>> truth, labels = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 0, 1, 1, 1, 1])
+    >>> found_classes(truth, labels, 4)  # 2 * 2 / (3 + 2), 2 * 2 / (2 + 4), 2 * 1 / (1 + 4)
+    array([ True,  True, False, False])
+    """
+    both = np.zeros((k, labels.max() + 1))
+    np.add.at(both, (truth, labels), 1)
+    sizes = both.sum(axis=1)[:, None] + both.sum(axis=0)[None]
+    return (2 * both / np.maximum(sizes, 1)).max(axis=1) >= CLEAR
 
 
 def _embeddings(fitting: Fitting) -> Floats:
@@ -427,6 +457,24 @@ def _case(rows: Iterable[Row], case: str, **wanted: Any) -> list[Row]:
     ]
 
 
+def _classes(half: list[Row]) -> str:
+    """A sentence about the classes that are found, of lines that count them."""
+    lines = [scores["classes"] for scores in half if "classes" in scores]
+    if not lines:
+        return ""
+    counts = {
+        (kind, side): sum(line[kind][side] for line in lines)
+        for kind in ("known", "new")
+        for side in ("all", "steered", "plain")
+    }
+    parts = [
+        f"{counts[kind, 'steered']} of {counts[kind, 'all']} {name} classes "
+        f"(without labels {counts[kind, 'plain']})"
+        for kind, name in (("known", "known"), ("new", "unknown"))
+    ]
+    return f" A cluster with an F1 of a half or more: {' and '.join(parts)}."
+
+
 def _further(rows: Sequence[Row]) -> list[str]:
     """Sentences about names, unlabelled classes and constraints."""
     out = []
@@ -444,7 +492,7 @@ def _further(rows: Sequence[Row]) -> list[str]:
             f"{method}, half of the classes unlabelled: {recall:.1f}% of the texts of known "
             f"classes are found again, and {precision:.1f}% of the texts in known classes belong "
             f"there. NMI of the texts of unknown classes: {new:.1f}, without labels "
-            f"{plain_new:.1f}.",
+            f"{plain_new:.1f}.{_classes(half)}",
             f"{method}, names alone: {named:.1f}% of the texts get the right name; the nearest "
             f"name by cosine is right for {nearest:.1f}%.",
             f"{method}, constraints: {sum(s['violated'] for s in pairs)} of "
