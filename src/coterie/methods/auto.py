@@ -175,7 +175,9 @@ class Auto(WeightedClusterer):
         ``neighbors`` and ``rounds`` of the smoothing; ``runs`` of k-means and ``stability``, the
         mean share of texts on which a run agrees with the consensus; ``moved``, the share that the
         classifier reassigned; ``plain``, the share that plain k-means on the embeddings puts into
-        matching clusters, from which the mean confidence is computed.
+        matching clusters, from which the mean confidence is computed; ``guided``, with labels:
+        where clusters start from, the weights of the scores that are added, and the share of
+        labelled texts left out that they get right.
 
     Notes
     -----
@@ -186,7 +188,8 @@ class Auto(WeightedClusterer):
     share of runs that keep two texts together. The classifier is a ridge regression, fitted to the
     consensus and then to its own predictions; where it would leave a cluster empty, the consensus
     is kept and new texts go to the cluster of the nearest text. Vectors of your own
-    (``encoder="precomputed"``) are clustered by plain k-means, since nothing is known about them.
+    (``encoder="precomputed"``) are clustered by plain k-means, since nothing is known about them;
+    with labels for all clusters, in the metric of the labels.
     Nothing in the encoder is trained. Deviations: none, there is no paper.
 
     Examples
