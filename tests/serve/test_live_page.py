@@ -403,6 +403,8 @@ def test_long_names_leave_the_tools_in_shape(
     assert page.eval("document.documentElement.scrollWidth <= innerWidth")
     frame, to = page.box("#live"), page.box("#live-to")
     assert to["x"] + to["width"] <= frame["x"] + frame["width"]
+    heads = "[...document.querySelectorAll('thead th')].map(c => c.offsetHeight)"
+    assert 0 < max(page.eval(heads)) < 45  # one line: no word is broken
     line = page.box("#live-drop")["height"]
     label = page.eval("document.getElementById('live-to').closest('label').offsetHeight")
     assert label < 3 * line
