@@ -1325,8 +1325,8 @@ MESSAGES: dict[str, str] = {
         "all); leave them out with <new_only>."
     ),
     "update.split": (
-        "the rows of this run were cut into sentences, and new ones cannot be added; cluster all "
-        "rows again."
+        "<refit>: the rows of this run were cut into sentences, and it has not kept them whole; "
+        "cluster all rows again."
     ),
     "update.no_text_column": (
         "the new data has no column {column!r}, which holds the texts of the run; name the one to "

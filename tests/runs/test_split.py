@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from by_key import raises
 from coterie import cluster, open_run
 from coterie._errors import UsageError
+from coterie.checking import check_integrity
 
 WITH = {"method": "kmeans", "encoder": "tfidf", "split": "sentences"}
 APPLE = ["Red apple pie tastes good.", "Green apple pie tastes sour.", "Old apple pie tastes bad."]
@@ -73,7 +75,35 @@ def test_other_runs_have_no_such_rows() -> None:
         _ = run.rows
 
 
-def test_rows_cannot_be_added_to_sentences(tmp_path: Path) -> None:
+def test_an_update_cuts_new_rows_into_sentences(tmp_path: Path) -> None:
+    table = pa.table({"id": ["a", "b", "c", "d"], "text": ROWS})
+    run = cluster(table, 2, folder=tmp_path / "run", id_column="id", text_column="text", **WITH)
+    before, rows = run.labels, run.rows.to_pylist()
+    lines = (tmp_path / "run" / "assignments.csv").read_bytes()
+    new = pa.table({"id": ["e", "f"], "text": [f"{APPLE[0]} {CAR[0]}", ""]})
+    done = run.update(new)
+    assert done.rows == 2 and done.moved == 0 and done.drift.texts == 2
+    assert (tmp_path / "run" / "assignments.csv").read_bytes().startswith(lines)
+    apple, car = int(before[0]), int(before[2])
+    assert run.labels[len(before) :].tolist() == [apple, car, -1]
+    assert run.table["row"].to_pylist()[-3:] == ["5", "5", "6"]
+    after = run.rows.to_pylist()
+    assert after[:4] == rows and len(after) == 6
+    assert after[4]["shares"] == "0.50; 0.50" and after[4]["text"] == f"{APPLE[0]} {CAR[0]}"
+    assert len((tmp_path / "run" / "rows.csv").read_text("utf-8").splitlines()) == 7
+    assert run.summary[0].startswith("6 rows were cut into 10 sentences")
+    assert run.manifest["updates"][-1]["rows"] == 2
+    assert not check_integrity(tmp_path / "run").findings
+    assert run.update(new, new_only=True).rows == 0  # the ids are known
+    run.update(["One more apple pie here. Slow car wheels turn round."])
+    assert run.table["row"].to_pylist()[-2:] == ["7", "7"]
+    run.undo()
+    run.undo()
+    assert run.rows.to_pylist() == rows
+    assert (tmp_path / "run" / "assignments.csv").read_bytes() == lines
+
+
+def test_a_refit_of_sentences_is_rejected(tmp_path: Path) -> None:
     run = cluster(ROWS, 2, folder=tmp_path / "run", **WITH)
     with raises(UsageError, "update.split"):
-        run.update(["One more apple pie here."])
+        run.update(None, refit=True)

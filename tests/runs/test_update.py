@@ -488,3 +488,32 @@ def test_a_small_cluster_is_not_lost_beside_large_ones() -> None:
     fresh += 0.9 * np.eye(30, dtype=np.float32)[0]
     kept, lost = ((c.logits(fresh).argmax(axis=1) == 2).mean() for c in (found, plain))
     assert kept > lost + 0.2
+
+
+def test_wrong_clusters_of_some_texts_are_not_learned() -> None:
+    """Each fit to the predictions of the last one follows the wrong texts less."""
+    x, codes = overlapping(0, [150, 150, 150])
+    wrong = codes.copy()
+    wrong[::4] = (codes[::4] + 1) % 3
+    once = RidgeClassifier(x).fit(wrong, 3).logits(x).argmax(axis=1)
+    found = fit_classifier(x, wrong, 3).logits(x).argmax(axis=1)
+    assert (found == codes).mean() > (once == codes).mean() + 0.03
+
+
+def test_a_classifier_that_would_leave_a_cluster_empty_is_not_fitted_again() -> None:
+    sizes = [100, 100, 1]
+    codes = np.repeat([0, 1, 2], sizes)
+    x = np.eye(2, dtype=np.float32)[np.repeat([0, 1, 0], sizes)]  # the third has texts of the first
+    weights = np.sqrt(np.mean(sizes) / np.array(sizes))[codes].astype(np.float32)
+    found, once = fit_classifier(x, codes, 3), RidgeClassifier(x, weights).fit(codes, 3)
+    assert np.unique(found.logits(x).argmax(axis=1)).tolist() == [0, 1]
+    np.testing.assert_allclose(found.weight, once.weight)
+
+
+def test_a_run_with_locked_clusters_is_fitted_again_twice(run: Path, boats: Path) -> None:
+    edit(run, [{"lock": [0]}])
+    update(run, boats, refit=True)
+    home = open_run(run).labels
+    done = update(run, None, refit=True)
+    assert done.written and "guidance" not in open_run(run).manifest
+    assert (open_run(run).labels == home).mean() > 0.9

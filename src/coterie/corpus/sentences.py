@@ -73,3 +73,11 @@ def split_corpus(corpus: Corpus) -> tuple[Corpus, str]:
     numbers = pa.array([row + 1 for row in rows], pa.int64())
     whole = build(table.append_column(name, numbers), corpus.text_column)
     return replace(whole, id_column=corpus.id_column), name
+
+
+def split_sentence(rows: int, sentences: int) -> str:
+    """What the summary of a run says about its texts."""
+    return (
+        f"{rows:,} rows were cut into {sentences:,} sentences, which are the texts here; rows.csv "
+        "has the themes of each row."
+    )

@@ -20,6 +20,7 @@ from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_device
 from coterie.base import TextClusterer
 from coterie.corpus import Chunk, Corpus, write_rows
+from coterie.corpus.sentences import split_sentence
 from coterie.corpus.write import GrowingTable, table_rows
 from coterie.description import (
     Cluster,
@@ -162,11 +163,7 @@ class WholeResults(Results[Corpus]):
         summary += self._about_choice()
         split = self.folder.manifest.get("split")
         if split is not None:
-            summary.insert(
-                0,
-                f"{split['rows']:,} rows were cut into {len(corpus):,} sentences, which are the "
-                "texts here; rows.csv has the themes of each row.",
-            )
+            summary.insert(0, split_sentence(split["rows"], len(corpus)))
         if "guidance" in self.folder.manifest:
             summary += guidance_sentences(self.folder.manifest["guidance"])
         if self.kept is not None:

@@ -39,6 +39,7 @@ from coterie.blocks.graph import principal_directions
 from coterie.corpus import Corpus, make_corpus
 from coterie.corpus.corpus import build, cell_values, check_column, value_to_text
 from coterie.corpus.read import read_table
+from coterie.corpus.sentences import split_corpus, split_sentence
 from coterie.corpus.write import CsvWriter
 from coterie.description import Cluster, describe_numbered, guess_columns, names_by_number
 from coterie.drift import Drift, find_drift
@@ -51,7 +52,7 @@ from coterie.editing.run import (
     last_change,
     new_summary,
 )
-from coterie.exports import refresh
+from coterie.exports import refresh, write_sentence_rows
 from coterie.hierarchy import Hierarchy
 from coterie.masking import Masker, masked_sentence
 from coterie.methods.auto import RidgeClassifier, calibrated
@@ -185,7 +186,7 @@ def update(  # noqa: PLR0913 - options of one command
     folder = Path(run)
     files = RunFiles(folder)
     files.check()  # before a lock is put into it
-    if "split" in files.manifest:
+    if "split" in files.manifest and refit:
         raise UsageError("update.split")
     if data is None and not refit:
         raise UsageError("update.nothing_to_add")
@@ -209,7 +210,7 @@ def update(  # noqa: PLR0913 - options of one command
         found = Updated(
             folder,
             len(known) + 1,
-            len(corpus),
+            growth.rows,
             new=tuple(c for c in growth.clusters if c.id in growth.new),
             drift=growth.drift,
             written=not dry_run,
@@ -218,7 +219,7 @@ def update(  # noqa: PLR0913 - options of one command
         if not dry_run:
             entry = {
                 "change": last_change(folder) + 1,
-                "update": {"rows": len(corpus), "sha256": corpus.sha256, "new": growth.new},
+                "update": {"rows": growth.rows, "sha256": corpus.sha256, "new": growth.new},
                 "done": found.sentences()[:1],
             }
 
@@ -364,7 +365,9 @@ def _fitting(
     """The new rows with the columns of the run, and what was noticed; None if all are known."""
     table = data.table if isinstance(data, Corpus) else data
     names, text = table.column_names, _text_column(run, data, text_column)
-    wanted = [name for name in run.table.column_names if name not in run.own.values()]
+    split = run.manifest.get("split")
+    made = {*run.own.values(), *([] if split is None else [split["column"]])}
+    wanted = [name for name in run.table.column_names if name not in made]
     taken = {text, *wanted}
     notes = []
     left = [name for name in names if name not in taken]
@@ -387,7 +390,16 @@ def _fitting(
             return None, tuple(notes)
     fitting, masked = _masked(run, fitting, mask_names)
     corpus = build(fitting, text_column_of(run), run.id_column, masked)
-    return corpus, (*notes, *(note.message for note in corpus.notes))
+    notes += [note.message for note in corpus.notes]
+    return (corpus if split is None else _cut(corpus, split)), tuple(notes)
+
+
+def _cut(corpus: Corpus, split: Mapping[str, Any]) -> Corpus:
+    """New rows of a run of sentences, cut into these; their numbers follow those of the run."""
+    cut, name = split_corpus(corpus)
+    numbers = [str(split["rows"] + int(row)) for row in cut.table.column(name).to_pylist()]
+    table = cut.table.drop_columns([name])
+    return replace(cut, table=table.append_column(split["column"], pa.array(numbers, pa.string())))
 
 
 def _masked(
@@ -564,10 +576,16 @@ class Growth:
         New rows that fit nowhere.
     alarm : bool
         Whether there is a new theme.
+    rows : int
+        New rows of the input; a run of sentences has several texts for one.
     """
 
     def __init__(self, run: EditableRun, corpus: Corpus) -> None:
         self.run, self.corpus = run, corpus
+        self.split = run.manifest.get("split")
+        self.rows = len(corpus)
+        if self.split is not None:
+            self.rows = len(set(corpus.table.column(self.split["column"]).to_pylist()))
         self.state: State = run.state()
         self.model = copy.copy(run.model)
         old, new = run.vectors, np.asarray(self.model.transform(corpus.texts))
@@ -729,6 +747,8 @@ class Growth:
         run.check_unchanged(folder)
         save_clusters(self.model, folder / "model", outliers=True)
         self._append_rows(folder / "assignments.csv")
+        if self.split is not None:
+            write_sentence_rows(folder, self.split, text_column_of(run))
         write_json(folder / "clusters.json", [cluster.to_dict() for cluster in self.clusters])
         if self.hierarchy is not None:
             write_json(folder / "levels.json", self.hierarchy.to_dict())
@@ -776,7 +796,7 @@ class Growth:
             digest.update(text.encode("utf-8") + b"\0")
         entry = {
             "when": now(),
-            "rows": len(self.corpus),
+            "rows": self.rows,
             "sha256": self.corpus.sha256,
             "new": self.new,
             "fit_nowhere": int(self.strange.sum()),
@@ -804,6 +824,10 @@ class Growth:
             "updates": updates,
             "summary": [*_without_update(summary), _about(updates)],
         }
+        if self.split is not None:
+            total = self.split["rows"] + self.rows
+            manifest["split"] = {**self.split, "rows": total}
+            manifest["summary"][0] = split_sentence(total, len(self.texts))
         for note in self.corpus.notes:
             if isinstance(note, MaskingNote):
                 known = before["data"].get("masked", {"found": {}, "by_list": True})
