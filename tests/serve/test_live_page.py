@@ -120,6 +120,9 @@ def test_search_by_meaning_shows_texts_and_their_neighbours(opened: Callable[...
     live.said("texts by meaning and words")
     expected = live.client.get("/search?q=violin%20concert&limit=50").json["texts"]
     assert live.hits() == [t["text"] for t in expected]
+    live.page.key("Escape")
+    assert live.page.eval("document.activeElement.id") == ""
+    assert live.page.eval("document.getElementById('live-query').value") == "violin concert"
     on_map = live.page.eval("[...document.querySelectorAll('#found bdi')].map(b => b.textContent)")
     assert set(on_map) == set(live.hits())
     live.click("#live-hits button")
@@ -251,8 +254,14 @@ def test_texts_are_moved(opened: Callable[..., Live]) -> None:
     live.click("#live-hits input")
     assert "1 text selected" in live.text("#live-texts")
     to = next(c for c in names(live.client) if c != hit["cluster"])
-    live.page.eval(f"document.getElementById('live-to').value = '{to}'")
-    live.changed(lambda: live.click("#live-do-move"))
+    assert live.page.eval("document.getElementById('live-do-move').disabled")
+    live.page.key("v")  # nothing moves before a cluster is chosen
+    assert live.page.eval("document.activeElement.id") == "live-to"
+    live.page.key(str(to))  # the name begins with the number
+    assert live.page.eval("document.getElementById('live-to').value") == str(to)
+    live.page.key("Escape")
+    assert live.page.eval("document.activeElement.id") != "live-to"
+    live.changed(lambda: live.page.key("v"))
     found = live.client.get(f"/similar/{hit['id']}").json["to"]
     assert found["cluster"] == to and found["confidence"] > 0.99
     assert "0 texts selected" in live.text("#live-texts")

@@ -51,7 +51,7 @@
     get("live-query").value = state.query;
     get("live-by").value = state.by;
     get("live-name").value = state.name;
-    if (names.has(Number(state.to))) get("live-to").value = state.to;
+    if (state.made === live.made && names.has(Number(state.to))) get("live-to").value = state.to;
     get("live-open").checked = state.open;
     get("live-edit").hidden = !state.edit; // until the service is asked
     say(state.said === OTHERS && live.last.length ? OTHERS + " Last edit: " + live.last.join("; ") + "." : state.said || "");
@@ -204,7 +204,7 @@
     get("live-do-unlock").disabled = free.length === ids.length;
     get("live-do-done").disabled = ids.every((id) => done.has(id));
     get("live-do-reopen").disabled = !ids.some((id) => done.has(id));
-    get("live-do-move").disabled = !taken.size;
+    get("live-do-move").disabled = !taken.size || !get("live-to").value;
     get("live-texts").textContent = taken.size === 1 ? "1 text selected." : taken.size + " texts selected.";
     get("live-take").hidden = !(onMap && onMap.length);
     keep("");
@@ -213,7 +213,7 @@
   function clear() {
     chosen.clear();
     taken.clear();
-    get("live-name").value = get("live-query").value = "";
+    get("live-name").value = get("live-query").value = get("live-to").value = "";
     show([], "");
     say("");
     refresh();
@@ -257,7 +257,7 @@
       if (!get("live-name").value) get("live-name").value = names.get([...chosen][0]);
       get("live-name").select();
     },
-    m: () => press("merge"), s: () => press("split"), u: () => press("undo"), v: () => press("move"),
+    m: () => press("merge"), s: () => press("split"), u: () => press("undo"), v: () => { if (get("live-to").value) press("move"); else get("live-to").focus(); },
     l: () => press(get("live-do-lock").disabled ? "unlock" : "lock"), c: clear,
     d: () => press(get("live-do-done").disabled ? "reopen" : "done"),
   };
@@ -306,7 +306,13 @@
   });
   get("live-reload").addEventListener("click", () => again(OTHERS));
   for (const id of ["live-query", "live-name", "live-to", "live-by"]) {
-    get(id).addEventListener("input", () => keep(""));
+    get(id).addEventListener("input", refresh);
+    get(id).addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.preventDefault(); // what was typed stays, and what the map shows
+      event.stopPropagation();
+      get(id).blur();
+    });
   }
   document.addEventListener("coterie:focus", (event) => {
     const { cluster, rows } = event.detail;
