@@ -25,7 +25,7 @@ NEIGHBORS = 4, 10  # fewest and most neighbours of the graph
 ROUNDS, RESTART = 8, 0.1  # of smoothing
 LEAST = 1e-3  # share of the largest deviation; below it there is only rounding
 DIRECTIONS = 100  # in which vectors are smoothed
-LINKED = 5_000  # rows that are joined; others go where their companions are
+LINKED, PER_CLUSTER = (2_000, 5_000), 25  # rows that are joined: fewest, most, and per cluster
 
 
 def n_neighbors(n: int, n_clusters: int) -> int:
@@ -138,7 +138,7 @@ def flattened(x: Floats, exponent: float) -> Floats:
 def consensus(labelings: list[Ints], n_clusters: int, weights: Floats, seed: int) -> Ints:
     """Average linkage of the share of runs that keep two rows together (evidence accumulation).
 
-    It joins at most 5,000 rows. Then every row goes to the cluster in which its companions
+    It joins at most a few thousand rows. Then every row goes to the cluster in which its companions
     of all runs are (Fred and Jain, 2005, "Combining multiple clusterings using evidence
     accumulation", join all rows).
 
@@ -163,9 +163,10 @@ def consensus(labelings: list[Ints], n_clusters: int, weights: Floats, seed: int
     """
     found = memberships(labelings, sparse=True)  # (n, clusters of all runs)
     n = found.shape[0]
+    most = min(max(LINKED[0], PER_CLUSTER * n_clusters), LINKED[1])
     rows = np.arange(n)
-    if n > LINKED:
-        rows = np.sort(numpy_generator(seed, "consensus").choice(n, LINKED, replace=False))
+    if n > most:
+        rows = np.sort(numpy_generator(seed, "consensus").choice(n, most, replace=False))
     stacked = np.stack([labels[rows] for labels in labelings], axis=1)
     _, first, kinds = np.unique(stacked, axis=0, return_index=True, return_inverse=True)
     kinds = kinds.ravel()

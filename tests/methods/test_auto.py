@@ -297,7 +297,7 @@ def test_the_consensus_of_many_texts_joins_some_and_assigns_all(monkeypatch) -> 
     rng = np.random.default_rng(0)
     runs = [np.where(rng.random(2000) < 0.2, rng.integers(0, 4, 2000), truth) for _ in range(9)]
     ones = np.ones(2000, dtype=np.float32)
-    monkeypatch.setattr(runs_module, "LINKED", 200)
+    monkeypatch.setattr(runs_module, "LINKED", (200, 300))
     found = consensus(runs, 4, ones, 0)
     assert accuracy(truth, found) > 0.97 > max(accuracy(truth, run) for run in runs)
     np.testing.assert_array_equal(found, consensus(runs, 4, ones, 0))
