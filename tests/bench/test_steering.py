@@ -114,3 +114,9 @@ def test_what_is_there_is_not_measured_again(tmp_path: Path) -> None:
 def test_show_without_results_is_an_error(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["bench", "steering", "--show", "--out", str(tmp_path)])
     assert result.exit_code == 2
+
+
+@pytest.mark.gpu
+def test_lines_name_the_device() -> None:
+    row = steering.measure(Setting("sample", 0, encoder="tfidf", method="kmeans", device="cuda"))[0]
+    assert row["hardware"]["device"] == "cuda" and "gpu" in row["hardware"]

@@ -29,6 +29,7 @@ from coterie._facts import hardware, versions
 from coterie._files import plain
 from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
+from coterie._validation import check_device
 from coterie.base import TextClusterer
 from coterie.base.fitting import Fitting
 from coterie.bench.data import load_data
@@ -112,7 +113,7 @@ def measure(setting: Setting) -> list[Row]:
     names, truth = np.unique([data.labels[i] for i in kept], return_inverse=True)
     bench = Bench(setting, texts, truth, [readable(name) for name in names], encoder)
     head = {"dataset": setting.dataset, "seed": setting.seed, "method": setting.method}
-    tail = {"hardware": hardware("cpu"), "versions": versions()}
+    tail = {"hardware": hardware(str(check_device(setting.device))), "versions": versions()}
     rows = []
     for case, scores in bench.cases():
         rows.append({**head, **case, "scores": scores, **tail})
