@@ -109,7 +109,11 @@ DONE: dict[str, Any] = {
         },
     },
     "outliers?": dict,
-    "names?": {"by?": str, "clusters": {int: {"own": str, "given": str}}},
+    "names?": {
+        "by?": str,
+        "clusters": {int: {"own": str, "given": str}},
+        "levels?": [{int: {"own": str, "given": str}}],
+    },
     "editing?": {
         "edits?": Count,
         "locked?": [ClusterId],

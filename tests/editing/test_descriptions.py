@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from coterie import edit, open_run
+from coterie._errors import DataError
 from coterie.description import Cluster
 from coterie.editing import undo
 from coterie.editing.run import same_groups
@@ -207,6 +208,15 @@ def test_an_update_keeps_what_was_said(run: Path, tmp_path: Path) -> None:
     assert {i: s for i, s in told(run).items() if i in before} == before
     for level, earlier in zip(told_above(run), above, strict=True):
         assert {n: s for n, (s, _) in level.items()} == {n: s for n, (s, _) in earlier.items()}
+
+
+@pytest.mark.parametrize("levels", [3, [3], [{"0": "x"}], [{"0": {"own": 1, "given": "x"}}]])
+def test_a_manifest_with_other_names_of_levels_is_refused(run: Path, levels: object) -> None:
+    manifest = json.loads((run / "manifest.json").read_text("utf-8"))
+    manifest["names"]["levels"] = levels
+    (run / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    with pytest.raises(DataError, match="manifest"):
+        edit(run, [{"merge": [0, 1]}])
 
 
 def test_which_groups_are_the_same_by_hand() -> None:
