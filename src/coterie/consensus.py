@@ -25,6 +25,7 @@ NEIGHBORS = 4, 10  # fewest and most neighbours of the graph
 ROUNDS, RESTART = 8, 0.1  # of smoothing
 LEAST = 1e-3  # share of the largest deviation; below it there is only rounding
 DIRECTIONS = 100  # in which vectors are smoothed
+FLATTEN = 0.25  # exponent by which the directions with less variance are strengthened
 LINKED, PER_CLUSTER = (2_000, 5_000), 25  # rows that are joined: fewest, most, and per cluster
 
 

@@ -1,9 +1,23 @@
 """The start guard: sees damage, lets good results pass, never needs labels."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from coterie.base.guard import Diagnostics, Guard, _reason, nearest_neighbors, neighbor_agreement
+from coterie import SCCL
+from coterie._random import derive_seed
+from coterie.base import fitting
+from coterie.base.guard import (
+    RUNS,
+    Diagnostics,
+    Guard,
+    _reason,
+    nearest_neighbors,
+    neighbor_agreement,
+)
+from coterie.consensus import FLATTEN, smooth, smoothed_runs
+from coterie.encoders import ViewsEncoder, load_encoder
 from coterie.metrics import nmi
 
 
@@ -119,6 +133,46 @@ def test_the_agreement_is_that_with_a_consensus_clustering() -> None:
     assert guard.reference is not None and guard.reference.shape == (600,)
     assert guard.start.consensus_agreement == round(nmi(guard.reference, labels), 5) > 0.8
     assert Guard(x[:30], labels[:30], 5, seed=0, texts=texts[:30]).reference is None
+
+
+def test_the_reference_is_made_from_all_views_of_a_sentence_encoder(
+    tiny_encoder: Path, topics
+) -> None:
+    texts, labels = list(topics[0]), np.unique(topics[1], return_inverse=True)[1]
+    assert len(set(texts)) == len(texts)
+    encoder = load_encoder(tiny_encoder)
+    noise = np.random.default_rng(0).normal(size=(len(texts), 4)).astype(np.float32)
+    guard = Guard(noise, labels, 3, seed=5, texts=texts, encoder=encoder)
+    views = ViewsEncoder(encoder, derive_seed(5, "guard", "n-grams"))
+    views.learn(texts)
+    items, rows = views.prepare(texts)
+    x = views.encode(items)[rows]
+    ones = np.ones(len(texts), dtype=np.float32)
+    wanted, _ = smoothed_runs(x, 3, RUNS, ones, 5, smoothed=smooth(x, 3, flatten=FLATTEN))
+    np.testing.assert_array_equal(guard.reference, wanted)
+    without = Guard(noise, labels, 3, seed=5, texts=texts).reference
+    assert nmi(guard.reference, labels) > nmi(without, labels)  # which sees noise and n-grams
+
+
+def test_training_gives_the_guard_its_encoder_as_it_was(
+    tiny_encoder: Path, topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    class Spy(Guard):
+        def __init__(self, *args, **more) -> None:
+            super().__init__(*args, **more)
+            seen.append(self.reference)
+
+    monkeypatch.setattr(fitting, "Guard", Spy)
+    texts = list(topics[0])
+    SCCL(3, encoder=tiny_encoder, steps=2, batch_size=8, random_state=0).fit(texts)
+    model = SCCL(3, encoder=tiny_encoder, steps=8, batch_size=8, lr=1e-2, random_state=0).fit(texts)
+    np.testing.assert_array_equal(*seen)  # before training, so its length does not matter
+    ones = np.zeros(len(texts), dtype=np.int64)
+    encoder = load_encoder(tiny_encoder)
+    again = Guard(np.zeros((len(texts), 2)), ones, 3, 0, texts, encoder).reference
+    assert nmi(seen[0], again) == pytest.approx(1) and model.guard_ is not None
 
 
 def test_repeated_texts_count_as_often_as_they_occur_in_the_reference() -> None:

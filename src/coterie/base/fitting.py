@@ -153,7 +153,7 @@ class Fitting:
         stages = model._training_stages(context)
         assigner, judged, net = start, None, None
         if stages:
-            guard = Guard(vectors, start_labels, model._k, self.seed, texts)
+            guard = Guard(vectors, start_labels, model._k, self.seed, texts, self.encoder)
             before, tune = copy.deepcopy(self.encoder).cpu(), getattr(model, "tune", "full")
             if tune == "frozen" and self.encoder.kind == "sentence":
                 data = self._frozen(data)

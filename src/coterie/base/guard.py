@@ -2,10 +2,9 @@
 
 - *clusters used* and *size entropy*: a head that gives most texts to a few clusters has collapsed.
 - *consensus agreement*: NMI with a reference clustering of the same texts, the consensus of k-means
-  runs that ``auto`` makes: on the vectors before training beside character n-grams, smoothed. Where
-  training moves the clusters away from it, the start is returned. On 65 runs of five systems on the
-  development sets one result more than 1 NMI below the start was returned, and 10 gains of more
-  than 1 were discarded (``docs/generalization.md``).
+  runs that ``auto`` makes: on the views of the encoder before training, n-grams and words,
+  smoothed; on the vectors and character n-grams for other encoders. Where training moves the
+  clusters away from it, the start is returned (``docs/generalization.md``).
 - *neighbour agreement*: how much more often than by chance a text and its nearest neighbours, in
   the vectors before training, are in the same cluster. It decides where there are no texts: a fall
   by more than 15% returns the start.
@@ -23,8 +22,8 @@ import torch
 
 from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats, Ints
-from coterie.consensus import smoothed_runs
-from coterie.encoders import CharNgrams
+from coterie.consensus import FLATTEN, smooth, smoothed_runs
+from coterie.encoders import CharNgrams, Encoder, SentenceEncoder, ViewsEncoder
 from coterie.encoders.base import distinct
 from coterie.encoders.lexical import NGRAM_WEIGHT
 from coterie.metrics import nmi, size_entropy
@@ -39,7 +38,7 @@ FEWEST_CLUSTERS = 0.5  # of those the start uses
 LOWEST_ENTROPY = 0.7  # of the start's
 LOWEST_AGREEMENT = 0.85  # of the start's
 TEXTS = 20_000  # texts that are read
-RUNS = 10  # of k-means, for the reference
+RUNS = 20  # of k-means, for the reference
 TOLERANCE = 0.01  # fall of the agreement with the reference that is accepted
 FEWEST_TEXTS = 50  # different ones, for a reference
 
@@ -91,6 +90,8 @@ class Guard:
     n_clusters, seed : int
     texts : list of str, optional
         The ``n`` texts; without them only neighbours and sizes are compared.
+    encoder : Encoder, optional
+        As it is before training. A sentence encoder gives the reference all its views.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class Guard:
         n_clusters: int,
         seed: int,
         texts: list[str] | None = None,
+        encoder: Encoder | None = None,
     ) -> None:
         self.seed, self.presence, self.read = seed, None, np.arange(len(vectors))
         self.reference: Ints | None = None
@@ -109,7 +111,7 @@ class Guard:
                 self.read = np.sort(rng.choice(len(texts), TEXTS, replace=False))
             some = [texts[i] for i in self.read]
             self.presence = word_presence(some)
-            self.reference = _reference(vectors[self.read], some, n_clusters, seed)
+            self.reference = _reference(vectors[self.read], some, n_clusters, seed, encoder)
         self.neighbors, self.anchors = nearest_neighbors(vectors, seed)
         self.n_clusters = n_clusters
         self.start_labels = start
@@ -161,7 +163,7 @@ def _reason(start: Diagnostics, final: Diagnostics) -> str:
         if after < before - TOLERANCE:
             return (
                 "training moved the clusters away from the structure of the texts: agreement with "
-                "a consensus clustering of embeddings and character n-grams fell from "
+                "a consensus clustering of embeddings and words fell from "
                 f"{before:.3f} to {after:.3f}"
             )
         return ""
@@ -174,20 +176,29 @@ def _reason(start: Diagnostics, final: Diagnostics) -> str:
     return ""
 
 
-def _reference(vectors: Floats, texts: list[str], n_clusters: int, seed: int) -> Ints | None:
+def _reference(
+    vectors: Floats, texts: list[str], n_clusters: int, seed: int, encoder: Encoder | None
+) -> Ints | None:
     """The consensus clustering; None where there are too few different texts."""
     first, rows = distinct(texts)
     if n_clusters < 2 or len(first) < max(2 * n_clusters, FEWEST_TEXTS):
         return None
     some = [texts[i] for i in first]
-    encoder = CharNgrams(seed=derive_seed(seed, "guard", "n-grams"))
-    encoder.learn(some)
-    items, numbers = encoder.prepare(some)
-    x = unit_rows(np.asarray(vectors)[first])
-    lexical = NGRAM_WEIGHT * unit_rows(encoder.encode(items)[numbers])
+    own = derive_seed(seed, "guard", "n-grams")
+    if isinstance(encoder, SentenceEncoder):
+        views = ViewsEncoder(encoder, own)
+        views.learn(some)
+        items, numbers = views.prepare(some)
+        x = views.encode(items.to(next(encoder.parameters()).device))[numbers]
+    else:
+        ngrams = CharNgrams(seed=own)
+        ngrams.learn(some)
+        counted, numbers = ngrams.prepare(some)
+        lexical = NGRAM_WEIGHT * unit_rows(ngrams.encode(counted)[numbers])
+        x = np.hstack([unit_rows(np.asarray(vectors)[first]), lexical]).astype(np.float32)
     counts = np.bincount(rows, minlength=len(first)).astype(np.float32)
-    both = np.hstack([x, lexical]).astype(np.float32)
-    labels, _ = smoothed_runs(both, n_clusters, RUNS, counts, seed)
+    smoothed = smooth(x, n_clusters, flatten=FLATTEN)
+    labels, _ = smoothed_runs(x, n_clusters, RUNS, counts, seed, smoothed=smoothed)
     return np.asarray(labels[rows])
 
 

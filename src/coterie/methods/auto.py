@@ -47,6 +47,7 @@ from coterie.blocks.graph import principal_directions, principal_part
 from coterie.blocks.kmeans import KMeans
 from coterie.consensus import (
     DIRECTIONS,
+    FLATTEN,
     ROUNDS,
     flattened,
     n_neighbors,
@@ -77,7 +78,6 @@ Effort = Literal["quick", "standard", "best"]
 MOST = {"quick": 10_000, "standard": 10_000, "best": 60_000}  # texts that are clustered
 PER_CLUSTER, CEILING = 75, 25_000  # but at least so many per cluster, up to this
 RUNS = {"quick": 6, "standard": 20, "best": 40}  # of k-means that are combined
-FLATTEN = 0.25  # exponent by which the directions with less variance are strengthened
 PENALTIES = 1.0, 0.1, 0.01  # of the classifier, tried in turn
 LABELLED = 3.0  # weight of a text with a known class in the classifier
 LOOKED_AT = 5_000  # texts on which plain k-means is compared with the result
