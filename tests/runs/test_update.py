@@ -482,7 +482,7 @@ def test_a_small_cluster_is_not_lost_beside_large_ones() -> None:
     """Without weights the classifier puts most texts of the small one into the others."""
     x, codes = overlapping(0, [600, 600, 30])
     x[1200:] += 0.9 * np.eye(30, dtype=np.float32)[0]  # between the first theme and its own
-    found = fit_classifier(x, codes, 3)
+    found = fit_classifier(x, codes, 3, 1200)
     plain = RidgeClassifier(x).fit(codes, 3)
     fresh, _ = overlapping(2, [0, 0, 50])
     fresh += 0.9 * np.eye(30, dtype=np.float32)[0]
@@ -496,7 +496,7 @@ def test_wrong_clusters_of_some_texts_are_not_learned() -> None:
     wrong = codes.copy()
     wrong[::4] = (codes[::4] + 1) % 3
     once = RidgeClassifier(x).fit(wrong, 3).logits(x).argmax(axis=1)
-    found = fit_classifier(x, wrong, 3).logits(x).argmax(axis=1)
+    found = fit_classifier(x, wrong, 3, 450).logits(x).argmax(axis=1)
     assert (found == codes).mean() > (once == codes).mean() + 0.03
 
 
@@ -504,8 +504,9 @@ def test_a_classifier_that_would_leave_a_cluster_empty_is_not_fitted_again() -> 
     sizes = [100, 100, 1]
     codes = np.repeat([0, 1, 2], sizes)
     x = np.eye(2, dtype=np.float32)[np.repeat([0, 1, 0], sizes)]  # the third has texts of the first
-    weights = np.sqrt(np.mean(sizes) / np.array(sizes))[codes].astype(np.float32)
-    found, once = fit_classifier(x, codes, 3), RidgeClassifier(x, weights).fit(codes, 3)
+    weights = (np.array([1, 1, 2]) ** 0.25 / np.sqrt(sizes))[codes]  # the last text is new
+    weights = (weights / weights.mean()).astype(np.float32)
+    found, once = fit_classifier(x, codes, 3, 200), RidgeClassifier(x, weights).fit(codes, 3)
     assert np.unique(found.logits(x).argmax(axis=1)).tolist() == [0, 1]
     np.testing.assert_allclose(found.weight, once.weight)
 
@@ -517,3 +518,12 @@ def test_a_run_with_locked_clusters_is_fitted_again_twice(run: Path, boats: Path
     done = update(run, None, refit=True)
     assert done.written and "guidance" not in open_run(run).manifest
     assert (open_run(run).labels == home).mean() > 0.9
+
+
+def test_thirty_texts_of_a_new_theme_stay_together() -> None:
+    """Old clusters that get none of the new texts do not draw them."""
+    old, labels = overlapping(0, [60] * 8)
+    new, _ = overlapping(1, [0] * 8 + [30])
+    placed = learn_new(old, labels, new, list(range(8)), 8).placed
+    assert placed.new == [8]
+    assert (placed.labels == 8).sum() >= 28

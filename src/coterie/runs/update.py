@@ -509,7 +509,8 @@ def learn_new(
         kept = np.isin(answers[seen], every)
         known = np.concatenate([labels, answers[seen][kept]])
         rows = np.concatenate([np.ones(len(old), dtype=bool), kept])
-        classifier = fit_classifier(vectors[rows], np.searchsorted(every, known), len(every))
+        codes = np.searchsorted(every, known)
+        classifier = fit_classifier(vectors[rows], codes, len(every), len(old))
         if bound or not n:
             break
         found = np.array(every)[classifier.logits(new).argmax(axis=1)]
@@ -527,27 +528,30 @@ def learn_new(
     return Learned(replace(placed, labels=answers, new=made), bound, classifier, [*ids, *made])
 
 
-def fit_classifier(x: Floats, codes: Ints, k: int) -> LinearAssigner:
-    """A ridge classifier in few directions; texts of large clusters count less than of small ones.
+def fit_classifier(x: Floats, codes: Ints, k: int, n_old: int) -> LinearAssigner:
+    """A ridge classifier in few directions, for clusters of which some are new.
 
     With all directions it would learn each text by heart. A cluster counts by the square root of
-    its size: a new one is small beside those that have grown for long. It is fitted again to its
-    own predictions, as in ``auto``, as long as no cluster loses all its texts: what the first few
-    texts of a run got wrong then weighs less.
+    its size, so that small ones are not lost beside those that have grown for long, and by the
+    fourth root of its new texts: what comes now is most of what will be asked. It is fitted again
+    to its own predictions, as in ``auto``, as long as no cluster loses all its texts: what the
+    first few texts of a run got wrong then weighs less.
 
     Parameters
     ----------
     x : ndarray of shape (n, d)
+        Old texts, then new ones.
     codes : ndarray of shape (n,)
         Cluster of each text, below ``k``.
     k : int
+    n_old : int
     """
     directions = None if x.shape[1] <= KEPT else principal_directions(x, KEPT)
     few = x if directions is None else x @ directions.T
     for _ in range(FITS):
-        sizes = np.bincount(codes, minlength=k)
-        weights = np.sqrt(sizes.mean() / np.maximum(sizes, 1)).astype(np.float32)[codes]
-        found = RidgeClassifier(few, weights).fit(codes, k)
+        sizes, new = (np.bincount(part, minlength=k) for part in (codes, codes[n_old:]))
+        weights = ((new + 1) ** 0.25 / np.sqrt(np.maximum(sizes, 1)))[codes]
+        found = RidgeClassifier(few, (weights / weights.mean()).astype(np.float32)).fit(codes, k)
         codes = np.asarray(found.logits(few).argmax(axis=1), dtype=np.int64)
         if (np.bincount(codes, minlength=k)[sizes > 0] == 0).any():
             break
