@@ -107,25 +107,25 @@ def test_no_edit_that_was_told_is_lost_by_a_kill(
 def test_a_full_disk_is_told_and_changes_nothing(finished_run: Path) -> None:
     """No file may be larger than some bytes: writing more fails as on a full disk."""
     before = {p: p.read_bytes() for p in finished_run.rglob("*") if p.is_file()}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "coterie", "serve", str(finished_run), "--port", "0"],
+        stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )  # fmt: skip
+    assert process.stderr is not None
+    line = next(line for line in process.stderr if line.startswith("serving"))
+    port = int(line.partition("http://127.0.0.1:")[2].split()[0])
     for limit in (0, 2_000, 40_000):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "coterie", "serve", str(finished_run), "--port", "0"],
-            stderr=subprocess.PIPE, text=True,
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-        )  # fmt: skip
-        assert process.stderr is not None
-        line = next(line for line in process.stderr if line.startswith("serving"))
-        port = int(line.partition("http://127.0.0.1:")[2].split()[0])
-        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (limit, limit))
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
         for body in ({"edits": [{"rename": {"0": "New"}}]}, {"edits": [{"merge": [0, 1]}]}):
             status, answer = post(port, "/edits", body)
             assert (status, answer["error"]["code"]) == (507, "serve.not_written"), answer
         assert post(port, "/predict", {"text": "ripe plum"})[0] == 200
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
         left = {p: p.read_bytes() for p in finished_run.rglob("*") if p.is_file()}
         assert left == before
         assert [p.name for p in finished_run.parent.iterdir()] == [finished_run.name]
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 0
 
 
 @pytest.fixture
