@@ -9,6 +9,8 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.cluster import KMeans
 
+from coterie import consensus, outliers
+from coterie.blocks.graph import knn_smooth
 from coterie.guided import (
     BESIDE,
     EXPECTED,
@@ -23,7 +25,9 @@ from coterie.guided import (
     seeded_kmeans,
     whitened,
 )
+from coterie.methods import auto
 from coterie.metrics import accuracy
+from coterie.neighbors import nearest_rows
 
 
 def blobs(seed: int, sizes=(60, 60, 60, 60), spread: float = 0.25):
@@ -114,7 +118,10 @@ def hidden(strength: float):
 def test_weights_are_fitted_to_rows_left_out() -> None:
     """All four opinions about every row left out, by a loop."""
     x, truth, other = hidden(2.0)
-    model, seeds = guided(x, other, 4), some(truth, 6, 4)
+    smoothed = x + 0.5 * np.eye(8, dtype=np.float32)[4 + other]  # as if neighbours were averaged
+    ones, seeds = np.ones(len(x), dtype=np.float32), some(truth, 6, 4)
+    model = Guided(x, x, smoothed, other, 4, ones, 0)
+    features = np.hstack([x, smoothed, ones[:, None]])
     rows = np.flatnonzero(seeds >= 0)
     folds = model._folds(seeds[rows], 4)
     scores, right = [], []
@@ -122,20 +129,45 @@ def test_weights_are_fitted_to_rows_left_out() -> None:
         held = rows[folds == fold]
         fewer = seeds.copy()
         fewer[held] = -1
-        metric = whitened(x, fewer)
         factor = [0.25 * 50 / (fewer == one).sum() if one >= 0 else 1.0 for one in fewer]
-        _, centers = seeded_kmeans(metric, 4, model.weights, fewer, 0, factor=np.array(factor))
-        squares = np.square(metric[:, None] - centers[None]).sum(axis=2)
-        variance = squares.min(axis=1).mean() / x.shape[1]
-        named = match_classes(other, x, 4, model.weights, fewer)
-        classes = ridge_scores(model._features, fewer, 4)
+        near = []
+        for part in (x, smoothed):
+            metric = whitened(part, fewer)
+            _, centers = seeded_kmeans(metric, 4, ones, fewer, 0, factor=np.array(factor))
+            squares = np.square(metric[:, None] - centers[None]).sum(axis=2)
+            near.append(-squares / (2 * squares.min(axis=1).mean() / x.shape[1]))
+        named = match_classes(other, smoothed, 4, ones, fewer)
+        classes = ridge_scores(features, fewer, 4)
         for row in held:
-            near = -squares[row] / (2 * variance)
             cluster = math.log(4) * np.eye(4)[named[row]]
-            scores.append([near, near, cluster, model._features[row] @ classes])
+            scores.append([near[0][row], near[1][row], cluster, features[row] @ classes])
             right.append(seeds[row])
     weights = fit_weights(np.array(scores).transpose(1, 0, 2), np.array(right))
     assert model._weigh(seeds)["weights"] == pytest.approx(weights, rel=0.02)
+
+
+def test_auto_gives_vectors_before_and_after_smoothing(monkeypatch) -> None:
+    seen = []
+
+    class Spy(Guided):
+        def __post_init__(self) -> None:
+            seen.append(self)
+            super().__post_init__()
+
+    monkeypatch.setattr(auto, "Guided", Spy)
+    topics = {"apple": "red green ripe sour", "car": "fast slow blue loud", "sky": "dark grey wide"}
+    texts = [
+        f"{w} {topic} {n}" for topic, words in topics.items() for w in words.split() for n in "xyz"
+    ]
+    y = [text.split()[1] if text.endswith("x") else None for text in texts]
+    model = auto.Auto(3, encoder="tfidf", random_state=0).fit(texts, y)
+    (one,) = seen
+    count = model.choice_["neighbors"]
+    near = nearest_rows(one.x, max(count, outliers.NEIGHBORS) + 1)[:, : count + 1]  # same ties
+    again = knn_smooth(one.before, near, consensus.ROUNDS, consensus.RESTART)
+    np.testing.assert_allclose(one.smoothed, again, atol=1e-5)
+    assert not np.allclose(one.before, one.smoothed, atol=0.01)
+    assert model.choice_["guided"]["start"] == "labels"
 
 
 def test_labelled_rows_count_as_a_share_of_a_cluster() -> None:
