@@ -142,6 +142,8 @@ def test_the_end_of_training_is_shown_where_the_guard_returned_the_start() -> No
     (said, *_) = [row for row in told if row["label"] == "AECL, default"]
     assert (said["metric"], said["mean"], said["returned"]) == ("acc", "60.500", "1")
     assert "-4.5* (2)" in gains_part(rows)
+    off = [row | {"parameters": {**row["parameters"], "guard": False}} for row in rows]
+    assert cells(details(off)[0], "AECL, default")["seeds"] == "2"  # it judges and returns nothing
 
 
 def test_a_caption_says_when_where_and_which() -> None:

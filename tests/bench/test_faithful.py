@@ -227,10 +227,20 @@ def test_stages_are_compared_by_the_mean_over_seeds() -> None:
     told = "agnews -2 (1); tweet +2 (2)"
     assert verdict(claim, rows) == ("holds in 1 of 2 cases, the opposite in 1", told)
     assert verdict(claim, rows[:2])[0] == "holds"
+    assert verdict(faithful.replace(claim, note="mind"), rows)[1] == f"{told}; mind"
     still = faithful.replace(claim, same=True)
     assert verdict(still, rows)[0] == "does not hold in 2 of 2 cases"
     assert verdict(still, [staged("tweet", 0, 0.50, 0.505)])[0] == "holds"
     assert verdict(claim, lines("ClusterBERT", 0.5)) == ("not tested", "no lines")
+
+
+def test_stages_that_differ_from_seed_to_seed_are_noise() -> None:
+    claim = faithful.Claim("", "", step=faithful.Step("ClusterBERT", "nmi", "start", "adapt", 1.0))
+    wide = [staged("tweet", seed, 0.50, end) for seed, end in enumerate((0.49, 0.52, 0.60))]
+    said = ("does not hold: no clear difference", "tweet +3.7 (3, within the noise)")
+    assert verdict(claim, wide) == said
+    close = [staged("tweet", seed, 0.50, end) for seed, end in enumerate((0.53, 0.54, 0.55))]
+    assert verdict(claim, close) == ("holds", "tweet +4 (3)")
 
 
 def test_what_to_mind_about_the_lines_of_a_claim_is_said() -> None:

@@ -161,6 +161,11 @@ def test_stages_of_cluster_bert_are_in_order_and_drawn_from_lines(short: Short) 
         line("ClusterBERT", "cluster-bert", "tweet", s, 0.5) | {"stages": seen} for s in (0, 1)
     ]
     system = [line("ClusterBERT, fast preset", "cluster-bert", "tweet", s, 0.5) for s in range(5)]
+    bare = line("without reconstruction", "cluster-bert", "tweet", 0, 0.5) | {"stages": seen}
+    (both,) = [
+        p for p in papers.cluster_bert_stages_by_set([*lines, bare]).panels if p.y == "NMI in %"
+    ]
+    assert list(both.series) == ["tweet", "tweet, without reconstruction"]
     picture = papers.cluster_bert_stages_by_set(lines + system)  # more seeds, but no stages
     acc = picture.panels[1]
     assert acc.ticks == names and len(picture.panels) == 4

@@ -208,8 +208,14 @@ class Measured:
 
     @property
     def returned(self) -> int:
-        """In how many runs the guard returned the clusters from before training."""
-        return sum(bool((row.get("guard") or {}).get("fired")) for row in self.rows)
+        """In how many runs the guard returned the clusters from before training.
+
+        Where it is off, it judges the result and returns nothing.
+        """
+        return sum(
+            bool((row.get("guard") or {}).get("fired")) and row["parameters"].get("guard", True)
+            for row in self.rows
+        )
 
     @property
     def seeds(self) -> str:

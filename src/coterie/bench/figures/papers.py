@@ -396,17 +396,20 @@ def trace_stages(short: Short) -> list[dict[str, Any]]:
 
 
 def cluster_bert_stages_by_set(rows: Sequence[Row]) -> Picture | None:
-    """Figure 3 on whole data sets, from lines that hold the indices after each stage."""
+    """Figure 3 on whole data sets, from lines that hold the indices after each stage.
+
+    Curves of the form without reconstruction in the later stages are named so.
+    """
     seen = [row for row in rows if row.get("stages")]
-    chosen = entries_of(seen, ["cluster-bert"], ["ClusterBERT"])
+    chosen = entries_of(seen, ["cluster-bert"], list(VARIANTS))
     if not chosen:
         return None
-    stages = [seen["stage"] for seen in _stages(chosen[0])[0]]
+    stages = [found["stage"] for found in _stages(chosen[0])[0]]
     panels = []
     for key, label in INDICES.items():
         unit = 100 if key in ("nmi", "acc") else 1
         series = {
-            m.dataset: [
+            m.dataset if VARIANTS[m.label] else f"{m.dataset}, {m.label}": [
                 [i, unit * value, unit * spread]
                 for i, name in enumerate(stages)
                 for value, spread in _over_seeds(m, name, key)
