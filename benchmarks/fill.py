@@ -11,7 +11,8 @@ tables of ``views.py``, ``jobs.py`` and ``masked_head.py``, ``<!-- figure: NAME 
 ``<!-- stability -->`` and ``<!-- guarded -->`` are the tables of docs/generalization.md,
 ``<!-- faithful: METHOD -->``, ``<!-- authors -->``, ``<!-- weights -->`` and ``<!-- missing -->``
 those of docs/faithful.md, and ``<!-- steering -->`` those of docs/howto/steer.md.
-``<!-- static -->`` is the table of ``static_encoders.py``, ``<!-- serve -->`` that of ``serve.py``.
+``<!-- static -->`` is the table of ``static_encoders.py``, ``<!-- serve -->`` that of ``serve.py``,
+``<!-- names -->`` that of ``names.py``.
 Those of ``compared.py`` and ``speed.py`` have pages of their own.
 """
 
@@ -28,6 +29,7 @@ import generalization
 import jobs
 import lines
 import masked_head
+import names
 import speed
 import static_encoders
 import views
@@ -45,7 +47,7 @@ DOCS, RESULTS = ROOT / "docs", ROOT / "results"
 KINDS = (
     "found|gains|measured|ablations|overview|details|short|views|jobs|pass|masked-head|figure"
     "|development|reported|numbers|stability|guarded|faithful|authors|weights|missing|steering|static"
-    "|languages|serve"
+    "|languages|serve|names"
 )
 PLACE = re.compile(rf"(<!-- ({KINDS})(?:: ([^\n]*))? -->\n).*?(<!-- end -->)", re.S)
 PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
@@ -73,6 +75,7 @@ PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "guarded": lambda rows, words: generalization.systems_part(suite("dev-systems")),
     "steering": lambda rows, words: steering_page(suite("steering")),
     "serve": lambda rows, words: serve.table(RESULTS / "serve.jsonl") + "\n",
+    "names": lambda rows, words: names.table(lines.read(names.OUT)) + "\n",
     "static": lambda rows, words: static_encoders.table(lines.read(static_encoders.OUT)) + "\n",
 }
 

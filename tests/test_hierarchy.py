@@ -158,6 +158,22 @@ def test_levels_are_described_with_parents() -> None:
         assert texts[[0, 1, 2, 3, 4][cluster.id]] in coarse[cluster.parent].examples
 
 
+def test_no_level_repeats_the_name_of_one_of_several_parts() -> None:
+    """The large part would give its name to every level above it."""
+    kinds = ["fridge freezer"] * 30 + ["larder fridge"] * 3 + ["wine fridge"] * 3
+    texts = [*kinds, *["credit card"] * 6, *["gift card"] * 3]
+    labels = np.repeat([0, 1, 2, 3, 4], [30, 3, 3, 6, 3])
+    x = np.repeat([[0.0], [1.0], [2.0], [50.0], [51.0]], [30, 3, 3, 6, 3], axis=0)
+    clusters = describe(texts, labels, x)
+    assert clusters[0].name == "Fridge Freezer"
+    hierarchy, finest = build_hierarchy(texts, labels, x, clusters, [2, 3])
+    levels = [*hierarchy.levels, finest]
+    for coarse, fine in pairwise(levels):
+        for group in coarse:
+            inside = [c.name for c in fine if c.parent == group.id]
+            assert inside and ((group.name in inside) == (len(inside) == 1)), group.name
+
+
 def test_a_hierarchy_names_every_level_and_reads_back(data) -> None:
     x, labels = data
     texts = [f"word{label} word{label} theme{label % 3} text {i}" for i, label in enumerate(labels)]

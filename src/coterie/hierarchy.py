@@ -127,9 +127,16 @@ def nest(
 
 
 def describe_levels(
-    texts: Sequence[str], levels: Sequence[Level], vectors: Floats | None = None, **options: Any
+    texts: Sequence[str],
+    levels: Sequence[Level],
+    vectors: Floats | None = None,
+    finest: tuple[Sequence[int] | Ints, Mapping[int, str]] | None = None,
+    **options: Any,
 ) -> list[list[Cluster]]:
     """Describe the clusters of each level, with their parents.
+
+    The names of a level are made from the finest on: a cluster that holds several of the finer
+    level is named by what they share, and never as one of them is.
 
     Parameters
     ----------
@@ -137,6 +144,8 @@ def describe_levels(
     levels : sequence of Level
         From :func:`nest`, with labels.
     vectors : ndarray of shape (n, d), optional
+    finest : tuple of sequence of int and mapping of int to str, optional
+        Cluster of each text below the finest of these levels, and the names of these clusters.
     **options
         Of :func:`coterie.describe`. Probabilities and topics belong to the given clusters: hand
         them over only where the level is the clustering itself.
@@ -146,9 +155,20 @@ def describe_levels(
     list of list of Cluster
         As the levels: coarse to fine.
     """
-    return [
-        describe(texts, level.labels, vectors, parents=level.parents, **options) for level in levels
-    ]
+    out: list[list[Cluster]] = []
+    parts = finest
+    for level in reversed(levels):
+        found = describe(
+            texts, level.labels, vectors, parents=level.parents, parts=parts, **options
+        )
+        out.insert(0, found)
+        names = {cluster.id: cluster.name for cluster in found}
+        if parts is not None:  # a cluster of one part is called as that is
+            pairs = np.unique(np.stack([level.labels, np.asarray(parts[0])]), axis=1)
+            inside = {i: pairs[1][pairs[0] == i].tolist() for i in names}
+            names |= {i: parts[1].get(p[0], names[i]) for i, p in inside.items() if len(p) == 1}
+        parts = (level.labels, names)
+    return out
 
 
 @dataclass(frozen=True)
@@ -294,7 +314,7 @@ def build_hierarchy(
     used = sum(cluster.size > 0 for cluster in clusters)
     coarse = [n for n in _check_levels(levels, max(*levels, used)) if n < used]
     nested = nest(vectors, labels, levels=coarse) if coarse else []
-    return _described(texts, vectors, nested, clusters)
+    return _described(texts, labels, vectors, nested, clusters)
 
 
 def build_themes(
@@ -311,7 +331,9 @@ def build_themes(
     as parents, too.
     """
     level = find_themes(vectors, labels, n_themes, seed)
-    hierarchy, finest = _described(texts, vectors, [] if level is None else [level], clusters)
+    hierarchy, finest = _described(
+        texts, labels, vectors, [] if level is None else [level], clusters
+    )
     return replace(hierarchy, themes=True), finest
 
 
@@ -382,10 +404,15 @@ def _within(centers: Floats, counts: Ints, groups: Ints) -> float:
 
 
 def _described(
-    texts: Sequence[str], vectors: Floats, nested: Sequence[Level], clusters: Sequence[Cluster]
+    texts: Sequence[str],
+    labels: Ints,
+    vectors: Floats,
+    nested: Sequence[Level],
+    clusters: Sequence[Cluster],
 ) -> tuple[Hierarchy, list[Cluster]]:
     """Coarser levels with names, and the clusters with their parents."""
-    described = describe_levels(texts, nested, vectors)
+    names = {cluster.id: cluster.name for cluster in clusters}
+    described = describe_levels(texts, nested, vectors, (labels, names))
     above = [{i: int(p) for i, p in enumerate(level.of_given) if p >= 0} for level in nested]
     parents = above[-1] if above else {}
     placed = [replace(cluster, parent=parents.get(cluster.id)) for cluster in clusters]

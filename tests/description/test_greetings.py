@@ -71,6 +71,10 @@ def test_a_cluster_of_nothing_else_is_named_by_them(texts: list[str], name: str)
         ("Hello Kitty Backpack", "Kitty Backpack"),
         ("thanks, great service", "great service"),
         ("all good with the app", "all good with the app"),
+        ("Re: Fwd: Invoice 12, please", "Invoice 12 please"),
+        ("Old pads (was: Re: New pads)", "Old pads was New pads"),
+        ("AW: Rechnung fehlt", "Rechnung fehlt"),
+        ("inexperienced RE team", "inexperienced RE team"),  # no mail
     ],
 )  # fmt: skip
 def test_what_is_left_of_a_message(text: str, left: str) -> None:

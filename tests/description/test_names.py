@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 from coterie import describe
-from coterie.description.describe import LONGEST_NAME
+from coterie.description.names import (
+    CLOSE,
+    EVEN,
+    LONGEST_NAME,
+    Candidate,
+    Proposal,
+    choose_names,
+    find_candidates,
+    make_names,
+)
 from coterie.description.terms import Terms
 from coterie.description.words import ClusterTerms
 from coterie.words.vocabulary import stem
@@ -66,8 +75,90 @@ def test_a_phrase_is_in_three_of_a_hundred_texts(times: int, expected: bool) -> 
     """However often its words are there."""
     own = [*["cancel order"] * times, *["cancel it"] * 50, *["order it"] * (50 - times)]
     texts = [*own, *["late parcel"] * 100]
-    found = ClusterTerms(Terms(texts), np.repeat([0, 1], 100), 2).phrases(0, 5, 0.3, 0.3)
+    found = ClusterTerms(Terms(texts), np.repeat([0, 1], 100), 2).phrases(0, 5)
     assert ("cancel order" in [term.text for term in found]) == expected
+
+
+def test_a_word_that_repeats_another_adds_little() -> None:
+    """Both are in the same texts; "beef" is in as many, and elsewhere in fewer."""
+    texts = [*["separable lean and fat, beef"] * 10, *["separable lean and fat, pork"] * 5,
+             *["separable lean and fat, lamb"] * 5, *["blue cheese"] * 20]  # fmt: skip
+    labels = np.repeat([0, 1, 2, 3], [10, 5, 5, 20])
+    clusters = ClusterTerms(Terms(texts), labels, 4)
+    assert "Beef" in make_names(clusters, [texts[:10], texts[10:15], texts[15:20], texts[20:]])[0]
+    weights = {term.text: term.weight for term in clusters.phrases(0, 5)}
+    words = {term.text: term.weight for term in clusters.characteristic(0)}
+    assert weights["separable lean"] == pytest.approx(words["separable"] + words["lean"])
+
+
+def test_words_in_one_phrase_are_one_part() -> None:
+    texts = ["report a billing issue"] * 3 + ["billing issue"] * 4 + ["report it"] * 4
+    (name, _) = names([*texts, *["late parcel"] * 11], [0] * 11 + [1] * 11)
+    assert name == "Report a Billing Issue"
+
+
+def test_candidates_close_to_the_mean_come_first() -> None:
+    """Two words in as many texts each; those of one point away from the rest of the cluster."""
+    texts = [*["apple"] * 10, *["zebra"] * 10, *["lemon"] * 20, *["other"] * 40]
+    clusters = ClusterTerms(Terms(texts), np.repeat([0, 1], 40), 2)
+    for far, first, last in ((range(10), "Zebra", "Apple"), (range(10, 20), "Apple", "Zebra")):
+        x = np.zeros((80, 2))
+        x[:40] = 1, 0
+        x[list(far)] = -0.2, 1
+        score = {c.text: c.score for c in find_candidates(clusters, 0, texts[:40], x)}
+        mean = np.array([0.7, 0.25])  # of the cluster, by hand
+        near, away = (v @ mean / np.linalg.norm(v) for v in (np.array([1, 0]), np.array([-0.2, 1])))
+        assert near > 2 * away
+        assert score[first] / score[last] == pytest.approx((near / away) ** CLOSE, rel=1e-3)
+
+
+def test_names_that_are_alike_are_avoided_where_there_are_others() -> None:
+    first = Proposal("Train Derailment, York", frozenset({1, 2}), frozenset({1, 2, 3}))
+    same = Proposal("Train Derailed, Metro", frozenset({1, 2}), frozenset({1, 2, 4}))
+    inside = Proposal("York Trains", frozenset({1, 3}), frozenset({1, 3}))
+    other = Proposal("Metro North", frozenset({4, 5}), frozenset({4, 5}))
+    sizes = np.array([9, 5])
+    for alike in (same, inside):
+        assert choose_names(sizes, [[first], [alike, other]])[1] == "Metro North"
+        assert choose_names(sizes, [[first], [alike]])[1] == alike.text
+    assert choose_names(sizes, [[first], [first]])[1] == "Train Derailment, York (2)"
+
+
+@pytest.mark.parametrize(("loud", "expected"), [(10, "CLINTON"), (6, "Clinton")])
+def test_a_long_word_in_capitals_needs_most_texts(loud: int, expected: str) -> None:
+    own = [*["CLINTON speaks"] * loud, *["Clinton speaks"] * (10 - loud)]
+    name = names([*own, *["my parcel was late again"] * 30], [0] * 10 + [1] * 30)[0]
+    assert expected in name
+
+
+def test_a_parent_is_not_named_as_one_of_its_parts() -> None:
+    texts = [*["fridge freezer"] * 20, *["larder fridge"] * 4, *["wine fridge"] * 4,
+             *["credit card"] * 20]  # fmt: skip
+    parts = np.repeat([0, 1, 2, 3], [20, 4, 4, 20])
+    labels = np.repeat([0, 1], [28, 20])
+    alone, card = names(texts, labels.tolist())
+    fine = {0: alone, 1: "Larder Fridge", 2: "Wine Fridge", 3: card}
+    group, same = describe(texts, labels, parts=(parts, fine))
+    assert group.name != alone and "Fridge" in group.name
+    assert same.name == card, "one part alone"
+
+
+def test_what_all_parts_share_comes_first_in_a_group() -> None:
+    """The large part's own word is more frequent, but the other parts have none of it."""
+    texts = [*["insurance quote"] * 12, *["insurance claim", "claim"] * 2,
+             *["insurance agent", "agent"] * 2, *["parcel"] * 30]  # fmt: skip
+    parts = np.repeat([0, 1, 2, 3], [12, 4, 4, 30])
+    labels = np.repeat([0, 1], [20, 30])
+    clusters = ClusterTerms(Terms(texts), labels, 2)
+    found = find_candidates(clusters, 0, texts[:20])
+    even = find_candidates(clusters, 0, texts[:20], inside=parts[:20])
+
+    def lead(of: list[Candidate]) -> float:
+        score = {c.text: c.score for c in of}
+        return score["Insurance"] / score["Quote"]
+
+    # By hand: shares of "insurance" in the parts 1, 1/2, 1/2; those of "quote" 1, 0, 0.
+    assert lead(even) / lead(found) == pytest.approx(((2 / 3) / (1 / 3)) ** EVEN)
 
 
 def test_greetings_are_in_no_phrase() -> None:

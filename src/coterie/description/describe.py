@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import asdict, dataclass, field, fields, replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,11 @@ from coterie._errors import UsageError
 from coterie._types import Bools, Floats, Ints
 from coterie.corpus.corpus import cell_values
 from coterie.description.columns import count_values, sort_into_periods
+from coterie.description.names import Parts, make_names, numbered
 from coterie.description.terms import Terms, weigh
-from coterie.description.words import ClusterTerms, Term, top_words
+from coterie.description.words import ClusterTerms, top_words
 from coterie.metrics import cluster_means
 from coterie.neighbors import similarity_blocks, unit_rows
-from coterie.words.cutting import join
 from coterie.words.languages import NAMES
 
 
@@ -158,7 +157,7 @@ def final_names(made: Mapping[int, str], given: Mapping[int, str | None]) -> dic
     for i, name in made.items():
         if i in out:
             continue
-        out[i] = _numbered(name, taken) if name.casefold() in taken else name
+        out[i] = numbered(name, taken) if name.casefold() in taken else name
         taken.add(out[i].casefold())
     return {i: out[i] for i in made}
 
@@ -384,188 +383,6 @@ def _profiles(clusters: ClusterTerms, vectors: Any, labels: Ints) -> tuple[Any, 
     return clusters.profile(), clusters.sizes > 0
 
 
-LONGEST_NAME = 40
-MOST_PARTS = 3
-MOST_WORDS = 5
-PAIR, TRIPLE = 0.3, 0.5  # least share of the texts with a phrase's most frequent word
-BONUS = 1.7  # a phrase in a third of the texts of its best word comes before that word
-FADES = 0.03  # parts that say less than this share of what the first says are left out
-SPARE = 8  # further parts to choose from where names are alike
-
-
-def make_names(clusters: ClusterTerms, texts: Sequence[Sequence[str]]) -> list[str]:
-    """One name per cluster: a phrase of its texts, unique, and where possible none inside another.
-
-    Large clusters choose first. A cluster without phrases is named by keywords, one without words
-    by its number.
-
-    Parameters
-    ----------
-    clusters : ClusterTerms
-    texts : sequence of sequences of str
-        Those of each cluster.
-    """
-    proposals = []
-    for i in range(clusters.n_clusters):
-        words = name_parts(clusters, i, texts[i])
-        proposals.append([*phrase_names(clusters, i), *_proposals(words)])
-    return _choose_names(clusters.sizes, proposals)
-
-
-def keyword_names(clusters: ClusterTerms, texts: Sequence[Sequence[str]]) -> list[str]:
-    """One name per cluster of up to three keywords and short phrases, as :func:`make_names`."""
-    parts = [name_parts(clusters, i, own) for i, own in enumerate(texts)]
-    return _choose_names(clusters.sizes, [list(_proposals(found)) for found in parts])
-
-
-def _choose_names(sizes: Ints, proposals: Sequence[Sequence[str]]) -> list[str]:
-    """The first proposal of each that is free; large clusters choose first."""
-    names: dict[int, str] = {}
-    for i in sorted(range(len(proposals)), key=lambda i: (-int(sizes[i]), i)):
-        tried = proposals[i] or [f"Cluster {i}"]
-        taken = [name.casefold() for name in names.values()]
-        free = [name for name in tried if name.casefold() not in taken]
-        apart = (name for name in free if not any(_inside(name.casefold(), t) for t in taken))
-        other = free[0] if free else _numbered(tried[0], taken)
-        names[i] = next(apart, other)
-    return [names[i] for i in range(len(proposals))]
-
-
-PHRASE_WORDS = 5  # of a phrase
-FILLER = 0.3  # what a word of a phrase costs that is not characteristic, in weights of the best
-OFTEN = 0.3  # power of the number of texts that hold a phrase
-SECOND = 0.15  # share of the weight of the first part that a second one has to have
-ALONE = 1.3  # times the weight of a second phrase that a lone word has to have to come before it
-ENOUGH, STRONG = 4, 0.6  # words of a name from which only a strong part follows, and its share
-MUCH_MORE = 0.5  # share of what the best phrase is worth
-TOP = 2  # words of which the first phrase holds one
-PROPOSED = 6  # phrases that a name may begin with
-
-
-def phrase_names(clusters: ClusterTerms, cluster: int) -> Iterator[str]:
-    """Names that are phrases of the texts, the best first.
-
-    A phrase holds one of the two most characteristic words, begins and ends with words that say
-    something, and is in two texts and in 3% of them at least. It is worth the weights of its words,
-    more if many texts hold it, and less for words that are not characteristic. Another phrase or
-    word follows where the first is short and leaves out much.
-
-    Parameters
-    ----------
-    clusters : ClusterTerms
-    cluster : int
-    """
-    found = clusters.phrases(cluster, PHRASE_WORDS, FILLER, OFTEN)
-    single = clusters.best(cluster)
-    top = {term.parts[0] for term in single[:TOP]}
-    first = [phrase for phrase in found if top & set(phrase.parts)]
-    worth = [phrase.weight * phrase.count**OFTEN for phrase in first]
-    # That of the most characteristic word, unless another one is worth much more.
-    order = sorted(
-        range(len(first)),
-        key=lambda i: single[0].parts[0] not in first[i].parts or worth[i] < MUCH_MORE * worth[0],
-    )
-    for phrase in [first[i] for i in order[:PROPOSED]]:
-        parts, used = [_written(clusters, phrase)], set(phrase.parts)
-        while len(parts) < MOST_PARTS:
-            least = SECOND if sum(len(part.split()) for part in parts) < ENOUGH else STRONG
-            phrases = [p for p in found if not used & set(p.parts)][:1]
-            words = [t for t in single if t.parts[0] not in used][:1]
-            if phrases and words and words[0].weight > ALONE * phrases[0].weight:
-                phrases = []
-            fitting = [
-                term
-                for term in [*phrases, *words]
-                if term.weight >= least * phrase.weight
-                and _fits([*parts, _written(clusters, term)])
-            ]
-            if not fitting:
-                break
-            parts.append(_written(clusters, fitting[0]))
-            used |= set(fitting[0].parts)
-        if _fits(parts):
-            yield ", ".join(parts)
-
-
-def name_parts(clusters: ClusterTerms, cluster: int, texts: Sequence[str]) -> list[str]:
-    """Words and phrases for a name, best first; no word is in two of them."""
-    single = clusters.best(cluster)
-    by_part = {term.parts[0]: term for term in single}
-    scored = [(term.weight, term) for term in single]
-    for length in (2, 3):
-        for term in clusters.best(cluster, length):
-            score = _phrase_score(term, by_part, clusters.enough(cluster))
-            if score > 0:
-                scored.append((score, term))
-    scored.sort(key=lambda pair: (-round(pair[0], 9), -len(pair[1].form), pair[1].text))
-    out: list[str] = []
-    seen: set[int] = set()
-    first = scored[0][0] if scored else 0.0
-    for score, term in scored:
-        if seen & set(term.parts) or (len(out) >= SPARE) or score < FADES * first:
-            continue
-        text = clusters.shown(cluster, term.count, _written(clusters, term), texts, out)
-        if text and len(text) <= LONGEST_NAME:
-            out.append(text)
-            seen |= set(term.parts)
-    return out
-
-
-def _phrase_score(term: Term, single: dict[int, Term], least: int) -> float:
-    """What its most telling word says, raised for being a phrase, as far as they go together."""
-    parts = [single[part] for part in set(term.parts) if part in single]
-    if len(parts) < max(2, len(term.parts)) or term.count < least:
-        return 0.0
-    # Three telling words must belong together; "date of birth" counts as two.
-    together = term.count / max(part.count for part in parts)
-    if together < (TRIPLE if len(parts) > 2 else PAIR):
-        return 0.0
-    best = max(parts, key=lambda part: part.weight)
-    raised = BONUS if len(parts) == 2 else 1.1 * BONUS
-    return float(raised * best.weight * (term.count / best.count) ** 0.5)
-
-
-def _written(clusters: ClusterTerms, term: Term) -> str:
-    """A term with capitals as in a title; stop words stay small."""
-    terms = clusters.terms
-    words = []
-    for i in term.form:
-        word = terms.written[i]
-        small = (len(term.form) > 1 and not terms.telling[i]) or word != terms.words[i]
-        words.append(word if small else word[:1].upper() + word[1:])
-    return join(words)
-
-
-def _proposals(parts: list[str]) -> Iterator[str]:
-    """Names from the best parts, first as many as fit, then with spare ones."""
-    best: list[str] = []
-    for part in parts:
-        words = sum(len(p.split()) for p in [*best, part])
-        if len(best) < MOST_PARTS and words <= MOST_WORDS and _fits([*best, part]):
-            best.append(part)
-    if best:
-        yield ", ".join(best)
-    for length in (2, 3, 1):
-        for some in combinations(parts, length):
-            if _fits(list(some)):
-                yield ", ".join(some)
-
-
-def _fits(parts: list[str]) -> bool:
-    return len(", ".join(parts)) <= LONGEST_NAME
-
-
-def _inside(a: str, b: str) -> bool:
-    return a in b or b in a
-
-
-def _numbered(name: str, taken: Collection[str]) -> str:
-    number = 2
-    while f"{name} ({number})".casefold() in taken:
-        number += 1
-    return f"{name} ({number})"
-
-
 logger = logging.getLogger(__name__)
 
 
@@ -579,6 +396,7 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
     columns: Mapping[str, Sequence[Any]] | None = None,
     topics: Sequence[list[list[str]]] | None = None,
     parents: Sequence[int] | None = None,
+    parts: tuple[Sequence[int] | Ints, Mapping[int, str]] | None = None,
     language: str | Sequence[str] | None = "auto",
     n_words: int = 10,
     n_examples: int = 5,
@@ -606,6 +424,10 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
         Words of the topics of each cluster, as the attribute ``topics_`` of some methods.
     parents : sequence of int, optional
         For each cluster, its cluster of the next coarser level.
+    parts : tuple of sequence of int and mapping of int to str, optional
+        Where the clusters hold those of a finer level: cluster of each text there, and their
+        names. A cluster of several parts is then named by what many of them share, and never as
+        one of them is.
     language : str, sequence of str or None, default="auto"
         Whose stop words to leave out, such as "de" or ["en", "french"]; None for no list.
     n_words, n_examples : int
@@ -631,7 +453,8 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
     if codes.ndim != 1:
         raise UsageError("describe.not_labels", given=f"{labels!r:.80}")
     p = None if probabilities is None else np.asarray(probabilities)
-    k = _check(texts, codes, p, [("vectors", vectors), ("dates", dates), *(columns or {}).items()])
+    per_text = [("vectors", vectors), ("dates", dates), ("parts", parts and parts[0])]
+    k = _check(texts, codes, p, [*per_text, *(columns or {}).items()])
     for name, values in (("topics", topics), ("parents", parents)):
         if values is not None and len(values) < k:
             raise UsageError("describe.one_per_cluster", name=name, given=len(values), clusters=k)
@@ -639,6 +462,8 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
     order = np.array(sorted(range(len(texts)), key=texts.__getitem__), dtype=np.int64)
     work = _Work([texts[i] for i in order], codes[order], k, language)
     work.vectors = None if vectors is None else np.asarray(vectors)[order]
+    if parts is not None:
+        work.parts = Parts(np.asarray(parts[0], dtype=np.int64)[order], parts[1])
     shown = work.describe(n_words, n_examples, None if p is None else p[order])
     times = over_time(dates, codes, k)
     by = {str(name): count_values(_list(v), codes, k) for name, v in (columns or {}).items()}
@@ -659,6 +484,7 @@ class _Work:
     """Sorted texts with their clusters and terms."""
 
     vectors: Floats | None = None
+    parts: Parts | None = None
 
     def __init__(
         self, texts: list[str], labels: Ints, k: int, language: str | Sequence[str] | None
@@ -675,7 +501,7 @@ class _Work:
         self, n_words: int, n_examples: int, probabilities: Floats | None
     ) -> list[dict[str, Any]]:
         """The fields that come from texts, vectors and probabilities."""
-        names = make_names(self.clusters, self.members)
+        names = make_names(self.clusters, self.members, self.vectors, self.parts)
         near = find_neighbors(self.clusters, names, self.members, self.vectors, self.labels)
         space: Any = self.vectors if self.vectors is not None else self._word_space()
         placed = max(int((self.labels >= 0).sum()), 1)

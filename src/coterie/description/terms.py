@@ -81,6 +81,8 @@ LINKS = frozenset(
     to und van voor von w with y your z à über за и на по с
     """.split()
 )
+# Before the subject of an answer or a forwarded mail: "Re: Fwd: Invoice".
+REPLIES = frozenset("antw antwort aw fw fwd re ref rif rv sv tr vs wg ynt отв 回复 转发".split())
 DEVICES = frozenset("android blackberry galaxy ipad iphone mobile outlook phone samsung".split())
 
 
@@ -93,7 +95,7 @@ def mark_greetings(pieces: Sequence[str], known: frozenset[str]) -> list[int]:
     """Places of the words that belong to the greeting or the signature of a text.
 
     That is the greeting at the beginning with whom it addresses, the closing at the end with the
-    name behind it, and "Sent from my iPhone".
+    name behind it, "Sent from my iPhone", and "Re:" before a subject.
 
     Parameters
     ----------
@@ -124,7 +126,7 @@ def mark_greetings(pieces: Sequence[str], known: frozenset[str]) -> list[int]:
                 j += step
     marked |= greeted
     marked |= _addressed(pieces, words, marked)
-    marked |= _signed(pieces[:end], words, marked)
+    marked |= _signed(pieces[:end], words, marked) | _replied(words)
     return [i for i in sorted(marked) if words[i] != BREAK]
 
 
@@ -137,6 +139,15 @@ def _before_device(words: Sequence[str]) -> int:
         if words[start : start + 2] == ["sent", "from"] and words[end - 1] in DEVICES:
             return start
     return len(words)
+
+
+def _replied(words: Sequence[str]) -> set[int]:
+    """Where "Re:" and the like stand before a subject, also as "(was Re: ...)"."""
+    return {
+        i
+        for i, (word, mark) in enumerate(pairwise(words))
+        if word in REPLIES and mark == BREAK and (not i or words[i - 1] in (BREAK, "was"))
+    }
 
 
 def _addressed(pieces: Sequence[str], words: Sequence[str], marked: set[int]) -> set[int]:
@@ -180,6 +191,7 @@ def _signed(pieces: Sequence[str], words: Sequence[str], marked: set[int]) -> se
 
 
 LONGEST_PHRASE = 3
+ACRONYM, SHOUTED = 4, 0.75  # letters; least share of capitals of longer words that keep them
 # Particles and pronouns: a pair of characters that holds one is no word. Hiragana are endings.
 EMPTY = re.compile(
     "[\u3041-\u309f的了吗呢吧啊呀是在和与及或也都就还很太我你您他她它们这那哪个把被让给对从到不没有要会能想请什么怎为]"
@@ -300,7 +312,7 @@ class Terms:
         if not greetings:
             return out
         start = 0
-        hints = greetings | CLOSINGS | DEVICES | TIMES
+        hints = greetings | CLOSINGS | DEVICES | TIMES | REPLIES
         hint = [fold(form) in hints for form in self._forms]
         for row in rows:
             if any(hint[form] for form in row):
@@ -341,7 +353,10 @@ class Terms:
 
     @cached_property
     def written(self) -> list[str]:
-        """Each word as most texts write it where that has inner capitals ("PIN"), else lower."""
+        """Each word as most texts write it where that has inner capitals ("PIN"), else lower.
+
+        A long word in capitals ("URGENT") is an acronym or a brand only if most texts shout it.
+        """
         shouted = sum(
             int(count)
             for form, count in zip(self._forms, self._form_counts, strict=True)
@@ -351,10 +366,13 @@ class Terms:
         best: dict[int, tuple[int, str]] = {}
         for form, count, word in zip(self._forms, self._form_counts, self._fold, strict=True):
             best[int(word)] = max(best.get(int(word), (0, "")), (int(count), form))
+        totals = np.bincount(self._fold, self._form_counts, len(self.words))
         out = []
         for i, word in enumerate(self.words):
-            form = best[i][1]
+            often, form = best[i]
             keep = quiet and form[1:] != form[1:].lower()
+            if form.isupper() and len(form) > ACRONYM:
+                keep = keep and often >= SHOUTED * totals[i]
             out.append(form if keep else word)
         return out
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie._types import Floats, Ints
+from coterie._types import Bools, Floats, Ints
 from coterie.description.terms import Group, Terms, unique_rows, weigh
 from coterie.words.cutting import NO_BLANKS
 
@@ -19,6 +19,8 @@ GROWS = 0.8  # characters join a word of a script without blanks if so many of i
 FLOOR = 0.05  # words as frequent here as everywhere keep this, so that a lone cluster has some
 ALPHABET = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")  # a sign is less than a word
 SUPPORT = 0.03  # share of a cluster's texts that hold a phrase of its name
+FILLER = 0.3  # what a word of a phrase costs that is not characteristic, in weights of the best
+OFTEN = 0.3  # power of the number of texts that hold a phrase
 LOOKED_AT = 150  # best terms of a cluster that are worth a closer look
 
 
@@ -112,23 +114,35 @@ class ClusterTerms:
         self._best[cluster, length] = found
         return found
 
-    def phrases(self, cluster: int, longest: int, filler: float, often: float) -> list[Term]:
+    def rows(self, cluster: int) -> Ints:
+        """Rows of the texts of a cluster, in order."""
+        start, end = self._members.indptr[cluster : cluster + 2]
+        return np.asarray(self._members.indices[start:end], dtype=np.int64)
+
+    def characteristic(self, cluster: int) -> list[Term]:
+        """The words of :meth:`best` that are more frequent in the cluster than elsewhere.
+
+        None where most texts are greetings, thanks or emoji and nothing else.
+        """
+        if self._polite[cluster]:
+            return []
+        size = max(int(self.sizes[cluster]), 1)
+        return [t for t in self.best(cluster) if t.weight > 1.01 * FLOOR * t.count / size]
+
+    def phrases(self, cluster: int, longest: int) -> list[Term]:
         """Phrases of two to ``longest`` words that are in enough texts, the best first.
 
-        Enough are two texts of a cluster, and 3% of them.
-
-        Its weight is the sum of those of its characteristic words, less ``filler`` weights of the
-        best word for each other one; the order counts how many texts hold it, to the power
-        ``often``.
+        Enough are two texts of a cluster, and 3% of them. A phrase begins and ends with
+        characteristic words. Its weight is the sum of those of its characteristic words, less 0.3
+        weights of the best word for each other one.
         """
         terms = self.terms
         weights = np.zeros(int(terms.stem.max(initial=-1)) + 1)
         size = max(int(self.sizes[cluster]), 1)
-        for term in self.best(cluster):
-            if term.weight > 1.01 * FLOOR * term.count / size:  # more frequent here than elsewhere
-                weights[term.parts[0]] = term.weight
+        for term in self.characteristic(cluster):
+            weights[term.parts[0]] = term.weight
         best = weights.max(initial=0.0)
-        if best <= 0 or self._polite[cluster]:
+        if best <= 0:
             return []
         inside = self._words_of[self._starts[cluster] : self._starts[cluster + 1]]
         word, row, use = terms.word[inside], terms.row[inside], terms.use[inside]
@@ -152,8 +166,8 @@ class ClusterTerms:
             counts = np.bincount(once[:, 0], minlength=len(forms))
             first = np.unique(place, return_index=True)[1]
             values = value[window[first]]
-            weight = values.sum(axis=1) - filler * best * (values == 0).sum(axis=1)
-            score = weight * counts**often
+            weight = values.sum(axis=1) - FILLER * best * (values == 0).sum(axis=1)
+            score = weight * counts**OFTEN
             keep = np.flatnonzero((counts >= max(2, SUPPORT * size)) & (weight > 0))
             for i in keep[np.argsort(-np.round(score[keep], 9), kind="stable")][:LOOKED_AT]:
                 form = tuple(map(int, forms[i]))
@@ -164,6 +178,16 @@ class ClusterTerms:
                 out.append((float(score[i]), term))
         out.sort(key=lambda pair: (-round(pair[0], 9), pair[1].text))
         return [term for _, term in out]
+
+    def held(self, cluster: int, stems: Sequence[Sequence[int]]) -> Bools:
+        """For each text of a cluster and each list of stems, whether the text holds all of them."""
+        used = np.unique([stem for some in stems for stem in some])
+        column = np.searchsorted(self.terms.single.parts[:, 0], used)
+        presence = self.terms.single.presence[self.rows(cluster)][:, column].toarray() > 0
+        place = {int(stem): i for i, stem in enumerate(used)}
+        return np.stack(
+            [presence[:, [place[stem] for stem in some]].all(axis=1) for some in stems], axis=1
+        )
 
     def _term(self, group: Group, i: int, count: int, weight: float) -> Term:
         form, parts = group.forms[i], group.parts[i]
