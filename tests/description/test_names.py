@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from coterie import describe
+from coterie._types import Ints
 from coterie.description.names import (
     CLOSE,
+    COVERED,
     EVEN,
     LONGEST_NAME,
-    Candidate,
+    REPEATED,
     Proposal,
     choose_names,
     find_candidates,
@@ -79,22 +81,50 @@ def test_a_phrase_is_in_three_of_a_hundred_texts(times: int, expected: bool) -> 
     assert ("cancel order" in [term.text for term in found]) == expected
 
 
-def test_a_word_that_repeats_another_adds_little() -> None:
-    """Both are in the same texts; "beef" is in as many, and elsewhere in fewer."""
+def test_the_most_characteristic_word_is_in_the_name() -> None:
+    """The phrase is in all texts of the cluster, but in others, too."""
     texts = [*["separable lean and fat, beef"] * 10, *["separable lean and fat, pork"] * 5,
              *["separable lean and fat, lamb"] * 5, *["blue cheese"] * 20]  # fmt: skip
     labels = np.repeat([0, 1, 2, 3], [10, 5, 5, 20])
     clusters = ClusterTerms(Terms(texts), labels, 4)
     assert "Beef" in make_names(clusters, [texts[:10], texts[10:15], texts[15:20], texts[20:]])[0]
-    weights = {term.text: term.weight for term in clusters.phrases(0, 5)}
-    words = {term.text: term.weight for term in clusters.characteristic(0)}
-    assert weights["separable lean"] == pytest.approx(words["separable"] + words["lean"])
+
+
+def test_a_word_that_repeats_another_adds_little() -> None:
+    """By hand: two words in the same texts count as one and a quarter, in others as two."""
+    texts = [*["red fox"] * 4, *["red"] * 2, *["fox"] * 2, *["separable lean"] * 8]
+    clusters = ClusterTerms(Terms([*texts, *["parcel"] * 16]), np.repeat([0, 1], 16), 2)
+    score = {c.text: c.score for c in find_candidates(clusters, 0, texts)}
+    weight = {term.text: term.weight for term in clusters.characteristic(0)}
+    for phrase, same, share in (("separable lean", 1.0, 8 / 16), ("red fox", 4 / 8, 4 / 16)):
+        first, second = (weight[word] for word in phrase.split())
+        expected = (first + second * (1 - REPEATED * same)) * share**COVERED
+        assert score[phrase.title()] == pytest.approx(expected)
 
 
 def test_words_in_one_phrase_are_one_part() -> None:
     texts = ["report a billing issue"] * 3 + ["billing issue"] * 4 + ["report it"] * 4
     (name, _) = names([*texts, *["late parcel"] * 11], [0] * 11 + [1] * 11)
     assert name == "Report a Billing Issue"
+
+
+@pytest.mark.parametrize(("times", "expected"), [(7, "red sox"), (6, "red")])
+def test_a_word_is_completed_by_what_stands_beside_it(times: int, expected: str) -> None:
+    own = [*["the Red Sox"] * times, *["red"] * (10 - times)]
+    clusters = ClusterTerms(Terms([*own, *["parcel"] * 10]), np.repeat([0, 1], 10), 2)
+    terms = clusters.terms
+    form = clusters.complete(0, (terms.words.index("red"),), 5)
+    assert terms.text(np.array(form)) == expected
+
+
+def test_words_are_completed_on_both_sides_but_not_by_small_words_alone() -> None:
+    texts = [*["file a life insurance claim in the"] * 9, *["parcel"] * 9]
+    clusters = ClusterTerms(Terms(texts), np.repeat([0, 1], 9), 2)
+    word = clusters.terms.words.index("life")
+    lengths = {5: "file a life insurance claim", 4: "life insurance claim", 2: "life insurance"}
+    for longest, expected in lengths.items():
+        form = clusters.complete(0, (word,), longest)
+        assert clusters.terms.text(np.array(form)) == expected
 
 
 def test_candidates_close_to_the_mean_come_first() -> None:
@@ -145,20 +175,18 @@ def test_a_parent_is_not_named_as_one_of_its_parts() -> None:
 
 def test_what_all_parts_share_comes_first_in_a_group() -> None:
     """The large part's own word is more frequent, but the other parts have none of it."""
-    texts = [*["insurance quote"] * 12, *["insurance claim", "claim"] * 2,
-             *["insurance agent", "agent"] * 2, *["parcel"] * 30]  # fmt: skip
+    texts = [*["quote, insurance"] * 12, *["insurance, claim", "claim"] * 2,
+             *["insurance, agent", "agent"] * 2, *["parcel"] * 30]  # fmt: skip
     parts = np.repeat([0, 1, 2, 3], [12, 4, 4, 30])
-    labels = np.repeat([0, 1], [20, 30])
-    clusters = ClusterTerms(Terms(texts), labels, 2)
-    found = find_candidates(clusters, 0, texts[:20])
-    even = find_candidates(clusters, 0, texts[:20], inside=parts[:20])
+    clusters = ClusterTerms(Terms(texts), np.repeat([0, 1], [20, 30]), 2)
 
-    def lead(of: list[Candidate]) -> float:
-        score = {c.text: c.score for c in of}
+    def lead(inside: Ints | None) -> float:
+        found = find_candidates(clusters, 0, texts[:20], inside=inside)
+        score = {candidate.text: candidate.score for candidate in found}
         return score["Insurance"] / score["Quote"]
 
     # By hand: shares of "insurance" in the parts 1, 1/2, 1/2; those of "quote" 1, 0, 0.
-    assert lead(even) / lead(found) == pytest.approx(((2 / 3) / (1 / 3)) ** EVEN)
+    assert lead(parts[:20]) / lead(None) == pytest.approx(((2 / 3) / (1 / 3)) ** EVEN)
 
 
 def test_greetings_are_in_no_phrase() -> None:

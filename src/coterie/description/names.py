@@ -31,8 +31,8 @@ APART = 0.5  # power of the share of a further part's texts that hold none of th
 LEAST_NEW = 0.1  # of this share
 ENOUGH = 0.6  # share of the texts that hold a part of a name, from which no part follows
 SHORT = 3  # words; a shorter name takes a further part all the same
-SECOND, WEAKEST = 0.1, 0.01  # shares of the first score that a part has to have; in a short name
-LOOKED_AT = 60  # candidates that a further part is chosen from
+SECOND, WEAKEST = 0.1, 0.003  # shares of the first score that a part has to have; in a short name
+LOOKED_AT = 40  # best candidates
 PROPOSED = 8  # names of a cluster to choose from where others are alike
 EVEN = 0.5  # power of how evenly a candidate is spread over the parts of a group
 
@@ -66,12 +66,15 @@ class Candidate:
     held : ndarray of bool
         For each text of the cluster, whether it holds all of them.
     score : float
+    top : bool
+        Whether it holds the most characteristic word of the cluster.
     """
 
     text: str
     stems: frozenset[int]
     held: Bools
     score: float
+    top: bool = False
 
 
 @dataclass(frozen=True)
@@ -160,11 +163,6 @@ def find_candidates(
         Part of the cluster that each of its texts is in; what many parts hold comes first.
     """
     terms = [*clusters.characteristic(cluster)[:WORDS], *clusters.phrases(cluster, PHRASE_WORDS)]
-    shown = [_shown(clusters, cluster, term, texts) for term in terms]
-    terms, shown = (
-        [term for term, text in zip(terms, shown, strict=True) if text],
-        [text for text in shown if text],
-    )
     if not terms:
         return []
     held = clusters.held(cluster, [term.parts for term in terms])
@@ -176,10 +174,27 @@ def find_candidates(
         score *= _closeness(vectors[clusters.rows(cluster)], held) ** CLOSE
     if inside is not None:
         score *= _evenness(held, inside) ** EVEN
-    order = sorted(range(len(terms)), key=lambda i: (-round(float(score[i]), 6), shown[i]))
-    return [
-        Candidate(shown[i], frozenset(terms[i].parts), held[:, i], float(score[i])) for i in order
-    ]
+    order = sorted(range(len(terms)), key=lambda i: (-round(float(score[i]), 6), terms[i].text))
+    out: dict[str, Candidate] = {}
+    for i in order[:LOOKED_AT]:
+        term = _completed(clusters, cluster, terms[i])
+        text = _shown(clusters, cluster, term, texts)
+        if text and text not in out:
+            stems = frozenset(term.parts)
+            top = terms[0].parts[0] in stems
+            out[text] = Candidate(text, stems, held[:, i], float(score[i]), top)
+    return list(out.values())
+
+
+def _completed(clusters: ClusterTerms, cluster: int, term: Term) -> Term:
+    """A term with the words that nearly always stand beside it, if that is not too long."""
+    form = clusters.complete(cluster, term.form, PHRASE_WORDS)
+    more = [word for word in form if word not in term.form and clusters.terms.telling[word]]
+    stems = [int(clusters.terms.stem[word]) for word in more]
+    longer = replace(term, form=form, parts=(*term.parts, *stems))
+    if not more or set(stems) & set(term.parts) or len(written(clusters, longer)) > LONGEST_NAME:
+        return term
+    return longer
 
 
 def _shown(clusters: ClusterTerms, cluster: int, term: Term, texts: Sequence[str]) -> str:
@@ -214,7 +229,7 @@ def _closeness(vectors: Floats, held: Bools) -> Floats:
     those = held.T.astype(np.float32) @ vectors
     length = np.linalg.norm(those, axis=1) * np.linalg.norm(mean)
     cosine = those @ mean / np.where(length > 0, length, 1.0)
-    return np.maximum(np.round(cosine.astype(np.float64), 4), 0.01)
+    return np.asarray(np.maximum(np.round(cosine.astype(np.float64), 4), 0.01))
 
 
 def _evenness(held: Bools, inside: Ints) -> Floats:
@@ -226,17 +241,18 @@ def _evenness(held: Bools, inside: Ints) -> Floats:
 def combine(found: Sequence[Candidate]) -> Iterator[Proposal]:
     """Names from candidates, best first; each begins with another one.
 
-    A further part follows while fewer than 60% of the texts hold one, or the name is short. It is
-    the one of the best score among those that share no word, lowered where its texts hold a part
-    already. Where one phrase holds the words of all parts, it is the name.
+    A further part follows while fewer than 60% of the texts hold one, the name is short, or it
+    lacks the most characteristic word. It is the one of the best score among those that share no
+    word, lowered where its texts hold a part already. Where one phrase holds the words of all
+    parts, it is the name.
     """
     for first in found[:PROPOSED]:
         parts, held, stems = [first], first.held, first.stems
         while len(parts) < MOST_PARTS:
             short = sum(_words(part.text) for part in parts) < SHORT
+            others = [c for c in found if _may_follow(c, parts, stems)]
             if held.mean() >= ENOUGH and not short:
-                break
-            others = [c for c in found[:LOOKED_AT] if _may_follow(c, parts, stems)]
+                others = [c for c in others if c.top]
             worth = [c.score * max((~held)[c.held].mean(), LEAST_NEW) ** APART for c in others]
             best = int(np.argmax(np.round(worth, 9))) if worth else -1
             if best < 0 or worth[best] < (WEAKEST if short else SECOND) * first.score:

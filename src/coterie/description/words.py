@@ -21,6 +21,7 @@ ALPHABET = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")  # a sign is 
 SUPPORT = 0.03  # share of a cluster's texts that hold a phrase of its name
 FILLER = 0.3  # what a word of a phrase costs that is not characteristic, in weights of the best
 OFTEN = 0.3  # power of the number of texts that hold a phrase
+COMPLETE = 0.7  # share of the places of a phrase that have the same word beside it
 LOOKED_AT = 150  # best terms of a cluster that are worth a closer look
 
 
@@ -85,6 +86,7 @@ class ClusterTerms:
         order = np.argsort(of_word, kind="stable")  # places of words, one cluster after another
         self._starts = np.searchsorted(of_word[order], np.arange(n_clusters + 1))
         self._words_of = order
+        self._last: tuple[int, tuple[Ints, Ints, Bools, Bools]] | None = None
         self._totals = {key: np.asarray(c.sum(axis=0))[0] for key, c in self._counts.items()}
         # Clusters in which most texts are greetings, thanks or emoji and nothing else.
         only = (np.diff(terms.single.presence.indptr) == 0) & (
@@ -144,9 +146,7 @@ class ClusterTerms:
         best = weights.max(initial=0.0)
         if best <= 0:
             return []
-        inside = self._words_of[self._starts[cluster] : self._starts[cluster + 1]]
-        word, row, use = terms.word[inside], terms.row[inside], terms.use[inside]
-        solid = terms.solid[inside]
+        word, row, use, solid = self._cut(cluster)
         value = np.where(use, weights[terms.stem[word]], 0.0)
         value[value < FLOOR * best] = 0.0
         out: list[tuple[float, Term]] = []
@@ -178,6 +178,46 @@ class ClusterTerms:
                 out.append((float(score[i]), term))
         out.sort(key=lambda pair: (-round(pair[0], 9), pair[1].text))
         return [term for _, term in out]
+
+    def _cut(self, cluster: int) -> tuple[Ints, Ints, Bools, Bools]:
+        """Words of a cluster one after another, their rows, and which of them may be in phrases."""
+        if self._last is None or self._last[0] != cluster:
+            terms = self.terms
+            inside = self._words_of[self._starts[cluster] : self._starts[cluster + 1]]
+            cut = terms.word[inside], terms.row[inside], terms.use[inside], terms.solid[inside]
+            self._last = cluster, cut
+        return self._last[1]
+
+    def complete(self, cluster: int, form: tuple[int, ...], longest: int) -> tuple[int, ...]:
+        """A word or phrase with the words that nearly always stand beside it in a cluster.
+
+        "Red" becomes "Red Sox", and "file a life" becomes "file a life insurance claim", if 70% of
+        the places where the one is are the other. Small words alone complete nothing.
+        """
+        word, row, _, solid = self._cut(cluster)
+        start = np.flatnonzero(word == form[0])
+        for i, part in enumerate(form[1:], 1):
+            start = start[start + i < len(word)]
+            start = start[(word[start + i] == part) & (row[start + i] == row[start])]
+        if len(start) < 2:
+            return form
+        for step in (1, -1):
+            more: list[int] = []
+            while len(form) + len(more) < longest:
+                at = start + len(form) + len(more) if step > 0 else start - 1 - len(more)
+                at, home = np.clip(at, 0, len(word) - 1), row[start]
+                beside = word[at][(row[at] == home) & solid[at]]
+                if len(beside) < COMPLETE * len(start):
+                    break
+                middle = int(np.sort(beside)[len(beside) // 2])  # the most frequent, if any is
+                if (beside == middle).sum() < COMPLETE * len(start):
+                    break
+                more.append(middle)
+                if self.terms.telling[more[-1]]:
+                    form = (*form, *more) if step > 0 else (*more[::-1], *form)
+                    start = start if step > 0 else start - len(more)
+                    more = []
+        return form
 
     def held(self, cluster: int, stems: Sequence[Sequence[int]]) -> Bools:
         """For each text of a cluster and each list of stems, whether the text holds all of them."""
