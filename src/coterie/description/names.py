@@ -30,7 +30,7 @@ REPEATED = 0.75  # of the weight of a word that repeats another one of the phras
 APART = 0.5  # power of the share of a further part's texts that hold none of the parts before
 LEAST_NEW = 0.1  # of this share
 ENOUGH = 0.6  # share of the texts that hold a part of a name, from which no part follows
-SHORT = 3  # words; a shorter name takes a further part all the same
+SHORT = 3  # characteristic words; a name with fewer takes a further part all the same
 SECOND, WEAKEST = 0.1, 0.003  # shares of the first score that a part has to have; in a short name
 LOOKED_AT = 40  # best candidates
 PROPOSED = 8  # names of a cluster to choose from where others are alike
@@ -241,15 +241,15 @@ def _evenness(held: Bools, inside: Ints) -> Floats:
 def combine(found: Sequence[Candidate]) -> Iterator[Proposal]:
     """Names from candidates, best first; each begins with another one.
 
-    A further part follows while fewer than 60% of the texts hold one, the name is short, or it
-    lacks the most characteristic word. It is the one of the best score among those that share no
-    word, lowered where its texts hold a part already. Where one phrase holds the words of all
-    parts, it is the name.
+    A further part follows while fewer than 60% of the texts hold one, the name has fewer than
+    three characteristic words, or it lacks the most characteristic one. It is the one of the best
+    score among those that share no word, lowered where its texts hold a part already. Where one
+    phrase holds the words of all parts, it is the name.
     """
     for first in found[:PROPOSED]:
         parts, held, stems = [first], first.held, first.stems
         while len(parts) < MOST_PARTS:
-            short = sum(_words(part.text) for part in parts) < SHORT
+            short = len(stems) < SHORT
             others = [c for c in found if _may_follow(c, parts, stems)]
             if held.mean() >= ENOUGH and not short:
                 others = [c for c in others if c.top]
@@ -271,11 +271,6 @@ def _may_follow(candidate: Candidate, parts: Sequence[Candidate], stems: frozens
         return True
     pairs = {candidate.text[i : i + 2] for i in range(len(candidate.text) - 1)}
     return not any(pair in part.text for part in parts for pair in pairs)
-
-
-def _words(text: str) -> int:
-    """Words of a part; two characters of a script without blanks are one."""
-    return len(text.split()) if not NO_BLANKS.match(text) else -(-len(text) // 2)
 
 
 def choose_names(sizes: Ints, proposals: Sequence[Iterable[Proposal]]) -> list[str]:

@@ -192,31 +192,27 @@ class ClusterTerms:
         """A word or phrase with the words that nearly always stand beside it in a cluster.
 
         "Red" becomes "Red Sox", and "file a life" becomes "file a life insurance claim", if 70% of
-        the places where the one is are the other. Small words alone complete nothing.
+        the places where the one is are the other. Stop words complete nothing.
         """
         word, row, _, solid = self._cut(cluster)
+        whole = solid & self.terms.telling[word]
         start = np.flatnonzero(word == form[0])
         for i, part in enumerate(form[1:], 1):
             start = start[start + i < len(word)]
             start = start[(word[start + i] == part) & (row[start + i] == row[start])]
-        if len(start) < 2:
-            return form
-        for step in (1, -1):
-            more: list[int] = []
-            while len(form) + len(more) < longest:
-                at = start + len(form) + len(more) if step > 0 else start - 1 - len(more)
-                at, home = np.clip(at, 0, len(word) - 1), row[start]
-                beside = word[at][(row[at] == home) & solid[at]]
+        while 2 <= len(start) and len(form) < longest:
+            for step, at in ((1, start + len(form)), (-1, start - 1)):
+                at = np.clip(at, 0, len(word) - 1)
+                beside = np.sort(word[at][(row[at] == row[start]) & whole[at]])
                 if len(beside) < COMPLETE * len(start):
+                    continue
+                middle = int(beside[len(beside) // 2])  # the most frequent, if one is as frequent
+                if middle not in form and (beside == middle).sum() >= COMPLETE * len(start):
+                    form = (*form, middle) if step > 0 else (middle, *form)
+                    start = start if step > 0 else start - 1
                     break
-                middle = int(np.sort(beside)[len(beside) // 2])  # the most frequent, if any is
-                if (beside == middle).sum() < COMPLETE * len(start):
-                    break
-                more.append(middle)
-                if self.terms.telling[more[-1]]:
-                    form = (*form, *more) if step > 0 else (*more[::-1], *form)
-                    start = start if step > 0 else start - len(more)
-                    more = []
+            else:
+                break
         return form
 
     def held(self, cluster: int, stems: Sequence[Sequence[int]]) -> Bools:
