@@ -206,6 +206,73 @@ def test_levels_outliers_and_copies_follow(server, made: Path, tmp_path: Path) -
     assert {name: after[name] for name in same} == {name: before[name] for name in same}
 
 
+@pytest.fixture
+def nested(made: Path, tmp_path: Path) -> Path:
+    """A finished run with a coarser level: one group of two clusters, and one cluster alone."""
+    out = tmp_path / "nested"
+    command = ["cluster", made / "in.csv", "--encoder", "tfidf", "--out", out, "--levels", "2,3"]
+    assert run(*command, "-q").exit_code == 0
+    return out
+
+
+def level_names(folder: Path) -> list[str]:
+    levels = json.loads((folder / "levels.json").read_text())["levels"]
+    return [group["name"] for group in levels[0]["clusters"]]
+
+
+def test_a_group_is_not_named_as_one_of_its_parts(server, nested: Path) -> None:
+    def repeat(handler, body) -> None:
+        parts = json.loads(body["messages"][1]["content"])["parts"]
+        server.say(parts[0])(handler, body)
+
+    given = ["Given 0", "Given 1", "Given 2"]
+    server.plan = [*map(server.say, given), repeat]
+    assert run("name", nested, "--with", server.url).exit_code == 0
+    parts = json.loads(server.seen[3]["messages"][1]["content"])["parts"]
+    (group,) = set(level_names(nested)) - set(given)
+    assert group.startswith(f"{parts[0]} (")
+
+
+def test_levels_go_on_after_a_failure(server, nested: Path) -> None:
+    """What the clusters were called is kept; only the group is asked about again."""
+    own = level_names(nested)
+    given = ["Given 0", "Given 1", "Given 2"]
+    server.plan = [*map(server.say, given), server.fail(400), server.say("Wider")]
+    assert run("name", nested, "--with", server.url).exit_code == 1
+    assert cluster_names(nested) == given
+    assert set(level_names(nested)) & set(own) and "Wider" not in level_names(nested)
+    assert run("name", nested, "--with", server.url).exit_code == 0
+    assert "Wider" in level_names(nested) and len(server.seen) == 5
+
+
+def test_a_budget_that_ends_before_the_levels(server, nested: Path) -> None:
+    quotes = [example(nested, i) for i in range(3)]
+    server.plan = [full(f"Name {i}", "A sentence.", quotes[i]) for i in range(3)]
+    server.plan.append(server.say("Wider"))
+    limit = ["--max-tokens", 3500]  # 1,100 a question
+    result = run("name", nested, "--with", server.url, *limit)
+    assert result.exit_code == 1 and says(result.output, "naming.tokens_spent")
+    assert cluster_names(nested) == ["Name 0", "Name 1", "Name 2"] and len(server.seen) == 3
+    assert run("name", nested, "--with", server.url, *limit).exit_code == 0
+    assert "Wider" in level_names(nested) and len(server.seen) == 4
+
+
+def test_groups_are_named_where_all_clusters_keep_their_names(server, nested: Path) -> None:
+    """Names of the user are sent with the group, without personal data."""
+    names = ", ".join(f'{i}: "Mine {i} of a.b@example.org"' for i in range(3))
+    edits = nested.parent / "edits.yaml"
+    edits.write_text(f"- rename: {{{names}}}\n", "utf-8")
+    assert run("edit", nested, edits).exit_code == 0
+    mine = cluster_names(nested)
+    server.plan = [server.say("Wider")]
+    assert run("name", nested, "--with", server.url).exit_code == 0
+    assert cluster_names(nested) == mine and "Wider" in level_names(nested)
+    assert len(server.seen) == 1
+    parts = json.loads(server.seen[0]["messages"][1]["content"])["parts"]
+    assert len(parts) == 2 and all(part.endswith(" of [email]") for part in parts)
+    assert "example.org" not in json.dumps(server.seen)
+
+
 def full(name: str, description: str, *quotes: str):
     """An answer of the form that was asked for."""
 

@@ -87,21 +87,23 @@ def name_run(
     naming = name_clusters(clusters, endpoint, progress=make_progress(verbose), **shared)
     names = run.final_names(naming)
     levels: list[dict[int, Cluster]] = [{} for _ in run.own_levels]
-    problem, stopped, inside = naming.problem, naming.stopped, names
+    problem, stopped, inside, named = naming.problem, naming.stopped, names, naming.named
     for level in reversed(range(len(levels))):
         if stopped:
             break
         groups, parts, alone = run.level(level, inside)
         found = name_clusters(groups, endpoint, parts=parts, **{**shared, "model": naming.model})
         problem, stopped = problem or found.problem, found.stopped
+        named += found.named
         own = run.own_levels[level]
         taken = list(alone.values())
         for group in found.clusters:
-            name = make_unique(group.name, taken, [word for word, _ in group.words])
+            words = [word for word, _ in group.words]
+            name = make_unique(group.name, [*taken, *parts[group.id]], words)
             taken.append(name)
             levels[level][group.id] = replace(group, name=name)
         inside = {**own, **alone, **{i: g.name for i, g in levels[level].items()}}
-    if naming.named:
+    if named:
         run.take(naming, names, levels, endpoint.url)
     if verbose:
         cost = f", cost {budget.cost:.4f}" if sum(budget.price) else ""
