@@ -26,7 +26,7 @@ def test_every_page_shows_the_newest_tables(script) -> None:
 PLAIN = (  # name no suite
     "overview", "details", "short", "gains", "found", "views", "jobs", "pass", "masked-head",
     "development", "reported", "numbers", "stability", "guarded", "authors",
-    "weights", "faithful", "missing", "steering", "languages", "static", "serve",
+    "weights", "faithful", "missing", "steering", "languages", "static", "serve", "names",
 )  # fmt: skip
 
 

@@ -1,5 +1,8 @@
 """Names: unique, short, without repeats, the same in any order of rows."""
 
+import csv
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -14,12 +17,14 @@ from coterie.description.names import (
     Proposal,
     choose_names,
     find_candidates,
+    keyword_names,
     make_names,
 )
 from coterie.description.terms import Terms
 from coterie.description.words import ClusterTerms
 from coterie.words.vocabulary import stem
 
+ROOT = Path(__file__).parents[2]
 THEMES = {
     "card": "my credit card was declined|credit card declined|declined credit card at a till",
     "parcel": "parcel late|my parcel is late|parcel late again",
@@ -203,6 +208,22 @@ def test_other_languages_have_phrases() -> None:
     ]  # fmt: skip
     first, second = names(texts, [0] * 3 + [1] * 3)
     assert "Perte de Bagages" in first and "Remboursement du Billet" in second
+
+
+def test_the_table_of_the_guide_is_true() -> None:
+    """Keywords and names of the themes of the bundled messages."""
+    page = (ROOT / "docs" / "howto" / "names.md").read_text("utf-8")
+    sample = ROOT / "src" / "coterie" / "sample" / "support.csv"
+    with sample.open(newline="", encoding="utf-8") as file:
+        rows = sorted((row["message"], row["theme"]) for row in csv.DictReader(file))
+    rows = [row for row in rows if row[1] != "none"]
+    texts, themes = [text for text, _ in rows], sorted({theme for _, theme in rows})
+    labels = np.array([themes.index(theme) for _, theme in rows])
+    members = [[texts[i] for i in np.flatnonzero(labels == k)] for k in range(len(themes))]
+    keywords = keyword_names(ClusterTerms(Terms(texts), labels, len(themes)), members)
+    found = zip(themes, keywords, names(texts, labels.tolist()), strict=True)
+    lines = [f"| {theme} | {words} | {name} |" for theme, words, name in found]
+    assert "\n".join(["|---|---|---|", *lines, ""]) in page
 
 
 def test_no_word_twice_in_a_name() -> None:
