@@ -17,7 +17,7 @@ from pathlib import Path
 from coterie.bench.data import load_data
 from coterie.bench.entries import Entry, Job
 from coterie.bench.ledger import Ledger, head, key_of
-from coterie.bench.papers import PAIRS, WIDE
+from coterie.bench.papers import PAIRS, TABLE_3
 from coterie.bench.run import Options, make
 from coterie.bench.score import score_fit
 
@@ -27,19 +27,13 @@ TRAINED = {
     "SCCL": Entry("SCCL", "sccl", {"guard": False, "steps": 1000}, None, PAIRS),
     "TSDAE": Entry("TSDAE", "tsdae", {"guard": False, "batch_size": 64}),
 }
-STEPS = {
-    "k-means": {},
-    "IDEC": {"cluster": "idec"},
-    "UMAP + k-means": WIDE,
-    "UMAP + IDEC": {**WIDE, "cluster": "idec"},
-}
 
 
 def main() -> None:
     options = _options()
     asked = Options(data=options.data, encoder=options.encoder, device=options.device)
     ledger = Ledger(options.out / "second-steps.jsonl")
-    steps = {n: p for n, p in STEPS.items() if "UMAP" not in n or find_spec("umap")}
+    steps = {n: p for n, p in TABLE_3.items() if "UMAP" not in n or find_spec("umap")}
     first, _, last = options.seeds.partition("-")
     for name in options.sets.split(","):
         data = load_data(name, options.data)

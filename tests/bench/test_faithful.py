@@ -302,6 +302,14 @@ def test_suites_of_cluster_bert_have_the_sets_of_its_tables() -> None:
         assert set(suite.datasets) == printed, suite.name
 
 
+def test_idec_as_a_second_step_has_no_guard() -> None:
+    """Lines of a second step hold one score: that of what IDEC made, not of its start."""
+    steps = [entry for entry in faithful.SECOND_STEPS.entries if "IDEC" in entry.label]
+    assert len(steps) == 4
+    for entry in steps:
+        assert not make(entry, load_data("sample", None), 0, Options(encoder="tfidf")).guard
+
+
 def test_the_suite_of_presets_runs_them_as_they_are() -> None:
     for entry in faithful.PRESETS.entries:
         assert entry.preset in METHODS[entry.method].cls.presets

@@ -384,7 +384,7 @@ def test_second_steps_go_behind_one_training(
     steps = load("second_steps")
     short = steps.Entry("SCCL", "sccl", {"guard": False, "steps": 2, "batch_size": 50})
     monkeypatch.setitem(steps.TRAINED, "SCCL", short)
-    monkeypatch.setattr(steps, "STEPS", {"k-means": {}, "Ward": {"cluster": "ward"}})
+    monkeypatch.setattr(steps, "TABLE_3", {"k-means": {}, "Ward": {"cluster": "ward"}})
     asked = ["--methods", "SCCL", "--sets", "sample", "--seeds", "1", "--encoder", "tfidf-svd"]
     monkeypatch.setattr(
         sys, "argv", ["second_steps", *asked, "--device", "cpu", "--out", str(tmp_path)]

@@ -251,18 +251,20 @@ BASELINES = Suite(
 )
 
 WIDE = {"reduce": "umap", "reduced_dim": None}
+PLAIN_IDEC = {"cluster": "idec", "guard": False}  # lines do not tell what its guard returned
+TABLE_3: dict[str, dict[str, Any]] = {
+    "k-means": {},
+    "IDEC": PLAIN_IDEC,
+    "UMAP + k-means": WIDE,
+    "UMAP + IDEC": {**WIDE, **PLAIN_IDEC},
+}
 SECOND_STEPS = Suite(
     "second-steps",
     "ClusterBERT's Table 3: with UMAP or without, k-means or IDEC, behind two encoders",
     tuple(
         Entry(f"{label} + {steps}", method, parameters)
         for label, method in (("SIF", "sif-kmeans"), ("encoder", "kmeans"))
-        for steps, parameters in (
-            ("k-means", {}),
-            ("UMAP + k-means", WIDE),
-            ("IDEC", {"cluster": "idec"}),
-            ("UMAP + IDEC", {**WIDE, "cluster": "idec"}),
-        )
+        for steps, parameters in TABLE_3.items()
     ),
     CLUSTER_BERT_SETS,
     3,
