@@ -32,6 +32,7 @@ from coterie.bench.figures.picture import (
     save,
 )
 from coterie.bench.figures.short import as_points, draw_maps, place
+from coterie.bench.papers import DECCRL_ABLATIONS, TOPICS
 from coterie.bench.score import stages_of
 from coterie.cli import app
 from coterie.metrics import accuracy, cluster_distances
@@ -376,6 +377,24 @@ def test_sweeps_go_through_the_points() -> None:
     assert list(curve.get_xdata()) == [1, 5, 10, 20] and axes.get_xscale() == "log"
     np.testing.assert_allclose(curve.get_ydata().astype(float), [1, 5, 10, 20])
     assert curves_of(rows[:1], "deccrl", {"topics": papers.TOPICS}, "") is None
+
+
+def test_the_number_of_topics_is_that_of_the_line() -> None:
+    """By default there are more topics on Biomedical than elsewhere."""
+    labels = {"1 topics": 1, "DECCRL": 20}
+    rows = [
+        line(label, "deccrl", "biomedical", 0, 0.5) | {"parameters": {"n_topics": topics}}
+        for label, topics in labels.items()
+    ]
+    (axes,) = draw(papers.deccrl_topics(rows)).axes
+    assert list(axes.lines[0].get_xdata()) == [1, 20]
+
+
+def test_the_sweep_of_topics_has_the_numbers_of_the_paper() -> None:
+    for dataset, usual in TOPICS.items():
+        found = {e.parameters["n_topics"] for e in DECCRL_ABLATIONS.entries
+                 if "topics" in e.label and dataset in e.datasets}  # fmt: skip
+        assert found | {usual} == {1, 5, 10, 15, 20, 25, 30} and usual not in found
 
 
 def test_the_sensitivity_suite_has_what_its_figures_draw() -> None:

@@ -56,15 +56,23 @@ def bars_of(rows: Sequence[Row], method: str, labels: Sequence[str], title: str)
 
 
 def curves_of(
-    rows: Sequence[Row], method: str, sweeps: Mapping[str, Mapping[str, float]], title: str
+    rows: Sequence[Row],
+    method: str,
+    sweeps: Mapping[str, Mapping[str, float]],
+    title: str,
+    parameter: str = "",
 ) -> Picture | None:
-    """ACC over the values of parameters, a panel each; ``sweeps`` is name, label, value."""
+    """ACC over the values of parameters, a panel each; ``sweeps`` is name, label, value.
+
+    A ``parameter`` that lines hold goes before the value: its default may differ by data set.
+    """
     panels, used = [], []
     for name, values in sweeps.items():
         series: dict[str, list[list[float]]] = {}
         found = entries_of(rows, [method], list(values))
         for m in found:
-            point = [values[m.label], *_cell(m, "acc")]
+            own = m.rows[0]["parameters"].get(parameter, values[m.label])
+            point = [float(own), *_cell(m, "acc")]
             series.setdefault(m.dataset, []).append(point)
         series = {d: sorted(points) for d, points in series.items() if len(points) > 1}
         if series:
@@ -345,7 +353,7 @@ def trace_silhouette(short: Short, reconstruction: str) -> list[dict[str, Any]]:
 
 def deccrl_topics(rows: Sequence[Row]) -> Picture | None:
     """Figure 4: the number of topics."""
-    return curves_of(rows, "deccrl", {"topics of a cluster": TOPICS}, "DECCRL")
+    return curves_of(rows, "deccrl", {"topics of a cluster": TOPICS}, "DECCRL", "n_topics")
 
 
 WEIGHTS = {"DECCRL": 0.001, **{label_of("topic_weight", w): w for w in DECCRL_WEIGHTS}}
