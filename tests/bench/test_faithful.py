@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from scipy.stats import mannwhitneyu, ttest_ind
+from scipy.stats import mannwhitneyu, ttest_ind, ttest_ind_from_stats
 from typer.testing import CliRunner
 
 from coterie.bench.beside import load_reported
@@ -35,7 +35,8 @@ def test_code_of_equations_exists_and_deviations_have_a_reason(paper: faithful.P
         assert part.status == faithful.PRINTED or part.note, part.what
         assert not part.code or faithful.find(part.code) is not None
     for claim in paper.claims:
-        assert claim.better or claim.note or claim.curve or claim.step, claim.what
+        tested = claim.better or claim.curve or claim.step or claim.look
+        assert tested or claim.note, claim.what
 
 
 def line(label: str, seed: int, nmi: float, dataset: str = "tweet", start: float = 0.5) -> dict:
@@ -195,13 +196,60 @@ def test_curves_are_read_from_the_numbers_of_a_figure(
     assert faithful.read_curve(faithful.Curve("g", 0, "a", rule), tmp_path)[0] == "not tested"
 
 
+@pytest.mark.parametrize(("deviation", "held"), [(0.05, True), (0.5, False)])
+def test_curves_of_several_seeds_differ_where_the_t_test_says_so(
+    deviation: float, held: bool, tmp_path: Path
+) -> None:
+    """Means 6 and 5: with deviations of 0.5 and three seeds p is 0.07."""
+    assert (ttest_ind_from_stats(6, deviation, 3, 5, deviation, 3).pvalue < 0.05) == held
+    series = {"a": [[0, 1.0, 0.1], [1, 6.0, deviation]], "b": [[0, 1.0, 0.1], [1, 5.0, deviation]]}
+    picture = {
+        "title": "A \u2013 tweet, 2,472 texts, seeds 0, 1, 2",
+        "panels": [{"series": series}],
+    }
+    (tmp_path / "f.json").write_text(json.dumps(picture), "utf-8")
+    said, told = faithful.read_curve(faithful.Curve("f", 0, "a", "above", "b"), tmp_path)
+    assert said == ("holds" if held else "does not hold")
+    assert ("within the noise" in told) != held
+
+
+def test_the_start_of_some_runs_can_be_compared_with_others() -> None:
+    rows = [*lines("a", 0.9, 0.9, 0.9), *lines("b", 0.39, 0.4, 0.41)]  # all runs start at 0.5
+    claim = faithful.Claim("", "", "start of a", ("b",))
+    assert verdict(claim, rows) == ("holds", "tweet +10.0 (3)")
+
+
+def test_claims_about_tables_and_maps_are_read_from_the_figure(tmp_path: Path) -> None:
+    def said(name: str, picture: dict) -> tuple[str, str]:
+        (tmp_path / f"{name}.json").write_text(json.dumps(picture), "utf-8")
+        (look,) = [c.look for p in PAPERS for c in p.claims if c.look and c.look.figure == name]
+        return faithful.read_look(look, tmp_path)
+
+    for ours, held in ((0.13, "holds"), (0.11, "does not hold")):
+        subtitle = f"before training 0.062, SCCL 0.122, DECCRL {ours}"
+        assert said("deccrl-map", {"title": "M \u2013 so", "subtitle": subtitle})[0] == held
+    table = {"title": "T", "panels": [{"rows": [["0", "osx, mac", "excel, cell"]]}]}
+    assert said("deccrl-words", table)[0] == "does not hold"
+    table["panels"][0]["rows"].append(["1", "sql, oracle"])
+    assert said("deccrl-words", table)[0] == "holds"
+    moved = [["one class", "9", "0.1", "0.4"], ["two classes", "9", "0.0", "0.1"]]
+    assert said("cluster-bert-pairs", {"title": "P", "panels": [{"rows": moved}]})[0] != "holds"
+    moved[1][3] = "-0.1"
+    assert said("cluster-bert-pairs", {"title": "P", "panels": [{"rows": moved}]})[0] == "holds"
+    counts = {"contextual": [0, 1], "contextual + CharSwap": [1, 1]}
+    panel = {"kind": "histogram", "edges": [0.0, 0.5, 1.0], "series": counts}
+    found = said("sccl-views", {"title": "V", "panels": [panel]})
+    assert found[0] == "holds" and "0.50, with substitution alone 0.75" in found[1]
+    assert faithful.read_look(faithful.Look("none", dict), tmp_path)[0] == "not tested"
+
+
 def test_curves_of_several_seeds_tell_their_deviation(tmp_path: Path) -> None:
-    panel = {"series": {"a": [[0, 2.0, 0.5], [1, 1.0, 0.25]]}}
+    panel = {"series": {"a": [[0, 2.0, 0.05], [1, 1.0, 0.02]]}}
     picture = {"title": "A \u2013 tweet, seeds 0, 1", "panels": [panel]}
     (tmp_path / "f.json").write_text(json.dumps(picture), "utf-8")
     found = faithful.read_curve(faithful.Curve("f", 0, "a", "falls"), tmp_path)
     where = "[figure](figures.md), tweet, seeds 0, 1"
-    assert found == ("holds", f"from 2 \u00b1 0.5 to 1 \u00b1 0.25; {where}")
+    assert found == ("holds", f"from 2 \u00b1 0.05 to 1 \u00b1 0.02; {where}")
     assert faithful.read_curve(faithful.Curve("f", 1, "a", "falls"), tmp_path)[0] == "not tested"
 
 

@@ -22,8 +22,8 @@ from coterie.bench.papers import (
     ADSL_SWEEPS,
     AECL_SWEEPS,
     CLUSTER_BERT_ABLATIONS,
-    DECCRL_ABLATIONS,
     DECCRL_WEIGHTS,
+    NUMBERS,
     SCCL_ABLATIONS,
     SCCL_SWEEPS,
     label_of,
@@ -322,11 +322,8 @@ def aecl_sensitivity(rows: Sequence[Row]) -> Picture | None:
 # DECCRL
 
 RECONSTRUCTIONS = {"DECCRL": "topics", "without CRL": "none", "without CRL, with LSR": "latent"}
-TOPICS = {
-    entry.label: float(entry.parameters.get("n_topics", 5))
-    for entry in DECCRL_ABLATIONS.entries
-    if not {"reconstruction", "topic_weight"} & entry.parameters.keys()
-}
+TOPICS = {"DECCRL": 5.0, **{f"{t} topics": float(t) for t in NUMBERS}}
+FELT = {"topic_weight=0.1": 5.0, **{f"{t} topics, weight 0.1": float(t) for t in NUMBERS}}
 WORDS = 4  # of each topic, as the paper shows
 
 
@@ -353,7 +350,8 @@ def trace_silhouette(short: Short, reconstruction: str) -> list[dict[str, Any]]:
 
 def deccrl_topics(rows: Sequence[Row]) -> Picture | None:
     """Figure 4: the number of topics."""
-    return curves_of(rows, "deccrl", {"topics of a cluster": TOPICS}, "DECCRL", "n_topics")
+    sweeps = {"topics of a cluster": TOPICS, "topics of a cluster, weight 0.1": FELT}
+    return curves_of(rows, "deccrl", sweeps, "DECCRL", "n_topics")
 
 
 WEIGHTS = {"DECCRL": 0.001, **{label_of("topic_weight", w): w for w in DECCRL_WEIGHTS}}
