@@ -396,7 +396,7 @@ def test_the_sweep_of_topics_has_the_numbers_of_the_paper() -> None:
                  if "topics, weight" in e.label and dataset in e.datasets}  # fmt: skip
         assert found | {usual} == {1, 5, 10, 15, 20, 25, 30} and usual not in found
     for entry in DECCRL_ABLATIONS.entries:
-        assert entry.datasets != ()
+        assert "topics" not in entry.label or entry.datasets  # none would be all
 
 
 def test_the_sensitivity_suite_has_what_its_figures_draw() -> None:
