@@ -16,6 +16,7 @@ from coterie.bench.run import Options, load_data
 from coterie.bench.score import word_vectors_of
 from coterie.bench.tables import cell, markdown
 from coterie.cli import app
+from coterie.cli.bench import _narrow as narrow
 from coterie.methods import METHODS
 
 TINY = Suite("tiny", "", (Entry("TF-IDF", "tfidf-kmeans"),
@@ -136,6 +137,14 @@ def test_a_suite_needs_no_verb_and_options_may_come_first(tmp_path: Path, rows: 
         assert done.exit_code == 0 and "TF-IDF + k-means" in done.output, done.output
     for words in (["bench", "--help"], ["bench", "tables", "--help"], ["bench", "run", "--help"]):
         assert CliRunner().invoke(app, words).exit_code == 0
+
+
+def test_a_whole_label_names_one_entry_and_a_part_all_that_contain_it() -> None:
+    """`label_weight=1` is also the beginning of `label_weight=10`."""
+    suite = SUITES["sensitivity"]
+    labels = lambda only: [e.label for e in narrow(suite, None, None, only).entries]  # noqa: E731
+    assert labels("label_weight=1") == ["label_weight=1"]
+    assert labels("label_weight") == [f"label_weight={w}" for w in (1, 5, 10, 15)]
 
 
 @pytest.mark.parametrize(

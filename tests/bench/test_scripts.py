@@ -399,6 +399,16 @@ def test_second_steps_go_behind_one_training(
     assert len(file.read_text().splitlines()) == 2  # nothing was run again
 
 
+def test_two_second_steps_share_one_umap(load) -> None:
+    made = []
+    reduce = load("second_steps").once(lambda *given: made.append(given) or given[0][:, :1])
+    vectors = np.eye(3, dtype=np.float32)
+    assert reduce(vectors, 5, 15, 0) is reduce(vectors.copy(), 5, 15, 0)
+    reduce(vectors, 5, 15, 1)
+    reduce(2 * vectors, 5, 15, 1)
+    assert len(made) == 3
+
+
 def test_table_of_views_tells_how_many_seeds(load, tmp_path: Path) -> None:
     runs = [
         {"dataset": "tweet", "label": "SCCL, WordNet", "seed": seed,

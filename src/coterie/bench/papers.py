@@ -121,7 +121,7 @@ DECCRL_FORMS: dict[str, dict[str, Any]] = {
     **{f"topic_weight={w:g}": {"topic_weight": w} for w in DECCRL_WEIGHTS},
     # With the default weight the autoencoder's error is a ten-thousandth of the loss.
     **{
-        f"without CRL, LSR of weight {w:g}": {"reconstruction": "latent", "topic_weight": w}
+        f"without CRL, weight {w:g} of LSR": {"reconstruction": "latent", "topic_weight": w}
         for w in (1.0, 10.0)
     },
 }

@@ -202,7 +202,8 @@ def run(
         ),
     ] = None,
     only: Annotated[
-        str | None, typer.Option("--only", help="Only entries whose label contains this text.")
+        str | None,
+        typer.Option("--only", help="Only the entry with this label, or all that contain it."),
     ] = None,
     seeds: Annotated[
         str | None, typer.Option("--seeds", help="Number of seeds, or a range such as 2-4.")
@@ -305,7 +306,8 @@ def _narrow(suite: Suite, datasets: str | None, methods: str | None, only: str |
     if methods is not None:
         suite = replace(suite, entries=entries_for(methods.split(",")))
     if only is not None:
-        entries = tuple(e for e in suite.entries if only in e.label)
+        exact = tuple(e for e in suite.entries if e.label == only)
+        entries = exact or tuple(e for e in suite.entries if only in e.label)
         if not entries:
             labels = ", ".join(e.label for e in suite.entries)
             raise UsageError("cli.no_such_entry", only=only, labels=labels)
