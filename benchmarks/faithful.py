@@ -1034,23 +1034,29 @@ def judge(claim: Claim, paper: Paper, rows: Sequence[Row]) -> tuple[str, str]:
     return compare(claim, paper, rows)
 
 
-def compare(claim: Claim, paper: Paper, rows: Sequence[Row]) -> tuple[str, str]:
-    """Verdict by the lines of the entries that a claim names."""
+def differences(
+    claim: Claim, paper: Paper, rows: Sequence[Row]
+) -> list[tuple[str, str, Difference]]:
+    """What a claim compares: data set, the other entry, difference; benchmarks first."""
     found = {(m.shown, m.dataset): m for m in lines_of_claim(claim, paper, rows)}
     better, before = claim.better.removeprefix(START), claim.better.startswith(START)
-    kept = [
-        (d, w) for d in BENCHMARKS for w in claim.worse if not claim.datasets or d in claim.datasets
-    ]
     seen: list[tuple[str, str, Difference]] = []
-    for dataset, worse in kept:
+    for dataset in sets_of(list(found.values())):
         first = of_label(found, better, dataset)
-        if first is None:
+        if first is None or (claim.datasets and dataset not in claim.datasets):
             continue
         first = at_start(first) if before else first
-        if worse == "start":
-            seen.append((dataset, worse, from_start(first)))
-        elif (second := of_label(found, worse, dataset)) is not None:
-            seen.append((dataset, worse, between(first, second)))
+        for worse in claim.worse:
+            if worse == "start":
+                seen.append((dataset, worse, from_start(first)))
+            elif (second := of_label(found, worse, dataset)) is not None:
+                seen.append((dataset, worse, between(first, second)))
+    return seen
+
+
+def compare(claim: Claim, paper: Paper, rows: Sequence[Row]) -> tuple[str, str]:
+    """Verdict by the lines of the entries that a claim names."""
+    seen = differences(claim, paper, rows)
     if not seen:
         return "not tested", "no lines"
     several = len(claim.worse) > 1
@@ -1296,6 +1302,44 @@ def paper_part(method: str, rows: Sequence[Row]) -> str:
             (f"{paper.name}: claims", claims_table(paper, rows)),
         )
     )
+
+
+KINDS_OF_VERDICTS = ("hold", "hold in part", "do not hold", "not tested")
+
+
+def kind_of_verdict(verdict: str) -> str:
+    """Which column of the summary a verdict counts in.
+
+    Examples
+    --------
+    >>> kind_of_verdict("holds where tested"), kind_of_verdict("holds in 2 of 3 cases")
+    ('hold', 'hold in part')
+    """
+    if verdict.startswith("not tested"):
+        return "not tested"
+    if " of " in verdict and not verdict.startswith("does not hold: the opposite"):
+        return "hold in part"
+    return "hold" if verdict.startswith("holds") else "do not hold"
+
+
+def summary_part(rows: Sequence[Row]) -> str:
+    """How many claims of each paper hold, and how many comparisons the verdicts rest on."""
+    body, tests = [], []
+    for paper in PAPERS.values():
+        kinds = [kind_of_verdict(judge(claim, paper, rows)[0]) for claim in paper.claims]
+        counts = [str(kinds.count(kind)) for kind in KINDS_OF_VERDICTS]
+        body.append([paper.name, str(len(kinds)), *counts])
+        compared = [claim for claim in paper.claims if claim.better]
+        tests += [d for claim in compared for _, _, d in differences(claim, paper, rows)]
+    many = [d for d in tests if min(d.seeds) >= FEW]
+    clear = sum(d.clear for d in many)
+    told = (
+        f"The verdicts rest on {len(tests)} comparisons of NMI, {len(many)} of them with three "
+        f"seeds or more on both sides; {clear} of these are clear at 5%. Chance alone would make "
+        f"about {0.05 * len(many):.0f} so, or a few more, since either of two tests counts."
+    )
+    head = ["paper", "claims", *KINDS_OF_VERDICTS]
+    return f"{lines.table(head, body)}\n\n{told}"
 
 
 BESIDE = {

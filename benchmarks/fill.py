@@ -9,8 +9,9 @@ They go between marks: ``<!-- measured: SUITE METHOD ... -->``, ``<!-- ablations
 tables of ``views.py``, ``jobs.py`` and ``masked_head.py``, ``<!-- figure: NAME -->`` a figure of
 ``figures.py``. ``<!-- development -->``, ``<!-- reported -->``, ``<!-- numbers -->``,
 ``<!-- stability -->`` and ``<!-- guarded -->`` are the tables of docs/generalization.md,
-``<!-- faithful: METHOD -->``, ``<!-- authors -->``, ``<!-- weights -->`` and ``<!-- missing -->``
-those of docs/faithful.md, and ``<!-- steering -->`` those of docs/howto/steer.md.
+``<!-- verdicts -->``, ``<!-- faithful: METHOD -->``, ``<!-- authors -->``, ``<!-- weights -->``
+and ``<!-- missing -->`` those of docs/faithful.md, ``<!-- steering -->`` those of
+docs/howto/steer.md.
 ``<!-- static -->`` is the table of ``static_encoders.py``, ``<!-- serve -->`` that of ``serve.py``,
 ``<!-- names -->`` that of ``names.py``.
 Those of ``compared.py`` and ``speed.py`` have pages of their own.
@@ -47,7 +48,7 @@ DOCS, RESULTS = ROOT / "docs", ROOT / "results"
 KINDS = (
     "found|gains|measured|ablations|overview|details|short|views|jobs|pass|masked-head|figure"
     "|development|reported|numbers|stability|guarded|faithful|authors|weights|missing|steering|static"
-    "|languages|serve|names"
+    "|languages|serve|names|verdicts"
 )
 PLACE = re.compile(rf"(<!-- ({KINDS})(?:: ([^\n]*))? -->\n).*?(<!-- end -->)", re.S)
 PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
@@ -69,6 +70,7 @@ PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "numbers": lambda rows, words: generalization.both_part([*rows, *suite("dev")]),
     "stability": lambda rows, words: generalization.stability_part(suite("stability")),
     "faithful": lambda rows, words: faithful.paper_part(words[0], rows),
+    "verdicts": lambda rows, words: faithful.summary_part(rows),
     "authors": lambda rows, words: faithful.authors_part(rows),
     "missing": lambda rows, words: faithful.missing_part(rows),
     "weights": lambda rows, words: faithful.weights_part(rows),

@@ -113,6 +113,43 @@ def test_one_or_two_seeds_need_two_points(seeds: int) -> None:
     assert verdict(claim, wide)[0] == "does not hold: no clear difference"
 
 
+def test_sets_beside_the_benchmarks_count_too() -> None:
+    claim = faithful.Claim("a beats b", "", "a", ("b",))
+    rows = [*lines("a", 0.7, dataset="bbc-sentences"), *lines("b", 0.5, dataset="bbc-sentences")]
+    assert verdict(claim, rows) == ("holds", "bbc-sentences +20.0 (1)")
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("holds", "hold"), ("holds where tested", "hold"),
+        ("holds in 1 of 3 cases, the opposite in 1", "hold in part"),
+        ("does not hold in 1 of 3 cases", "hold in part"),  # the claim of no difference
+        ("does not hold", "do not hold"), ("does not hold: no clear difference", "do not hold"),
+        ("does not hold: the opposite in 2 of 3 cases", "do not hold"),
+        ("not tested", "not tested"), ("not tested: too much noise", "not tested"),
+    ],
+)  # fmt: skip
+def test_verdicts_are_counted_by_kind(said: str, kind: str) -> None:
+    assert faithful.kind_of_verdict(said) == kind
+
+
+def test_the_summary_counts_claims_and_comparisons(monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = (
+        faithful.Claim("clear", "", "a", ("b",)),
+        faithful.Claim("noise", "", "a", ("c",)),
+        faithful.Claim("one seed", "", "a", ("d",)),
+        faithful.Claim("no lines", "", "a", ("e",)),
+    )
+    paper = faithful.replace(faithful.PAPERS["sccl"], claims=claims)
+    monkeypatch.setattr(faithful, "PAPERS", {"sccl": paper})
+    rows = lines("a", 0.70, 0.71, 0.72) + lines("b", 0.60, 0.61, 0.62)
+    rows += lines("c", 0.68, 0.71, 0.73) + lines("d", 0.60)
+    table, _, told = faithful.summary_part(rows).partition("\n\n")
+    assert table.splitlines()[-1] == "| SCCL | 4 | 2 | 0 | 1 | 1 |"
+    assert "3 comparisons of NMI, 2 of them" in told and "1 of these are clear" in told
+
+
 def test_what_was_not_compared_is_said() -> None:
     claim = faithful.Claim("a beats b and c", "", "a", ("b", "c"))
     said = verdict(claim, lines("a", 0.7) + lines("b", 0.5))
