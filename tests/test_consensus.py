@@ -1,9 +1,11 @@
-"""Exactly as many clusters as asked for, by joining and by cutting."""
+"""Smoothing; and exactly as many clusters as asked for, by joining and by cutting."""
 
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
+from coterie import consensus
+from coterie.blocks.graph import knn_smooth
 from coterie.consensus import force_k
 
 
@@ -36,3 +38,29 @@ def test_nothing_but_noise_becomes_clusters(n_clusters: int) -> None:
     x = np.random.default_rng(0).normal(size=(12, 3)).astype(np.float32)
     labels = force_k(x, np.full(12, -1), n_clusters, ones(12), 0)
     assert sorted(set(labels.tolist())) == list(range(n_clusters))
+
+
+def test_neighbours_of_many_rows_are_searched_in_few_directions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With more than ``EXACT`` rows they are the nearest after a projection."""
+    rng = np.random.default_rng(0)
+    scales = 0.99 ** np.arange(150)
+    x = (rng.standard_normal((300, 150)) * scales).astype(np.float32)
+    exact = consensus.smooth(x, 3)
+    monkeypatch.setattr(consensus, "EXACT", 299)
+    monkeypatch.setattr(consensus, "SEARCHED", 110)
+    found = consensus.smooth(x, 3)
+    assert not np.allclose(found, exact, atol=1e-3)
+
+    directions = np.linalg.svd(x, full_matrices=False)[2][:110]
+    few = x @ directions.T
+    unit = few / np.linalg.norm(few, axis=1, keepdims=True)
+    near = np.argsort(-(unit @ unit.T), axis=1, kind="stable")[
+        :, : consensus.n_neighbors(300, 3) + 1
+    ]
+    start = few[:, : consensus.DIRECTIONS]
+    start = start / np.linalg.norm(start, axis=1, keepdims=True)
+    wanted = knn_smooth(start, near, consensus.ROUNDS, consensus.RESTART)
+    # Directions have no sign: distances between rows are what counts.
+    np.testing.assert_allclose(found @ found.T, wanted @ wanted.T, atol=1e-4)

@@ -47,6 +47,7 @@ from coterie.blocks.graph import principal_directions, principal_part
 from coterie.blocks.kmeans import KMeans
 from coterie.consensus import (
     DIRECTIONS,
+    EXACT,
     FLATTEN,
     ROUNDS,
     flattened,
@@ -342,10 +343,12 @@ class Auto(WeightedClusterer):
         """The consensus of k-means runs on smoothed vectors, guided by what is known."""
         runs = RUNS[self.effort]
         device, k = check_device(self.device), n_neighbors(len(x), self._k)
-        # As many as the outlier scores need, which are then not searched for again.
-        on_device = torch.from_numpy(np.ascontiguousarray(x)).to(device)
-        self._near: Ints = nearest_rows(on_device, max(k, NEIGHBORS) + 1)
-        smoothed = smooth(x, self._k, self._near, flatten=FLATTEN)
+        self._near: Ints | None = None
+        if len(x) <= EXACT:
+            # As many as the outlier scores need, which are then not searched for again.
+            on_device = torch.from_numpy(np.ascontiguousarray(x)).to(device)
+            self._near = nearest_rows(on_device, max(k, NEIGHBORS) + 1)
+        smoothed = smooth(x, self._k, self._near, flatten=FLATTEN, device=device)
         progress = make_progress(self.verbose)
         progress.start("k-means runs", runs)
         try:
