@@ -27,6 +27,7 @@ PLAIN = (  # name no suite
     "overview", "details", "short", "gains", "found", "views", "jobs", "pass", "masked-head",
     "development", "reported", "numbers", "stability", "guarded", "authors",
     "weights", "faithful", "missing", "steering", "languages", "static", "serve", "names",
+    "verdicts",
 )  # fmt: skip
 
 
