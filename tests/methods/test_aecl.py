@@ -566,6 +566,20 @@ def test_what_is_only_watched_does_not_train() -> None:
     assert History([row]).losses() == [1.0]
 
 
+@pytest.mark.parametrize(("compat", "least"), [("printed", 0.0), ("none", 1e-5)])
+def test_only_the_printed_form_adds_nothing_to_similarities(compat: str, least: float) -> None:
+    net, _, stages, batch = parts(compat=compat, form="text")
+    z = torch.stack(batch.encode(net.encoder))
+    z = net.heads.project(z)
+    h, s, _ = net.heads.attend(z)
+    same = net.labels[:, None] == net.labels[None, :]
+    found = stages[0].loss(net, batch)["contrast"].item()
+    for added in (0.0, 1e-5):
+        term = guided_contrast(Views(z, h, s), same, 0.5, form="text", least=added)
+        close = found == pytest.approx(10 * term.item(), rel=5e-7)
+        assert close == (added == least)
+
+
 def test_as_printed_the_balance_of_both_views_is_halved() -> None:
     values = {}
     for compat in ("none", "printed"):
