@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from coterie._errors import CoterieError
-from coterie.messages import CLOSE, MESSAGES, OPEN
+from coterie.messages import CLOSE, MESSAGES, OPEN, formatted
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def says(output: str, key: str | tuple[str, dict[str, Any]], /, **values: Any) -
         pattern += ".*?".join(re.escape(part) for part in parts)
         if name in values:
             value = repr(values[name]) if kind == "r" else values[name]
-            pattern += re.escape(format(value, spec or ""))
+            pattern += re.escape(formatted(value, spec or ""))
         elif name is not None:
             pattern += ".*?"
     return bool(re.search(r"\s+".join(pattern.split(r"\ ")), output, re.S))

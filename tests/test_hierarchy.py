@@ -116,7 +116,7 @@ def test_clusters_without_texts_are_in_no_level() -> None:
         ([5, 31], ("levels.too_many", {"wanted": 31, "k": 30})),
         ([], "levels.not_numbers"),
         ([0, 5], "levels.not_numbers"),
-        ([2.5], "levels.not_numbers"),
+        ([2.5], "argument.wrong_kind"),
     ],
 )
 def test_levels_that_cannot_be_are_refused(data, levels, message) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,21 +17,34 @@ from coterie.messages import MESSAGES, fields, fill, message
 
 ROOT = Path(coterie.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
-CLASSES = [
-    (node.name, {getattr(base, "id", "") for base in node.bases})
-    for path in FILES
-    for node in ast.walk(ast.parse(path.read_text("utf-8")))
-    if isinstance(node, ast.ClassDef)
-]
-ERRORS = {"CoterieError"}
-for _ in range(3):  # as deep as our errors descend from one another
-    ERRORS |= {name for name, bases in CLASSES if bases & ERRORS}
+
+
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Calls, classes and constants in a file."""
+    found = ast.walk(ast.parse(path.read_text("utf-8")))
+    return [node for node in found if isinstance(node, (ast.Call, ast.ClassDef, ast.Constant))]
+
+
+@cache
+def errors() -> set[str]:
+    """Names of our errors."""
+    classes = [
+        (node.name, {getattr(base, "id", "") for base in node.bases})
+        for path in FILES
+        for node in nodes(path)
+        if isinstance(node, ast.ClassDef)
+    ]
+    out = {"CoterieError"}
+    for _ in range(3):  # as deep as our errors descend from one another
+        out |= {name for name, bases in classes if bases & out}
+    return out
 
 
 def asked(path: Path) -> Iterator[tuple[ast.Call, str | None]]:
     """Calls that make an error or a message, each with its key if it is written out."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ERRORS | {"message"}:
+    for node in nodes(path):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in errors() | {"message"}:
             first = node.args[0] if node.args else None
             yield node, first.value if isinstance(first, ast.Constant) else None
 
@@ -50,7 +64,7 @@ def test_every_message_is_used() -> None:
         node.value
         for path in FILES
         if path.name != "messages.py"
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
     assert MESSAGES.keys() <= used
@@ -96,3 +110,11 @@ def test_the_helpers_of_tests_tell_keys_and_values_apart() -> None:
     wrapped = str(error).replace(" ", "\n")
     assert says(wrapped, error.key, clusters=4) and not says(wrapped, error.key, clusters=5)
     assert not says(wrapped, "report.too_many_themes")
+
+
+def test_one_thing_is_not_counted_as_many() -> None:
+    with raises(DataError, "model.too_few_texts", distinct=1) as error:
+        coterie.make_method("kmeans", 3, encoder="tfidf").fit(["a text", "a text"])
+    assert "the 1 different text in 2 samples; ask for at most 1 cluster." in str(error.value)
+    assert says("1 row written to x.csv", "predict.written", rows=1)
+    assert not says("1 rows written to x.csv", "predict.written", rows=1)

@@ -20,6 +20,8 @@ from coterie._errors import DataError, MissingError, UsageError, param
 if TYPE_CHECKING:
     import torch
 
+    from coterie._types import Floats, Ints
+
 
 # Parameters of methods by their names in version 0.1: saved models and result lines have them.
 RENAMED = {"labels": "labels_from", "shortcuts": "optimizations"}
@@ -73,6 +75,53 @@ def check_path(name: str, value: Any) -> Path:
     if not isinstance(value, (str, os.PathLike)):
         raise UsageError("argument.not_a_path", name=_called(name), given=_short(value))
     return Path(value)
+
+
+def check_kind(name: str, value: Any, kinds: type | tuple[type, ...], wanted: str) -> None:
+    """Refuse what is not an instance of ``kinds``; ``wanted`` says what the parameter takes."""
+    if not isinstance(value, kinds):
+        raise wrong_kind(name, value, wanted)
+
+
+def wrong_kind(name: str, value: Any, wanted: str) -> UsageError:
+    """The error for a parameter that is something else than it should be."""
+    return UsageError("argument.wrong_kind", name=_called(name), wanted=wanted, given=_short(value))
+
+
+def check_vectors(name: str, value: Any, each: str = "text") -> Floats:
+    """A matrix of numbers with a row for each text, or for each of something else."""
+    found: Floats = _numbers(name, value, 2, f"numbers in rows and columns, a row for each {each}")
+    return found
+
+
+def check_numbers(name: str, value: Any, each: str = "text") -> Floats:
+    """Numbers, one for each text, or for each of something else."""
+    found: Floats = _numbers(name, value, 1, f"numbers, one for each {each}")
+    return found.astype("float64", copy=False)
+
+
+def check_whole_numbers(name: str, value: Any, each: str = "text") -> Ints:
+    """Whole numbers, one for each text, or for each of something else."""
+    wanted = f"whole numbers, one for each {each}"
+    found: Ints = _numbers(name, value, 1, wanted)
+    if (found != found.round()).any():
+        raise wrong_kind(name, value, wanted)
+    return found.astype("int64", copy=False)
+
+
+def _numbers(name: str, value: Any, dimensions: int, wanted: str) -> Any:
+    """The value as an array of numbers; words that numpy would read as numbers are refused."""
+    import numpy as np
+
+    try:
+        found = np.asarray(value)
+        words = found.dtype.kind in "US" or any(isinstance(v, str) for v in found.flat[:1])
+        found = found if found.dtype.kind in "fiu" else found.astype(float)
+    except (TypeError, ValueError) as error:
+        raise wrong_kind(name, value, wanted) from error
+    if words or found.ndim != dimensions:
+        raise wrong_kind(name, value, wanted)
+    return found
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:

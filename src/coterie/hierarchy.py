@@ -24,7 +24,7 @@ import numpy as np
 from coterie._errors import UsageError
 from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
-from coterie._validation import check_integer
+from coterie._validation import check_integer, check_kind, check_vectors, check_whole_numbers
 from coterie.blocks.graph import knn_smooth
 from coterie.blocks.linkage import MatrixSpace, chain, cut
 from coterie.description import (
@@ -103,8 +103,8 @@ def nest(
     >>> coarse.of_given.tolist(), coarse.sizes, fine.parents
     ([1, 1, 0, 0], [10, 2], [1, 1, 0, 0])
     """
-    x = np.asarray(vectors)
-    codes = np.zeros(0, dtype=np.int64) if labels is None else np.asarray(labels, dtype=np.int64)
+    x = check_vectors("vectors", vectors, "text" if sizes is None else "cluster")
+    codes = np.zeros(0, np.int64) if labels is None else check_whole_numbers("labels", labels)
     centers, counts = _means(x, codes) if sizes is None else _given(x, codes, sizes)
     used = np.flatnonzero(counts > 0)
     wanted = _check_levels(levels, len(used))
@@ -155,6 +155,9 @@ def describe_levels(
     list of list of Cluster
         As the levels: coarse to fine.
     """
+    check_kind("levels", levels, Sequence, "levels from nest")
+    for level in levels:
+        check_kind("levels", level, Level, "levels from nest")
     out: list[list[Cluster]] = []
     parts = finest
     for level in reversed(levels):
@@ -532,9 +535,9 @@ def _same_names(level: Sequence[Cluster], below: Sequence[Cluster]) -> list[Clus
 
 
 def _check_levels(levels: Sequence[int], k: int) -> list[int]:
-    wanted = [int(n) for n in levels]
+    wanted = check_whole_numbers("levels", levels, "level").tolist()
     said = ", ".join(map(str, wanted))
-    if not wanted or wanted[0] < 1 or wanted != list(levels):
+    if not wanted or wanted[0] < 1:
         raise UsageError("levels.not_numbers", said=said)
     if any(a >= b for a, b in pairwise(wanted)):
         raise UsageError("levels.not_increasing", said=said)
@@ -548,12 +551,11 @@ def _means(x: Floats, labels: Ints) -> tuple[Floats, Ints]:
     if len(labels) != len(x):
         raise UsageError("levels.one_label_per_vector", n_x=len(x), n_labels=len(labels))
     placed = labels >= 0
-    rows = x if x.ndim == 2 else x[:, None]
-    return cluster_means(rows[placed], labels[placed])
+    return cluster_means(x[placed], labels[placed])
 
 
 def _given(centers: Floats, labels: Ints, sizes: Sequence[int] | Ints) -> tuple[Floats, Ints]:
-    counts = np.asarray(sizes, dtype=np.int64)
+    counts = check_whole_numbers("sizes", sizes, "cluster")
     if len(counts) != len(centers):
         raise UsageError("levels.one_size_per_mean", n_counts=len(counts), n_centers=len(centers))
     if labels.max(initial=-1) >= len(counts):

@@ -2,9 +2,9 @@
 
 ``UsageError("report.too_many_levels", asked=9, clusters=4)`` fills the template with that key. Code
 and tests know a message by ``error.key`` and ``error.values``, never by its words. In a template,
-``{name}`` is a value, with the format codes of :meth:`str.format`. ``<name>`` is a parameter,
-``<name=>`` a parameter with its value, and ``<name=1>`` one with the value 1: Python and the
-command line write parameters differently.
+``{name}`` is a value, with the format codes of :meth:`str.format`; ``{n:#row}`` is a number of
+rows, such as "1 row". ``<name>`` is a parameter, ``<name=>`` a parameter with its value, and
+``<name=1>`` one with the value 1: Python and the command line write parameters differently.
 
 A message says what is wrong, names the argument or row, and says how to fix it.
 """
@@ -64,6 +64,7 @@ MESSAGES: dict[str, str] = {
     "argument.package_missing": (
         "the package {module!r} is not installed: pip install 'coterie[{extra}]'"
     ),
+    "argument.wrong_kind": "{name} should be {wanted}; got {given}.",
     "argument.too_large": "{name} should be at most {most:,}, got {given}.",
     # augment
     "augment.apertium_ended": (
@@ -214,7 +215,7 @@ MESSAGES: dict[str, str] = {
     "cluster.all_empty": "all texts are empty: there is nothing to cluster.",
     "cluster.effort_is_for_auto": "<effort> is for the method 'auto', not for {method!r}.",
     "cluster.few_texts": (
-        "<n_clusters=>: there are only {distinct:,} different texts{read}; ask for at most "
+        "<n_clusters=>: that is more than the {distinct:#different text}{read}; ask for at most "
         "{distinct}."
     ),
     "cluster.file_changed": (
@@ -432,8 +433,6 @@ MESSAGES: dict[str, str] = {
         "labels: {label} is not a cluster number; use -1 for texts without a cluster."
     ),
     "describe.labels_per_text": "{texts} texts but {labels} labels; give one label for each text.",
-    "describe.not_labels": "labels should be whole numbers, one for each text; got {given}.",
-    "describe.not_texts": "texts should be a list of texts; got {given}.",
     "describe.one_per_cluster": (
         "{name}: {given} given for {clusters} clusters; give one for each."
     ),
@@ -502,11 +501,10 @@ MESSAGES: dict[str, str] = {
     "edit.no_rows": "{where}: name the rows, as in '{move}'.",
     "edit.no_such_row": "{where}: no row{inside} {said} {given!r}; look it up in assignments.csv.",
     "edit.no_yaml": "{where}: this is not YAML: {said}.",
-    "edit.not_done": "{where}: cluster {cluster} is not marked as done; leave it out.",
     "edit.not_edits": (
         "edits should be a file, or a list such as [{{'merge': [3, 7]}}]; got {given}."
     ),
-    "edit.not_locked": "{where}: cluster {cluster} is not locked; leave it out.",
+    "edit.not_marked": "{where}: cluster {cluster} is not {mark}; leave it out.",
     "edit.not_utf8": "{path} is not UTF-8; save it as UTF-8.",
     "edit.nothing_to_look_for": "{where}: contains: the text to look for is empty.",
     "edit.nothing_to_move": (
@@ -965,8 +963,8 @@ MESSAGES: dict[str, str] = {
         "fit the model."
     ),
     "model.too_few_texts": (
-        "<n_clusters=> but there are only {distinct} different texts in {rows} samples; ask "
-        "for at most {distinct} clusters."
+        "<n_clusters=> is more than the {distinct:#different text} in {rows:#sample}; ask for at "
+        "most {distinct:#cluster}."
     ),
     "model.too_wide": "vectors of {dim} numbers are too wide for a model.",
     "model.tune_changes_nothing": (
@@ -1009,10 +1007,7 @@ MESSAGES: dict[str, str] = {
         "{name} should be a share such as 5% or 0.05, or a number of rows; got {given!r}."
     ),
     "outliers.no_vectors": "outliers: give at least one vector.",
-    "outliers.one_label_per_row": (
-        "outlier_scores: vectors of shape {shape} and {labels} labels; give one row and one "
-        "label for each text."
-    ),
+    "outliers.one_label_each": "{n} {what} but {labels} labels; give one label for each.",
     "outliers.too_many": (
         "{name}: {given} would allow more than half of the texts to be outliers; ask for 50% "
         "at most."
@@ -1045,7 +1040,7 @@ MESSAGES: dict[str, str] = {
     "predict.rows_gone": "<resume>: {done:,} rows are labelled, but only {rows:,} can be read.",
     "predict.stopped": "{rows:,} rows are in {partial}.",
     "predict.stopped_resume": "{rows:,} rows are in {partial}; --resume continues after them.",
-    "predict.written": "{rows:,} rows written to {out}",
+    "predict.written": "{rows:#row} written to {out}",
     # reading
     "reading.fallback_mixed": (
         "Those texts are clustered by character n-grams and words instead, the others as usual."
@@ -1390,8 +1385,8 @@ def fill(template: str, values: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> fill("{n:,} rows; at most {most}", {"n": 1200, "most": 9})
-    '1,200 rows; at most 9'
+    >>> fill("{n:,} rows; at most {most:#file}", {"n": 1200, "most": 1})
+    '1,200 rows; at most 1 file'
     """
 
     def marked(found: re.Match[str]) -> str:
@@ -1406,8 +1401,23 @@ def fill(template: str, values: Mapping[str, Any]) -> str:
 
 
 def _filled(name: str, spec: str | None, kind: str | None, values: Mapping[str, Any]) -> str:
-    value = repr(values[name]) if kind == "r" else values[name]
-    return format(value, spec or "")
+    return formatted(repr(values[name]) if kind == "r" else values[name], spec or "")
+
+
+def formatted(value: Any, spec: str) -> str:
+    """A value by its format code; behind a # stands what is counted."""
+    return counted(value, spec[1:]) if spec.startswith("#") else format(value, spec)
+
+
+def counted(n: int, noun: str) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> counted(1, "cluster"), counted(1200, "different text")
+    ('1 cluster', '1,200 different texts')
+    """
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def fields(template: str) -> set[str]:

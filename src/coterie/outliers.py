@@ -32,6 +32,7 @@ import torch
 from coterie._errors import UsageError
 from coterie._random import numpy_generator
 from coterie._types import Bools, Floats, Ints
+from coterie._validation import check_numbers, check_vectors, check_whole_numbers
 from coterie.neighbors import largest, similarity_blocks
 
 NEIGHBORS = 10  # few enough that a theme of a dozen texts is no outlier
@@ -236,10 +237,10 @@ def outlier_scores(vectors: Floats, labels: Ints | None = None) -> Floats:
     >>> int(scores.argmax()), bool(scores[30] > 0.99), round(float(np.median(scores)), 2)
     (30, True, 0.5)
     """
-    x = np.ascontiguousarray(vectors, dtype=np.float32)
-    codes = np.zeros(len(x), dtype=np.int64) if labels is None else np.asarray(labels, np.int64)
-    if x.ndim != 2 or len(codes) != len(x):
-        raise UsageError("outliers.one_label_per_row", shape=x.shape, labels=len(codes))
+    x = np.ascontiguousarray(check_vectors("vectors", vectors), dtype=np.float32)
+    codes = np.zeros(len(x), np.int64) if labels is None else check_whole_numbers("labels", labels)
+    if len(codes) != len(x):
+        raise UsageError("outliers.one_label_each", what="vectors", n=len(x), labels=len(codes))
     placed = codes >= 0
     out = np.full(len(x), np.nan)
     if placed.any():
@@ -280,9 +281,13 @@ def mark_outliers(
     >>> [int(mark_outliers(scores, allowed)[0].sum()) for allowed in (1, 2, 9)]
     [1, 2, 2]
     """
-    values = np.asarray(scores, dtype=np.float64)
+    values = check_numbers("scores", scores)
     scored = np.isfinite(values)
-    codes = np.zeros(len(values), np.int64) if labels is None else np.asarray(labels, np.int64)
+    codes = np.zeros(len(values), np.int64)
+    if labels is not None:
+        codes = check_whole_numbers("labels", labels)
+    if len(codes) != len(values):
+        raise UsageError("outliers.one_label_each", what="scores", n=len(values), labels=len(codes))
     codes = np.where(scored, codes, -1)
     allowed = allowed_rows(max_outliers, int((codes >= 0).sum()))
     standing_out = _standing_out(values[codes >= 0], allowed)

@@ -20,7 +20,7 @@ from coterie.naming import Naming
 from coterie.runs.names import RunNames
 from coterie.runs.update import update
 
-from .conftest import call, content, rows, write_tickets
+from .conftest import call, cluster, content, rows, write_tickets
 
 
 def name(path: Path) -> Path:
@@ -153,8 +153,8 @@ def test_groups_keep_names_and_descriptions_while_they_hold_the_same(run: Path) 
 def test_a_group_that_holds_other_clusters_gets_a_new_name(run: Path) -> None:
     above, family = told_above(run)[0], {}
     top = open_run(run).hierarchy.above[0]
-    for cluster, group in top.items():
-        family.setdefault(group, []).append(cluster)
+    for one, group in top.items():
+        family.setdefault(group, []).append(one)
     one, other = family.values()
     done = edit(run, [{"merge": [one[0], other[0]]}])
     now = told_above(run)[0]
@@ -230,3 +230,35 @@ def test_which_groups_are_the_same_by_hand() -> None:
     other = Hierarchy([[]], [{0: 0, 1: 0, 2: 1, 3: 1, 4: 1}])  # 2 is in the other group
     assert same_groups(old, rows, other, rows) == [{}]
     assert same_groups(Hierarchy([], []), rows, old, rows) == [{}, {}]
+
+
+def test_a_later_run_keeps_descriptions_of_clusters_that_stay(
+    run: Path, tickets: Path, tmp_path: Path
+) -> None:
+    """Cluster 0 is not the one that the earlier run had: 2 is in it, too."""
+    edit(run, [{"merge": [0, 2]}])
+    before = told(name(run))
+    new = cluster(tickets, tmp_path / "new", "--keep", run)
+    after = told(new)
+    assert after[0][1:] == (None, [])
+    stayed = before.keys() - {0}
+    assert len(stayed) == 4 and {i: after[i] for i in stayed} == {i: before[i] for i in stayed}
+    assert "About Model 1." in (new / "report.html").read_text("utf-8")
+    summary = json.loads((new / "manifest.json").read_text("utf-8"))["summary"]
+    assert [s for s in summary if "description" in s] == [
+        "The description of 0 (Model 0) is dropped: more than a tenth of its texts changed."
+    ]
+
+
+def test_a_refit_keeps_descriptions_of_clusters_that_stay(run: Path) -> None:
+    before = told(run)
+    update(run, None, refit=True)
+    assert told(run) == before
+
+
+def test_quotes_that_no_text_holds_are_dropped(run: Path, tickets: Path, tmp_path: Path) -> None:
+    saved = json.loads((run / "clusters.json").read_text("utf-8"))
+    saved[1]["quotes"].append("nobody ever wrote this")
+    (run / "clusters.json").write_text(json.dumps(saved), "utf-8")
+    after = told(cluster(tickets, tmp_path / "new", "--keep", run))
+    assert after[1][2] == saved[1]["quotes"][:-1] != []

@@ -230,8 +230,8 @@ def test_a_cluster_that_is_no_longer_the_same_is_no_longer_done(run: Path) -> No
     [
         ({"merge": [0, 9]}, "no_cluster", {"cluster": 9, "known": "0, 1, 2, 3, 4, 5"}),
         ({"split": {"cluster": 1, "into": 60}}, "too_many_parts", {"cluster": 1, "into": 60}),
-        ({"unlock": [1]}, "not_locked", {"cluster": 1}),
-        ({"reopen": [1]}, "not_done", {"cluster": 1}),
+        ({"unlock": [1]}, "not_marked", {"cluster": 1, "mark": "locked"}),
+        ({"reopen": [1]}, "not_marked", {"cluster": 1, "mark": "marked as done"}),
         ({"done": [9]}, "no_cluster", {"cluster": 9}),
         ({"move": {"rows": ["T-999"], "to": 1}}, "no_such_row", {"given": "T-999"}),
         ({"move": {"rows": [{"row": 0}], "to": 1}}, "row_out_of_range", {"row": "0"}),

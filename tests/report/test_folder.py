@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import coterie
 from coterie.corpus.write import write_rows
 from coterie.description import Cluster, Neighbor
 from coterie.report import Figure, Points, ReportData, read_run, render, without_texts, write_map
@@ -224,3 +225,17 @@ def test_the_command_makes_both_pages(run: tuple[Path, dict[str, Any], list[Clus
         page = (folder / name).read_text("utf-8")
         assert ("refund two" in page) is (name == "report.html")
         assert "Refund" in page
+
+
+def test_one_cluster_is_compared_with_no_other(topics, tmp_path: Path) -> None:
+    """A page, a summary and messages that speak of one cluster, and of no similar ones."""
+    run = coterie.cluster(topics[0], 1, method="kmeans", encoder="tfidf", folder=tmp_path / "run")
+    page = (tmp_path / "run" / "report.html").read_text("utf-8")
+    shown = re.sub(r"<(script|style).*?</\1>", "", page, flags=re.S)
+    for word in ("imilar", "close call", "1 clusters", "random guess", "How good is it?"):
+        assert word not in shown, word
+    assert "All texts are in one cluster" in shown and "90 texts in 1 cluster" in shown
+    assert repr(run) == "Run of 90 texts in 1 cluster"
+    coterie.edit(tmp_path / "run", [{"split": 0}])
+    summary = coterie.open_run(tmp_path / "run").manifest["summary"]
+    assert any("close calls between two clusters" in sentence for sentence in summary)

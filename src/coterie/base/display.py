@@ -16,14 +16,16 @@ from sklearn.utils.validation import check_is_fitted
 from coterie import __version__
 from coterie._errors import UsageError
 from coterie._types import Bools, Floats, Ints
+from coterie._validation import check_integer, check_kind
 from coterie.base.edited import EditedAssigner
 from coterie.base.outliers import OutlierMixin
 from coterie.corpus import texts_from
 from coterie.description import Cluster, describe, describe_numbered
 from coterie.hierarchy import Hierarchy, build_hierarchy, build_themes
+from coterie.messages import counted
 from coterie.report import Outliers, ReportData, without_texts, write_report
 from coterie.report.folder import make_map, make_points
-from coterie.report.quality import count_clusters, figures, guard_sentence, leads, next_steps
+from coterie.report.quality import figures, guard_sentence, leads, next_steps
 from coterie.run_files import NONE_OF_THESE
 
 ROWS = 12  # clusters that a notebook shows
@@ -164,11 +166,11 @@ class DisplayMixin(OutlierMixin):
             found.labels, confidence, margin, silhouette=saved["silhouette"], guard=guard
         )
         placed = int((found.labels >= 0).sum())
-        sentence = guard_sentence(guard)
+        sentence, number = guard_sentence(guard), counted(len(clusters), "cluster")
         return ReportData(
-            title=f"{len(found.texts):,} texts in {count_clusters(len(clusters))}",
+            title=f"{counted(len(found.texts), 'text')} in {number}",
             summary=[
-                f"{placed:,} of {len(found.texts):,} texts are in {count_clusters(len(clusters))}.",
+                f"{placed:,} of {len(found.texts):,} texts are in {number}.",
                 *self.encoder_notes_,
                 *self.remarks(),
                 *([sentence] if sentence else []),
@@ -228,6 +230,9 @@ def broad_themes(
         cluster; ``columns(labels, names)`` are the columns ``theme`` and ``theme_name`` of a table.
         Both lists are empty where there are no themes.
     """
+    check_kind("model", model, DisplayMixin, "a fitted method, such as TwoStep(9).fit(texts)")
+    if n_themes is not None:
+        check_integer("n_themes", n_themes)
     found = model._assigned(texts, X)
     clusters = model._described(found)
     used = sum(cluster.size > 0 for cluster in clusters)
@@ -246,7 +251,7 @@ def _are_numbers(levels: object) -> bool:
 
 def summary_html(model: DisplayMixin) -> str:
     """A fitted model in a few lines of HTML; everything in it is escaped."""
-    title = f"{type(model).__name__}: {model.n_clusters_} clusters"
+    title = f"{type(model).__name__}: {counted(model.n_clusters_, 'cluster')}"
     if not hasattr(model, "labels_"):
         return _frame(title, "", "Loaded from a folder: predict and transform take texts.")
     labels = model.labels_

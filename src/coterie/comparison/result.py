@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from coterie.messages import counted
+
 
 @dataclass(frozen=True)
 class Change:
@@ -149,7 +151,8 @@ class Comparison:
             "born": "born",
         }
         found = [f"{n} {word}" for key, word in words.items() if (n := self.count(key))]
-        out = [f"{k_a} clusters before, {k_b} after: {', '.join(found) or 'nothing to compare'}."]
+        both = f"{counted(k_a, 'cluster')} before, {k_b} after"
+        out = [f"{both}: {', '.join(found) or 'nothing to compare'}."]
         if self.moved is not None and self.unchanged is not None:
             out.append(_moved(self))
         if self.nmi is not None and self.ari is not None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from coterie._errors import UsageError
 from coterie._types import Bools, Floats, Ints
+from coterie._validation import check_vectors, check_whole_numbers, wrong_kind
 from coterie.corpus.corpus import cell_values
 from coterie.description.columns import count_values, sort_into_periods
 from coterie.description.names import Parts, make_names, numbered
@@ -445,13 +446,10 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
     ('Card, Lost', 2, 'card')
     """
     if isinstance(texts, str) or not isinstance(texts, Sized):
-        raise UsageError("describe.not_texts", given=f"{texts!r:.80}")
-    try:
-        codes = np.asarray(labels, dtype=np.int64)
-    except (TypeError, ValueError) as error:
-        raise UsageError("describe.not_labels", given=f"{labels!r:.80}") from error
-    if codes.ndim != 1:
-        raise UsageError("describe.not_labels", given=f"{labels!r:.80}")
+        raise wrong_kind("texts", texts, "a list of texts")
+    codes = check_whole_numbers("labels", labels)
+    if vectors is not None:
+        vectors = check_vectors("vectors", vectors)
     p = None if probabilities is None else np.asarray(probabilities)
     per_text = [("vectors", vectors), ("dates", dates), ("parts", parts and parts[0])]
     k = _check(texts, codes, p, [*per_text, *(columns or {}).items()])

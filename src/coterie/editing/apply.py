@@ -287,30 +287,27 @@ def _move(edit: Edit, state: State) -> None:
     state.done.append(f"moved {len(leaving):,} rows to {state.shown(to)}")
 
 
-def _lock(edit: Edit, state: State) -> None:
-    state.locked |= set(edit.clusters)
-    state.done.append(f"locked {', '.join(map(state.shown, edit.clusters))}")
+# Edits that mark clusters: which of the state's sets they change, whether they take the mark
+# away, and the sentence about it
+_MARKS = {
+    "lock": ("locked", False, "locked {}"),
+    "unlock": ("locked", True, "unlocked {}"),
+    "done": ("finished", False, "marked {} as done"),
+    "reopen": ("finished", True, "reopened {}"),
+}
+_CALLED = {"locked": "locked", "finished": "marked as done"}
 
 
-def _unlock(edit: Edit, state: State) -> None:
+def _mark(edit: Edit, state: State) -> None:
+    """Lock clusters or mark them as done, or take that back."""
+    mark, back, sentence = _MARKS[edit.kind]
+    marked: set[int] = getattr(state, mark)
     for cluster in edit.clusters:
-        if cluster not in state.locked:
-            raise DataError("edit.not_locked", where=edit.where, cluster=cluster)
-    state.locked -= set(edit.clusters)
-    state.done.append(f"unlocked {', '.join(map(state.shown, edit.clusters))}")
-
-
-def _mark_done(edit: Edit, state: State) -> None:
-    state.finished |= set(edit.clusters)
-    state.done.append(f"marked {', '.join(map(state.shown, edit.clusters))} as done")
-
-
-def _reopen(edit: Edit, state: State) -> None:
-    for cluster in edit.clusters:
-        if cluster not in state.finished:
-            raise DataError("edit.not_done", where=edit.where, cluster=cluster)
-    state.finished -= set(edit.clusters)
-    state.done.append(f"reopened {', '.join(map(state.shown, edit.clusters))}")
+        if back and cluster not in marked:
+            called = _CALLED[mark]
+            raise DataError("edit.not_marked", where=edit.where, cluster=cluster, mark=called)
+    (marked.difference_update if back else marked.update)(edit.clusters)
+    state.done.append(sentence.format(", ".join(map(state.shown, edit.clusters))))
 
 
 _EDITS = {
@@ -318,10 +315,7 @@ _EDITS = {
     "split": _split,
     "rename": _rename,
     "move": _move,
-    "lock": _lock,
-    "unlock": _unlock,
-    "done": _mark_done,
-    "reopen": _reopen,
+    **dict.fromkeys(_MARKS, _mark),
 }
 
 

@@ -3,13 +3,14 @@
 Every text of the new data has a cluster in the earlier run: the one in its table if the text is
 there, else the one its model predicts. New clusters are matched with earlier ones by the rules of
 :mod:`coterie.comparison.compare`; partners keep number and name, other clusters get numbers that
-were never used. Texts of locked clusters stay in them, whatever the new clustering says.
+were never used. Texts of locked clusters stay in them, whatever the new clustering says. A
+description by a language model is kept where the texts of the cluster are nearly the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,12 @@ from coterie._types import Ints
 from coterie.base import TextClusterer
 from coterie.base.edited import EditedAssigner, Merge, fingerprint
 from coterie.comparison import jaccard, links, partners
+from coterie.description import Cluster
 from coterie.editing.apply import State
-from coterie.editing.run import EditableRun
+from coterie.editing.run import EditableRun, is_quoted
 from coterie.run_files import given_numbers
+
+SAME = 0.9  # Jaccard index of the texts of a cluster before and now that keeps its description
 
 
 @dataclass
@@ -44,11 +48,27 @@ class Kept:
     sentences: list[str] = field(default_factory=list)
     # Of the new clusters by their numbers, if the method finds any
     topics: dict[int, Any] | None = None
+    # Earlier clusters with a description or quotes by a language model; then those that keep them
+    described: dict[int, Cluster] = field(default_factory=dict)
 
     @property
     def names(self) -> dict[int, str | None]:
         """Names that clusters of the new run keep."""
         return dict(self.state.names)
+
+    def with_descriptions(
+        self, clusters: Sequence[Cluster], texts: Sequence[str], labels: Ints
+    ) -> list[Cluster]:
+        """The new clusters, with the descriptions that are kept and the quotes that still hold."""
+        out = []
+        for cluster in clusters:
+            said = self.described.get(cluster.id)
+            if said is not None:
+                here = np.flatnonzero(labels == cluster.id)
+                quotes = [quote for quote in said.quotes if is_quoted(quote, texts, here)]
+                cluster = replace(cluster, description=said.description, quotes=quotes)
+            out.append(cluster)
+        return out
 
     def to_dict(self) -> dict[str, Any]:
         """What the manifest of the new run keeps, for later edits and runs."""
@@ -91,7 +111,9 @@ def _read_kept(run: Path, texts: Sequence[str]) -> Kept:
     given = None
     if guidance is not None:
         given = dict(zip(guidance["given"], given_numbers(guidance), strict=True))
-    return Kept(run, state, before, known, int((before >= 0).sum()) - known, given)
+    predicted = int((before >= 0).sum()) - known
+    described = {c.id: c for c in earlier.clusters if c.description or c.quotes}
+    return Kept(run, state, before, known, predicted, given, described=described)
 
 
 def keep(model: TextClusterer, kept: Kept, texts: Sequence[str]) -> None:
@@ -135,6 +157,7 @@ def keep(model: TextClusterer, kept: Kept, texts: Sequence[str]) -> None:
     topics = getattr(model, "topics_", None)
     kept.topics = None if topics is None else dict(zip(place, topics, strict=False))
     _tell(kept, old, model.assigner_.clusters)
+    _drop_descriptions(kept, labels)
     if model.n_clusters_ != k:
         kept.sentences.append(
             f"There are {model.n_clusters_} clusters instead of {k}: {_why(len(steps), len(extra))}"
@@ -172,6 +195,18 @@ def _forget(kept: Kept, alive: set[int]) -> None:
     state.names = {c: n for c, n in state.names.items() if c in alive}
     state.locked &= alive
     state.named &= alive
+
+
+def _drop_descriptions(kept: Kept, labels: Ints) -> None:
+    """Keep descriptions of clusters whose texts are nearly the same; say which are dropped."""
+    for cluster in sorted(kept.described.keys() & kept.state.names.keys()):
+        was, now = kept.before == cluster, labels == cluster
+        if (was & now).sum() < SAME * (was | now).sum():
+            del kept.described[cluster]
+            kept.sentences.append(
+                f"The description of {kept.state.shown(cluster)} is dropped: more than a tenth of "
+                "its texts changed."
+            )
 
 
 def _largest_taker(cluster: int, labels: Ints, rows: dict[int, int]) -> int:

@@ -369,16 +369,14 @@ def _describe(run: EditableRun, state: State, p: Floats, labels: Ints) -> list[C
 
 
 def _still_there(quotes: Sequence[str], texts: Sequence[str], left: Ints, here: Ints) -> list[str]:
-    """Quotes without those that are in the rows that left a cluster, and in none that is there.
+    """Quotes without those that are in the rows that left a cluster, and in none that is there."""
+    return [q for q in quotes if not is_quoted(q, texts, left) or is_quoted(q, texts, here)]
 
-    Quotes are of texts whose personal data was masked, and of any case.
-    """
 
-    def quoted(quote: str, rows: Ints) -> bool:
-        words = " ".join(folded_words(quote))
-        return any(words in " ".join(folded_words(mask(texts[row]))) for row in rows)
-
-    return [quote for quote in quotes if not quoted(quote, left) or quoted(quote, here)]
+def is_quoted(quote: str, texts: Sequence[str], rows: Ints) -> bool:
+    """Whether a quote is in one of the rows, in any case, once personal data is masked."""
+    words = " ".join(folded_words(quote))
+    return any(words in " ".join(folded_words(mask(texts[row]))) for row in rows)
 
 
 def same_groups(old: Hierarchy, before: Ints, new: Hierarchy, after: Ints) -> list[dict[int, int]]:

@@ -22,7 +22,7 @@ from coterie._errors import DataError, UsageError
 from coterie._http import EndpointError, UnusableError
 from coterie._progress import Progress, Silent
 from coterie._trust import check_shape, open_file, parse_json
-from coterie._validation import check_integer
+from coterie._validation import check_integer, check_kind, check_path
 from coterie.description import Cluster, rename_clusters
 from coterie.masking import WORD, find_personal, folded_words
 from coterie.naming.endpoint import Endpoint
@@ -64,6 +64,7 @@ class Journal:
         if self.path is None:
             return
         line = json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab") as file:
             file.write((b"\n" if self._broken else b"") + line + b"\n")
         self._broken = False
@@ -177,6 +178,7 @@ def _personal_words(clusters: Sequence[Cluster], texts: Iterable[str]) -> dict[s
     seen: Counter[str] = Counter()  # how often a word stays, less how often it is masked
     kinds: dict[str, str] = {}
     for text in texts:
+        check_kind("texts", text, str, "a list of texts")
         masked = find_personal(text)
         seen.update(open_.intersection(folded_words(masked.text)))
         for word in open_ & masked.words.keys():
@@ -574,8 +576,17 @@ def name_clusters(  # noqa: PLR0913 - each is a choice of its own
     Naming
     """
     check_integer("examples", examples, 0)
+    check_kind("clusters", clusters, Sequence, "clusters from describe")
+    for cluster in clusters:
+        check_kind("clusters", cluster, Cluster, "clusters from describe")
     at = Endpoint(endpoint) if isinstance(endpoint, str) else endpoint
-    journal = Journal(None if folder is None else Path(folder) / FILE)
+    check_kind("endpoint", at, Endpoint, "an address, such as 'http://localhost:11434/v1'")
+    for name, value in (("model", model), ("prompt", prompt), ("language", language)):
+        check_kind(name, value, (str, type(None)), "a text or None")
+    check_kind("texts", texts, Iterable, "a list of texts")
+    check_kind("budget", budget, (Budget, type(None)), "a Budget or None")
+    check_kind("parts", parts, (Mapping, type(None)), "a mapping of cluster numbers to names")
+    journal = Journal(None if folder is None else check_path("folder", folder) / FILE)
     try:
         model = model or at.only_model()
     except (EndpointError, UnusableError) as error:

@@ -25,11 +25,12 @@ from coterie._types import Bools, Floats, Ints
 from coterie.corpus.corpus import cell_values
 from coterie.corpus.write import bare_name
 from coterie.description import Cluster
+from coterie.messages import counted
 from coterie.metrics import silhouette
 from coterie.report.html import BROAD_THEME, Outliers, ReportData
 from coterie.report.layout import first_of_equal, map_texts, sample_rows
 from coterie.report.points import Points, fits_legend
-from coterie.report.quality import Figure, count_clusters, figures, guard_sentence, next_steps
+from coterie.report.quality import Figure, figures, guard_sentence, next_steps
 from coterie.run_files import (
     STABILITY_FILE,
     TIMELINE_FILE,
@@ -166,7 +167,7 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
             points = make_points(saved, found.shown, text_column)
     sentence = guard_sentence(manifest.get("guard"))
     return ReportData(
-        title=f"{manifest['data']['rows']:,} texts in {count_clusters(len(clusters))}",
+        title=f"{counted(manifest['data']['rows'], 'text')} in {counted(len(clusters), 'cluster')}",
         summary=[*manifest["summary"], *([sentence] if sentence else [])],
         clusters=clusters,
         notes=manifest["data"]["notes"],

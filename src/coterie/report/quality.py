@@ -12,7 +12,7 @@ import numpy as np
 from coterie._types import Floats, Ints
 from coterie.description import Cluster
 from coterie.hierarchy import Hierarchy
-from coterie.messages import message
+from coterie.messages import counted, message
 from coterie.metrics import size_entropy
 
 BORDERLINE = 0.1  # a margin below this is a close call
@@ -57,6 +57,8 @@ def figures(
     if not placed.any():
         return []
     k = len(set(labels[placed].tolist()))  # numbers may have gaps
+    if k == 1:  # nothing to be unsure about
+        return _guard_figures(guard) if guard else []
     close = float((margin[placed] < BORDERLINE).mean())
     out = [
         Figure(
@@ -125,9 +127,14 @@ def next_steps(clusters: Sequence[Cluster], quality: Sequence[Figure]) -> list[s
     """What a reader may do with the result, the most useful first."""
     if not clusters:
         return []
+    if len(clusters) == 1:
+        return [
+            "All texts are in one cluster: ask for more (--clusters) to see themes.",
+            "Assign new texts to it with coterie predict.",
+        ]
     out = ["Read the names and a few examples of each cluster; similar clusters may be one theme."]
     largest = max(clusters, key=lambda cluster: cluster.size)
-    if len(clusters) > 1 and largest.share > 0.4:
+    if largest.share > 0.4:
         out.append(
             f"“{largest.name}” holds {100 * largest.share:.0f}% of the texts: "
             "more clusters (--clusters) may split it."
@@ -140,7 +147,7 @@ def next_steps(clusters: Sequence[Cluster], quality: Sequence[Figure]) -> list[s
         )
     small = [cluster for cluster in clusters if cluster.size < SMALL]
     if small:
-        them = "1 cluster has" if len(small) == 1 else f"{len(small)} clusters have"
+        them = f"{counted(len(small), 'cluster')} {'has' if len(small) == 1 else 'have'}"
         out.append(f"{them} fewer than {SMALL} texts: rare themes, or outliers.")
     out += _nearest_pair(clusters)
     out.append("Assign new texts to these clusters with coterie predict.")
@@ -163,17 +170,6 @@ def leads(probabilities: Floats) -> tuple[Floats, Floats]:
     return top[:, 0], top[:, 0] - (top[:, 1] if top.shape[1] > 1 else 0.0)
 
 
-def count_clusters(n: int) -> str:
-    """How many clusters, in words.
-
-    Examples
-    --------
-    >>> count_clusters(1), count_clusters(1200)
-    ('1 cluster', '1,200 clusters')
-    """
-    return "1 cluster" if n == 1 else f"{n:,} clusters"
-
-
 def about_labels(
     labels: Ints, probabilities: Floats, n_clusters: int, outliers: int | None
 ) -> list[str]:
@@ -194,7 +190,7 @@ def about_labels(
     largest = int(np.bincount(labels[placed]).max(initial=0))
     out = [
         about_sizes(texts, len(labels), n_clusters, largest / max(texts, 1)),
-        about_confidence(float(confidence.mean()), float((margin < BORDERLINE).mean())),
+        about_confidence(float(confidence.mean()), float((margin < BORDERLINE).mean()), n_clusters),
     ]
     return out if outliers is None else [*out, about_outliers(outliers, texts + outliers)]
 
@@ -202,13 +198,15 @@ def about_labels(
 def about_sizes(placed: int, rows: int, n_clusters: int, largest: float) -> str:
     """How many texts are in clusters, and how large the largest is."""
     return (
-        f"{placed:,} of {rows:,} texts are in {count_clusters(n_clusters)}; the largest holds "
+        f"{placed:,} of {rows:,} texts are in {counted(n_clusters, 'cluster')}; the largest holds "
         f"{100 * largest:.0f}%."
     )
 
 
-def about_confidence(mean: float, close: float) -> str:
+def about_confidence(mean: float, close: float, n_clusters: int) -> str:
     """How sure the clustering is of itself."""
+    if n_clusters == 1:
+        return f"Mean confidence is {mean:.2f}: there is only one cluster."
     return (
         f"Mean confidence is {mean:.2f}; {100 * close:.0f}% of the texts are close calls between "
         "two clusters."

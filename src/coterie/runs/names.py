@@ -18,6 +18,7 @@ from coterie.description import Cluster, rename_clusters
 from coterie.exports import refresh
 from coterie.hierarchy import rename_levels
 from coterie.masking import SHOWN
+from coterie.messages import counted
 from coterie.naming import (
     Budget,
     Endpoint,
@@ -82,7 +83,7 @@ def name_run(
     if verbose:
         requests = make_requests(clusters, texts=texts, **vars(asked))
         masked = _masked(requests)
-        say(f"asking {endpoint.url} for names of {len(requests)} clusters{masked}")
+        say(f"asking {endpoint.url} for names of {counted(len(requests), 'cluster')}{masked}")
     shared: dict[str, Any] = {"folder": path, "texts": texts, "budget": budget, **vars(asked)}
     naming = name_clusters(clusters, endpoint, progress=make_progress(verbose), **shared)
     names = run.final_names(naming)

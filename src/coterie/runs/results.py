@@ -204,9 +204,10 @@ class WholeResults(Results[Corpus]):
         }
         texts, vectors = corpus.texts, model.vectors_
         if kept is not None:
-            return describe_numbered(
+            found = describe_numbered(
                 texts, labels, vectors, kept.names, topics=kept.topics, **facts
             )
+            return kept.with_descriptions(found, texts, labels)
         topics = getattr(model, "topics_", None)  # only some methods find any
         if model.classes_:
             names = dict(enumerate(model.classes_))
@@ -321,7 +322,7 @@ class SampledResults(Results[SampledCorpus]):
         found, placed = self.corpus.survey, max(tally.placed, 1)
         out = [
             about_sizes(tally.placed, tally.rows, len(clusters), max(c.share for c in clusters)),
-            about_confidence(tally.confidence / placed, tally.close_calls / placed),
+            about_confidence(tally.confidence / placed, tally.close_calls / placed, len(clusters)),
         ]
         if self.options.max_outliers is not None:
             out.append(about_outliers(tally.outliers, tally.placed + tally.outliers))

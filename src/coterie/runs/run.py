@@ -20,6 +20,7 @@ from coterie.corpus import make_corpus
 from coterie.corpus.write import combine
 from coterie.description import Cluster
 from coterie.exports import Exported, export_run, sentence_rows, write_page
+from coterie.messages import counted
 from coterie.run_files import (
     MANIFEST,
     RESULT,
@@ -346,7 +347,8 @@ class Run(RunFiles):
             self.__dict__.pop(name, None)
 
     def __repr__(self) -> str:
-        return f"Run of {self.manifest['data']['rows']:,} texts in {len(self.clusters)} clusters"
+        rows = counted(self.manifest["data"]["rows"], "text")
+        return f"Run of {rows} in {counted(len(self.clusters), 'cluster')}"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the clusters and the map; everything in it is escaped."""
