@@ -6,6 +6,8 @@ CONSTRAINTS ?= constraints.txt
 # What PyPI does not have (a browser, WordNet's files, Apertium) is installed by apt-get where that
 # is allowed; SYSTEM=no only prints the line (tools/system.py).
 export CONSTRAINTS LOCK SYSTEM
+# Images set this for builds; without compiled files each of many processes would compile all again.
+unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python tools/install.py

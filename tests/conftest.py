@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import PIPE
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # each worker has a core; more threads would only spin
     os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
@@ -19,6 +23,7 @@ import torch
 if not torch.cuda.is_available():  # kernels run on the CPU, slowly; read when they are imported
     os.environ["TRITON_INTERPRET"] = "1"
 
+WARM = Path(__file__).with_name("warm.py")
 TOPICS = {
     "fruit": "apple pear plum cherry grape melon orchard juice ripe sweet".split(),
     "traffic": "car truck engine road wheel brake driver bus motor fuel".split(),
@@ -133,6 +138,20 @@ def kept_vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     return shared / "kept-vectors"
+
+
+@pytest.fixture(scope="session")
+def warm_python() -> Iterator[list[str]]:
+    """In place of ``sys.executable`` before a command: forks of one process that has imported."""
+    if sys.platform != "linux":  # its sockets keep messages apart
+        yield [sys.executable]
+        return
+    with tempfile.TemporaryDirectory(prefix="coterie-") as folder:
+        command = [sys.executable, str(WARM), "--serve", f"{folder}/socket"]
+        with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True) as process:
+            assert process.stdout.readline() == "ready\n"
+            yield [sys.executable, "-IS", str(WARM), f"{folder}/socket"]
+            process.stdin.close()
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ import json
 import pickle
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import PIPE
@@ -216,7 +215,7 @@ def test_the_number_of_clusters_is_found(one_of_each: str, topics, request) -> N
     own = "encoder" in METHODS[one_of_each].parameters
     if own and not request.config.getoption("--slow"):
         pytest.skip("takes minutes: run with --slow")
-    model = fast(one_of_each, "auto", device="cpu").fit(topics[0])
+    model = brief(fast(one_of_each, "auto", device="cpu")).fit(topics[0])
     given = {} if own else {"encoder": "tfidf"}
     choice = coterie.choose_n_clusters(topics[0], random_state=0, **given)
     assert model.n_clusters == "auto" and type(model)().n_clusters == "auto"
@@ -307,15 +306,22 @@ def test_one_text_alone_gets_the_label_it_gets_in_a_crowd(name: str, fitted, top
     assert [int(model.predict([text])[0]) for text in new] == crowd.tolist()
 
 
-def test_same_seed_gives_identical_probabilities(name: str, fitted, topics) -> None:
-    again = fast(name).fit(topics[0])
+def test_a_second_fit_is_identical_and_leaves_all_else_alone(name: str, fitted, topics) -> None:
+    """Parameters, data, and the random state of torch stay as they were."""
     first = fit_once(name, fitted, topics).probabilities_
+    again, texts = fast(name), list(topics[0])
+    parameters = again.get_params()
+    torch.manual_seed(12345)  # a seed no other test uses, else both states may coincide
+    before = torch.get_rng_state()
+    again.fit(texts)
+    assert torch.equal(before, torch.get_rng_state())
+    assert again.get_params() == parameters and texts == topics[0]
     np.testing.assert_array_equal(again.probabilities_, first)
 
 
 def test_identical_and_empty_texts(one_of_each: str, topics) -> None:
     texts = [*topics[0], topics[0][0], "  ", topics[0][0].upper(), None, "?!"]
-    model = fast(one_of_each).fit(texts)
+    model = brief(fast(one_of_each)).fit(texts)
     assert model.labels_[90] == model.labels_[0] == model.labels_[92]
     assert model.labels_[[91, 93, 94]].tolist() == [-1, -1, -1]
     assert (model.labels_[:91] >= 0).all()
@@ -327,10 +333,7 @@ def test_identical_and_empty_texts(one_of_each: str, topics) -> None:
 
 READER = """
 import json, sys, coterie
-from collections.abc import Iterator
 from pathlib import Path
-from subprocess import PIPE
-from typing import Any
 for line in sys.stdin:
     folder = Path(line.strip())
     model = coterie.load(folder / "model")
@@ -340,9 +343,9 @@ for line in sys.stdin:
 
 
 @pytest.fixture(scope="module")
-def reader() -> Iterator[subprocess.Popen]:
+def reader(warm_python: list[str]) -> Iterator[subprocess.Popen]:
     """Another process, which has fitted nothing: it loads what it is told and predicts."""
-    command = [sys.executable, "-c", READER]
+    command = [*warm_python, "-c", READER]
     with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True) as process:
         yield process
         process.stdin.close()
@@ -369,17 +372,6 @@ def test_survives_pickle_and_clone(one_of_each: str, fitted, topics) -> None:
     np.testing.assert_array_equal(again.predict(topics[0]), model.labels_)
     copy = clone(model)
     assert copy.get_params() == model.get_params() and not hasattr(copy, "labels_")
-
-
-def test_fit_leaves_parameters_data_and_random_state_alone(one_of_each: str, topics) -> None:
-    texts = list(topics[0])
-    model = fast(one_of_each)
-    parameters = model.get_params()
-    torch.manual_seed(12345)  # a seed no other test uses, else both states may coincide
-    before = torch.get_rng_state()
-    model.fit(texts)
-    assert torch.equal(before, torch.get_rng_state())
-    assert model.get_params() == parameters and texts == topics[0]
 
 
 @pytest.mark.parametrize(
@@ -412,7 +404,7 @@ def test_one_cluster_and_as_many_clusters_as_texts(name: str, n_clusters: int) -
     texts = ["red apple", "fast car", "loud song", "cold water"]
     if n_clusters == 4 and name.startswith("umap"):
         pytest.skip("UMAP needs more texts than that")
-    model = fast(name, n_clusters).fit(texts)
+    model = brief(fast(name, n_clusters)).fit(texts)
     assert sorted(set(model.labels_.tolist())) == list(range(n_clusters))
     np.testing.assert_array_equal(model.predict(texts), model.labels_)
 

@@ -4,7 +4,6 @@ import dataclasses
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,11 +13,13 @@ from coterie import METHODS
 ROOT = Path(__file__).parents[1]
 
 
-def test_the_python_example_of_the_readme_runs_as_printed(tmp_path: Path, kept_vectors) -> None:
+def test_the_python_example_of_the_readme_runs_as_printed(
+    tmp_path: Path, kept_vectors, warm_python: list[str]
+) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     assert len([line for line in code.splitlines() if line.strip()]) <= 10
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True,
+        [*warm_python, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True,
         env={**os.environ, "COTERIE_CACHE": str(kept_vectors)},
     )  # fmt: skip
     assert len(done.stdout.splitlines()) >= 18  # a line per cluster, and the prediction

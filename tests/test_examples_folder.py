@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,14 +18,19 @@ SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py"))
 NOTEBOOKS = sorted(path.name for path in EXAMPLES.glob("*.ipynb"))
 
 
-def run(folder: Path, cache: Path, *arguments: str) -> str:
-    environment = {**os.environ, "COTERIE_CACHE": str(cache), "PYTHONPATH": str(HOME / "src")}
-    done = subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=environment, check=False,
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.fixture
+def run(tmp_path: Path, kept_vectors: Path, warm_python: list[str]) -> Callable[[str], str]:
+    """Runs a script in a process and a folder of its own, and gives what it printed."""
+
+    def run(script: str) -> str:
+        done = subprocess.run(
+            [*warm_python, script], cwd=tmp_path, capture_output=True, text=True, check=False,
+            env={**os.environ, "COTERIE_CACHE": str(kept_vectors)},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
 
 
 def marked(name: str) -> object:
@@ -34,19 +39,20 @@ def marked(name: str) -> object:
 
 
 @pytest.mark.parametrize("name", map(marked, SCRIPTS))
-def test_a_script_runs(name: str, tmp_path: Path, kept_vectors: Path) -> None:
-    said = run(tmp_path, kept_vectors, str(EXAMPLES / name))
-    assert len(said.splitlines()) >= 3
+def test_a_script_runs(name: str, run: Callable[[str], str]) -> None:
+    assert len(run(str(EXAMPLES / name)).splitlines()) >= 3
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_the_cells_of_a_notebook_run_in_order(name: str, tmp_path: Path, kept_vectors) -> None:
+def test_the_cells_of_a_notebook_run_in_order(
+    name: str, tmp_path: Path, run: Callable[[str], str]
+) -> None:
     notebook = json.loads((EXAMPLES / name).read_text("utf-8"))
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert notebook["nbformat"] == 4 and len(cells) >= 4
     assert all(cell["outputs"] == [] for cell in cells)  # results are made, not kept
     (tmp_path / "cells.py").write_text("\n\n".join("".join(c["source"]) for c in cells), "utf-8")
-    assert run(tmp_path, kept_vectors, "cells.py")
+    assert run("cells.py")
 
 
 def test_there_are_scripts_and_notebooks() -> None:

@@ -1,7 +1,6 @@
 """Augmentations by name, their wordings on disk, and the views that methods read."""
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +65,10 @@ def test_the_share_of_unchanged_texts_is_counted(kind: str) -> None:
     assert made.unchanged == sum(new == old for new, old in filled) / len(filled)
 
 
-def test_another_process_gives_the_same() -> None:
+def test_another_process_gives_the_same(warm_python: list[str]) -> None:
     texts = ["where is my parcel", "I want my money back"]
     code = f"import coterie; print(list(coterie.augment({texts!r}, 'deletion+charswap', seed=5)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([*warm_python, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(list(coterie.augment(texts, "deletion+charswap", seed=5)))
 
 

@@ -30,16 +30,16 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
     return found
 
 
-@pytest.fixture
-def labelled(tmp_path: Path, topics) -> DataFile:
+@pytest.fixture(scope="session")
+def labelled(tmp_path_factory: pytest.TempPathFactory, topics) -> DataFile:
     """90 texts of three topics as a file."""
-    file = tmp_path / "topics.csv"
+    file = tmp_path_factory.mktemp("labelled") / "topics.csv"
     with file.open("w", newline="") as stream:
         csv.writer(stream).writerows([("text", "topic"), *zip(*topics, strict=True)])
     return DataFile("topics", file, "topic", "text")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def small(labelled: DataFile) -> Suite:
     """TF-IDF and k-means, and two steps of SCCL on it."""
     entries = (

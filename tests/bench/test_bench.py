@@ -12,6 +12,7 @@ from by_key import raises
 from coterie._errors import MissingError
 from coterie.bench import SUITES, Entry, Suite, run_suite, summarize
 from coterie.bench import run as module
+from coterie.bench.entries import DataFile
 from coterie.bench.run import Options, load_data
 from coterie.bench.score import word_vectors_of
 from coterie.bench.tables import cell, markdown
@@ -19,9 +20,7 @@ from coterie.cli import app
 from coterie.cli.bench import _narrow as narrow
 from coterie.methods import METHODS
 
-TINY = Suite("tiny", "", (Entry("TF-IDF", "tfidf-kmeans"),
-                          Entry("SCCL", "sccl", {"encoder": "tfidf", "steps": 2,
-                                                 "batch_size": 50})), ("sample",), 2)  # fmt: skip
+SAMPLE = Suite("tiny", "", (Entry("TF-IDF", "tfidf-kmeans"),), ("sample",), 2)
 KEYS = {
     "method", "parameters", "dataset", "dataset_sha256", "seed", "scores", "start_scores", "signs",
     "guard", "seconds", "peak_memory", "hardware", "versions", "commit", "word_vectors",
@@ -33,8 +32,8 @@ SCORES = {
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict]:
-    return run_suite(TINY, tmp_path_factory.mktemp("bench") / "tiny.jsonl", Options())
+def rows(small: Suite, tmp_path_factory: pytest.TempPathFactory) -> list[dict]:
+    return run_suite(small, tmp_path_factory.mktemp("bench") / "small.jsonl", Options())
 
 
 @pytest.mark.parametrize(
@@ -63,8 +62,8 @@ def test_a_line_says_everything(rows: list[dict]) -> None:
 
 
 @pytest.mark.slow
-def test_lines_name_no_place_of_a_machine(rows: list[dict], tmp_path: Path, benchmarks) -> None:
-    entry = replace(TINY.entries[1], views=("contextual10",))
+def test_lines_name_no_place_of_a_machine(small: Suite, tmp_path: Path, benchmarks) -> None:
+    entry = replace(small.entries[1], views=("contextual10",))
     suite = Suite("t", "", (entry,), ("tweet",), 1)
     (row,) = run_suite(suite, tmp_path / "t.jsonl", Options(data=benchmarks))
     assert row["parameters"]["views"] == "tweet.contextual10.csv"
@@ -72,22 +71,21 @@ def test_lines_name_no_place_of_a_machine(rows: list[dict], tmp_path: Path, benc
 
 
 def test_what_is_done_is_not_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    suite = replace(TINY, entries=TINY.entries[:1])
     file = tmp_path / "r.jsonl"
-    run_suite(suite, file, Options(), seeds=[0])
+    run_suite(SAMPLE, file, Options(), seeds=[0])
     ran = []
     original = module.run_one
     monkeypatch.setattr(module, "run_one", lambda *a: (ran.append(1), original(*a))[1])
-    assert len(run_suite(suite, file, Options(), seeds=[0, 1])) == 2
+    assert len(run_suite(SAMPLE, file, Options(), seeds=[0, 1])) == 2
     assert len(ran) == 1
 
 
-def test_labels_cannot_reach_a_method(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = load_data("sample", None)
+def test_labels_cannot_reach_a_method(small: Suite, labelled: DataFile) -> None:
+    data = load_data("topics", None, (labelled,))
     shuffled = replace(data, labels=list(np.random.default_rng(0).permutation(data.labels)))
     found = []
     for given in (data, shuffled):
-        model = module.make(TINY.entries[1], given, 0, Options())
+        model = module.make(small.entries[1], given, 0, Options())
         module.run_one(model, given, Options())
         found.append(model.labels_)
     np.testing.assert_array_equal(*found)
@@ -100,11 +98,11 @@ def test_tables_hold_mean_and_sample_deviation(rows: list[dict]) -> None:
     assert found.mean == pytest.approx(np.mean(values))
     assert found.deviation == pytest.approx(abs(values[0] - values[1]) / np.sqrt(2))
     header, body = summarize(rows)
-    assert header == ["", "sample"] and [line[0] for line in body] == ["TF-IDF", "SCCL"]
+    assert header == ["", "topics"] and [line[0] for line in body] == ["TF-IDF", "SCCL"]
     twice = [*rows, *({**row, "dataset": "other"} for row in rows),
              *({**row, "dataset": "third"} for row in rows)]  # fmt: skip
     header, lines = summarize(twice)
-    assert header == ["", "TF-IDF", "SCCL"] and lines[0][0] == "sample"
+    assert header == ["", "TF-IDF", "SCCL"] and lines[0][0] == "topics"
     assert lines[0][1] == body[0][1]
     header, body = summarize(rows)
     assert markdown(header, body).splitlines()[1] == "| --- | --- |"

@@ -2,7 +2,8 @@
 
 from typer.testing import CliRunner
 
-from coterie.bench import SUITES
+from coterie.bench import SUITES, Entry, Suite
+from coterie.bench.entries import DataFile
 from coterie.bench.speed import SPEED, step_ms, summarize_speed
 from coterie.cli import app
 from coterie.engine import OPTIMIZATIONS
@@ -50,11 +51,9 @@ def test_the_table_shows_steps_and_the_whole() -> None:
     assert body[1][2] == "" and len(header) == 5
 
 
-def test_the_command_measures_a_run(tmp_path, monkeypatch) -> None:
-    from coterie.bench import Entry, Suite
-
+def test_the_command_measures_a_run(tmp_path, monkeypatch, labelled: DataFile) -> None:
     entry = Entry("SCCL", "sccl", {"steps": 60, "batch_size": 16, "encoder": "tfidf"})
-    small = Suite("speed", "", (entry,), ("sample",), 1)
+    small = Suite("speed", "", (entry,), ("topics",), 1, files=(labelled,))
     monkeypatch.setitem(SUITES, "speed", small)
     result = CliRunner().invoke(app, ["bench", "speed", "--out", str(tmp_path), "--device", "cpu"])
     assert result.exit_code == 0, result.output

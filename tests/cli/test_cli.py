@@ -114,8 +114,8 @@ def test_the_default_folder_lies_beside_the_file(tickets: Path) -> None:
     assert (tickets.parent / "tickets.clusters" / "report.html").exists()
 
 
-def test_json_goes_to_stdout_and_talk_to_stderr(tickets: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "coterie", "cluster", str(tickets), "-k", "3"]
+def test_json_goes_to_stdout_and_talk_to_stderr(tickets: Path, tmp_path, warm_python) -> None:
+    command = [*warm_python, "-m", "coterie", "cluster", str(tickets), "-k", "3"]
     command += ["--encoder", "tfidf", "--json", "--out", str(tmp_path / "o")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert len(json.loads(done.stdout)) == 3
@@ -275,8 +275,8 @@ def test_the_guard_is_named_in_manifest_and_summary(tiny_encoder, tickets, tmp_p
     assert "start guard" in (out / "report.html").read_text()
 
 
-def test_a_closed_pipe_is_no_drama(done: Path, tickets: Path) -> None:
-    command = f"{sys.executable} -m coterie predict {done} {tickets} | head -1"
+def test_a_closed_pipe_is_no_drama(done: Path, tickets: Path, warm_python) -> None:
+    command = f"{' '.join(warm_python)} -m coterie predict {done} {tickets} | head -1"
     result = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert result.stdout.startswith("id,text,topic,cluster")
     assert "Traceback" not in result.stderr

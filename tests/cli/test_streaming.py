@@ -102,8 +102,8 @@ def test_every_format_holds_the_same(
     assert found == wanted
 
 
-def test_a_slow_pipe_is_answered_before_it_ends(folder: Path) -> None:
-    command = [sys.executable, "-m", "coterie", "predict", str(folder), "-", "--format", "txt"]
+def test_a_slow_pipe_is_answered_before_it_ends(folder: Path, warm_python: list[str]) -> None:
+    command = [*warm_python, "-m", "coterie", "predict", str(folder), "-", "--format", "txt"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         child.stdin.write(b"ripe apple\nloud bus\n")
         child.stdin.flush()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -129,6 +130,7 @@ def test_everything_public_has_an_entry(site: Path, pages: dict[Path, Page]) -> 
     assert public <= pages[site / "reference" / "metrics.html"].places
 
 
+@cache
 def verbs() -> dict[str, set[str]]:
     """The options of every command, by its words."""
     found: dict[str, set[str]] = {}

@@ -52,12 +52,12 @@ def still_encoder(tiny_encoder: Path, tmp_path_factory) -> Path:
 def together(*command: str, cwd: Path | None = None) -> str:
     """What two processes of the same command write to stdout, under torchrun."""
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    return python(*launch, *command, cwd=cwd)
+    return run(sys.executable, *launch, *command, cwd=cwd)
 
 
-def python(*command: str, cwd: Path | None = None) -> str:
+def run(*command: str, cwd: Path | None = None) -> str:
     done = subprocess.run(
-        [sys.executable, *command],
+        command,
         capture_output=True,
         text=True,
         cwd=cwd,
@@ -80,11 +80,11 @@ def task(still_encoder: Path, topics, request) -> dict:
 
 
 @pytest.fixture(scope="module")
-def pair(task: dict, tmp_path_factory) -> list[dict]:
+def pair(task: dict, tmp_path_factory, warm_python: list[str]) -> list[dict]:
     """What each of two processes found."""
     folder = tmp_path_factory.mktemp("pair")
     (folder / "task.json").write_text(json.dumps(task))
-    python(str(WORKER), str(folder))
+    run(*warm_python, str(WORKER), str(folder))
     return [json.loads((folder / f"out-{i}.json").read_text()) for i in range(2)]
 
 

@@ -567,8 +567,9 @@ def test_reinit_head_starts_it_anew(blobs: np.ndarray, head_start: str) -> None:
         assert agrees == (head_start == "kmeans")
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls"])
-@pytest.mark.parametrize("kind", ["bert", "roberta"])
+@pytest.mark.parametrize(
+    ("kind", "pooling"), [("bert", "mean"), ("bert", "cls"), ("roberta", "mean")]
+)
 def test_training_lowers_the_loss_and_moves_every_part(
     kind: str, pooling: str, tiny_encoder: Path, tiny_roberta: Path, topics
 ) -> None:
@@ -725,7 +726,7 @@ def test_checkpoints_continue_to_the_identical_model(tiny_encoder: Path, topics,
         options = {"checkpoint": tmp_path / str(number), "checkpoint_every": 0}
         with pytest.raises(SystemExit):
             Dies(3, **settings, **options).fit(texts)
-        resumed = ClusterBERT(3, **settings, **options).fit(texts)
+        resumed = ClusterBERT(3, **settings, checkpoint=options["checkpoint"]).fit(texts)
         np.testing.assert_array_equal(resumed.probabilities_, whole.probabilities_)
         assert resumed.stages_ == whole.stages_
 

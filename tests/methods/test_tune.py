@@ -64,14 +64,18 @@ def views_for(tune: str, texts: list[str]) -> list[list[str]] | None:
     return [[" ".join(t.split()[c]) for t in texts] for c in cuts] if tune == "frozen" else None
 
 
-@pytest.fixture(params=CASES, ids=lambda case: "-".join(case))
-def fitted(request: pytest.FixtureRequest, fits, tiny_encoder: Path, topics) -> TunedClusterer:
-    key = request.param
+def fit_once(key: tuple[str, str], fits, tiny_encoder: Path, topics) -> TunedClusterer:
+    """The method tuned in this way; fitted for the first test that asks, and never changed."""
     if key not in fits:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(fitting, "Run", partial(Run, log_every=1))
             fits[key] = make(*key, tiny_encoder).fit(topics[0], views=views_for(key[1], topics[0]))
     return fits[key]
+
+
+@pytest.fixture(params=CASES, ids=lambda case: "-".join(case))
+def fitted(request: pytest.FixtureRequest, fits, tiny_encoder: Path, topics) -> TunedClusterer:
+    return fit_once(request.param, fits, tiny_encoder, topics)
 
 
 def test_all_methods_that_train_a_sentence_encoder_are_here() -> None:
@@ -155,14 +159,16 @@ def test_save_and_load_predict_the_same(fitted: TunedClusterer, topics, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("name", "tune"),
+    "case",
     [*((name, "lora") for name in FAST), ("sccl", "last-1"), ("aecl", "heads"), ("rstc", "frozen")],
+    ids="-".join,
 )
 def test_an_interrupted_fit_continues_to_the_same_result(
-    name: str, tune: str, tiny_encoder: Path, topics, tmp_path: Path, monkeypatch
+    case: tuple[str, str], fits, tiny_encoder: Path, topics, tmp_path: Path, monkeypatch
 ) -> None:
+    name, tune = case
     views = views_for(tune, topics[0])
-    whole = make(name, tune, tiny_encoder).fit(topics[0], views=views)
+    whole = fit_once(case, fits, tiny_encoder, topics)
     halves = make(
         name, tune, tiny_encoder, checkpoint=tmp_path / "checkpoint", checkpoint_every=0.0
     )
@@ -177,6 +183,7 @@ def test_an_interrupted_fit_continues_to_the_same_result(
     with pytest.raises(KeyboardInterrupt):
         halves.fit(topics[0], views=views)
     monkeypatch.setattr(Checkpoint, "save", original)
+    halves.checkpoint_every = 60.0
     halves.fit(topics[0], views=views)
     np.testing.assert_array_equal(halves.probabilities_, whole.probabilities_)
     for key, tensor in whole.encoder_.state_dict().items():

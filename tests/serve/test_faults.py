@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -188,10 +187,12 @@ def test_an_edit_goes_on_when_its_client_is_gone(start: Callable[..., Any], fold
     assert not client.service._tasks
 
 
-def begin(folder: Path, *more: str, **environment: str) -> tuple[subprocess.Popen[str], int]:
+def begin(
+    python: list[str], folder: Path, *more: str, **environment: str
+) -> tuple[subprocess.Popen[str], int]:
     """The command in a process of its own, and its port."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "coterie", "serve", str(folder), "--port", "0", *more],
+        [*python, "-m", "coterie", "serve", str(folder), "--port", "0", *more],
         stderr=subprocess.PIPE, text=True, env={**os.environ, **environment},
     )  # fmt: skip
     assert process.stderr is not None
@@ -202,8 +203,10 @@ def begin(folder: Path, *more: str, **environment: str) -> tuple[subprocess.Pope
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_lets_requests_end_that_have_begun(number: int, folder: Path) -> None:
-    process, port = begin(folder)
+def test_a_signal_lets_requests_end_that_have_begun(
+    number: int, folder: Path, warm_python: list[str]
+) -> None:
+    process, port = begin(warm_python, folder)
     body = json.dumps({"edits": [{"merge": [0, 1]}]}).encode()
     head = HEAD.replace(b"/predict", b"/edits")
     with socket.create_connection(("127.0.0.1", port), timeout=60) as place:
