@@ -90,9 +90,9 @@ def fast(name: str, n_clusters: int = 3, **more) -> TextClusterer:
 @pytest.fixture(params=METHODS)
 def name(request: pytest.FixtureRequest) -> str:
     if METHODS[request.param].parameters.get("reduce") == "umap":
-        pytest.importorskip("umap")
         if not request.config.getoption("--slow"):  # it is compiled for a quarter of a minute
             pytest.skip("takes minutes: run with --slow")
+        pytest.importorskip("umap")
     return request.param
 
 
