@@ -38,7 +38,7 @@ def marked(name: str) -> object:
     return pytest.param(name, marks=pytest.mark.slow) if name.startswith("train") else name
 
 
-@pytest.mark.parametrize("name", map(marked, SCRIPTS))
+@pytest.mark.parametrize("name", list(map(marked, SCRIPTS)))
 def test_a_script_runs(name: str, run: Callable[[str], str]) -> None:
     assert len(run(str(EXAMPLES / name)).splitlines()) >= 3
 

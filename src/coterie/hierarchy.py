@@ -535,7 +535,7 @@ def _same_names(level: Sequence[Cluster], below: Sequence[Cluster]) -> list[Clus
 
 
 def _check_levels(levels: Sequence[int], k: int) -> list[int]:
-    wanted = check_whole_numbers("levels", levels, "level").tolist()
+    wanted: list[int] = check_whole_numbers("levels", levels, "level").tolist()
     said = ", ".join(map(str, wanted))
     if not wanted or wanted[0] < 1:
         raise UsageError("levels.not_numbers", said=said)

@@ -481,6 +481,8 @@ def model_folder(folder: Path) -> Path:
     path = inside(folder, "model")
     if (path / "config.json").exists():
         return path
+    if not folder.is_dir():
+        raise DataError("check.no_folder", path=folder)
     if not (folder / "config.json").exists():
         raise DataError("run.no_model", folder=folder)
     return folder

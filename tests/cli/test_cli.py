@@ -363,7 +363,7 @@ def test_evaluate_leaves_rows_without_text_out_and_takes_our_column(tmp_path: Pa
     table.write_text("theme,cluster,coterie_cluster,name\n" + "\n".join(rows) + "\n", "utf-8")
     found = run("evaluate", str(table), "-l", "theme")
     assert "column 'coterie_cluster', not from 'cluster'" in found.output
-    assert "1 rows without a text" in found.output and "3 rows, scores" in found.output
+    assert "1 row without a text" in found.output and "3 rows, scores" in found.output
     assert "nmi" in found.output and "100.00" in found.output
     table.write_text("theme,cluster\nx,0\ny,-1\n", "utf-8")
     assert (

@@ -89,6 +89,8 @@ def test_mistakes_are_named(done: Path, tmp_path: Path) -> None:
     assert result.exit_code == 3 and says(result.output, "cli.bad_relevance", row=1, mark="maybe")
     result = run("inspect", "stages", str(tmp_path))
     assert result.exit_code == 3 and says(result.output, "run.no_model")
+    result = run("inspect", "stages", str(tmp_path / "absent"))
+    assert result.exit_code == 3 and says(result.output, "check.no_folder")
 
 
 def test_help_has_examples() -> None:

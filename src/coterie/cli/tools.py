@@ -28,7 +28,7 @@ from coterie.cli.options import (
     beside,
 )
 from coterie.cli.talk import orderly, say_header, show_json, show_table
-from coterie.messages import message
+from coterie.messages import counted, message
 
 MEANING = {
     "acc": "texts right under the best one-to-one match of clusters and classes",
@@ -104,7 +104,7 @@ def evaluate(
         else:
             pairs.append((true, found))
     if left_out:
-        parts = [f"{count:,} rows {why}" for why, count in left_out.items()]
+        parts = [f"{counted(count, 'row')} {why}" for why, count in left_out.items()]
         say(f"Left out: {', '.join(parts)}.")
     if not pairs:
         raise DataError("cli.nothing_to_score", file=file)
