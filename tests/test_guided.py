@@ -116,7 +116,7 @@ def hidden(strength: float):
 
 
 def test_weights_are_fitted_to_rows_left_out() -> None:
-    """All four opinions about every row left out, by a loop."""
+    """All four base scores of every row left out, by a loop."""
     x, truth, other = hidden(2.0)
     smoothed = x + 0.5 * np.eye(8, dtype=np.float32)[4 + other]  # as if neighbours were averaged
     ones, seeds = np.ones(len(x), dtype=np.float32), some(truth, 6, 4)

@@ -3,7 +3,7 @@
 - One label a class: the clustering that is found without labels gets the names of the classes.
 - More labels: they tell which directions differ within classes and are no reason to separate texts.
   Vectors are whitened by this scatter (relevant component analysis), and k-means starts from the
-  labelled texts. Four opinions are added: k-means of this kind before and after k-NN smoothing, the
+  labelled texts. Four base scores are added: k-means of this kind before and after k-NN smoothing, the
   clustering without labels, and a ridge classifier. Their weights are those that predict labelled
   texts best that were left out (stacking).
 - Labels for some clusters only: seeded k-means starts from the clustering without labels, and the
@@ -36,7 +36,7 @@ STARTS = 5  # of seeded k-means, where there are clusters without a label
 ROUNDS = 100  # of Lloyd's algorithm
 BESIDE = 10.0  # weight of a cluster, in labelled texts, where some clusters have no label
 FOLDS = 5  # of the cross-validation
-# Weights of the opinions before any text is left out: two distances, the clusters, the classifier.
+# Weights of the base scores before any text is left out: two distances, the clusters, the classifier.
 EXPECTED = 0.03, 0.03, 1.0, 5.0
 FIRMNESS = 1.5  # of these: a factor e costs as much as this much log likelihood
 TINY = 1e-6  # share of the square of a vector; below it there is only rounding
@@ -454,12 +454,12 @@ class Guided:
         return np.asarray(scores.argmax(axis=1), dtype=np.int64)
 
     def _combined(self, seeds: Ints, weights: Floats) -> Ints:
-        """Classes by the weighted sum of the opinions."""
-        opinions = self._opinions(seeds, np.arange(len(seeds)))
-        scores = np.tensordot(weights.astype(np.float32), opinions, axes=1)
+        """Classes by the weighted sum of the base scores."""
+        base = self._base_scores(seeds, np.arange(len(seeds)))
+        scores = np.tensordot(weights.astype(np.float32), base, axes=1)
         return np.asarray(scores.argmax(axis=1), dtype=np.int64)
 
-    def _opinions(self, seeds: Ints, wanted: Ints) -> Floats:
+    def _base_scores(self, seeds: Ints, wanted: Ints) -> Floats:
         """Four scores of every class for the wanted rows: (4, wanted, k).
 
         Seeded k-means in the metric of the labels, before and after smoothing: log density of the
@@ -480,7 +480,7 @@ class Guided:
         return np.asarray(-distances[wanted] / (2 * max(float(variance), 1e-12)))
 
     def _weigh(self, seeds: Ints) -> dict[str, Any]:
-        """Weights of the opinions, and the share of labelled rows left out that they get right.
+        """Weights of the base scores, and the share of labelled rows left out that they get right.
 
         Of equal rows only one is left out or kept. Nothing without enough of them.
         """
@@ -489,14 +489,14 @@ class Guided:
         folds = self._folds(seeds[rows], self.k)
         if (folds >= 0).sum() < self.k:
             return {}
-        opinions, truth = [], []
+        base, truth = [], []
         for fold in np.unique(folds[folds >= 0]):
             held = rows[folds == fold]
             fewer = seeds.copy()
             fewer[held] = -1
-            opinions.append(self._opinions(fewer, held))
+            base.append(self._base_scores(fewer, held))
             truth.append(seeds[held])
-        scores, right = np.concatenate(opinions, axis=1), np.concatenate(truth)
+        scores, right = np.concatenate(base, axis=1), np.concatenate(truth)
         weights = fit_weights(scores, right)
         found = np.tensordot(weights, scores, axes=1).argmax(axis=1)
         return {
@@ -552,7 +552,7 @@ def fit_weights(scores: Floats, truth: Ints) -> Floats:
 
     Parameters
     ----------
-    scores : ndarray of shape (opinions, n, k)
+    scores : ndarray of shape (base scores, n, k)
     truth : ndarray of shape (n,)
     """
     scores = scores.astype(np.float64)
