@@ -296,6 +296,37 @@ def test_metric_of_known_classes_finds_the_others_too() -> None:
     assert accuracy(truth, labels) > 0.9 and (labels[truth < 2] == truth[truth < 2]).mean() > 0.9
 
 
+def test_structure_is_the_one_that_predicts_labels_left_out() -> None:
+    """A wide class beside a narrow one: k-means moves the border into the wide one."""
+    rng = np.random.default_rng(0)
+    truth = np.repeat(np.arange(4), [200, 40, 60, 60])
+    x = np.array([[5.0, 0], [12, 0], [0, 40], [40, 0]])[truth] + 0.1 * rng.normal(size=(360, 2))
+    x[truth == 0, 0] += rng.uniform(-5, 5, size=200)
+    seeds, model = some(truth, 15, 2), guided(x.astype(np.float32), truth.copy(), 4)
+    assert (model._refined(seeds) != truth).mean() > 0.05
+    assert model._predicted(seeds, model._named) == 30 > model._predicted(seeds, model._refined)
+    start, structure = model._structure(seeds)
+    assert start == "consensus"
+    np.testing.assert_array_equal(structure, truth)
+
+
+def test_rows_left_out_by_a_loop() -> None:
+    x, truth = blobs(12)
+    x[1] = x[0]  # equal rows: one of them counts
+    seeds = some(truth, 6, 2)
+    seeds[:2] = 0
+    model = guided(x, truth.copy(), 4)
+    kept = examples(x, seeds)
+    seen = []
+    for fewer, held in model._left_out(seeds):
+        assert (kept[held] >= 0).all() and (fewer[held] == -1).all()
+        assert set(fewer[fewer >= 0]) == {0, 1}
+        others = np.setdiff1d(np.arange(len(x)), held)
+        np.testing.assert_array_equal(fewer[others], kept[others])
+        seen += held.tolist()
+    assert sorted(seen) == np.flatnonzero(kept >= 0).tolist()
+
+
 def test_start_from_labels_only_where_its_inertia_is_much_lower() -> None:
     """One label a class in the plane. The consensus joins two classes and halves the largest."""
     centers = np.array([[0, 0], [0, 40], [200, 0], [0, 200]], dtype=np.float32)

@@ -3,11 +3,12 @@
 - One label a class: the clustering that is found without labels gets the names of the classes.
 - More labels: they tell which directions differ within classes and are no reason to separate texts.
   Vectors are whitened by this scatter (relevant component analysis), and k-means starts from the
-  labelled texts. Four base scores are added: k-means of this kind before and after k-NN smoothing, the
-  clustering without labels, and a ridge classifier. Their weights are those that predict labelled
-  texts best that were left out (stacking).
+  labelled texts. Four base scores are added: k-means of this kind before and after k-NN
+  smoothing, the clustering without labels, and a ridge classifier. Their weights are those that
+  predict labelled texts best that were left out (stacking).
 - Labels for some clusters only: seeded k-means starts from the clustering without labels, and the
-  classifier learns both.
+  classifier learns both. Where k-means would put fewer of the labelled texts that were left out
+  into their class, the clustering without labels stays as it is.
 
 The settings were chosen on the development sets.
 """
@@ -15,6 +16,7 @@ The settings were chosen on the development sets.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +38,7 @@ STARTS = 5  # of seeded k-means, where there are clusters without a label
 ROUNDS = 100  # of Lloyd's algorithm
 BESIDE = 10.0  # weight of a cluster, in labelled texts, where some clusters have no label
 FOLDS = 5  # of the cross-validation
-# Weights of the base scores before any text is left out: two distances, the clusters, the classifier.
+# Weights of base scores before any text is left out: two distances, clusters, the classifier.
 EXPECTED = 0.03, 0.03, 1.0, 5.0
 FIRMNESS = 1.5  # of these: a factor e costs as much as this much log likelihood
 TINY = 1e-6  # share of the square of a vector; below it there is only rounding
@@ -401,7 +403,8 @@ class Guided:
         """The clusters that labels are spread by, and where they come from.
 
         Seeded k-means, where labels show how classes scatter: from the labels alone if there are
-        some for each cluster, else from the consensus. Where they do not show it, the consensus
+        some for each cluster, else from the consensus. Where they do not show it, or where the
+        consensus predicts the class of labelled rows that were left out better, the consensus
         itself. In both cases the start from the labels is better if its inertia is much lower.
         """
         metric, known = self._metric(self.smoothed, seeds), int(seeds.max()) + 1
@@ -409,16 +412,32 @@ class Guided:
         scatter = metric is not self.smoothed
         if known == self.k and scatter:
             return "seeds", free
-        named = self._named(seeds)
-        heavy = np.where(seeds >= 0, HEAVY, 1.0) * self.weights
-        refined = _lloyd(metric, heavy, seeds, self._centers(metric, heavy, named, seeds))[0]
+        refined, heavy = self._refined(seeds), self._heavy(seeds)
         lowest, other = (
             _inertia(metric, heavy, labels, self._centers(metric, heavy, labels, seeds))
             for labels in (free, refined)
         )
         if lowest < LOWER * other:
             return "seeds", free
-        return "consensus", refined if scatter else named
+        if scatter and self._predicted(seeds, self._refined) >= self._predicted(seeds, self._named):
+            return "consensus", refined
+        return "consensus", self._named(seeds)
+
+    def _heavy(self, seeds: Ints) -> Floats:
+        return np.asarray(np.where(seeds >= 0, HEAVY, 1.0) * self.weights)
+
+    def _refined(self, seeds: Ints) -> Ints:
+        """Seeded k-means in the metric of the labels, from the clustering without labels."""
+        metric, heavy = self._metric(self.smoothed, seeds), self._heavy(seeds)
+        start = self._centers(metric, heavy, self._named(seeds), seeds)
+        return _lloyd(metric, heavy, seeds, start)[0]
+
+    def _predicted(self, seeds: Ints, structure: Callable[[Ints], Ints]) -> int:
+        """How many labelled rows get their class where a part of the labels is left out."""
+        return sum(
+            int((structure(fewer)[held] == seeds[held]).sum())
+            for fewer, held in self._left_out(seeds)
+        )
 
     def _metric(self, vectors: Floats, seeds: Ints) -> Floats:
         return whitened(vectors, examples(self.x, seeds))
@@ -482,20 +501,13 @@ class Guided:
     def _weigh(self, seeds: Ints) -> dict[str, Any]:
         """Weights of the base scores, and the share of labelled rows left out that they get right.
 
-        Of equal rows only one is left out or kept. Nothing without enough of them.
+        Nothing without enough different rows to leave out.
         """
-        seeds = examples(self.x, seeds)
-        rows = np.flatnonzero(seeds >= 0)
-        folds = self._folds(seeds[rows], self.k)
-        if (folds >= 0).sum() < self.k:
+        parts = list(self._left_out(seeds))
+        if sum(len(held) for _, held in parts) < self.k:
             return {}
-        base, truth = [], []
-        for fold in np.unique(folds[folds >= 0]):
-            held = rows[folds == fold]
-            fewer = seeds.copy()
-            fewer[held] = -1
-            base.append(self._base_scores(fewer, held))
-            truth.append(seeds[held])
+        base = [self._base_scores(fewer, held) for fewer, held in parts]
+        truth = [seeds[held] for _, held in parts]
         scores, right = np.concatenate(base, axis=1), np.concatenate(truth)
         weights = fit_weights(scores, right)
         found = np.tensordot(weights, scores, axes=1).argmax(axis=1)
@@ -503,6 +515,20 @@ class Guided:
             "weights": [float(f"{weight:.3g}") for weight in weights],
             "score": round(float((found == right).mean()), 4),
         }
+
+    def _left_out(self, seeds: Ints) -> Iterator[tuple[Ints, Ints]]:
+        """The labels without a part of them, and the rows of this part, in turn.
+
+        Of equal rows only one is left out or kept.
+        """
+        seeds = examples(self.x, seeds)
+        rows = np.flatnonzero(seeds >= 0)
+        folds = self._folds(seeds[rows], int(seeds.max()) + 1)
+        for fold in np.unique(folds[folds >= 0]):
+            held = rows[folds == fold]
+            fewer = seeds.copy()
+            fewer[held] = -1
+            yield fewer, held
 
     def _folds(self, labels: Ints, known: int) -> Ints:
         """The part in which each labelled row is left out; -1 if it never is.

@@ -62,7 +62,7 @@ def test_every_case_is_measured(cases) -> None:
         *(("pairs", share) for share in steering.PAIRS),
     ]
     scores = {place: found for place, (_, found) in zip(given, cases, strict=True)}
-    assert scores["labels", 5]["steered"].keys() == {"acc", "nmi", "right"}
+    assert scores["labels", 5]["steered"].keys() == {"acc", "nmi", "ami", "right"}
     assert scores["labels", 20]["steered"]["right"] > 0.9
     assert {"logistic", "spreading", "plain"} < scores["labels", 1].keys()
     assert scores["half", 5]["recall"] > 0.9
@@ -84,11 +84,30 @@ def test_table_has_means_and_the_worst_set(cases) -> None:
     page = steering_page(rows)
     assert "kmeans is measured on these sets (seeds): topics (1). Not measured yet: " in page
     assert "| kmeans | topics |" in page
-    assert "0 of " in page and "always refused" in page
+    assert "0 of " in page and "always refused" in page and "(AMI)" in page
     assert "A cluster with an F1 of a half or more: 2 of 2 known classes" in page
     for row in rows:
         row["scores"] = {k: v for k, v in row["scores"].items() if k != "classes"}  # older lines
-    assert "F1" not in steering_page(rows)
+        row["scores"] = {k: _without_ami(v) for k, v in row["scores"].items()}
+    page = steering_page(rows)
+    assert "F1" not in page and "AMI" not in page
+
+
+def _without_ami(scores):
+    return {k: v for k, v in scores.items() if k != "ami"} if isinstance(scores, dict) else scores
+
+
+def test_page_has_what_chance_does_not_give() -> None:
+    def row(dataset: str, steered: float, plain: float) -> dict:
+        scores = {
+            "steered": {"acc": 0.5, "nmi": 0.5, "ami": steered},
+            "plain": {"acc": 0.5, "nmi": 0.5, "ami": plain},
+        }
+        head = {"dataset": dataset, "seed": 0, "method": "auto", "case": "labels", "count": 20}
+        return {**head, "scores": scores}
+
+    (line,) = steering._adjusted([row("a", 0.4, 0.1), row("b", 0.6, 0.5)], "auto")
+    assert "20: 50.0 (without labels 30.0, smallest gain of a set +10.0 (b))" in line
 
 
 def test_means_count_every_set_once() -> None:

@@ -39,7 +39,7 @@ from coterie.encoders import DEFAULT, Encoder
 from coterie.encoders.lexical import MixedItems
 from coterie.guidance import Guidance
 from coterie.methods import make_method
-from coterie.metrics import accuracy, nmi
+from coterie.metrics import accuracy, ami, nmi
 from coterie.neighbors import unit_rows
 
 COUNTS = 1, 5, 20  # labels a class
@@ -295,7 +295,11 @@ class Bench:
 
     def _scores(self, labels: Ints, rows: Any) -> Row:
         truth, found = self.truth[rows], labels[rows]
-        return {"acc": round(accuracy(truth, found), 5), "nmi": _nmi(truth, found)}
+        return {
+            "acc": round(accuracy(truth, found), 5),
+            "nmi": _nmi(truth, found),
+            "ami": round(ami(truth, found), 5),
+        }
 
 
 def found_classes(truth: Ints, labels: Ints, k: int) -> Any:
@@ -382,14 +386,14 @@ def _cell(rows: list[Row], side: str) -> str:
     return " / ".join(f"{value:.1f}" for value in both)
 
 
-def _worst(rows: list[Row]) -> str:
+def _worst(rows: list[Row], metrics: Sequence[str] = ("acc", "nmi")) -> str:
     sets: dict[str, list[Row]] = {}
     for row in rows:
         sets.setdefault(row["dataset"], []).append(row["scores"])
     gains = [
         min(
             100 * np.mean([one["steered"][metric] - one["plain"][metric] for one in found])
-            for metric in ("acc", "nmi")
+            for metric in metrics
         )
         for found in sets.values()
     ]
@@ -476,10 +480,36 @@ def _classes(half: list[Row]) -> str:
     return f" A cluster with an F1 of a half or more: {' and '.join(parts)}."
 
 
+def _adjusted(rows: Iterable[Row], method: str) -> list[str]:
+    """A sentence about mutual information adjusted for chance, of lines that have it."""
+    parts = []
+    for count in COUNTS:
+        found = [
+            row
+            for row in rows
+            if row["method"] == method
+            and row["case"] == "labels"
+            and row["count"] == count
+            and "ami" in row["scores"]["steered"]
+        ]
+        if found:
+            steered, plain_score = (
+                100 * np.mean([row["scores"][side]["ami"] for row in found])
+                for side in ("steered", "plain")
+            )
+            parts.append(
+                f"{count}: {steered:.1f} (without labels {plain_score:.1f}, smallest gain of a set "
+                f"{_worst(found, ['ami'])})"
+            )
+    what = "mutual information adjusted for chance (AMI) by labels a class"
+    return [f"{method}, {what}: {'; '.join(parts)}."] if parts else []
+
+
 def _further(rows: Sequence[Row]) -> list[str]:
-    """Sentences about names, unlabelled classes and constraints."""
+    """Sentences about chance, names, unlabelled classes and constraints."""
     out = []
     for method in _unique(rows, "method"):
+        out += _adjusted(rows, method)
         half = _case(rows, "half", method=method)
         names = _case(rows, "names", method=method)
         pairs = _case(rows, "pairs", method=method)
