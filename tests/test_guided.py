@@ -289,7 +289,7 @@ def test_metric_of_known_classes_finds_the_others_too() -> None:
     x = (x + 0.15 * rng.normal(size=x.shape)).astype(np.float32)
     found = KMeans(4, n_init=5, random_state=0).fit_predict(x)
     model, seeds = guided(x, found, 4), some(truth, 15, 2)
-    start, structure = model._structure(seeds)
+    start, (_, structure) = model._structures(seeds)
     labels, facts = model(seeds)
     assert facts == {"start": start}
     assert accuracy(truth, found) < 0.6 < 0.9 < accuracy(truth, structure)
@@ -305,7 +305,7 @@ def test_structure_is_the_one_that_predicts_labels_left_out() -> None:
     seeds, model = some(truth, 15, 2), guided(x.astype(np.float32), truth.copy(), 4)
     assert (model._refined(seeds) != truth).mean() > 0.05
     assert model._predicted(seeds, model._named) == 30 > model._predicted(seeds, model._refined)
-    start, structure = model._structure(seeds)
+    start, (structure,) = model._structures(seeds)
     assert start == "consensus"
     np.testing.assert_array_equal(structure, truth)
 
@@ -336,13 +336,13 @@ def test_start_from_labels_only_where_its_inertia_is_much_lower() -> None:
     seeds = some(truth, 1, 4)
     joined = np.array([0, 0, 1, 2])[truth]
     joined[(truth == 3) & (noise[:, 1] > 0)] = 3
-    start, structure = guided(x, joined, 4)._structure(seeds)
+    start, (structure,) = guided(x, joined, 4)._structures(seeds)
     assert start == "seeds"
     np.testing.assert_array_equal(structure, truth)
     slightly = truth.copy()
     slightly[::20] = (slightly[::20] + 1) % 4
     slightly[seeds >= 0] = truth[seeds >= 0]
-    start, structure = guided(x, slightly, 4)._structure(seeds)
+    start, (structure,) = guided(x, slightly, 4)._structures(seeds)
     assert start == "consensus"
     np.testing.assert_array_equal(structure, slightly)  # named, and otherwise as it was
 
@@ -362,20 +362,24 @@ def test_no_cluster_is_left_empty(share: float | None) -> None:
 @pytest.mark.parametrize(("share", "classes"), [(1.0, 4), (BESIDE, 2)])
 def test_classifier_of_labels_and_clusters_by_a_loop(share: float, classes: int) -> None:
     x, truth = blobs(7)
-    found = np.where(np.arange(len(truth)) % 3, truth, 0)
-    model, seeds = guided(x, found, 4), some(truth, 3, classes)
+    first = np.where(np.arange(len(truth)) % 3, truth, 0)
+    second = np.where(np.arange(len(truth)) % 4, truth, 3)
+    model, seeds = guided(x, first, 4), some(truth, 3, classes)
     features = model._features.astype(np.float64)
-    left, right = np.eye(features.shape[1]), np.zeros((features.shape[1], 4))
-    for row, one in enumerate(features):
-        more = 3 if found[row] >= classes else 0  # as a class has labelled rows
-        weight = (share + more) * 4 / len(truth)
-        left += weight * np.outer(one, one)
-        right[:, found[row]] += weight * one
-        if seeds[row] >= 0:
-            left += np.outer(one, one)
-            right[:, seeds[row]] += one
-    slow = (features @ np.linalg.solve(left, right)).argmax(axis=1)
-    np.testing.assert_array_equal(model._spread_labels(seeds, found, share), slow)
+    slow = np.zeros((len(truth), 4))
+    for found in (first, second):
+        left, right = np.eye(features.shape[1]), np.zeros((features.shape[1], 4))
+        for row, one in enumerate(features):
+            more = 3 if found[row] >= classes else 0  # as a class has labelled rows
+            weight = (share + more) * 4 / len(truth)
+            left += weight * np.outer(one, one)
+            right[:, found[row]] += weight * one
+            if seeds[row] >= 0:
+                left += np.outer(one, one)
+                right[:, seeds[row]] += one
+        slow += features @ np.linalg.solve(left, right)
+    found_labels = model._spread_labels(seeds, [first, second], share)
+    np.testing.assert_array_equal(found_labels, slow.argmax(axis=1))
 
 
 @pytest.mark.parametrize("method", ["kmeans", "auto"])  # both are k-means on vectors of your own

@@ -6,9 +6,9 @@
   labelled texts. Four base scores are added: k-means of this kind before and after k-NN
   smoothing, the clustering without labels, and a ridge classifier. Their weights are those that
   predict labelled texts best that were left out (stacking).
-- Labels for some clusters only: seeded k-means starts from the clustering without labels, and the
-  classifier learns both. Where k-means would put fewer of the labelled texts that were left out
-  into their class, the clustering without labels stays as it is.
+- Labels for some clusters only: a classifier learns the labels, the clustering without labels, and
+  seeded k-means that starts from it. Where the latter would put fewer of the labelled texts that
+  were left out into their class, it is not used.
 
 The settings were chosen on the development sets.
 """
@@ -379,19 +379,19 @@ class Guided:
         """
         facts: dict[str, Any] = {}
         if share is not None:
-            start, structure = "themes", self._named(seeds)
-            labels = self._spread_labels(seeds, structure, share)
+            start, structures = "themes", [self._named(seeds)]
+            labels = self._spread_labels(seeds, structures, share)
         elif int(seeds.max()) + 1 < self.k:
-            start, structure = self._structure(seeds)
-            labels = self._spread_labels(seeds, structure, BESIDE)
+            start, structures = self._structures(seeds)
+            labels = self._spread_labels(seeds, structures, BESIDE)
         else:
-            start, structure = self._structure(seeds)
-            labels, facts = structure, self._weigh(seeds)
+            start, structures = self._structures(seeds)
+            labels, facts = structures[0], self._weigh(seeds)
             if facts:
                 start = "labels"
                 labels = self._combined(seeds, np.array(facts["weights"]))
         labels = np.where(seeds >= 0, seeds, labels)
-        return self._every_cluster(labels, structure, seeds), {"start": start, **facts}
+        return self._every_cluster(labels, structures[0], seeds), {"start": start, **facts}
 
     def _every_cluster(self, labels: Ints, structure: Ints, seeds: Ints) -> Ints:
         """The labels with all clusters used: one that the classifier gave up gets its rows back."""
@@ -399,29 +399,29 @@ class Guided:
         labels = np.where((seeds < 0) & np.isin(structure, lost), structure, labels)
         return force_k(self.x, labels, self.k, self.weights, self.seed)
 
-    def _structure(self, seeds: Ints) -> tuple[str, Ints]:
-        """The clusters that labels are spread by, and where they come from.
+    def _structures(self, seeds: Ints) -> tuple[str, list[Ints]]:
+        """The clusterings that labels are spread by, and where they come from.
 
-        Seeded k-means, where labels show how classes scatter: from the labels alone if there are
-        some for each cluster, else from the consensus. Where they do not show it, or where the
-        consensus predicts the class of labelled rows that were left out better, the consensus
-        itself. In both cases the start from the labels is better if its inertia is much lower.
+        Seeded k-means from the labels alone, if there are some for each cluster that show how
+        classes scatter, or if its inertia is much lower than from the consensus. Otherwise the
+        consensus, and beside it seeded k-means that starts from it, unless labels do not show how
+        classes scatter or it predicts the class of labelled rows that were left out worse.
         """
         metric, known = self._metric(self.smoothed, seeds), int(seeds.max()) + 1
         free, _ = seeded_kmeans(metric, self.k, self.weights, seeds, self.seed)
         scatter = metric is not self.smoothed
         if known == self.k and scatter:
-            return "seeds", free
-        refined, heavy = self._refined(seeds), self._heavy(seeds)
+            return "seeds", [free]
+        named, refined, heavy = self._named(seeds), self._refined(seeds), self._heavy(seeds)
         lowest, other = (
             _inertia(metric, heavy, labels, self._centers(metric, heavy, labels, seeds))
             for labels in (free, refined)
         )
         if lowest < LOWER * other:
-            return "seeds", free
+            return "seeds", [free]
         if scatter and self._predicted(seeds, self._refined) >= self._predicted(seeds, self._named):
-            return "consensus", refined
-        return "consensus", self._named(seeds)
+            return "consensus", [named, refined]
+        return "consensus", [named]
 
     def _heavy(self, seeds: Ints) -> Floats:
         return np.asarray(np.where(seeds >= 0, HEAVY, 1.0) * self.weights)
@@ -450,8 +450,16 @@ class Guided:
         """The clustering without labels, each class matched with one of its clusters."""
         return match_classes(self.found, self.smoothed, self.k, self.weights, seeds)
 
-    def _spread_labels(self, seeds: Ints, structure: Ints, share: float) -> Ints:
-        """Classes by a ridge regression of the labels and of the structure, which counts ``share``.
+    def _spread_labels(self, seeds: Ints, structures: list[Ints], share: float) -> Ints:
+        """Classes by ridge regressions of the labels and of each structure, which counts ``share``.
+
+        Their predictions are added.
+        """
+        scores = sum(self._spread_scores(seeds, structure, share) for structure in structures)
+        return np.asarray(np.argmax(scores, axis=1), dtype=np.int64)
+
+    def _spread_scores(self, seeds: Ints, structure: Ints, share: float) -> Floats:
+        """Predictions of a ridge regression: (n, k).
 
         Each class of labelled rows counts the same; each cluster of the structure counts as much
         as ``share`` labelled rows. Clusters without a labelled row count as much more as a class
@@ -469,8 +477,7 @@ class Guided:
         left[np.diag_indices_from(left)] += PENALTY
         right = _sums(scaled, seeds[rows], self.k) + _sums(heavy, structure, self.k)
         solved = np.linalg.solve(left, right.T.astype(np.float64))
-        scores = self._features @ solved.astype(np.float32)
-        return np.asarray(scores.argmax(axis=1), dtype=np.int64)
+        return np.asarray(self._features @ solved.astype(np.float32))
 
     def _combined(self, seeds: Ints, weights: Floats) -> Ints:
         """Classes by the weighted sum of the base scores."""
