@@ -559,6 +559,15 @@ def test_the_released_form_and_the_printed_one_differ_from_the_default() -> None
     assert len(set(values)) == 5
 
 
+def test_the_released_form_can_do_without_guided_positives() -> None:
+    """As Table 3 asks for it; the released form has all pairs of a cluster otherwise."""
+    values = {}
+    for positives in ("shared", "all", "none"):
+        net, _, stages, batch = parts(compat="official", positives=positives)
+        values[positives] = stages[1].loss(net, batch)["contrast"].item()
+    assert values["shared"] == values["all"] != values["none"]
+
+
 def test_what_is_only_watched_does_not_train() -> None:
     from coterie.engine.history import History
 

@@ -16,7 +16,13 @@ from functools import cache
 from importlib import resources
 
 from coterie.bench.ledger import Row
-from coterie.bench.papers import ABLATIONS, AECL_PRINTED, SENSITIVITY, TRAINED_ENCODERS
+from coterie.bench.papers import (
+    ABLATIONS,
+    AECL_PRINTED,
+    AECL_RELEASED,
+    SENSITIVITY,
+    TRAINED_ENCODERS,
+)
 from coterie.bench.tables import (
     GUARDED,
     METRICS,
@@ -105,6 +111,7 @@ BETTER, WORSE = "▲", "▼"
 FULL = {"SCCL", "AECL", "DECCRL", "ClusterBERT", "NN+ADSL"}  # the whole systems among ablations
 PARTIAL = {e.label for suite in (ABLATIONS, SENSITIVITY) for e in suite.entries} - FULL
 PARTIAL |= {e.label for e in AECL_PRINTED.entries[1:-1]}  # between the two presets
+PARTIAL |= {e.label for e in AECL_RELEASED.entries[1:]}
 PARTIAL |= {
     f"{encoder} + {step}"
     for encoder in TRAINED_ENCODERS

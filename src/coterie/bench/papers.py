@@ -90,16 +90,19 @@ AECL = Suite(
     ("agnews", "searchsnippets", "stackoverflow", "biomedical", "googlenews-t", "tweet"),
     5,
 )
+AECL_PARTS: dict[str, dict[str, Any]] = {
+    "no IC (no guided positives)": {"positives": "none"},
+    "no stage 1": {"contrast_epochs": 0},
+    "no stage 2": {"label_epochs": 0},
+    "no PG (no pseudo-labels)": {"label_weight": 0.0},
+    "no RC (no row entropy)": {"entropy_weight": 0.0},
+}
 AECL_ABLATIONS = Suite(
     "aecl-ablations",
     "AECL's Tables 3, 4 and 5: what each part brings; wants a GPU",
     (
         Entry("AECL", "aecl", views=EDA),
-        Entry("no IC (no guided positives)", "aecl", {"positives": "none"}, views=EDA),
-        Entry("no stage 1", "aecl", {"contrast_epochs": 0}, views=EDA),
-        Entry("no stage 2", "aecl", {"label_epochs": 0}, views=EDA),
-        Entry("no PG (no pseudo-labels)", "aecl", {"label_weight": 0.0}, views=EDA),
-        Entry("no RC (no row entropy)", "aecl", {"entropy_weight": 0.0}, views=EDA),
+        *(Entry(label, "aecl", part, views=EDA) for label, part in AECL_PARTS.items()),
     ),
     ("stackoverflow", "searchsnippets"),
     3,
@@ -454,6 +457,20 @@ AECL_PRINTED = Suite(
         _OFFICIAL,
     ),
     ("searchsnippets", "stackoverflow", "tweet"),
+    3,
+    parts=("presets", "aecl"),
+)
+AECL_RELEASED = Suite(
+    "aecl-released",
+    "AECL's Tables 3, 4 and 5 in the form of the released code; wants a GPU",
+    (
+        _OFFICIAL,
+        *(
+            replace(_OFFICIAL, label=f"released, {label}", parameters=part)
+            for label, part in AECL_PARTS.items()
+        ),
+    ),
+    AECL_ABLATIONS.datasets,
     3,
     parts=("presets", "aecl"),
 )

@@ -21,6 +21,7 @@ from coterie.bench.entries import DataFile, Entry, Suite
 from coterie.bench.papers import (
     ABLATIONS,
     AECL_PRINTED,
+    AECL_RELEASED,
     BASELINES,
     BENCHMARKS,
     DEV,
@@ -140,6 +141,7 @@ SUITES: dict[str, Suite] = {
         PAPERS,
         PRESETS,
         AECL_PRINTED,
+        AECL_RELEASED,
         SYSTEMS,
         ABLATIONS,
         SENSITIVITY,

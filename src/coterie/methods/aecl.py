@@ -513,7 +513,7 @@ class AECL(TunedClusterer):
     normalize : bool, default=False
     positives : {"shared", "all", "none"}, default="shared"
         Companions in the contrast: pairs of a projection and a shared representation, Eq. (7); all
-        pairs, as released; or none.
+        pairs, as released, and with ``compat="official"`` in the place of "shared"; or none.
     references : int, default=5
         Sets of training texts, each a batch less one, that prediction attends to.
     spherical : bool, default=True
@@ -740,7 +740,7 @@ class AECL(TunedClusterer):
             Views(z, h, dropped if official else s),
             companions,
             self.temperature,
-            positives="all" if official else self.positives,
+            positives="all" if official and self.positives != "none" else self.positives,
             form="broadcast" if official else self.form,
             least=0.0 if self.compat == "printed" else LEAST,
         )
