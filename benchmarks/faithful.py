@@ -1023,7 +1023,7 @@ def lines_of(
         path = RESULTS / f"{file}.jsonl"
         own = read_results([path]) if path.exists() else []
         rows = list({key_of(row): row for row in own}.values())
-    return [m for m in measured(rows) if m.shown in labels]
+    return measured(row for row in rows if shown(row) in labels)
 
 
 def sets_of(found: Sequence[Measured]) -> list[str]:

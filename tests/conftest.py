@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from subprocess import PIPE
 
@@ -19,6 +20,9 @@ os.environ["COTERIE_CACHE"] = "off"  # no test reads what another run left; thos
 import numpy as np
 import pytest
 import torch
+import typer.testing
+
+typer.testing._get_command = cache(typer.main.get_command)  # not made anew for each call
 
 if not torch.cuda.is_available():  # kernels run on the CPU, slowly; read when they are imported
     os.environ["TRITON_INTERPRET"] = "1"

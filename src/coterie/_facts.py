@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from functools import cache
 from importlib import metadata
 from typing import Any
 
@@ -28,7 +29,12 @@ LIBRARIES = (
 
 def versions() -> dict[str, str]:
     """Of Python, coterie and the libraries that decide results."""
-    found = {"python": platform.python_version(), "coterie": __version__}
+    return {"python": platform.python_version(), "coterie": __version__, **_installed()}
+
+
+@cache
+def _installed() -> dict[str, str]:
+    found = {}
     for library in LIBRARIES:
         try:
             found[library] = metadata.version(library)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import cache
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coterie.report.points import shorten, visible
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 # Outlines within a box from -6 to 6. Seven colours times six shapes tell 42 clusters apart, and
 # clusters that follow each other differ in both, so colour never carries the meaning alone.
@@ -39,22 +43,31 @@ def render_page(
     **values
         What the template shows; ``sentences`` are the summary at the top.
     """
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, loader=FunctionLoader(asset)
-    )
-    environment.filters["short"] = lambda text: visible(shorten(text))
-    environment.filters["name"] = lambda text: visible(shorten(str(text), NAME))
-    environment.filters["seen"] = _plain
-    environment.globals.update(shapes=SHAPES, colors=COLORS)
     style = "".join(asset(name) for name in ("page.css", *styles))
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
-    return environment.get_template(template).render(
-        style=style, script=script, script_hash=digest, **values
+    return (
+        _templates()
+        .get_template(template)
+        .render(style=style, script=script, script_hash=digest, **values)
     )
 
 
+@cache
+def _templates() -> Environment:
+    """The templates of this package; each is compiled once, which takes longer than a page."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    made = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, loader=FunctionLoader(asset)
+    )
+    made.filters["short"] = lambda text: visible(shorten(text))
+    made.filters["name"] = lambda text: visible(shorten(str(text), NAME))
+    made.filters["seen"] = _plain
+    made.globals.update(shapes=SHAPES, colors=COLORS)
+    return made
+
+
+@cache
 def asset(name: str) -> str:
     """A template, style sheet or script of this package."""
     return (resources.files("coterie") / "report" / name).read_text("utf-8")
