@@ -1251,8 +1251,8 @@ MESSAGES: dict[str, str] = {
     "shards.written": "{rows:,} rows in {shards:,} shards written to {out}",
     # stability
     "stability.guided": (
-        "{folder} was made with themes, labels or constraints, which it does not keep: it cannot "
-        "be fitted again."
+        "{folder} was made with themes, labels, constraints or edits of an earlier run, which it "
+        "does not keep: it cannot be fitted again. Cluster the texts anew."
     ),
     # summary
     "summary.guard": (

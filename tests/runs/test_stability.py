@@ -73,6 +73,34 @@ def test_the_command(run: Path) -> None:
     assert len(json.loads(result.stdout)["clusters"]) == 4
 
 
+def test_what_was_given_is_given_again(tmp_path: Path) -> None:
+    """Two classes that no clustering finds, since each has texts of both topics."""
+    drawn = [*texts(FRUIT, 60, 0), *texts(CARS, 60, 1)]
+    many = list({frozenset(text.split()): text for text in drawn}.values())  # a text, one label
+    labels = ["even" if row % 2 == 0 else "odd" for row in range(len(many))]
+    folder = tmp_path / "run"
+    coterie.cluster(many, 2, "kmeans", encoder="tfidf", folder=folder, labels=labels)
+    found = stability(folder, seeds=2, halves=2)
+    assert found.seeds == found.halves == 1.0
+    assert {c.name for c in found.clusters} == {"even", "odd"}
+    assert all(c.survives for c in found.clusters)
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    del manifest["guidance"]["kept"]  # as in runs of earlier versions
+    (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    with raises(UsageError, "stability.guided", folder=folder):
+        stability(folder, seeds=1, halves=1)
+
+
+def test_themes_and_constraints_are_given_again(tmp_path: Path) -> None:
+    many = [*texts(FRUIT, 30, 0), *texts(CARS, 30, 1), *texts(MUSIC, 30, 2)]
+    folder = tmp_path / "run"
+    known = {"themes": ["apple pear plum", "engine wheel"], "must_link": [[0, 40], [70, 71]]}
+    coterie.cluster(many, 3, "kmeans", encoder="tfidf", folder=folder, **known)
+    found = stability(folder, seeds=1, halves=2)
+    assert found.rows == 90 and len(found.clusters) == 3
+    assert found.seeds > 0.8
+
+
 def test_bad_input(run: Path, tmp_path: Path) -> None:
     with raises(UsageError, "argument.not_an_integer"):
         stability(run, seeds=0)

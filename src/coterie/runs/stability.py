@@ -4,7 +4,8 @@ The method is fitted again with other seeds, and on halves of the texts. A clust
 of these clusterings has one that is nearly the same: the largest Jaccard index (rows in both over
 rows in either), in the mean over the clusterings (Hennig, 2007, "Cluster-wise assessment of cluster
 stability"). Below 0.5 a cluster would not survive. Texts are also reworded a little, with words
-left out and letters swapped, and assigned by the model of the run.
+left out and letters swapped, and assigned by the model of the run. Themes, labels and constraints
+of the run are given to each fit again, as far as they are about its texts.
 
 Coherence of the words of a cluster is the mean NPMI of pairs of its words, counted in the texts of
 the run, and the mean cosine of their embeddings.
@@ -12,7 +13,7 @@ the run, and the mean cosine of their embeddings.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
@@ -25,6 +26,7 @@ from coterie._files import write_json
 from coterie._folders import held
 from coterie._progress import make_progress, working
 from coterie._random import derive_seed, numpy_generator
+from coterie._trust import damaged
 from coterie._types import Floats, Ints
 from coterie._validation import check_integer
 from coterie.augmentation import augment
@@ -34,6 +36,7 @@ from coterie.exports import refresh
 from coterie.metrics import contingency, external_scores
 from coterie.outliers import choose_rows
 from coterie.run_files import STABILITY_FILE, RunFiles, label_digest, swap_run
+from coterie.runs.guide import LINKS, kept_guidance
 from coterie.runs.options import Options
 from coterie.runs.update import run_options
 from coterie.words.cutting import tokens
@@ -145,8 +148,6 @@ def stability(
     folder = Path(run)
     RunFiles(folder).check()
     before = EditableRun(folder)
-    if "guidance" in before.manifest.get("handover", {}):
-        raise UsageError("stability.guided", folder=folder)
     found = _measure(before, seeds, halves, verbose)
     if write:
         with held(folder):
@@ -161,7 +162,43 @@ def stability(
     return found
 
 
+def _given(run: EditableRun) -> dict[str, Any]:
+    """The themes, labels and constraints of a run, by row."""
+    about = run.manifest.get("guidance", {})
+    if "kept" in about:
+        with damaged(run.folder, "a run"):
+            return kept_guidance(about, run.table)
+    if about or "guidance" in run.manifest.get("handover", {}):
+        raise UsageError("stability.guided", folder=run.folder)
+    return {}
+
+
+def given_to(given: Mapping[str, Any], rows: Ints) -> dict[str, Any]:
+    """The same as arguments of ``fit`` on some of the rows.
+
+    Groups that have fewer than two of them say nothing.
+
+    Examples
+    --------
+    >>> given = {"labels": ["a", None, "b", None], "must_link": [[0, 1, 3], [1, 2]]}
+    >>> given_to(given, np.array([0, 2, 3]))
+    {'y': ['a', 'b', None], 'must_link': [[0, 2]]}
+    """
+    place = {row: i for i, row in enumerate(rows.tolist())}
+    out: dict[str, Any] = {}
+    if "labels" in given:
+        out["y"] = [given["labels"][row] for row in place]
+    for kind in LINKS:
+        groups = [[place[row] for row in group if row in place] for group in given.get(kind, [])]
+        if groups := [group for group in groups if len(group) > 1]:
+            out[kind] = groups
+    if "themes" in given:
+        out["themes"] = given["themes"]
+    return out
+
+
 def _measure(run: EditableRun, seeds: int, halves: int, verbose: int) -> Stability:
+    given = _given(run)
     placed = np.flatnonzero(run.labels >= 0)
     rows = placed[choose_rows(len(placed), None, MOST, 0)]
     texts, labels = [run.texts[i] for i in rows], run.labels[rows]
@@ -180,7 +217,8 @@ def _measure(run: EditableRun, seeds: int, halves: int, verbose: int) -> Stabili
                 part = np.sort(draw.choice(len(rows), max(len(rows) // 2, 1), replace=False))
             k = min(len(ids), len({texts[j] for j in part}))
             model = _model(options, k, derive_seed(seed, "again", i))
-            again = np.asarray(model.fit([texts[j] for j in part]).labels_)
+            known = given_to(given, rows[part])
+            again = np.asarray(model.fit([texts[j] for j in part], **known).labels_)
             matches[kind].append(best_jaccard(codes[part], again, len(ids)))
             agreement[kind].append(external_scores(codes[part], again)["ari"])
             progress.advance(i + 1)
