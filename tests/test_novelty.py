@@ -40,6 +40,17 @@ def test_several_new_themes_are_several_clusters(n: int) -> None:
     assert placed.alarm
 
 
+def test_few_clusters_are_compared_in_few_directions() -> None:
+    """Three themes differ in three directions of 300; in 200 of them, noise hides the new one."""
+    rng = np.random.default_rng(0)
+    themes = 3 * np.eye(300)[:3]
+    old = np.repeat(themes[:2], 100, axis=0) + rng.normal(size=(200, 300))
+    new = np.repeat(themes, 50, axis=0) + rng.normal(size=(150, 300))
+    placed = place_new(old.astype(np.float32), np.repeat([0, 1], 100), new.astype(np.float32), 2)
+    assert placed.new == [2]
+    assert (placed.labels[100:] == 2).sum() >= 40
+
+
 def test_fewer_texts_than_make_a_cluster_join_old_ones() -> None:
     placed = place_new(OLD, LABELS, cloud(5, FEWEST - 1, 300), 20)
     assert placed.new == []

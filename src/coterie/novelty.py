@@ -1,8 +1,8 @@
 """New texts beside clustered ones: which cluster each joins, and which of them are a new cluster.
 
-Old and new texts are compared in the 200 directions that matter most, and smoothed together over
-the graph of their nearest neighbours, as ``auto`` does it. The old texts keep their clusters,
-whatever the new ones are.
+Old and new texts are compared in the directions that matter most, up to 200 and fewer where there
+are few clusters, and smoothed together over the graph of their nearest neighbours, as ``auto`` does
+it. The old texts keep their clusters, whatever the new ones are.
 
 1. A new text is compared with the mean of its nearest cluster, as old texts are with theirs, each
    without itself. The share of old texts that are less similar is a conformal p-value.
@@ -40,7 +40,7 @@ BOTH = 1e-3  # ... and of their product
 JOINED = 1e-2  # largest product of texts that are joined to new clusters
 ALONE = 0.2  # largest first p-value where small groups are clusters
 NEIGHBORS = 15  # that are looked at
-KEPT = 200  # directions in which texts are compared
+PER_CLUSTER, KEPT = 10, (30, 200)  # directions in which texts are compared: per cluster, and limits
 LOOSE = 0.25  # quantile of the similarity inside old clusters
 MOVES = 3  # times that the means follow the new texts
 MOST = 4_000  # texts that are joined by linkage
@@ -113,7 +113,7 @@ def place_new(old: Floats, labels: Ints, new: Floats, next_id: int) -> Placed:
     ids, codes = np.unique(labels, return_inverse=True)
     k, m = len(ids), len(old)
     fewest = fewest_texts(m, len(new), k)
-    x = principal_part(np.concatenate([old, new]), KEPT)
+    x = principal_part(np.concatenate([old, new]), n_directions(k))
     smooth = _smoothed(x, k)
     before, after = smooth[:m], smooth[m:]
     sums = _sums(before, codes, k)
@@ -142,6 +142,19 @@ def place_new(old: Floats, labels: Ints, new: Floats, next_id: int) -> Placed:
     numbers[:k] = ids
     numbers[used] = next_id + np.arange(len(used))
     return Placed(numbers[nearest], [int(i) for i in numbers[used]], strange, fewest)
+
+
+def n_directions(k: int) -> int:
+    """In how many directions texts of ``k`` clusters are compared.
+
+    Few clusters differ in few directions; in the others, texts differ inside a cluster.
+
+    Examples
+    --------
+    >>> n_directions(2), n_directions(8), n_directions(50)
+    (30, 80, 200)
+    """
+    return int(np.clip(PER_CLUSTER * k, *KEPT))
 
 
 def fewest_texts(old: int, new: int, k: int) -> int:

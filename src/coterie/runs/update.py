@@ -56,7 +56,7 @@ from coterie.exports import refresh, write_sentence_rows
 from coterie.hierarchy import Hierarchy
 from coterie.masking import Masker, masked_sentence
 from coterie.methods.auto import RidgeClassifier, calibrated
-from coterie.novelty import FEWEST, KEPT, Placed, place_new
+from coterie.novelty import FEWEST, Placed, n_directions, place_new
 from coterie.outliers import choose_rows
 from coterie.report import write_map
 from coterie.report.changes import write_changes
@@ -546,7 +546,8 @@ def fit_classifier(x: Floats, codes: Ints, k: int, n_old: int) -> LinearAssigner
     k : int
     n_old : int
     """
-    directions = None if x.shape[1] <= KEPT else principal_directions(x, KEPT)
+    kept = n_directions(k)
+    directions = None if x.shape[1] <= kept else principal_directions(x, kept)
     few = x if directions is None else x @ directions.T
     for _ in range(FITS):
         sizes, new = (np.bincount(part, minlength=k) for part in (codes, codes[n_old:]))
