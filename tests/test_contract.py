@@ -17,7 +17,9 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 from sklearn.utils.validation import has_fit_parameter
 
@@ -270,6 +272,19 @@ def test_output_in_tables(topics) -> None:
     assert table.columns[0] == "twostep0" and table.index.tolist() == list(rows.index)
     np.testing.assert_array_equal(table.to_numpy(), plain)
     assert [c.size for c in model.describe(topics[0])] == [30, 30, 30]
+
+
+def test_what_a_pipeline_learns_does_not_shape_the_clusters(topics) -> None:
+    """Labels of equal texts may differ there, and texts may be empty."""
+    texts = [*topics[0], topics[0][0], ""]
+    y = [int("apple" in text) for text in texts[:90]] + [1 - ("apple" in topics[0][0]), 1]
+    pipe = make_pipeline(fast("kmeans"), LogisticRegression()).fit(texts, y)
+    assert pipe.score(texts, y) > 0.8
+    alone = fast("kmeans").fit(texts)
+    np.testing.assert_array_equal(pipe[0].labels_, alone.labels_)
+    np.testing.assert_array_equal(fast("kmeans").fit_transform(texts, y), alone.transform(texts))
+    with raises(DataError, "guidance.no_text"):  # to fit, they are known classes
+        fast("kmeans").fit(texts, y)
 
 
 @pytest.mark.parametrize("kind", ["nearest text", "another space", "edited"])

@@ -326,6 +326,7 @@ MESSAGES: dict[str, str] = {
         "{name}: the column {text_column!r} has no rows; give a file with texts. If its first row "
         "is a text, add --no-header."
     ),
+    "corpus.no_texts": "there are no texts; give at least one.",
     "corpus.no_sheet": "{name}: there is no sheet {sheet!r} (sheets: {known}).{hint}",
     "corpus.no_table": "{name}: the database has no table; give one that has.",
     "corpus.no_text_column": (
@@ -581,7 +582,7 @@ MESSAGES: dict[str, str] = {
     "encoder.not_downloaded": "<encoder=> could not be downloaded.{packaged}",
     "encoder.not_followed": "the model names the encoder {name!r}, which is not loaded.",
     "encoder.not_here": (
-        "<encoder=> is not on this machine.{packaged} To download it, write {remedy}, or "
+        "<encoder=> is not on this machine.{hint}{packaged} To download it, write {remedy}, or "
         "give the folder of a model."
     ),
     "encoder.not_static": (
@@ -1036,6 +1037,9 @@ MESSAGES: dict[str, str] = {
     # predict
     "predict.bad_outlier_limit": "<outlier_limit> should be between 0 and 1, got {limit}.",
     "predict.cannot_resume": "<resume> needs a file to read and a CSV, TSV or JSONL file as <out>.",
+    "predict.no_file": (
+        "there is no file {given!r}; to predict a single text, give a list of one text."
+    ),
     "predict.outliers": "{outliers:,} of {placed:,} texts ({share:.1f}%) are outliers.",
     "predict.rows_gone": "<resume>: {done:,} rows are labelled, but only {rows:,} can be read.",
     "predict.stopped": "{rows:,} rows are in {partial}.",

@@ -165,8 +165,10 @@ def test_other_weights_under_the_same_name_are_refused(tiny_encoder: Path, tmp_p
 
 
 def test_unknown_encoders_say_what_to_do(tmp_path: Path) -> None:
-    with raises(MissingError, "encoder.not_here", encoder="some/model"):
+    with raises(MissingError, "encoder.not_here", encoder="some/model", hint=""):
         load_encoder("some/model")
+    with raises(MissingError, "encoder.not_here", hint=" Did you mean 'tfidf'?"):
+        load_encoder("tfdif")
     with raises(UsageError, "encoder.no_model_folder"):
         load_encoder(str(tmp_path))
     with raises(UsageError, "encoder.unknown"):

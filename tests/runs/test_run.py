@@ -68,6 +68,19 @@ def test_a_run_is_opened_again_and_is_equal(run: coterie.Run) -> None:
     assert again.model.predict(TEXTS).tolist() == run.labels.tolist()
 
 
+def test_the_model_of_a_run_is_loaded_by_the_name_of_the_run(run: coterie.Run) -> None:
+    assert coterie.load(run.folder).predict(TEXTS).tolist() == run.labels.tolist()
+
+
+def test_a_text_is_no_file_and_no_texts_are_no_file_without_rows(run: coterie.Run) -> None:
+    with raises(UsageError, "predict.no_file", given="a text of mine"):
+        run.predict("a text of mine")
+    with raises(UsageError, "corpus.no_file"):
+        run.predict("absent.csv")
+    with raises(DataError, "corpus.no_texts"):
+        coterie.cluster([], 2, **KMEANS)
+
+
 def test_what_is_no_run_is_not_opened(tmp_path: Path) -> None:
     with raises(UsageError, "run.no_folder"):
         coterie.open_run(tmp_path / "none")

@@ -147,6 +147,14 @@ class TextClusterer(
         """Cluster the texts, and give the cluster of each; as ``fit``, then ``labels_``."""
         return self.fit(X, y, **options).labels_
 
+    def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Floats:
+        """Cluster the texts, and give the vectors of each; ``y`` is ignored.
+
+        Pipelines call this and hand over what their last step is to learn. Labels that should
+        shape the clusters go to ``fit``.
+        """
+        return self.fit(X, **options).transform(X)
+
     def _fit(
         self: Self,
         X: Any,

@@ -245,6 +245,8 @@ def build(
 ) -> Corpus:
     """Clean the text column of a table and note what is unusual about it."""
     values = cell_values(table.column(text_column))
+    if not values and name == TABLE:
+        raise DataError("corpus.no_texts")
     if not values:
         raise DataError("corpus.no_rows", name=name, text_column=text_column)
     texts = clean_values(values)

