@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
@@ -18,13 +19,20 @@ from coterie.encoders import load as place
 from coterie.encoders.load import load_encoder
 
 HOME = Path(__file__).parents[1]
-BLOCK = """
+LIBRARIES = ("transformers", "sentence_transformers")
+COMMAND = f"""
+import sys
+assert not set(sys.modules) & set({LIBRARIES})
+from coterie.cli import main
+main()
+"""
+BLOCK = f"""
 import sys
 
 class Blocked:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("transformers", "sentence_transformers"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        if name.partition(".")[0] in {LIBRARIES}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 
 sys.meta_path.insert(0, Blocked())
 """
@@ -35,27 +43,31 @@ def folder(tmp_path: Path) -> Path:
     """A folder with some messages."""
     text = (HOME / "src" / "coterie" / "sample" / "support.csv").read_text("utf-8")
     (tmp_path / "tickets.csv").write_text("".join(text.splitlines(keepends=True)[:31]), "utf-8")
-    (tmp_path / "blocked").mkdir()
-    (tmp_path / "blocked" / "sitecustomize.py").write_text(BLOCK, "utf-8")
     return tmp_path
 
 
-def run(folder: Path, line: str, *, blocked: bool) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own, with or without the libraries that train encoders."""
-    paths = [str(HOME / "src")]
-    if blocked:
-        paths.insert(0, str(folder / "blocked"))
-    return subprocess.run(
-        [sys.executable, "-m", "coterie", *line.split()], cwd=folder, text=True, check=False,
-        capture_output=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-    )  # fmt: skip
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def test_cluster_and_predict_need_no_library_that_trains(folder: Path) -> None:
+@pytest.fixture
+def run(folder: Path, warm_python: list[str]) -> Run:
+    """Runs the command in a process of its own, with or without libraries that train encoders."""
+
+    def run(line: str, *, blocked: bool) -> subprocess.CompletedProcess[str]:
+        code = BLOCK + COMMAND if blocked else COMMAND
+        return subprocess.run(
+            [*warm_python, "-c", code, *line.split()], cwd=folder, text=True, check=False,
+            capture_output=True,
+        )  # fmt: skip
+
+    return run
+
+
+def test_cluster_and_predict_need_no_library_that_trains(folder: Path, run: Run) -> None:
     for name, blocked in (("with", False), ("without", True)):
-        done = run(folder, f"cluster tickets.csv -q --out {name}", blocked=blocked)
+        done = run(f"cluster tickets.csv -q --out {name}", blocked=blocked)
         assert done.returncode == 0, done.stderr
-        done = run(folder, f"predict {name} tickets.csv --out {name}.csv", blocked=blocked)
+        done = run(f"predict {name} tickets.csv --out {name}.csv", blocked=blocked)
         assert done.returncode == 0, done.stderr
     assert (folder / "with.csv").read_bytes() == (folder / "without.csv").read_bytes()
     files = [p.relative_to(folder / "with") for p in (folder / "with").rglob("*") if p.is_file()]
@@ -74,8 +86,8 @@ def test_cluster_and_predict_need_no_library_that_trains(folder: Path) -> None:
         "augment tickets.csv --train-head",
     ],
 )
-def test_what_trains_names_the_extra(folder: Path, line: str) -> None:
-    done = run(folder, line, blocked=True)
+def test_what_trains_names_the_extra(run: Run, line: str) -> None:
+    done = run(line, blocked=True)
     assert done.returncode == 1
     assert "pip install 'coterie[train]'" in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr

@@ -211,8 +211,10 @@ def test_no_cluster_is_emptied() -> None:
 
 
 @pytest.fixture(scope="module")
-def planted() -> tuple[TextClusterer, np.ndarray]:
-    model = make_method("kmeans", 8, random_state=0, n_init=2).fit(TEXTS)
+def planted(kept_vectors: Path) -> tuple[TextClusterer, np.ndarray]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COTERIE_CACHE", str(kept_vectors))
+        model = make_method("kmeans", 8, random_state=0, n_init=2).fit(TEXTS)
     return model, np.arange(len(TEXTS)) >= len(TEXTS) - len(ODD)
 
 
@@ -228,17 +230,17 @@ def test_a_model_marks_and_remembers(planted, tmp_path: Path) -> None:
     model, odd = planted
     marked = model.mark_outliers("5%")
     assert marked.sum() == 15 and marked[odd].sum() >= 8
-    expected = np.where(marked, -1, model.labels_)[-40:]
-    some = TEXTS[-40:]
+    expected = np.where(marked, -1, model.labels_)[-20:]
+    some = TEXTS[-20:]
     np.testing.assert_array_equal(model.predict(some, outliers=True), expected)
-    np.testing.assert_array_equal(model.predict(some), model.labels_[-40:])
+    np.testing.assert_array_equal(model.predict(some), model.labels_[-20:])
     model.save(tmp_path / "m")
     loaded = coterie.load(tmp_path / "m")
     assert loaded.outlier_limit_ == model.outlier_limit_
     new = ["The telescope has found a new planet.", "where is my parcel", ""]
     assert loaded.predict(new, outliers=True)[0] == -1
     assert loaded.predict(new, outliers=True)[1] == loaded.predict(new)[1] >= 0
-    np.testing.assert_allclose(loaded.outlier_scores(some), model.outlier_scores()[-40:], atol=1e-4)
+    np.testing.assert_allclose(loaded.outlier_scores(some), model.outlier_scores()[-20:], atol=1e-4)
     assert (loaded.predict(new[1:2], outliers=0.0) == -1).all()
     for name, ask in (("outlier_scores", ()), ("mark_outliers", ("5%",))):
         with raises(UsageError, "model.no_training_texts", name=name):

@@ -7,7 +7,6 @@ import re
 import runpy
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -35,19 +34,21 @@ def test_good(): ...
 """
 
 
-def run_suite(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_suite(
+    python: list[str], folder: Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """The hooks of these tests over a file of others that lack something."""
     shutil.copy(HOME / "tests" / "conftest.py", folder)
     (folder / "test_parts.py").write_text(LEFT_OUT, "utf-8")
     clean = {k: v for k, v in os.environ.items() if k not in ("CI", "COTERIE_DATA")}
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", str(folder)],
+        [*python, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", str(folder)],
         cwd=folder, env={**clean, **environment}, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
 
-def test_the_suite_says_in_one_line_what_was_left_out(tmp_path: Path) -> None:
-    done = run_suite(tmp_path)
+def test_the_suite_says_in_one_line_what_was_left_out(tmp_path: Path, warm_python) -> None:
+    done = run_suite(warm_python, tmp_path)
     assert done.returncode == 0, done.stdout
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("Left out: ")]
     for reason in (
@@ -60,8 +61,8 @@ def test_the_suite_says_in_one_line_what_was_left_out(tmp_path: Path) -> None:
     assert "1 passed, 4 skipped" in done.stdout.partition("Left out: ")[2]  # at the end
 
 
-def test_continuous_integration_leaves_no_part_out(tmp_path: Path) -> None:
-    done = run_suite(tmp_path, CI="true")
+def test_continuous_integration_leaves_no_part_out(tmp_path: Path, warm_python) -> None:
+    done = run_suite(warm_python, tmp_path, CI="true")
     assert done.returncode == 1
     assert "1 failed, 1 passed, 1 skipped, 2 errors" in done.stdout  # errors: before the test
     assert "With CI=true this may not be left out" in done.stdout
