@@ -322,6 +322,7 @@ MESSAGES: dict[str, str] = {
     "corpus.no_columns": "{name}: there is no column, and so no texts; give a table with texts.",
     "corpus.no_encoding_needed": ("<encoding=>: this is plain text; leave the option out."),
     "corpus.no_file": "there is no file {path}.",
+    "corpus.no_files": "{name}: there is no file in it, or none that fits; name files with texts.",
     "corpus.no_rows": (
         "{name}: the column {text_column!r} has no rows; give a file with texts. If its first row "
         "is a text, add --no-header."
@@ -352,7 +353,8 @@ MESSAGES: dict[str, str] = {
         "X has shape {shape}; texts are a list. For an array of vectors set encoder='precomputed'."
     ),
     "corpus.not_one_file": (
-        "{name}: this is {found}; name one file, or several by a pattern such as '{folder}/*.csv'."
+        "{name}: these are files of several kinds ({kinds}); name one file, or several by a "
+        "pattern such as '{folder}/*.csv'."
     ),
     "corpus.open_quote_in_pipe": (
         "{name}, line {line}: it is unclear whether an unclosed quote is part of the text. "
@@ -1178,7 +1180,7 @@ MESSAGES: dict[str, str] = {
     "serve.no_texts": "texts should be a list of at least one text.",
     "serve.no_token": "a token is needed: send the header 'Authorization: Bearer TOKEN'.",
     "serve.no_token_file": "there is no file {file} with a token.",
-    "serve.not_a_text": "text {number} should be a string; it is a {kind}.",
+    "serve.not_a_text": "text {number} should be a string; it is {kind}.",
     "serve.not_json": "the request is not JSON: {why:.200}.",
     "serve.not_ready": "the service is not ready.",
     "serve.not_written": (

@@ -199,7 +199,7 @@ def test_unknown_files_say_what_to_do(write) -> None:
 def test_missing_files_and_folders(tmp_path: Path) -> None:
     with raises(UsageError, "corpus.no_file"):
         read_corpus(tmp_path / "nothing.csv")
-    with raises(UsageError, "corpus.not_one_file", found="no file"):
+    with raises(UsageError, "corpus.no_files"):
         read_corpus(tmp_path)
 
 
@@ -548,5 +548,5 @@ def test_files_of_different_tables_are_refused(tmp_path: Path) -> None:
     (tmp_path / "b.tsv").unlink()
     (tmp_path / "b.csv").write_text("text,n\n")  # a header alone
     assert read_corpus(tmp_path).texts == ["one fish"]
-    with raises(UsageError, "corpus.not_one_file", found="no file"):
+    with raises(UsageError, "corpus.no_files"):
         read_corpus(f"{tmp_path}/*.parquet")

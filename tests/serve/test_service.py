@@ -18,6 +18,7 @@ from coterie import open_run
 from coterie._folders import held
 from coterie.editing import edit
 from coterie.masking import Masker
+from coterie.messages import message
 
 TEXTS = ["ripe plum juice", "the bus driver and the brake", "a violin song", "qqq", " ", ""]
 
@@ -87,6 +88,16 @@ BAD = [
 def test_bad_bodies_are_refused(reading: Any, body: Any, status: int, code: str) -> None:
     answer = reading.post("/predict", body)
     assert (answer.status, answer.code) == (status, code)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [(7, "a number"), (1.5, "a number"), (None, "null"), (True, "true or false"), ([], "a list"),
+     ({}, "an object")],
+)  # fmt: skip
+def test_what_is_no_text_is_called_as_in_json(reading: Any, value: Any, kind: str) -> None:
+    said = reading.post("/predict", {"text": value}).json["error"]["message"]
+    assert said == message("serve.not_a_text", number=1, kind=kind)
 
 
 def test_ten_thousand_keys_and_parameters(reading: Any) -> None:

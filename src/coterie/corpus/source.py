@@ -393,13 +393,12 @@ def several(name: str) -> list[Path]:
     except (OSError, ValueError):
         return []
     kinds = {p.suffix.lower() for p in inside}
-    if not inside or len(kinds) > 1:
-        found = f"files of several kinds ({', '.join(sorted(kinds))})" if inside else "no file"
+    if not inside:
+        raise UsageError("corpus.no_files", name=name)
+    if len(kinds) > 1:
+        folder = path if path.is_dir() else path.parent
         raise UsageError(
-            "corpus.not_one_file",
-            name=name,
-            found=found,
-            folder=path if path.is_dir() else path.parent,
+            "corpus.not_one_file", name=name, kinds=", ".join(sorted(kinds)), folder=folder
         )
     return sorted(inside)
 

@@ -163,6 +163,16 @@ def rows_of(body: Mapping[str, Any], most: int) -> list[dict[str, Any]]:
     return rows
 
 
+_IN_JSON = {  # what a value is called there
+    type(None): "null",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
+}
+
+
 def texts_of(body: Mapping[str, Any], most: int) -> list[str]:
     """The texts of a request: ``text`` or ``texts``."""
     if ("text" in body) == ("texts" in body):
@@ -174,7 +184,7 @@ def texts_of(body: Mapping[str, Any], most: int) -> list[str]:
         raise ServeError("serve.too_many_texts", given=len(texts), most=most)
     for number, text in enumerate(texts, 1):
         if not isinstance(text, str):
-            raise ServeError("serve.not_a_text", number=number, kind=type(text).__name__)
+            raise ServeError("serve.not_a_text", number=number, kind=_IN_JSON[type(text)])
     return texts
 
 
