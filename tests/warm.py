@@ -38,11 +38,7 @@ def ask(path: str, arguments: list[str]) -> int:
 
 def serve(path: str) -> None:
     """Import everything, then fork for each request until standard input is closed."""
-    import sklearn.cluster  # noqa: F401
-
-    import coterie.cli
-    import coterie.runs  # noqa: F401
-
+    import_all()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as place:
         place.bind(path)
         place.listen()
@@ -57,6 +53,27 @@ def serve(path: str) -> None:
                     place.close()
                     watch(client)
                 client.close()
+
+
+def import_all() -> None:
+    """Import also what commands import only when they need it: by use, but without training.
+
+    Threads of training would not live on in a fork.
+    """
+    import tempfile
+    from pathlib import Path
+
+    from typer.testing import CliRunner
+
+    from coterie.cli import app
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "t.txt"
+        file.write_text("".join(f"{word} text\n" for word in ("one", "two", "red", "blue")))
+        for method in (["kmeans"], ["sccl", "--set", "steps=0"]):
+            told = ["cluster", str(file), "-k", "2", "--encoder", "tfidf", "-q", "--overwrite"]
+            done = CliRunner().invoke(app, [*told, "--method", *method])
+            assert done.exit_code == 0, done.output
 
 
 def watch(client: socket.socket) -> None:

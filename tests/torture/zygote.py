@@ -16,16 +16,16 @@ import signal
 import sys
 import time
 import traceback
-
-import numpy  # noqa: F401
-import sklearn.cluster  # noqa: F401
-import torch  # noqa: F401
+from pathlib import Path
 
 from coterie import _folders
 from coterie.cli import main
 from coterie.methods import METHODS
-from coterie.runs.results import SampledResults  # noqa: F401
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from warm import import_all
+
+import_all()
 for recipe in METHODS.values():
     recipe.cls  # noqa: B018
 
