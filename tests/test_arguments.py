@@ -13,6 +13,7 @@ import coterie
 from by_key import raises
 from coterie._errors import UsageError
 from coterie.editing import undo
+from coterie.naming import Endpoint
 
 PATHS: dict[str, Callable[[Any], Any]] = {
     "load": coterie.load,
@@ -133,5 +134,5 @@ def test_numbers_of_a_table_are_numbers() -> None:
 
 
 def test_the_folder_of_answers_is_made(tmp_path: Path) -> None:
-    assert named(folder=tmp_path / "new").problem
+    assert named(folder=tmp_path / "new", endpoint=Endpoint(NOWHERE, tries=1)).problem
     assert (tmp_path / "new" / "names.jsonl").is_file()

@@ -17,12 +17,13 @@ def scores(kept_vectors) -> Iterator[dict[str, float]]:
 
 
 def scored() -> dict[str, float]:
+    """Of every other message."""
     corpus = sample()
-    themes = np.array(corpus.table.column("theme").to_pylist())
+    themes = np.array(corpus.table.column("theme").to_pylist())[::2]
     themed = themes != "none"
     out = {}
     for encoder in ("tfidf", "bow", "all-MiniLM-L6-v2"):
-        labels = TwoStep(17, encoder=encoder, random_state=0).fit(corpus.texts).labels_
+        labels = TwoStep(17, encoder=encoder, random_state=0).fit(corpus.texts[::2]).labels_
         out[encoder] = nmi(themes[themed], labels[themed])
     return out
 

@@ -221,6 +221,7 @@ def test_a_run_whose_server_goes_away_is_resumed(
     server: Server, number: tuple, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COTERIE_API_KEY", KEY)
+    monkeypatch.setattr(time, "sleep", lambda wait, real=time.sleep: real(min(wait, 0.01)))
 
     def gone(handler: Any, texts: list[str]) -> None:
         handler.connection.close()

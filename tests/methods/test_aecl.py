@@ -619,8 +619,8 @@ def test_training_lowers_the_loss_and_moves_every_part(
     texts, _ = topics
     views = [[" ".join(t.split()[1:]) for t in texts]]
     made = AECL if preset == "default" else lambda **kw: AECL.from_preset(preset, **kw)
-    longer = {**SETTINGS, "epochs": 40, "contrast_epochs": 12, "label_epochs": 12}
-    longer |= {"lr": 1e-4, "head_lr": 1e-3}
+    longer = {**SETTINGS, "epochs": 24, "contrast_epochs": 8, "label_epochs": 8}
+    longer |= {"lr": 1e-4, "head_lr": 2e-3}
     model = made(n_clusters=3, encoder=str(tiny_encoder), guard=False, **longer)
     start = clone(model).set_params(head_lr=0.0, lr=0.0, epochs=1).fit(texts, views=views)
     model.fit(texts, views=views)

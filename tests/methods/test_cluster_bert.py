@@ -603,7 +603,7 @@ def test_the_decoder_learns_to_write_the_texts_again(tiny_encoder: Path, topics)
     """Written from their own vectors, texts are likelier than from the vectors of others."""
     texts = topics[0][:30]
     settings = {**FAST, "encoder": str(tiny_encoder), "guard": False, "batch_size": 10}
-    model = ClusterBERT(3, rounds=0, harden_epochs=0, adapt_epochs=60, **settings).fit(texts)
+    model = ClusterBERT(3, rounds=0, harden_epochs=0, adapt_epochs=40, **settings).fit(texts)
     losses = model.history_.losses("adapt")
     assert losses[-1] < 0.75 * losses[0]
     encoder = model.encoder_
