@@ -14,7 +14,7 @@ it. The old texts keep their clusters, whatever the new ones are.
    clusters; five texts that fit nowhere in one of them are an alarm.
 4. Where a typical cluster has fewer than five texts in such a part, smaller groups are new
    clusters, too, and the first p-value alone decides: few texts have no neighbours of their theme.
-   For the same reason the vectors before smoothing count as much as those after it.
+   For the same reason the vectors before smoothing stand beside those after it.
 5. The other new texts go to the nearest mean, of an old cluster or a new one. The means of clusters
    then move with their new texts, a few times.
 
@@ -40,6 +40,7 @@ STRANGE, TOGETHER = 0.5, 0.05  # largest p-values of a text that fits nowhere, b
 BOTH = 1e-3  # ... and of their product
 JOINED = 1e-2  # largest product of texts that are joined to new clusters
 ALONE = 0.3  # largest first p-value where small groups are clusters
+UNSMOOTHED = 0.5  # length of the vectors before smoothing, beside those after it, there
 NEIGHBORS = 15  # that are looked at
 PER_CLUSTER, KEPT = 10, (30, 200)  # directions in which texts are compared: per cluster, and limits
 LOOSE = 0.25  # quantile of the similarity inside old clusters
@@ -116,8 +117,8 @@ def place_new(old: Floats, labels: Ints, new: Floats, next_id: int) -> Placed:
     fewest = fewest_texts(m, len(new), k)
     x = principal_part(np.concatenate([old, new]), n_directions(k))
     smooth = _smoothed(x, k)
-    if fewest < FEWEST:  # few neighbours are of one's own cluster: each text counts as much itself
-        smooth = unit_rows(np.hstack([smooth, x]))
+    if fewest < FEWEST:  # few neighbours are of a text's own cluster
+        smooth = unit_rows(np.hstack([smooth, UNSMOOTHED * x]))
     before, after = smooth[:m], smooth[m:]
     sums = _sums(before, codes, k)
     near = _neighbors(x, m)
