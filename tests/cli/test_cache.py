@@ -57,8 +57,8 @@ def test_path_size_and_clear(run, tmp_path) -> None:
     run.cluster("x", "-k", "3", "--no-cache")
     assert not folder.exists()
     run.cluster("a", "-k", "3")
-    assert "in 1 files" in run("cache")
-    assert "in 1 files, deleted" in run("cache", "clear")
+    assert "in 1 file" in run("cache")
+    assert "in 1 file, deleted" in run("cache", "clear")
     assert "0.0 MB in 0 files" in run("cache", "size")
 
 

@@ -367,7 +367,7 @@ def test_evaluate_leaves_rows_without_text_out_and_takes_our_column(tmp_path: Pa
     assert "nmi" in found.output and "100.00" in found.output
     table.write_text("theme,cluster\nx,0\ny,-1\n", "utf-8")
     assert (
-        "1 rows in cluster -1 count as one cluster"
+        "1 row in cluster -1: counted as one cluster"
         in run("evaluate", str(table), "-l", "theme").output
     )
 

@@ -118,7 +118,7 @@ def test_a_few_shared_rows_are_better_than_nothing() -> None:
     b = side("b", {"shared": 5, "x": 5, "y": 6, "z": 6})
     found = compare(a, b)
     assert found.evidence == "texts" and found.partners == {0: 5}
-    assert "only 1 rows are in both (25%)" in found.reason
+    assert "both share only 1 row (25%)" in found.reason
 
 
 def test_examples_are_of_moved_rows_alone_and_different() -> None:

@@ -371,3 +371,9 @@ def test_names_of_a_namer_are_known_as_long_as_they_stand(run: Path) -> None:
     stand = {str(i) for i, name in clusters(run).items() if name == before[i]}
     assert set(manifest["names"]["clusters"]) == stand >= {"3", "4", "5"}
     assert not stand & {"1", "2"} and manifest["editing"]["named"] == [2]
+
+
+def test_one_row_is_moved_as_one(run: Path) -> None:
+    row = int(np.flatnonzero([r["cluster"] == "0" for r in rows(run)])[3]) + 1
+    (said,) = edit(run, [{"move": {"rows": [{"row": row}], "to": 1}}], dry_run=True).done
+    assert said.startswith("moved 1 row to 1")

@@ -110,7 +110,7 @@ def evaluate(
         raise DataError("cli.nothing_to_score", file=file)
     apart = sum(c == "-1" for _, c in pairs)
     if apart:
-        say(f"{apart:,} rows in cluster -1 count as one cluster.")
+        say(f"{counted(apart, 'row')} in cluster -1: counted as one cluster.")
     scores = external_scores([t for t, _ in pairs], [c for _, c in pairs])
     if as_json:
         facts = {"rows": len(pairs), "cluster_column": column, "left_out": dict(left_out)}
@@ -647,6 +647,6 @@ def cache(
     else:
         for kept, most in ((found, found.limit), (more, found.limit // SHARE)):
             if kept is found or kept.files:
-                what = f"{kept.bytes / 1e6:,.1f} MB in {kept.files} files"
+                what = f"{kept.bytes / 1e6:,.1f} MB in {counted(kept.files, 'file')}"
                 done = "deleted" if action == "clear" else f"of at most {most / 1e6:,.0f} MB"
                 typer.echo(f"{kept.path}: {what}, {done}")

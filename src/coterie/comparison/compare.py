@@ -19,6 +19,7 @@ from coterie.base import TextClusterer
 from coterie.base.storage import read_config
 from coterie.comparison.result import Change, Comparison, Flow
 from coterie.comparison.side import Side, make_side
+from coterie.messages import counted
 from coterie.metrics import ari, nmi
 from coterie.neighbors import unit_rows
 
@@ -215,7 +216,7 @@ def _by_rows(a: Side, b: Side, enough: float) -> Evidence:
     smaller = min(int((side.labels >= 0).sum()) for side in (a, b))
     share = len(rows_a) / max(smaller, 1)
     if not len(rows_a) or share < enough:
-        raise _CannotError(f"only {len(rows_a):,} rows are in both ({100 * share:.0f}%)")
+        raise _CannotError(f"both share only {counted(len(rows_a), 'row')} ({100 * share:.0f}%)")
     texts, rows = (a.texts, rows_a) if a.texts is not None else (b.texts, rows_b)
     word = "id" if kind == "ids" else "text"
     return Evidence(

@@ -21,6 +21,7 @@ from coterie.blocks.assign import CenterAssigner
 from coterie.blocks.kmeans import KMeans
 from coterie.corpus.corpus import clean_text
 from coterie.editing.parse import Edit
+from coterie.messages import counted
 
 KEYS = ("row", "id", "text", "contains")  # by which rows are named
 
@@ -212,7 +213,7 @@ def _merge(edit: Edit, state: State) -> None:
     state.steps.append(Merge(edit.clusters, into))
     state.moved = True
     named = f", now {edit.names[0]}" if edit.names else ""
-    state.done.append(f"merged {said} into {before}{named}: {state.size(into):,} rows")
+    state.done.append(f"merged {said} into {before}{named}: {counted(state.size(into), 'row')}")
 
 
 def _split(edit: Edit, state: State) -> None:
@@ -284,7 +285,7 @@ def _move(edit: Edit, state: State) -> None:
         if not len(np.setdiff1d(state.rows(cluster), leaving)):
             raise DataError("edit.would_empty", where=edit.where, cluster=cluster, to=to)
     state.correct(rows, to)
-    state.done.append(f"moved {len(leaving):,} rows to {state.shown(to)}")
+    state.done.append(f"moved {counted(len(leaving), 'row')} to {state.shown(to)}")
 
 
 # Edits that mark clusters: which of the state's sets they change, whether they take the mark

@@ -20,6 +20,7 @@ from coterie.choose import Choice, choose_n_clusters
 from coterie.corpus import Corpus
 from coterie.corpus.sentences import split_corpus
 from coterie.guidance import Guidance
+from coterie.messages import counted
 from coterie.run_files import NEXT, model_folder
 from coterie.runs.folder import RunFolder, read_started, refuse_taken
 from coterie.runs.guide import about_guidance, digest, read_guidance
@@ -181,7 +182,7 @@ class Prepared:
         self.model, self.corpus, self.options = model, corpus, options
         self.guidance = guidance
         if options.verbose:
-            say(f"{len(corpus):,} rows, texts in the column {corpus.text_column!r}")
+            say(f"{counted(len(corpus), 'row')}, texts in the column {corpus.text_column!r}")
             for note in corpus.notes:
                 say(f"  {note.message}")
         if options.verbose and not isinstance(corpus, Corpus):
