@@ -351,3 +351,9 @@ def test_diagnostics_are_saved_and_loaded(corpus, tiny_encoder, tmp_path) -> Non
     again = coterie.load(tmp_path / "m")
     assert again.choice_ == model.choice_ and again.remarks() == model.remarks()
     np.testing.assert_array_equal(again.predict(texts), model.labels_)
+
+
+def test_nothing_is_said_of_a_smoothing_that_was_not_done() -> None:
+    model = Auto(4, encoder="tfidf", random_state=0).fit(["red", "blue", "green", "black", "white"])
+    assert model.choice_["neighbors"] == 0 and "smoothing" not in model.remarks()[0]
+    assert "k-means runs on" in model.remarks()[0]

@@ -316,7 +316,10 @@ class Auto(WeightedClusterer):
         choice = self.choice_
         if "runs" not in choice:  # plain k-means, or a model of an earlier version
             return ["k-means on the vectors."] if not choice else []
-        smoothing = f"k-NN smoothing (k = {choice['neighbors']}, {choice['rounds']} rounds)"
+        smoothing = ""
+        if choice["neighbors"]:
+            k, rounds = choice["neighbors"], choice["rounds"]
+            smoothing = f"after k-NN smoothing (k = {k}, {rounds} rounds) "
         seen = "the vectors"
         if isinstance(self.encoder_, LexicalEncoder):
             seen = "character n-grams and words"
@@ -325,7 +328,7 @@ class Auto(WeightedClusterer):
         elif isinstance(self.encoder_, MixedEncoder):
             seen = "embeddings and character n-grams"
         remarks = [
-            f"Consensus of {choice['runs']} k-means runs after {smoothing} on {seen}; "
+            f"Consensus of {choice['runs']} k-means runs {smoothing}on {seen}; "
             f"a run agrees with it on {100 * choice['stability']:.0f}% of the texts."
         ]
         if choice.get("moved"):
