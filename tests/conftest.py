@@ -114,11 +114,14 @@ def topics() -> tuple[list[str], list[str]]:
 
 @pytest.fixture(scope="session")
 def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tiny_encoder(tmp_path_factory.mktemp("tiny"))
+
+
+def make_tiny_encoder(folder: Path) -> Path:
     """A sentence-transformers folder with a random two-layer BERT over the words of the topics."""
     from sentence_transformers import SentenceTransformer
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
-    folder = tmp_path_factory.mktemp("tiny")
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     words += [word for topic in TOPICS.values() for word in topic]
     (folder / "vocab.txt").write_text("\n".join(words))
