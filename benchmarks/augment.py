@@ -29,12 +29,12 @@ from typing import Any
 import lines
 
 from coterie import sample
-from coterie._errors import MissingError
 from coterie.augmentation import make_augmenter, reword
 from coterie.augmentation.eda import DELETE, INSERT, REPLACE
 from coterie.augmentation.wordnet import WordNet, find_wordnet, readings
 from coterie.datasets import load_dataset
 from coterie.encoders import no_cache
+from coterie.errors import MissingError
 from coterie.words.stopwords import ENGLISH
 
 RATE = 0.2

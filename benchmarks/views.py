@@ -23,7 +23,6 @@ import lines
 import numpy as np
 
 from coterie import load_dataset
-from coterie._errors import UsageError
 from coterie.augmentation import augment, read_views
 from coterie.bench import run_suite
 from coterie.bench.entries import Entry, Suite
@@ -33,6 +32,7 @@ from coterie.bench.tables import about, cell
 from coterie.corpus import texts_from
 from coterie.datasets import find_pairs
 from coterie.encoders import DEFAULT
+from coterie.errors import UsageError
 
 SETS = ("stackoverflow", "googlenews-t")
 RATES = (10, 20, 30)

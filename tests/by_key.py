@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from coterie._errors import CoterieError
+from coterie.errors import CoterieError
 from coterie.messages import CLOSE, MESSAGES, OPEN, formatted
 
 

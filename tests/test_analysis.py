@@ -8,7 +8,6 @@ from sklearn.metrics import average_precision_score
 
 from by_key import raises
 from coterie import Auto, ClusterBERT, TwoStep, load
-from coterie._errors import DataError, UsageError
 from coterie.analysis import (
     average_precision,
     pair_similarity,
@@ -17,6 +16,7 @@ from coterie.analysis import (
     stage_indices,
 )
 from coterie.encoders import load_encoder
+from coterie.errors import DataError, UsageError
 from coterie.metrics import accuracy, nmi
 
 FAST = {"batch_size": 30, "lr": 1e-3, "head_lr": 1e-2, "random_state": 0, "guard": False}

@@ -11,8 +11,8 @@ import pytest
 
 import coterie
 from by_key import raises
-from coterie._errors import UsageError
 from coterie.editing import undo
+from coterie.errors import UsageError
 from coterie.naming import Endpoint
 
 PATHS: dict[str, Callable[[Any], Any]] = {

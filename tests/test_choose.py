@@ -7,7 +7,6 @@ import pytest
 
 from by_key import raises
 from coterie import choose, choose_n_clusters
-from coterie._errors import DataError, UsageError
 from coterie.choose import (
     adjusted_information,
     effective_dimension,
@@ -15,6 +14,7 @@ from coterie.choose import (
     most_of_the_best,
     numbers_to_try,
 )
+from coterie.errors import DataError, UsageError
 
 
 def planted(k: int, n: int = 600, seed: int = 0) -> list[str]:

@@ -26,10 +26,10 @@ from sklearn.utils.validation import has_fit_parameter
 import coterie
 from by_key import raises
 from coterie import METHODS, make_method
-from coterie._errors import DataError, UsageError
 from coterie.base import TextClusterer, WeightedClusterer
 from coterie.base.edited import edited
 from coterie.blocks.assign import CenterAssigner, MappedAssigner, NeighborAssigner
+from coterie.errors import DataError, UsageError
 
 
 def documented(cls: type) -> dict[str, str]:

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from by_key import raises
-from coterie._errors import DataError
 from coterie.encoders import load as place
 from coterie.encoders.load import load_encoder
+from coterie.errors import DataError
 
 HOME = Path(__file__).parents[1]
 LIBRARIES = ("transformers", "sentence_transformers")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from by_key import raises
-from coterie._errors import UsageError
 from coterie.drift import find_drift, read_share
+from coterie.errors import UsageError
 
 FRUIT = [f"{a} {b}" for a in ("red", "green", "ripe", "sweet") for b in ("apple", "pear", "plum")]
 CARS = [f"{a} {b}" for a in ("fast", "slow", "old", "new") for b in ("car", "truck", "bus")]

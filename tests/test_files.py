@@ -13,10 +13,10 @@ import pytest
 
 from by_key import raises
 from coterie import _folders
-from coterie._errors import DataError, UsageError
 from coterie._files import atomic_path, save_arrays, sha256_file, write_json
 from coterie._folders import held, mend_folder, one_state, refuse_held, replace_folder
 from coterie._trust import read_json
+from coterie.errors import DataError, UsageError
 
 
 @pytest.fixture(scope="module")

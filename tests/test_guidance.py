@@ -7,7 +7,7 @@ import pytest
 
 from by_key import raises, says
 from coterie import SCCL, Auto, TwoStep
-from coterie._errors import DataError, UsageError
+from coterie.errors import DataError, UsageError
 from coterie.guidance import Guidance, Known, read_labels
 
 FRUIT = ["red apple", "green apple", "ripe apple", "apple tart"]

@@ -9,8 +9,8 @@ import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from by_key import raises
-from coterie._errors import UsageError
 from coterie.description import Cluster, describe
+from coterie.errors import UsageError
 from coterie.hierarchy import (
     Hierarchy,
     _same_names,

@@ -19,6 +19,7 @@ LAYERS = [
         "_cache",
         "_emoji",
         "_errors",
+        "errors",
         "_facts",
         "_files",
         "_folders",

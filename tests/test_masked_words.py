@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 import coterie
 from by_key import raises, says
-from coterie._errors import DataError, UsageError
 from coterie.cli import app
 from coterie.encoders import load_encoder
 from coterie.engine import TrainingData
+from coterie.errors import DataError, UsageError
 from coterie.masked_words import (
     HeadSettings,
     MaskedHead,

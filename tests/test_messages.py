@@ -12,7 +12,7 @@ import pytest
 
 import coterie
 from by_key import raises, says
-from coterie._errors import CoterieError, DataError, UsageError
+from coterie.errors import CoterieError, DataError, UsageError
 from coterie.messages import MESSAGES, fields, fill, message
 
 ROOT = Path(coterie.__file__).parent

@@ -8,7 +8,7 @@ import pytest
 
 from by_key import raises
 from coterie import metrics
-from coterie._errors import UsageError
+from coterie.errors import UsageError
 
 TRUTH = ["a", "a", "a", "b", "b", "c"]
 FOUND = [1, 1, 0, 0, 0, 2]

@@ -9,8 +9,8 @@ from sklearn.metrics import average_precision_score
 import coterie
 from by_key import raises
 from coterie import make_method, outliers, sample
-from coterie._errors import UsageError
 from coterie.base import TextClusterer
+from coterie.errors import UsageError
 from coterie.neighbors import nearest_rows
 from coterie.outliers import (
     NEIGHBORS,

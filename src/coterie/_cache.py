@@ -24,9 +24,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie._errors import UsageError
 from coterie._files import atomic_path, save_arrays
 from coterie._types import Floats, Ints
+from coterie.errors import UsageError
 
 log = logging.getLogger(__name__)
 

@@ -20,8 +20,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TypeVar
 
-from coterie._errors import DataError, UsageError
 from coterie._files import LOCK, flush, is_locked, take_lock, written
+from coterie.errors import DataError, UsageError
 
 HERE = -100  # AT_FDCWD: paths are as the process sees them
 EXCHANGE = 2  # RENAME_EXCHANGE

@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar
 
-from coterie._errors import CoterieError, UsageError
 from coterie._validation import check_number
+from coterie.errors import CoterieError, UsageError
 from coterie.messages import message
 
 log = logging.getLogger(__name__)

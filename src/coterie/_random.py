@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie._errors import UsageError
+from coterie.errors import UsageError
 
 if TYPE_CHECKING:
     import torch

@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie._errors import CoterieError, DataError
 from coterie._files import sha256_of
+from coterie.errors import CoterieError, DataError
 
 JSON_LIMIT = 16 << 20  # bytes of a JSON file
 LARGE = 256 << 20  # bytes of one that grows with the data: descriptions, corrections, tokenizers

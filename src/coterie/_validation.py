@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
-from coterie._errors import DataError, MissingError, UsageError, param
+from coterie.errors import DataError, MissingError, UsageError, param
 
 if TYPE_CHECKING:
     import torch

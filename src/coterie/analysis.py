@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from coterie._errors import DataError, UsageError
 from coterie._random import derive_seed
 from coterie._types import Floats
 from coterie._validation import check_device
 from coterie.base import TextClusterer
 from coterie.encoders import Encoder, VectorEncoder
 from coterie.encoders.lexical import MixedEncoder
+from coterie.errors import DataError, UsageError
 from coterie.metrics import accuracy, nmi
 from coterie.neighbors import unit_rows
 

@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from coterie._errors import CoterieError, DataError
 from coterie._folders import one_state
 from coterie._trust import LARGE, check_digests, check_run_folder, check_shape, inside, read_json
 from coterie.base import TextClusterer
 from coterie.base.edited import EditedAssigner
 from coterie.base.storage import read_config
 from coterie.editing.run import EARLIER, INDEX, LOG, SHAPE, last_change
+from coterie.errors import CoterieError, DataError
 from coterie.methods import load
 from coterie.run_files import MANIFEST, RunFiles, read_status
 

@@ -19,7 +19,6 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from coterie._errors import DataError
 from coterie._progress import Progress, Silent
 from coterie._random import derive_seed, numpy_generator, resolve_seed
 from coterie._types import Floats, Ints
@@ -39,6 +38,7 @@ from coterie.encoders import (
     look,
 )
 from coterie.encoders.lexical import NGRAM_WEIGHT
+from coterie.errors import DataError
 from coterie.metrics import accuracy, contingency
 from coterie.neighbors import nearest_rows, unit_rows
 

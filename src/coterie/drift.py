@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from coterie._errors import UsageError
 from coterie._types import Ints
 from coterie.description.describe import differing
 from coterie.description.terms import Terms
 from coterie.description.words import ClusterTerms
+from coterie.errors import UsageError
 
 LEVEL = 0.01  # of the test of all shares together
 WORD_LEVEL = 0.001  # of the test of a word

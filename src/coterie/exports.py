@@ -14,7 +14,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from coterie._errors import UsageError
 from coterie._files import atomic_path
 from coterie._folders import held, one_state
 from coterie._validation import check_choice, check_path
@@ -22,6 +21,7 @@ from coterie.corpus import write_rows
 from coterie.corpus.corpus import value_to_text
 from coterie.corpus.write import FORMATS, Sheet, spreadsheet_text, table_rows, write_workbook
 from coterie.description import Cluster
+from coterie.errors import UsageError
 from coterie.hierarchy import Hierarchy
 from coterie.report import read_run, without_texts, write_report
 from coterie.run_files import RunFiles, own_columns, read_assignments, swap_run

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from coterie._errors import DataError, UsageError, param
 from coterie._types import Bools, Floats, Ints
 from coterie.corpus.corpus import clean_text
+from coterie.errors import DataError, UsageError, param
 
 LISTED = 6  # rows of a chain that a message names
 FIELDS = ("name", "description", "keywords", "examples")  # of a theme

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from coterie._errors import UsageError
 from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
 from coterie._validation import check_integer, check_kind, check_vectors, check_whole_numbers
@@ -34,6 +33,7 @@ from coterie.description import (
     final_names,
     rename_clusters,
 )
+from coterie.errors import UsageError
 from coterie.metrics import cluster_means
 from coterie.neighbors import nearest_rows
 

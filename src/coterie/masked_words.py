@@ -18,7 +18,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._errors import DataError, UsageError
 from coterie._files import write_json
 from coterie._folders import replace_folder
 from coterie._progress import make_progress
@@ -31,6 +30,7 @@ from coterie.corpus import texts_from
 from coterie.encoders import DEFAULT, SentenceEncoder, load_encoder
 from coterie.encoders.sentence import without_bars
 from coterie.engine import Batch, Run, Stage, TrainingData, steps_for, train
+from coterie.errors import DataError, UsageError
 
 KEEP, REPLACE = 0.1, 0.1  # of the chosen tokens, as BERT has it; the others become the mask
 TOP = 5

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie._errors import UsageError
 from coterie._types import Floats, Ints
+from coterie.errors import UsageError
 
 Labels = Sequence[Any] | NDArray[Any]
 

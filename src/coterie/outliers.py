@@ -29,10 +29,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from coterie._errors import UsageError
 from coterie._random import numpy_generator
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_numbers, check_vectors, check_whole_numbers
+from coterie.errors import UsageError
 from coterie.neighbors import largest, similarity_blocks
 
 NEIGHBORS = 10  # few enough that a theme of a dozen texts is no outlier

@@ -28,7 +28,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coterie._errors import DataError
 from coterie._files import LOCK, sha256_file, write_json
 from coterie._folders import is_litter, one_state, replace_folder
 from coterie._trust import (
@@ -50,6 +49,7 @@ from coterie._validation import check_path
 from coterie.corpus.corpus import CleanTexts, cell_values, clean_values
 from coterie.corpus.write import bare_name, result_kind
 from coterie.description import Cluster
+from coterie.errors import DataError
 from coterie.hierarchy import Hierarchy
 
 MANIFEST = "manifest.json"

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from by_key import raises
-from coterie._errors import MissingError, UsageError
 from coterie.augmentation import augment
 from coterie.augmentation.base import TOKEN, WORD, bits, like, split_edges, text_keys, uniform
 from coterie.augmentation.contextual import Contextual, Vocabulary, draw
+from coterie.errors import MissingError, UsageError
 
 rng = np.random.default_rng(0)
 PLAIN = "parcel box refund late money back please where is my the lost order".split()

@@ -9,11 +9,11 @@ import pytest
 import coterie
 from by_key import raises
 from coterie import SCCL
-from coterie._errors import DataError, UsageError
 from coterie.augmentation import Asked, make_augmenter, read_views, reword
 from coterie.augmentation.base import CHAIN, Augmenter, bits, text_keys
 from coterie.augmentation.letters import Deletion
 from coterie.augmentation.run import Step, is_kind, read_steps
+from coterie.errors import DataError, UsageError
 
 TEXTS = [
     "the big parcel is late",

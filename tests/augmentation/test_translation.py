@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from by_key import raises
-from coterie._errors import MissingError, UsageError
 from coterie.augmentation import augment, make_augmenter, reword
 from coterie.augmentation.base import bits, text_keys, uniform
 from coterie.augmentation.translation import Apertium, Noise, Translation, _uniform, plain
+from coterie.errors import MissingError, UsageError
 
 TEXTS = ["where is my parcel", "the order is late please", "money back", "lost red box", "blue"]
 installed = Path("/usr/share/apertium/modes/eng-spa.mode").exists() and shutil.which("lt-proc")

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from by_key import raises
-from coterie._errors import MissingError
 from coterie.augmentation import augment
 from coterie.augmentation.base import SYNONYM, WORD, bits, text_keys, uniform
 from coterie.augmentation.eda import EDA
@@ -22,6 +21,7 @@ from coterie.augmentation.wordnet import (
     read_wordnet,
     readings,
 )
+from coterie.errors import MissingError
 
 REAL = Path("/usr/share/wordnet")
 whole = pytest.mark.skipif(

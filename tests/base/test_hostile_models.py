@@ -19,9 +19,9 @@ from safetensors.numpy import load_file, save_file
 import coterie
 from by_key import raises
 from coterie import TwoStep
-from coterie._errors import CoterieError, DataError
 from coterie.base.storage import _check_fit
 from coterie.blocks.assign import CenterAssigner, MappedAssigner
+from coterie.errors import CoterieError, DataError
 
 GOLDEN = Path(__file__).with_name("golden")
 

@@ -10,7 +10,7 @@ import pytest
 import coterie
 from by_key import raises
 from coterie import SCCL, TwoStep
-from coterie._errors import DataError, UsageError
+from coterie.errors import DataError, UsageError
 
 
 @pytest.fixture

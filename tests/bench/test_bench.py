@@ -9,7 +9,6 @@ import pytest
 from typer.testing import CliRunner
 
 from by_key import raises
-from coterie._errors import MissingError
 from coterie.bench import SUITES, Entry, Suite, run_suite, summarize
 from coterie.bench import run as module
 from coterie.bench.entries import DataFile
@@ -18,6 +17,7 @@ from coterie.bench.score import word_vectors_of
 from coterie.bench.tables import cell, markdown
 from coterie.cli import app
 from coterie.cli.bench import _narrow as narrow
+from coterie.errors import MissingError
 from coterie.methods import METHODS
 
 SAMPLE = Suite("tiny", "", (Entry("TF-IDF", "tfidf-kmeans"),), ("sample",), 2)

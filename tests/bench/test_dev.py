@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 from by_key import raises
 from coterie import Auto
-from coterie._errors import UsageError
 from coterie.bench import SUITES, Entry, Suite, run_suite
 from coterie.bench.entries import plan
 from coterie.bench.ledger import NOISE, key_of
@@ -19,6 +18,7 @@ from coterie.bench.run import Options
 from coterie.bench.suites import entries_for
 from coterie.cli import app
 from coterie.datasets import CARDS
+from coterie.errors import UsageError
 from coterie.methods import METHODS
 from coterie.metrics import accuracy, confidence_auc, correct, expected_calibration_error
 

@@ -12,7 +12,6 @@ import torch
 from typer.testing import CliRunner
 
 from by_key import raises
-from coterie._errors import DataError, UsageError
 from coterie.analysis import average_precision, reciprocal_rank
 from coterie.bench.data import Data, load_data
 from coterie.bench.figures import FIGURES, Short, cut, draw_all, papers, redraw
@@ -35,6 +34,7 @@ from coterie.bench.figures.short import as_points, draw_maps, place
 from coterie.bench.papers import DECCRL_ABLATIONS, TOPICS
 from coterie.bench.score import stages_of
 from coterie.cli import app
+from coterie.errors import DataError, UsageError
 from coterie.metrics import accuracy, cluster_distances
 
 pytest.importorskip("matplotlib", reason="figures need: pip install 'coterie[plots]'")

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from coterie._errors import CoterieError
 from coterie.bench import Entry, Suite, run_suite
 from coterie.bench.entries import Job, plan
 from coterie.bench.ledger import Ledger, key_of, read_results
 from coterie.bench.run import Options, Outlook, _threads_shared
+from coterie.errors import CoterieError
 
 SHELL = """
 import sys

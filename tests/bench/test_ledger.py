@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from by_key import raises
-from coterie._errors import DataError
 from coterie.bench.ledger import Ledger, key_of, read_results
+from coterie.errors import DataError
 
 ROW = {
     "label": "a", "method": "sccl", "preset": None, "parameters": {"steps": 3}, "dataset": "d",

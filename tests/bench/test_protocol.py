@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from by_key import raises
-from coterie._errors import CoterieError, UsageError
 from coterie.bench import Suite, run_suite
 from coterie.bench import data as data_module
 from coterie.bench import run as module
 from coterie.bench.data import Data, load_data, split
 from coterie.bench.run import Options
 from coterie.bench.tables import summarize
+from coterie.errors import CoterieError, UsageError
 from coterie.metrics import accuracy
 
 

@@ -7,10 +7,10 @@ import pytest
 from typer.testing import CliRunner
 
 from by_key import raises
-from coterie._errors import UsageError
 from coterie.bench.ledger import read_results
 from coterie.bench.suites import read_suite
 from coterie.cli import app
+from coterie.errors import UsageError
 
 GOOD = """
 name = "mine"

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 import coterie
 from by_key import raises, says
-from coterie._errors import DataError, UsageError
 from coterie.cli import app
 from coterie.cli.cluster import tree_lines
 from coterie.description import Cluster
+from coterie.errors import DataError, UsageError
 
 ODD = ["zebra quartz volcano", "=1+1 nebula", "-2 saffron"]
 

@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from by_key import raises, says
-from coterie._errors import UsageError, param
 from coterie._validation import check_device
 from coterie.cli import app
+from coterie.errors import UsageError, param
 from coterie.methods import TwoStep
 
 HUGE = "9" * 5000

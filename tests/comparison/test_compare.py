@@ -8,9 +8,9 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from by_key import raises
 from coterie import compare
-from coterie._errors import DataError, UsageError
 from coterie.comparison import Side, read_table_side
 from coterie.comparison.side import read_labels
+from coterie.errors import DataError, UsageError
 
 
 def side(title: str, rows: dict[str, int], **more) -> Side:

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from by_key import raises, says
 from coterie import compare, load
-from coterie._errors import DataError
 from coterie.cli import app
 from coterie.comparison import read_run_side
+from coterie.errors import DataError
 
 WORDS = {
     "fruit": "apple pear plum cherry grape melon orchard juice ripe sweet".split(),

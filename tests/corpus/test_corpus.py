@@ -8,8 +8,8 @@ import pytest
 
 import coterie
 from by_key import raises
-from coterie._errors import DataError, UsageError
 from coterie.corpus import make_corpus, texts_from
+from coterie.errors import DataError, UsageError
 
 pandas = pytest.importorskip("pandas")
 polars = pytest.importorskip("polars")

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from by_key import raises
-from coterie._errors import DataError
 from coterie.corpus import TextStream, read_corpus, read_table, write_rows
 from coterie.corpus.delimited import Delimited, csv_rows, guess_header, name_columns, unique_names
+from coterie.errors import DataError
 
 
 def read_by_python(text: str) -> tuple:

@@ -88,7 +88,7 @@ def test_ids_beyond_floats_in_a_file_that_is_read_in_parts(
 
 
 def test_two_records_on_a_line_and_one_on_two_are_refused(tmp_path: Path) -> None:
-    from coterie._errors import DataError
+    from coterie.errors import DataError
 
     start = ['{"text": "a"}'] * 3
     for lines in ([*start, '{"text": "b"} {"text": "c"}'], [*start, '{"text":', '"b"}']):

@@ -13,10 +13,10 @@ import pyarrow.parquet
 import pytest
 
 from by_key import raises
-from coterie._errors import DataError, UsageError
 from coterie.corpus import Corpus, Source, TextStream, read_corpus, write_rows
 from coterie.corpus import read as module
 from coterie.corpus import source as source_module
+from coterie.errors import DataError, UsageError
 
 RECORDS = [
     {"id": i, "text": f"text {i}, with\nlines" if i % 7 == 0 else f"plain «{i}»", "score": i / 3}

@@ -16,9 +16,9 @@ import pyarrow.parquet
 import pytest
 
 from by_key import raises
-from coterie._errors import DataError, UsageError
 from coterie.corpus import TextStream, read_corpus, read_table
 from coterie.corpus import source as module
+from coterie.errors import DataError, UsageError
 
 PIPES = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 CSV = "id,text\n" + "".join(f"{i},text number {i}\n" for i in range(3000))

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from by_key import raises
-from coterie._errors import DataError, UsageError
 from coterie.corpus import TextStream, read_corpus, survey
+from coterie.errors import DataError, UsageError
 
 LINES = [f"text number {i % 40} of many" for i in range(100)]
 LINES += ["", "  ", "n/a", "n/a", "two\x01 halves", "x" * 10_001]

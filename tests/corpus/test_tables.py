@@ -20,9 +20,9 @@ import pytest
 
 import coterie
 from by_key import raises
-from coterie._errors import DataError, MissingError, UsageError
 from coterie.corpus import TextStream, make_corpus, read_corpus, write_rows
 from coterie.corpus.corpus import as_table
+from coterie.errors import DataError, MissingError, UsageError
 
 TEXTS = [
     *("ripe apple pie", "green apple tree", "apple juice, cold", "apple cake", None),

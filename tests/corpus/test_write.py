@@ -14,7 +14,6 @@ import pyarrow.parquet
 import pytest
 
 from by_key import raises
-from coterie._errors import DataError, MissingError, UsageError
 from coterie.corpus import read_corpus, write, write_rows
 from coterie.corpus.write import (
     LONGEST_CELL,
@@ -25,6 +24,7 @@ from coterie.corpus.write import (
     write_stream,
     write_workbook,
 )
+from coterie.errors import DataError, MissingError, UsageError
 
 TABLE = pa.table({"text": ['say "hi", twice', None, "line\nbreak"], "cluster": [1, 2, 3]})
 EXTRA = {"cluster": [0, -1, 0], "margin": [0.5, None, 0.25]}

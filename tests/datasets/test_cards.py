@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from by_key import raises
-from coterie._errors import DataError, MissingError, UsageError
 from coterie.corpus import read_corpus
 from coterie.datasets import (
     CARDS,
@@ -21,6 +20,7 @@ from coterie.datasets import (
     sample,
 )
 from coterie.datasets.files import convert
+from coterie.errors import DataError, MissingError, UsageError
 
 
 def test_the_eight_benchmarks_and_three_longer_sets_have_cards() -> None:

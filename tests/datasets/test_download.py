@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from by_key import raises
-from coterie._errors import DataError, MissingError
 from coterie._progress import Silent
 from coterie.datasets import CARDS, get_dataset
 from coterie.datasets.files import fetch
+from coterie.errors import DataError, MissingError
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):

@@ -9,8 +9,8 @@ import pytest
 
 from by_key import raises
 from coterie import describe
-from coterie._errors import UsageError
 from coterie.description import Cluster, Neighbor
+from coterie.errors import UsageError
 
 TEXTS = [
     "The refund for my chair never came",

@@ -3,9 +3,9 @@
 import pytest
 
 from by_key import raises
-from coterie._errors import UsageError
 from coterie.description import describe
 from coterie.description.terms import Terms
+from coterie.errors import UsageError
 from coterie.words import ENGLISH
 from coterie.words.languages import check_language, languages_of
 from coterie.words.stopwords import LANGUAGES, STOP_WORDS

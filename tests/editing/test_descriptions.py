@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from coterie import edit, open_run
-from coterie._errors import DataError
 from coterie.description import Cluster
 from coterie.editing import undo
 from coterie.editing.run import same_groups
+from coterie.errors import DataError
 from coterie.hierarchy import Hierarchy
 from coterie.naming import Naming
 from coterie.runs.names import RunNames

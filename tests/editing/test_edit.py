@@ -10,9 +10,9 @@ import pytest
 
 from by_key import raises
 from coterie import edit, load
-from coterie._errors import DataError
 from coterie.editing import undo
 from coterie.editing.run import last_logged
+from coterie.errors import DataError
 
 from .conftest import call, clusters, content, members, rows
 

@@ -9,9 +9,9 @@ import pytest
 
 from by_key import raises, says
 from coterie import TwoStep, edit, load
-from coterie._errors import DataError
 from coterie.editing.apply import State
 from coterie.editing.keep import Kept, keep, read_kept
+from coterie.errors import DataError
 
 from .conftest import call, cluster, clusters, members, rows, write_tickets
 

@@ -6,7 +6,7 @@ import pytest
 import coterie
 from by_key import raises
 from coterie import DECCRL, TwoStep, edit, load
-from coterie._errors import UsageError
+from coterie.errors import UsageError
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from by_key import raises
-from coterie._errors import DataError, UsageError
 from coterie.editing import read_edits
+from coterie.errors import DataError, UsageError
 
 ALL = """\
 # what the meeting decided

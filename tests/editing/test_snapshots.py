@@ -7,10 +7,10 @@ import pytest
 
 from by_key import raises
 from coterie import _folders
-from coterie._errors import DataError
 from coterie._files import write_json, write_text
 from coterie._trust import read_json
 from coterie.editing.run import change_run, last_change, undo_run
+from coterie.errors import DataError
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import torch
 from by_key import raises
 from coterie import SCCL, TwoStep
 from coterie import _cache as cache
-from coterie._errors import UsageError
 from coterie.encoders import SentenceEncoder, load_encoder, no_cache
+from coterie.errors import UsageError
 
 
 @pytest.fixture

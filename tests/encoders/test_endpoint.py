@@ -20,11 +20,11 @@ from typer.testing import CliRunner
 
 import coterie
 from by_key import raises, says
-from coterie._errors import UsageError
 from coterie._http import EndpointError, RefusedError
 from coterie.cli import app
 from coterie.encoders import EndpointEncoder, load_encoder, no_cache
 from coterie.encoders import endpoint as module
+from coterie.errors import UsageError
 
 KEY = "sk-this-is-a-secret-key"
 FRUIT, CARS = "apple pear plum".split(), "car road tyre".split()

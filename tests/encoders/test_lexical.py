@@ -14,7 +14,6 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 import coterie
 from by_key import raises
 from coterie import TwoStep
-from coterie._errors import DataError, UsageError
 from coterie.encoders import (
     BagOfWords,
     CharNgrams,
@@ -33,6 +32,7 @@ from coterie.encoders.lexical import (
     word_weights,
 )
 from coterie.encoders.load import load_vectors, saved_settings
+from coterie.errors import DataError, UsageError
 
 TEXTS = ["red apple pie", "green apple", "fast red car", "green apple", "car car car", "!"]
 NGRAM_TEXTS = [

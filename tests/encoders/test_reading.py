@@ -13,7 +13,6 @@ from tests.by_key import raises
 
 import coterie
 from coterie import Auto, TwoStep
-from coterie._errors import MissingError
 from coterie.encoders import (
     BagOfWords,
     LexicalEncoder,
@@ -24,6 +23,7 @@ from coterie.encoders import (
 )
 from coterie.encoders.load import full_name
 from coterie.encoders.reading import _multilingual, unread_texts
+from coterie.errors import MissingError
 
 UNREAD = {
     "ru": [

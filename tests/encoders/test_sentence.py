@@ -10,10 +10,10 @@ from sentence_transformers import SentenceTransformer
 
 from by_key import raises
 from coterie import TwoStep, load
-from coterie._errors import DataError, MissingError, UsageError
 from coterie.encoders import DEFAULT, RaggedTokens, SentenceEncoder, load_encoder, load_saved
 from coterie.encoders.load import locate, saved_settings
 from coterie.encoders.sentence import has_bfloat16, word_numbers
+from coterie.errors import DataError, MissingError, UsageError
 
 TEXTS = ["My parcel is late", "The lamp arrived broken", "my parcel is late", "Wo ist mein Paket?"]
 TEXT = "I don't like  unhappiness, at-all!\u200b\n(ok)"

@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 
 from by_key import raises
 from coterie import SCCL, TwoStep, load
-from coterie._errors import DataError, MissingError, UsageError
 from coterie.cli import app
 from coterie.encoders import StaticEncoder, catalogue, check_encoder, load_encoder, load_saved
 from coterie.encoders.load import saved_settings
 from coterie.encoders.static import WORDLLAMA
+from coterie.errors import DataError, MissingError, UsageError
 
 WORDS = ["[UNK]", "red", "blue", "car", "bus", "song", "tune"]
 

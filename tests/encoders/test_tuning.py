@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from by_key import raises
-from coterie._errors import UsageError
 from coterie.encoders import SentenceEncoder, load_encoder
 from coterie.encoders.bert import pack_forward
 from coterie.encoders.tuning import (
@@ -24,6 +23,7 @@ from coterie.encoders.tuning import (
     put_tune,
     read_tune,
 )
+from coterie.errors import UsageError
 
 TEXTS = ["apple pear plum", "car", "song guitar drum chorus singer violin", "bus motor"]
 INDEX = np.array([0, 1, 2, 3, 2])

@@ -11,10 +11,10 @@ import torch
 from tests.by_key import raises
 
 import coterie
-from coterie._errors import DataError
 from coterie.encoders import SentenceEncoder, ViewsEncoder, load_encoder
 from coterie.encoders.sentence import PooledEncoder, middle_layers, weighted_mean
 from coterie.encoders.views import token_weights
+from coterie.errors import DataError
 from coterie.methods import Auto
 
 

@@ -12,11 +12,11 @@ import numpy as np
 import torch
 
 import coterie
-from coterie._errors import DataError
 from coterie.base import fitting
 from coterie.encoders import load_encoder
 from coterie.encoders.base import TOKENS_PER_BATCH
 from coterie.engine import Checkpoint, Run, parallel
+from coterie.errors import DataError
 
 
 def fit(told: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from by_key import raises
-from coterie._errors import DataError, TrainingError, UsageError
 from coterie.encoders import VectorEncoder
 from coterie.engine import Batch, Checkpoint, History, Run, Stage, TrainingData, steps_for, train
 from coterie.engine.data import Batches
+from coterie.errors import DataError, TrainingError, UsageError
 
 CPU = torch.device("cpu")
 

@@ -13,12 +13,12 @@ from torch import Tensor, nn
 
 from by_key import raises, says
 from coterie import SCCL
-from coterie._errors import TrainingError
 from coterie.encoders import VectorEncoder
 from coterie.engine import Batch, Checkpoint, Run, Stage, TrainingData, train
 from coterie.engine.checkpoint import RetryPolicy
 from coterie.engine.history import Meter
 from coterie.engine.loop import SMALLER
+from coterie.errors import TrainingError
 
 CPU = torch.device("cpu")
 

@@ -13,12 +13,12 @@ from torch import nn
 import coterie
 from by_key import raises
 from coterie import ADSL
-from coterie._errors import DataError, UsageError
 from coterie.base import TrainingContext
 from coterie.blocks.assign import NeighborAssigner
 from coterie.encoders import load_saved
 from coterie.encoders.load import saved_settings
 from coterie.engine import TrainingData
+from coterie.errors import DataError, UsageError
 from coterie.methods import adsl as module
 from coterie.methods.adsl import (
     ADSLNet,

@@ -12,13 +12,13 @@ from sklearn.metrics import adjusted_rand_score
 from torch import nn
 
 from coterie import AECL, load
-from coterie._errors import UsageError
 from coterie.base import TrainingContext
 from coterie.blocks.assign import make_assigner
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.shares import cluster_shares
 from coterie.encoders import VectorEncoder
 from coterie.engine import Stage, TrainingData
+from coterie.errors import UsageError
 from coterie.methods.aecl import (
     AttentionAssigner,
     AttentionHeads,

@@ -9,12 +9,12 @@ from sklearn.metrics import adjusted_rand_score
 import coterie
 from coterie import Auto, TwoStep
 from coterie import consensus as runs_module
-from coterie._errors import UsageError
 from coterie.blocks.assign import probabilities
 from coterie.blocks.graph import knn_smooth, principal_part
 from coterie.blocks.kmeans import KMeans
 from coterie.consensus import consensus, n_neighbors
 from coterie.encoders import NgramsAndWords, ViewsEncoder
+from coterie.errors import UsageError
 from coterie.methods import auto
 from coterie.methods.auto import RidgeClassifier, calibrated
 from coterie.metrics import accuracy

@@ -13,10 +13,10 @@ from transformers import BertConfig, BertModel, DistilBertConfig, DistilBertMode
 
 from by_key import raises
 from coterie import ClusterBERT, load
-from coterie._errors import UsageError
 from coterie.base import TrainingContext
 from coterie.encoders import VectorEncoder, load_encoder
 from coterie.engine import TrainingData
+from coterie.errors import UsageError
 from coterie.methods.cluster_bert import (
     ClusterBERTNet,
     StageRecord,

@@ -16,13 +16,13 @@ from sklearn.metrics import adjusted_rand_score
 
 import coterie
 from coterie import DECCRL
-from coterie._errors import UsageError
 from coterie._progress import Silent
 from coterie.base import TrainingContext
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.student_t import log_assignment
 from coterie.encoders import VectorEncoder
 from coterie.engine import TrainingData
+from coterie.errors import UsageError
 from coterie.methods import deccrl as block
 from coterie.methods.deccrl import (
     DECCRLNet,

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from by_key import raises
 from coterie import RSTC
-from coterie._errors import DataError, UsageError
 from coterie.base import TrainingContext
 from coterie.blocks.assign import make_assigner
 from coterie.encoders import load_encoder
+from coterie.errors import DataError, UsageError
 from coterie.methods.rstc import (
     DeepHead,
     HeadAssigner,

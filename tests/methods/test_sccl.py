@@ -9,11 +9,11 @@ from sklearn.base import clone
 
 from by_key import raises
 from coterie import SCCL
-from coterie._errors import DataError, TrainingError, UsageError
 from coterie.base import TrainingContext
 from coterie.blocks.nt_xent import nt_xent
 from coterie.encoders import VectorEncoder, load_encoder
 from coterie.engine import TrainingData
+from coterie.errors import DataError, TrainingError, UsageError
 from coterie.methods.sccl import SCCLNet, cluster_term, contrast_term, count_clusters
 
 

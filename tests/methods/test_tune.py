@@ -10,10 +10,10 @@ import torch
 import coterie
 from by_key import raises
 from coterie import METHODS
-from coterie._errors import UsageError
 from coterie.base import TunedClusterer, fitting
 from coterie.encoders import load_encoder
 from coterie.engine import Checkpoint, Run
+from coterie.errors import UsageError
 
 FAST = {
     "sccl": {"steps": 24, "labels_from": "head"},

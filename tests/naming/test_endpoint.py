@@ -6,8 +6,8 @@ import time
 import pytest
 
 from by_key import raises
-from coterie._errors import UsageError
 from coterie._http import EndpointError, UnusableError, check_url, find_key
+from coterie.errors import UsageError
 from coterie.naming.endpoint import Endpoint
 
 CHAT_NONE = {"choices": [{"message": {"content": None}}]}

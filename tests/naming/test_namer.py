@@ -8,8 +8,8 @@ import pytest
 
 import coterie
 from by_key import raises, says
-from coterie._errors import UsageError
 from coterie.description import rename_clusters
+from coterie.errors import UsageError
 from coterie.naming import Endpoint, make_requests, name_clusters
 
 

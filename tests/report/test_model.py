@@ -13,9 +13,9 @@ from sklearn.exceptions import NotFittedError
 
 from by_key import raises
 from coterie import describe, make_method
-from coterie._errors import UsageError
 from coterie.base import TextClusterer
 from coterie.description import Cluster
+from coterie.errors import UsageError
 from coterie.report import Outlier, Outliers, Points, ReportData, cluster_tree, write_report
 
 NASTY = "</summary><img src=x onerror=window.hacked=1>\x1b[31m"

@@ -8,7 +8,7 @@ import pytest
 
 from by_key import raises
 from coterie import run_files
-from coterie._errors import DataError
+from coterie.errors import DataError
 from coterie.report.folder import skim
 from coterie.run_files import read_assignments
 

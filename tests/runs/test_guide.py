@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from by_key import raises, says
 from coterie import cluster, open_run
-from coterie._errors import DataError, UsageError
 from coterie.cli import app
+from coterie.errors import DataError, UsageError
 from coterie.runs.guide import read_themes
 
 FRUIT = ["red apple", "green apple", "ripe apple pie", "sour apple", "apple tart"]

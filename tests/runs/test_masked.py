@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from by_key import raises, says
 from coterie import cluster, open_run
-from coterie._errors import UsageError
 from coterie.cli import app
 from coterie.corpus import read_corpus
 from coterie.corpus.write import GrowingTable, partial_path
+from coterie.errors import UsageError
 from coterie.masking import masked_sentence
 from coterie.runs.update import update
 

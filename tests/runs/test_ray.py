@@ -22,8 +22,8 @@ from typer.testing import CliRunner
 
 from by_key import raises, says
 from coterie import TwoStep
-from coterie._errors import UsageError
 from coterie.cli import app
+from coterie.errors import UsageError
 from coterie.runs.shards import Share, _check_address, share_out
 
 WORDS = ["apple plum", "pear fig", "car bus", "truck van"]

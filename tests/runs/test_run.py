@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 import coterie
 from by_key import raises
-from coterie._errors import CoterieError, DataError, UsageError
 from coterie.cli import app
+from coterie.errors import CoterieError, DataError, UsageError
 from coterie.runs.sample import SampledCorpus
 
 FRUIT = ["red apple", "green apple", "ripe apple", "sweet apple", "sour apple", "apple pie"]

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from by_key import raises, says
 from coterie import TwoStep
-from coterie._errors import DataError
 from coterie.cli import app
 from coterie.corpus.write import KINDS, partial_path
+from coterie.errors import DataError
 from coterie.runs.label import Labeller, model_digest
 from coterie.runs.shards import (
     KEY,

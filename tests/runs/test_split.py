@@ -10,8 +10,8 @@ import pytest
 
 from by_key import raises
 from coterie import cluster, open_run
-from coterie._errors import UsageError
 from coterie.checking import check_integrity
+from coterie.errors import UsageError
 
 WITH = {"method": "kmeans", "encoder": "tfidf", "split": "sentences"}
 APPLE = ["Red apple pie tastes good.", "Green apple pie tastes sour.", "Old apple pie tastes bad."]

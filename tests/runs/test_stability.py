@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 import coterie
 from by_key import raises
-from coterie._errors import DataError, UsageError
 from coterie.checking import check_integrity
 from coterie.cli import app
 from coterie.editing import edit
+from coterie.errors import DataError, UsageError
 from coterie.runs import open_run, stability
 from coterie.runs.stability import best_jaccard, word_npmi
 

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 import coterie
 from by_key import raises
-from coterie._errors import DataError
 from coterie.checking import check_integrity
 from coterie.cli import app
 from coterie.editing import edit, undo
+from coterie.errors import DataError
 from coterie.runs import open_run, timeline
 
 FRUIT = "apple pear plum peach cherry grape lemon melon".split()

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 import coterie
 from by_key import raises, says
-from coterie._errors import UsageError
 from coterie.checking import check_integrity
 from coterie.cli import app
 from coterie.editing import edit, undo
+from coterie.errors import UsageError
 from coterie.methods.auto import RidgeClassifier
 from coterie.novelty import place_new
 from coterie.runs import open_run

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 import coterie
 from by_key import raises, says
-from coterie._errors import DataError, UsageError
 from coterie.cli import app
 from coterie.corpus.vectors import VectorRows
+from coterie.errors import DataError, UsageError
 
 # Rows without a text, and texts that come again; the words say nothing about the clusters.
 TEXTS = [f"text number {'abcdefghijkl'[i % 12]} {i // 12}" for i in range(36)] + ["", None, "..."]

@@ -18,8 +18,8 @@ import pytest
 from typer.testing import CliRunner
 
 from by_key import raises, says
-from coterie._errors import UsageError
 from coterie.cli import app
+from coterie.errors import UsageError
 from coterie.serve.server import listen, name_runs
 
 GUIDE = Path(__file__).parents[2] / "docs" / "howto" / "serve.md"

@@ -13,7 +13,7 @@ import pytest
 
 import coterie
 from by_key import raises
-from coterie._errors import UsageError
+from coterie.errors import UsageError
 from coterie.serve.access import Doors, Tokens
 from coterie.serve.server import serve
 

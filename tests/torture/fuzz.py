@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from coterie._errors import CoterieError
+from coterie.errors import CoterieError
 
 SEEDS = Path(__file__).with_name("seeds")
 SUFFIXES = ("csv", "tsv", "jsonl", "txt", "parquet", "json")

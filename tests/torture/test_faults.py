@@ -15,8 +15,8 @@ import pytest
 
 from by_key import raises
 from coterie import TwoStep, _validation
-from coterie._errors import DataError
 from coterie.blocks.linkage import agglomerate
+from coterie.errors import DataError
 
 SETTINGS = ["steps=6", "batch_size=8", "checkpoint_every=0", "lr=1e-3", "head_lr=1e-2"]
 COMMAND = ["cluster", "t.csv", "-k", "3", "-m", "sccl", "--encoder", "tfidf", "--out", "run", "-q"]

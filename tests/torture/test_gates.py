@@ -22,9 +22,9 @@ from typer.testing import CliRunner
 import coterie
 from by_key import raises, says
 from coterie import TwoStep, run_files
-from coterie._errors import DataError
 from coterie._trust import check_shape, inside, parse_json, read_json
 from coterie.cli import app
+from coterie.errors import DataError
 
 EDITS = '- merge: [0, 1]\n- rename: {2: "Refunds"}\n'
 
@@ -469,8 +469,8 @@ def test_streams_that_are_closed_full_or_of_another_encoding(run: Path, tmp_path
 
 
 def test_a_stream_that_is_missing_is_told_to_whoever_uses_it(monkeypatch) -> None:
-    from coterie._errors import CoterieError
     from coterie.cli.talk import open_streams
+    from coterie.errors import CoterieError
 
     for name in ("stdin", "stdout", "stderr"):
         monkeypatch.setattr(sys, name, None)

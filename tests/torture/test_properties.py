@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import coterie
 from coterie import METHODS, metrics, read_corpus
-from coterie._errors import CoterieError
 from coterie.corpus.corpus import clean_text, has_words
+from coterie.errors import CoterieError
 
 EXAMPLES = 25
 QUICK = settings(

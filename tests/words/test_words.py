@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from by_key import raises
-from coterie._errors import DataError, UsageError
+from coterie.errors import DataError, UsageError
 from coterie.words import (
     Vocabulary,
     make_word_vectors,

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie._errors import MissingError, UsageError
 from coterie._types import Ints
 from coterie._validation import check_device, need
 from coterie.augmentation.base import (
@@ -28,6 +27,7 @@ from coterie.augmentation.base import (
 )
 from coterie.augmentation.models import find_model, load_model, load_tokenizer, weights_of
 from coterie.encoders.base import batches_by_length
+from coterie.errors import MissingError, UsageError
 
 LENGTH = 128  # tokens read of each text; words behind them stay
 TOKENS = {"cpu": 2_048, "cuda": 65_536}  # of one batch

@@ -6,11 +6,11 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from coterie._errors import MissingError, UsageError
 from coterie._files import sha256_file
 from coterie._validation import need
 from coterie.encoders.load import ASK, hub_folder
 from coterie.encoders.sentence import without_bars
+from coterie.errors import MissingError, UsageError
 
 
 def find_model(name: str) -> Path:

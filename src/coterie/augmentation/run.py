@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie._cache import DIGEST, Shards, cache_folder, limit, place
-from coterie._errors import DataError, UsageError
 from coterie._progress import Progress, Silent, make_progress
 from coterie._random import resolve_seed
 from coterie._validation import check_choice
 from coterie.augmentation.base import FORMAT, Augmenter, Chain, text_keys
 from coterie.corpus import read_table, texts_from
 from coterie.corpus.corpus import clean_text, has_words
+from coterie.errors import DataError, UsageError
 
 VIRTUAL = "virtual"  # the same text under another dropout mask; nothing is written
 KINDS = {

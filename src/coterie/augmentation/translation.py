@@ -18,11 +18,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie._errors import CoterieError, MissingError, UsageError
 from coterie._validation import check_device, need
 from coterie.augmentation.base import FACTORS, STEP, TOKEN, Augmenter, Keys, bits
 from coterie.augmentation.models import find_model, load_model, load_tokenizer, weights_of
 from coterie.encoders.base import batches_by_length
+from coterie.errors import CoterieError, MissingError, UsageError
 
 PAIR = re.compile(r"[a-z]{2,3}(_[A-Za-z]+)?-[a-z]{2,3}(_[A-Za-z]+)?")
 PROGRAM = re.compile(r"(^|\|\s*)([\w-]+)")  # of each part of a pipeline

@@ -26,7 +26,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from coterie._errors import MissingError
 from coterie._types import Bools, Ints
 from coterie.augmentation.base import (
     SYNONYM,
@@ -44,6 +43,7 @@ from coterie.augmentation.base import (
     like,
     split_edges,
 )
+from coterie.errors import MissingError
 from coterie.words.stopwords import ENGLISH
 
 PARTS = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}

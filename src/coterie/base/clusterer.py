@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from coterie._errors import UsageError
 from coterie._types import Floats, Ints
 from coterie._validation import check_choice, check_path
 from coterie.base import storage
@@ -19,6 +18,7 @@ from coterie.base.display import DisplayMixin
 from coterie.base.edited import correct
 from coterie.base.fitting import Fitting
 from coterie.blocks.assign import probabilities
+from coterie.errors import UsageError
 from coterie.guidance import Guidance
 
 Self = TypeVar("Self", bound="TextClusterer")

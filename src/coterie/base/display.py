@@ -14,13 +14,13 @@ import pyarrow as pa
 from sklearn.utils.validation import check_is_fitted
 
 from coterie import __version__
-from coterie._errors import UsageError
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_integer, check_kind
 from coterie.base.edited import EditedAssigner
 from coterie.base.outliers import OutlierMixin
 from coterie.corpus import texts_from
 from coterie.description import Cluster, describe, describe_numbered
+from coterie.errors import UsageError
 from coterie.hierarchy import Hierarchy, build_hierarchy, build_themes
 from coterie.messages import counted
 from coterie.report import Outliers, ReportData, without_texts, write_report

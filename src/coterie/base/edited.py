@@ -14,11 +14,11 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from coterie._errors import DataError
 from coterie._trust import Count, check_shape
 from coterie._types import Array, Arrays, Bools, Floats, Json
 from coterie.base.inputs import Inputs
 from coterie.blocks.assign import Assigner, CenterAssigner, make_assigner
+from coterie.errors import DataError
 
 EDGE = 1e-3  # lead of a text's own cluster, in logits, where an edit would change it
 FLOOR = -700.0  # exp of it is still a number: clusters in use stay ahead of those retired

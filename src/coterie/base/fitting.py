@@ -18,7 +18,6 @@ import numpy as np
 import torch
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from coterie._errors import DataError, TrainingError, UsageError
 from coterie._files import plain
 from coterie._progress import Progress, make_progress
 from coterie._random import derive_seed, resolve_seed, torch_seeded
@@ -60,6 +59,7 @@ from coterie.engine import (
     train,
 )
 from coterie.engine.parallel import encode_all
+from coterie.errors import DataError, TrainingError, UsageError
 from coterie.guidance import Guidance, Known
 from coterie.guided import theme_hints
 from coterie.neighbors import unit_rows

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from coterie._errors import DataError
 from coterie._types import Array, Bools, Ints
 from coterie.augmentation import read_views
 from coterie.corpus import CleanTexts, texts_from
 from coterie.encoders import Encoder, Items
+from coterie.errors import DataError
 
 
 @dataclass(frozen=True)

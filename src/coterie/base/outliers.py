@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from coterie._errors import DataError, UsageError
 from coterie._files import atomic_path, save_arrays
 from coterie._trust import Count, read_arrays
 from coterie._types import Bools, Floats, Ints
@@ -17,6 +16,7 @@ from coterie._validation import check_number
 from coterie.base.core import ClustererCore
 from coterie.base.edited import correct
 from coterie.blocks.assign import probabilities
+from coterie.errors import DataError, UsageError
 from coterie.outliers import NeighborIndex, OutlierLimit, fit_neighbor_index, mark_outliers
 
 FILE = "outliers.safetensors"

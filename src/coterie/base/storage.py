@@ -12,7 +12,6 @@ import numpy as np
 import torch
 
 from coterie import __version__
-from coterie._errors import DataError, UsageError
 from coterie._files import atomic_path, plain, save_arrays, write_json
 from coterie._folders import one_state, replace_folder
 from coterie._trust import (
@@ -33,6 +32,7 @@ from coterie.base.outliers import SHAPE as OUTLIERS
 from coterie.base.outliers import OutlierMixin, load_outliers, save_outliers
 from coterie.encoders import Encoder
 from coterie.encoders.load import load_saved, saved_settings
+from coterie.errors import DataError, UsageError
 
 Model = TypeVar("Model", bound=OutlierMixin)
 FORMAT = 1

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coterie._errors import UsageError
 from coterie.base.clusterer import TextClusterer
 from coterie.encoders import Encoder
 from coterie.encoders.tuning import STILL, check_tune, read_tune
+from coterie.errors import UsageError
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

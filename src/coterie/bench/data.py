@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from coterie._errors import DataError, UsageError
 from coterie._files import sha256_file
 from coterie._random import numpy_generator
 from coterie.bench.entries import DataFile
 from coterie.corpus import read_corpus
 from coterie.corpus.corpus import check_column
 from coterie.datasets import load_dataset, sample
+from coterie.errors import DataError, UsageError
 
 # Texts to fit on, of those that DECCRL's Table 1 prints; the rest is scored.
 SPLITS = {"agnews": 6_400, "stackoverflow": 15_084, "biomedical": 15_583}

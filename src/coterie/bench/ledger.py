@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import lock_descriptor
 
-from coterie._errors import DataError
 from coterie._files import plain
 from coterie._validation import RENAMED
 from coterie.bench.entries import Job
 from coterie.datasets import PAIRS
 from coterie.encoders import AUTO, DEFAULT
+from coterie.errors import DataError
 from coterie.methods import METHODS
 
 if TYPE_CHECKING:

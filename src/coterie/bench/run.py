@@ -18,7 +18,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from coterie._errors import CoterieError
 from coterie._validation import check_choice, check_integer
 from coterie.base import TextClusterer
 from coterie.bench.data import Data, load_data, split
@@ -29,6 +28,7 @@ from coterie.bench.score import fitted_texts, score_fit
 from coterie.choose import Choice, choose_n_clusters
 from coterie.datasets import PAIRS, find_pairs
 from coterie.encoders import AUTO, DEFAULT
+from coterie.errors import CoterieError
 from coterie.methods import METHODS, make_method
 
 log = logging.getLogger(__name__)

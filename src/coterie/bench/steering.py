@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 
-from coterie._errors import DataError
 from coterie._facts import hardware, versions
 from coterie._files import plain
 from coterie._random import numpy_generator
@@ -37,6 +36,7 @@ from coterie.bench.ledger import Row, read_results
 from coterie.bench.papers import DEV
 from coterie.encoders import DEFAULT, Encoder
 from coterie.encoders.lexical import MixedItems
+from coterie.errors import DataError
 from coterie.guidance import Guidance
 from coterie.methods import make_method
 from coterie.metrics import accuracy, ami, nmi

@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from coterie._errors import UsageError
 from coterie._validation import check_choice, check_integer
 from coterie.augmentation.run import is_kind
 from coterie.bench.entries import DataFile, Entry, Suite
@@ -36,6 +35,7 @@ from coterie.bench.papers import (
 )
 from coterie.bench.speed import SAME, SPEED
 from coterie.datasets import CARDS, PAIRS
+from coterie.errors import UsageError
 from coterie.methods import METHODS
 
 KMEANS, AUTO = Entry("encoder + k-means", "kmeans"), Entry("auto", "auto")

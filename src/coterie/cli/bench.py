@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from coterie._errors import UsageError
 from coterie._progress import say
 from coterie._validation import whole_number
 from coterie.cli.options import Data, Device, Quiet, parse_value
 from coterie.cli.talk import orderly, show_table
+from coterie.errors import UsageError
 
 if TYPE_CHECKING:
     from coterie.bench import Suite

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie._errors import UsageError
 from coterie._progress import say
 from coterie._ranks import is_first
 from coterie._validation import check_choice, whole_number
@@ -32,6 +31,7 @@ from coterie.cli.options import (
 )
 from coterie.cli.runs import NameModel, NameWith, ShowRequest, make_asker
 from coterie.cli.talk import show_json, show_table
+from coterie.errors import UsageError
 
 if TYPE_CHECKING:
     from coterie.description import Cluster

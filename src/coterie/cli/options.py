@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from coterie._errors import UsageError
 from coterie._validation import RENAMED, check_choice, did_you_mean, whole_number
+from coterie.errors import UsageError
 
 
 def _without_cache(context: typer.Context, wanted: bool) -> bool:

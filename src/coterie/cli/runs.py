@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from coterie._errors import DataError, UsageError
 from coterie._progress import say
 from coterie.cli.options import (
     AsJson,
@@ -26,6 +25,7 @@ from coterie.cli.options import (
     read_number,
 )
 from coterie.cli.talk import say_header, show_json, show_table
+from coterie.errors import DataError, UsageError
 from coterie.messages import message
 
 FailAbove = Annotated[

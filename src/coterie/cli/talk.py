@@ -21,8 +21,8 @@ from typing import Any, get_args, get_type_hints
 import typer
 
 from coterie import __version__
-from coterie._errors import NOTHING, CoterieError
 from coterie._progress import say
+from coterie.errors import NOTHING, CoterieError
 
 log = logging.getLogger(__name__)
 

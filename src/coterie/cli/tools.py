@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 import typer
 
-from coterie._errors import DataError, UsageError
 from coterie._progress import say
 from coterie.cli.options import (
     AsJson,
@@ -28,6 +27,7 @@ from coterie.cli.options import (
     beside,
 )
 from coterie.cli.talk import orderly, say_header, show_json, show_table
+from coterie.errors import DataError, UsageError
 from coterie.messages import counted, message
 
 MEANING = {
@@ -528,9 +528,9 @@ def encoders(
         coterie encoders
         coterie encoders --no-speed --json
     """
-    from coterie._errors import CoterieError
     from coterie.corpus import read_corpus
     from coterie.encoders.catalogue import ENCODERS, measure
+    from coterie.errors import CoterieError
     from coterie.runs.sample import bundled
 
     texts = read_corpus(bundled("sample")).texts[:SPEED_TEXTS]

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from coterie._errors import CoterieError, DataError, UsageError, param
 from coterie._folders import one_state
 from coterie._trust import read_arrays
 from coterie._types import Bools, Floats, Ints
@@ -19,6 +18,7 @@ from coterie.base import TextClusterer
 from coterie.base.storage import read_config
 from coterie.comparison.result import Change, Comparison, Flow
 from coterie.comparison.side import Side, make_side
+from coterie.errors import CoterieError, DataError, UsageError, param
 from coterie.messages import counted
 from coterie.metrics import ari, nmi
 from coterie.neighbors import unit_rows

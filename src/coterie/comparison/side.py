@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from coterie._errors import CoterieError, DataError, UsageError, param
 from coterie._trust import inside
 from coterie._types import Ints
 from coterie._validation import whole_number
@@ -21,6 +20,7 @@ from coterie.corpus.corpus import (
     pick_text_column,
     value_to_text,
 )
+from coterie.errors import CoterieError, DataError, UsageError, param
 from coterie.report import cluster_columns
 from coterie.run_files import RunFiles
 

@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from coterie._emoji import EMOJI
-from coterie._errors import DataError, UsageError, param
 from coterie._validation import did_you_mean
+from coterie.errors import DataError, UsageError, param
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]+")
 SURROGATE = re.compile(r"[\ud800-\udfff]")  # half a character, as broken JSON escapes leave behind

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from coterie._errors import DataError
 from coterie.corpus.corpus import USUAL, Note, is_number
 from coterie.corpus.source import Pieces
+from coterie.errors import DataError
 
 FIELD_LIMIT = 2**31 - 1  # the csv module rejects fields over 128 kB unless told otherwise
 SAMPLE = 100  # rows that tell whether the first one is a header

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.json
 
-from coterie._errors import DataError
 from coterie.corpus.delimited import unique_names
 from coterie.corpus.source import Pieces
+from coterie.errors import DataError
 
 EXACT = 2**53  # whole numbers up to this are exact as floats
 RAW = {b"coterie": b"json"}  # marks a field whose texts are JSON

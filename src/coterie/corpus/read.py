@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from coterie._errors import DataError, UsageError
 from coterie._validation import check_choice
 from coterie.corpus import jsonlines
 from coterie.corpus.corpus import (
@@ -29,6 +28,7 @@ from coterie.corpus.corpus import (
 from coterie.corpus.delimited import Delimited, tsv_is_quoted
 from coterie.corpus.source import STDIN, Blocks, Source, check_content
 from coterie.corpus.tables import STREAM, Database, arrow_tables, count_rows, read_sheet
+from coterie.errors import DataError, UsageError
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,8 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from coterie._errors import DataError, UsageError
 from coterie._validation import check_path
+from coterie.errors import DataError, UsageError
 
 STDIN = "standard input"
 BLOCK = 1 << 20  # bytes read at a time from a file

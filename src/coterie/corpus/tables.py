@@ -13,12 +13,12 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from coterie._errors import CoterieError, DataError, UsageError
 from coterie._validation import did_you_mean, need
 from coterie.corpus import jsonlines
 from coterie.corpus.corpus import Note, as_array, value_to_text
 from coterie.corpus.delimited import SAMPLE, name_columns, unique_names
 from coterie.corpus.source import DATABASE, Source, damaged
+from coterie.errors import CoterieError, DataError, UsageError
 
 ROWS = 10_000  # of a database, read at a time
 SHEET_ROWS = 1_048_576  # of an Excel sheet, at most

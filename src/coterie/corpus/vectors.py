@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coterie._errors import DataError, UsageError
 from coterie._types import Floats
 from coterie.corpus.corpus import check_column
 from coterie.corpus.read import read_table
+from coterie.errors import DataError, UsageError
 
 TABLES = (".parquet", ".pq", ".arrow", ".feather", ".jsonl")
 

@@ -31,11 +31,11 @@ from typing import IO, Any, TextIO
 
 import pyarrow as pa
 
-from coterie._errors import DataError, UsageError
 from coterie._files import atomic_path, is_locked, take_lock
 from coterie._validation import need
 from coterie.corpus.corpus import cell_values, value_to_text
 from coterie.corpus.jsonlines import RAW, to_json, try_json
+from coterie.errors import DataError, UsageError
 
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "xlsx")
 SUFFIXES = tuple(f".{name}" for name in FORMATS)

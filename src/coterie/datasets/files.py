@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
-from coterie._errors import DataError, MissingError
 from coterie._files import atomic_path, sha256_file
 from coterie._progress import Progress, Silent
 from coterie._validation import check_choice
 from coterie.corpus import Corpus, read_corpus
 from coterie.datasets.cards import CARDS, PAIRS, Card
+from coterie.errors import DataError, MissingError
 
 SENTENCES = "-sentences"
 END = re.compile(r"(?<=[.!?])[\"']?\s+(?=[\"'(]?[A-Z0-9£$])")  # a stop, then a capital or a number

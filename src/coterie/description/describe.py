@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from coterie._errors import UsageError
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_vectors, check_whole_numbers, wrong_kind
 from coterie.corpus.corpus import cell_values
@@ -20,6 +19,7 @@ from coterie.description.columns import count_values, sort_into_periods
 from coterie.description.names import Parts, make_names, numbered
 from coterie.description.terms import Terms, weigh
 from coterie.description.words import ClusterTerms, top_words
+from coterie.errors import UsageError
 from coterie.metrics import cluster_means
 from coterie.neighbors import similarity_blocks, unit_rows
 from coterie.words.languages import NAMES

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from coterie._errors import DataError
 from coterie._random import derive_seed
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import whole_number
@@ -21,6 +20,7 @@ from coterie.blocks.assign import CenterAssigner
 from coterie.blocks.kmeans import KMeans
 from coterie.corpus.corpus import clean_text
 from coterie.editing.parse import Edit
+from coterie.errors import DataError
 from coterie.messages import counted
 
 KEYS = ("row", "id", "text", "contains")  # by which rows are named

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from coterie._errors import UsageError
 from coterie._folders import held
 from coterie._validation import check_path
 from coterie.base import TextClusterer
@@ -28,6 +27,7 @@ from coterie.editing.run import (
     undo_run,
     write_run,
 )
+from coterie.errors import UsageError
 from coterie.run_files import RunFiles
 
 

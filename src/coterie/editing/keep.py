@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from coterie._errors import CoterieError, DataError
 from coterie._folders import one_state
 from coterie._types import Ints
 from coterie.base import TextClusterer
@@ -25,6 +24,7 @@ from coterie.comparison import jaccard, links, partners
 from coterie.description import Cluster
 from coterie.editing.apply import State
 from coterie.editing.run import EditableRun, is_quoted
+from coterie.errors import CoterieError, DataError
 from coterie.run_files import given_numbers
 
 SAME = 0.9  # Jaccard index of the texts of a cluster before and now that keeps its description

@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from coterie._errors import DataError, UsageError
 from coterie._validation import did_you_mean, whole_number
 from coterie.corpus.corpus import clean_text
+from coterie.errors import DataError, UsageError
 
 LARGEST = 8 << 20  # bytes of a file
 YAML_DEPTH = 20  # lists and mappings in one another

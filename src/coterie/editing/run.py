@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from coterie._errors import DataError
 from coterie._files import atomic_path, sha256_file, write_json, write_text
 from coterie._trust import LARGE, check_file, check_shape, inside, read_json
 from coterie._types import Bools, Floats, Ints
@@ -38,6 +37,7 @@ from coterie.description import (
     rename_clusters,
 )
 from coterie.editing.apply import State
+from coterie.errors import DataError
 from coterie.exports import refresh, write_sentence_rows
 from coterie.hierarchy import (
     LEVEL_COLUMN,

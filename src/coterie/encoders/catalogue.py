@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coterie._cache import no_cache
-from coterie._errors import CoterieError
 from coterie.encoders.load import DEFAULT, PIN, check_encoder, load_encoder
+from coterie.errors import CoterieError
 
 SECONDS = 1.0  # a measurement of fewer is repeated
 

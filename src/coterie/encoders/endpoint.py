@@ -21,11 +21,11 @@ import torch
 from torch import Tensor
 
 from coterie._cache import VectorCache, cache_folder
-from coterie._errors import UsageError
 from coterie._http import Client, EndpointError, RefusedError, UnusableError
 from coterie._progress import Progress, Silent, say
 from coterie._types import Features, Floats, Ints
 from coterie.encoders.base import Encoder, distinct
+from coterie.errors import UsageError
 from coterie.messages import message
 from coterie.neighbors import unit_rows
 

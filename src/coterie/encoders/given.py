@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie._errors import DataError, UsageError
 from coterie._types import Floats, Ints
 from coterie.encoders.base import Encoder, Rows
 from coterie.encoders.lexical import VectorEncoder
+from coterie.errors import DataError, UsageError
 
 PREFIX = "vectors:"  # before a digest, in place of the name of an encoder
 

@@ -17,13 +17,13 @@ import torch
 from torch import Tensor, nn
 
 from coterie._emoji import EMOJI_PATTERN
-from coterie._errors import DataError, UsageError
 from coterie._files import save_arrays, write_json
 from coterie._progress import Progress
 from coterie._random import numpy_generator
 from coterie._trust import Count, check_shape
 from coterie._types import Bools, Features, Floats, Ints
 from coterie.encoders.base import Encoder, Items, Rows, distinct, distinct_rows
+from coterie.errors import DataError, UsageError
 from coterie.neighbors import unit_rows
 from coterie.words import ENGLISH, Source, Vocabulary, make_word_vectors
 from coterie.words.cutting import tokens

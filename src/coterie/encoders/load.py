@@ -12,7 +12,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from coterie._errors import DataError, MissingError, UsageError, param
 from coterie._files import sha256_file
 from coterie._http import check_url
 from coterie._trust import (
@@ -53,6 +52,7 @@ from coterie.encoders.static import (
     static_files,
 )
 from coterie.encoders.views import ViewsEncoder
+from coterie.errors import DataError, MissingError, UsageError, param
 from coterie.words import width_of
 
 log = logging.getLogger(__name__)

@@ -17,12 +17,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from coterie._errors import DataError, UsageError
 from coterie._progress import Progress
 from coterie._types import Features, Floats, Ints
 from coterie._validation import need
 from coterie.encoders.base import Encoder, Items, RaggedTokens, distinct
 from coterie.encoders.bert import LightBert, can_pack, pack_forward
+from coterie.errors import DataError, UsageError
 
 Pooling = Literal["auto", "mean", "cls"]
 CHARACTERS = 100  # per token; what lies behind cannot be among the first max_length tokens

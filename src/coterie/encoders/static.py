@@ -18,11 +18,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from coterie._errors import DataError, MissingError, UsageError
 from coterie._files import save_arrays, write_json
 from coterie._trust import LARGE, check_array, check_file, read_json
 from coterie._types import Features, Ints
 from coterie.encoders.base import Encoder, RaggedTokens, distinct
+from coterie.errors import DataError, MissingError, UsageError
 
 PREFIX = "static:"
 FILES = ("config.json", "tokenizer.json", "model.safetensors")

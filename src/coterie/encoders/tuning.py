@@ -20,8 +20,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._errors import UsageError
 from coterie.encoders.base import Encoder
+from coterie.errors import UsageError
 
 RANK = 8
 ALPHA = 16.0  # the product counts ALPHA / RANK times

@@ -19,7 +19,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie._errors import DataError
 from coterie._files import save_arrays
 from coterie._progress import Progress
 from coterie._types import Floats, Ints
@@ -33,6 +32,7 @@ from coterie.encoders.lexical import (
 )
 from coterie.encoders.reading import unread_texts
 from coterie.encoders.sentence import SentenceEncoder
+from coterie.errors import DataError
 from coterie.neighbors import unit_rows
 
 COMMON = 1e-2  # a token of this share of the corpus counts half

@@ -13,13 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from coterie._errors import DataError, TrainingError
 from coterie._files import write_json
 from coterie._folders import mend_folder, replace_folder
 from coterie._ranks import is_first
 from coterie._trust import LARGE, check_file, damaged, read_json
 from coterie._types import Ints
 from coterie.engine.history import Meter
+from coterie.errors import DataError, TrainingError
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from coterie._errors import TrainingError
+from coterie.errors import TrainingError
 
 
 @dataclass

@@ -16,7 +16,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from coterie._errors import TrainingError
 from coterie._progress import Silent
 from coterie._random import derive_seed, torch_seeded
 from coterie._types import Ints
@@ -38,6 +37,7 @@ from coterie.engine.graphs import Recorder
 from coterie.engine.history import History, Meter, NotFiniteError, counts
 from coterie.engine.stage import Run, Stage
 from coterie.engine.tensor_float import tensor_float
+from coterie.errors import TrainingError
 from coterie.messages import message
 
 log = logging.getLogger(__name__)

@@ -26,11 +26,11 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from coterie import _ranks
-from coterie._errors import DataError, UsageError
 from coterie._progress import Progress
 from coterie._random import derive_seed
 from coterie._types import Features, Floats, Ints
 from coterie.encoders.base import Encoder, Items
+from coterie.errors import DataError, UsageError
 
 T = TypeVar("T")
 NOT_YET = ("graphs", "packing")  # optimizations that know of one process only

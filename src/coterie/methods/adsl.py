@@ -31,7 +31,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._errors import DataError, UsageError
 from coterie._files import save_arrays, write_json
 from coterie._trust import read_json, read_tensors
 from coterie._types import Features, Floats, Ints, Terms
@@ -43,6 +42,7 @@ from coterie.blocks.linkage import agglomerate, memory_needed
 from coterie.encoders.base import Encoder, RaggedTokens, Rows, distinct
 from coterie.encoders.load import Loaders
 from coterie.engine import Batch, Stage, steps_for
+from coterie.errors import DataError, UsageError
 from coterie.words import Source, Vocabulary, make_word_vectors
 
 Face = Literal["code", "words"]

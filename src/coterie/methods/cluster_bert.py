@@ -31,7 +31,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._errors import UsageError
 from coterie._random import derive_seed
 from coterie._types import Bools, Features, Floats, Ints, Terms
 from coterie._validation import check_fields
@@ -41,6 +40,7 @@ from coterie.blocks.student_t import log_frequency, log_target
 from coterie.blocks.token_loss import IGNORED, token_cross_entropy
 from coterie.encoders import Encoder, SentenceEncoder, VectorEncoder
 from coterie.engine import Batch, Stage, steps_for
+from coterie.errors import UsageError
 from coterie.metrics import dunn, silhouette
 
 LAYOUT = (  # what a layer must have

@@ -18,12 +18,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from coterie._errors import DataError, UsageError
 from coterie._http import EndpointError, UnusableError
 from coterie._progress import Progress, Silent
 from coterie._trust import check_shape, open_file, parse_json
 from coterie._validation import check_integer, check_kind, check_path
 from coterie.description import Cluster, rename_clusters
+from coterie.errors import DataError, UsageError
 from coterie.masking import WORD, find_personal, folded_words
 from coterie.naming.endpoint import Endpoint
 from coterie.words.cutting import NO_BLANKS

@@ -18,13 +18,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coterie._errors import DataError
 from coterie._files import write_text
 from coterie._trust import damaged, inside
 from coterie._types import Bools, Floats, Ints
 from coterie.corpus.corpus import cell_values
 from coterie.corpus.write import bare_name
 from coterie.description import Cluster
+from coterie.errors import DataError
 from coterie.messages import counted
 from coterie.metrics import silhouette
 from coterie.report.html import BROAD_THEME, Outliers, ReportData

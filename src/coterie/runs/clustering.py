@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-from coterie._errors import UsageError
 from coterie._folders import held, refuse_held
 from coterie._progress import make_progress, say
 from coterie._ranks import is_first
@@ -19,6 +18,7 @@ from coterie.base.fitting import Fitting, number_encoder
 from coterie.choose import Choice, choose_n_clusters
 from coterie.corpus import Corpus
 from coterie.corpus.sentences import split_corpus
+from coterie.errors import UsageError
 from coterie.guidance import Guidance
 from coterie.messages import counted
 from coterie.run_files import NEXT, model_folder

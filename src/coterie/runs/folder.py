@@ -11,13 +11,13 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from coterie._errors import CoterieError, DataError, UsageError, param
 from coterie._facts import versions
 from coterie._files import LOCK, write_json
 from coterie._folders import check_replaceable, delete, is_litter, mend_folder
 from coterie._trust import Count, check_shape, inside, read_json
 from coterie.base import TextClusterer
 from coterie.choose import Choice
+from coterie.errors import CoterieError, DataError, UsageError, param
 from coterie.run_files import MANIFEST, NEXT, RESULT, RUNNING, is_run, replace_run, run_files, seal
 from coterie.runs.masked import MaskingNote
 from coterie.runs.options import Options

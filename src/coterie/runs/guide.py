@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from coterie._errors import DataError, UsageError, param
 from coterie._validation import whole_number
 from coterie.base.edited import fingerprint
 from coterie.corpus import Corpus
 from coterie.corpus.corpus import cell_values, check_column
 from coterie.editing.parse import read_entries
+from coterie.errors import DataError, UsageError, param
 from coterie.guidance import (
     Guidance,
     as_groups,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 import pyarrow as pa
 
-from coterie._errors import DataError, UsageError
 from coterie._files import sha256_file
 from coterie._folders import one_state
 from coterie._progress import Silent, make_progress, say, working
@@ -36,6 +35,7 @@ from coterie.corpus.write import (
 from coterie.description import Cluster, describe, names_by_number
 from coterie.drift import Drift, find_drift
 from coterie.encoders.given import given_vectors
+from coterie.errors import DataError, UsageError
 from coterie.hierarchy import Hierarchy
 from coterie.messages import message
 from coterie.methods import load

@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from coterie._errors import DataError, UsageError
 from coterie._folders import one_state
 from coterie.corpus import Chunk, Corpus, Note
 from coterie.corpus.corpus import cell_values, clean_values
+from coterie.errors import DataError, UsageError
 from coterie.masking import Masker, masked_sentence
 from coterie.run_files import MANIFEST, read_manifest
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from coterie._errors import DataError
 from coterie._files import write_json
 from coterie._progress import make_progress, say
 from coterie.corpus import write_rows
 from coterie.corpus.corpus import cell_values
 from coterie.description import Cluster, rename_clusters
+from coterie.errors import DataError
 from coterie.exports import refresh
 from coterie.hierarchy import rename_levels
 from coterie.masking import SHOWN

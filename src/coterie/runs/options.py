@@ -8,8 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from coterie._errors import DataError, UsageError, param
 from coterie._validation import check_choice, check_device, check_integer, did_you_mean
+from coterie.errors import DataError, UsageError, param
 
 if TYPE_CHECKING:
     from coterie.base import TextClusterer
@@ -43,7 +43,7 @@ class Options(Reading):
     >>> Options.make({"n_cluster": 8})
     Traceback (most recent call last):
         ...
-    coterie._errors.UsageError: cluster has no option 'n_cluster'. Did you mean 'n_clusters'?
+    coterie.errors.UsageError: cluster has no option 'n_cluster'. Did you mean 'n_clusters'?
     """
 
     n_clusters: int | Literal["auto"] | None = None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from coterie._errors import CoterieError, UsageError
+from coterie.errors import CoterieError, UsageError
 
 LABELLED = {"cluster", "confidence", "outlier_score"}  # columns that coterie predict adds
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
-from coterie._errors import UsageError
 from coterie._folders import held, mend_folder, one_state
 from coterie._validation import check_path
 from coterie.base import TextClusterer
 from coterie.corpus import make_corpus
 from coterie.corpus.write import combine
 from coterie.description import Cluster
+from coterie.errors import UsageError
 from coterie.exports import Exported, export_run, sentence_rows, write_page
 from coterie.messages import counted
 from coterie.run_files import (

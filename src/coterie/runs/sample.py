@@ -16,7 +16,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from coterie._errors import DataError, UsageError, param
 from coterie._progress import make_progress, working
 from coterie.corpus import (
     Chunk,
@@ -36,6 +35,7 @@ from coterie.corpus.source import file_of
 from coterie.corpus.vectors import VectorRows
 from coterie.description.tally import ColumnLook, Kinds
 from coterie.encoders import GivenVectors
+from coterie.errors import DataError, UsageError, param
 from coterie.runs.masked import MaskedStream, make_masker, mask_corpus, masking_note
 from coterie.runs.options import Options
 

@@ -30,11 +30,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from coterie._errors import CoterieError, DataError, UsageError
 from coterie._files import write_json
 from coterie._progress import Silent, make_progress, say, working
 from coterie._validation import check_choice, need
 from coterie.corpus.source import file_of
+from coterie.errors import CoterieError, DataError, UsageError
 from coterie.masking import Masker, masked_sentence
 from coterie.messages import message
 from coterie.runs.outputs import check_shards_folder

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from coterie._errors import UsageError
 from coterie._files import write_json
 from coterie._folders import held
 from coterie._progress import make_progress, working
@@ -32,6 +31,7 @@ from coterie._validation import check_integer
 from coterie.augmentation import augment
 from coterie.base import TextClusterer
 from coterie.editing.run import EditableRun
+from coterie.errors import UsageError
 from coterie.exports import refresh
 from coterie.metrics import contingency, external_scores
 from coterie.outliers import choose_rows

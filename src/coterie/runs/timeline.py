@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coterie._errors import DataError
 from coterie._files import write_json
 from coterie._folders import held
 from coterie._types import Ints
@@ -27,6 +26,7 @@ from coterie.description.describe import differing
 from coterie.description.terms import Terms
 from coterie.description.words import ClusterTerms
 from coterie.editing.run import EditableRun
+from coterie.errors import DataError
 from coterie.exports import refresh
 from coterie.metrics import cluster_means
 from coterie.neighbors import unit_rows

@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from coterie._errors import DataError, UsageError, param
 from coterie._files import atomic_path, write_json
 from coterie._folders import held
 from coterie._trust import damaged
@@ -52,6 +51,7 @@ from coterie.editing.run import (
     last_change,
     new_summary,
 )
+from coterie.errors import DataError, UsageError, param
 from coterie.exports import refresh, write_sentence_rows
 from coterie.hierarchy import Hierarchy
 from coterie.masking import Masker, masked_sentence

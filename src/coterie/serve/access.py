@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 
-from coterie._errors import UsageError
+from coterie.errors import UsageError
 from coterie.serve.errors import ServeError
 
 READ_VARIABLE, EDIT_VARIABLE = "COTERIE_READ_TOKEN", "COTERIE_EDIT_TOKEN"

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from starlette.responses import Response
 from starlette.types import Message, Scope, Send
 
-from coterie._errors import CoterieError
 from coterie._files import plain
+from coterie.errors import CoterieError
 from coterie.serve.errors import status_of
 
 HEADERS = (

@@ -22,7 +22,7 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
-from coterie._errors import CoterieError
+from coterie.errors import CoterieError
 from coterie.masking import Masker
 from coterie.runs import Run
 from coterie.serve.access import Doors, Tokens

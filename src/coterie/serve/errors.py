@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coterie._errors import CoterieError
+from coterie.errors import CoterieError
 
 # Status of each answer by the key of its message. Errors of the library that are not listed are
 # the client's: what was asked for cannot be done.

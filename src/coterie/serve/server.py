@@ -18,7 +18,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from coterie._errors import UsageError
+from coterie.errors import UsageError
 from coterie.serve.access import is_loopback
 from coterie.serve.app import Service, Settings
 

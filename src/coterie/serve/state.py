@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coterie._errors import CoterieError
 from coterie._folders import folder_state, one_state
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_memory
 from coterie.base.storage import read_config
 from coterie.corpus.corpus import clean_text, value_to_text
 from coterie.editing.run import last_logged
+from coterie.errors import CoterieError
 from coterie.neighbors import unit_rows
 from coterie.report import read_run, render
 from coterie.report.points import visible

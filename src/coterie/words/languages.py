@@ -9,8 +9,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from coterie._errors import UsageError
 from coterie._types import Ints
+from coterie.errors import UsageError
 from coterie.words.stopwords import LANGUAGES, STOP_WORDS
 
 COVERED = 0.2  # of the words of a text, before it tells its language

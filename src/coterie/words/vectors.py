@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from coterie._cache import DIGEST, VectorCache, cache_folder
-from coterie._errors import DataError, UsageError
 from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats
 from coterie._validation import need
+from coterie.errors import DataError, UsageError
 from coterie.words.vocabulary import Vocabulary, split_words
 
 log = logging.getLogger(__name__)

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from by_key import raises
 from coterie import DEC, IDEC, KATE, Autoencoder, SelfTrain
-from coterie._errors import DataError, UsageError
 from coterie.base import TrainingContext
 from coterie.blocks.layers import mlp
+from coterie.errors import DataError, UsageError
 from coterie.methods.baselines.autoencoders import (
     KATENet,
     compete,

@@ -13,10 +13,10 @@ from sklearn.mixture import GaussianMixture
 
 from by_key import raises
 from coterie import Consensus, TwoStep, neighbors
-from coterie._errors import MissingError, UsageError
 from coterie._random import derive_seed
 from coterie.blocks.kmeans import KMeans
 from coterie.blocks.linkage import agglomerate
+from coterie.errors import MissingError, UsageError
 from coterie.methods.baselines.classical import (
     dense_groups,
     kept_threads,

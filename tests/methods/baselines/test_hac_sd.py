@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_rand_score
 
 from coterie import HACSD, neighbors
-from coterie._errors import UsageError
 from coterie.blocks.linkage import cut
+from coterie.errors import UsageError
 from coterie.methods.baselines import hac_sd as block
 from coterie.methods.baselines.hac_sd import (
     choose_training,

@@ -8,8 +8,8 @@ from sklearn.metrics import adjusted_rand_score
 
 import coterie
 from coterie import LDA
-from coterie._errors import UsageError
 from coterie.blocks.assign import make_assigner, probabilities
+from coterie.errors import UsageError
 from coterie.methods.baselines.lda import ShareAssigner, fair_handicap
 
 

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from by_key import raises
 from coterie import STCC, neighbors
-from coterie._errors import UsageError
+from coterie.errors import UsageError
 from coterie.methods.baselines import stcc as block
 from coterie.methods.baselines.stcc import (
     DynamicCNN,

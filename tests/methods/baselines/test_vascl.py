@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from coterie import VaSCL, load
-from coterie._errors import UsageError
 from coterie.blocks.nt_xent import nt_xent
+from coterie.errors import UsageError
 from coterie.methods.baselines.vascl import VaSCLNet, hardest_step, neighborhood, told_apart
 
 

@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from coterie._errors import UsageError
 from coterie._files import write_text
 from coterie._validation import check_choice, need
 from coterie.bench.figures import papers
@@ -21,6 +20,7 @@ from coterie.bench.figures.picture import Picture, Table, read_picture, save
 from coterie.bench.figures.short import Short, cut, draw_beside, draw_maps
 from coterie.bench.ledger import Row, read_results
 from coterie.bench.tables import markdown, read_folder
+from coterie.errors import UsageError
 
 __all__ = ["FIGURES", "Drawing", "Picture", "Short", "cut", "draw_all", "read_picture", "redraw"]
 

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from coterie._errors import DataError, TrainingError, UsageError
 from coterie._random import derive_seed
 from coterie._types import Floats
 from coterie.analysis import average_precision, reciprocal_rank, stage_indices
@@ -30,6 +29,7 @@ from coterie.bench.papers import (
 )
 from coterie.bench.tables import METRICS, Measured, about, cell, entries_of
 from coterie.blocks.kmeans import KMeans
+from coterie.errors import DataError, TrainingError, UsageError
 from coterie.methods.aecl import stray_similarity
 from coterie.metrics import accuracy, cluster_distances, nmi, silhouette
 from coterie.neighbors import unit_rows

@@ -12,9 +12,9 @@ from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from coterie._errors import DataError
 from coterie._files import plain
 from coterie._validation import need
+from coterie.errors import DataError
 
 DIGITS = 5  # that count, of every number in a file
 

@@ -19,7 +19,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._errors import UsageError
 from coterie._types import Floats, Terms
 from coterie._validation import check_fields, check_integer, check_number
 from coterie.base import TextClusterer, TrainingContext, second_step
@@ -28,6 +27,7 @@ from coterie.blocks.layers import Activation
 from coterie.blocks.student_t import StudentTHead, kl_to_target, log_target
 from coterie.encoders import BagOfWords, Encoder, SIFEncoder, make_code_encoder
 from coterie.engine import Batch, Stage, steps_for
+from coterie.errors import UsageError
 from coterie.words import Source, width_of
 
 HIDDEN = (500, 500, 2000)  # of DEC, and of all that followed it

@@ -19,7 +19,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from coterie._errors import UsageError
 from coterie._random import derive_seed
 from coterie._types import Floats, Ints
 from coterie._validation import check_device, check_fields, check_integer, need
@@ -31,6 +30,7 @@ from coterie.blocks.linkage import agglomerate, memory_needed
 from coterie.consensus import force_k
 from coterie.encoders import Encoder, MixedEncoder
 from coterie.engine import steps_for
+from coterie.errors import UsageError
 from coterie.guidance import Guidance
 from coterie.methods.baselines.autoencoders import IDEC
 from coterie.metrics import accuracy

@@ -24,7 +24,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._errors import DataError, UsageError
 from coterie._files import save_arrays, write_json
 from coterie._trust import read_json, read_tensors
 from coterie._types import Features, Floats, Ints, Terms
@@ -34,6 +33,7 @@ from coterie.encoders import BagOfWords, Encoder
 from coterie.encoders.base import RaggedTokens, Rows, distinct
 from coterie.encoders.load import Loaders
 from coterie.engine import Batch, Stage, steps_for
+from coterie.errors import DataError, UsageError
 from coterie.neighbors import similarity_blocks
 from coterie.words import Source, Vocabulary, make_word_vectors, width_of
 

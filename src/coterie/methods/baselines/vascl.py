@@ -14,7 +14,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._errors import UsageError
 from coterie._types import Terms
 from coterie._validation import check_fields
 from coterie.base import TrainingContext, TunedClusterer
@@ -22,6 +21,7 @@ from coterie.blocks.nt_xent import nt_xent
 from coterie.encoders import Encoder
 from coterie.encoders.tuning import STILL
 from coterie.engine import Batch, Stage, steps_for
+from coterie.errors import UsageError
 
 FIRST = 1e-2  # length of the random step at which the gradient is taken, in lengths of a vector
 
