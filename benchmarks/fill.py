@@ -13,7 +13,8 @@ tables of ``views.py``, ``jobs.py`` and ``masked_head.py``, ``<!-- figure: NAME 
 and ``<!-- missing -->`` those of docs/faithful.md, ``<!-- steering -->`` those of
 docs/howto/steer.md.
 ``<!-- static -->`` is the table of ``static_encoders.py``, ``<!-- serve -->`` that of ``serve.py``,
-``<!-- names -->`` that of ``names.py``.
+``<!-- names -->`` that of ``names.py``. ``<!-- guard -->`` and ``<!-- dev-gain -->`` stand inside a
+line: what the guard did and what ``auto`` gains on the development sets.
 Those of ``compared.py`` and ``speed.py`` have pages of their own.
 """
 
@@ -48,9 +49,9 @@ DOCS, RESULTS = ROOT / "docs", ROOT / "results"
 KINDS = (
     "found|gains|measured|ablations|overview|details|short|views|jobs|pass|masked-head|figure"
     "|development|reported|numbers|stability|guarded|faithful|authors|weights|missing|steering|static"
-    "|languages|serve|names|verdicts"
+    "|languages|serve|names|verdicts|guard|dev-gain"
 )
-PLACE = re.compile(rf"(<!-- ({KINDS})(?:: ([^\n]*))? -->\n).*?(<!-- end -->)", re.S)
+PLACE = re.compile(rf"(<!-- ({KINDS})(?:: ([^\n]*?))? -->\n?).*?(<!-- end -->)", re.S)
 PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "measured": lambda rows, words: method_part(rows, words[1:], words[0]),
     "ablations": lambda rows, words: ablation_part(rows, SUITES[words[0]]),
@@ -74,6 +75,8 @@ PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "authors": lambda rows, words: faithful.authors_part(rows),
     "missing": lambda rows, words: faithful.missing_part(rows),
     "weights": lambda rows, words: faithful.weights_part(rows),
+    "guard": lambda rows, words: generalization.guard_sentence(suite("dev-systems")),
+    "dev-gain": lambda rows, words: generalization.gain(suite("dev")),
     "guarded": lambda rows, words: generalization.systems_part(suite("dev-systems")),
     "steering": lambda rows, words: steering_page(suite("steering")),
     "serve": lambda rows, words: serve.table(RESULTS / "serve.jsonl") + "\n",
@@ -89,10 +92,13 @@ def suite(name: str) -> list[Row]:
 
 
 def fill(text: str, rows: Sequence[Row]) -> str:
-    """The page with its tables made anew."""
-    return PLACE.sub(
-        lambda p: f"{p[1]}\n{PARTS[p[2]](rows, (p[3] or '').split()).strip()}\n\n{p[4]}", text
-    )
+    """The page with its tables made anew, and with the figures of marks inside a line."""
+
+    def part(place: re.Match[str]) -> str:
+        made = PARTS[place[2]](rows, (place[3] or "").split()).strip()
+        return place[1] + (f"\n{made}\n\n" if place[1].endswith("\n") else made) + place[4]
+
+    return PLACE.sub(part, text)
 
 
 def pages() -> list[Path]:

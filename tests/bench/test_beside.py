@@ -222,5 +222,5 @@ def test_a_number_found_stands_beside_the_number_given() -> None:
             one(1, 0.84, 0.95, 64, "found")]  # fmt: skip
     (table,) = [row for row in found_part(rows).splitlines() if row.startswith("| tweet")]
     auto = ["90.0 / 95.0 (1)", "82.0 ± 2.8 / 94.0 ± 1.4 (2)"]
-    assert table == f"| tweet | 89 | 60 to 64 |  |  | {' | '.join(auto)} |"
+    assert table == f"| tweet | 89 | 60 to 64 | {' | '.join(auto)} |"
     assert "3 runs" in found_part(rows)

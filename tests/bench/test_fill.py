@@ -27,7 +27,7 @@ PLAIN = (  # name no suite
     "overview", "details", "short", "gains", "found", "views", "jobs", "pass", "masked-head",
     "development", "reported", "numbers", "stability", "guarded", "authors",
     "weights", "faithful", "missing", "steering", "languages", "static", "serve", "names",
-    "verdicts",
+    "verdicts", "guard", "dev-gain",
 )  # fmt: skip
 
 
@@ -39,6 +39,23 @@ def test_every_mark_can_be_filled(script) -> None:
             first, *rest = (words or " ").split() or [""]
             assert kind in PLAIN or first in (FIGURES if kind == "figure" else SUITES)
             assert set(rest) <= METHODS.keys()
+
+
+def test_a_mark_inside_a_line_is_filled_there(script) -> None:
+    filled = script.fill("- gains <!-- dev-gain -->9<!-- end --> points", [])
+    assert filled == script.fill(filled, []) and "\n" not in filled and "-->9<" not in filled
+
+
+def test_what_the_bare_command_finds_stands_beside_what_it_gains_if_told(script) -> None:
+    scores = [{"acc": x, "nmi": x, "n_clusters_used": k} for x, k in ((0.9, 89), (0.4, 7))]
+    rows = [row("encoder + k-means", 0, 0.5, 0.5, method="kmeans", guard=None)]
+    rows += [
+        row("auto", 0, 0, 0.5, method="auto", guard=None, k=k, scores=s)
+        for k, s in zip(("given", "found"), scores, strict=True)
+    ]
+    table = short_part(rows)
+    assert "| **90.0** / **90.0** (1) | 40.0 / 40.0 (7) |" in table
+    assert "has +40.0 points" in table and "and -10.0 if it finds the number" in table
 
 
 def test_every_method_page_has_a_measured_part(script) -> None:

@@ -66,7 +66,8 @@ class TextClusterer(
     random_state : int, Generator, RandomState or None, default=None
         Drives everything; the global random state is left alone.
     guard : bool, default=True
-        Return the start solution if training collapsed or separated similar texts.
+        Return the clusters from before training if training collapsed, or moved them away from a
+        consensus clustering of the same texts.
     verbose : int, default=0
         1 shows progress on stderr.
     checkpoint : str or Path, optional
