@@ -389,10 +389,6 @@ MESSAGES: dict[str, str] = {
         "{name}: the column {column!r} has a text in row {row} that is not UTF-8; write the "
         "file again with texts in UTF-8 ({error})."
     ),
-    "corpus.row_too_long": (
-        "{name}: a row is longer than {most} GiB. Is it a table? A quote that is not closed, "
-        "or line ends that are missing, may be the cause."
-    ),
     "corpus.single_string": "X is one single string; pass a list of texts.",
     "corpus.splits_differ": (
         "X is a dataset whose splits ({known}) have different columns; pass one of them."
@@ -400,11 +396,24 @@ MESSAGES: dict[str, str] = {
     "corpus.too_many_columns": (
         "{name}: {columns:,} columns are more than Excel's {most:,}; write Parquet or CSV instead."
     ),
+    "corpus.stray_cell": (
+        "{name}: only {filled:#cell} up to row {row:,} and column {column} hold something. One far "
+        "from the others is probably a mistake: delete its row and column and save the workbook. "
+        "If it is meant, set COTERIE_LIMITS=off."
+    ),
+    "corpus.too_long": (
+        "{name}, {place}: longer than {most:,} MiB. Is it a table? A quote that is not closed, or "
+        "line ends that are missing, may be the cause. If it is meant, set COTERIE_LIMITS=off."
+    ),
     "corpus.unknown_encoding": (
         "--encoding: {encoding!r} is not an encoding of texts that Python knows."
     ),
     "corpus.unknown_suffix": (
         "{name}: the suffix {suffix!r} is not a known format; add --format with one of {known}."
+    ),
+    "corpus.unpacks_too_far": (
+        "{name}: its {packed:,} bytes unpack to more than {most:,} MiB, which no table of texts "
+        "does. If it is meant, set COTERIE_LIMITS=off."
     ),
     "corpus.unreadable": "{name} cannot be read: {strerror}.",
     "corpus.unreadable_file": "{path} cannot be read: {strerror}.",

@@ -21,10 +21,9 @@ import numpy as np
 import pyarrow as pa
 
 from coterie.corpus.corpus import USUAL, Note, is_number
-from coterie.corpus.source import Pieces
+from coterie.corpus.source import Pieces, longest, too_long
 from coterie.errors import DataError
 
-FIELD_LIMIT = 2**31 - 1  # the csv module rejects fields over 128 kB unless told otherwise
 SAMPLE = 100  # rows that tell whether the first one is a header
 SENTENCE = 4  # words of a cell that is more than a name
 ROWS = 10_000  # that Python's reader gathers at most
@@ -56,7 +55,7 @@ class Delimited:
         self.notes: list[Note] = []  # known when the first table is there
         self.delimiter = "\t" if format == "tsv" else ","
         self.names: list[str] = []
-        self._blocks = iter(blocks)
+        self._blocks = iter(Pieces(blocks, name, line_end, (b"\r",)))
         self._quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
         self._unsure = format == "tsv" and pipe  # what quotes mean is seen row by row
         self._rows = self._lines = 0  # read so far; lines with the header
@@ -91,6 +90,8 @@ class Delimited:
                     begin = text[: places[bool(self.header)]]
                     self._lines = _line_ends(begin.encode())
                     head = [text[len(begin) :].encode()]
+                elif len(text) > longest():
+                    raise too_long(self.name, "line 1")
         return chain(filter(None, head), self._blocks)
 
     def _first_rows(self, text: str, *, final: bool) -> tuple[list[list[str]], tuple[int, int]]:
@@ -121,7 +122,7 @@ class Delimited:
     def _quickly(self, blocks: Iterable[bytes]) -> Iterator[pa.Table]:
         """Rows by pyarrow, as long as it reads them as Python would."""
         scanner = Scanner(self.delimiter, quoted=self.quoted)
-        pieces = Pieces(blocks, self.name, scanner, (b'"', b"\r"))
+        pieces = Pieces(blocks, self.name, scanner, (b'"', b"\r"), before=self._lines)
         for piece in pieces:
             parsed = None
             if not pieces.odd:
@@ -246,12 +247,13 @@ class Scanner:
         return places[(np.searchsorted(quotes, places) + self._inside) % 2 == 0]
 
 
+def line_end(body: bytes, _: bytes) -> int:
+    """Where the last line in it ends."""
+    return max(body.rfind(b"\n"), body.rfind(b"\r")) + 1
+
+
 def text_lines(blocks: Iterable[bytes], name: str) -> Iterator[tuple[str, bool]]:
     """Lines with their ends (new line, carriage return, or both); whether it is the last so far."""
-
-    def line_end(body: bytes, _: bytes) -> int:
-        return max(body.rfind(b"\n"), body.rfind(b"\r")) + 1
-
     for piece in Pieces(blocks, name, line_end, (b"\r",)):
         *lines, last = io.StringIO(piece.decode(), newline="").readlines()
         yield from ((line, False) for line in lines)
@@ -283,13 +285,14 @@ def csv_rows(
     while True:
         line = before + reader.line_num + 1
         taken.clear()
-        limit = csv.field_size_limit(FIELD_LIMIT)  # of the whole process: set for one row only
+        limit = csv.field_size_limit(longest())  # of the whole process: set for one row only
         try:
             fields = next(reader, None)
         except csv.Error as error:
+            meant = " If it is meant, set COTERIE_LIMITS=off." if "limit" in str(error) else ""
             raise csv.Error(
                 f"line {line}: {error}. A quote inside a quoted text must be doubled, and every "
-                "opening quote needs a closing one."
+                f"opening quote needs a closing one.{meant}"
             ) from error
         finally:
             csv.field_size_limit(limit)

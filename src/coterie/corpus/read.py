@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute
 
 from coterie._validation import check_choice
 from coterie.corpus import jsonlines
@@ -26,7 +27,7 @@ from coterie.corpus.corpus import (
     pick_text_column,
 )
 from coterie.corpus.delimited import Delimited, tsv_is_quoted
-from coterie.corpus.source import STDIN, Blocks, Source, check_content
+from coterie.corpus.source import STDIN, Blocks, Source, check_content, longest, too_long
 from coterie.corpus.tables import STREAM, Database, arrow_tables, count_rows, read_sheet
 from coterie.errors import DataError, UsageError
 
@@ -206,7 +207,7 @@ class TextStream:
             "jsonl": self._json,
             "txt": self._txt,
         }.get(self.format, self._delimited)
-        found = self._several() if self.source.parts else read()
+        found = self._several() if self.source.parts else self._short(read())
         self.notes = self._found_by_content
         return found if rows is None else self._sized(found, rows)
 
@@ -218,6 +219,19 @@ class TextStream:
         if KINDS[self.format].mark:
             return count_rows(self.source, self.format)
         return self.source.count_lines()
+
+    def _short(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        """The rows, unless a cell is far too long."""
+        rows = 0
+        for table in tables:
+            for name, column in zip(table.column_names, table.columns, strict=True):
+                if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+                    sizes = pa.compute.binary_length(column)
+                    if (pa.compute.max(sizes).as_py() or 0) > longest():
+                        row = rows + sizes.index(pa.compute.max(sizes)).as_py() + 1
+                        raise too_long(self.source.name, f"row {row:,}, column {name!r}")
+            rows += table.num_rows
+            yield table
 
     def _several(self) -> Iterator[pa.Table]:
         """The rows of several files, one behind the other; all have the same columns."""

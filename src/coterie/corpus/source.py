@@ -22,6 +22,7 @@ import weakref
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -30,7 +31,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from coterie._validation import check_path
-from coterie.errors import DataError, UsageError
+from coterie.errors import CoterieError, DataError, UsageError
 
 STDIN = "standard input"
 BLOCK = 1 << 20  # bytes read at a time from a file
@@ -38,7 +39,9 @@ PIPE = 1 << 16  # from a pipe, which rarely holds more
 MEMORY = 1 << 25  # bytes of a pipe that are held without a temporary file
 HEAD = 1 << 12  # bytes that tell the format
 PATIENCE = 0.2  # seconds; a pipe that is silent for longer is waiting for something
-LONGEST_ROW = 1 << 30  # bytes; a table has no longer ones
+LONGEST = 1 << 24  # bytes of a row or a cell
+LARGE = 1 << 26  # bytes; what unpacks to less is read however small it was
+RATIO = 200  # of what unpacks to more: bytes for a byte; texts have 2 to 50
 WRITER = 10.0  # seconds until somebody has to have opened a named pipe for writing
 
 
@@ -141,10 +144,10 @@ class Source:
         with self.open() as file:
             return self.read(file, HEAD)
 
-    def open(self) -> BinaryIO:
+    def open(self) -> Any:
         """The bytes from the start, unpacked."""
         raw = self._open_raw()
-        return raw if self._packed is None else self._packed[1](raw)
+        return raw if self._packed is None else _Unpacked(raw, self._packed[1], self.name)
 
     def open_anywhere(self) -> BinaryIO:
         """The same, to be read from any place."""
@@ -261,7 +264,8 @@ class Pieces:
     ``find_end`` is called with bytes and the byte behind them (none at the end), each byte once. It
     returns where the last row in them ends, 0 if none does, and None where rows cannot be told;
     then :attr:`odd` is true, and the piece at hand is the last. Bytes of ``waits`` at the end of a
-    block wait for the next one: what stands behind them matters.
+    block wait for the next one: what stands behind them matters. A row that is too long is refused
+    with its number: ``before``, and how often the bytes of ``unit`` came since.
     """
 
     def __init__(
@@ -270,13 +274,17 @@ class Pieces:
         name: str,
         find_end: Callable[[bytes, bytes], int | None],
         waits: tuple[bytes, ...] = (),
+        *,
+        before: int = 0,
+        unit: tuple[str, bytes] = ("line", b"\n"),
     ) -> None:
         self.name, self.odd = name, False
+        self._before, self._unit = before, unit
         self._blocks, self._find_end, self._waits = iter(blocks), find_end, waits
         self._held: list[bytes] = []  # of a row that has not ended
 
     def __iter__(self) -> Iterator[bytes]:
-        size, last = 0, b""
+        size, last, most = 0, b"", longest()
         for block in self._blocks:
             seen = last + block
             cut = len(seen) - seen.endswith(self._waits)
@@ -288,13 +296,14 @@ class Pieces:
             if end != 0:
                 piece = b"".join(self._held)
                 self._held = [body[end:] if end else b"", last]
+                self._before += piece.count(self._unit[1])
                 yield piece
                 if self.odd:
                     return
                 self._held.pop()
                 size = len(self._held[0])
-            if size > LONGEST_ROW:
-                raise DataError("corpus.row_too_long", name=self.name, most=LONGEST_ROW >> 30)
+            if size > most:
+                raise too_long(self.name, f"{self._unit[0]} {self._before + 1:,}")
         self.odd = self._find_end(last, b"") is None
         whole, self._held = b"".join([*self._held, last]), []
         if whole:
@@ -303,6 +312,57 @@ class Pieces:
     def left(self) -> Iterator[bytes]:
         """What is behind the piece at hand."""
         return chain(self._held, self._blocks)
+
+
+class _Unpacked:
+    """A packed stream that ends where it gives far more bytes than it takes."""
+
+    def __init__(self, raw: BinaryIO, unpack: Callable[[Any], Any], name: str) -> None:
+        self._size, self._name = raw.seek(0, io.SEEK_END), name
+        raw.seek(0)
+        self._stream, self._left = unpack(raw), most_unpacked(self._size)
+
+    def read(self, size: int) -> bytes:
+        block = bytes(self._stream.read(size))
+        self._left -= len(block)
+        if self._left < 0:
+            raise unpacks_too_far(self._name, self._size)
+        return block
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def __enter__(self) -> _Unpacked:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def limited() -> bool:
+    """Whether rows, cells and unpacked files that are far too large are refused."""
+    return os.environ.get("COTERIE_LIMITS") != "off"
+
+
+def longest() -> int:
+    """Bytes that a row or a cell may have; no table has more than a GiB."""
+    return LONGEST if limited() else 1 << 30
+
+
+def most_unpacked(packed: int) -> int:
+    """Bytes that so many packed ones may give."""
+    return max(LARGE, RATIO * packed) if limited() else sys.maxsize
+
+
+def unpacks_too_far(name: str, packed: int) -> DataError:
+    """What to say about a file that grows without bounds."""
+    most = most_unpacked(packed) >> 20
+    return DataError("corpus.unpacks_too_far", name=name, packed=packed, most=most)
+
+
+def too_long(name: str, place: str) -> DataError:
+    """What to say about a row or a cell that has no end."""
+    return DataError("corpus.too_long", name=name, place=place, most=longest() >> 20)
 
 
 def find_encoding(head: bytes, encoding: str) -> str:
@@ -344,12 +404,38 @@ def check_content(source: Source, head: bytes, format: str = "auto") -> None:
         source.take()  # it is read from any place
         try:
             with source.open_anywhere() as file:
-                names = zipfile.ZipFile(file).namelist()
-        except (zipfile.BadZipFile, OSError, ValueError) as error:
+                archive = zipfile.ZipFile(file)
+                names = archive.namelist()
+                if "xl/workbook.xml" in names:
+                    _check_workbook(archive, source.name, file.seek(0, io.SEEK_END))
+        except CoterieError:
+            raise
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
             raise damaged(source.name, "a whole zip or Excel", error) from error
         found = next((INSIDE[n] for n in INSIDE if n in names), ("a zip archive", UNPACK))
     if found and found[0]:
         raise DataError("corpus.not_a_table", name=source.name, kind=found[0], remedy=found[1])
+
+
+def _check_workbook(archive: zipfile.ZipFile, name: str, size: int) -> None:
+    """Reject a workbook that unpacks to far too much, or that has a cell far too long.
+
+    Its parts are read in pieces between two tags, before any of them is read as a whole.
+    """
+    parts = [part for part in archive.infolist() if part.filename.endswith(".xml")]
+    if sum(part.file_size for part in parts) > most_unpacked(size):
+        raise unpacks_too_far(name, size)
+    for part in parts:
+        shared = part.filename.endswith("sharedStrings.xml")
+        with archive.open(part) as file:
+            for _ in Pieces(
+                iter(partial(file.read, BLOCK), b""),
+                f"{name}, {part.filename}",
+                lambda body, _: max(body.rfind(b"<"), 0),
+                before=-1,
+                unit=("text", b"<si") if shared else ("row", b"<row"),
+            ):
+                pass
 
 
 def damaged(name: str, kind: str, error: Exception) -> DataError:

@@ -5,6 +5,7 @@ Parquet, Arrow and databases are read in parts of bounded size, a sheet as a who
 
 from __future__ import annotations
 
+import io
 import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
@@ -17,11 +18,21 @@ from coterie._validation import did_you_mean, need
 from coterie.corpus import jsonlines
 from coterie.corpus.corpus import Note, as_array, value_to_text
 from coterie.corpus.delimited import SAMPLE, name_columns, unique_names
-from coterie.corpus.source import DATABASE, Source, damaged
+from coterie.corpus.source import (
+    DATABASE,
+    Source,
+    damaged,
+    limited,
+    longest,
+    most_unpacked,
+    too_long,
+    unpacks_too_far,
+)
 from coterie.errors import CoterieError, DataError, UsageError
 
 ROWS = 10_000  # of a database, read at a time
 SHEET_ROWS = 1_048_576  # of an Excel sheet, at most
+SPARSE = 1_000_000  # cells; in a larger sheet, more than one in a hundred has to be filled
 STREAM = b"\xff\xff\xff\xff"  # what an Arrow stream begins with; a file says ARROW1
 
 
@@ -30,7 +41,7 @@ def arrow_tables(source: Source, format: str) -> Iterator[pa.Table]:
     kind, done = {"parquet": "a Parquet", "arrow": "an Arrow"}[format], 0
     with source.open_anywhere() as file:
         try:
-            for batch in _batches(file, format, source.head()):
+            for batch in _batches(file, format, source):
                 table = pa.Table.from_batches([batch])
                 _check_texts(table, source.name, done)
                 done += table.num_rows
@@ -51,18 +62,22 @@ def count_rows(source: Source, format: str) -> int:
         try:
             if format == "parquet":
                 return int(pyarrow.parquet.read_metadata(file).num_rows)
-            return sum(batch.num_rows for batch in _batches(file, format, source.head()))
+            return sum(batch.num_rows for batch in _batches(file, format, source))
         except (pa.ArrowException, OSError) as error:
             kind = {"parquet": "a Parquet", "arrow": "an Arrow"}[format]
             raise damaged(source.name, kind, error) from error
 
 
-def _batches(file: BinaryIO, format: str, head: bytes) -> Iterator[pa.RecordBatch]:
+def _batches(file: BinaryIO, format: str, source: Source) -> Iterator[pa.RecordBatch]:
     if format == "parquet":
         import pyarrow.parquet
 
-        yield from pyarrow.parquet.ParquetFile(file).iter_batches()
-    elif head.startswith(STREAM):
+        size, found = file.seek(0, io.SEEK_END), pyarrow.parquet.ParquetFile(file)
+        groups = map(found.metadata.row_group, range(found.num_row_groups))
+        if sum(group.total_byte_size for group in groups) > most_unpacked(size):
+            raise unpacks_too_far(source.name, size)
+        yield from found.iter_batches()
+    elif source.head().startswith(STREAM):
         yield from pa.ipc.open_stream(file)
     else:
         reader = pa.ipc.open_file(file)
@@ -103,7 +118,8 @@ def read_sheet(
     with _opened(source) as sheets:
         for chosen in [source.inside] if source.inside else sheets:
             sheets[chosen].reset_dimensions()  # programs write wrong ones
-            rows = _filled(sheets[chosen].iter_rows(values_only=True))
+            cells = sheets[chosen].iter_rows(values_only=True)
+            rows = _filled(cells, f"{source.name}#{chosen}")
             if rows:
                 break
         names_of_sheets = list(sheets)
@@ -151,16 +167,29 @@ def _opened(source: Source) -> Iterator[dict[str, Any]]:
         raise damaged(source.name, "an Excel", error) from error
 
 
-def _filled(rows: Iterator[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The rows from the first to the last with a cell, all as long as the longest."""
+def _filled(rows: Iterator[tuple[Any, ...]], name: str) -> list[tuple[Any, ...]]:
+    """The rows from the first to the last with a cell, all as long as the longest.
+
+    A sheet with next to nothing in them is refused: a key pressed in its last cell would make it
+    a million rows of 16,384 columns.
+    """
     found: list[tuple[Any, ...]] = []
-    end = width = 0
-    for row in rows:
-        last = max((i for i, cell in enumerate(row, 1) if cell is not None), default=0)
-        if last or found:
-            found.append(row)
-        if last:
-            end, width = len(found), max(width, last)
+    end = width = filled = 0
+    for number, row in enumerate(rows, 1):
+        places = [i for i, cell in enumerate(row, 1) if cell is not None]
+        if places or found:
+            found.append(row[: places[-1]] if places else ())
+        if places:
+            end, width, filled = len(found), max(width, places[-1]), filled + len(places)
+            if limited() and end * width > max(SPARSE, 100 * filled):
+                letters: Any = need("openpyxl.utils", "excel")
+                raise DataError(
+                    "corpus.stray_cell",
+                    name=name,
+                    filled=filled,
+                    row=number,
+                    column=letters.get_column_letter(width),
+                )
     return [(*row, *[None] * (width - len(row)))[:width] for row in found[:end]]
 
 
@@ -213,15 +242,21 @@ class Database:
 
     def _rows(self, query: str) -> Iterator[tuple[list[str], list[tuple[Any, ...]]]]:
         """Names of the columns, and rows, a part at a time; one without rows if there are none."""
+        done = 0
         try:
             address = f"{self._path.as_uri()}?mode=ro"
             with closing(sqlite3.connect(address, uri=True)) as connection:
+                if hasattr(connection, "setlimit"):  # from Python 3.11 on
+                    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest())
                 cursor = connection.execute(query)
                 names = unique_names([str(column[0]) for column in cursor.description])
                 for rows in chain(
                     [cursor.fetchmany(ROWS)], iter(lambda: cursor.fetchmany(ROWS), [])
                 ):
                     yield names, [tuple(map(_plain, row)) for row in rows]
+                    done += len(rows)
+        except sqlite3.DataError as error:  # too big
+            raise too_long(self.name, f"a row behind row {done:,}") from error
         except sqlite3.Error as error:
             raise DataError("corpus.database", name=self.name, error=error) from error
 
