@@ -48,10 +48,10 @@ docs: $(VENV)/.docs ## Build the documentation site into out/docs; begin with in
 	$(BIN)/python -m sphinx -q -W --keep-going -b html -d out/docs-trees docs out/docs
 
 tables: $(VENV)/.test ## Make the tables of the documentation anew from the lines in results/.
-	$(BIN)/python benchmarks/fill.py
+	$(BIN)/coterie-bench fill
 
 bench-startup: $(VENV)/.test ## How long the command takes to say anything.
-	$(BIN)/python benchmarks/startup.py
+	$(BIN)/coterie-bench startup
 
 torture: $(VENV)/.test ## Faults of all kinds, for an hour: kills, full disks, hostile models, fuzzing.
 	$(BIN)/python -m pytest --slow --quiet tests/torture tests/base/test_hostile_models.py
@@ -73,7 +73,7 @@ lock: $(VENV)/.test ## Write the lists of digests in locks/ anew, from what is i
 	$(INSTALL) torture
 	$(BIN)/python tools/supply_chain.py lock
 
-$(VENV)/.run: pyproject.toml $(CONSTRAINTS) $(wildcard locks/*.txt)
+$(VENV)/.run: pyproject.toml benchmarks/pyproject.toml $(CONSTRAINTS) $(wildcard locks/*.txt)
 	$(PYTHON) tools/system.py run
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) run

@@ -44,11 +44,6 @@ def test_describe_takes_texts_and_labels() -> None:
             coterie.describe(["a text"], labels)  # type: ignore[arg-type]
 
 
-def test_a_number_is_no_data_set() -> None:
-    with raises(UsageError, "argument.not_a_choice", given="3"):
-        coterie.load_dataset(3)  # type: ignore[arg-type]
-
-
 VECTORS = np.arange(12.0).reshape(6, 2)
 LABELS = [0, 0, 1, 1, 2, 2]
 TEXTS = ["red apple", "ripe apple", "fast car", "old car", "loud song", "new song"]

@@ -33,7 +33,7 @@ def test_commands_in_the_readme_exist() -> None:
 
     text = (ROOT / "README.md").read_text("utf-8")
     verbs = set(re.findall(r"(?:^|`)coterie ([a-z]+) [\w./-]+ ?", text, re.M)) - {"clusters"}
-    assert verbs >= {"cluster", "predict", "evaluate", "methods", "datasets", "bench"}
+    assert verbs >= {"cluster", "predict", "evaluate", "methods"}
     for verb in verbs:
         assert CliRunner().invoke(app, [verb, "--help"]).exit_code == 0
 

@@ -6,9 +6,9 @@ from zipfile import ZipFile
 
 import numpy as np
 import pytest
+from conftest import make_topics
 
 import coterie
-from conftest import make_topics
 from golden.make import NEW
 
 GOLDEN = Path(__file__).with_name("golden")

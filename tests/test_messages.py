@@ -96,7 +96,7 @@ def test_a_template_may_fix_the_value_of_a_parameter() -> None:
 
 
 def test_a_value_that_looks_like_a_template_is_left_alone() -> None:
-    error = DataError("bench.no_labels", file="<file=>{file}", column="x")
+    error = DataError("check.file_missing", path="<file=>{file}")
     assert "<file=>{file}" in str(error)
 
 

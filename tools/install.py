@@ -29,6 +29,7 @@ from pathlib import Path
 HOME = Path(__file__).parents[1]
 MACHINE = "CPython 3.11, Linux x86_64"
 USUAL = "constraints.txt"
+OWN = {"run": ".", "test": "./benchmarks"}  # packages of this checkout
 BUILD = ("hatchling", "editables")  # make coterie's own package, also for a release
 PARTS = {"run": ["run"], "docs": ["docs"], "test": ["docs", "test"], "torture": ["torture"]}
 
@@ -75,8 +76,8 @@ def by_digest(part: str) -> str:
         if [metadata.version("torch")] != pinned:
             return "torch is another build than that in locks/torch.txt"
     must(*locked(*PARTS[part]))
-    if part == "run":
-        must("--no-deps", "--no-build-isolation", "--editable", ".")
+    if part in OWN:
+        must("--no-deps", "--no-build-isolation", "--editable", OWN[part])
     return ""
 
 
@@ -90,6 +91,8 @@ def by_version(part: str) -> None:
     extra = "" if part == "run" else f"[{part}]"
     own = ("--no-build-isolation", "--editable", f".{extra}")
     must(*within, *(("atheris",) if part == "torture" else own))
+    if part == "test":
+        must(*within, "--no-build-isolation", "--editable", OWN[part])
 
 
 def main(arguments: list[str]) -> int:

@@ -37,7 +37,6 @@ EXTRAS = {
     "umap",
     "words",
     "excel",
-    "plots",
     "serve",
 }  # that users may ask for, and tests bring
 BUILD = ("hatchling", "editables")  # for coterie itself, which is then built without a download

@@ -26,7 +26,6 @@ HEADINGS = {
     "coterie.base": "What all methods share",
     "coterie.choose": "The number of clusters",
     "coterie.corpus": "Texts in",
-    "coterie.datasets": "Data sets",
     "coterie.description": "What a cluster is about",
     "coterie.report": "The page",
 }

@@ -26,7 +26,6 @@ _PUBLIC = {
     "export_run": "coterie.exports",
     "edit": "coterie.editing",
     "load": "coterie.methods",
-    "load_dataset": "coterie.datasets",
     "make_corpus": "coterie.corpus",
     "make_method": "coterie.methods",
     "mark_outliers": "coterie.outliers",
@@ -35,7 +34,7 @@ _PUBLIC = {
     "open_run": "coterie.runs",
     "outlier_scores": "coterie.outliers",
     "read_corpus": "coterie.corpus",
-    "sample": "coterie.datasets",
+    "sample": "coterie.corpus",
     "survey": "coterie.corpus",
     "train_masked_head": "coterie.masked_words",
 }

@@ -46,7 +46,7 @@ SAMPLE = 3_000  # texts that are looked at
 LARGEST = 250  # clusters
 FEWEST = 5  # texts per cluster
 # log K = intercept + slope * log(effective dimension) + slope * log(texts), fitted on the
-# development sets and on parts of them (``benchmarks/fit_number.py``).
+# development sets and on parts of them (``coterie-bench fit-number``).
 COEFFICIENTS = 2.162, 2.085, -0.508
 LEXICAL_COEFFICIENTS = 2.702, 0.750, -0.280  # for TF-IDF and its kind (``--encoder tfidf-svd``)
 GRAPHS = 5, 10  # neighbours in the two graphs whose dimensions are averaged

@@ -23,28 +23,6 @@ OPEN, IS, CLOSE = "\ue0f0", "\ue0f1", "\ue0f2"
 _PARAMETER = re.compile(r"<(\w+)(?:(=)([^<>]*))?>")
 
 MESSAGES: dict[str, str] = {
-    # analysis
-    "analysis.encoder_width": (
-        "the parameter encoder names one of width {start}, but the trained one has "
-        "{trained}; pass the encoder before training as start=."
-    ),
-    "analysis.no_pairs": "there are no pairs to compare.",
-    "analysis.no_stages": "the model has no recorded stages; fit it with record_stages=True.",
-    "analysis.no_texts": (
-        "the model was fitted on vectors (encoder='precomputed'): it has no texts."
-    ),
-    "analysis.nothing_relevant": "no query has a relevant candidate; MAP and MRR are not defined.",
-    "analysis.one_label_per_text": (
-        "{labels} labels for a model of {texts} texts; give one label for each text it was "
-        "fitted on."
-    ),
-    "analysis.one_list_per_query": (
-        "{queries} queries, {candidates} lists of candidates and {relevant} of relevance; "
-        "there should be one of each per query."
-    ),
-    "analysis.one_mark_per_candidate": (
-        "query {number} has {candidates} candidates but {marks} marks of relevance."
-    ),
     # argument
     "argument.bad_device": "<device> should be auto, cpu or cuda, got {given}.",
     "argument.bad_seed": (
@@ -119,46 +97,6 @@ MESSAGES: dict[str, str] = {
         "<kind='virtual'> writes no texts: it is the same text under another dropout mask "
         "while a method trains (<views='virtual'>)."
     ),
-    # bench
-    "bench.bad_entry": "{where}: {problem}",
-    "bench.bad_figure_file": (
-        "{file} does not contain the numbers of a figure ({error}); make it again with: "
-        "coterie bench figures"
-    ),
-    "bench.bad_own_views": "{where}: own_views should be a kind such as 'eda', got {own_views!r}.",
-    "bench.bad_result_line": "{file}, line {number} is not JSON: {error}.",
-    "bench.bad_suite_file": "{path} cannot be read: {error}.",
-    "bench.given_twice": "{where}: {name!r} occurs twice.",
-    "bench.key_missing": "{where}: {key} is missing.",
-    "bench.method_without_views": "{where}: the method {method!r} takes no views.",
-    "bench.name_taken": "{where}: {name!r} is the name of a known data set; choose another name.",
-    "bench.no_data_file": "{where}: there is no file {file}.",
-    "bench.no_labels": "{file}: no row has a label in the column {column!r}.",
-    "bench.no_split_sizes": (
-        "protocol 'split' has no sizes for {name!r}, only for {known}; choose among them "
-        "with --datasets."
-    ),
-    "bench.no_suite_file": "there is no suite file {path}.",
-    "bench.no_topics": "the run has no topics: its texts have no words in common.",
-    "bench.not_a_table": "{where} should be a table, got {given!r}.",
-    "bench.nothing_to_rank": (
-        "no text has candidates both of its class and of others: nothing to rank."
-    ),
-    "bench.nothing_to_redraw": "{folder} does not contain {missing}; draw without --redraw first.",
-    "bench.processes_ended": (
-        "{lost} of {jobs} processes ended with exit code {code}; a negative code is a "
-        "signal, and -9 often means out of memory. Run the command again with fewer --jobs."
-    ),
-    "bench.retrieval_needs_texts": (
-        "other: retrieval ranks texts of another data set, but none was given."
-    ),
-    "bench.runs_failed": "{failed} of {runs} runs failed, first {first}",
-    "bench.suite_not_a_table": "{path} should hold a table with entries and datasets.",
-    "bench.suite_without_datasets": (
-        "{where}: datasets is missing; name at least one, such as 'sample'."
-    ),
-    "bench.too_few_texts_to_rank": "retrieval needs at least {least} texts, got {given}.",
-    "bench.wrong_type": "{where}: {key} should be {wanted}, got {given!r}.",
     # cache
     "cache.bad_limit": "{limit}={given!r} should be a number of bytes, e.g. 2e9.",
     "cache.no_home": "there is no home folder; set {variable} to a folder or off.",
@@ -178,27 +116,21 @@ MESSAGES: dict[str, str] = {
     "cli.bad_clusters": "--clusters should be a whole number from 1 on, or auto; got {said!r:.80}.",
     "cli.bad_languages": "--languages {said}: expected FROM,TO, e.g. eng_Latn,spa_Latn.",
     "cli.bad_levels": "--levels {said}: expected whole numbers from 1 on, such as 5,20,80.",
-    "cli.bad_relevance": "{file}, row {row}: relevant should be 0 or 1, got {mark!r}.",
-    "cli.bad_seeds": "--seeds {text}: expected a number such as 3 or a range such as 2-4.",
     "cli.bad_setting": "--set {pair}: expected KEY=VALUE, e.g. --set steps=500.",
     "cli.bad_wordings": "--wordings should be at least 1, got {wordings}.",
-    "cli.dataset_needed": "coterie datasets {action} needs the name of a data set.",
     "cli.drift_of_one_file": "--drift and --fail-above take one file, not a folder of shards.",
     "cli.edits_or_undo": "name a file of edits, or --undo the last ones: one of the two.",
     "cli.json_twice": "--show-request and --json both print JSON; take one of them.",
-    "cli.labels_column_needed": "name the column with the true labels: --labels-column.",
+    "cli.moved": (
+        "coterie {verb} is a command of the benchmarks now: pip install ./benchmarks in a checkout "
+        "of coterie, then coterie-bench --help"
+    ),
     "cli.needs_name_with": "--name-model and --show-request belong to --name-with URL.",
     "cli.needs_train_head": "--encoder, --also and --steps are for --train-head.",
     "cli.no_format": "{option}: expected some of {known}, such as xlsx,parquet.",
-    "cli.no_result_file": "--show: there is no {file}.",
-    "cli.no_results": "--results {folder}: no result lines there; run: coterie bench papers",
-    "cli.no_such_entry": "--only {only}: no entry has that in its label. There are: {labels}.",
     "cli.nothing_to_score": (
         "{file}: no row has both a true label and a cluster; see --labels-column and "
         "--cluster-column."
-    ),
-    "cli.other_is_trained_on": (
-        "--other {name}: these are the texts trained on; name another data set."
     ),
     "cli.out_is_there": "{path} already exists; name it with --out to replace it.",
     "cli.out_needed": "--out is needed when the texts come from standard input or a pipe.",
@@ -422,24 +354,6 @@ MESSAGES: dict[str, str] = {
         "each with its first text: {candidates}."
     ),
     "corpus.which_table": ("{name}: say which table to read, such as '{address}'. Known: {known}."),
-    # datasets
-    "datasets.bad_answer": "{url} answered {code} {reason}.",
-    "datasets.download_differs": (
-        "the file that {address} sent for {name!r} is not the expected data (sha256 "
-        "{found}..., expected {expected}...); nothing was kept."
-    ),
-    "datasets.file_differs": (
-        "{path} is not the expected file (its sha256 differs); move it away and download it again."
-    ),
-    "datasets.no_pairs_file": (
-        "{file} (from {source}) is not in {folder}; name its folder with --data or COTERIE_DATA."
-    ),
-    "datasets.not_found": "the data set {name!r} is not in {folder}; {remedy}",
-    "datasets.not_reached": (
-        "{url} could not be reached ({reason}). Without a network, put the file into a "
-        "folder yourself and name the folder with --data or COTERIE_DATA. The part that was "
-        "downloaded is kept; the next attempt continues it."
-    ),
     # describe
     "describe.bad_label": (
         "labels: {label} is not a cluster number; use -1 for texts without a cluster."

@@ -165,23 +165,10 @@ def test_methods_and_one_method() -> None:
     assert json.loads(run("methods", "ward", "--json").output)["parameters"]["cluster"] == "ward"
 
 
-def test_datasets(tmp_path: Path) -> None:
-    listed = run("datasets", "--data", str(tmp_path), "--json")
-    assert {card["name"] for card in json.loads(listed.output)} >= {"tweet", "bbc"}
-    shown = json.loads(run("datasets", "show", "tweet", "--json").output)
-    assert shown["classes"] == 89 and "contextual10" in shown["views"]
-    assert "not here" in run("datasets", "list", "--data", str(tmp_path)).output
-
-
-def test_bench_prints_a_table(tmp_path: Path) -> None:
-    result = run("bench", "smoke", "--only", "TF-IDF", "--out", str(tmp_path), "--markdown")
-    assert result.exit_code == 0
-    assert "| TF-IDF + k-means |" in result.stdout
-    assert (tmp_path / "smoke.jsonl").exists()
-    shown = run("bench", "smoke", "--out", str(tmp_path), "--markdown", "--show")
-    assert shown.stdout == result.stdout
-    assert run("bench", "smoke", "--out", str(tmp_path / "no"), "--show").exit_code == 2
-    assert "encoder" in run("bench").output
+@pytest.mark.parametrize("verb", ["bench papers --data x", "datasets", "inspect stages run"])
+def test_verbs_of_the_benchmarks_say_where_they_are(verb: str) -> None:
+    result = run(*verb.split())
+    assert result.exit_code == 2 and says(result.output, "cli.moved", verb=verb.split()[0])
 
 
 def test_settings_reach_the_method(tickets: Path, tmp_path: Path) -> None:
@@ -216,11 +203,7 @@ def test_settings_reach_the_method(tickets: Path, tmp_path: Path) -> None:
         (["predict", "FOLDER", "FILE"], 3, "holds no model"),
         (["evaluate", "FILE", "-l", "topics"], 3, "Did you mean 'topic'"),
         (["report", "FOLDER"], 3, "no run"),
-        (["datasets", "get"], 2, "name of a data set"),
-        (["datasets", "show", "twet"], 2, "Did you mean 'tweet'"),
-        (["datasets", "fetch", "tweet"], 2, "list, show, get"),
         (["methods", "scl"], 2, "Did you mean 'sccl'"),
-        (["bench", "nothing"], 2, "suite"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )

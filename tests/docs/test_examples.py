@@ -28,6 +28,7 @@ import pytest
 from typer.testing import CliRunner
 
 from coterie.cli import app
+from coterie_bench.cli import app as bench
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(
@@ -35,7 +36,8 @@ BLOCK = re.compile(
     re.M | re.S,
 )
 EXIT = re.compile(r"\s+# exit code (\d+).*")
-SHELL = re.compile(r"[|<>;&]|^(?!coterie )")  # whatever is not a plain call of coterie
+APPS = {"coterie": app, "coterie-bench": bench}
+SHELL = re.compile(r"[|<>;&]|^(?!coterie(-bench)? )")  # whatever is not a plain call of coterie
 SLOW = {"howto/gpu.md", "methods/cluster-bert.md", "methods/deccrl.md",  # train on all messages
         "howto/update.md", "howto/edit.md", "howto/steer.md"}  # many commands  # fmt: skip
 DOORS = ((socket.socket, "connect"), (socket.socket, "connect_ex"), (socket, "getaddrinfo"))
@@ -131,7 +133,8 @@ def run(line: str) -> tuple[int, str]:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         return done.returncode, done.stdout
-    done = CliRunner().invoke(app, shlex.split(line)[1:])
+    command, *words = shlex.split(line)
+    done = CliRunner().invoke(APPS[command], words)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done.exit_code, done.output

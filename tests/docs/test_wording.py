@@ -15,7 +15,7 @@ from coterie.cli import app
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(coterie.__file__).parent
-SOURCES = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "benchmarks").glob("*.py")])
+SOURCES = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "benchmarks/src").rglob("*.py")])
 SHOWN = sorted(
     [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.svg")]
     + [path for path in PACKAGE.rglob("*") if path.suffix in (".html", ".js")]

@@ -15,9 +15,9 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
+from conftest import make_tiny_encoder, make_topics
 
 import coterie
-from conftest import make_tiny_encoder, make_topics
 from test_contract import FIRST, fast
 
 HERE = Path(__file__).parent

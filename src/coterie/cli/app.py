@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from coterie import __version__
-from coterie.cli.bench import bench
 from coterie.cli.cluster import cluster
 from coterie.cli.runs import (
     check,
@@ -26,7 +25,8 @@ from coterie.cli.runs import (
 )
 from coterie.cli.serve import serve
 from coterie.cli.talk import explain, open_streams, orderly
-from coterie.cli.tools import augment, cache, datasets, encoders, evaluate, inspect, methods
+from coterie.cli.tools import augment, cache, encoders, evaluate, methods
+from coterie.errors import UsageError
 
 app = typer.Typer(
     name="coterie",
@@ -55,13 +55,20 @@ for verb in (
     evaluate,
     methods,
     encoders,
-    datasets,
     augment,
     cache,
 ):
     app.command()(orderly(verb))
-app.add_typer(bench, name="bench")
-app.add_typer(inspect, name="inspect")
+
+
+def moved(context: typer.Context) -> None:
+    """Say where a verb of earlier versions is now."""
+    raise UsageError("cli.moved", verb=context.info_name)
+
+
+for gone in ("bench", "datasets", "inspect"):
+    anything = {"allow_extra_args": True, "ignore_unknown_options": True}
+    app.command(gone, hidden=True, context_settings=anything)(orderly(moved))
 
 
 def _version(wanted: bool) -> None:

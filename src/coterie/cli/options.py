@@ -67,10 +67,6 @@ Vectors = Annotated[
         "file with a row for each row (.npy, .parquet).",
     ),
 ]
-Data = Annotated[
-    str | None,
-    typer.Option("--data", help="Folder with the benchmark files. Default: COTERIE_DATA."),
-]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.")]
 NoCache = Annotated[

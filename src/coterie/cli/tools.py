@@ -15,7 +15,6 @@ import typer
 from coterie._progress import say
 from coterie.cli.options import (
     AsJson,
-    Data,
     Device,
     Encoding,
     File,
@@ -26,7 +25,7 @@ from coterie.cli.options import (
     TextColumn,
     beside,
 )
-from coterie.cli.talk import orderly, say_header, show_json, show_table
+from coterie.cli.talk import say_header, show_json, show_table
 from coterie.errors import DataError, UsageError
 from coterie.messages import counted, message
 
@@ -323,147 +322,6 @@ def _train(
     typer.echo(f"model  {folder}   (coterie augment FILE --kind contextual --model {folder})")
 
 
-inspect = typer.Typer(
-    help="Inspect training: similarity of pairs, retrieval, indices per stage.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-)
-Folder = Annotated[Path, typer.Argument(help="Folder of a run, or of a saved model.")]
-RIGHT = {"1": 1, "1.0": 1, "true": 1, "yes": 1, "0": 0, "0.0": 0, "false": 0, "no": 0}
-
-
-def pairs(
-    folder: Folder,
-    file: File,
-    format: Format = "auto",
-    encoding: Encoding = "utf-8",
-    as_json: AsJson = False,
-) -> None:
-    """Cosine of pairs of texts, before and after training.
-
-    FILE has the columns text1 and text2.
-
-    Examples:
-
-        coterie inspect pairs tickets.clusters pairs.csv
-    """
-    from coterie.analysis import pair_similarity
-
-    first, second = _columns(file, ["text1", "text2"], format, encoding)
-    both = list(zip(first, second, strict=True))
-    found = pair_similarity(_model(folder), both)
-    rows = list(zip(both, found["before"], found["after"], strict=True))
-    if as_json:
-        keys = ("text1", "text2", "before", "after")
-        shown = [(a, b, float(x), float(y)) for (a, b), x, y in rows]
-        show_json([dict(zip(keys, row, strict=True)) for row in shown])
-        return
-    cells = [[a, b, f"{x:.3f}", f"{y:.3f}"] for (a, b), x, y in rows]
-    show_table(
-        f"{len(rows):,} pairs, cosine", ["text1", "text2", "before", "after"], cells, numbers=(2, 3)
-    )
-
-
-def retrieval(
-    folder: Folder,
-    file: File,
-    format: Format = "auto",
-    encoding: Encoding = "utf-8",
-    as_json: AsJson = False,
-) -> None:
-    """Rank candidates by cosine to their query: MAP and MRR, before and after training.
-
-    FILE has the columns query, candidate and relevant (0 or 1), one candidate a row.
-
-    Examples:
-
-        coterie inspect retrieval tickets.clusters questions.jsonl
-    """
-    from coterie.analysis import retrieval as rank
-
-    queries, candidates, marks = _columns(
-        file, ["query", "candidate", "relevant"], format, encoding
-    )
-    groups: dict[str, tuple[list[str], list[int]]] = {}
-    for row, (query, text, mark) in enumerate(zip(queries, candidates, marks, strict=True), 1):
-        if mark.lower() not in RIGHT:
-            raise DataError("cli.bad_relevance", file=file, row=row, mark=mark)
-        texts, right = groups.setdefault(query, ([], []))
-        texts.append(text)
-        right.append(RIGHT[mark.lower()])
-    lists = zip(*groups.values(), strict=True)
-    found: dict[str, Any] = rank(_model(folder), list(groups), *lists)
-    if as_json:
-        show_json(found)
-        return
-    rows = [
-        [when, *(f"{100 * found[when][score]:.2f}" for score in ("map", "mrr"))]
-        for when in ("before", "after")
-    ]
-    title = f"{found['queries']['used']:,} of {found['queries']['all']:,} queries, scores in %"
-    show_table(title, ["training", "MAP", "MRR"], rows, numbers=(1, 2))
-
-
-def stages(
-    folder: Folder,
-    file: Annotated[
-        str | None, typer.Argument(help="The texts of the run, with true labels.")
-    ] = None,
-    labels_column: Annotated[
-        str | None, typer.Option("--labels-column", "-l", help="Column with the true labels.")
-    ] = None,
-    format: Format = "auto",
-    encoding: Encoding = "utf-8",
-    as_json: AsJson = False,
-) -> None:
-    """Silhouette and Dunn index after each stage of training; NMI and ACC with true labels.
-
-    The run needs --set record_stages=true.
-
-    Examples:
-
-        coterie inspect stages tickets.clusters tickets.csv --labels-column theme
-    """
-    from coterie.analysis import stage_indices
-
-    truth = None
-    if file is not None:
-        if labels_column is None:
-            raise DataError("cli.labels_column_needed")
-        (truth,) = _columns(file, [labels_column], format, encoding)
-    found = stage_indices(_model(folder), truth)
-    if as_json:
-        show_json(found)
-        return
-    columns = list(found[0])
-    rows = [
-        [str(row["stage"]), *("-" if row[c] is None else f"{row[c]:.4f}" for c in columns[1:])]
-        for row in found
-    ]
-    show_table("", columns, rows, numbers=range(1, len(columns)))
-
-
-def _columns(file: str, names: list[str], format: str, encoding: str) -> list[list[str]]:
-    from coterie.corpus import read_table
-    from coterie.corpus.corpus import cell_values, check_column
-
-    table, _ = read_table(file, format=format, encoding=encoding, header=True)
-    found = [cell_values(table.column(check_column(table, name, str(file)))) for name in names]
-    return [["" if v is None else str(v) for v in column] for column in found]
-
-
-def _model(folder: Path) -> Any:
-    from coterie._folders import one_state
-    from coterie.methods import load
-    from coterie.run_files import model_folder
-
-    return one_state([folder], lambda: load(model_folder(folder)))
-
-
-for _verb in (pairs, retrieval, stages):
-    inspect.command()(orderly(_verb))
-
-
 def methods(
     name: Annotated[str | None, typer.Argument(help="Show one method in full.")] = None,
     as_json: AsJson = False,
@@ -560,58 +418,6 @@ def encoders(
         )
     header = ["--encoder", "installed", "width", "texts/s", "what it is", "needs"]
     show_table("", header, rows, numbers=(2, 3))
-
-
-def datasets(
-    action: Annotated[str, typer.Argument(help="list, show or get.")] = "list",
-    name: Annotated[str | None, typer.Argument(help="Name of a data set.")] = None,
-    data: Data = None,
-    as_json: AsJson = False,
-) -> None:
-    """List the data sets, show one, or download one from its public address.
-
-    Files are read from the folder given by --data or COTERIE_DATA; development sets (group dev) and
-    sets in other languages (group lang) from its sub-folders dev and lang.
-
-    Examples:
-
-        coterie datasets
-        coterie datasets show stackoverflow
-        coterie datasets get tweet --data benchmarks
-    """
-    from coterie._progress import make_progress
-    from coterie._validation import check_choice
-    from coterie.datasets import CARDS, PAIRS, get_dataset, locate_dataset
-
-    check_choice("action", action, ["list", "show", "get"])
-    folder = Path(data) if data is not None else None
-    if action == "list":
-        found = {key: locate_dataset(key, folder) for key in CARDS}
-        if as_json:
-            cards = [asdict(card) | {"path": found[key]} for key, card in CARDS.items()]
-            show_json(cards)
-            return
-        rows = [
-            [key, c.group, f"{c.rows:,}", c.classes, c.text, found[key] or "not here"]
-            for key, c in CARDS.items()
-        ]
-        show_table("", ["name", "group", "rows", "classes", "texts", "file"], rows, numbers=(2, 3))
-        return
-    if name is None:
-        raise UsageError("cli.dataset_needed", action=action)
-    card = CARDS[check_choice("data set", name, CARDS)]
-    if action == "get":
-        typer.echo(str(get_dataset(name, folder, progress=make_progress(1))))
-        return
-    facts = asdict(card) | {
-        "address": card.address,
-        "views": [kind for dataset, kind in PAIRS if dataset == name],
-        "path": locate_dataset(name, folder),
-    }
-    if as_json:
-        show_json(facts)
-    else:
-        show_table("", ["field", "value"], list(facts.items()))
 
 
 def cache(

@@ -1,5 +1,6 @@
 """Texts in: files and Python objects become a :class:`Corpus`, with nothing silently dropped."""
 
+from coterie.corpus.bundled import sample
 from coterie.corpus.corpus import (
     CleanTexts,
     Corpus,
@@ -29,6 +30,7 @@ __all__ = [
     "make_corpus",
     "read_corpus",
     "read_table",
+    "sample",
     "survey",
     "texts_from",
     "write_rows",

@@ -2,7 +2,7 @@
 
 Seconds are counted in three currencies, each measured for a moment here and now: texts encoded,
 distances computed, rows read. How many of each a run needs was fitted to the runs of
-``benchmarks/calibrate.py``; a test holds time within a factor of two of them, and memory of one and
+``coterie-bench calibrate``; a test holds time within a factor of two of them, and memory of one and
 a half. The result is meant to tell minutes from hours.
 """
 

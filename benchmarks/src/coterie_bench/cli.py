@@ -1,0 +1,638 @@
+"""``coterie-bench``: run suites of methods on the benchmarks; tables and figures of the results."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from coterie._progress import say
+from coterie._validation import whole_number
+from coterie.cli.options import AsJson, Device, Encoding, File, Format, Quiet, parse_value
+from coterie.cli.talk import explain, open_streams, orderly, show_json, show_table
+from coterie.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from coterie_bench import Suite
+
+
+Data = Annotated[
+    str | None,
+    typer.Option("--data", help="Folder with the benchmark files. Default: COTERIE_DATA."),
+]
+Results = Annotated[
+    Path, typer.Option("--results", "-r", help="Folder with result lines, *.jsonl.")
+]
+FORMATS = ("markdown", "csv", "latex")
+
+
+def tables(
+    results: Results = Path("results"),
+    format: Annotated[
+        str, typer.Option("--format", "-f", help="markdown, csv (one line per number) or latex.")
+    ] = "markdown",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File to write. Default: standard output.")
+    ] = None,
+) -> None:
+    """Our results beside every number that the papers print.
+
+    Mean and deviation over seeds, ranks, differences, and marks where ours is better or worse by
+    more than one deviation.
+
+    Examples:
+
+        coterie-bench tables
+        coterie-bench tables --results results --format latex --out tables.tex
+    """
+    from coterie._files import write_text
+    from coterie._validation import check_choice
+
+    check_choice("--format", format, FORMATS)
+    text = _tables(results, format)
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        write_text(out, text)
+        say(f"wrote {out}")
+
+
+def _tables(folder: Path, format: str) -> str:
+    from coterie_bench.beside import details, long_form, overview
+    from coterie_bench.tables import METRICS, read_folder
+
+    rows = read_folder(folder) if folder.is_dir() else []
+    if not rows:
+        raise UsageError(f"--results {folder}: no result lines there; run: coterie-bench papers")
+    if format == "csv":
+        return long_form(rows).to_csv()
+    found = [*(overview(rows, metric) for metric in METRICS), *details(rows)]
+    return "\n".join(t.to_markdown() if format == "markdown" else t.to_latex() for t in found)
+
+
+def figures(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the pictures.")] = Path(
+        "figures"
+    ),
+    results: Results = Path("results"),
+    only: Annotated[
+        str | None, typer.Option("--only", help="Names of figures, separated by commas.")
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option("--dataset", help="Data set for figures that need a run."),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", min=10, help="Use at most this many texts of a data set."),
+    ] = None,
+    other: Annotated[
+        str | None,
+        typer.Option("--other", help="Data set for retrieval. Default: sample."),
+    ] = None,
+    data: Data = None,
+    encoder: Annotated[str | None, typer.Option("--encoder", help="Another encoder.")] = None,
+    device: Device = "auto",
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the runs.")] = 0,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="KEY=VALUE for all methods that have such a parameter."),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--redraw", help="Draw the figures in --out again, from NAME.json.")
+    ] = False,
+    names: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Draw the papers' figures, as SVG and PNG, with their numbers as JSON.
+
+    Bars and sweeps come from result lines. Maps, and what changes over training, need a run on a
+    data set: sample, or a benchmark. Labels are used for colours and scores only.
+
+    Examples:
+
+        coterie-bench figures --results results --out figures
+        coterie-bench figures --dataset sample --limit 300 --set steps=40 --set epochs=3
+        coterie-bench figures --dataset stackoverflow --limit 5000 --only sccl-distances
+        coterie-bench figures --out figures --redraw
+    """
+    from coterie_bench.figures import FIGURES, Short, draw_all, redraw
+
+    if names:
+        rows = [[name, d.about, d.lines or "a run"] for name, d in FIGURES.items()]
+        show_table("", ["figure", "of", "from"], rows)
+        return
+    tell = (lambda message: None) if quiet else say
+    chosen = None if only is None else only.split(",")
+    if again:
+        made = redraw(out, chosen, tell)
+    else:
+        given = {k: parse_value(v) for k, _, v in (s.partition("=") for s in settings or [])}
+        if encoder is not None:
+            given["encoder"] = encoder
+        short = None
+        if dataset is not None:
+            folder = Path(data) if data is not None else None
+            short = Short(
+                data=_part(dataset, folder, limit, seed),
+                parameters=given,
+                folder=folder,
+                seed=seed,
+                device=device,
+                other=_other(other, dataset, folder, limit, seed),
+            )
+        made = draw_all(out, results, short, only=chosen, tell=tell)
+    say(f"wrote {len(made)} files to {out}" if made else "there was nothing to draw")
+
+
+def _part(dataset: str, folder: Path | None, limit: int | None, seed: int) -> Any:
+    from coterie_bench.data import load_data
+    from coterie_bench.figures import cut
+
+    return cut(load_data(dataset, folder), limit, seed)
+
+
+def _other(
+    name: str | None, dataset: str, folder: Path | None, limit: int | None, seed: int
+) -> Any:
+    """The data set for retrieval; the bundled messages, unless they are what is trained on."""
+    if name == dataset:
+        raise UsageError(f"--other {name}: these are the texts trained on; name another data set.")
+    if name is None and dataset == "sample":
+        return None
+    return _part(name or "sample", folder, limit, seed)
+
+
+SPREAD = "standard deviation of NMI in %, over seeds / over noise on the vectors"
+
+
+class _SuiteFirst(TyperGroup):
+    """Any word that is no command is the name of a suite: ``bench sccl`` is ``bench run sccl``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        words = {*self.commands, "--help", "-h"}
+        return super().parse_args(ctx, args if args and args[0] in words else ["run", *args])
+
+
+app = typer.Typer(
+    name="coterie-bench",
+    cls=_SuiteFirst,
+    help="Run methods on the benchmarks; tables and figures from the results.\n\n"
+    "`coterie-bench SUITE` is short for `coterie-bench run SUITE`; "
+    "`coterie-bench list` shows the suites.",
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def run(
+    suite: Annotated[
+        str, typer.Argument(help="Name of a suite, a suite file (.toml, .json), or 'list'.")
+    ] = "list",
+    data: Data = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for the results: SUITE.jsonl.")
+    ] = Path("results"),
+    datasets: Annotated[
+        str | None, typer.Option("--datasets", help="Only these data sets, separated by commas.")
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            "--methods",
+            help=(
+                "Run these methods instead of the suite's, at their defaults, separated by commas."
+            ),
+        ),
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option("--only", help="Only the entry with this label, or all that contain it."),
+    ] = None,
+    seeds: Annotated[
+        str | None, typer.Option("--seeds", help="Number of seeds, or a range such as 2-4.")
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of parallel runs.")] = 1,
+    protocol: Annotated[
+        str,
+        typer.Option(
+            "--protocol",
+            help=(
+                "all: fit and score all texts; split: fit on one part and score the other, "
+                "in the sizes of DECCRL's paper."
+            ),
+        ),
+    ] = "all",
+    find_k: Annotated[
+        bool,
+        typer.Option("--find-k", help="Also run with an estimated number of clusters."),
+    ] = False,
+    encoder: Annotated[str | None, typer.Option("--encoder", help="Another encoder.")] = None,
+    device: Device = "auto",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="KEY=VALUE for all entries.")
+    ] = None,
+    show: Annotated[
+        bool, typer.Option("--show", help="Print the table of existing results; run nothing.")
+    ] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a suite and print mean and deviation over seeds, as ACC / NMI in %.
+
+    Labels are used for scoring only. Runs that are in the result file already are not repeated, and
+    several commands may write to one file.
+
+    Examples:
+
+        coterie-bench encoder --data benchmarks
+        coterie-bench dev --data benchmarks --methods auto,ward --find-k
+        coterie-bench stability --data benchmarks --datasets tweet,insurance
+        coterie-bench papers --data benchmarks --device cuda --jobs 4
+        coterie-bench sccl --data benchmarks --device cuda --datasets tweet --seeds 3
+        coterie-bench sccl --out results --show --markdown
+        coterie-bench my.toml
+    """
+    if suite == "list":
+        _list()
+        return
+    from coterie_bench import run_suite
+    from coterie_bench.ledger import read_results
+    from coterie_bench.run import Options
+
+    chosen = _narrow(_suite(suite), datasets, methods, only)
+    options = Options(
+        data=Path(data) if data is not None else None,
+        encoder=encoder,
+        device=device,
+        parameters={k: parse_value(v) for k, _, v in (s.partition("=") for s in settings or [])},
+        protocol=protocol,
+        find_k=find_k,
+    )
+    file = out / f"{chosen.name}.jsonl"
+    if show:
+        labels = {entry.label for entry in chosen.entries}
+        results = [row for row in read_results(_there(file, chosen)) if row["label"] in labels]
+    else:
+        tell = (lambda message: None) if quiet else say
+        results = run_suite(chosen, file, options, seeds=_seeds(seeds), tell=tell, jobs=jobs)
+    _show(results, suite, markdown=markdown)
+
+
+def _list() -> None:
+    from coterie_bench import SUITES
+    from coterie_bench.entries import plan
+
+    rows = [
+        [s.name, len(s.entries), len(s.datasets), s.seeds, len(plan(s)), s.about]
+        for s in SUITES.values()
+    ]
+    show_table("", ["suite", "methods", "data sets", "seeds", "runs", "about"], rows)
+
+
+def _suite(said: str) -> Suite:
+    from coterie._validation import check_choice
+    from coterie_bench import SUITES
+    from coterie_bench.suites import SUFFIXES, read_suite
+
+    if said.endswith(SUFFIXES):
+        return read_suite(Path(said))
+    return SUITES[check_choice("suite", said, SUITES)]
+
+
+def _narrow(suite: Suite, datasets: str | None, methods: str | None, only: str | None) -> Suite:
+    from dataclasses import replace
+
+    from coterie_bench.suites import entries_for
+
+    if datasets is not None:
+        suite = replace(suite, datasets=tuple(datasets.split(",")))
+    if methods is not None:
+        suite = replace(suite, entries=entries_for(methods.split(",")))
+    if only is not None:
+        exact = tuple(e for e in suite.entries if e.label == only)
+        entries = exact or tuple(e for e in suite.entries if only in e.label)
+        if not entries:
+            labels = ", ".join(e.label for e in suite.entries)
+            raise UsageError(f"--only {only}: no entry has that in its label. There are: {labels}.")
+        suite = replace(suite, entries=entries)
+    return suite
+
+
+def _there(file: Path, suite: Suite) -> list[Path]:
+    files = [file, *(file.with_name(f"{part}.jsonl") for part in suite.parts)]
+    found = [file for file in files if file.exists()]
+    if not found:
+        raise UsageError(f"--show: there is no {file}.")
+    return found
+
+
+def _show(results: list[dict[str, Any]], suite: str, *, markdown: bool) -> None:
+    from coterie_bench import summarize
+    from coterie_bench.noise import summarize_stability
+    from coterie_bench.speed import summarize_speed
+    from coterie_bench.tables import markdown as to_markdown
+
+    kinds = {"speed": ("", summarize_speed), "stability": (SPREAD, summarize_stability)}
+    title, made = kinds.get(suite, ("ACC / NMI in %", summarize))
+    header, body = made(results)
+    if markdown:
+        typer.echo(to_markdown(header, body))
+    else:
+        show_table(title, header, body)
+
+
+def _seeds(text: str | None) -> range | None:
+    if text is None:
+        return None
+    first, dash, last = text.partition("-")
+    start, end = whole_number(first), whole_number(last) if dash else 0
+    if start is None or end is None:
+        raise UsageError(f"--seeds {text}: expected a number such as 3 or a range such as 2-4.")
+    return range(start, end + 1) if dash else range(start)
+
+
+def steering(
+    data: Data = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for the results: steering.jsonl.")
+    ] = Path("results"),
+    datasets: Annotated[
+        str | None,
+        typer.Option(
+            "--datasets",
+            help="Only these data sets, separated by commas. Default: the development sets.",
+        ),
+    ] = None,
+    methods: Annotated[
+        str, typer.Option("--methods", help="auto, kmeans or sccl, separated by commas.")
+    ] = "auto,kmeans",
+    seeds: Annotated[
+        str | None, typer.Option("--seeds", help="Number of seeds (3), or a range such as 2-4.")
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of processes.")] = 1,
+    encoder: Annotated[str | None, typer.Option("--encoder", help="Another encoder.")] = None,
+    device: Device = "auto",
+    show: Annotated[
+        bool, typer.Option("--show", help="Print the table of existing results; run nothing.")
+    ] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure what labels, names of classes and constraints bring.
+
+    With 1, 5 and 20 labels a class: scores of all other texts, beside the same method without
+    labels, logistic regression and label spreading. With half of the classes unlabelled; with
+    names alone, beside the nearest name; with 0.1% and 1% of all pairs as constraints.
+
+    Examples:
+
+        coterie-bench steering --data benchmarks
+        coterie-bench steering --data benchmarks --datasets insurance --methods auto,sccl
+        coterie-bench steering --show --markdown
+    """
+    from coterie.encoders import DEFAULT
+    from coterie_bench.ledger import read_results
+    from coterie_bench.papers import DEV
+    from coterie_bench.steering import Setting, run_steering, summarize_steering
+    from coterie_bench.tables import markdown as to_markdown
+
+    file = out / "steering.jsonl"
+    if show:
+        if not file.exists():
+            raise UsageError(f"--show: there is no {file}.")
+        rows = read_results([file])
+    else:
+        chosen = DEV if datasets is None else datasets.split(",")
+        folder = None if data is None else Path(data)
+        settings = [
+            Setting(name, seed, folder, encoder or DEFAULT, method, device)
+            for method in methods.split(",")
+            for name in chosen
+            for seed in _seeds(seeds) or range(3)
+        ]
+        rows = run_steering(settings, file, jobs=jobs, tell=(lambda line: None) if quiet else say)
+    header, body = summarize_steering(rows)
+    if markdown:
+        typer.echo(to_markdown(header, body))
+    else:
+        show_table("ACC / NMI in %", header, body)
+
+
+def datasets(
+    action: Annotated[str, typer.Argument(help="list, show or get.")] = "list",
+    name: Annotated[str | None, typer.Argument(help="Name of a data set.")] = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the data sets, show one, or download one from its public address.
+
+    Files are read from the folder given by --data or COTERIE_DATA; development sets (group dev) and
+    sets in other languages (group lang) from its sub-folders dev and lang.
+
+    Examples:
+
+        coterie-bench datasets
+        coterie-bench datasets show stackoverflow
+        coterie-bench datasets get tweet --data benchmarks
+    """
+    from coterie._progress import make_progress
+    from coterie._validation import check_choice
+    from coterie_bench.datasets import CARDS, PAIRS, get_dataset, locate_dataset
+
+    check_choice("action", action, ["list", "show", "get"])
+    folder = Path(data) if data is not None else None
+    if action == "list":
+        found = {key: locate_dataset(key, folder) for key in CARDS}
+        if as_json:
+            cards = [asdict(card) | {"path": found[key]} for key, card in CARDS.items()]
+            show_json(cards)
+            return
+        rows = [
+            [key, c.group, f"{c.rows:,}", c.classes, c.text, found[key] or "not here"]
+            for key, c in CARDS.items()
+        ]
+        show_table("", ["name", "group", "rows", "classes", "texts", "file"], rows, numbers=(2, 3))
+        return
+    if name is None:
+        raise UsageError(f"coterie-bench datasets {action} needs the name of a data set.")
+    card = CARDS[check_choice("data set", name, CARDS)]
+    if action == "get":
+        typer.echo(str(get_dataset(name, folder, progress=make_progress(1))))
+        return
+    facts = asdict(card) | {
+        "address": card.address,
+        "views": [kind for dataset, kind in PAIRS if dataset == name],
+        "path": locate_dataset(name, folder),
+    }
+    if as_json:
+        show_json(facts)
+    else:
+        show_table("", ["field", "value"], list(facts.items()))
+
+
+inspect = typer.Typer(
+    help="Inspect training: similarity of pairs, retrieval, indices per stage.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+Folder = Annotated[Path, typer.Argument(help="Folder of a run, or of a saved model.")]
+RIGHT = {"1": 1, "1.0": 1, "true": 1, "yes": 1, "0": 0, "0.0": 0, "false": 0, "no": 0}
+
+
+def pairs(
+    folder: Folder,
+    file: File,
+    format: Format = "auto",
+    encoding: Encoding = "utf-8",
+    as_json: AsJson = False,
+) -> None:
+    """Cosine of pairs of texts, before and after training.
+
+    FILE has the columns text1 and text2.
+
+    Examples:
+
+        coterie-bench inspect pairs tickets.clusters pairs.csv
+    """
+    from coterie_bench.analysis import pair_similarity
+
+    first, second = _columns(file, ["text1", "text2"], format, encoding)
+    both = list(zip(first, second, strict=True))
+    found = pair_similarity(_model(folder), both)
+    rows = list(zip(both, found["before"], found["after"], strict=True))
+    if as_json:
+        keys = ("text1", "text2", "before", "after")
+        shown = [(a, b, float(x), float(y)) for (a, b), x, y in rows]
+        show_json([dict(zip(keys, row, strict=True)) for row in shown])
+        return
+    cells = [[a, b, f"{x:.3f}", f"{y:.3f}"] for (a, b), x, y in rows]
+    show_table(
+        f"{len(rows):,} pairs, cosine", ["text1", "text2", "before", "after"], cells, numbers=(2, 3)
+    )
+
+
+def retrieval(
+    folder: Folder,
+    file: File,
+    format: Format = "auto",
+    encoding: Encoding = "utf-8",
+    as_json: AsJson = False,
+) -> None:
+    """Rank candidates by cosine to their query: MAP and MRR, before and after training.
+
+    FILE has the columns query, candidate and relevant (0 or 1), one candidate a row.
+
+    Examples:
+
+        coterie-bench inspect retrieval tickets.clusters questions.jsonl
+    """
+    from coterie_bench.analysis import retrieval as rank
+
+    queries, candidates, marks = _columns(
+        file, ["query", "candidate", "relevant"], format, encoding
+    )
+    groups: dict[str, tuple[list[str], list[int]]] = {}
+    for row, (query, text, mark) in enumerate(zip(queries, candidates, marks, strict=True), 1):
+        if mark.lower() not in RIGHT:
+            raise DataError(f"{file}, row {row}: relevant should be 0 or 1, got {mark!r}.")
+        texts, right = groups.setdefault(query, ([], []))
+        texts.append(text)
+        right.append(RIGHT[mark.lower()])
+    lists = zip(*groups.values(), strict=True)
+    found: dict[str, Any] = rank(_model(folder), list(groups), *lists)
+    if as_json:
+        show_json(found)
+        return
+    rows = [
+        [when, *(f"{100 * found[when][score]:.2f}" for score in ("map", "mrr"))]
+        for when in ("before", "after")
+    ]
+    title = f"{found['queries']['used']:,} of {found['queries']['all']:,} queries, scores in %"
+    show_table(title, ["training", "MAP", "MRR"], rows, numbers=(1, 2))
+
+
+def stages(
+    folder: Folder,
+    file: Annotated[
+        str | None, typer.Argument(help="The texts of the run, with true labels.")
+    ] = None,
+    labels_column: Annotated[
+        str | None, typer.Option("--labels-column", "-l", help="Column with the true labels.")
+    ] = None,
+    format: Format = "auto",
+    encoding: Encoding = "utf-8",
+    as_json: AsJson = False,
+) -> None:
+    """Silhouette and Dunn index after each stage of training; NMI and ACC with true labels.
+
+    The run needs --set record_stages=true.
+
+    Examples:
+
+        coterie-bench inspect stages tickets.clusters tickets.csv --labels-column theme
+    """
+    from coterie_bench.analysis import stage_indices
+
+    truth = None
+    if file is not None:
+        if labels_column is None:
+            raise DataError("name the column with the true labels: --labels-column.")
+        (truth,) = _columns(file, [labels_column], format, encoding)
+    found = stage_indices(_model(folder), truth)
+    if as_json:
+        show_json(found)
+        return
+    columns = list(found[0])
+    rows = [
+        [str(row["stage"]), *("-" if row[c] is None else f"{row[c]:.4f}" for c in columns[1:])]
+        for row in found
+    ]
+    show_table("", columns, rows, numbers=range(1, len(columns)))
+
+
+def _columns(file: str, names: list[str], format: str, encoding: str) -> list[list[str]]:
+    from coterie.corpus import read_table
+    from coterie.corpus.corpus import cell_values, check_column
+
+    table, _ = read_table(file, format=format, encoding=encoding, header=True)
+    found = [cell_values(table.column(check_column(table, name, str(file)))) for name in names]
+    return [["" if v is None else str(v) for v in column] for column in found]
+
+
+def _model(folder: Path) -> Any:
+    from coterie._folders import one_state
+    from coterie.methods import load
+    from coterie.run_files import model_folder
+
+    return one_state([folder], lambda: load(model_folder(folder)))
+
+
+for verb in (run, tables, figures, steering, datasets):
+    app.command()(orderly(verb))
+for part in (pairs, retrieval, stages):
+    inspect.command()(orderly(part))
+app.add_typer(inspect, name="inspect")
+
+
+def main() -> None:
+    """Run the program: a command, an experiment (a module of ``experiments``), or a suite."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as coterie does
+    open_streams()
+    name = f"coterie_bench.experiments.{sys.argv[1].replace('-', '_')}" if sys.argv[1:] else ""
+    try:
+        if name.isascii() and name.replace(".", "").isidentifier() and find_spec(name):
+            sys.argv[:2] = [f"coterie-bench {sys.argv[1]}"]
+            runpy.run_module(name, run_name="__main__", alter_sys=True)
+        else:
+            app()
+    except (Exception, KeyboardInterrupt) as error:  # outside any verb
+        sys.exit(explain(error))

@@ -1,0 +1,190 @@
+"""What ``coterie cluster`` costs beside encoding its texts, and where it spends it.
+
+    coterie-bench command --data DIR                 # adds what is missing
+    coterie-bench command --table                    # prints the tables
+
+Titles of StackOverflow, a random choice of each size. Each command runs in a process of its own,
+with an empty cache, and the functions of ``PARTS`` are timed in it, in processor seconds, which
+other programs on the machine disturb less than the clock; a function called by another of them
+counts for itself alone. The ratio is that of all a command takes, from its start to its end, to
+tokenising and encoding in the same run: the speed of a machine changes by more than a tenth from
+one minute to the next.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import functools
+import importlib
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie_bench.experiments import lines
+from coterie_bench.experiments.children import measure
+
+DATASET = "stackoverflow"
+SIZES = (1_000, 5_000, 20_000)
+CLUSTERS = 20
+SETTINGS: dict[str, list[str]] = {
+    "auto": [],
+    "auto -k 20": ["-k", str(CLUSTERS)],
+    "auto -k 20 --effort quick": ["-k", str(CLUSTERS), "--effort", "quick"],
+    "kmeans -k 20": ["-k", str(CLUSTERS), "--method", "kmeans"],
+}
+FIRST, ENCODING, REST = "Python and libraries", "tokens and vectors", "the rest"
+PARTS = {  # what is timed, in the order of a run
+    "coterie.encoders.sentence:SentenceEncoder.prepare": ENCODING,
+    "coterie.encoders.base:Encoder.encode": ENCODING,
+    "coterie.runs.clustering:read_texts": "reading the file",
+    "coterie.base.fitting:Fitting.find_number": "the number of clusters",
+    "coterie.base.fitting:Fitting._read": "character n-grams",
+    "coterie.consensus:nearest_rows": "neighbours",
+    "coterie.methods.auto:Auto._initial_assigner": "clustering",
+    "coterie.methods.baselines.classical:TwoStep._initial_assigner": "clustering",
+    "coterie.base.fitting:labels_of": "labels and confidence",
+    "coterie.base.fitting:calibrate": "labels and confidence",
+    "coterie.base.outliers:OutlierMixin.outlier_scores": "outliers",
+    "coterie.runs.results:WholeResults._describe": "words, names, examples",
+    "coterie.runs.results:write_map": "the map",
+    "coterie.runs.results:WholeResults._write_tables": "tables, model, page",
+    "coterie.base.clusterer:TextClusterer.save": "tables, model, page",
+    "coterie.runs.results:write_page": "tables, model, page",
+}
+
+
+class Clock:
+    """Processor seconds by part; what a part calls of the others is taken off."""
+
+    def __init__(self) -> None:
+        self.spent = dict.fromkeys([FIRST, *PARTS.values(), REST], 0.0)
+        self.now, self.last = FIRST, 0.0
+
+    def turn(self, part: str) -> str:
+        """From here on it is that part; returns which it was."""
+        moment, before = time.process_time(), self.now
+        self.spent[before] += moment - self.last
+        self.now, self.last = part, moment
+        return before
+
+    def timed(self, function: Callable[..., Any], part: str) -> Callable[..., Any]:
+        """The function, counted for that part."""
+
+        @functools.wraps(function)
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            before = self.turn(part)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.turn(before)
+
+        return counted
+
+
+def child(asked: list[str]) -> None:
+    """Run a command with clocks around its parts; the last line written is what they say."""
+    clock = Clock()
+    for place, part in PARTS.items():
+        module, _, name = place.partition(":")
+        *owner, last = name.split(".")
+        holder = functools.reduce(getattr, owner, importlib.import_module(module))
+        setattr(holder, last, clock.timed(getattr(holder, last), part))
+    from coterie.cli.app import app
+
+    clock.turn(REST)
+    app(asked, standalone_mode=False)
+    clock.turn(REST)
+    print(json.dumps({part: round(seconds, 2) for part, seconds in clock.spent.items()}))
+
+
+def main() -> None:
+    options = _options()
+    if options.table:
+        rows = lines.read(options.out)
+        print(table(rows), parts(rows), sep="\n\n")
+        return
+    from coterie_bench.run import load_data
+
+    texts = load_data(DATASET, options.data).texts
+    for size in [int(part) for part in options.sizes.split(",")]:
+        picks = np.random.default_rng(0).permutation(len(texts))[:size]
+        for name in SETTINGS:
+            key = {"label": "command", "setting": name, "n_texts": len(picks)}
+            if not lines.has(lines.read(options.out), **key):
+                row = key | run(name, [texts[i] for i in picks])
+                lines.append(options.out, row)
+                print(f"{size:,} texts, {name}: {row['ratio']:.2f}", flush=True)
+
+
+def run(name: str, texts: list[str]) -> dict[str, Any]:
+    """One command, and what its parts took."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        source, out, log = folder / "texts.csv", folder / "out", folder / "log.txt"
+        with source.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([["text"], *([text] for text in texts)])
+        asked = ["cluster", str(source), "--quiet", "--out", str(out), *SETTINGS[name]]
+        took = measure([sys.executable, __file__, "--child", json.dumps(asked)], log)
+        found = json.loads(log.read_text("utf-8").splitlines()[-1])
+        clusters = json.loads((out / "clusters.json").read_text("utf-8"))
+    return {
+        "n_clusters": len(clusters),
+        "seconds": {"wall": took["wall"], "processor": took["processor"]},
+        "parts": found,
+        "ratio": round(sum(found.values()) / found[ENCODING], 3),
+        "peak_memory": took["peak_memory"],
+        "load_before": took["load_before"],
+    }
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """A line per size and setting; of several runs the last."""
+    last = {(row["n_texts"], row["setting"]): row for row in rows}
+    body = [
+        [
+            f"{size:,}",
+            f"`{name}`",
+            f"{row['parts'][ENCODING]:.1f}",
+            f"{sum(row['parts'].values()):.1f}",
+            f"{row['ratio']:.2f}",
+            f"{row['peak_memory'] / 1e9:.1f} GB",
+        ]
+        for (size, name), row in sorted(last.items(), key=lambda item: item[0][0])
+    ]
+    header = ["texts", "setting", "encoding", "command", "ratio", "memory"]
+    return lines.table(header, body)
+
+
+def parts(rows: list[dict[str, Any]]) -> str:
+    """A line per part, a column per setting, of the largest size; of several runs the last."""
+    most = max((row["n_texts"] for row in rows), default=0)
+    last = {row["setting"]: row["parts"] for row in rows if row["n_texts"] == most}
+    names = [FIRST, *dict.fromkeys(PARTS.values()), REST]
+    body = [[part, *(f"{found.get(part, 0):.1f}" for found in last.values())] for part in names]
+    besides = [sum(found.values()) - found.get(ENCODING, 0) for found in last.values()]
+    body.append(["together, without tokens and vectors", *(f"{value:.1f}" for value in besides)])
+    return lines.table(["part", *(f"`{name}`" for name in last)], body)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path, default=os.environ.get("COTERIE_DATA"))
+    parser.add_argument("--out", type=Path, default=Path("results/command.jsonl"))
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
+    parser.add_argument("--table", action="store_true", help="print the tables and run nothing")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--child"]:
+        child(json.loads(sys.argv[2]))
+    else:
+        main()

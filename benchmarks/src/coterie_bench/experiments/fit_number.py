@@ -1,0 +1,150 @@
+"""Fit the number of clusters on the development sets: log K from effective dimension and size.
+
+    coterie-bench fit-number --data DIR           # adds what is missing, then fits
+    coterie-bench fit-number --fit                # fits the lines that are there
+    coterie-bench fit-number --encoder tfidf-svd  # the same for another encoder
+
+A line is written for each whole set, and for parts of it: some of its classes, or fewer texts. Sets
+weigh the same, and their parts together as much as the whole. Reported is the factor between the
+number predicted and the number of classes, each set predicted by a fit on all others.
+"""
+
+from __future__ import annotations
+
+import argparse
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie import choose
+from coterie._types import Floats
+from coterie.encoders import DEFAULT
+from coterie_bench import ROOT
+from coterie_bench.data import load_data
+from coterie_bench.experiments import lines
+from coterie_bench.suites import SUITES
+
+OUT = ROOT / "results" / "dimension.jsonl"
+PARTS = (  # share of the classes, most texts
+    (1.0, 3_000), (0.5, 3_000), (0.25, 3_000), (0.12, 3_000), (0.5, 1_000), (0.25, 300),
+    (1.0, 1_000), (1.0, 300), (1.0, 100),
+)  # fmt: skip
+FEWEST_TEXTS, FEWEST_CLASSES = 60, 3
+RIDGE = 0.1  # penalty on the slopes of standardised columns
+
+
+def main() -> None:
+    options = _options()
+    if not options.fit:
+        done = {_key(row) for row in _own(options)}
+        jobs = [
+            (dataset, share, most, seed, options.encoder, options.data)
+            for dataset in SUITES["dev"].datasets
+            for share, most in PARTS
+            for seed in range(options.seeds)
+            if (dataset, share, most, seed) not in done
+        ]
+        with get_context("spawn").Pool(options.jobs) as pool:
+            for row in pool.imap_unordered(measure, jobs):
+                if row is not None:
+                    lines.append(options.out, row)
+    print(report(_own(options)))
+
+
+def measure(job: tuple[str, float, int, int, str, Path | None]) -> dict[str, Any] | None:
+    """Effective dimension of one part of a set; None where too little of it is left."""
+    dataset, share, most, seed, encoder, folder = job
+    data = load_data(dataset, folder)
+    rng = np.random.default_rng(seed)
+    labels = np.asarray(data.labels)
+    classes = np.unique(labels)
+    some = rng.permutation(classes)[: round(share * len(classes))]
+    rows = rng.permutation(np.flatnonzero(np.isin(labels, some)))
+    first = {data.texts[i]: i for i in rows[::-1] if data.texts[i]}  # different texts
+    rows = np.array(list(first.values())[:most])
+    if len(rows) < FEWEST_TEXTS or len(some) < FEWEST_CLASSES:
+        return None
+    vectors, _ = choose._prepare([data.texts[i] for i in rows], encoder, seed)
+    dimension = choose._Smoothed(vectors).dimension()
+    return {
+        "dataset": dataset, "share": share, "most": most, "seed": seed, "encoder": encoder,
+        "n": len(vectors), "classes": len(np.unique(labels[rows])),
+        "dimension": round(dimension, 4),
+    }  # fmt: skip
+
+
+def report(rows: list[dict[str, Any]]) -> str:
+    """Coefficients, and how far predictions for sets that were left out are from the truth."""
+    x = np.log([[row["dimension"], row["n"]] for row in rows])
+    y = np.log([row["classes"] for row in rows])
+    sets = np.array([row["dataset"] for row in rows])
+    whole = np.array(
+        [row["share"] == 1 and row["most"] == max(m for _, m in PARTS) for row in rows]
+    )
+    errors = np.empty(len(y))
+    for name in np.unique(sets):
+        left_out = sets == name
+        intercept, slopes = fit(x[~left_out], y[~left_out], weights(sets, whole)[~left_out])
+        errors[left_out] = intercept + x[left_out] @ slopes - y[left_out]
+    intercept, slopes = fit(x, y, weights(sets, whole))
+    off = {
+        name: float(np.mean([abs(errors[chosen & (sets == s)]).mean() for s in np.unique(sets)]))
+        for name, chosen in (("whole sets", whole), ("parts", ~whole & np.isin(sets, sets)))
+    }
+    inside = np.mean(
+        [(abs(errors[whole & (sets == s)]) <= np.log(choose.RANGE)).mean() for s in np.unique(sets)]
+    )
+    worst = max(abs(errors[whole & (sets == s)]).mean() for s in np.unique(sets))
+    return (
+        f"COEFFICIENTS = {intercept:.3f}, {slopes[0]:.3f}, {slopes[1]:.3f}\n"
+        f"factor, each set left out: {np.exp(off['whole sets']):.2f} on whole sets "
+        f"(worst {np.exp(worst):.1f}), {np.exp(off['parts']):.2f} on parts; "
+        f"the range holds the number on {100 * inside:.0f}% of the sets"
+    )
+
+
+def weights(sets: np.ndarray, whole: np.ndarray) -> Floats:
+    """Each whole set weighs one, and so do its parts together."""
+    out = np.empty(len(sets))
+    for name in np.unique(sets):
+        for kind in (whole, ~whole):
+            here = (sets == name) & kind
+            out[here] = 1 / max(1, here.sum())
+    return out
+
+
+def fit(x: Floats, y: Floats, weight: Floats) -> tuple[float, Floats]:
+    """Weighted ridge regression with a free intercept; columns are standardised."""
+    center = np.average(x, axis=0, weights=weight)
+    scale = x.std(axis=0)
+    z = (x - center) / scale
+    mean = np.average(y, weights=weight)
+    square = (z * weight[:, None]).T @ z + RIDGE * np.eye(x.shape[1])
+    slopes = np.linalg.solve(square, (z * weight[:, None]).T @ (y - mean)) / scale
+    return float(mean - center @ slopes), slopes
+
+
+def _own(options: argparse.Namespace) -> list[dict[str, Any]]:
+    rows = lines.read(options.out) if options.out.exists() else []
+    return [row for row in rows if row["encoder"] == options.encoder]
+
+
+def _key(row: dict[str, Any]) -> tuple[str, float, int, int]:
+    return row["dataset"], row["share"], row["most"], row["seed"]
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=None)
+    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--encoder", default=DEFAULT)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--fit", action="store_true", help="no new lines")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""Compare settings of ``auto`` on the development sets, and fit its mean confidence there.
+
+    coterie-bench settings --data DIR                       # adds what is missing
+    coterie-bench settings --data DIR --only "restart=0.2"  # some settings alone
+    coterie-bench settings --table                          # mean NMI of each setting
+    coterie-bench settings --confidence                     # the two coefficients of auto
+
+Each setting changes one thing of the default. A line is written per setting, set and seed. Labels
+score at the end. Choose here and report on the benchmarks: never the other way round.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie import Auto, consensus
+from coterie._types import Floats
+from coterie.encoders import DEFAULT, CharNgrams, MixedEncoder, lexical, views
+from coterie.methods import auto
+from coterie.metrics import external_scores
+from coterie_bench import ROOT
+from coterie_bench.data import load_data
+from coterie_bench.entries import DataFile
+from coterie_bench.experiments import lines
+from coterie_bench.suites import SUITES
+
+OUT = ROOT / "results" / "settings.jsonl"
+SETTINGS: dict[str, dict[str, Any]] = {
+    "default": {},
+    **{f"neighbors={k}": {"NEIGHBORS": (4, k)} for k in (6, 8, 12, 15)},
+    **{f"rounds={r}": {"ROUNDS": r} for r in (1, 2, 4, 16)},
+    **{f"restart={a}": {"RESTART": a} for a in (0.0, 0.2, 0.4)},
+    **{f"runs={n}": {"RUNS": {"standard": n}} for n in (1, 3, 40)},
+    "embedding and n-grams": {  # without the further views
+        "ViewsEncoder": lambda encoder, seed: MixedEncoder(
+            encoder, 0.5, seed, CharNgrams(seed=seed)
+        ),
+        "FLATTEN": 0.0,
+    },
+    "no middle layers": {"MIDDLE_WEIGHT": 0.0},
+    **{f"middle layers={w}": {"MIDDLE_WEIGHT": w} for w in (0.4, 0.65)},
+    "tokens not weighted": {"COMMON": 1e6},
+    **{f"common={c}": {"COMMON": c} for c in (0.003, 0.03)},
+    **{f"n-grams={w}": {"WEIGHTS": {"ngrams": w, "words": 0.25}} for w in (0.0, 0.4, 0.6)},
+    **{f"words={w}": {"WEIGHTS": {"ngrams": 0.5, "words": w}} for w in (0.0, 0.4)},
+    **{f"flatten={a}": {"FLATTEN": a} for a in (0.0, 0.5)},
+    "no words, flatten=0": {"WEIGHTS": {"ngrams": 0.5, "words": 0.0}, "FLATTEN": 0.0},
+}
+
+
+def main() -> None:
+    options = _options()
+    if options.table:
+        print(table(lines.read(options.out)))
+        return
+    if options.confidence:
+        print(confidence(lines.read(options.out)))
+        return
+    for name, changed in SETTINGS.items():
+        if options.only and options.only not in name:
+            continue
+        for dataset, data in _sets(options):
+            for seed in range(options.seeds):
+                key = {"setting": name, "dataset": dataset, "seed": seed}
+                if lines.has(lines.read(options.out), **key):
+                    continue
+                with setting(changed):
+                    model = Auto(data.n_clusters, random_state=seed, encoder=options.encoder)
+                    model.fit(data.texts)
+                scores = external_scores(data.labels, model.labels_)
+                lines.append(options.out, key | {"scores": scores, "choice": model.choice_})
+                print(f"{name}, {dataset}, seed {seed}: {scores['nmi']:.3f}", flush=True)
+
+
+def _sets(options: argparse.Namespace) -> Iterator[tuple[str, Any]]:
+    if options.files:
+        for file in options.files:
+            own = DataFile(file.stem, file, "label", "text")
+            yield file.stem, load_data(file.stem, None, (own,))
+        return
+    names = options.datasets.split(",") if options.datasets else SUITES["dev"].datasets
+    for name in names:
+        yield name, load_data(name, options.data)
+
+
+@contextmanager
+def setting(changed: dict[str, Any]) -> Iterator[None]:
+    """Settings of ``auto`` as given, for as long as the block lasts."""
+    places = [(module, name) for name in changed for module in (auto, consensus, views, lexical)]
+    kept = [(m, n, getattr(m, n)) for m, n in places if hasattr(m, n)]
+    try:
+        for module, name, _ in kept:
+            setattr(module, name, changed[name])
+        yield
+    finally:
+        for module, name, value in kept:
+            setattr(module, name, value)
+
+
+def table(rows: list[lines.Row]) -> str:
+    """Mean NMI of each setting over the sets that all of them have."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for row in rows:
+        one = found.setdefault(row["setting"], {}).setdefault(row["dataset"], [])
+        one.append(100 * row["scores"]["nmi"])
+    shared = set.intersection(*(set(sets) for sets in found.values())) if found else set()
+    body = []
+    for name, sets in found.items():
+        means = [float(np.mean(sets[dataset])) for dataset in sorted(shared)]
+        spread = [float(np.std(sets[d], ddof=1)) for d in sorted(shared) if len(sets[d]) > 1]
+        body.append([name, f"{np.mean(means):.1f}", f"{np.mean(spread):.1f}" if spread else ""])
+    return lines.table(["setting", f"NMI, mean of {len(shared)} sets", "deviation"], body)
+
+
+def confidence(rows: list[lines.Row]) -> str:
+    """The logistic regression behind the mean confidence, and its error on sets left out."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        if row["setting"] == "default" and "plain" in row["choice"]:
+            one = found.setdefault(row["dataset"], [])
+            one.append((row["choice"]["plain"], row["scores"]["acc"]))
+    points = np.array([np.mean(found[name], axis=0) for name in sorted(found)])
+    share, right = points.T
+    intercept, slope = logistic(share, right)
+    errors = []
+    for i in range(len(points)):
+        others = np.arange(len(points)) != i
+        a, b = logistic(share[others], right[others])
+        errors.append(abs(1 / (1 + np.exp(-(a + b * share[i]))) - right[i]))
+    return (
+        f"intercept {intercept:.2f}, slope {slope:.2f}; correlation "
+        f"{np.corrcoef(share, right)[0, 1]:.2f} over {len(points)} sets; mean error on a set "
+        f"left out {100 * np.mean(errors):.0f} points"
+    )
+
+
+def logistic(x: Floats, shares: Floats) -> tuple[float, float]:
+    """Logistic regression of shares on one number, by Newton's method."""
+    design, found = np.column_stack([np.ones(len(x)), x]), np.zeros(2)
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-design @ found))
+        curvature = (design * (p * (1 - p))[:, None]).T @ design + 1e-6 * np.eye(2)
+        found += np.linalg.solve(curvature, design.T @ (shares - p))
+    return float(found[0]), float(found[1])
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, help="folder of the data sets; or COTERIE_DATA")
+    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--encoder", default=DEFAULT)
+    parser.add_argument("--datasets", help="names with commas; default: all development sets")
+    parser.add_argument("--files", type=Path, nargs="*", help="instead: tables of text and label")
+    parser.add_argument("--only", help="settings whose name holds this text")
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--confidence", action="store_true")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

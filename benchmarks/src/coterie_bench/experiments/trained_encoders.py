@@ -1,0 +1,96 @@
+"""ClusterBERT's Table 3 behind trained encoders: k-means or IDEC, with UMAP and without.
+
+    coterie-bench trained-encoders --data DIR --device cuda     # adds lines to results/
+
+Each encoder is trained once for a data set and a seed, without its guard; its vectors then go
+through all second steps; two of them share one UMAP. Lines have the form of the suite
+`second-steps`, which has SIF and the untrained encoder. Steps with UMAP are left out where
+umap-learn is not installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from coterie._types import Floats
+from coterie.methods.baselines import classical
+from coterie_bench import ROOT
+from coterie_bench.data import load_data
+from coterie_bench.entries import Entry, Job
+from coterie_bench.ledger import Ledger, head, key_of
+from coterie_bench.papers import PAIRS, TABLE_3
+from coterie_bench.run import Options, make
+from coterie_bench.score import score_fit
+
+RESULTS = ROOT / "results"
+TRAINED = {
+    "ClusterBERT": Entry("ClusterBERT", "cluster-bert", {"guard": False}, "fast"),
+    "SCCL": Entry("SCCL", "sccl", {"guard": False, "steps": 1000}, None, PAIRS),
+    "TSDAE": Entry("TSDAE", "tsdae", {"guard": False, "batch_size": 64}),
+}
+
+
+def once(reduce: Callable[..., Floats]) -> Callable[..., Floats]:
+    """The function, which keeps its last result: two steps need the same UMAP."""
+    kept: dict[tuple[Any, ...], Floats] = {}
+
+    def reduced(vectors: Floats, *settings: Any) -> Floats:
+        key = (vectors.tobytes(), *settings)
+        if key not in kept:
+            kept.clear()
+            kept[key] = reduce(vectors, *settings)
+        return kept[key]
+
+    return reduced
+
+
+def main() -> None:
+    options = _options()
+    classical.reduce_by_umap = once(classical.reduce_by_umap)
+    asked = Options(data=options.data, encoder=options.encoder, device=options.device)
+    ledger = Ledger(options.out / "second-steps.jsonl")
+    steps = {n: p for n, p in TABLE_3.items() if "UMAP" not in n or find_spec("umap")}
+    first, _, last = options.seeds.partition("-")
+    for name in options.sets.split(","):
+        data = load_data(name, options.data)
+        for label in options.methods.split(","):
+            for seed in range(int(first), int(last or first) + 1):
+                plan = []
+                for step, parameters in steps.items():
+                    entry = Entry(f"{label} + {step}", "kmeans", parameters)
+                    model = make(entry, data, seed, replace(asked, encoder="precomputed"))
+                    row = head(Job(name, entry, seed), model, data)
+                    if key_of(row) not in ledger.done():
+                        plan.append((row, model))
+                if not plan:
+                    continue
+                trained = make(TRAINED[label], data, seed, asked).fit(data.texts)
+                for row, model in plan:
+                    own = replace(data, texts=trained.vectors_)
+                    ledger.append({**row, **score_fit(model, own, options.device)})
+                    print(row["label"], name, seed, flush=True)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--sets", default="stackoverflow,searchsnippets")
+    parser.add_argument("--methods", default=",".join(TRAINED))
+    parser.add_argument("--seeds", default="0-2")
+    parser.add_argument("--encoder")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    for name in options.methods.split(","):
+        if name not in TRAINED:
+            parser.error(f"--methods: {name!r} is not one of {', '.join(TRAINED)}")
+    return options
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,606 @@
+"""Figures of the papers, made from result lines and from short runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from coterie._random import derive_seed
+from coterie._types import Floats
+from coterie.blocks.kmeans import KMeans
+from coterie.errors import DataError, TrainingError, UsageError
+from coterie.methods.aecl import stray_similarity
+from coterie.metrics import accuracy, cluster_distances, nmi, silhouette
+from coterie.neighbors import unit_rows
+from coterie_bench.analysis import average_precision, reciprocal_rank, stage_indices
+from coterie_bench.figures.picture import Bars, Histogram, Lines, Panel, Picture, Table
+from coterie_bench.figures.short import Short, columns_of, first_and_last
+from coterie_bench.ledger import Row
+from coterie_bench.papers import (
+    ADSL_SWEEPS,
+    AECL_SWEEPS,
+    CLUSTER_BERT_ABLATIONS,
+    DECCRL_WEIGHTS,
+    NUMBERS,
+    SCCL_ABLATIONS,
+    SCCL_SWEEPS,
+    label_of,
+)
+from coterie_bench.tables import METRICS, Measured, about, cell, entries_of
+
+LEFT = "as training left it"
+
+
+def bars_of(rows: Sequence[Row], method: str, labels: Sequence[str], title: str) -> Picture | None:
+    """ACC and NMI of entries by data set; None if at most one of them has lines."""
+    found = entries_of(rows, [method], labels)
+    if len({m.label for m in found}) < 2:
+        return None
+    datasets = list(dict.fromkeys(m.dataset for m in found))
+    panels = [
+        Bars(
+            y=f"{metric.upper()} in %",
+            groups={
+                d: {m.label: _cell(m, metric) for m in found if m.dataset == d} for d in datasets
+            },
+        )
+        for metric in METRICS
+    ]
+    return Picture(title=title, subtitle=_seeds(found), about=_about(found), panels=list(panels))
+
+
+def curves_of(
+    rows: Sequence[Row],
+    method: str,
+    sweeps: Mapping[str, Mapping[str, float]],
+    title: str,
+    parameter: str = "",
+) -> Picture | None:
+    """ACC over the values of parameters, a panel each; ``sweeps`` is name, label, value.
+
+    A ``parameter`` that lines hold goes before the value: its default may differ by data set.
+    """
+    panels, used = [], []
+    for name, values in sweeps.items():
+        series: dict[str, list[list[float]]] = {}
+        found = entries_of(rows, [method], list(values))
+        for m in found:
+            own = m.rows[0]["parameters"].get(parameter, values[m.label])
+            point = [float(own), *_cell(m, "acc")]
+            series.setdefault(m.dataset, []).append(point)
+        series = {d: sorted(points) for d, points in series.items() if len(points) > 1}
+        if series:
+            xs = {point[0] for points in series.values() for point in points}
+            log = min(xs) > 0 and max(xs) / min(xs) >= 20
+            panels.append(Lines(x=name, y="ACC in %", series=series, log=log))
+            used += [m for m in found if m.dataset in series]
+    if not panels:
+        return None
+    title = f"{title} on {', '.join(dict.fromkeys(m.dataset for m in used))}"
+    return Picture(title=title, subtitle=_seeds(used), about=_about(used), panels=list(panels))
+
+
+def _cell(m: Measured, metric: str) -> list[float]:
+    found = m.trained(metric)
+    return [found.mean, found.deviation]
+
+
+def _seeds(found: Sequence[Measured]) -> str:
+    counts = sorted({len(m.rows) for m in found})
+    many = f"{counts[0]} to {counts[-1]} seeds" if len(counts) > 1 else f"{counts[0]} seeds"
+    subtitle = "one seed" if many == "1 seeds" else f"mean and deviation of {many}"
+    return f"{subtitle}, all texts, {LEFT}"
+
+
+def _about(found: Sequence[Measured]) -> str:
+    rows = {id(row): row for m in found for row in m.rows}
+    return about(list(rows.values()))
+
+
+# SCCL
+
+LABELS = [entry.label for entry in SCCL_ABLATIONS.entries]
+STRENGTHS = [label for label in LABELS if label.startswith("pairs: ")]
+OBJECTIVES = [label for label in LABELS if label not in STRENGTHS]
+# Lines of coterie-bench views: how much was changed, with and without swapped letters on top.
+RATES = (10, 20, 30)
+VIEWS = ("contextual", "contextual + CharSwap")
+KINDS = ("predicted", "true")  # clusters
+OBJECTIVE_FORMS = {"SCCL": "joint", "instances only": "instance", "clusters only": "clustering"}
+COSINE_EDGES = tuple(float(edge) for edge in np.arange(-4, 21) / 20)
+
+
+def sccl_objectives(rows: Sequence[Row]) -> Picture | None:
+    """Figure 3: one term, one after the other, or both."""
+    return bars_of(rows, "sccl", OBJECTIVES, "SCCL: terms of the loss")
+
+
+def sccl_strengths(rows: Sequence[Row]) -> Picture | None:
+    """Figure 5 on the published pairs: how strong they are."""
+    return bars_of(rows, "sccl", STRENGTHS, "SCCL: strength of the published pairs")
+
+
+def sccl_temperature(rows: Sequence[Row]) -> Picture | None:
+    """The temperature of the contrast."""
+    sweeps = {n: {label_of(n, v): float(v) for v in values} for n, values in SCCL_SWEEPS.items()}
+    return curves_of(rows, "sccl", sweeps, "SCCL")
+
+
+def sccl_views(rows: Sequence[Row]) -> Picture | None:
+    """Figure 5: substitution alone or with swapped letters, and how far it moves a text.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        Lines of ``sccl-views`` and ``view-cosines``.
+    """
+    runs = [row for row in rows if "scores" in row]
+    moved = [row for row in rows if "cosine" in row]
+    panels: list[Panel] = []
+    columns = 2
+    for name in dict.fromkeys(row["dataset"] for row in rows):
+        scores = scores_by_rate([row for row in runs if row["dataset"] == name])
+        cosines = cosines_by_rate([row for row in moved if row["dataset"] == name])
+        if not scores or not cosines:
+            continue
+        columns = max(columns, 1 + len(cosines))  # a row for each data set
+        panels.append(
+            Lines(
+                x="words substituted in %", y="ACC in %", series=scores, title=f"{name}: accuracy"
+            )
+        )
+        panels += [
+            Histogram(
+                x="cosine of a text and its wording",
+                y="share of wordings in %",
+                edges=list(COSINE_EDGES),
+                series=series,
+                title=f"{name}: {rate}% substituted, before training",
+            )
+            for rate, series in cosines.items()
+        ]
+    if not panels:
+        return None
+    counts = Counter((row["dataset"], row["label"]) for row in runs)
+    least, most = min(counts.values()), max(counts.values())
+    seeds = f"{least} to {most} seeds" if least < most else f"{most} seed{'s' * (most > 1)}"
+    subtitle = f"1,000 steps, {seeds}, {LEFT}; histograms: 2,000 texts"
+    return Picture(
+        title="SCCL: contextual wordings alone, and with swapped letters",
+        subtitle=subtitle,
+        about=about(runs),
+        panels=panels,
+        columns=columns,
+    )
+
+
+def scores_by_rate(runs: Sequence[Row]) -> dict[str, list[list[float]]]:
+    """ACC over the share of words changed, for each form, and that of the start."""
+    out: dict[str, list[list[float]]] = {}
+    for form in VIEWS:
+        for rate in RATES:
+            own = [r for r in runs if r["label"] == f"SCCL, {form} {rate}%"]
+            if own:
+                left = [{"scores": r["trained_scores"] or r["scores"]} for r in own]
+                found = cell(left, "acc")
+                out.setdefault(form, []).append([rate, found.mean, found.deviation])
+    if out:
+        start = cell(runs, "acc", "start_scores").mean
+        ends = sorted({point[0] for points in out.values() for point in points})
+        out["before training (k-means)"] = [[rate, start, 0.0] for rate in ends]
+    return out
+
+
+def cosines_by_rate(moved: Sequence[Row]) -> dict[int, dict[str, list[float]]]:
+    """Share of wordings in each bin of cosines, in per cent, by rate, then form.
+
+    The newest line of a label counts.
+    """
+    newest = {row["label"]: row["cosine"]["histogram"] for row in moved}
+    out: dict[int, dict[str, list[float]]] = {}
+    for rate in RATES:
+        for form in VIEWS:
+            counts = newest.get(f"{form} {rate}%")
+            if counts is not None:
+                shares = [100 * count / sum(counts) for count in counts]
+                out.setdefault(rate, {})[form] = shares
+    return out
+
+
+def sccl_distances(short: Short) -> Picture:
+    """Figure 4: distances inside and between clusters over training, predicted and true.
+
+    Predicted clusters are those of k-means, as the paper scores them.
+    """
+    seen = {label: trace_distances(short, form) for label, form in OBJECTIVE_FORMS.items()}
+    panels: list[Panel] = []
+    for who in KINDS:
+        for kind, label in (("intra", "text to own centroid"), ("inter", "to nearest centroid")):
+            series = {name: columns_of(rows, f"{kind} {who}") for name, rows in seen.items()}
+            panels.append(
+                Lines(
+                    x="training step",
+                    y=f"mean distance, {label}",
+                    series=series,
+                    title=f"{who} clusters: {kind}-cluster distance",
+                )
+            )
+    return short.picture("SCCL: distances", panels, columns=2)
+
+
+def trace_distances(short: Short, objective: str = "joint") -> list[dict[str, Any]]:
+    """``intra`` and ``inter`` distances of predicted and true clusters over training."""
+    truth, seed = short.truth, derive_seed(short.seed, "look")
+    cluster = KMeans(n_clusters=short.data.n_clusters, seed=seed, n_init=3)
+
+    def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
+        labels = dict(zip(KINDS, (cluster(vectors.float()).labels, truth), strict=True))
+        points = vectors.cpu().numpy()
+        found = {who: cluster_distances(points, own) for who, own in labels.items()}
+        return {f"{kind} {who}": v for who, both in found.items() for kind, v in both.items()}
+
+    return short.trace(short.make("sccl", objective=objective), measure)
+
+
+# AECL
+
+POSITIVES = {"AECL": "shared", "without guided positives": "none"}
+
+
+def aecl_similarity(short: Short) -> Picture:
+    """Figure 5: mean cosine of texts of one class over training, with and without guidance."""
+    series = {
+        label: columns_of(trace_similarity(short, form), "cosine")
+        for label, form in POSITIVES.items()
+    }
+    panel = Lines(x="training step", y="mean cosine inside true classes", series=series)
+    return short.picture("AECL: similarity", [panel])
+
+
+def trace_similarity(short: Short, positives: str) -> list[dict[str, Any]]:
+    """Mean ``cosine`` of all pairs of different texts of one true class over training."""
+    truth = torch.from_numpy(short.truth)
+
+    def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
+        return {"cosine": cosine_inside(vectors.cpu(), truth)}
+
+    return short.trace(short.make("aecl", positives=positives), measure)
+
+
+def cosine_inside(vectors: torch.Tensor, labels: torch.Tensor) -> float:
+    """Mean cosine over pairs of rows with the same label, a row with itself left out.
+
+    By sums: the square of the length of a class's sum of unit vectors is the sum of its cosines.
+    """
+    units = F.normalize(vectors.double(), dim=1)
+    k = int(labels.max()) + 1
+    sums = torch.zeros(k, units.shape[1], dtype=torch.float64).index_add_(0, labels, units)
+    own = torch.zeros(k, dtype=torch.float64).index_add_(0, labels, units.square().sum(dim=1))
+    sizes = torch.bincount(labels, minlength=k).double()
+    pairs = (sizes * (sizes - 1)).sum()
+    return float((sums.square().sum(dim=1) - own).sum() / pairs) if pairs > 0 else float("nan")
+
+
+def aecl_stray(short: Short) -> Picture:
+    """Figure 6: attention to texts of the same class (PS) and of others (NS) over training."""
+    seen = trace_stray(short)
+    kinds = {"PS": "to the own class (PS)", "NS": "to other classes (NS)"}
+    series = {label: columns_of(seen, name) for name, label in kinds.items()}
+    panel = Lines(x="training step", y="share of attention", series=series)
+    return short.picture("AECL: attention", [panel], "trained by the contrast alone")
+
+
+def trace_stray(short: Short) -> list[dict[str, Any]]:
+    """``NS`` and ``PS``, Eq. (18)-(19), under true labels; trained by the contrast alone."""
+    truth = torch.from_numpy(short.truth)
+    epochs = int(short.parameters.get("epochs", 10))
+    model = short.make("aecl", epochs=epochs, contrast_epochs=epochs, label_epochs=0)
+    order = torch.randperm(len(truth), generator=torch.Generator().manual_seed(short.seed))
+
+    def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
+        total = 0.0
+        for rows in order.split(model.batch_size):  # attention is between the texts of a batch
+            s = net.heads.attend(net.heads.project(vectors[rows.to(vectors.device)]))[1]
+            total += float(stray_similarity(s.cpu(), truth[rows])) * len(rows)
+        return {"NS": total / len(order), "PS": 1 - total / len(order)}
+
+    return short.trace(model, measure)
+
+
+def aecl_sensitivity(rows: Sequence[Row]) -> Picture | None:
+    """Figures 7 to 9: four weights, and the lengths of the first two stages."""
+    sweeps = {n: {label_of(n, v): float(v) for v in values} for n, values in AECL_SWEEPS.items()}
+    return curves_of(rows, "aecl", sweeps, "AECL")
+
+
+# DECCRL
+
+RECONSTRUCTIONS = {"DECCRL": "topics", "without CRL": "none", "without CRL, with LSR": "latent"}
+TOPICS = {"DECCRL": 5.0, **{f"{t} topics": float(t) for t in NUMBERS}}
+FELT = {"topic_weight=0.1": 5.0, **{f"{t} topics, weight 0.1": float(t) for t in NUMBERS}}
+WORDS = 4  # of each topic, as the paper shows
+
+
+def deccrl_silhouettes(short: Short) -> Picture:
+    """Figure 3: silhouette over training, with and without reconstruction."""
+    series = {
+        label: columns_of(trace_silhouette(short, form), "silhouette")
+        for label, form in RECONSTRUCTIONS.items()
+    }
+    panel = Lines(x="training step", y="silhouette of predicted clusters", series=series)
+    return short.picture("DECCRL: silhouette", [panel])
+
+
+def trace_silhouette(short: Short, reconstruction: str) -> list[dict[str, Any]]:
+    """Silhouette of the reduced vectors under the predicted clusters over training."""
+
+    def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
+        h = net.reduce(vectors)
+        labels = net.assign(h).argmax(dim=1).cpu().numpy()
+        return {"silhouette": silhouette(h.cpu().numpy(), labels)}
+
+    return short.trace(short.make("deccrl", reconstruction=reconstruction), measure)
+
+
+def deccrl_topics(rows: Sequence[Row]) -> Picture | None:
+    """Figure 4: the number of topics."""
+    sweeps = {"topics of a cluster": TOPICS, "topics of a cluster, weight 0.1": FELT}
+    return curves_of(rows, "deccrl", sweeps, "DECCRL", "n_topics")
+
+
+WEIGHTS = {"DECCRL": 0.001, **{label_of("topic_weight", w): w for w in DECCRL_WEIGHTS}}
+
+
+def deccrl_weights(rows: Sequence[Row]) -> Picture | None:
+    """The weight of the reconstruction."""
+    return curves_of(rows, "deccrl", {"topic_weight": WEIGHTS}, "DECCRL")
+
+
+def deccrl_topic_table(short: Short) -> Picture:
+    """Table 4: words of the topics of each cluster."""
+    model: Any = short.make("deccrl").fit(short.data.texts)
+    if model.topics_ is None:
+        raise TrainingError("the run has no topics: its texts have no words in common.")
+    most = max(len(cluster) for cluster in model.topics_)
+    header = ["cluster", *(f"topic {t + 1}" for t in range(most))]
+    body = [
+        [str(k), *(", ".join(words[:WORDS]) for words in cluster)]
+        for k, cluster in enumerate(model.topics_)
+    ]
+    return short.picture("DECCRL: words of the topics", [Table(header=header, rows=body)])
+
+
+# ClusterBERT
+
+INDICES = {"nmi": "NMI in %", "acc": "ACC in %", "silhouette": "silhouette", "dunn": "Dunn index"}
+VARIANTS = {"ClusterBERT": True, "without reconstruction": False}
+CANDIDATES, QUERIES = 20, 300  # of a query, as in AskUbuntu; at most so many queries
+
+
+def cluster_bert_stages(short: Short) -> Picture:
+    """Figure 3: NMI, ACC, silhouette and Dunn index after each stage."""
+    seen = trace_stages(short)
+    names = [str(row["stage"]) for row in seen]
+    panels = []
+    for key, label in INDICES.items():
+        unit = 100 if key in ("nmi", "acc") else 1
+        points = [[i, unit * row[key]] for i, row in enumerate(seen) if row[key] is not None]
+        panels.append(Lines(x="after stage", y=label, series={label: points}, ticks=names))
+    return short.picture("ClusterBERT: indices after each stage", list(panels), columns=2)
+
+
+def trace_stages(short: Short) -> list[dict[str, Any]]:
+    """Indices of the clusters at the start and after each stage."""
+    model = short.make("cluster-bert", "fast", record_stages=True).fit(short.data.texts)
+    return stage_indices(model, short.data.labels)
+
+
+def cluster_bert_stages_by_set(rows: Sequence[Row]) -> Picture | None:
+    """Figure 3 on whole data sets, from lines that hold the indices after each stage.
+
+    Curves of the form without reconstruction in the later stages are named so.
+    """
+    seen = [row for row in rows if row.get("stages")]
+    chosen = entries_of(seen, ["cluster-bert"], list(VARIANTS))
+    if not chosen:
+        return None
+    stages = [found["stage"] for found in _stages(chosen[0])[0]]
+    panels = []
+    for key, label in INDICES.items():
+        unit = 100 if key in ("nmi", "acc") else 1
+        series = {
+            m.dataset if VARIANTS[m.label] else f"{m.dataset}, {m.label}": [
+                [i, unit * value, unit * spread]
+                for i, name in enumerate(stages)
+                for value, spread in _over_seeds(m, name, key)
+            ]
+            for m in chosen
+        }
+        panels.append(Lines(x="after stage", y=label, series=series, ticks=stages))
+    title = "ClusterBERT: indices after each stage"
+    return Picture(
+        title=title, subtitle=_seeds(chosen), about=_about(chosen), panels=list(panels), columns=2
+    )
+
+
+def _stages(m: Measured) -> list[list[dict[str, Any]]]:
+    return [row["stages"] for row in m.rows if row.get("stages")]
+
+
+def _over_seeds(m: Measured, stage: str, key: str) -> list[tuple[float, float]]:
+    """Mean and sample deviation of an index after a stage; none where no run has it."""
+    values = [s[key] for seen in _stages(m) for s in seen if s["stage"] == stage]
+    values = [v for v in values if v is not None]
+    if not values:
+        return []
+    return [(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0)]
+
+
+PAIRS_DRAWN = 200_000  # of texts, for Table 5
+NEAR = 0.5  # cosine from which two texts count as together
+
+
+def cluster_bert_pairs(short: Short) -> Picture:
+    """Table 5: cosines of pairs of texts before and after training, in numbers.
+
+    The paper prints the pairs with the largest changes. Here random pairs are counted: how alike
+    texts of one class and of two classes are, and how many of them training moved across a cosine
+    of 0.5.
+    """
+    before, after = (unit_rows(v) for v in first_and_last(short, "cluster-bert", "fast"))
+    rng = np.random.default_rng(derive_seed(short.seed, "pairs"))
+    left, right = rng.integers(0, len(before), (2, PAIRS_DRAWN))
+    kept = left != right
+    left, right = left[kept], right[kept]
+    first, last = ((u[left] * u[right]).sum(axis=1) for u in (before, after))
+    same = short.truth[left] == short.truth[right]
+    body = []
+    for label, own in (("one class", same), ("two classes", ~same)):
+        joined = float(np.mean((first < NEAR) & (last >= NEAR), where=own))
+        parted = float(np.mean((first >= NEAR) & (last < NEAR), where=own))
+        body.append(
+            [
+                label,
+                f"{int(own.sum()):,}",
+                *(f"{c[own].mean():.3f}" for c in (first, last)),
+                f"{100 * joined:.1f}%",
+                f"{100 * parted:.1f}%",
+            ]
+        )
+    header = ["texts of", "pairs", "cosine before", "after", "moved together", "moved apart"]
+    return short.picture("ClusterBERT: pairs of texts", [Table(header=header, rows=body)])
+
+
+def cluster_bert_reconstruction(rows: Sequence[Row]) -> Picture | None:
+    """Figure 4, its left half: with and without reconstruction in the later stages."""
+    labels = [entry.label for entry in CLUSTER_BERT_ABLATIONS.entries]
+    return bars_of(rows, "cluster-bert", labels, "ClusterBERT: reconstruction in stages 2 and 3")
+
+
+def cluster_bert_retrieval(short: Short) -> Picture:
+    """Figure 4: scores of clusters, and of ranking texts of another set, over training."""
+    if short.other is None:
+        raise UsageError("other: retrieval ranks texts of another data set, but none was given.")
+    questions = ask(short.other.texts, short.other.labels, short.seed)
+    seen = {form: trace_retrieval(short, questions, on) for form, on in VARIANTS.items()}
+    panels = [
+        Lines(
+            x="training step",
+            y=f"{score} in %",
+            title=f"{what}: {score}",
+            series={form: columns_of(rows, score) for form, rows in seen.items()},
+        )
+        for score, what in (
+            ("NMI", "clusters"),
+            ("ACC", "clusters"),
+            ("MAP", "retrieval"),
+            ("MRR", "retrieval"),
+        )
+    ]
+    subtitle = f"retrieval: {len(questions.right)} queries of {short.other.name}, not trained on"
+    return short.picture("ClusterBERT: reconstruction", list(panels), subtitle, columns=2)
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Texts of which some are queries, the rows of their candidates, and which are right."""
+
+    texts: list[str]
+    queries: list[int]
+    candidates: list[list[int]]
+    right: list[list[int]]
+
+
+def ask(texts: Sequence[str], labels: Sequence[Any], seed: int = 0) -> Questions:
+    """Queries and the 20 texts that share most words with each; right are those of its class.
+
+    In AskUbuntu, too, candidates were found by their words, so that words alone do not rank them.
+    Queries whose candidates are all right or all wrong say nothing and are left out.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    if len(texts) < CANDIDATES + 2:
+        raise DataError(f"retrieval needs at least {CANDIDATES + 2} texts, got {len(texts)}.")
+    words: Any = TfidfVectorizer(sublinear_tf=True).fit_transform(list(texts))
+    order = np.random.default_rng(derive_seed(seed, "queries")).permutation(len(texts))
+    found = Questions(list(texts), [], [], [])
+    for query in order[: 4 * QUERIES].tolist():
+        shared = np.asarray((words @ words[query].T).todense()).ravel()
+        shared[query] = -1.0
+        best = np.argsort(-shared, kind="stable")[:CANDIDATES].tolist()
+        right = [int(labels[i] == labels[query]) for i in best]
+        if 0 < sum(right) < CANDIDATES and len(found.queries) < QUERIES:
+            found.queries.append(query)
+            found.candidates.append(best)
+            found.right.append(right)
+    if not found.queries:
+        raise DataError("no text has candidates both of its class and of others: nothing to rank.")
+    return found
+
+
+def rank(units: Floats, questions: Questions) -> dict[str, float]:
+    """``MAP`` and ``MRR`` of candidates ranked by cosine, in per cent."""
+    scores = []
+    rows = zip(questions.queries, questions.candidates, questions.right, strict=True)
+    for query, candidates, right in rows:
+        cosines = units[candidates] @ units[query]
+        scores.append((average_precision(cosines, right), reciprocal_rank(cosines, right)))
+    values = 100 * np.mean(scores, axis=0)
+    return {"MAP": float(values[0]), "MRR": float(values[1])}
+
+
+def trace_retrieval(short: Short, questions: Questions, on: bool) -> list[dict[str, Any]]:
+    """``NMI`` and ``ACC`` of k-means, ``MAP`` and ``MRR`` over training."""
+    score = score_clusters(short)
+
+    def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
+        items, rows = net.encoder.prepare(questions.texts)
+        units = unit_rows(net.encoder.encode(items)[rows])
+        return {**score(vectors), **rank(units, questions)}
+
+    return short.trace(short.make("cluster-bert", "fast", reconstruction=on), measure)
+
+
+def score_clusters(short: Short) -> Callable[[torch.Tensor], dict[str, float]]:
+    """A function that gives ``NMI`` and ``ACC`` of k-means on vectors, in per cent."""
+    truth, k, seed = short.truth, short.data.n_clusters, derive_seed(short.seed, "look")
+
+    def score(vectors: torch.Tensor) -> dict[str, float]:
+        labels = KMeans(n_clusters=k, seed=seed, n_init=3)(vectors.float()).labels
+        return {"NMI": 100 * nmi(truth, labels), "ACC": 100 * accuracy(truth, labels)}
+
+    return score
+
+
+# ADSL
+
+
+def adsl_sharpness(rows: Sequence[Row]) -> Picture | None:
+    """Figure 4a: the power of the inverse distance in the soft labels."""
+    sweeps = {n: {label_of(n, v): float(v) for v in values} for n, values in ADSL_SWEEPS.items()}
+    return curves_of(rows, "adsl", sweeps, "ADSL")
+
+
+def adsl_labels(short: Short) -> Picture:
+    """Figure 4b: how right the soft labels are over training."""
+    seen = trace_labels(short)
+    series = {label: columns_of(seen, label) for label in ("ACC", "NMI")}
+    panel = Lines(x="training step", y="score of the soft labels in %", series=series)
+    return short.picture("ADSL: soft labels", [panel])
+
+
+def trace_labels(short: Short) -> list[dict[str, Any]]:
+    """``ACC`` and ``NMI`` of the strongest soft label at the start and after each refresh."""
+    truth = short.truth
+
+    def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
+        found = net.target.argmax(dim=1).cpu().numpy()
+        return {"ACC": 100 * accuracy(truth, found), "NMI": 100 * nmi(truth, found)}
+
+    return short.trace(short.make("adsl"), measure)

@@ -1,0 +1,374 @@
+"""Run a suite: resumable, in one process or several, one JSON line per run.
+
+Labels are used for scoring alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import queue
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from coterie._validation import check_choice, check_integer
+from coterie.base import TextClusterer
+from coterie.choose import Choice, choose_n_clusters
+from coterie.encoders import AUTO, DEFAULT
+from coterie.errors import CoterieError
+from coterie.methods import METHODS, make_method
+from coterie_bench.data import Data, load_data, split
+from coterie_bench.datasets import PAIRS, find_pairs
+from coterie_bench.entries import PROTOCOLS, Entry, Job, Suite, plan
+from coterie_bench.ledger import Ledger, Row, head, key_of, read_results
+from coterie_bench.noise import with_noise
+from coterie_bench.score import fitted_texts, score_fit
+
+log = logging.getLogger(__name__)
+
+Report = Callable[[Row], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What the user may set from outside for all runs of a suite.
+
+    Attributes
+    ----------
+    data : Path, optional
+        Folder of the benchmarks.
+    encoder : str, optional
+    device : str
+    parameters : dict, optional
+        For all entries; they have the last word.
+    verbose : int
+    protocol : {"all", "split"}
+        Fit and score all texts, or fit on one part and score the other.
+    find_k : bool
+        Also run each entry with a number of clusters found without labels.
+    """
+
+    data: Path | None = None
+    encoder: str | None = None
+    device: str = "auto"
+    parameters: dict[str, Any] | None = None
+    verbose: int = 0
+    protocol: str = "all"
+    find_k: bool = False
+
+
+@dataclass(frozen=True)
+class Task:
+    """All that a process needs to take part in a suite."""
+
+    suite: Suite
+    seeds: tuple[int, ...] | None
+    options: Options
+    file: Path
+    also: tuple[Path, ...] = ()
+
+    def jobs(self) -> list[Job]:
+        """The runs in their order."""
+        return plan(self.suite, self.seeds, find_k=self.options.find_k)
+
+    def prepare(self, job: Job) -> tuple[Row, TextClusterer, Data]:
+        """The head of a run's line, its estimator and its data."""
+        data = load_data(job.dataset, self.options.data, self.suite.files)
+        if self.options.protocol == "split":
+            data = split(data, job.seed)
+        model = make(job.entry, data, job.seed, self.options)
+        return head(job, model, data), model, data
+
+
+def run_suite(
+    suite: Suite,
+    file: Path,
+    options: Options,
+    *,
+    seeds: Iterable[int] | None = None,
+    tell: Callable[[str], None] = log.info,
+    jobs: int = 1,
+) -> list[Row]:
+    """Run what ``file`` does not hold yet and append a line per run.
+
+    Parameters
+    ----------
+    suite : Suite
+    file : Path
+        Several commands may work on it at once: what one of them runs the others leave to it.
+    options : Options
+    seeds : iterable of int, optional
+    tell : callable
+        Gets a line for each run that ends.
+    jobs : int, default=1
+        Processes at a time.
+
+    Returns
+    -------
+    list of dict
+        All lines of ``file``, and those of the suite that the files of its parts hold.
+    """
+    check_choice("protocol", options.protocol, PROTOCOLS)
+    check_integer("jobs", jobs)
+    also = tuple(file.with_name(f"{part}.jsonl") for part in suite.parts)
+    chosen = None if seeds is None else tuple(seeds)
+    task = Task(suite, chosen, options, file, also)
+    wanted = [key_of(task.prepare(job)[0]) for job in task.jobs()]  # also: are all data there?
+    outlook = Outlook(task.jobs(), wanted, Ledger(file, also), jobs)
+    failures: list[str] = []
+
+    def report(event: Row) -> None:
+        if "error" in event:
+            failures.append(event["error"])
+            tell(f"failed: {event['error']}")
+        else:
+            tell(outlook.line(event))
+
+    try:
+        if jobs == 1:
+            work(task, report)
+        else:
+            run_jobs(task, min(jobs, len(wanted)), report)
+    finally:
+        Ledger(file).tidy()
+    if failures:
+        raise CoterieError(f"{len(failures)} of {len(wanted)} runs failed, first {failures[0]}")
+    keys = set(wanted)
+    own = read_results([file]) if file.exists() else []
+    return own + [row for row in read_results(f for f in also if f.exists()) if key_of(row) in keys]
+
+
+def work(task: Task, report: Report, broken: MutableSequence[int] | None = None) -> None:
+    """Do the runs that nobody has done or is doing, until none is left.
+
+    A run that breaks down is reported and the others go on. ``broken`` has a number for each run,
+    not zero if it broke down; processes that share it do not try such a run again.
+    """
+    ledger = Ledger(task.file, task.also)
+    broken = bytearray(len(task.jobs())) if broken is None else broken
+    again = True
+    while again:  # what another process gave up is free again
+        again = False
+        for number, job in enumerate(task.jobs()):
+            row, model, data = task.prepare(job)
+            key = key_of(row)
+            if broken[number] or key in ledger.done():
+                continue
+            with ledger.claim(key) as ours:
+                if not ours or broken[number]:
+                    continue
+                again = True
+                try:
+                    ledger.append(_run(row, model, data, task.options))
+                    report(row)
+                except Exception as error:  # whatever it is, the other runs may be well
+                    log.debug("a run broke down", exc_info=True)
+                    broken[number] = 1
+                    report({"error": f"{name_of(job)}: {type(error).__name__}: {error}"})
+
+
+def name_of(job: Job) -> str:
+    """A run in words."""
+    found = ", K found" if job.k == "found" else ""
+    noise = "" if job.draw is None else f", noise {job.draw}"
+    return f"{job.entry.label} on {job.dataset}, seed {job.seed}{found}{noise}"
+
+
+def _run(row: Row, model: TextClusterer, data: Data, options: Options) -> Row:
+    encoder: Any = options.encoder or AUTO
+    if row.get("noise"):
+        model.encoder = encoder = with_noise(model, row["noise"]["size"], row["noise"]["draw"])
+    if row["k"] == "found":
+        begun = time.perf_counter()
+        found = _find_k(data.name, tuple(fitted_texts(data)), encoder, row["seed"])
+        took = round(time.perf_counter() - begun, 3)
+        model.n_clusters = row["parameters"]["n_clusters"] = found.n_clusters
+        row["found"] = {
+            "n_clusters": found.n_clusters,
+            "low": found.low,
+            "high": found.high,
+            "seconds": took,
+        }
+    row |= run_one(model, data, options)
+    return row
+
+
+@lru_cache(maxsize=32)  # the same for all entries
+def _find_k(name: str, texts: tuple[str, ...], encoder: Any, seed: int) -> Choice:
+    return choose_n_clusters(list(texts), encoder=encoder, random_state=seed)
+
+
+def make(entry: Entry, data: Data, seed: int, options: Options) -> TextClusterer:
+    """The estimator of an entry for one data set."""
+    own = entry.by_dataset.get(data.name, {})
+    parameters = {**entry.parameters, **own, **(options.parameters or {})}
+    kind = next((kind for kind in entry.views if (data.name, kind) in PAIRS), None)
+    if kind is not None:
+        parameters["views"] = str(find_pairs(data.name, kind, options.data))
+    elif entry.own_views is not None:
+        parameters["views"] = entry.own_views
+    recipe = METHODS[entry.method]
+    named = "encoder" in recipe.cls.presets.get(entry.preset or "", {})
+    if "encoder" not in {**recipe.parameters, **parameters} and (options.encoder or named):
+        # One encoder for all entries of a suite, also where a preset names that of its paper.
+        parameters["encoder"] = options.encoder or DEFAULT
+        parameters |= {"pooling": "auto"} if named else {}
+    parameters |= {"random_state": seed, "device": options.device, "verbose": options.verbose}
+    model: TextClusterer = make_method(entry.method, data.n_clusters, entry.preset, **parameters)
+    return model
+
+
+def run_one(model: TextClusterer, data: Data, options: Options) -> Row:
+    """Fit on the texts alone, then score."""
+    return score_fit(model, data, options.device)
+
+
+WAIT = 0.2  # seconds between two looks at whether the processes live
+
+
+def run_jobs(task: Task, jobs: int, report: Report) -> None:
+    """Work at a suite with ``jobs`` processes and pass on what they report.
+
+    They are started anew, not forked: a GPU does not survive a fork. If this process is
+    interrupted, they end, and what they were at is lost; lines that are written stay.
+    """
+    context = multiprocessing.get_context("spawn")
+    events: Any = context.Queue()
+    broken: Any = context.RawArray("b", len(task.jobs()))
+    with _threads_shared(jobs):
+        workers = [context.Process(target=_serve, args=(task, events, broken)) for _ in range(jobs)]
+        for process in workers:
+            process.start()
+    try:
+        while any(process.is_alive() for process in workers):
+            _pass_on(events, report, WAIT)
+        for process in workers:
+            process.join()
+        while _pass_on(events, report, WAIT):
+            pass
+    finally:
+        for process in workers:
+            if process.is_alive():
+                process.terminate()
+            process.join()
+    lost = [process.exitcode for process in workers if process.exitcode]
+    if lost:
+        raise CoterieError(
+            f"{len(lost)} of {jobs} processes ended with exit code {lost[0]}; a negative "
+            "code is a signal, and -9 often means out of memory. Run the command again "
+            "with fewer --jobs."
+        )
+
+
+def _pass_on(events: Any, report: Report, wait: float) -> bool:
+    with suppress(queue.Empty):
+        report(events.get(timeout=wait))
+        return True
+    return False
+
+
+def _serve(task: Task, events: Any, broken: Any) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process hears it and ends this one
+
+    def report(event: Row) -> None:
+        events.put(event)
+
+    work(task, report, broken)
+
+
+@contextmanager
+def _threads_shared(jobs: int) -> Iterator[None]:
+    """Processes started in the block share the cores, unless the user has said how many."""
+    if "OMP_NUM_THREADS" in os.environ:
+        yield
+        return
+    os.environ["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // jobs))
+    try:
+        yield
+    finally:
+        del os.environ["OMP_NUM_THREADS"]
+
+
+class Outlook:
+    """Counts runs, and expects of those to come what their like took.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        All runs of the suite.
+    keys : sequence of str
+        Of the runs, in the same order.
+    ledger : Ledger
+    workers : int
+        How many run at a time.
+    """
+
+    def __init__(
+        self, jobs: Sequence[Job], keys: Sequence[str], ledger: Ledger, workers: int
+    ) -> None:
+        done, self.workers, self.total = ledger.done(), workers, len(keys)
+        self.left = {k: j for k, j in zip(keys, jobs, strict=True) if k not in done}
+        self.took: dict[tuple[str, str], list[float]] = {}
+        for row in read_results(ledger.files()):
+            if key_of(row) in set(keys):
+                self._note(row)
+
+    def line(self, row: Row) -> str:
+        """What to say when a run has ended."""
+        self.left.pop(key_of(row), None)
+        self._note(row)
+        scores, found = row["scores"], ", K found" if row["k"] == "found" else ""
+        found += f", noise {row['noise']['draw']}" if row.get("noise") else ""
+        text = (
+            f"[{self.total - len(self.left)}/{self.total}] {row['label']} on {row['dataset']}, "
+            f"seed {row['seed']}{found}: ACC {100 * scores['acc']:.1f}, "
+            f"NMI {100 * scores['nmi']:.1f}, {seconds_of(row):.0f} s"
+        )
+        return text + (f"; about {duration(self.seconds_left())} left" if self.left else "")
+
+    def seconds_left(self) -> float:
+        """Of the clock: by runs of the same entry and data set, else of the entry, else of any."""
+        everything = mean(t for times in self.took.values() for t in times)
+        total = 0.0
+        for job in self.left.values():
+            same = self.took.get((job.entry.label, job.dataset), [])
+            alike = [
+                t for (label, _), ts in self.took.items() if label == job.entry.label for t in ts
+            ]
+            total += mean(same) if same else mean(alike) if alike else everything
+        return total / min(self.workers, max(len(self.left), 1))
+
+    def _note(self, row: Row) -> None:
+        self.took.setdefault((row["label"], row["dataset"]), []).append(seconds_of(row))
+
+
+def seconds_of(row: Row) -> float:
+    """Of a run, all phases."""
+    return float(sum(row["seconds"].values()))
+
+
+def mean(values: Iterable[float]) -> float:
+    """Zero of nothing."""
+    listed = list(values)
+    return sum(listed) / len(listed) if listed else 0.0
+
+
+def duration(seconds: float) -> str:
+    """In words a person reads at a glance.
+
+    Examples
+    --------
+    >>> duration(42), duration(600), duration(9000)
+    ('42 s', '10 min', '2 h 30 min')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,198 @@
+"""One run: fit on texts alone, then score; and what the line says about machine and software."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import time
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie._facts import hardware, peak_memory, versions
+from coterie._validation import check_device
+from coterie.base import TextClusterer
+from coterie.metrics import (
+    confidence_auc,
+    correct,
+    expected_calibration_error,
+    external_scores,
+    silhouette,
+)
+from coterie.words import kind_of
+from coterie_bench.analysis import stage_indices
+from coterie_bench.data import Data
+from coterie_bench.ledger import Row
+from coterie_bench.speed import step_ms
+
+
+def fitted_texts(data: Data) -> list[str]:
+    """The texts that a method may see."""
+    if data.train is None:
+        return data.texts
+    return [text for text, fits in zip(data.texts, data.train, strict=True) if fits]
+
+
+def score_fit(model: TextClusterer, data: Data, device: str) -> Row:
+    """Fit on the texts alone, then score."""
+    device = str(check_device(device))
+    _forget_peak(device)
+    begun = time.perf_counter()
+    model.fit(fitted_texts(data))
+    total = time.perf_counter() - begun
+    verdict = model.guard_.to_dict() if model.guard_ is not None else None
+    return {
+        **(_score_all(model, data) if data.train is None else _score_rest(model, data)),
+        "signs": None if verdict is None else {k: verdict[k] for k in ("start", "final")},
+        "guard": None if verdict is None else {k: verdict[k] for k in ("fired", "reason")},
+        "seconds": model.seconds_ | {"other": round(total - sum(model.seconds_.values()), 3)},
+        "step_ms": step_ms(model.history_.rows),
+        "terms": last_terms(model.history_.rows),
+        "peak_memory": peak_memory(device),
+        "hardware": hardware(device),
+        "versions": versions(),
+        "word_vectors": word_vectors_of(model),
+        "balance": getattr(model, "balance_", None),
+        "stages": stages_of(model, data),
+        "commit": commit(),
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+    }
+
+
+def last_terms(rows: Sequence[Row]) -> dict[str, Row]:
+    """Mean of each term of the loss over the second half of each stage.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        Of a training history.
+
+    Examples
+    --------
+    >>> last_terms([{"stage": "a", "terms": {"x": 9.0}}, {"stage": "a", "terms": {"x": 2.0}}])
+    {'a': {'x': 2.0}}
+    """
+    stages: dict[str, list[Row]] = {}
+    for row in rows:
+        if "terms" in row:
+            stages.setdefault(row["stage"], []).append(row["terms"])
+    return {
+        stage: {
+            name: float(f"{np.mean([t.get(name, 0.0) for t in seen[len(seen) // 2 :]]):.4g}")
+            for name in seen[-1]
+        }
+        for stage, seen in stages.items()
+    }
+
+
+def stages_of(model: TextClusterer, data: Data) -> list[Row] | None:
+    """Indices after each stage, where the method has recorded them."""
+    if not getattr(model, "stages_", None) or data.train is not None:
+        return None
+    return [
+        {k: v if v is None or isinstance(v, str) else round(v, 5) for k, v in row.items()}
+        for row in stage_indices(model, data.labels)
+    ]
+
+
+def word_vectors_of(model: TextClusterer) -> Row | None:
+    """Kind of word vectors that a method learns or reads, with gensim's version if that made them.
+
+    "auto" says nothing by itself: it is skip-gram where gensim is installed, and PPMI elsewhere.
+    """
+    source = getattr(model, "word_vectors", None)
+    encoder = str(model.encoder)
+    if source is None and (encoder == "sif" or encoder.startswith("sif:")):
+        source = encoder.removeprefix("sif").removeprefix(":") or "auto"
+    if source is None:
+        return None
+    kind = kind_of(source)
+    return {"kind": kind, "gensim": version("gensim") if kind == "skipgram" else None}
+
+
+def _score_all(model: TextClusterer, data: Data) -> Row:
+    truth = np.asarray(data.labels)[data.scored]
+    trained = model.trained_labels_
+    final, start = model.labels_[data.scored], model.start_labels_[data.scored]
+    return {
+        "scores": _scores(truth, final, model.vectors_[data.scored]),
+        "confidence": _confidence(truth, final, model.probabilities_[data.scored]),
+        "start_scores": _rounded(external_scores(truth, start)),
+        "trained_scores": None
+        if trained is None
+        else _rounded(external_scores(truth, trained[data.scored])),
+    }
+
+
+def _score_rest(model: TextClusterer, data: Data) -> Row:
+    """Scores of predictions for the texts that were not fitted; the start predicts nothing."""
+    rest = data.scored & ~data.train
+    texts = [data.texts[i] for i in np.flatnonzero(rest)]
+    truth, labels = np.asarray(data.labels)[rest], model.predict(texts)
+    scores = _scores(truth, labels, model.transform(texts))
+    confidence = _confidence(truth, labels, model.predict_proba(texts))
+    sizes = {"n_train": int(data.train.sum()), "n_test": len(texts)}
+    return {
+        "scores": scores,
+        "confidence": confidence,
+        "start_scores": None,
+        "trained_scores": None,
+        **sizes,
+    }
+
+
+def _scores(truth: Any, labels: Any, vectors: Any) -> Row:
+    found = _rounded(external_scores(truth, labels) | {"silhouette": silhouette(vectors, labels)})
+    return found | {"n_clusters_used": len(np.unique(labels))}
+
+
+def _confidence(truth: Any, labels: Any, probabilities: Any) -> Row | None:
+    """How well the highest probability tells which texts are right; those in no cluster aside."""
+    placed = labels >= 0
+    if not placed.any():
+        return None
+    right = correct(truth[placed], labels[placed])
+    confidence = probabilities[placed].max(axis=1)
+    return _rounded(
+        {
+            "ece": expected_calibration_error(right, confidence),
+            "auc": confidence_auc(right, confidence),
+            "mean": float(confidence.mean()),
+            "right": float(right.mean()),
+        }
+    )
+
+
+def _rounded(scores: dict[str, float]) -> Row:
+    return {k: round(v, 5) if math.isfinite(v) else None for k, v in scores.items()}
+
+
+def _forget_peak(device: str) -> None:
+    """The GPU's peak is then that of one run; that of the process cannot be taken back."""
+    if device.startswith("cuda"):
+        import torch
+
+        torch.cuda.reset_peak_memory_stats(device)
+
+
+def commit() -> str | None:
+    """Commit of the checkout the code runs from; a copy without one is told by COTERIE_COMMIT."""
+    if named := os.environ.get("COTERIE_COMMIT"):
+        return named
+    here = Path(__file__).parent
+    try:
+        found = subprocess.run(
+            ["git", "rev-parse", "--short=12", "HEAD"],
+            cwd=here,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=10,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found.stdout.strip()

@@ -1,0 +1,533 @@
+"""What labels, names of classes and constraints bring: ``coterie-bench steering``.
+
+For each data set and seed:
+
+- With 1, 5 and 20 labels a class, at most half of each class: scores of all other texts, beside the
+  same method without labels, and logistic regression and label spreading on the same vectors.
+- With 5 labels for each of one half of the classes, drawn at random: are the known ones found
+  again, and the others found as clusters?
+- With the names of the classes alone, beside the nearest name by cosine.
+- With 0.1% and 1% of all pairs of texts as constraints: violations and gain; and a contradiction.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import re
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie._facts import hardware, versions
+from coterie._files import plain
+from coterie._random import numpy_generator
+from coterie._types import Floats, Ints
+from coterie._validation import check_device
+from coterie.base import TextClusterer
+from coterie.base.fitting import Fitting
+from coterie.encoders import DEFAULT, Encoder
+from coterie.encoders.lexical import MixedItems
+from coterie.errors import DataError
+from coterie.guidance import Guidance
+from coterie.methods import make_method
+from coterie.metrics import accuracy, ami, nmi
+from coterie.neighbors import unit_rows
+from coterie_bench.data import load_data
+from coterie_bench.ledger import Row, read_results
+from coterie_bench.papers import DEV
+
+COUNTS = 1, 5, 20  # labels a class
+HALF = 5  # labels for each of the known classes, where half are known
+PAIRS = 0.001, 0.01  # of all pairs
+CLEAR = 0.5  # F1 of a class and a cluster, from which on the class is found
+UNTRAINED = "auto", "kmeans", "spherical-kmeans"  # methods whose vectors depend on the texts alone
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One data set with one seed."""
+
+    dataset: str
+    seed: int
+    data: Path | None = None
+    encoder: Any = DEFAULT
+    method: str = "auto"
+    device: str = "auto"
+
+
+def run_steering(
+    settings: Sequence[Setting],
+    file: Path,
+    *,
+    jobs: int = 1,
+    tell: Callable[[str], None] = lambda line: None,
+) -> list[Row]:
+    """Measure what ``file`` does not hold yet, append the lines, and return all of them.
+
+    Parameters
+    ----------
+    settings : sequence of Setting
+    file : Path
+    jobs : int, default=1
+        Processes at a time.
+    tell : callable
+        Gets a line for each setting that ends.
+    """
+    done = {_key(row) for row in read_results([file])} if file.exists() else set()
+    open_ones = [s for s in settings if (s.dataset, s.seed, s.method) not in done]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    for number, rows in enumerate(_each(open_ones, jobs), 1):
+        with file.open("a", encoding="utf-8") as out:
+            out.writelines(json.dumps(row, default=plain) + "\n" for row in rows)
+        tell(f"{number} of {len(open_ones)}: {rows[0]['dataset']}, seed {rows[0]['seed']}")
+    return read_results([file])
+
+
+def _key(row: Row) -> tuple[str, int, str]:
+    return row["dataset"], row["seed"], row["method"]
+
+
+def _each(settings: Sequence[Setting], jobs: int) -> Iterator[list[Row]]:
+    if jobs == 1 or len(settings) < 2:
+        yield from map(measure, settings)
+        return
+    with multiprocessing.get_context("spawn").Pool(min(jobs, len(settings))) as pool:
+        yield from pool.imap_unordered(measure, settings)
+
+
+def measure(setting: Setting) -> list[Row]:
+    """All lines of a data set and a seed."""
+    from coterie.encoders import load_encoder
+
+    data = load_data(setting.dataset, setting.data)
+    encoder = load_encoder(setting.encoder)
+    encoder.learn(data.texts)
+    kept = different_texts(data.texts, encoder)
+    texts = [data.texts[i] for i in kept]
+    names, truth = np.unique([data.labels[i] for i in kept], return_inverse=True)
+    bench = Bench(setting, texts, truth, [readable(name) for name in names], encoder)
+    head = {"dataset": setting.dataset, "seed": setting.seed, "method": setting.method}
+    tail = {"hardware": hardware(str(check_device(setting.device))), "versions": versions()}
+    rows = []
+    for case, scores in bench.cases():
+        rows.append({**head, **case, "scores": scores, **tail})
+    return rows
+
+
+def different_texts(texts: Sequence[str], encoder: Encoder) -> list[int]:
+    """The first row of each text that the encoder tells from others: so a text has one class."""
+    filled = [row for row, text in enumerate(texts) if text]
+    _, items = encoder.prepare([texts[row] for row in filled])
+    first = np.unique(items, return_index=True)[1]
+    return [filled[i] for i in np.sort(first)]
+
+
+def readable(name: str) -> str:
+    """The name of a class as a person would write it.
+
+    Examples
+    --------
+    >>> readable("CancelPlan"), readable("sci.space"), readable("dev8_4 Austerity costs jobs")
+    ('Cancel Plan', 'sci space', 'Austerity costs jobs')
+    """
+    name = re.sub(r"^[a-z]+\d+_\d+ ", "", name)
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return " ".join(re.sub(r"[._/-]+", " ", name).split())
+
+
+def draw_labels(truth: Ints, count: int, seed: int) -> Ints:
+    """Class of ``count`` texts of each class, at most half of it; -1 of the others."""
+    rng = numpy_generator(seed, "labels", count)
+    labels = np.full(len(truth), -1, dtype=np.int64)
+    for label in range(truth.max() + 1):
+        rows = rng.permutation(np.flatnonzero(truth == label))
+        rows = rows[: min(count, max(1, len(rows) // 2))]
+        labels[rows] = label
+    return labels
+
+
+class Bench:
+    """The measurements on one data set with one seed."""
+
+    def __init__(
+        self, setting: Setting, texts: list[str], truth: Ints, names: list[str], encoder: Any
+    ) -> None:
+        self.setting, self.texts, self.truth, self.names = setting, texts, truth, names
+        self.encoder, self.seed, self.k = encoder, setting.seed, len(names)
+        self._encoded: tuple[Encoder, Floats] | None = None  # what all fits share
+
+    def cases(self) -> Iterator[tuple[Row, Row]]:
+        """What was given, and the scores."""
+        plain_model = self._fit()
+        self.plain, vectors = plain_model.labels_, plain_model.vectors_
+        for count in COUNTS:
+            yield {"case": "labels", "count": count}, self._labels(count, vectors)
+        yield {"case": "half", "count": HALF}, self._half()
+        yield {"case": "names"}, self._names()
+        for share in PAIRS:
+            yield {"case": "pairs", "share": share}, self._pairs(share)
+
+    def _fit(self, y: Any = None, guidance: Guidance | None = None, **links: Any) -> TextClusterer:
+        model: TextClusterer = make_method(
+            self.setting.method,
+            self.k,
+            encoder=self.setting.encoder,
+            random_state=self.seed,
+            device=self.setting.device,
+        )
+        if guidance is None:
+            guidance = Guidance.make(len(self.texts), y, **links)
+        fitting = Fitting(model, self.texts, guide=lambda rows: guidance)
+        if self._encoded is None:
+            self._encoded = fitting.encoder, fitting.vectors()
+            self.embeddings = _embeddings(fitting)
+        elif self.setting.method in UNTRAINED:
+            fitting.encoder, fitting._vectors = self._encoded
+        fitting.run()
+        return model
+
+    def _labels(self, count: int, vectors: Floats) -> Row:
+        labels = draw_labels(self.truth, count, self.seed)
+        given, others = labels >= 0, labels < 0
+        begun = time.perf_counter()
+        model = self._fit(labels)
+        steered = model.labels_
+        seconds = round(time.perf_counter() - begun, 2)
+        found = {
+            "steered": steered,
+            "plain": self.plain,
+            "logistic": logistic(vectors, labels),
+            "spreading": spreading(vectors, labels),
+        }
+        out: Row = {name: self._scores(values, others) for name, values in found.items()}
+        out["steered"]["right"] = _share(steered[others] == self.truth[others])
+        chosen = getattr(model, "choice_", {}).get("guided")
+        return {**out, "labelled": int(given.sum()), "seconds": seconds, "chosen": chosen}
+
+    def _half(self) -> Row:
+        rng = numpy_generator(self.seed, "half")
+        place = rng.permutation(self.k)
+        truth, known = place[self.truth], max(1, self.k // 2)
+        labels = draw_labels(truth, HALF, self.seed)
+        labels[labels >= known] = -1
+        others = labels < 0
+        found = self._fit(labels).labels_
+        old, new, taken = others & (truth < known), truth >= known, others & (found < known)
+        clear, clear_plain = (
+            found_classes(truth[others], labels[others], self.k) for labels in (found, self.plain)
+        )
+        return {
+            "steered": self._scores(found, others),
+            "plain": self._scores(self.plain, others),
+            "recall": _share(found[old] == truth[old]),
+            "precision": _share(found[taken] == truth[taken]),
+            "new": {
+                "steered": _nmi(truth[new], found[new]),
+                "plain": _nmi(truth[new], self.plain[new]),
+            },
+            "classes": {
+                kind: {
+                    "all": len(classes),
+                    "steered": int(clear[classes].sum()),
+                    "plain": int(clear_plain[classes].sum()),
+                }
+                for kind, classes in (
+                    ("known", np.arange(known)),
+                    ("new", np.arange(known, self.k)),
+                )
+            },
+        }
+
+    def _names(self) -> Row:
+        themes = tuple((name,) for name in self.names)
+        known = Guidance(len(self.texts), tuple(self.names), themes=themes)
+        model = self._fit(guidance=known)
+        place = np.array([self.names.index(name) for name in model.classes_], dtype=np.int64)
+        place = np.append(place, np.full(model.n_clusters_ - len(place), -1, dtype=np.int64))
+        steered = place[model.labels_]  # found beside the names: no class
+        names, rows = self.encoder.prepare(self.names)
+        centers = self.encoder.encode(names)[rows]
+        nearest = (unit_rows(self.embeddings) @ unit_rows(centers).T).argmax(axis=1)
+        every = np.ones(len(self.texts), dtype=bool)
+        out: Row = {
+            "steered": self._scores(model.labels_, every),
+            "nearest": self._scores(nearest, every),
+            "plain": self._scores(self.plain, every),
+            "empty": len(model.empty_classes_),
+        }
+        out["steered"]["right"] = _share(steered == self.truth)
+        out["nearest"]["right"] = _share(nearest == self.truth)
+        return out
+
+    def _pairs(self, share: float) -> Row:
+        n, rng = len(self.texts), numpy_generator(self.seed, "pairs")
+        count = max(1, round(share * n * (n - 1) / 2))
+        a, b = rng.integers(n, size=(2, 2 * count))
+        a, b = a[a != b][:count], b[a != b][:count]
+        same = self.truth[a] == self.truth[b]
+        must = np.stack([a[same], b[same]], axis=1)
+        cannot = np.stack([a[~same], b[~same]], axis=1)
+        labels = self._fit(must_link=must, cannot_link=cannot).labels_
+        every = np.ones(n, dtype=bool)
+        violated = int((labels[must[:, 0]] != labels[must[:, 1]]).sum())
+        violated += int((labels[cannot[:, 0]] == labels[cannot[:, 1]]).sum())
+        return {
+            "steered": self._scores(labels, every),
+            "plain": self._scores(self.plain, every),
+            "pairs": len(a),
+            "violated": violated,
+            "contradiction_refused": self._refuses(),
+        }
+
+    def _refuses(self) -> bool:
+        """Whether two rows that must and must not be together are an error."""
+        try:
+            self._fit(must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)])
+        except DataError as error:
+            return error.key == "guidance.together_and_apart"
+        return False
+
+    def _scores(self, labels: Ints, rows: Any) -> Row:
+        truth, found = self.truth[rows], labels[rows]
+        return {
+            "acc": round(accuracy(truth, found), 5),
+            "nmi": _nmi(truth, found),
+            "ami": round(ami(truth, found), 5),
+        }
+
+
+def found_classes(truth: Ints, labels: Ints, k: int) -> Any:
+    """Whether each class has a cluster with an F1 of a half or more.
+
+    Examples
+    --------
+    >>> truth, labels = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 0, 1, 1, 1, 1])
+    >>> found_classes(truth, labels, 4)  # 2 * 2 / (3 + 2), 2 * 2 / (2 + 4), 2 * 1 / (1 + 4)
+    array([ True,  True, False, False])
+    """
+    both = np.zeros((k, labels.max() + 1))
+    np.add.at(both, (truth, labels), 1)
+    sizes = both.sum(axis=1)[:, None] + both.sum(axis=0)[None]
+    return (2 * both / np.maximum(sizes, 1)).max(axis=1) >= CLEAR
+
+
+def _embeddings(fitting: Fitting) -> Floats:
+    """The encoder's own vectors of the texts, where those of the fit hold more than them."""
+    inputs, vectors = fitting.inputs, fitting.vectors()
+    rows = inputs.views[0]
+    if fitting._embeddings is not None:
+        assert isinstance(inputs.items, MixedItems)
+        vectors, rows = fitting._embeddings, inputs.items.pairs[rows, 0]
+    return np.asarray(vectors[rows])
+
+
+def logistic(x: Floats, labels: Ints) -> Ints:
+    """Classes by logistic regression on the vectors of the labelled texts."""
+    from sklearn.linear_model import LogisticRegression
+
+    given = labels >= 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = LogisticRegression(max_iter=300).fit(x[given], labels[given])
+    return np.asarray(model.predict(x), dtype=np.int64)
+
+
+def spreading(x: Floats, labels: Ints) -> Ints:
+    """Classes by scikit-learn's label spreading over the graph of nearest neighbours."""
+    from sklearn.semi_supervised import LabelSpreading
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = LabelSpreading(kernel="knn", n_neighbors=7, max_iter=100).fit(x, labels)
+    return np.asarray(model.transduction_, dtype=np.int64)
+
+
+def _nmi(truth: Ints, labels: Ints) -> float:
+    return round(nmi(truth, labels), 5)
+
+
+def _share(right: Any) -> float:
+    return round(float(np.mean(right)), 5)
+
+
+def summarize_steering(rows: Iterable[Row]) -> tuple[list[str], list[list[str]]]:
+    """Header and lines of a table: ACC / NMI in %, means over data sets of means over seeds.
+
+    The last column is the largest loss against the same method without labels, of the means over
+    seeds of one data set.
+    """
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        name = f"{row['case']} {row.get('count', row.get('share', ''))}".strip()
+        groups.setdefault((row["method"], name), []).append(row)
+    sides = ("steered", "plain", "logistic", "spreading", "nearest")
+    body = []
+    for (method, name), found in groups.items():
+        body.append([method, name, *(_cell(found, side) for side in sides), _worst(found)])
+    return ["method", "given", *sides, "worst set"], body
+
+
+def _cell(rows: list[Row], side: str) -> str:
+    """ACC and NMI, as means over data sets of the means over seeds."""
+    sets: dict[str, list[list[float]]] = {}
+    for row in rows:
+        if side in row["scores"]:
+            score = row["scores"][side]
+            sets.setdefault(row["dataset"], []).append([score["acc"], score["nmi"]])
+    if not sets:
+        return ""
+    both = 100 * np.mean([np.mean(found, axis=0) for found in sets.values()], axis=0)
+    return " / ".join(f"{value:.1f}" for value in both)
+
+
+def _worst(rows: list[Row], metrics: Sequence[str] = ("acc", "nmi")) -> str:
+    sets: dict[str, list[Row]] = {}
+    for row in rows:
+        sets.setdefault(row["dataset"], []).append(row["scores"])
+    gains = [
+        min(
+            100 * np.mean([one["steered"][metric] - one["plain"][metric] for one in found])
+            for metric in metrics
+        )
+        for found in sets.values()
+    ]
+    name = list(sets)[int(np.argmin(gains))]
+    return f"{min(gains):+.1f} ({name})"
+
+
+def steering_page(rows: Sequence[Row]) -> str:
+    """The tables of the documentation, in Markdown."""
+    from coterie_bench.tables import markdown
+
+    if not rows:
+        return "Not measured yet."
+    out = [
+        "ACC / NMI in %, means over data sets. The last column is the smallest gain of a set "
+        "against no labels, by ACC or NMI.",
+        markdown(*summarize_steering(rows)),
+        "\n".join(f"- {_measured(rows, method)}" for method in _unique(rows, "method")),
+        "Of each set, with 1, 5 and 20 labels a class:",
+        markdown(*_by_set(rows)),
+        "And what ACC and NMI do not say:",
+        "\n".join(f"- {line}" for line in _further(rows)),
+    ]
+    return "\n\n".join(part.strip() for part in out if part)
+
+
+def _measured(rows: Sequence[Row], method: str) -> str:
+    """Which data sets and seeds the lines of a method are about."""
+    seeds: dict[str, set[int]] = {}
+    for row in rows:
+        if row["method"] == method:
+            seeds.setdefault(row["dataset"], set()).add(row["seed"])
+    found = [f"{name} ({len(seeds[name])})" for name in sorted(seeds)]
+    missing = [name for name in DEV if name not in seeds]
+    line = f"{method} is measured on these sets (seeds): {', '.join(found)}."
+    return f"{line} Not measured yet: {', '.join(missing)}." if missing else line
+
+
+def _unique(rows: Iterable[Row], key: str) -> list[Any]:
+    return sorted({row[key] for row in rows})
+
+
+def _by_set(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    """Header and lines of a table: a set in each line, steered beside plain and logistic."""
+    sides = ("steered", "plain", "logistic")
+    body = []
+    for method in _unique(rows, "method"):
+        labels = [row for row in rows if row["case"] == "labels" and row["method"] == method]
+        for name in _unique(labels, "dataset"):
+            found = [row for row in labels if row["dataset"] == name]
+            cells = [
+                _cell([row for row in found if row["count"] == count], side)
+                for count in COUNTS
+                for side in sides
+            ]
+            body.append([method, name, *cells])
+    return ["method", "set", *(f"{s}, {count}" for count in COUNTS for s in sides)], body
+
+
+def _case(rows: Iterable[Row], case: str, **wanted: Any) -> list[Row]:
+    """Scores of the lines of a case that have these values."""
+    return [
+        row["scores"]
+        for row in rows
+        if row["case"] == case and all(row.get(key) == value for key, value in wanted.items())
+    ]
+
+
+def _classes(half: list[Row]) -> str:
+    """A sentence about the classes that are found, of lines that count them."""
+    lines = [scores["classes"] for scores in half if "classes" in scores]
+    if not lines:
+        return ""
+    counts = {
+        (kind, side): sum(line[kind][side] for line in lines)
+        for kind in ("known", "new")
+        for side in ("all", "steered", "plain")
+    }
+    parts = [
+        f"{counts[kind, 'steered']} of {counts[kind, 'all']} {name} classes "
+        f"(without labels {counts[kind, 'plain']})"
+        for kind, name in (("known", "known"), ("new", "unknown"))
+    ]
+    return f" A cluster with an F1 of a half or more: {' and '.join(parts)}."
+
+
+def _adjusted(rows: Iterable[Row], method: str) -> list[str]:
+    """A sentence about mutual information adjusted for chance, of lines that have it."""
+    parts = []
+    for count in COUNTS:
+        found = [
+            row
+            for row in rows
+            if row["method"] == method
+            and row["case"] == "labels"
+            and row["count"] == count
+            and "ami" in row["scores"]["steered"]
+        ]
+        if found:
+            steered, plain_score = (
+                100 * np.mean([row["scores"][side]["ami"] for row in found])
+                for side in ("steered", "plain")
+            )
+            parts.append(
+                f"{count}: {steered:.1f} (without labels {plain_score:.1f}, smallest gain of a set "
+                f"{_worst(found, ['ami'])})"
+            )
+    what = "mutual information adjusted for chance (AMI) by labels a class"
+    return [f"{method}, {what}: {'; '.join(parts)}."] if parts else []
+
+
+def _further(rows: Sequence[Row]) -> list[str]:
+    """Sentences about chance, names, unlabelled classes and constraints."""
+    out = []
+    for method in _unique(rows, "method"):
+        out += _adjusted(rows, method)
+        half = _case(rows, "half", method=method)
+        names = _case(rows, "names", method=method)
+        pairs = _case(rows, "pairs", method=method)
+        recall, precision = (100 * np.mean([s[k] for s in half]) for k in ("recall", "precision"))
+        new, plain_new = (100 * np.mean([s["new"][k] for s in half]) for k in ("steered", "plain"))
+        named, nearest = (
+            100 * np.mean([s[k]["right"] for s in names]) for k in ("steered", "nearest")
+        )
+        refused = all(s["contradiction_refused"] for s in pairs)
+        out += [
+            f"{method}, half of the classes unlabelled: {recall:.1f}% of the texts of known "
+            f"classes are found again, and {precision:.1f}% of the texts in known classes belong "
+            f"there. NMI of the texts of unknown classes: {new:.1f}, without labels "
+            f"{plain_new:.1f}.{_classes(half)}",
+            f"{method}, names alone: {named:.1f}% of the texts get the right name; the nearest "
+            f"name by cosine is right for {nearest:.1f}%.",
+            f"{method}, constraints: {sum(s['violated'] for s in pairs)} of "
+            f"{sum(s['pairs'] for s in pairs):,} violated; contradictions are "
+            f"{'always' if refused else 'not always'} refused.",
+        ]
+    return out

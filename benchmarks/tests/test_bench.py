@@ -1,0 +1,190 @@
+"""Benchmarks: labels never steer, runs are not repeated, lines are complete."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from coterie.errors import MissingError
+from coterie.methods import METHODS
+from coterie_bench import SUITES, Entry, Suite, run_suite, summarize
+from coterie_bench import run as module
+from coterie_bench.cli import _narrow as narrow
+from coterie_bench.cli import app
+from coterie_bench.entries import DataFile
+from coterie_bench.run import Options, load_data
+from coterie_bench.score import word_vectors_of
+from coterie_bench.tables import cell, markdown
+
+SAMPLE = Suite("tiny", "", (Entry("TF-IDF", "tfidf-kmeans"),), ("sample",), 2)
+KEYS = {
+    "method", "parameters", "dataset", "dataset_sha256", "seed", "scores", "start_scores", "signs",
+    "guard", "seconds", "peak_memory", "hardware", "versions", "commit", "word_vectors",
+}  # fmt: skip
+SCORES = {
+    "acc", "nmi", "nmi_geometric", "ari", "ami", "v_measure", "purity", "silhouette",
+    "n_clusters_used",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def rows(small: Suite, tmp_path_factory: pytest.TempPathFactory) -> list[dict]:
+    return run_suite(small, tmp_path_factory.mktemp("bench") / "small.jsonl", Options())
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "kind"),
+    [
+        ("kmeans", {"encoder": "tfidf"}, None),
+        ("deccrl", {"word_vectors": "ppmi"}, "ppmi"),
+        ("adsl", {}, "skipgram"),
+        ("sif-kmeans", {}, "skipgram"),
+        ("kmeans", {"encoder": "sif:vectors.txt"}, "file"),
+    ],
+)
+def test_a_line_says_which_word_vectors_were_used(method: str, settings: dict, kind: str) -> None:
+    gensim = pytest.importorskip("gensim")
+    said = word_vectors_of(METHODS[method].make(3, **settings))
+    version = gensim.__version__ if kind == "skipgram" else None
+    assert said == (None if kind is None else {"kind": kind, "gensim": version})
+
+
+def test_a_line_says_everything(rows: list[dict]) -> None:
+    assert len(rows) == 4
+    for row in rows:
+        assert row.keys() >= KEYS
+        assert row["scores"].keys() == SCORES
+    assert rows[0]["guard"] is None and rows[2]["guard"]["fired"] in (True, False)
+
+
+@pytest.mark.slow
+def test_lines_name_no_place_of_a_machine(small: Suite, tmp_path: Path, benchmarks) -> None:
+    entry = replace(small.entries[1], views=("contextual10",))
+    suite = Suite("t", "", (entry,), ("tweet",), 1)
+    (row,) = run_suite(suite, tmp_path / "t.jsonl", Options(data=benchmarks))
+    assert row["parameters"]["views"] == "tweet.contextual10.csv"
+    assert "/" not in json.dumps(row["parameters"])
+
+
+def test_what_is_done_is_not_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "r.jsonl"
+    run_suite(SAMPLE, file, Options(), seeds=[0])
+    ran = []
+    original = module.run_one
+    monkeypatch.setattr(module, "run_one", lambda *a: (ran.append(1), original(*a))[1])
+    assert len(run_suite(SAMPLE, file, Options(), seeds=[0, 1])) == 2
+    assert len(ran) == 1
+
+
+def test_labels_cannot_reach_a_method(small: Suite, labelled: DataFile) -> None:
+    data = load_data("topics", None, (labelled,))
+    shuffled = replace(data, labels=list(np.random.default_rng(0).permutation(data.labels)))
+    found = []
+    for given in (data, shuffled):
+        model = module.make(small.entries[1], given, 0, Options())
+        module.run_one(model, given, Options())
+        found.append(model.labels_)
+    np.testing.assert_array_equal(*found)
+
+
+def test_tables_hold_mean_and_sample_deviation(rows: list[dict]) -> None:
+    chosen = rows[:2]
+    values = [100 * row["scores"]["nmi"] for row in chosen]
+    found = cell(chosen, "nmi")
+    assert found.mean == pytest.approx(np.mean(values))
+    assert found.deviation == pytest.approx(abs(values[0] - values[1]) / np.sqrt(2))
+    header, body = summarize(rows)
+    assert header == ["", "topics"] and [line[0] for line in body] == ["TF-IDF", "SCCL"]
+    twice = [*rows, *({**row, "dataset": "other"} for row in rows),
+             *({**row, "dataset": "third"} for row in rows)]  # fmt: skip
+    header, lines = summarize(twice)
+    assert header == ["", "TF-IDF", "SCCL"] and lines[0][0] == "topics"
+    assert lines[0][1] == body[0][1]
+    header, body = summarize(rows)
+    assert markdown(header, body).splitlines()[1] == "| --- | --- |"
+
+
+def test_suites_name_known_things() -> None:
+    from coterie_bench.datasets import CARDS
+
+    for suite in SUITES.values():
+        assert set(suite.datasets) <= {*CARDS, "sample", "bbc-sentences"}
+        for entry in suite.entries:
+            METHODS[entry.method].make(3, entry.preset, **entry.parameters)
+
+
+def test_missing_data_say_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(MissingError, match="is not in"):
+        run_suite(SUITES["encoder"], tmp_path / "r.jsonl", Options(data=tmp_path))
+
+
+@pytest.mark.parametrize("words", [[], ["list"], ["run", "list"]])
+def test_suites_are_listed(words: list[str]) -> None:
+    shown = CliRunner().invoke(app, words).output
+    assert all(name in shown for name in SUITES)
+
+
+def test_a_suite_needs_no_verb_and_options_may_come_first(tmp_path: Path, rows: list[dict]) -> None:
+    (tmp_path / "smoke.jsonl").write_text(json.dumps({**rows[0], "label": "TF-IDF + k-means"}))
+    for words in (["smoke", "--show"], ["--show", "smoke"], ["run", "smoke", "--show"]):
+        done = CliRunner().invoke(app, [*words, "--out", str(tmp_path)])
+        assert done.exit_code == 0 and "TF-IDF + k-means" in done.output, done.output
+    for words in (["--help"], ["tables", "--help"], ["run", "--help"]):
+        assert CliRunner().invoke(app, words).exit_code == 0
+
+
+def test_a_whole_label_names_one_entry_and_a_part_all_that_contain_it() -> None:
+    """`label_weight=1` is also the beginning of `label_weight=10`."""
+    suite = SUITES["sensitivity"]
+    labels = lambda only: [e.label for e in narrow(suite, None, None, only).entries]  # noqa: E731
+    assert labels("label_weight=1") == ["label_weight=1"]
+    assert labels("label_weight") == [f"label_weight={w}" for w in (1, 5, 10, 15)]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["smok"], "Did you mean 'smoke'"),
+        (["smoke", "--only", "BERT"], "no entry has that in its label"),
+        (["smoke", "--seeds", "few"], "--seeds few: expected a number"),
+        (["smoke", "--protocol", "halves"], "protocol should be one of all, split"),
+        (["encoder", "--show", "--out", "nowhere"], "--show: there is no"),
+    ],
+)
+def test_bad_wishes_are_refused(words: list[str], message: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(
+        app, [*words, *([] if "--out" in words else ["--out", str(tmp_path)])]
+    )
+    assert done.exit_code == 2 and message in done.output.replace("\n", " "), done.output
+
+
+def test_the_papers_suite_has_settings_and_views_for_all_benchmarks() -> None:
+    """Every system on all eight sets; settings as the papers and their code give them."""
+    papers = SUITES["papers"]
+    assert len(papers.datasets) == 8 and papers.seeds == 5
+    methods = {entry.method for entry in papers.entries}
+    assert methods >= {"sccl", "aecl", "deccrl", "cluster-bert", "rstc", "adsl", "auto", "kmeans"}
+    by = {entry.label: entry for entry in papers.entries}
+    assert by["SCCL, default"].by_dataset["biomedical"] == {"alpha": 10.0}
+    aecl = by["AECL, settings of the paper"].by_dataset
+    assert aecl.keys() == set(papers.datasets)
+    assert aecl["tweet"] == {"contrast_epochs": 20, "label_epochs": 10, "balance_weight": 0.09}
+    rstc = by["RSTC, paper preset"].by_dataset
+    assert rstc["googlenews-s"] == {
+        "balance_weight": 0.1 / 100, "refreshes": 82, "contrast_steps": 600
+    }  # fmt: skip
+    for entry in papers.entries:
+        assert (entry.own_views == "eda") == bool(entry.views)
+        for own in entry.by_dataset.values():
+            METHODS[entry.method].make(3, entry.preset, **{**entry.parameters, **own})
+
+
+def test_ablations_keep_to_their_sets() -> None:
+    from coterie_bench.entries import plan
+
+    parts = [SUITES[name] for name in SUITES["ablations"].parts]
+    jobs = {(j.dataset, j.entry.label, j.entry.method) for j in plan(SUITES["ablations"])}
+    assert jobs == {(j.dataset, j.entry.label, j.entry.method) for p in parts for j in plan(p)}

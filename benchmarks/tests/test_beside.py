@@ -1,0 +1,226 @@
+"""Ours beside theirs: means, places, differences and marks, by hand; formats and the command."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from coterie_bench.beside import counterpart, details, load_reported, long_form, overview, pairs
+from coterie_bench.cli import app
+from coterie_bench.experiments.pages import found_part, gains_part
+from coterie_bench.tables import Table, about, escape_latex, measured, ranks, read_folder
+
+
+def line(label: str, method: str, dataset: str, seed: int, acc: float, nmi: float, **more) -> dict:
+    return {
+        "label": label, "method": method, "preset": None, "parameters": {"n_clusters": 20},
+        "dataset": dataset, "dataset_sha256": "0", "seed": seed,
+        "scores": {"acc": acc, "nmi": nmi}, "date": "2026-11-15", "commit": "abc",
+        "hardware": {"cores": 2}, **more,
+    }  # fmt: skip
+
+
+ROWS = [
+    line("AECL, default", "aecl", "tweet", 0, 0.80, 0.90),
+    line("AECL, default", "aecl", "tweet", 1, 0.82, 0.92),
+    line("encoder + k-means", "kmeans", "tweet", 0, 0.60, 0.91),
+    line("instances only", "sccl", "tweet", 0, 0.70, 0.85),
+    line("no stage 1", "aecl", "stackoverflow", 0, 0.60, 0.60),
+    line("no stage 1", "aecl", "stackoverflow", 1, 0.60, 0.60),
+]
+
+
+def cells(table: Table, method: str) -> dict[str, str]:
+    (found,) = [row for row in table.body if row[1] == method]
+    names = [f"{h} {i}" if table.header.count(h) > 1 else h for i, h in enumerate(table.header)]
+    return dict(zip(names, found, strict=True))
+
+
+def test_means_deviations_and_places_by_hand() -> None:
+    found = {m.shown: m for m in measured(ROWS) if m.dataset == "tweet"}
+    score = found["AECL, default"].score("acc")
+    assert score.mean == pytest.approx(81) and score.seeds == 2
+    assert score.deviation == pytest.approx(2**0.5)  # of 80 and 82
+    assert ranks(list(found.values()), "nmi") == {
+        "AECL, default": 1, "encoder + k-means": 1, "instances only": 3
+    }  # fmt: skip
+
+
+def test_differences_and_marks_by_hand() -> None:
+    """AECL prints 80.46 / 87.60 on Tweet; ours are 81 ± 1.4 and 91 ± 1.4."""
+    (table,) = [t for t in details(ROWS) if t.title == "tweet"]
+    ours = cells(table, "AECL, default")
+    assert ours["ACC"] == "81.0 ± 1.4" and ours["ACC in papers"] == "80.46 (AECL)"
+    assert ours["difference 5"] == "+0.5"  # within a deviation
+    assert ours["difference 8"] == "+3.4 ▲"
+    single = cells(table, "encoder + k-means")
+    assert single["difference 5"] == f"{60 - 51.98:+.1f}"  # one seed has no deviation: no mark
+    assert cells(table, "instances only")["ACC in papers"] == ""  # not the whole system
+    (table,) = [t for t in details(ROWS) if t.title == "stackoverflow"]
+    assert cells(table, "no stage 1")["difference 5"] == f"{60 - 79.59:+.1f} ▼"
+
+
+def test_every_printed_number_is_there() -> None:
+    shown = [p.theirs for p in pairs(ROWS) if p.theirs is not None]
+    assert set(shown) == set(load_reported())
+    text = "\n".join(t.to_markdown() for t in details(ROWS))
+    for r in load_reported():
+        if r.dataset == "tweet":
+            assert r.text in text
+
+
+def test_a_papers_own_number_comes_first_and_copies_are_joined() -> None:
+    rows = [line("SCCL, default", "sccl", "stackoverflow", 0, 0.7, 0.7)]
+    (ours,) = measured(rows)
+    assert counterpart(ours, "acc")[0].paper == "SCCL"
+    (table,) = details(rows)
+    assert cells(table, "SCCL, default")["ACC in papers"].startswith(
+        "75.5† (SCCL, DECCRL, ClusterBERT)"
+    )
+
+
+def test_the_settings_of_the_newest_line_count() -> None:
+    newer = line("AECL, default", "aecl", "tweet", 0, 0.5, 0.5, date="2026-11-16")
+    newer["parameters"] = {"n_clusters": 20, "lr": 1e-4}
+    (found,) = [m for m in measured([newer, *ROWS]) if m.label == "AECL, default"]
+    assert found.rows == (newer,)
+
+
+def test_found_numbers_of_clusters_have_a_column() -> None:
+    found = line("AECL, default", "aecl", "tweet", 0, 0.5, 0.6, k="found")
+    (table,) = [t for t in details([*ROWS, found]) if t.title == "tweet"]
+    assert cells(table, "AECL, default")["with K found"] == "50.0 / 60.0 (K = 20)"
+    assert cells(table, "encoder + k-means")["with K found"] == ""
+    assert not [row for row in table.body if "K found" in row[1]]
+
+
+def test_the_overview_ranks_whole_systems() -> None:
+    table = overview(ROWS, "nmi")
+    assert table.header == ["", "tweet", "mean place"]
+    assert [row[0] for row in table.body] == ["AECL, default", "encoder + k-means", "best printed"]
+    assert table.body[0][1] == "91.0 ± 1.4 (1)" and "89.2" in table.body[-1][1]
+    assert "HAC-SD" not in overview(ROWS, "acc").body[-1][1]  # its ACC may be purity
+    again = line("AECL", "aecl", "tweet", 0, 0.5, 0.6)  # the same system among its ablations
+    assert overview([*ROWS, again], "nmi").body == table.body
+
+
+def test_gains_over_the_bare_encoder_by_hand() -> None:
+    fired = {"guard": {"fired": True}}
+    rows = [
+        line("AECL, default", "aecl", "tweet", 0, 0.8, 0.93, **fired),
+        line("AECL, default", "aecl", "tweet", 1, 0.8, 0.90),
+        line("encoder + k-means", "kmeans", "tweet", 0, 0.60, 0.90),
+        line("SCCL, default", "sccl", "tweet", 0, 0.8, 0.88),
+        line("RSTC, default", "rstc", "agnews", 0, 0.8, 0.88),  # nothing to compare with
+    ]
+    table = [row.split(" | ") for row in gains_part(rows).splitlines() if row.startswith("| ")]
+    place = table[0].index("tweet |")  # the last column
+    assert {row[0]: row[place] for row in table[2:]} == {
+        "| SCCL, default": "-2.0 (1) |", "| AECL, default": "+1.5* (2) |",
+    }  # fmt: skip
+    assert "4 runs" in gains_part(rows)
+
+
+def test_the_end_of_training_is_shown_where_the_guard_returned_the_start() -> None:
+    """The start has 70 / 80; training made 81 / 91 once, and 40 / 50 where the guard fired."""
+    kept = {"guard": {"fired": False}, "trained_scores": {"acc": 0.81, "nmi": 0.91}}
+    fired = {"guard": {"fired": True}, "trained_scores": {"acc": 0.4, "nmi": 0.5}}
+    rows = [
+        line("AECL, default", "aecl", "tweet", 0, 0.81, 0.91, **kept),
+        line("AECL, default", "aecl", "tweet", 1, 0.70, 0.80, **fired),
+        line("encoder + k-means", "kmeans", "tweet", 0, 0.65, 0.75),
+    ]
+    (table,) = details(rows)
+    ours = cells(table, "AECL, default")
+    assert (ours["seeds"], ours["ACC"], ours["NMI"]) == ("2, 1‡", "60.5 ± 29.0", "70.5 ± 29.0")
+    assert ours["place"] == "2 / 2" and "returned" in table.caption
+    assert overview(rows, "nmi").body[1][1] == "70.5 ± 29.0‡ (2)"
+    told = csv.DictReader(io.StringIO(long_form(rows).to_csv()))
+    (said, *_) = [row for row in told if row["label"] == "AECL, default"]
+    assert (said["metric"], said["mean"], said["returned"]) == ("acc", "60.500", "1")
+    assert "-4.5* (2)" in gains_part(rows)
+    off = [row | {"parameters": {**row["parameters"], "guard": False}} for row in rows]
+    assert cells(details(off)[0], "AECL, default")["seeds"] == "2"  # it judges and returns nothing
+
+
+def test_a_caption_says_when_where_and_which() -> None:
+    other = line("a", "aecl", "tweet", 0, 1, 1, date="2026-11-17", commit="def",
+                 hardware={"cores": 16, "gpu": "NVIDIA H200"})  # fmt: skip
+    said = about([ROWS[0], other])
+    assert said == (
+        "2 runs of 2026-11-15 to 2026-11-17; 2 CPU cores and NVIDIA H200; commits abc, def."
+    )
+
+
+def test_latex_is_escaped() -> None:
+    nasty = "50% & a_b #1 {x} ~ ^ $ \\ ±"
+    assert escape_latex(nasty) == (
+        r"50\% \& a\_b \#1 \{x\} \textasciitilde{} \textasciicircum{} \$ \textbackslash{} $\pm$"
+    )
+    text = Table("A_b", "c & d", ["h", "i"], [[nasty, "1"]]).to_latex()
+    (row,) = [found for found in text.splitlines() if found.startswith("50")]
+    assert row == escape_latex(nasty) + r" & 1 \\"
+    assert r"\caption{A\_b. c \& d}" in text
+
+
+def test_markdown_cells_hold_no_bars() -> None:
+    assert r"| a\|b |" in Table("t", "c", ["a|b"], [["x"]]).to_markdown()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    text = "".join(json.dumps(row) + "\n" for row in ROWS)
+    (tmp_path / "aecl.jsonl").write_text(text)
+    (tmp_path / "papers.jsonl").write_text(text)  # the same runs again
+    (tmp_path / "speed.jsonl").write_text(json.dumps(line("short", "aecl", "tweet", 0, 0, 0)))
+    (tmp_path / "other.jsonl").write_text('{"n_texts": 5}\n')
+    return tmp_path
+
+
+def test_lines_of_a_folder_count_once(folder: Path) -> None:
+    assert len(read_folder(folder)) == len(ROWS)
+
+
+def test_the_command_writes_all_formats(folder: Path) -> None:
+    def ask(*more: str) -> str:
+        done = CliRunner().invoke(app, ["tables", "--results", str(folder), *more])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    assert "| 1 / 1 | AECL, default | 2 | 81.0 ± 1.4 |" in ask()
+    assert r"81.0 $\pm$ 1.4" in ask("--format", "latex")
+    rows = list(csv.DictReader(io.StringIO(ask("--format", "csv"))))
+    (ours,) = [r for r in rows if r["label"] == "AECL, default" and r["metric"] == "nmi"]
+    assert (ours["mean"], ours["value"], ours["verdict"]) == ("91.000", "87.60", "better")
+    assert float(ours["difference"]) == pytest.approx(91 - 87.6)
+    assert len(rows) == len(long_form(ROWS).body)
+    out = folder / "t.md"
+    ask("--out", str(out))
+    assert out.read_text() == ask()
+
+
+def test_bad_wishes_are_refused(tmp_path: Path) -> None:
+    for more, message in (
+        (["--format", "html"], "--format should be one of markdown, csv, latex"),
+        (["--results", str(tmp_path)], "no result lines there"),
+    ):
+        done = CliRunner().invoke(app, ["tables", *more])
+        assert done.exit_code == 2 and message in done.output.replace("\n", " ")
+
+
+def test_a_number_found_stands_beside_the_number_given() -> None:
+    def one(seed: int, acc: float, nmi: float, used: int, k: str) -> dict:
+        row = line("auto", "auto", "tweet", seed, acc, nmi, k=k, protocol="all")
+        row["scores"]["n_clusters_used"] = used
+        row["parameters"] = {"n_clusters": used}
+        return row
+
+    rows = [one(0, 0.90, 0.95, 89, "given"), one(0, 0.80, 0.93, 60, "found"),
+            one(1, 0.84, 0.95, 64, "found")]  # fmt: skip
+    (table,) = [row for row in found_part(rows).splitlines() if row.startswith("| tweet")]
+    auto = ["90.0 / 95.0 (1)", "82.0 ± 2.8 / 94.0 ± 1.4 (2)"]
+    assert table == f"| tweet | 89 | 60 to 64 | {' | '.join(auto)} |"
+    assert "3 runs" in found_part(rows)

@@ -1,0 +1,161 @@
+"""Cards: complete, consistent, and true to the files where these are."""
+
+import csv
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from by_key import raises
+from coterie import sample
+from coterie.corpus import read_corpus
+from coterie.errors import DataError, MissingError, UsageError
+from coterie_bench.datasets import (
+    CARDS,
+    PAIRS,
+    find_pairs,
+    get_dataset,
+    load_dataset,
+    locate_dataset,
+)
+from coterie_bench.datasets.files import convert
+
+
+def test_the_eight_benchmarks_and_three_longer_sets_have_cards() -> None:
+    groups = [card.group for card in CARDS.values()]
+    assert groups.count("benchmark") == 8
+    assert groups.count("longer") == 3
+    assert groups.count("dev") == 13
+    assert groups.count("lang") == 6
+    for card in CARDS.values():
+        assert len(card.sha256) == 64
+        assert card.address.startswith("https://")
+        assert all(url.startswith("https://") for url in card.urls)
+
+
+def test_pairs_belong_to_benchmarks() -> None:
+    assert {name for name, _ in PAIRS} <= set(CARDS)
+    assert ("stackoverflow", "contextual10") in PAIRS
+
+
+@pytest.mark.parametrize("name", CARDS)
+def test_files_are_as_the_card_says(name: str, benchmarks: Path) -> None:
+    dataset = load_dataset(name, benchmarks)
+    assert len(dataset.texts) == dataset.card.rows
+    assert len(set(dataset.labels)) == dataset.card.classes
+
+
+def test_pairs_are_found_and_fit_their_texts(benchmarks: Path) -> None:
+    path = find_pairs("tweet", "contextual10", benchmarks)
+    pairs = read_corpus(path, text_column="text")
+    assert pairs.table.column_names == ["text", "text1", "text2", "label"]
+    assert pairs.table.column("text").to_pylist() == load_dataset("tweet", benchmarks).texts
+
+
+def as_source(format: str, rows: list[tuple[str, str]], names: dict[str, str]) -> list[bytes]:
+    """The rows laid out as the source of that format has them."""
+    if format == "tab":
+        return ["".join(f"{label}\t{text}\n" for text, label in rows).encode()]
+    if format == "two-files":
+        texts = "\ufeff" + "".join(f"{text} \n" for text, _ in rows)
+        return [texts.encode(), "".join(f"{label}\n" for _, label in rows).encode()]
+    if format == "json":
+        lines = (json.dumps({"text": t, "cluster": int(c)}) for t, c in rows)
+        return ["\n".join(lines).encode()]
+    if format == "csv":
+        out = io.StringIO(newline="")
+        writer = csv.writer(out)
+        writer.writerow(["label", "text", "_", "text1"])
+        writer.writerows((label, text, "", "x") for text, label in rows)
+        return [out.getvalue().encode()]
+    if format == "class-text":
+        half = len(rows) // 2
+        return [
+            ("Class\tExample\n" + "".join(f"{names[c]}\t{t} \n" for t, c in part)).encode()
+            for part in (rows[:half], rows[half:])
+        ]
+    if format == "folders":
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as archive:
+            for i, (text, label) in enumerate(rows):
+                archive.writestr(f"repository/bbc/{names[label]}/{i:05}.txt", f"{text}\n\n")
+        return [out.getvalue()]
+    raise AssertionError(format)
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in CARDS if CARDS[n].format not in ("label-title-text", "prepared")]
+)
+def test_converting_the_source_layout_gives_the_known_file(name: str, benchmarks: Path) -> None:
+    dataset = load_dataset(name, benchmarks)
+    names = {}
+    labels = dataset.path.with_suffix("").with_suffix(".labels.json")
+    if labels.exists():
+        names = json.loads(labels.read_text())
+    rows = list(zip(dataset.texts, dataset.labels, strict=True))
+    content = convert(dataset.card.format, as_source(dataset.card.format, rows, names))
+    assert content == dataset.path.read_bytes()
+
+
+def test_label_title_text_by_hand() -> None:
+    source = b'"3","A title ","And ""text"""\r\n"1"," B","c"\r\n'
+    expected = 'text,label\r\n"A title And ""text""",3\r\nB c,1\r\n'
+    assert convert("label-title-text", [source]).decode() == expected
+
+
+def test_unknown_names_and_missing_files_say_what_to_do(tmp_path: Path) -> None:
+    with raises(UsageError, "argument.not_a_choice"):
+        load_dataset("tweets", tmp_path)
+    with pytest.raises(MissingError, match="is not in"):
+        load_dataset("tweet", tmp_path)
+    with pytest.raises(MissingError, match="eda"):
+        find_pairs("tweet", "eda", tmp_path)
+    with raises(UsageError, "argument.not_a_choice"):
+        find_pairs("tweet", "magic", tmp_path)
+    assert locate_dataset("tweet", tmp_path) is None
+
+
+def test_prepared_sets_are_found_in_or_beside_the_data_folder(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev" / "insurance.csv").write_text("x")
+    for folder in (tmp_path, tmp_path / "data"):
+        found = locate_dataset("insurance", folder)
+        assert found is not None and found.samefile(tmp_path / "dev" / "insurance.csv")
+    (tmp_path / "robot_questions.csv").write_text("x")  # a file of the user's own
+    assert locate_dataset("robot_questions", tmp_path) is None
+
+
+def test_prepared_sets_say_that_they_cannot_be_downloaded(tmp_path: Path) -> None:
+    for ask in (load_dataset, get_dataset):
+        with pytest.raises(MissingError, match="is not in"):
+            ask("insurance", tmp_path)
+
+
+def test_a_changed_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "tweet.csv").write_text("text,label\nhello,1\n")
+    with pytest.raises(DataError, match="sha256 differs"):
+        load_dataset("tweet", tmp_path)
+
+
+def test_the_folder_comes_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COTERIE_DATA", str(tmp_path))
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "tweet.csv").write_text("x")
+    assert locate_dataset("tweet") == tmp_path / "data" / "tweet.csv"
+
+
+def test_the_sample_is_what_it_promises() -> None:
+    corpus = sample()
+    themes = corpus.table.column("theme").to_pylist()
+    sizes = sorted(themes.count(theme) for theme in set(themes) - {"none"})
+    assert len(corpus) >= 800 and len(sizes) >= 12
+    assert sizes[-1] >= 5 * sizes[0]  # skewed
+    kinds = {note.kind for note in corpus.notes}
+    assert {"empty", "duplicate", "boilerplate"} <= kinds
+    assert len(set(corpus.table.column("id").to_pylist())) == len(corpus)
+    assert corpus.table.column_names == ["id", "date", "channel", "message", "theme"]

@@ -1,0 +1,501 @@
+"""Figures: what is drawn is what was measured, and watching a training does not change it."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from coterie.errors import DataError, UsageError
+from coterie.metrics import accuracy, cluster_distances
+from coterie_bench.analysis import average_precision, reciprocal_rank
+from coterie_bench.cli import app
+from coterie_bench.data import Data, load_data
+from coterie_bench.figures import FIGURES, Short, cut, draw_all, papers, redraw
+from coterie_bench.figures.papers import bars_of, curves_of
+from coterie_bench.figures.picture import (
+    COLORS,
+    OTHERS,
+    Bars,
+    Histogram,
+    Lines,
+    Picture,
+    Points,
+    Table,
+    draw,
+    mark_of,
+    read_picture,
+    save,
+)
+from coterie_bench.figures.short import as_points, draw_maps, place
+from coterie_bench.papers import DECCRL_ABLATIONS, TOPICS
+from coterie_bench.score import stages_of
+
+pytest.importorskip("matplotlib", reason="figures need: pip install 'coterie[plots]'")
+FAST = {
+    "encoder": "tfidf", "steps": 12, "batch_size": 30, "epochs": 4, "ae_steps": 10,
+    "word_dim": 10, "refresh_epochs": 1, "head_lr": 0.01,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def short(topics) -> Short:
+    texts, labels = topics
+    data = Data("topics", "0", texts, labels, 3, np.ones(len(texts), dtype=bool))
+    return Short(data=data, parameters=FAST, device="cpu")
+
+
+def test_a_caption_names_the_encoder_of_methods_that_take_one(short: Short) -> None:
+    words = replace(short, parameters={"encoder": "models/MiniLM"})
+    words.make("adsl")
+    assert "encoder" not in words._about()
+    words.make("sccl")
+    assert words._about().endswith("; with encoder=MiniLM.")
+
+
+def line(label: str, method: str, dataset: str, seed: int, acc: float) -> dict:
+    return {
+        "label": label, "method": method, "preset": None, "parameters": {}, "dataset": dataset,
+        "dataset_sha256": "0", "seed": seed, "scores": {"acc": acc, "nmi": acc / 2},
+        "date": "2026-11-15", "commit": "abc", "hardware": {"cores": 2},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["sccl", "aecl", "deccrl", "adsl", "cluster-bert"])
+def test_watching_changes_no_label_and_sees_start_and_end(short: Short, method: str) -> None:
+    sizes: list[tuple[int, ...]] = []
+    watched, alone = short.make(method), short.make(method)
+    seen = short.trace(
+        watched, lambda net, v: {"mode": float(sizes.append(v.shape) or net.training)}
+    )
+    alone.fit(short.data.texts)
+    np.testing.assert_array_equal(watched.labels_, alone.labels_)
+    np.testing.assert_allclose(watched.vectors_, alone.vectors_, rtol=1e-6)
+    steps = [row["step"] for row in seen]
+    assert steps[0] == 0 and steps == sorted(set(steps)) and len(steps) > 2
+    assert steps[-1] == sum({r["stage"]: r["step"] for r in alone.history_.rows
+                             if "terms" in r and r["stage"] != "autoencoder"}.values())  # fmt: skip
+    assert {row["mode"] for row in seen} == {0.0}  # dropout is off while looking
+    assert {size[0] for size in sizes} == {90}
+    assert "stages" not in vars(watched)
+
+
+def test_distances_at_the_start_are_those_of_the_encoder(short: Short) -> None:
+    seen = papers.trace_distances(short)
+    model = short.make("sccl", steps=0).fit(short.data.texts)
+    expected = cluster_distances(model.vectors_, short.truth)
+    assert seen[0]["intra true"] == pytest.approx(expected["intra"], rel=1e-5)
+    assert seen[0]["inter true"] == pytest.approx(expected["inter"], rel=1e-5)
+    assert seen[-1]["inter predicted"] != pytest.approx(seen[0]["inter predicted"], rel=1e-6)
+
+
+def test_distances_of_all_three_objectives_are_drawn(short: Short) -> None:
+    picture = papers.sccl_distances(short)
+    assert [panel.title for panel in picture.panels] == [
+        f"{who} clusters: {kind}-cluster distance"
+        for who in ("predicted", "true") for kind in ("intra", "inter")
+    ]  # fmt: skip
+    first = [panel.series[name][0] for panel in picture.panels[2:] for name in panel.series]
+    assert len(first) == 6
+    for three in (first[:3], first[3:]):  # all begin with the same vectors
+        assert three[0] == pytest.approx(three[1]) and three[0] == pytest.approx(three[2])
+    ends = {points[-1][1] for points in picture.panels[2].series.values()}
+    assert len(ends) == 3  # and end with others
+    assert picture.title == "SCCL: distances \u2013 topics, 90 texts, seed 0"
+
+
+def test_cosines_inside_classes() -> None:
+    """By hand: two right angles and a pair of opposites; then against the loop."""
+    v = torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0], [-1.0, 0.0], [5.0, 5.0]])
+    labels = torch.tensor([0, 0, 1, 1, 2])
+    assert papers.cosine_inside(v, labels) == pytest.approx((0 + -1) / 2)
+    rng = np.random.default_rng(0)
+    v, labels = torch.from_numpy(rng.normal(size=(20, 4))), torch.from_numpy(rng.integers(0, 3, 20))
+    total, pairs = 0.0, 0
+    for i in range(20):
+        for j in range(20):
+            if i != j and labels[i] == labels[j]:
+                total += float(v[i] @ v[j] / (v[i].norm() * v[j].norm()))
+                pairs += 1
+    assert papers.cosine_inside(v, labels) == pytest.approx(total / pairs)
+
+
+def test_attention_is_shared_out(short: Short) -> None:
+    seen = papers.trace_stray(short)
+    assert {row["stage"] for row in seen} == {"contrast"}
+    for row in seen:
+        assert row["NS"] + row["PS"] == pytest.approx(1) and 0 < row["PS"] < 1
+    # Of 30 texts about a third are of one's own class: even attention gives PS near 1/3.
+    assert seen[0]["PS"] == pytest.approx(1 / 3, abs=0.1)
+
+
+@pytest.mark.slow
+def test_hard_labels_stay_those_of_the_start(short: Short) -> None:
+    """NN+one never refreshes its labels, and looking at them is no reason to."""
+    hard = replace(short, parameters={**FAST, "variant": "one"})
+    seen = papers.trace_labels(hard)
+    start = hard.make("adsl").fit(short.data.texts).start_labels_
+    assert len(seen) > 3
+    for row in seen:
+        assert row["ACC"] == pytest.approx(100 * accuracy(short.data.labels, start))
+    sure = hard.trace(hard.make("adsl"), lambda net, _: {"least": float(net.target.amax(1).min())})
+    assert {row["least"] for row in sure} == {1.0}
+    soft = papers.trace_labels(short)  # one refresh an epoch, none after the last
+    assert [row["step"] for row in soft] == [0, 3, 6, 9, 12]
+
+
+def test_stages_of_cluster_bert_are_in_order_and_drawn_from_lines(short: Short) -> None:
+    model = short.make("cluster-bert", "fast", record_stages=True).fit(short.data.texts)
+    seen = stages_of(model, short.data)
+    names = ["start", "adapt", "cluster-1", "cluster-2", "harden"]
+    assert [row["stage"] for row in seen] == names
+    assert [row["stage"] for row in papers.trace_stages(short)] == names
+    assert all(0 <= row["nmi"] <= 1 and 0 <= row["acc"] <= 1 for row in seen)
+    assert stages_of(short.make("kmeans").fit(short.data.texts), short.data) is None
+    lines = [
+        line("ClusterBERT", "cluster-bert", "tweet", s, 0.5) | {"stages": seen} for s in (0, 1)
+    ]
+    system = [line("ClusterBERT, fast preset", "cluster-bert", "tweet", s, 0.5) for s in range(5)]
+    bare = line("without reconstruction", "cluster-bert", "tweet", 0, 0.5) | {"stages": seen}
+    (both,) = [
+        p for p in papers.cluster_bert_stages_by_set([*lines, bare]).panels if p.y == "NMI in %"
+    ]
+    assert list(both.series) == ["tweet", "tweet, without reconstruction"]
+    picture = papers.cluster_bert_stages_by_set(lines + system)  # more seeds, but no stages
+    acc = picture.panels[1]
+    assert acc.ticks == names and len(picture.panels) == 4
+    (points,) = acc.series.values()
+    assert points == [[i, pytest.approx(100 * row["acc"]), 0] for i, row in enumerate(seen)]
+    assert (
+        papers.cluster_bert_stages_by_set([line("ClusterBERT", "cluster-bert", "tweet", 0, 0.5)])
+        is None
+    )
+
+
+def test_pairs_of_texts_are_counted_by_class(short: Short) -> None:
+    (table,) = papers.cluster_bert_pairs(short).panels
+    assert [row[0] for row in table.rows] == ["one class", "two classes"]
+    one, two = table.rows
+    assert float(one[2]) > float(two[2])  # before training, too, a class is more alike
+    assert sum(int(row[1].replace(",", "")) for row in table.rows) <= papers.PAIRS_DRAWN
+
+
+def test_topics_have_a_row_for_each_cluster(short: Short) -> None:
+    (table,) = papers.deccrl_topic_table(short).panels
+    assert table.header[:2] == ["cluster", "topic 1"] and [row[0] for row in table.rows] == list(
+        "012"
+    )
+    assert len(table.rows[0][1].split(",")) == papers.WORDS
+
+
+def test_retrieval_asks_for_texts_that_share_words() -> None:
+    """Two classes that share "common": candidates are the 20 nearest by words, not the query."""
+    texts = [f"common left w{i}" for i in range(15)] + [f"common right w{i}" for i in range(15)]
+    labels = ["l"] * 15 + ["r"] * 15
+    questions = papers.ask(texts, labels)
+    assert sorted(questions.queries) == list(range(30))
+    for query, candidates, right in zip(
+        questions.queries, questions.candidates, questions.right, strict=True
+    ):
+        assert query not in candidates and len(set(candidates)) == 20
+        assert right == [int(labels[i] == labels[query]) for i in candidates]
+        assert sum(right) == 14  # all others with its second word come before those without
+    with pytest.raises(DataError, match="at least 22 texts"):
+        papers.ask(texts[:21], labels[:21])
+    with pytest.raises(DataError, match="nothing to rank"):
+        papers.ask(texts, ["one"] * 30)
+
+
+def test_ranking_equals_the_loop_and_a_value_by_hand() -> None:
+    questions = papers.Questions(["q", "a", "b", "c"], [0], [[1, 2, 3]], [[0, 1, 1]])
+    units = np.array([[1, 0], [0.8, 0.6], [0, 1], [0.6, 0.8]], dtype=np.float64)
+    # cosines 0.8, 0, 0.6: the right ones are at places 3 and 2
+    assert papers.rank(units, questions) == pytest.approx(
+        {"MAP": 100 * (1 / 2 + 2 / 3) / 2, "MRR": 50}
+    )
+    rng = np.random.default_rng(0)
+    units = rng.normal(size=(12, 4))
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    rows = [[1, 2, 3, 4], [5, 6, 7, 8]]
+    many = papers.Questions([""] * 12, [0, 9], rows, [[1, 0, 1, 0], [0, 0, 0, 1]])
+    found = []
+    for query, candidates, right in zip(many.queries, rows, many.right, strict=True):
+        cosines = [float(units[i] @ units[query]) for i in candidates]
+        found.append((average_precision(cosines, right), reciprocal_rank(cosines, right)))
+    expected = [100 * sum(pair[i] for pair in found) / 2 for i in (0, 1)]
+    assert list(papers.rank(units, many).values()) == pytest.approx(expected)
+
+
+def test_retrieval_is_followed_with_and_without_reconstruction(short: Short) -> None:
+    with pytest.raises(UsageError, match="another data set"):
+        papers.cluster_bert_retrieval(short)
+    told: list[str] = []
+    assert draw_all(Path(), Path(), short, only=["cluster-bert-retrieval"], tell=told.append) == []
+    assert told[0].endswith("needs another data set: name it with --other")
+    texts = [" ".join(text.split()[1:]) for text in short.data.texts]  # others, of the same words
+    other = replace(short.data, name="others", texts=texts)
+    quick = replace(short, other=other, parameters={**FAST, "lr": 0.05})
+    picture = papers.cluster_bert_retrieval(quick)
+    assert [panel.y for panel in picture.panels] == ["NMI in %", "ACC in %", "MAP in %", "MRR in %"]
+    assert "queries of others, not trained on" in picture.subtitle
+    for panel in picture.panels:
+        whole, without = panel.series.values()
+        assert whole[0] == pytest.approx(without[0])  # the start is the same
+        assert all(0 <= value <= 100 for _, value in [*whole, *without])
+    ranked = picture.panels[2].series
+    assert ranked["ClusterBERT"][-1] != ranked["ClusterBERT"][0]
+    assert ranked["ClusterBERT"][-1] != ranked["without reconstruction"][-1]
+
+
+def test_equal_vectors_share_a_point() -> None:
+    v = np.random.default_rng(0).normal(size=(30, 5)).astype(np.float32)
+    v[7] = v[3]
+    points = place(v)
+    np.testing.assert_array_equal(points[7], points[3])
+    assert len(np.unique(points, axis=0)) == 29
+
+
+def test_maps_color_the_largest_classes_and_keep_places() -> None:
+    labels = np.array([0, 1, 1, 2, 2, 2])
+    places = np.array([[0, 0], [10, 0], [0, 5], [10, 5], [5, 5], [5, 0]], dtype=np.float32)
+    panel = as_points(places, labels, "here")
+    assert panel.classes == [2, 1, 1, 0, 0, 0]  # 0 is the largest
+    assert panel.x == [0, 1000, 0, 1000, 500, 500] and panel.y == [0, 0, 500, 500, 500, 0]
+    many = Points(x=list(range(9)), y=[0] * 9, classes=list(range(9)))
+    (dots,) = draw(Picture(title="", panels=[many])).axes[0].collections
+    from matplotlib.colors import to_hex
+
+    drawn = {int(x): to_hex(c) for (x, _), c in zip(dots.get_offsets(), dots.get_facecolors(),
+                                                     strict=True)}  # fmt: skip
+    assert [drawn[i] for i in range(9)] == [color.lower() for color in (*COLORS, OTHERS)]
+    assert int(dots.get_offsets()[0][0]) == 8  # grey lies below
+
+
+def test_maps_of_thousands_of_texts_are_small(tmp_path: Path) -> None:
+    """The site takes pictures up to 200,000 bytes."""
+    rng = np.random.default_rng(0)
+    x, y = (1000 * rng.random((2, 3000))).astype(int).tolist()
+    panel = Points(x=x, y=y, classes=rng.integers(0, 20, 3000).tolist())
+    (svg,) = save(Picture(title="", panels=[panel, panel]), tmp_path, "f", ["svg"])
+    assert svg.stat().st_size < 200_000
+
+
+@pytest.mark.slow
+def test_maps_of_stages_are_in_the_order_of_training(short: Short) -> None:
+    picture = draw_maps(short, "cluster-bert", "ClusterBERT", preset="fast", by_stage=True)
+    titles = [panel.title.split(" (")[0] for panel in picture.panels]
+    assert titles == ["before training", "adapt", "cluster-1", "cluster-2", "harden"]
+    assert all(len(panel.x) == len(panel.y) == 90 for panel in picture.panels)
+    assert "true classes (all)" in picture.subtitle
+
+
+def test_bars_are_as_high_as_the_means() -> None:
+    rows = [line("SCCL", "sccl", "tweet", 0, 0.8), line("SCCL", "sccl", "tweet", 1, 0.9),
+            line("instances only", "sccl", "tweet", 0, 0.6)]  # fmt: skip
+    picture = papers.sccl_objectives(rows)
+    acc, nmi = draw(picture).axes
+    assert [patch.get_height() for patch in acc.patches] == pytest.approx([85, 60])
+    assert [patch.get_height() for patch in nmi.patches] == pytest.approx([42.5, 30])
+    assert picture.panels[0].groups["tweet"]["SCCL"][1] == pytest.approx(10 / math.sqrt(2))
+    assert picture.subtitle.startswith("mean and deviation of 1 to 2 seeds")
+    assert "3 runs of 2026-11-15" in picture.about
+    assert bars_of(rows[:2], "sccl", ["SCCL", "instances only"], "") is None  # nothing to compare
+    assert papers.sccl_strengths(rows) is None
+
+
+def test_bars_show_what_training_made_not_what_the_guard_returned() -> None:
+    rows = [line("SCCL", "sccl", "tweet", 0, 0.8), line("instances only", "sccl", "tweet", 0, 0.6)]
+    rows[1]["trained_scores"] = {"acc": 0.1, "nmi": 0.2}
+    groups = [
+        panel.groups["tweet"]["instances only"][0] for panel in papers.sccl_objectives(rows).panels
+    ]
+    assert groups == pytest.approx([10, 20])
+
+
+def test_bars_that_are_missing_leave_a_gap() -> None:
+    panel = Bars(y="", groups={"x": {"p": [1.0, 0.0], "q": [2.0, 0.0]}, "y": {"q": [1.0, 0.0]}})
+    (axes,) = draw(Picture(title="", panels=[panel])).axes
+    centers = [patch.get_x() + patch.get_width() / 2 for patch in axes.patches]
+    assert centers == pytest.approx([-0.2, 0.2, 1.2])
+
+
+def test_wordings_by_hand() -> None:
+    """Two runs at 10%, one of them returned by the guard; half the wordings in the last bin."""
+    runs = [
+        {"dataset": "tweet", "label": f"SCCL, {label}", "seed": 0, "scores": {"acc": acc},
+         "trained_scores": trained, "start_scores": {"acc": 0.4}, "date": "2026-11-15",
+         "commit": "abc", "hardware": {"cores": 2}}
+        for label, acc, trained in (("contextual 10%", 0.5, None),
+                                    ("contextual + CharSwap 10%", 0.4, {"acc": 0.1}))
+    ]  # fmt: skip
+    counts = [0] * 22 + [3, 3]
+    moved = [{"dataset": "tweet", "label": "contextual 10%", "cosine": {"histogram": counts}}]
+    assert papers.sccl_views(runs) is None and papers.sccl_views(moved) is None
+    picture = papers.sccl_views([*runs, *moved])
+    assert picture.subtitle.startswith("1,000 steps, 1 seed, ")
+    again = papers.sccl_views([*runs, {**runs[0], "seed": 2}, *moved])
+    assert again.subtitle.startswith("1,000 steps, 1 to 2 seeds, ")
+    scores, cosines = picture.panels
+    assert scores.series == {
+        "contextual": [[10, pytest.approx(50), 0.0]],
+        "contextual + CharSwap": [[10, pytest.approx(10), 0.0]],
+        "before training (k-means)": [[10, pytest.approx(40), 0.0]],
+    }
+    assert cosines.series == {"contextual": [0.0] * 22 + [50.0, 50.0]}
+    assert len(cosines.edges) == 25 and cosines.edges[0] == -0.2 and cosines.edges[-1] == 1.0
+    assert np.allclose(np.diff(cosines.edges), 0.05)
+
+
+def test_legends_stand_outside_and_say_each_name_once() -> None:
+    points = [[0, 1.0], [1, 2.0]]
+    panels = [Lines(x="", y="", series={"a": points, "b": points}),
+              Histogram(x="", y="", edges=[0.0, 1.0, 2.0], series={"b": [1.0, 2.0]})]  # fmt: skip
+    figure = draw(Picture(title="two", panels=panels))
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["a", "b"]
+    assert all(axes.get_legend() is None for axes in figure.axes)
+    colors = [axes.get_legend_handles_labels()[0][-1] for axes in figure.axes]
+    assert colors[0][0].get_color() == COLORS[1] and colors[1].get_edgecolor() is not None
+    figure.draw_without_rendering()
+    lowest = min(axes.get_tightbbox().y0 for axes in figure.axes)
+    assert legend.get_window_extent().y1 <= lowest  # below all data and labels
+    alone = draw(Picture(title="one", panels=[Lines(x="", y="", series={"a": points})]))
+    assert not alone.legends
+
+
+def test_sweeps_go_through_the_points() -> None:
+    rows = [line(f"{t} topics", "deccrl", "stackoverflow", 0, t / 100) for t in (20, 1, 10)]
+    rows.append(line("DECCRL", "deccrl", "stackoverflow", 0, 0.05))  # has 5
+    (axes,) = draw(papers.deccrl_topics(rows)).axes
+    curve = axes.lines[0]
+    assert list(curve.get_xdata()) == [1, 5, 10, 20] and axes.get_xscale() == "log"
+    np.testing.assert_allclose(curve.get_ydata().astype(float), [1, 5, 10, 20])
+    assert curves_of(rows[:1], "deccrl", {"topics": papers.TOPICS}, "") is None
+
+
+def test_the_number_of_topics_is_that_of_the_line() -> None:
+    """By default there are more topics on Biomedical than elsewhere."""
+    labels = {"1 topics": 1, "DECCRL": 20}
+    rows = [
+        line(label, "deccrl", "biomedical", 0, 0.5) | {"parameters": {"n_topics": topics}}
+        for label, topics in labels.items()
+    ]
+    (axes,) = draw(papers.deccrl_topics(rows)).axes
+    assert list(axes.lines[0].get_xdata()) == [1, 20]
+
+
+def test_the_sweep_of_topics_has_the_numbers_of_the_paper() -> None:
+    for dataset, usual in TOPICS.items():
+        found = {e.parameters["n_topics"] for e in DECCRL_ABLATIONS.entries
+                 if "topics, weight" in e.label and dataset in e.datasets}  # fmt: skip
+        assert found | {usual} == {1, 5, 10, 15, 20, 25, 30} and usual not in found
+    for entry in DECCRL_ABLATIONS.entries:
+        assert "topics" not in entry.label or entry.datasets  # none would be all
+
+
+def test_the_sensitivity_suite_has_what_its_figures_draw() -> None:
+    from coterie_bench import SUITES
+
+    entries = SUITES["sensitivity"].entries
+    rows = [line(e.label, e.method, "stackoverflow", 0, 0.5) for e in entries]
+    panels = [panel.x for panel in papers.aecl_sensitivity(rows).panels]
+    assert panels == ["contrast_weight", "label_weight", "entropy_weight", "balance_weight",
+                      "contrast_epochs", "label_epochs"]  # fmt: skip
+    (panel,) = papers.adsl_sharpness(rows).panels
+    assert [point[0] for point in panel.series["stackoverflow"]] == [1, 2, 5, 10, 20, 50]
+    (axes,) = draw(papers.adsl_sharpness(rows)).axes
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["1", "2", "5", "10", "20", "50"]
+
+
+EVERY = Picture(
+    title="all kinds", subtitle="seed 0", about="by hand", columns=2,
+    panels=[
+        Lines(x="step", y="ACC in %", series={"a": [[0, 1.0], [5, 2.123456789]]}, log=False),
+        Lines(x="stage", y="NMI", series={"a": [[0, 1.0, 0.5]]}, ticks=["start"], title="t"),
+        Bars(y="ACC in %", groups={"tweet": {"a": [1.0, 0.1]}}),
+        Histogram(x="cosine", y="share", edges=[0.0, 0.5, 1.0], series={"a": [30.0, 70.0]}),
+        Points(x=[1, 2], y=[3, 4], classes=[0, 1]),
+    ],
+)  # fmt: skip
+
+
+def test_files_are_the_same_every_time(tmp_path: Path) -> None:
+    written = [save(EVERY, folder, "f") for folder in (tmp_path / "a", tmp_path / "b")]
+    for first, second in zip(*written, strict=True):
+        assert first.read_bytes() == second.read_bytes()
+    assert ElementTree.parse(written[0][0]).getroot().tag.endswith("svg")
+    assert mark_of(EVERY) in written[0][0].read_text("utf-8")
+
+
+def test_numbers_go_to_a_file_and_back(tmp_path: Path) -> None:
+    file = tmp_path / "f.json"
+    file.write_text(EVERY.to_json(), "utf-8")
+    back = read_picture(file)
+    assert back.panels[0].series["a"][1] == [5, 2.1235]  # what can be seen
+    assert replace(back, panels=back.panels[1:]) == replace(EVERY, panels=EVERY.panels[1:])
+    assert back.to_json() == EVERY.to_json() and mark_of(back) == mark_of(EVERY)
+    lost = Picture(title="", panels=[Lines(x="", y="", series={"a": [[0, math.nan], [1, 2.0]]})])
+    file.write_text(lost.to_json(), "utf-8")
+    assert json.loads(file.read_text("utf-8"))["panels"][0]["series"]["a"][0] == [0, None]
+    assert list(draw(read_picture(file)).axes[0].lines[0].get_xdata()) == [1]
+    for wrong in ("[]", "{", '{"title": "x", "panels": [{"kind": "pie"}]}', '{"panels": [{}]}'):
+        file.write_text(wrong, "utf-8")
+        with pytest.raises(DataError, match="numbers of a figure"):
+            read_picture(file)
+
+
+def test_figures_are_drawn_again_without_runs(tmp_path: Path) -> None:
+    words = Picture(title="", panels=[Table(header=["cluster"], rows=[["0"]])])
+    (tmp_path / "deccrl-words.json").write_text(words.to_json(), "utf-8")
+    (tmp_path / "sccl-map.json").write_text(EVERY.to_json(), "utf-8")
+    made = redraw(tmp_path)
+    assert [file.name for file in made] == ["sccl-map.svg", "sccl-map.png", "deccrl-words.md"]
+    assert (tmp_path / "deccrl-words.md").read_text() == "| cluster |\n| --- |\n| 0 |\n"
+    first = made[0].read_bytes()
+    made[0].unlink()
+    done = CliRunner().invoke(
+        app, ["figures", "--redraw", "--out", str(tmp_path), "--only", "sccl-map"]
+    )
+    assert done.exit_code == 0, done.output
+    assert made[0].read_bytes() == first
+    with pytest.raises(UsageError, match="aecl-map"):
+        redraw(tmp_path, ["sccl-map", "aecl-map"])
+
+
+@pytest.mark.slow
+def test_a_part_of_the_sample_is_drawn(tmp_path: Path) -> None:
+    part = cut(load_data("sample", None), 60, seed=1)
+    assert len(part.texts) == 60 and "none" not in part.labels
+    assert part.n_clusters == len(set(part.labels))
+    settings = [f"{k}={v}" for k, v in FAST.items() if k != "encoder"]
+    done = CliRunner().invoke(app, [
+        "figures", "--dataset", "sample", "--limit", "60", "--encoder", "tfidf",
+        "--out", str(tmp_path), "--results", str(tmp_path), "--device", "cpu",
+        "--only", "sccl-map,sccl-distances,deccrl-silhouettes,aecl-similarity,sccl-objectives",
+        *(word for s in settings for word in ("--set", s)),
+    ])  # fmt: skip
+    assert done.exit_code == 0, done.output
+    drawn = ("sccl-map", "sccl-distances", "deccrl-silhouettes", "aecl-similarity")
+    assert {p.name for p in tmp_path.iterdir()} == {
+        f"{n}.{s}" for n in drawn for s in ("json", "svg", "png")
+    }
+    assert (
+        "sccl-objectives (SCCL, Figure 3) has no lines: coterie-bench sccl-ablations" in done.output
+    )
+    svg = (tmp_path / "deccrl-silhouettes.svg").read_text()
+    assert "without CRL, with LSR" in svg and "silhouette" in svg
+
+
+def test_figures_that_need_a_run_say_so(tmp_path: Path) -> None:
+    told: list[str] = []
+    assert draw_all(tmp_path, tmp_path, only=["aecl-stray"], tell=told.append) == []
+    assert told == ["aecl-stray (AECL, Figure 6) needs a run: name a data set with --dataset"]
+    with pytest.raises(UsageError, match="Did you mean 'aecl-stray'"):
+        draw_all(tmp_path, tmp_path, only=["aecl-stary"])
+    listed = CliRunner().invoke(app, ["figures", "--list"]).output
+    assert all(name in listed for name in FIGURES)

@@ -1,0 +1,434 @@
+"""The scripts in benchmarks/: their formulas, what they keep, and the tables they print."""
+
+import json
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import torch
+
+from coterie.corpus import read_corpus
+from coterie.encoders import RaggedTokens
+from coterie.encoders.base import ROUND
+from coterie_bench import ROOT
+
+RESULTS, DOCS = ROOT / "results", ROOT / "docs"
+
+
+@pytest.fixture
+def counting(load):
+    return load("number_of_clusters")
+
+
+def test_gap_by_hand(counting) -> None:
+    """Two references: the error is the deviation of two values times the root of 3/2."""
+    own = np.array([1.0, 0.5])
+    gaps, errors = counting.gap_values(own, np.array([[1.2, 1.0], [1.4, 1.0]]))
+    np.testing.assert_allclose(gaps, [0.3, 0.5])
+    np.testing.assert_allclose(errors, [0.1 * 1.5**0.5, 0.0])
+
+
+def test_gap_equals_the_loop(counting) -> None:
+    rng = np.random.default_rng(0)
+    own, references = rng.random(6), rng.random((5, 6))
+    gaps, errors = counting.gap_values(own, references)
+    for k in range(6):
+        mean = sum(references[b, k] for b in range(5)) / 5
+        deviation = (sum((references[b, k] - mean) ** 2 for b in range(5)) / 5) ** 0.5
+        assert gaps[k] == pytest.approx(mean - own[k])
+        assert errors[k] == pytest.approx(deviation * (1 + 1 / 5) ** 0.5)
+
+
+@pytest.mark.parametrize(
+    ("gaps", "errors", "place"),
+    [
+        ([0.1, 0.5, 0.4], [0.0, 0.0, 0.0], 1),
+        ([0.1, 0.2, 0.9], [0.0, 0.15, 0.0], 0),  # the next is larger by less than its error
+        ([0.1, 0.2, 0.3], [0.0, 0.0, 0.0], 2),  # none suffices: the last
+    ],
+)
+def test_the_first_number_that_suffices(counting, gaps, errors, place: int) -> None:
+    assert counting.first_that_suffices(np.array(gaps), np.array(errors)) == place
+
+
+def test_planted_clusters_are_counted(counting) -> None:
+    rng = np.random.default_rng(0)
+    centers = 10 * np.eye(6, 8)[:, :8]
+    x = (np.repeat(centers, 30, axis=0) + rng.normal(size=(180, 8))).astype(np.float32)
+    grid = [2, 3, 4, 5, 6, 7, 9]
+    assert counting.silhouette_number(x, grid)[0] == 6
+    assert counting.gap_number(x, grid)[0] == 6
+    noise = rng.uniform(size=(150, 4)).astype(np.float32)
+    assert counting.gap_number(noise, grid)[0] == 1
+
+
+def test_silhouette_of_two_pairs(counting) -> None:
+    """By hand: 1 apart inside a pair, and 10 or 11, or 9 or 10, to the texts of the other pair."""
+    x = np.array([[0.0], [1.0], [10.0], [11.0]], dtype=np.float32)
+    _, curve = counting.silhouette_number(x, [2])
+    outer, inner = 1 - 1 / 10.5, 1 - 1 / 9.5
+    assert curve == [[2, pytest.approx((outer + inner) / 2, abs=1e-5)]]
+
+
+def test_lines_are_written_once(counting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "out.jsonl"
+    sys_argv = ["x", "--datasets", "sample", "--ways", "true number", "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", [*sys_argv, "--cache", str(tmp_path / "cache")])
+    rng = np.random.default_rng(0)
+    monkeypatch.setattr(counting, "_encode", lambda texts, file: rng.random((len(texts), 3)))
+    counting.main()
+    counting.main()
+    (row,) = [json.loads(line) for line in out.read_text().splitlines()]
+    assert row["n_clusters"] == row["n_clusters_true"] == 17
+    assert {"scores", "seconds", "hardware", "versions", "commit", "date"} <= row.keys()
+
+
+def test_texts_are_made_from_the_seed(tmp_path: Path, load) -> None:
+    made = load("make_texts")
+    texts = list(made.make_texts(500))
+    assert texts == list(made.make_texts(500)) != list(made.make_texts(500, seed=1))
+    assert len(set(texts)) > 490 and all(texts)
+    for suffix in ("csv", "jsonl", "txt"):
+        made.write_texts(texts, tmp_path / f"a.{suffix}")
+        assert read_corpus(tmp_path / f"a.{suffix}").texts == texts
+
+
+def test_a_child_is_measured(load, tmp_path: Path) -> None:
+    measure = load("children").measure
+    code = "import time; x = bytearray(200_000_000); time.sleep(0.3); print('done')"
+    took = measure([sys.executable, "-c", code], tmp_path / "log")
+    assert (tmp_path / "log").read_text() == "done\n"
+    assert took["wall"] >= 0.3 and 2e8 < took["peak_memory"] < 4e8
+    small = measure([sys.executable, "-c", "pass"], tmp_path / "log")
+    assert small["peak_memory"] < 1e8  # its own, not that of the larger child before
+    with pytest.raises(SystemExit, match="ended with 3"):
+        measure([sys.executable, "-c", "raise SystemExit(3)"], tmp_path / "log")
+
+
+def test_the_page_shows_the_newest_tables(load) -> None:
+    compared = load("compared_page")
+    page = (DOCS / "compared.md").read_text("utf-8")
+    assert page.count("<!-- table:") == page.count("<!-- end -->") == len(compared.SCRIPTS)
+    assert compared.fill(page, RESULTS) == page, "run: coterie-bench fill"
+
+
+def test_the_pages_on_speed_show_the_newest_tables(load) -> None:
+    speed = load("speed_pages")
+    for name, scripts in speed.PAGES.items():
+        page = (DOCS / name).read_text("utf-8")
+        assert page.count("<!-- table:") == len(scripts)
+        filled = speed.compared.fill(page, RESULTS, scripts)
+        assert filled == page, "run: coterie-bench fill"
+
+
+def test_an_estimate_comes_near_what_was_measured(load) -> None:
+    """Memory within half as much again, time within twice, of every run that is written down."""
+    calibrate = load("calibrate")
+    rows = calibrate.lines.read(RESULTS / "calibrate.jsonl")
+    assert {row["method"] for row in rows} >= {"kmeans", "auto"}
+    for row in rows:
+        seconds, memory = calibrate.estimates(row)
+        assert 1 / 2 < seconds / row["seconds"]["processor"] < 2, row["method"]
+        assert 1 / 1.5 < memory / row["peak_memory"] < 1.5, row["method"]
+
+
+def test_commands_are_shown_beside_encoding(load) -> None:
+    command = load("command")
+    row = {"n_texts": 2000, "setting": "auto", "ratio": 1.25, "peak_memory": 9e8}
+    row |= {"parts": {command.ENCODING: 10.0, "clustering": 2.0, command.REST: 0.5}}
+    older = row | {"parts": {command.ENCODING: 99.0}}
+    shown = command.table([older, row]).splitlines()
+    assert shown[2:] == ["| 2,000 | `auto` | 10.0 | 12.5 | 1.25 | 0.9 GB |"]
+    smaller = row | {"n_texts": 100, "parts": {"clustering": 7.0}}
+    shown = command.parts([older, row, smaller]).splitlines()
+    assert "| clustering | 2.0 |" in shown
+    assert shown[-1] == "| together, without tokens and vectors | 2.5 |"
+
+
+def test_several_processes_are_shown_beside_one(load) -> None:
+    jobs = load("jobs")
+    row = {"methods": ["sccl"], "datasets": {"tweet": "x"}, "runs": 6, "jobs": 1, "how": "alone",
+           "gpu": None, "wall": 60.0, "date": "2026-01-01", "commit": "c", "hardware":
+           {"cores": 2}}  # fmt: skip
+    shown = jobs.table([row | {"jobs": 4, "wall": 40.0}, row]).splitlines()
+    assert shown[2] == "| 6: sccl on tweet | 1 | alone | 60 | 10.0 | 1.00 |"
+    assert shown[3] == "| 6: sccl on tweet | 4 | alone | 40 | 6.7 | 1.50 |"
+
+
+def test_seconds_of_a_pass_are_summed_by_system_and_phase(load) -> None:
+    jobs = load("jobs")
+    row = {"method": "sccl", "date": "2026-01-01", "commit": "c", "hardware": {"cores": 2}}
+    shown = jobs.phases([
+        row | {"seconds": {"train": 10.0, "encode": 2.0, "start": 1.0}},
+        row | {"seconds": {"train": 5.0, "other": 4.0}},
+        row | {"method": "aecl", "seconds": {"train": 7.0, "prepare": 3.0}},
+    ]).splitlines()  # fmt: skip
+    assert shown[2:5] == [
+        "| aecl | 1 | 7 | 3 | 0 | 0 | 10 |",
+        "| sccl | 2 | 15 | 0 | 4 | 3 | 13 |",
+        "| all | 3 | 22 | 3 | 4 | 3 |  |",
+    ]
+
+
+def test_a_pass_that_was_ended_counts_only_what_it_made_itself(load, tmp_path, monkeypatch) -> None:
+    jobs = load("jobs")
+    line = {"method": "sccl", "dataset": "tweet", "dataset_sha256": "x", "hardware": {}}
+    file = tmp_path / "systems.jsonl"
+    file.write_text(json.dumps(line) + "\n", "utf-8")
+
+    def made(command: list[str], log: Path) -> dict[str, float]:
+        assert command[command.index("--out") + 1] == str(tmp_path)
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(line | {"method": "aecl"}) + "\n")
+        return {"wall": 5.0}
+
+    monkeypatch.setattr(jobs.children, "measure", made)
+    monkeypatch.setattr(sys, "argv", ["jobs", "--suite", "systems", "--keep", str(tmp_path)])
+    row = jobs.run(2, jobs._options())
+    assert (row["runs"], row["methods"], row["wall"]) == (1, ["aecl"], 5.0)
+
+
+def test_parts_of_a_command_add_up(load, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = load("command")
+    moments = iter([1.0, 3.0, 6.0, 10.0, 15.0])
+    monkeypatch.setattr(command.time, "process_time", lambda: next(moments))
+    clock = command.Clock()
+    inner = clock.timed(lambda: "done", "neighbours")
+    outer = clock.timed(inner, "clustering")
+    assert outer() == "done"
+    clock.turn(command.REST)
+    spent = {part: seconds for part, seconds in clock.spent.items() if seconds}
+    assert spent == {command.FIRST: 1.0 + 5.0, "clustering": 2.0 + 4.0, "neighbours": 3.0}
+
+
+@pytest.fixture
+def curve(load):
+    return load("curve")
+
+
+@pytest.mark.slow
+def test_a_cost_is_measured_once_and_drawn(
+    curve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, picture = tmp_path / "curve.jsonl", tmp_path / "cost.svg"
+    asked = ["--methods", "tfidf-kmeans", "--sizes", "150", "--clusters", "10"]
+    files = ["--out", str(out), "--picture", str(picture)]
+    monkeypatch.setattr(sys, "argv", ["curve", *asked, *files])
+    curve.main()
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(row["n_texts"], row["n_clusters"]) for row in rows] == [(150, 10), (150, 50)]
+    assert all(row["seconds"]["wall"] > 0 and row["peak_memory"] > 5e7 for row in rows)
+    curve.main()
+    assert len(out.read_text().splitlines()) == 2  # nothing was run again
+    drawn = ElementTree.parse(picture).getroot()
+    assert len(drawn.findall(".//{*}circle")) == 2 * (1 + 2)
+    assert "tfidf-kmeans" in picture.read_text()
+
+
+def test_points_lie_where_their_numbers_say(curve) -> None:
+    """On an axis from 1 to 100, 10 lies in the middle."""
+    from coterie_bench.experiments.drawing import (
+        BOTTOM,
+        HEIGHT,
+        LEFT,
+        RIGHT,
+        TOP,
+        WIDTH,
+        Panel,
+        draw,
+    )
+
+    svg = draw([Panel("p", "x", {"a": [(1, 1), (10, 10), (100, 100)]})], "t", columns=1)
+    circles = ElementTree.fromstring(svg).findall(".//{*}circle")
+    xs, ys = ([float(c.get(name)) for c in circles] for name in ("cx", "cy"))
+    assert xs == pytest.approx([LEFT, (LEFT + WIDTH - RIGHT) / 2, WIDTH - RIGHT])
+    assert ys == pytest.approx([HEIGHT - BOTTOM, (HEIGHT - BOTTOM + TOP) / 2, TOP])
+
+
+def test_what_took_too_long_is_not_tried_larger(curve) -> None:
+    row = {"method": "ward", "encoder": "e", "n_texts": 5000, "n_clusters": 50}
+    stopped = [row | {"stopped": 60}]
+    assert curve.too_long(stopped, row | {"n_texts": 100_000})
+    assert not curve.too_long(stopped, row | {"n_texts": 1000})
+    assert not curve.too_long(stopped, row | {"n_texts": 1_000_000})  # fits a sample
+    assert not curve.too_long(stopped, row | {"method": "auto", "n_texts": 100_000})
+
+
+def test_a_run_that_takes_too_long_is_stopped(curve) -> None:
+    row = {"method": "tfidf-kmeans", "encoder": "tfidf", "n_texts": 300, "n_clusters": 5}
+    assert curve.run(row, "tfidf", 1) == {"stopped": 1}
+
+
+def test_settings_are_changed_for_a_moment_and_compared(load) -> None:
+    settings = load("settings")
+    before = settings.consensus.ROUNDS
+    with settings.setting({"ROUNDS": 3, "MIDDLE_WEIGHT": 0.1}):
+        assert settings.consensus.ROUNDS == settings.auto.ROUNDS == 3
+        assert settings.views.MIDDLE_WEIGHT == 0.1
+    assert settings.consensus.ROUNDS == before and settings.views.MIDDLE_WEIGHT == 0.5
+    rows = [{"setting": name, "dataset": d, "seed": s, "scores": {"nmi": v, "acc": v}, "choice": {}}
+            for name, d, s, v in (("default", "a", 0, 0.5), ("default", "a", 1, 0.7),
+                                  ("default", "b", 0, 0.1), ("other", "a", 0, 0.9))]  # fmt: skip
+    shown = settings.table(rows).splitlines()
+    assert shown[2:] == ["| default | 60.0 | 14.1 |", "| other | 90.0 |  |"]
+
+
+def test_the_confidence_of_auto_is_a_logistic_regression(load) -> None:
+    settings = load("settings")
+    x = np.linspace(0.3, 0.9, 7)
+    shares = 1 / (1 + np.exp(-(-4.0 + 7.0 * x)))
+    assert settings.logistic(x, shares) == pytest.approx((-4.0, 7.0), abs=0.01)
+    rows = [
+        {"setting": "default", "dataset": str(i), "choice": {"plain": a}, "scores": {"acc": b}}
+        for i, (a, b) in enumerate(zip(x, shares, strict=True))
+    ]
+    said = settings.confidence(rows)
+    assert "slope 7.0" in said and "left out 0 points" in said
+
+
+def test_the_parts_that_are_timed_exist(load) -> None:
+    import importlib
+    from operator import attrgetter
+
+    for name in load("command").PARTS:
+        module, _, attribute = name.partition(":")
+        assert callable(attrgetter(attribute)(importlib.import_module(module))), name
+
+
+def test_the_fit_of_the_number_of_clusters(load) -> None:
+    """Without noise the coefficients come back; a set that is left out is predicted."""
+    script = load("fit_number")
+    rng = np.random.default_rng(0)
+    rows = []
+    for dataset in "abcdef":
+        for share, most in script.PARTS:
+            dimension, n = rng.uniform(3, 30), int(rng.integers(100, 3_000))
+            classes = np.exp(1.5 + 2.0 * np.log(dimension) - 0.5 * np.log(n))
+            rows.append(
+                {"dataset": dataset, "share": share, "most": most, "dimension": dimension}
+                | {"n": n, "classes": classes}
+            )
+    x = np.log([[row["dimension"], row["n"]] for row in rows])
+    y = np.log([row["classes"] for row in rows])
+    intercept, slopes = script.fit(x, y, np.ones(len(rows)))
+    np.testing.assert_allclose([intercept, *slopes], [1.5, 2.0, -0.5], atol=0.05)
+    said = script.report(rows)
+    assert said.startswith("COEFFICIENTS = 1.") and "holds the number on 100%" in said
+
+
+def test_coefficients_in_use_are_those_of_the_committed_lines(load) -> None:
+    from coterie import choose
+
+    script = load("fit_number")
+    rows = [json.loads(line) for line in (RESULTS / "dimension.jsonl").read_text().splitlines()]
+    for encoder, used in (
+        ("all-MiniLM-L6-v2", choose.COEFFICIENTS),
+        ("tfidf-svd", choose.LEXICAL_COEFFICIENTS),
+    ):
+        said = script.report([row for row in rows if row["encoder"] == encoder])
+        assert f"COEFFICIENTS = {', '.join(f'{value:.3f}' for value in used)}\n" in said
+
+
+@pytest.fixture
+def compiled(load, monkeypatch: pytest.MonkeyPatch):
+    """The script without a compiler, which takes minutes here."""
+    script = load("compiled")
+    monkeypatch.setattr(script, "compiled", lambda function, mode=None: function)
+    return script
+
+
+def test_variants_of_a_training_step_agree_with_the_libraries(compiled, tiny_encoder: Path) -> None:
+    compared = {}
+    for name, variant in compiled.variants().items():
+        if "fused" not in variant.optimizations:
+            row = compiled.agreement(variant, torch.device("cpu"), tiny_encoder, torch.float32, 20)
+            compared[name] = row["vectors"], row["gradients"]
+    assert len(compared) == 7
+    assert set(compared.values()) == {(1.0, 1.0)}
+
+
+def test_texts_end_to_end(compiled) -> None:
+    items = RaggedTokens.build([[5, 6, 7], [8], [9, 4]], pad=0)
+    batch = compiled.varlen_batch(items, np.array([2, 0, 1]))
+    assert batch["input_ids"][:6].tolist() == [9, 4, 5, 6, 7, 8]
+    assert batch["positions"][:6].tolist() == [0, 1, 0, 1, 2, 0]
+    assert batch["slots"][:6].tolist() == [0, 0, 1, 1, 1, 2]
+    assert batch["bounds"][:5].tolist() == [0, 2, 5, 6, 38]
+    assert len(batch["bounds"]) == 1 + 3 + ROUND // 32
+    assert batch["bounds"][-1] == len(batch["input_ids"]) == ROUND
+
+
+def test_readings_after_the_first(compiled) -> None:
+    rows = [{"stage": "a", "step": s, "seconds": s * s / 1e4, "terms": {}} for s in range(8)]
+    rows.insert(3, {"stage": "a", "step": 2, "seconds": 9.0, "note": "no reading"})
+    assert compiled.readings(rows) == {"a": [0.9, 1.1, 1.3]}
+
+
+def test_further_sets_are_read_from_their_packages(load, tmp_path) -> None:
+    further = load("further_sets")
+    said = "Section: games\nDescription: a game\n\nSection: libs\nDescription: x"
+    assert list(further.packages(said)) == [("a game", "games")]
+    (tmp_path / "data.noun").write_text(
+        '  1 licence\n00001 13 n 02 green_tea 0 tea 1 001 @ 00002 n 0000 | leaves in water; "hot"\n'
+    )
+    assert list(further.synsets(tmp_path / "data.noun")) == [(13, "green tea", "leaves in water")]
+    (tmp_path / "icd.xml").write_text(
+        '<r><item type="chapter"><name>I</name><item type="block"><name>A</name>'
+        '<item type="block"><name>A1</name><item type="category"><name>A10</name>'
+        "<description>Fever</description></item></item></item></item></r>"
+    )
+    assert list(further.diseases(tmp_path / "icd.xml", "chapter")) == [("Fever", "I")]
+    assert list(further.diseases(tmp_path / "icd.xml", "block")) == [("Fever", "A1")]
+    rows = [("one", "a"), ("two", "a"), ("one", "b"), ("three", "b")]
+    further.write(tmp_path / "out.csv", rows, 2, further.random.Random(0))
+    written = read_corpus(tmp_path / "out.csv", text_column="text")
+    assert sorted(written.texts) == ["one", "two"]
+
+
+def test_second_steps_go_behind_one_training(
+    load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = load("trained_encoders")
+    short = steps.Entry("SCCL", "sccl", {"guard": False, "steps": 2, "batch_size": 50})
+    monkeypatch.setitem(steps.TRAINED, "SCCL", short)
+    monkeypatch.setattr(steps, "TABLE_3", {"k-means": {}, "Ward": {"cluster": "ward"}})
+    asked = ["--methods", "SCCL", "--sets", "sample", "--seeds", "1", "--encoder", "tfidf-svd"]
+    monkeypatch.setattr(
+        sys, "argv", ["second_steps", *asked, "--device", "cpu", "--out", str(tmp_path)]
+    )
+    steps.main()
+    file = tmp_path / "second-steps.jsonl"
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [row["label"] for row in rows] == ["SCCL + k-means", "SCCL + Ward"]
+    assert {row["seed"] for row in rows} == {1}
+    assert rows[0]["parameters"]["encoder"] == "precomputed" and rows[0]["scores"]["nmi"] > 0.1
+    steps.main()
+    assert len(file.read_text().splitlines()) == 2  # nothing was run again
+
+
+def test_two_second_steps_share_one_umap(load) -> None:
+    made = []
+    reduce = load("trained_encoders").once(lambda *given: made.append(given) or given[0][:, :1])
+    vectors = np.eye(3, dtype=np.float32)
+    assert reduce(vectors, 5, 15, 0) is reduce(vectors.copy(), 5, 15, 0)
+    reduce(vectors, 5, 15, 1)
+    reduce(2 * vectors, 5, 15, 1)
+    assert len(made) == 3
+
+
+def test_table_of_views_tells_how_many_seeds(load, tmp_path: Path) -> None:
+    runs = [
+        {"dataset": "tweet", "label": "SCCL, WordNet", "seed": seed,
+         "scores": {"acc": 0.4, "nmi": 0.4}, "trained_scores": {"acc": acc, "nmi": 0.5},
+         "start_scores": {"acc": 0.4, "nmi": 0.3},
+         "guard": {"fired": acc < 0.4}, "date": "2026-11-15", "commit": "abc",
+         "hardware": {"cores": 2}}
+        for seed, acc in enumerate((0.5, 0.3, 0.4))
+    ]  # fmt: skip
+    text = "".join(json.dumps(run) + "\n" for run in runs)
+    (tmp_path / "sccl-views.jsonl").write_text(text, "utf-8")
+    assert "| WordNet | 40.0 ± 10.0 / 50.0 ± 0.0 (3)* |  |" in load("views").made(
+        tmp_path, ["tweet"]
+    )

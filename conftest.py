@@ -1,0 +1,170 @@
+"""Shared material: a small corpus, a tiny random encoder, and the benchmarks where they are."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from subprocess import PIPE
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # each worker has a core; more threads would only spin
+    os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
+
+os.environ["COTERIE_CACHE"] = "off"  # no test reads what another run left; those of the cache ask
+
+import numpy as np
+import pytest
+import torch
+import typer.testing
+
+typer.testing._get_command = cache(typer.main.get_command)  # not made anew for each call
+
+if not torch.cuda.is_available():  # kernels run on the CPU, slowly; read when they are imported
+    os.environ["TRITON_INTERPRET"] = "1"
+
+WARM = Path(__file__).parent / "tests" / "warm.py"
+TOPICS = {
+    "fruit": "apple pear plum cherry grape melon orchard juice ripe sweet".split(),
+    "traffic": "car truck engine road wheel brake driver bus motor fuel".split(),
+    "music": "song guitar drum chorus singer violin concert melody band tune".split(),
+}
+
+
+LONG = (
+    "docs/test_examples", "torture/test_kills", "tests/test_contract", "report/test_browser",
+    "docs/test_site", "blocks/test_reduction", "methods/test_tune", "engine/test_parallel",
+    "methods/test_cluster_bert", "encoders/test_fused", "cli/test_cli", "cli/test_streaming",
+)  # fmt: skip
+
+
+# Reasons that name a part which may be missing on a user's machine, but not with CI=true.
+PARTS_OF_CI = ("Chromium", "WordNet", "benchmark files", "Apertium")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run the tests that take minutes, too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("slow") and not config.getoption("--slow"):
+            item.add_marker(pytest.mark.skip(reason="takes minutes: run with --slow"))
+        if item.get_closest_marker("gpu") and not torch.cuda.is_available():
+            item.add_marker(pytest.mark.skip(reason="needs a CUDA device"))
+    # Two processes share the modules; one that takes long should not be the last to begin.
+    first = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: first.get(f"{item.path.parent.name}/{item.path.stem}", len(LONG)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Iterator[pytest.TestReport]:
+    """Let a test fail that is left out for want of a part that continuous integration has."""
+    report = yield
+    if report.skipped and os.environ.get("CI") == "true" and not hasattr(report, "wasxfail"):
+        reason = why_skipped(report)
+        if any(part in reason for part in PARTS_OF_CI):
+            report.outcome = "failed"
+            report.longrepr = f"{reason}. With CI=true this may not be left out."
+    return report
+
+
+def why_skipped(report: pytest.TestReport) -> str:
+    """The reason that a test gave."""
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return reason.removeprefix("Skipped: ")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # behind all other summaries
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """Say in one line at the end what was left out and why."""
+    yield
+    skipped = terminalreporter.stats.get("skipped", [])
+    if counts := Counter(map(why_skipped, skipped)):
+        parts = [f"{count} ({reason})" for reason, count in counts.most_common()]
+        terminalreporter.write_line(f"Left out: {'; '.join(parts)}.")
+
+
+def make_topics(n: int, seed: int = 0) -> tuple[list[str], list[str]]:
+    """``n`` texts of six words, four of them of one topic and two of any."""
+    rng = np.random.default_rng(seed)
+    everything = [word for words in TOPICS.values() for word in words]
+    texts, truth = [], []
+    for i in range(n):
+        topic = list(TOPICS)[i % 3]
+        own = rng.choice(TOPICS[topic], 4, replace=False)
+        words = [*own, *rng.choice(everything, 2)]
+        rng.shuffle(words)
+        texts.append(" ".join(map(str, words)))
+        truth.append(topic)
+    return texts, truth
+
+
+@pytest.fixture(scope="session")
+def topics() -> tuple[list[str], list[str]]:
+    """90 texts of three topics, and the topics."""
+    return make_topics(90)
+
+
+@pytest.fixture(scope="session")
+def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tiny_encoder(tmp_path_factory.mktemp("tiny"))
+
+
+def make_tiny_encoder(folder: Path) -> Path:
+    """A sentence-transformers folder with a random two-layer BERT over the words of the topics."""
+    from sentence_transformers import SentenceTransformer
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    words += [word for topic in TOPICS.values() for word in topic]
+    (folder / "vocab.txt").write_text("\n".join(words))
+    tokenizer = BertTokenizerFast(vocab=str(folder / "vocab.txt"))
+    config = BertConfig(
+        vocab_size=len(words), hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
+        intermediate_size=64, max_position_embeddings=64,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    plain = folder / "plain"
+    BertModel(config).save_pretrained(plain)
+    tokenizer.save_pretrained(plain)
+    model = SentenceTransformer(str(plain), device="cpu")
+    model.save(str(folder / "sentence"), create_model_card=False)
+    return folder / "sentence"
+
+
+@pytest.fixture(scope="session")
+def kept_vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache for this run of the tests alone: many encode the bundled messages, one has to."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    return shared / "kept-vectors"
+
+
+@pytest.fixture(scope="session")
+def warm_python() -> Iterator[list[str]]:
+    """In place of ``sys.executable`` before a command: forks of one process that has imported."""
+    if sys.platform != "linux":  # its sockets keep messages apart
+        yield [sys.executable]
+        return
+    with tempfile.TemporaryDirectory(prefix="coterie-") as folder:
+        command = [sys.executable, str(WARM), "--serve", f"{folder}/socket"]
+        with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True) as process:
+            assert process.stdout.readline() == "ready\n"
+            yield [sys.executable, "-IS", str(WARM), f"{folder}/socket"]
+            process.stdin.close()
+
+
+@pytest.fixture(scope="session")
+def benchmarks() -> Path:
+    """Folder with the public benchmark files; tests that need them skip where they are not."""
+    folder = os.environ.get("COTERIE_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("the benchmark files are not here: set COTERIE_DATA to their folder")
+    return Path(folder)
