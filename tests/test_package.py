@@ -38,7 +38,7 @@ def run_suite(
     python: list[str], folder: Path, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """The hooks of these tests over a file of others that lack something."""
-    shutil.copy(HOME / "tests" / "conftest.py", folder)
+    shutil.copy(HOME / "conftest.py", folder)
     (folder / "test_parts.py").write_text(LEFT_OUT, "utf-8")
     clean = {k: v for k, v in os.environ.items() if k not in ("CI", "COTERIE_DATA")}
     return subprocess.run(
