@@ -61,6 +61,13 @@ class Rule:
     kind: str
     pattern: re.Pattern[str]
     judge: Callable[[re.Match[str]], str | None]
+    sign: re.Pattern[str] | None = None  # texts without it are not looked at
+
+    def replace(self, put: Callable[[re.Match[str]], str], text: str) -> str:
+        """The text with ``put`` of each place that the pattern finds."""
+        if self.sign is not None and not self.sign.search(text):
+            return text
+        return self.pattern.sub(put, text)
 
 
 @dataclass(frozen=True)
@@ -122,7 +129,7 @@ def find_personal(text: str) -> Masked:
                     words.setdefault(word, rule.kind)
             return new
 
-        masked = rule.pattern.sub(put, masked)
+        masked = rule.replace(put, masked)
     return Masked(masked if found else text, found, words)
 
 
@@ -183,7 +190,8 @@ def _personal_part(kind: str, match: re.Match[str], new: str) -> str:
     if kind == "name":
         return match["names"]
     if kind == "email":
-        return re.sub(r"\W+\w+$|[\[(]\s?(?:at|dot)\s?[\])]", " ", match[0], flags=re.I)
+        found = match[0][: match.start("last") - match.start()]
+        return re.sub(r"[\[(](?:at|dot)[\])]", " ", found, flags=re.I)
     if kind == "link":
         page, _, query = re.sub(r"^[^?#]*://|^www\.", "", match[0]).partition("?")
         user = page.rpartition("@")[0]
@@ -289,11 +297,13 @@ RULES = (
     Rule(
         "email",
         re.compile(
-            r"[\w.%+'-]{1,64}(?:@|\s?[\[(](?:at|@)[\])]\s?)[\w-]{1,63}"
-            r"(?:(?:\.|\s?[\[(](?:dot|\.)[\])]\s?)[\w-]{1,63}){1,8}",
+            # Each run of these signs is taken whole, so that no sign is looked at twice.
+            r"[\w.%+'-]+(?:(?:@|\s?[\[(](?:at|@)[\])]\s?)[\w-]{1,63}"
+            r"(?:(?:\.|\s?[\[(](?:dot|\.)[\])]\s?)(?P<last>[\w-]{1,63})){1,8})?",
             re.I,
         ),
-        _always("[email]"),
+        lambda match: "[email]" if match["last"] else None,
+        re.compile(r"@|[\[(]at[\])]", re.I),
     ),
     Rule("iban", re.compile(r"\b[a-z]{2}\d{2}(?:[ -]?[a-z0-9]){11,34}\b", re.I), _iban),
     Rule("card", re.compile(r"(?<!\d)\d(?:[ -]?\d){12,18}(?!\d)"), _card),
@@ -334,7 +344,7 @@ RULES = (
         "name",
         re.compile(
             rf"(?P<before>\b(?i:{CLOSING})[ \t]*[,!–-]?\s{{1,4}}(?:(?i:{TITLE})[ \t]+)?)"
-            rf"(?P<names>{NAMES})(?=[ \t]*[.!]?[ \t]*$)",
+            rf"(?P<names>{NAMES})(?=[ \t]*(?:[.!][ \t]*)?$)",
             re.M,
         ),
         _person,
@@ -410,7 +420,7 @@ class Masker:
                 self.counts[rule.kind] += new is not None
                 return match[0] if new is None else new
 
-            masked = rule.pattern.sub(put, masked)
+            masked = rule.replace(put, masked)
         self.counts += Counter()  # kinds that were not found leave it
         return self._without_names(masked)
 

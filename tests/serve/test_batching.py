@@ -84,6 +84,17 @@ def test_a_large_request_does_not_hold_up_a_small_one(made: Callable[..., Batche
     assert max(map(len, model.batches)) == 10
 
 
+def test_long_texts_hold_up_nobody_and_the_oldest_go_on(made: Callable[..., Batcher]) -> None:
+    batcher, model = made(), Recorder()
+    blocked(batcher, model)
+    large = [batcher.submit(model, [f"{i}" * 20_000] * 3) for i in range(4)]
+    small = batcher.submit(model, ["s"])
+    model.go.set()
+    assert small.result(30) and all(future.result(30) for future in large)
+    assert model.batches[1] == ["0" * 20_000, "s"]
+    assert [len(batch) for batch in model.batches[2:]] == [1] * 11
+
+
 def test_runs_are_not_mixed(made: Callable[..., Batcher]) -> None:
     batcher, one, other = made(), Recorder(), Recorder()
     blocked(batcher, one)
@@ -120,6 +131,7 @@ def test_too_many_are_refused(made: Callable[..., Batcher]) -> None:
     batcher.submit(model, ["x"] * 4)
     with raises(ServeError, "serve.busy", queued=4):
         batcher.submit(model, ["y", "z"])
+    assert [batcher.submit(model, ["one"]) for _ in range(3)]  # a search goes through
     model.go.set()
 
 

@@ -171,6 +171,45 @@ def test_an_answer_that_takes_too_long_is_given_up(
     assert client.post("/predict", {"text": "plum"}).status == 200
 
 
+@pytest.mark.parametrize("given_up_by", ["service", "client"])
+def test_requests_for_much_work_hold_up_nobody_and_end_when_given_up(
+    given_up_by: str, folder: Path, warm_python: list[str]
+) -> None:
+    process, port = begin(
+        warm_python, folder, "--timeout", "3" if given_up_by == "service" else "60"
+    )
+    body = json.dumps({"texts": ["a." * 10_000] * 390, "mask": True}).encode()
+    asked = HEAD + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+    def get(path: str) -> tuple[int, bytes, float]:
+        begun = time.monotonic()
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as place:
+            place.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            return *answer_of(place), time.monotonic() - begun
+
+    def queued() -> float:
+        line = next(x for x in get("/metrics")[1].splitlines() if x.startswith(b"coterie_queued"))
+        return float(line.split()[-1])
+
+    places = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(6)]
+    try:
+        for place in places:
+            place.sendall(asked)
+        time.sleep(0.5)
+        took = [get("/search?q=ripe+plum") for _ in range(4)]
+        assert [status for status, _, _ in took] == [200] * 4
+        assert max(seconds for _, _, seconds in took) < 1
+        assert queued() > 0
+        for place in places:
+            assert given_up_by == "client" or answer_of(place)[0] == 504
+            place.close()
+        time.sleep(2)
+        assert queued() == 0
+    finally:
+        process.terminate()
+        assert process.wait(60) == 0
+
+
 def test_an_edit_goes_on_when_its_client_is_gone(start: Callable[..., Any], folder: Path) -> None:
     client = start(folder)
     before = client.get("/version").json["version"]

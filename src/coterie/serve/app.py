@@ -31,7 +31,7 @@ from coterie.serve.batching import Batcher
 from coterie.serve.errors import ServeError
 from coterie.serve.metrics import Gauge, Metrics
 from coterie.serve.openapi import describe_service
-from coterie.serve.queries import list_clusters, list_texts, search, similar
+from coterie.serve.queries import list_clusters, list_texts, result_of, search, similar
 from coterie.serve.requests import (
     Query,
     check_keys,
@@ -385,17 +385,16 @@ class Service:
             texts = texts_of(body, self.settings.max_texts)
             snapshot = live.snapshot
             masker = self._masker(snapshot) if flag(body, "mask", snapshot.masks) else None
-            if masker is not None:
-                loop = asyncio.get_running_loop()
-                texts = await loop.run_in_executor(None, lambda: [masker.text(t) for t in texts])
-            future = self.batcher.submit(snapshot.labeller, texts)
+            future = self.batcher.submit(snapshot.labeller, texts, masker)
             arrived()
-            found = await asyncio.wrap_future(future)
+            found = await result_of(future, request)
         self.metrics.texts.add(live.name, by=len(texts))
         rows = [result_row(found.columns, i, snapshot.names) for i in range(len(texts))]
         value: dict[str, Any] = {"version": snapshot.version, "predictions": rows}
         if masker is not None:
-            value["predictions"] = [{"text": t, **r} for t, r in zip(texts, rows, strict=True)]
+            value["predictions"] = [
+                {"text": t, **r} for t, r in zip(found.texts, rows, strict=True)
+            ]
             value["masked"] = dict(sorted(masker.counts.items()))
         return reply(value, version=snapshot.version)
 

@@ -6,8 +6,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from contextlib import contextmanager
+from concurrent.futures import Future, InvalidStateError
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,21 +15,24 @@ import numpy as np
 
 from coterie._cache import no_cache
 from coterie._types import Floats
+from coterie.masking import Masker
 from coterie.runs.label import Labeller
 from coterie.serve.errors import ServeError
 from coterie.serve.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
+CHARACTERS = 10_000  # of the texts of a batch, besides one of the oldest request
 TURN = 8  # batches of requests between two steps of background work, however many wait
 
 
 @dataclass(frozen=True)
 class Assigned:
-    """The result columns of some texts, and their vectors."""
+    """The result columns of some texts, their vectors, and the texts, masked if that was asked."""
 
     columns: dict[str, list[Any]]
     vectors: Floats
+    texts: list[str]
 
 
 @dataclass(eq=False)
@@ -38,27 +41,49 @@ class Job:
 
     labeller: Labeller
     texts: list[str]
+    masker: Masker | None = None
     future: Future[Assigned] = field(default_factory=Future)
     taken: int = 0  # texts that are in a batch already
     columns: dict[str, list[Any]] = field(default_factory=dict)
     vectors: list[Floats] = field(default_factory=list)
+    masked: int = 0
+
+    def __post_init__(self) -> None:
+        self.size = sum(map(len, self.texts))  # characters that are in no batch yet
 
     @property
     def left(self) -> int:
         """Texts that are in no batch yet."""
         return len(self.texts) - self.taken
 
+    def take(self) -> int:
+        """Put the next text into a batch; its characters."""
+        length = len(self.texts[self.taken])
+        self.taken += 1
+        self.size -= length
+        return length
+
+    def part(self, first: int, last: int) -> list[str]:
+        """Some of the texts, masked once if that was asked."""
+        if self.masker is not None and last > self.masked:
+            self.texts[first:last] = map(self.masker.text, self.texts[first:last])
+            self.masked = last
+        return self.texts[first:last]
+
     def add(self, columns: dict[str, list[Any]], vectors: Floats) -> None:
         """Take in the results of the next texts; the last ones end the job."""
         for name, values in columns.items():
             self.columns.setdefault(name, []).extend(values)
         self.vectors.append(vectors)
-        if sum(map(len, self.vectors)) == len(self.texts) and not self.future.done():
-            self.future.set_result(Assigned(self.columns, np.concatenate(self.vectors)))
+        if sum(map(len, self.vectors)) == len(self.texts):
+            with suppress(InvalidStateError):  # the client is gone
+                self.future.set_result(
+                    Assigned(self.columns, np.concatenate(self.vectors), self.texts)
+                )
 
     def fail(self, error: BaseException) -> None:
         """End the job with an error."""
-        if not self.future.done():
+        with suppress(InvalidStateError):
             self.future.set_exception(error)
 
 
@@ -70,7 +95,9 @@ class Batcher:
 
     While a batch is worked, further requests wait and form the next one. A request that comes alone
     is worked at once; if others are on their way, the batch waits for them a few milliseconds.
-    Requests share a batch evenly, so that a large one does not hold up the small ones.
+    A batch has one text of the oldest request, then those of the smallest ones: neither many texts
+    nor long ones hold up a small request, and a large one goes on, too. What nobody waits for any
+    more is left out of the next batch. Texts are masked in their batch.
 
     Parameters
     ----------
@@ -80,7 +107,7 @@ class Batcher:
     max_wait : float, default=0.003
         Seconds that a batch waits for requests that are on their way.
     max_queued : int, default=4096
-        Most texts that may wait; more are refused.
+        Most texts that may wait; requests of several texts that exceed it are refused.
     """
 
     def __init__(
@@ -122,13 +149,15 @@ class Batcher:
         finally:
             arrived()
 
-    def submit(self, labeller: Labeller, texts: list[str]) -> Future[Assigned]:
+    def submit(
+        self, labeller: Labeller, texts: list[str], masker: Masker | None = None
+    ) -> Future[Assigned]:
         """Queue the texts of a request; the future has their results."""
-        job = Job(labeller, texts)
+        job = Job(labeller, list(texts), masker)
         with self._changed:
             if self._closed:
                 raise ServeError("serve.stopping")
-            if self.queued + len(texts) > self.max_queued:
+            if len(texts) > 1 and self.queued + len(texts) > self.max_queued:
                 raise ServeError("serve.busy", queued=self.queued)
             self._jobs.append(job)
             self._changed.notify()
@@ -204,14 +233,21 @@ class Batcher:
             self._changed.wait(left)
         self._jobs = [job for job in self._jobs if not job.future.done()]  # clients that are gone
         jobs = [job for job in self._jobs if job.labeller is self._jobs[0].labeller]
-        room, parts = self.max_batch, list[Part]()
+        begun = [job.taken for job in jobs]
+        room, characters = self.max_batch, CHARACTERS
+        if jobs:
+            jobs[0].take()
+            room -= 1
+        small = sorted(jobs, key=lambda job: job.size)
         for share in (max(1, room // max(len(jobs), 1)), room):  # evenly, then what is left
-            for job in jobs:
-                count = min(job.left, share, room)
-                if count:
-                    parts.append((job, job.taken, job.taken + count))
-                    job.taken += count
-                    room -= count
+            for job in small:
+                for _ in range(min(job.left, share, room)):
+                    if len(job.texts[job.taken]) > characters:
+                        break
+                    characters -= job.take()
+                    room -= 1
+        parts = [(j, first, j.taken) for j, first in zip(jobs, begun, strict=True)]
+        parts = [part for part in parts if part[1] < part[2]]
         self._jobs = [job for job in self._jobs if job.left]
         return parts
 
@@ -231,7 +267,7 @@ class Batcher:
 
     def _assign(self, parts: list[Part]) -> None:
         labeller = parts[0][0].labeller
-        seen = labeller.assess([t for job, first, last in parts for t in job.texts[first:last]])
+        seen = labeller.assess([t for job, first, last in parts for t in job.part(first, last)])
         columns, begin = labeller.columns(seen), 0
         for job, first, last in parts:
             end = begin + last - first

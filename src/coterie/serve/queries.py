@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from coterie._types import Ints
 from coterie.serve.answers import reply
-from coterie.serve.batching import Batcher
+from coterie.serve.batching import Assigned, Batcher
 from coterie.serve.errors import ServeError
 from coterie.serve.requests import Query
 from coterie.serve.state import Snapshot, fuse
 
 QUERY = 2_000  # characters of a search
+LOOK = 0.5  # seconds between two looks whether a client still waits
 ORDERS = ("row", "confidence", "-confidence", "outlier_score", "-outlier_score")
 
 Ranked = Sequence[tuple[int, float]]  # different texts and their scores, the best first
@@ -94,11 +96,23 @@ async def search(snapshot: Snapshot, request: Request, batcher: Batcher) -> Resp
     if by == "both" and snapshot.vectors is None:
         used = ["words"]  # until all texts are encoded
     if "meaning" in used:
-        found = await asyncio.wrap_future(batcher.submit(snapshot.labeller, [wanted]))
+        found = await result_of(batcher.submit(snapshot.labeller, [wanted]), request)
         deep = max(limit, 100)
         meaning = snapshot.by_meaning(found.vectors[0], inside, deep)
     ranked = fuse(meaning, words) if len(used) == 2 else (meaning or words)
     return _ranked(snapshot, ranked[:limit], {"by": used})
+
+
+async def result_of(future: Future[Assigned], request: Request) -> Assigned:
+    """What comes of some texts; the work ends when the client is gone, or its time is over."""
+    waiting = asyncio.wrap_future(future)
+    try:
+        while not (await asyncio.wait({waiting}, timeout=LOOK))[0]:
+            if await request.is_disconnected():
+                raise ClientDisconnect
+        return waiting.result()
+    finally:
+        waiting.cancel()
 
 
 def similar(snapshot: Snapshot, request: Request) -> Response:

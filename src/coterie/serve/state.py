@@ -42,6 +42,7 @@ log = logging.getLogger(__name__)
 STEP = 128  # texts of a run that are encoded at a time, between requests
 RETRY = 10.0  # seconds until a folder that could not be read is read again
 WORD = re.compile(r"\w+")
+WORDS = 50  # different words of a query, so that no query takes long
 FUSE = 60  # of reciprocal rank fusion, as its authors have it
 
 
@@ -226,10 +227,10 @@ class Snapshot:
         """Different texts that have words of the query, the best first, with their scores.
 
         A word counts by how rare it is, also as a part of a longer one; of equal scores the shorter
-        text comes first.
+        text comes first. Of a long query the first 50 different words count.
         """
         cleaned = clean_text(query).casefold()
-        words = list(dict.fromkeys(WORD.findall(cleaned))) or [cleaned]
+        words = list(dict.fromkeys(WORD.findall(cleaned)))[:WORDS] or [cleaned]
         scores = np.zeros(len(self.lowered))
         for word in words:
             has = np.array([word in text for text in self.lowered], dtype=bool)
