@@ -51,6 +51,26 @@ def test_without_function_words_it_is_english() -> None:
     assert Terms([]).languages == ["en"]
 
 
+CARS = [
+    "car loan",
+    "used car",
+    "my car is broken",
+    "rent a car in Rome",
+    "sell the car",
+    "car wash",
+]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [CARS, CARS * 20, ["car loan", "car rental"] * 9, [SAID["en"]] * 20 + ["car loan"] * 5],
+    ids=["few", "many", "without function words", "beside long texts"],
+)
+def test_a_word_of_the_theme_tells_no_language(texts: list[str]) -> None:
+    terms = Terms(texts)  # "car" is a function word of French
+    assert terms.languages == ["en"] and terms.telling[terms.words.index("car")]
+
+
 def test_no_stop_word_of_a_detected_language_is_shown() -> None:
     texts = ["Die Rechnung ist falsch", "Ich habe die Rechnung nicht bekommen",
              "Wo ist die Rechnung für meine Bestellung?"]  # fmt: skip

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from coterie._types import Ints
+from coterie._types import Bools, Floats, Ints
 from coterie.errors import UsageError
 from coterie.words.stopwords import LANGUAGES, STOP_WORDS
 
@@ -67,8 +67,9 @@ def vote(words: Sequence[str], word_of: Ints, row_of: Ints, n: int) -> tuple[lis
     """The language of each text.
 
     A text votes for the language whose list of function words covers most of its different words;
-    where two lists do, for the one that covers more of the whole corpus. Without function words,
-    its script may tell.
+    where two lists do, for the one that covers more of the whole corpus. A single one, such as
+    "car" (French for "because"), counts only for a language that texts with several tell. Without
+    function words, its script may tell.
 
     Parameters
     ----------
@@ -92,16 +93,18 @@ def vote(words: Sequence[str], word_of: Ints, row_of: Ints, n: int) -> tuple[lis
     known = np.zeros((len(codes), len(words)), dtype=bool)
     for i, code in enumerate(codes):
         known[i, [place[word] for word in STOP_WORDS[code] if word in place]] = True
-    overall = known @ np.bincount(word_of, minlength=len(words))
+    # Logarithms, so that no single word of the theme decides.
+    overall = known @ np.log1p(np.bincount(word_of, minlength=len(words)))
     order = np.argsort(-overall, kind="stable")
-    best, votes = np.zeros(n), np.full(n, -1)
     # Function words make up a third or more of a text; fewer are chance or names.
-    best += COVERED * np.bincount(row_of, minlength=n)
-    for i in order:
-        hits = known[i][word_of]
-        covered = np.bincount(row_of[hits], minlength=n)
-        better = covered > best
-        best[better], votes[better] = covered[better], i
+    least = COVERED * np.bincount(row_of, minlength=n)
+    votes = _most_covered(known, order, word_of, row_of, np.maximum(least, 1))
+    if (votes >= 0).any():
+        present = [codes.index(code) for code in substantial(codes, votes)]
+    else:
+        present = np.flatnonzero(known.sum(axis=1) > 1).tolist()
+    alone = _most_covered(known, order[np.isin(order, present)], word_of, row_of, least)
+    votes = np.where(votes < 0, alone, votes)
     codes += sorted(set(ONE_LANGUAGE.values()) - set(codes))
     number = {code: i for i, code in enumerate(codes)}
     scripts = [number.get(ONE_LANGUAGE.get(word_script(word), ""), -1) for word in words]
@@ -117,6 +120,16 @@ def vote(words: Sequence[str], word_of: Ints, row_of: Ints, n: int) -> tuple[lis
     return codes, votes
 
 
+def _most_covered(known: Bools, order: Ints, word_of: Ints, row_of: Ints, least: Floats) -> Ints:
+    """Which list covers most words of each text, if more than ``least``; the first of equals."""
+    best, found = least.copy(), np.full(len(least), -1)
+    for i in order:
+        covered = np.bincount(row_of[known[i][word_of]], minlength=len(least))
+        better = covered > best
+        best[better], found[better] = covered[better], i
+    return found
+
+
 def substantial(codes: Sequence[str], votes: Ints) -> list[str]:
     """The languages of a corpus, most frequent first; English where nothing tells.
 
@@ -124,9 +137,10 @@ def substantial(codes: Sequence[str], votes: Ints) -> list[str]:
     """
     counts = np.bincount(votes[votes >= 0], minlength=len(codes))
     ranked = sorted(range(len(codes)), key=lambda i: (-counts[i], codes[i]))
-    least = max(LEAST_SHARE * counts.sum(), LEAST_TEXTS, 0.01 * len(votes))
+    chance = 0.01 * len(votes)
+    least = max(LEAST_SHARE * counts.sum(), LEAST_TEXTS, chance)
     kept = [codes[i] for i in ranked if counts[i] >= least]
-    return kept or ([codes[ranked[0]]] if counts.sum() else ["en"])
+    return kept or ([codes[ranked[0]]] if counts[ranked[0]] > chance else ["en"])
 
 
 def languages_of(texts: Sequence[str]) -> Counter[str]:
