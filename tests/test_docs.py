@@ -26,26 +26,6 @@ def test_the_python_example_of_the_readme_runs_as_printed(
     assert (tmp_path / "support.clusters" / "model" / "config.json").exists()
 
 
-def test_commands_in_the_readme_exist() -> None:
-    from typer.testing import CliRunner
-
-    from coterie.cli import app
-
-    text = (ROOT / "README.md").read_text("utf-8")
-    verbs = set(re.findall(r"(?:^|`)coterie ([a-z]+) [\w./-]+ ?", text, re.M)) - {"clusters"}
-    assert verbs >= {"cluster", "predict", "evaluate", "methods"}
-    for verb in verbs:
-        assert CliRunner().invoke(app, [verb, "--help"]).exit_code == 0
-
-
-def test_make_targets_in_the_readme_exist() -> None:
-    targets = set(re.findall(r"make ([a-z-]+)", (ROOT / "README.md").read_text("utf-8")))
-    makefile = (ROOT / "Makefile").read_text("utf-8")
-    assert {"run", "test"} <= targets
-    for target in targets:
-        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
-
-
 @pytest.mark.parametrize("name", METHODS)
 def test_every_parameter_is_in_the_glossary(name: str) -> None:
     words = set(re.findall(r"^\| `(\w+)`", (ROOT / "docs/glossary.md").read_text("utf-8"), re.M))

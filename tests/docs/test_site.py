@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 import subprocess
-from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-import typer
 
 import coterie
+from commands import commands
 from coterie import encoders, engine, metrics
-from coterie.cli import app
 
 pytest.importorskip("sphinx", reason="the site needs: pip install 'coterie[docs]'")
 
@@ -22,12 +20,6 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 ELSEWHERE = re.compile(r"^\s*(?:[a-z]+:)?//", re.IGNORECASE)
 LARGEST_PICTURE = 200_000  # bytes
-OTHER_PROGRAMS = {
-    "--head",
-    "--nproc-per-node",
-    "--constraint",
-    "--slow",
-}  # options of pip and pytest that pages name
 
 
 class Page(HTMLParser):
@@ -129,52 +121,21 @@ def test_everything_public_has_an_entry(site: Path, pages: dict[Path, Page]) -> 
     assert public <= pages[site / "reference" / "metrics.html"].places
 
 
-@cache
-def verbs() -> dict[str, set[str]]:
-    """The options of every command, by its words."""
-    found: dict[str, set[str]] = {}
-
-    def visit(command: object, path: tuple[str, ...]) -> None:
-        found[" ".join(path)] = {o for p in command.params for o in (*p.opts, *p.secondary_opts)}
-        for name, inner in getattr(command, "commands", {}).items():
-            visit(inner, (*path, name))
-
-    visit(typer.main.get_command(app), ("coterie",))
-    return found
-
-
 def test_every_command_and_option_is_in_the_reference(site: Path, pages: dict[Path, Page]) -> None:
     page = pages[site / "reference" / "command-line.html"]
     said = set(re.findall(r"--?[a-z][a-z-]*", " ".join(page.said)))
-    for verb, options in verbs().items():
+    for verb, options in commands().items():
         assert verb == "coterie" or verb.replace(" ", "-") in page.places
         assert {o for o in options if o.startswith("-")} <= said | {"--help", "-h"}
-
-
-def code(text: str) -> str:
-    """The blocks and spans of code of a page, without calls of other programs."""
-    blocks = re.findall(r"^```.*?^```", text, re.DOTALL | re.MULTILINE)
-    lines = "\n".join(blocks + re.findall(r"`[^`\n]+`", text)).splitlines()
-    return "\n".join(line for line in lines if not re.match(r"`?(?:\$ )?python ", line))
 
 
 SOURCES = sorted(p for p in DOCS.rglob("*.md") if p.name not in ("changes.md", "contributing.md"))
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda p: p.relative_to(DOCS).as_posix())
-def test_commands_and_options_on_a_page_exist(source: Path) -> None:
-    written = code(source.read_text("utf-8"))
-    known = verbs()
-    options = set().union(*known.values()) | OTHER_PROGRAMS
-    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", written)) <= options | {"--help"}
-    named = set(re.findall(r"(?:^\$ |`|\| |-v )coterie ([a-z]+)\b", written, re.MULTILINE))
-    assert {f"coterie {verb}" for verb in named} <= known.keys()
-
-
-@pytest.mark.parametrize("source", SOURCES, ids=lambda p: p.relative_to(DOCS).as_posix())
 def test_what_a_page_calls_missing_is_missing(source: Path) -> None:
     """``% absent: NAME`` stands beside each "not yet"; whoever builds it has to change the page."""
-    known = verbs()
+    known = commands()
     options = set().union(*known.values())
     for thing in re.findall(r"^% absent: (.+)$", source.read_text("utf-8"), re.MULTILINE):
         if thing.startswith("--"):

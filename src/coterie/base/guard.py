@@ -8,7 +8,7 @@
 - *neighbour agreement*: how much more often than by chance a text and its nearest neighbours, in
   the vectors before training, are in the same cluster. It decides where there are no texts: a fall
   by more than 15% returns the start.
-- *word information* (``words/information.py``) is reported.
+- *word information* (``words/vocabulary.py``) is reported.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ pushed apart, members lie in their disc by its own principal directions. Labels 
 and never depend on it.
 
 Vectors of the same texts differ in their last digits, depending on what they were encoded with in
-one batch. The map does not: places to begin with are rounded, as are the strengths in ``place.py``,
+one batch. The map does not: places to begin with are rounded, as are the strengths of pulls,
 and everything before that is computed with twice the digits. Of some thousand texts one value may
 still lie on the border of two roundings; that is rare, and then the map is another.
 

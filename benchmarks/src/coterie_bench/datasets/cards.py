@@ -28,7 +28,7 @@ class Card:
     paths : tuple of str
         Files there.
     format : str
-        How they are laid out; see ``convert.py``. "prepared": the CSV is a sample of the source
+        How they are laid out; see ``files.py``. "prepared": the CSV is a sample of the source
         that only its checksum tells.
     rows, classes : int
     sha256 : str

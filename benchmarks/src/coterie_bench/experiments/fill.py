@@ -7,7 +7,7 @@ They go between marks: ``<!-- measured: SUITE METHOD ... -->``, ``<!-- ablations
 ``<!-- details -->``, and ``<!-- end -->``.
 ``<!-- views -->``, ``<!-- jobs -->``, ``<!-- pass -->`` and ``<!-- masked-head -->`` are the
 tables of ``views.py``, ``jobs.py`` and ``masked_head.py``, ``<!-- figure: NAME -->`` a figure of
-``figures.py``. ``<!-- development -->``, ``<!-- reported -->``, ``<!-- numbers -->``,
+``figures_page.py``. ``<!-- development -->``, ``<!-- reported -->``, ``<!-- numbers -->``,
 ``<!-- stability -->`` and ``<!-- guarded -->`` are the tables of docs/generalization.md,
 ``<!-- verdicts -->``, ``<!-- faithful: METHOD -->``, ``<!-- authors -->``, ``<!-- weights -->``
 and ``<!-- missing -->`` those of docs/faithful.md, ``<!-- steering -->`` those of
@@ -15,7 +15,7 @@ docs/howto/steer.md.
 ``<!-- static -->`` is the table of ``static_encoders.py``, ``<!-- serve -->`` that of ``serve.py``,
 ``<!-- names -->`` that of ``names.py``. ``<!-- guard -->`` and ``<!-- dev-gain -->`` stand inside a
 line: what the guard did and what ``auto`` gains on the development sets.
-Those of ``compared.py`` and ``speed.py`` have pages of their own.
+Those of ``compared_page.py`` and ``speed_pages.py`` have pages of their own.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 - DEC (Xie et al., ICML 2016): confident assignments pull codes and centers, ``KL(p || q)`` with the
   Student-t assignment ``q`` and its target ``p`` over the whole corpus (``blocks/student_t.py``).
 - IDEC (Guo et al., IJCAI 2017): DEC that keeps the decoder; codes go on to reconstruct the vectors.
-- Self-Train (Hadifar et al., 2019): DEC on an autoencoder over SIF vectors (``encoders/sif.py``).
+- Self-Train (Hadifar et al., 2019): DEC on an autoencoder over SIF (``encoders/lexical.py``).
 - KATE (Chen and Zaki, KDD 2017): one layer of neurons that compete for the words of each text.
 """
 

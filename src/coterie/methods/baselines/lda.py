@@ -1,7 +1,7 @@
 """LDA: latent Dirichlet allocation (Blei et al., JMLR 2003), by scikit-learn.
 
 A topic is a distribution over words, a text a mixture of topics; the shares of the topics are the
-vector of a text (``encoders/shares.py``). A text belongs where its largest share is.
+vector of a text (``encoders/lexical.py``). A text belongs where its largest share is.
 """
 
 from __future__ import annotations
