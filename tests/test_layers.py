@@ -48,7 +48,7 @@ LAYERS = [
     {"choose", "description", "drift", "engine", "hierarchy", "novelty", "report", "run_files"},
     {"base", "masked_words"},
     {"methods"},
-    {"checking", "comparison", "editing", "exports", "naming"},
+    {"checking", "comparison", "editing", "exports", "naming", "options"},
     {"runs"},
     {"serve"},
     {"cli"},

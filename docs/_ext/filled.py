@@ -12,10 +12,12 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import coterie
+from coterie.options import Options
 
 DOCS = Path(__file__).parents[1]
 PLACE = re.compile(r"^% fill: (.+)$", re.MULTILINE)
@@ -62,6 +64,11 @@ def _command(command: Any, path: str, depth: int) -> Iterator[str]:
         for p in options:
             names = ", ".join(f"`{name}`" for name in [*p.opts, *p.secondary_opts])
             yield f"| {names} | {_cell(p.help)} | {_default(p)} |"
+        yield ""
+    if path == "coterie cluster":
+        yield "| `--set KEY=VALUE`, beside the parameters of the method | meaning |\n|---|---|"
+        for f in (f for f in fields(Options) if not f.metadata.get("panel")):
+            yield f"| `{f.name}` | {_cell(f.metadata['help'])} |"
         yield ""
     for name, child in inner.items():
         yield from _command(child, f"{path} {name}", depth)

@@ -42,6 +42,9 @@ MESSAGES: dict[str, str] = {
     "argument.package_missing": (
         "the package {module!r} is not installed: pip install 'coterie[{extra}]'"
     ),
+    "argument.two_seeds": (
+        "<seed> {seed!r:.80} and random_state {random_state!r:.80} are the same thing; give one."
+    ),
     "argument.wrong_kind": "{name} should be {wanted}; got {given}.",
     "argument.too_large": "{name} should be at most {most:,}, got {given}.",
     # augment
@@ -120,7 +123,9 @@ MESSAGES: dict[str, str] = {
     "cli.bad_wordings": "--wordings should be at least 1, got {wordings}.",
     "cli.drift_of_one_file": "--drift and --fail-above take one file, not a folder of shards.",
     "cli.edits_or_undo": "name a file of edits, or --undo the last ones: one of the two.",
+    "cli.given_twice": "{name} is given twice, and differently; give it once.",
     "cli.json_twice": "--show-request and --json both print JSON; take one of them.",
+    "cli.labels_needed": "name the column with the true labels: --labels.",
     "cli.moved": (
         "coterie {verb} is a command of the benchmarks now: pip install ./benchmarks in a checkout "
         "of coterie, then coterie-bench --help"
@@ -129,8 +134,7 @@ MESSAGES: dict[str, str] = {
     "cli.needs_train_head": "--encoder, --also and --steps are for --train-head.",
     "cli.no_format": "{option}: expected some of {known}, such as xlsx,parquet.",
     "cli.nothing_to_score": (
-        "{file}: no row has both a true label and a cluster; see --labels-column and "
-        "--cluster-column."
+        "{file}: no row has both a true label and a cluster; see --labels and --cluster-column."
     ),
     "cli.out_is_there": "{path} already exists; name it with --out to replace it.",
     "cli.out_needed": "--out is needed when the texts come from standard input or a pipe.",
@@ -224,7 +228,7 @@ MESSAGES: dict[str, str] = {
         "of one table."
     ),
     "corpus.damaged": (
-        "{name} is not {kind} file, or is damaged ({error}). If it holds text, add --format "
+        "{name} is not {kind} file, or is damaged ({error}). If it holds text, set <format>: "
         "csv, tsv, jsonl or txt."
     ),
     "corpus.damaged_compression": (
@@ -248,7 +252,7 @@ MESSAGES: dict[str, str] = {
     ),
     "corpus.line_not_json": (
         "{name}, line {number}: this is not JSON: {content!r}. Write one object a line, or name "
-        "another format with --format."
+        "another format with <format>."
     ),
     "corpus.no_column": "{option}: there is no column {column!r} (columns: {columns}).{hint}",
     "corpus.no_columns": "{name}: there is no column, and so no texts; give a table with texts.",
@@ -257,7 +261,7 @@ MESSAGES: dict[str, str] = {
     "corpus.no_files": "{name}: there is no file in it, or none that fits; name files with texts.",
     "corpus.no_rows": (
         "{name}: the column {text_column!r} has no rows; give a file with texts. If its first row "
-        "is a text, add --no-header."
+        "is a text, set <header=False>."
     ),
     "corpus.no_texts": "there are no texts; give at least one.",
     "corpus.no_sheet": "{name}: there is no sheet {sheet!r} (sheets: {known}).{hint}",
@@ -292,7 +296,7 @@ MESSAGES: dict[str, str] = {
         "{name}, line {line}: it is unclear whether an unclosed quote is part of the text. "
         "Save the input to a file, so that all of it can be checked."
     ),
-    "corpus.other_format": "--format {asked}: {name} is {article} file.",
+    "corpus.other_format": "<format> {asked}: {name} is {article} file.",
     "corpus.partial_changed": (
         "--resume: {partial} was changed since coterie wrote it. Move it to start again."
     ),
@@ -338,10 +342,10 @@ MESSAGES: dict[str, str] = {
         "line ends that are missing, may be the cause. If it is meant, set COTERIE_LIMITS=off."
     ),
     "corpus.unknown_encoding": (
-        "--encoding: {encoding!r} is not an encoding of texts that Python knows."
+        "<encoding>: {encoding!r} is not an encoding of texts that Python knows."
     ),
     "corpus.unknown_suffix": (
-        "{name}: the suffix {suffix!r} is not a known format; add --format with one of {known}."
+        "{name}: the suffix {suffix!r} is not a known format; give one of {known} as <format>."
     ),
     "corpus.unpacks_too_far": (
         "{name}: its {packed:,} bytes unpack to more than {most:,} MiB, which no table of texts "

@@ -268,8 +268,8 @@ def test_export_refuses_what_is_no_finished_run(tmp_path: Path, done: Path) -> N
         (["-k", "3", "--max-outliers", "lots"], "--max-outliers should be a share"),
         (["-k", "3", "--max-outliers", "60%"], "more than half"),
         (["-k", "3", "--max-outliers", "48"], "more than half of the texts"),
-        (["-k", "3", "--write", "xls"], "--write should be one of"),
-        (["-k", "3", "--write", ","], "--write: expected some of"),
+        (["-k", "3", "--set", "write=xls"], "--set write should be one of"),
+        (["-k", "3", "--set", "write=,"], "--set write: expected some of"),
     ],
 )
 def test_mistakes_are_refused_before_anything_is_written(

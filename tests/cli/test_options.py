@@ -4,11 +4,14 @@ import re
 from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from by_key import raises, says
 from coterie._validation import check_device
 from coterie.cli import app
+from coterie.cli.app import VERBS
+from coterie.cli.cluster import SPELLED
 from coterie.errors import UsageError, param
 from coterie.methods import TwoStep
 
@@ -72,13 +75,59 @@ def test_as_many_clusters_as_texts_is_enough(texts: Path) -> None:
         (["-k", "3", "--device", "cuda:99"], "--device cuda:99: torch sees"),
         (["-k", "3", "--set", "n_init=0"], "--set n_init should be an integer of at least 1"),
         (["-k", "3", "--set", "max_length=" + "9" * 40], "--set max_length should be at most"),
-        (["-k", "3", "--set", "encoder=3"], "--encoder should be a name"),
+        (["-k", "3", "--set", "n_clusters=4"], "--clusters is given twice"),
+        (["-k", "3", "--set", "seed=1", "--set", "random_state=2"], "--seed 1 and random_state 2"),
+        (["-k", "3", "--set", "mask=maybe"], "--mask should be true or false"),
+        (["-k", "3", "--set", "fit_sample=-1"], "--set fit_sample should be an integer"),
     ],
 )
 def test_messages_speak_of_options(texts: Path, options: list[str], said: str) -> None:
     found = refused(texts, *options)
     assert said in re.sub(r"\s+", " ", found)
     assert not re.search(r"\b(device|n_clusters|random_state|encoder)=", found.split("got")[0])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (["--encoding", "cp1252"], "--set encoding=cp1252"),
+        (["--no-header"], "--set header=False"),
+        (["--write", "tsv,jsonl"], "--set write=tsv,jsonl"),
+        (["--fit-sample", "20"], "--set fit_sample=20"),
+        (["--include-encoder"], "--set include_encoder=True"),
+    ],
+)
+def test_an_option_that_goes_works_and_says_how_it_is_spelled_now(
+    texts: Path, old: list[str], new: str
+) -> None:
+    texts.write_bytes("\n".join(["name", *(f"caf\xe9 {i}" for i in range(40))]).encode("cp1252"))
+    command = ["cluster", str(texts), "-k", "3", "-m", "kmeans", "--encoder", "tfidf"]
+    command += [] if "--encoding" in old else ["--set", "encoding=cp1252"]
+    files = {}
+    for name, options in (("old", old), ("new", new.split())):
+        out = texts.parent / name
+        result = CliRunner().invoke(app, [*command, "--out", str(out), *options])
+        assert result.exit_code == 0, result.output
+        assert (f"use {new}." in result.stderr) == (name == "old")
+        files[name] = {p.name: p.read_bytes() for p in out.glob("assignments.*")}
+    assert files["old"] == files["new"]
+
+
+def test_help_of_cluster_is_two_screens() -> None:
+    said = CliRunner().invoke(app, ["cluster", "--help"], env={"COLUMNS": "80"}).output
+    assert len(said.splitlines()) <= 100
+    assert len(re.findall(r"^│ --[a-z]", said, re.MULTILINE)) <= 25  # --help is one of them
+    listed = re.search(r"or (effort.*?)\. Repeatable", re.sub(r"[│\s]+", " ", said))
+    assert listed is not None and set(listed[1].split(", ")) == SPELLED
+
+
+def test_the_list_of_verbs_says_what_each_says_of_itself() -> None:
+    group = typer.main.get_command(app)
+    for name, (_, said) in VERBS.items():
+        command = group.commands[name]
+        assert command.hidden == (not said)
+        assert not said or command.help.split("\n")[0] == said
+    assert sum(bool(said) for _, said in VERBS.values()) <= 16
 
 
 def test_an_encoder_that_is_not_there_leaves_nothing_behind(texts: Path) -> None:

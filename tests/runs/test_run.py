@@ -254,9 +254,9 @@ def test_a_notebook_shows_clusters_and_map_with_everything_escaped() -> None:
 
 
 def test_a_sampled_corpus_gives_its_rows_back() -> None:
-    from coterie.runs.options import Options
+    from coterie.options import Options
     from coterie.runs.sample import read_texts
 
-    corpus = read_texts(TEXTS, Options.make({"fit_sample": 5}))
+    corpus = read_texts(TEXTS, Options.make(fit_sample=5))
     assert isinstance(corpus, SampledCorpus) and len(corpus) == 12
     assert [text for chunk in corpus for text in chunk.texts] == TEXTS

@@ -2,63 +2,95 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import sys
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from coterie import __version__
-from coterie.cli.cluster import cluster
-from coterie.cli.runs import (
-    check,
-    compare,
-    edit,
-    export,
-    name,
-    predict,
-    report,
-    stability,
-    timeline,
-    update,
-)
-from coterie.cli.serve import serve
 from coterie.cli.talk import explain, open_streams, orderly
-from coterie.cli.tools import augment, cache, encoders, evaluate, methods
 from coterie.errors import UsageError
+
+# Verb: its module, and its help on the page of all verbs, empty where it is not listed there. A
+# module is imported when its verb runs, and Rich when it draws something: help is a quick thing.
+RUNS, TOOLS, SERVE = "coterie.cli.runs", "coterie.cli.tools", "coterie.cli.serve"
+VERBS = {
+    "cluster": ("coterie.cli.cluster", "Cluster the texts of a file."),
+    "predict": (RUNS, "Assign new texts to the clusters of a run."),
+    "update": (RUNS, "Add new rows to a run; all old rows stay where they are."),
+    "edit": (RUNS, "Merge, split, rename, move and lock the clusters of a run."),
+    "name": (RUNS, "Name the clusters of a run with a language model."),
+    "compare": (RUNS, "Compare two clusterings."),
+    "stability": (RUNS, "Measure how stable the clusters of a run are."),
+    "timeline": (RUNS, "Follow the clusters of a run over a column of dates."),
+    "report": (RUNS, "Write the page of a run again."),
+    "export": (RUNS, "Write the tables of a run for Excel and other programs."),
+    "serve": (SERVE, "Serve runs over HTTP: predict, search, edit, update, and the page."),
+    "check": (RUNS, "Check the files of a run or of a saved model."),
+    "evaluate": (TOOLS, "Score a column of clusters against a column of true labels."),
+    "methods": (TOOLS, "List the methods, or show one with its parameters and presets."),
+    "augment": (TOOLS, "Make augmentations of each text, for methods that train on pairs."),
+    "encoders": (TOOLS, ""),
+    "cache": (TOOLS, ""),
+}
+HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+
+
+class Commands(Mapping[str, Any]):
+    """Commands by their names; a verb of the table is made when it is asked for."""
+
+    def __init__(self, made: Mapping[str, Any]) -> None:
+        self._made = dict(made)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            module, shown = VERBS[name]
+            verb = getattr(importlib.import_module(module), name)
+            alone = typer.Typer(
+                rich_markup_mode="markdown", add_completion=False, context_settings=HELP_OPTIONS
+            )
+            alone.command(name, hidden=not shown)(orderly(verb))
+            self._made[name] = typer.main.get_command(alone)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*VERBS, *self._made]))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+class Verbs(TyperGroup):
+    """A group that lists its verbs without importing them."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = Commands(self.commands)  # type: ignore[assignment]
+
+    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        """The verbs with their help, from the table."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, said) for name, (_, said) in VERBS.items() if said])
+
 
 app = typer.Typer(
     name="coterie",
+    cls=Verbs,
     help=(
         "Cluster short texts: tickets, queries, titles, posts, survey answers.\n\n"
         "Start with: coterie cluster FILE"
     ),
+    epilog="coterie COMMAND --help explains a command, with examples.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+    context_settings=HELP_OPTIONS,
 )
-for verb in (
-    cluster,
-    predict,
-    report,
-    export,
-    name,
-    compare,
-    edit,
-    update,
-    stability,
-    timeline,
-    serve,
-    check,
-    evaluate,
-    methods,
-    encoders,
-    augment,
-    cache,
-):
-    app.command()(orderly(verb))
 
 
 def moved(context: typer.Context) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import Field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,52 +14,67 @@ import typer
 
 from coterie._progress import say
 from coterie._ranks import is_first
-from coterie._validation import check_choice, whole_number
-from coterie.cli.options import (
-    AsJson,
-    Device,
-    Encoding,
-    Format,
-    Header,
-    IdColumn,
-    NoCache,
-    Quiet,
-    TextColumn,
-    Vectors,
-    beside,
-    parse_settings,
-    read_formats,
-    read_number,
-)
-from coterie.cli.runs import NameModel, NameWith, ShowRequest, make_asker
+from coterie.cli.options import beside, parse_settings, read_text, without_cache
+from coterie.cli.runs import make_asker
 from coterie.cli.talk import show_json, show_table
-from coterie.errors import UsageError
+from coterie.errors import UsageError, param
+from coterie.options import PANELS, Options
 
 if TYPE_CHECKING:
     from coterie.description import Cluster
     from coterie.runs import Run
 
-
-Levels = Annotated[
-    str | None,
-    typer.Option(
-        "--levels", help="Nested levels, coarse to fine, e.g. 5,20,80; the last is the clustering."
-    ),
-]
-MaxOutliers = Annotated[
-    str | None,
-    typer.Option(
-        "--max-outliers",
-        help="Mark at most this share (5%) or number of rows as outliers. Default: none.",
-    ),
-]
-Write = Annotated[
-    str | None,
-    typer.Option("--write", help="Also write these tables: xlsx, parquet, jsonl, tsv."),
-]
+# Options that were spelled --NAME before --set took them; they go with the next release.
+SPELLED = {"write", "split", "constraints", "mask_names", "include_encoder", "preset", "effort"}
+SPELLED |= {"views", "fit_sample", "format", "encoding", "header"}
+INSTEAD = {
+    "name_with": "coterie name RUN --with URL, after the run",
+    "name_model": "coterie name RUN --model NAME",
+    "show_request": "coterie name RUN --show-request",
+    "no_cache": "the environment variable COTERIE_CACHE=off",
+}
 
 
+def with_options(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb the options of :class:`Options` on the command line, in the order of panels."""
+    own = inspect.signature(verb, eval_str=True)
+    shown = [f for f in fields(Options) if f.metadata.get("panel") or f.name in SPELLED]
+    found = [_parameter(option) for option in shown]
+    found += [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    panels = [None, *PANELS]
+    found.sort(key=lambda p: panels.index(p.annotation.__metadata__[0].rich_help_panel))
+    verb.__signature__ = own.replace(parameters=found)  # type: ignore[attr-defined]
+    verb.__annotations__ = {p.name: p.annotation for p in found}
+    return verb
+
+
+def _parameter(option: Field[Any]) -> inspect.Parameter:
+    """An option as a parameter for Typer; None where it is not given."""
+    about, name = option.metadata, option.name.replace("_", "-")
+    flags = [word for word in about["flags"] if word.startswith("-")] or [f"--{name}"]
+    switch = str(option.type).startswith("bool")
+    if option.default is None and switch:
+        flags = [f"--{name}/--no-{name}"]
+    default = f" Default: {option.default}." if type(option.default) in (int, str) else ""
+    info = typer.Option(
+        *flags,
+        metavar=None if switch else next((w for w in about["flags"] if w[0] != "-"), None),
+        help=about["help"].partition("; in Python")[0].rstrip(".") + "." + default,
+        rich_help_panel=about["panel"],
+        hidden=about["panel"] is None,
+    )
+    kind = bool if switch else str
+    return inspect.Parameter(
+        option.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[kind | None, info],
+    )
+
+
+@with_options
 def cluster(
+    *,
     file: Annotated[
         list[str],
         typer.Argument(
@@ -66,204 +83,71 @@ def cluster(
             "folder or a pattern of one table; - for standard input.",
         ),
     ],
-    clusters: Annotated[
-        str | None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the clusters as JSON.", rich_help_panel="Output")
+    ] = False,
+    quiet: Annotated[
+        bool,
         typer.Option(
-            "--clusters",
-            "-k",
-            help="Number of clusters, or auto: estimated (default).",
+            "--quiet", "-q", help="Print no progress and no notes.", rich_help_panel="Output"
         ),
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option("--method", "-m", help="See 'coterie methods'. Default: auto."),
-    ] = None,
-    encoder: Annotated[
-        str | None,
-        typer.Option(
-            "--encoder",
-            help="A model folder or name, multilingual, static:FOLDER, lexical, tfidf, tfidf-svd, "
-            "bow, sif or lda; see "
-            "'coterie encoders'. hub:NAME allows a download. http://HOST/v1#MODEL sends the texts "
-            "to an embeddings endpoint.",
-        ),
-    ] = None,
-    vectors: Vectors = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder to write. Default: FILE.clusters.")
-    ] = None,
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    views: Annotated[
-        str | None,
-        typer.Option(
-            "--views",
-            help="CSV with augmented texts (columns text, text1, text2), or a kind as in "
-            "coterie augment: eda, contextual:FOLDER, ...",
-        ),
-    ] = None,
-    preset: Annotated[
-        str | None, typer.Option("--preset", help="Preset of the method, e.g. official-code.")
-    ] = None,
+    ] = False,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="KEY=VALUE for a parameter of the method; may be repeated."),
-    ] = None,
-    effort: Annotated[
-        str | None,
-        typer.Option("--effort", help="quick, standard or best: number of k-means runs in 'auto'."),
-    ] = None,
-    levels: Levels = None,
-    max_outliers: MaxOutliers = None,
-    write: Write = None,
-    fit_sample: Annotated[
-        int | None,
         typer.Option(
-            "--fit-sample",
-            help=(
-                "Fit a sample of this many different texts, then assign all rows. Default: "
-                "25000 if there are more than 100000 rows, otherwise all. 0 fits all."
-            ),
+            "--set",
+            metavar="KEY=VALUE",
+            help="A parameter of the method, see 'coterie methods NAME'; or effort, preset, views, "
+            "split, write, constraints, mask_names, fit_sample, include_encoder, format, encoding, "
+            "header. Repeatable.",
+            rich_help_panel="Method",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Same seed, same clusters.")] = 0,
-    device: Device = "auto",
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue an interrupted run in the same folder.")
+    name_with: Annotated[str | None, typer.Option("--name-with", hidden=True)] = None,
+    name_model: Annotated[str | None, typer.Option("--name-model", hidden=True)] = None,
+    show_request: Annotated[bool, typer.Option("--show-request", hidden=True)] = False,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", callback=without_cache, hidden=True)
     ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an earlier run in the same folder.")
-    ] = False,
-    include_encoder: Annotated[
-        bool, typer.Option("--include-encoder", help="Copy the encoder into the saved model.")
-    ] = False,
-    keep: Annotated[
-        Path | None,
-        typer.Option("--keep", help="Earlier run: matched clusters keep number, name and lock."),
-    ] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(
-            "--split",
-            help="sentences: cluster sentences, and give each row its themes with shares "
-            "(rows.csv).",
-        ),
-    ] = None,
-    themes: Annotated[
-        Path | None,
-        typer.Option(
-            "--themes",
-            help="YAML or JSON list of themes you know: names, optionally with description, "
-            "keywords and examples.",
-        ),
-    ] = None,
-    labels: Annotated[
-        str | None,
-        typer.Option(
-            "--labels",
-            help="Column with the classes of some rows; empty cells are unlabelled.",
-        ),
-    ] = None,
-    only_known: Annotated[
-        bool,
-        typer.Option("--only-known", help="No clusters beside those of --themes and --labels."),
-    ] = False,
-    constraints: Annotated[
-        Path | None,
-        typer.Option(
-            "--constraints",
-            help="YAML or JSON file with must_link and cannot_link groups of rows, by id "
-            "(--id-column) or number.",
-        ),
-    ] = None,
-    mask: Annotated[
-        bool,
-        typer.Option(
-            "--mask",
-            help="Mask e-mail addresses, telephone, card and account numbers, and names after "
-            "greetings, in all columns and before anything else: no file of the run has them.",
-        ),
-    ] = False,
-    mask_names: Annotated[
-        Path | None,
-        typer.Option("--mask-names", help="File with names to mask, too, one in each line."),
-    ] = None,
-    name_with: NameWith = None,
-    name_model: NameModel = None,
-    show_request: ShowRequest = False,
-    format: Format = "auto",
-    encoding: Encoding = "utf-8",
-    header: Header = None,
-    quiet: Quiet = False,
-    no_cache: NoCache = False,
-    as_json: AsJson = False,
+    **options: Any,
 ) -> None:
     """Cluster the texts of a file.
 
-    Writes a folder with assignments.csv (your columns, plus cluster, name, confidence,
-    runner_up, margin, outlier and outlier_score), clusters.json, report.html, model/ and
-    manifest.json. If the estimated number of clusters is above ten, they are also grouped into
-    broad themes (columns theme and theme_name). "sample" instead of a file means the 997 support
-    messages that come with coterie.
+    Writes a folder with assignments.csv (your columns, plus cluster, name, confidence, ...),
+    clusters.json, report.html, model/ and manifest.json. More than ten clusters, if their number
+    is estimated, are also grouped into broad themes. "sample" instead of a file means the 997
+    support messages that come with coterie.
 
     Examples:
 
         coterie cluster sample
-        coterie cluster tickets.csv --clusters 15
-        coterie cluster tickets.csv --levels 5,20,80 --max-outliers 5% --write xlsx
-        coterie cluster tickets.csv --themes themes.yaml
+        coterie cluster tickets.csv --levels 5,20,80 --max-outliers 5%
         coterie cluster tickets.csv --labels topic --only-known
-        coterie cluster january.csv february.csv --out quarter
-        coterie cluster "sqlite:///shop.db?query=SELECT id, body FROM tickets"
         coterie cluster titles.txt -k 20 --method sccl --set steps=500 --device cuda
         cat posts.jsonl | coterie cluster - -k 8 --text-column body --out posts
     """
     from coterie._folders import held
-    from coterie.methods import METHODS
     from coterie.runs import cluster as run_clustering
     from coterie.runs.clustering import Stopped
 
-    recipe = METHODS[check_choice("--method", method or "auto", METHODS)]
-    if len(file) > 1 and out is None:
+    given = {name: value for name, value in options.items() if value is not None}
+    others = {"name_with": name_with, "name_model": name_model, "no_cache": no_cache or None}
+    others["show_request"] = show_request or None
+    _hint({name: value for name, value in (given | others).items() if value is not None})
+    given = {name: read_text(name, value) for name, value in given.items()}
+    method = given.get("method", "auto")
+    for name, value in parse_settings(settings or [], method).items():
+        if given.setdefault(name, value) != value:
+            raise UsageError("cli.given_twice", name=param(name))
+    if len(file) > 1 and "folder" not in given:
         raise UsageError("cli.out_needed_for_several")
+    if "folder" not in given:
+        given["folder"] = beside(file[0], ".clusters")
     asker = make_asker(name_with, name_model, show_request, as_json)
     quiet = quiet or not is_first()
+    given.setdefault("verbose", 0 if quiet else 1)
     try:
-        run = run_clustering(
-            file[0] if len(file) == 1 else [Path(name) for name in file],
-            read_number(clusters),
-            method or "auto",
-            folder=out or beside(file[0], ".clusters"),
-            resume=resume,
-            overwrite=overwrite,
-            encoder=encoder,
-            vectors=vectors,
-            preset=preset,
-            effort=effort,
-            settings=parse_settings(settings or [], recipe.cls),
-            views=views,
-            levels=read_levels(levels),
-            max_outliers=max_outliers,
-            write=read_formats(write, "--write"),
-            fit_sample=fit_sample,
-            keep=keep,
-            split=split,
-            themes=themes,
-            labels=labels,
-            only_known=only_known,
-            constraints=constraints,
-            mask=mask,
-            mask_names=mask_names,
-            include_encoder=include_encoder,
-            seed=seed,
-            device=device,
-            text_column=text_column,
-            id_column=id_column,
-            format=format,
-            encoding=encoding,
-            header=header,
-            verbose=0 if quiet else 1,
-        )
+        run = run_clustering(file[0] if len(file) == 1 else [Path(f) for f in file], **given)
     except Stopped:
         again = [argument for argument in sys.argv[1:] if argument != "--resume"]
         say(f"\nStopped. Continue with:\n  coterie {shlex.join([*again, '--resume'])}")
@@ -279,14 +163,13 @@ def cluster(
         show_run(run, as_json=as_json)
 
 
-def read_levels(said: str | None) -> tuple[int, ...]:
-    """``"5,20,80"`` as numbers."""
-    if said is None:
-        return ()
-    levels = tuple(whole_number(part.strip()) or 0 for part in said.split(","))
-    if not all(levels):
-        raise UsageError("cli.bad_levels", said=said)
-    return levels
+def _hint(given: dict[str, Any]) -> None:
+    """Say how options that go with the next release are spelled now."""
+    for name, value in given.items():
+        if name in SPELLED or name in INSTEAD:
+            instead = INSTEAD.get(name) or f"--set {name}={shlex.quote(str(value))}"
+            old = f"--{name.replace('_', '-')}"
+            say(f"note: {old} goes with the next release; use {instead}.")
 
 
 LINES = 40  # of the tree in the terminal; the page has all of it

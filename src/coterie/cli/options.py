@@ -7,15 +7,16 @@ import dataclasses
 import glob
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
-from coterie._validation import RENAMED, check_choice, did_you_mean, whole_number
+from coterie._validation import RENAMED, check_choice, did_you_mean
 from coterie.errors import UsageError
+from coterie.options import Options
 
 
-def _without_cache(context: typer.Context, wanted: bool) -> bool:
+def without_cache(context: typer.Context, wanted: bool) -> bool:
     """Switch the cache off until the verb is done."""
     if wanted:
         from coterie._cache import no_cache
@@ -73,31 +74,50 @@ NoCache = Annotated[
     bool,
     typer.Option(
         "--no-cache",
-        callback=_without_cache,
+        callback=without_cache,
         help="Do not use the cache of embeddings; see coterie cache.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
+# Of the options of cluster: what they are, and how they are read.
+TYPES = {f.name: str(f.type) for f in dataclasses.fields(Options) if f.name != "settings"}
+READERS: dict[str, Any] = {f.name: f.metadata.get("read") for f in dataclasses.fields(Options)}
 WORDS = {"true": True, "false": False, "none": None}
 
 
-def parse_settings(pairs: Sequence[str], cls: type[Any]) -> dict[str, Any]:
-    """``["steps=30", "objective=joint"]`` as parameters of a method class."""
-    known = [f.name for f in dataclasses.fields(cls)]
+def parse_settings(pairs: Sequence[str], method: str) -> dict[str, Any]:
+    """``["steps=30", "effort=quick"]`` as options of ``cluster``, the method's in ``settings``."""
+    from coterie.methods import METHODS
+
+    cls = METHODS[check_choice("method", method, METHODS)].cls
+    parameters = [f.name for f in dataclasses.fields(cls)]
     out: dict[str, Any] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals:
             raise UsageError("cli.bad_setting", pair=pair)
+        if key in TYPES:
+            out[key] = read_text(key, value)
+            continue
         key = RENAMED.get(key, key)
-        if key not in known:
+        if key not in parameters:
+            known = [*parameters, *TYPES]
             hint = did_you_mean(key, known) or f" Known: {', '.join(known)}."
             raise UsageError(
                 "cli.unknown_setting", pair=pair, name=cls.__name__, key=key, hint=hint
             )
-        out[key] = parse_value(value)
+        out.setdefault("settings", {})[key] = parse_value(value)
     return out
+
+
+def read_text(name: str, value: Any) -> Any:
+    """The value of an option of ``cluster`` as it was typed; a switch is one already."""
+    if not isinstance(value, str):
+        return value
+    if (read := READERS[name]) is not None:
+        return read(value)
+    return parse_value(value) if TYPES[name].startswith(("bool", "int", "Sequence")) else value
 
 
 def parse_value(value: str) -> Any:
@@ -108,29 +128,6 @@ def parse_value(value: str) -> Any:
         return ast.literal_eval(value)
     except (ValueError, SyntaxError):
         return value
-
-
-def read_number(said: str | None) -> int | Literal["auto"] | None:
-    """The number of clusters as it was typed."""
-    if said is None:
-        return None
-    if said.strip().lower() == "auto":
-        return "auto"
-    number = whole_number(said.strip())
-    if not number:
-        raise UsageError("cli.bad_clusters", said=said)
-    return number
-
-
-def read_formats(said: str | None, option: str) -> tuple[str, ...]:
-    """``"xlsx,parquet"`` as words."""
-    from coterie.corpus.write import FORMATS
-
-    parts = [part.strip().lower().lstrip(".") for part in (said or "").split(",") if part.strip()]
-    formats = tuple(dict.fromkeys(check_choice(option, part, FORMATS) for part in parts))
-    if said is not None and not formats:
-        raise UsageError("cli.no_format", option=option, known=", ".join(FORMATS))
-    return formats
 
 
 def beside(file: str, ending: str) -> Path:

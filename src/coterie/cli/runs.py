@@ -21,12 +21,11 @@ from coterie.cli.options import (
     Quiet,
     TextColumn,
     Vectors,
-    read_formats,
-    read_number,
 )
 from coterie.cli.talk import say_header, show_json, show_table
 from coterie.errors import DataError, UsageError
 from coterie.messages import message
+from coterie.options import read_formats, read_number
 
 FailAbove = Annotated[
     str | None,
@@ -45,7 +44,9 @@ def _fail_above(drift: Any, limit: float | None) -> None:
 
 
 def predict(
-    folder: Annotated[Path, typer.Argument(help="Folder of a run, or of a saved model.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="RUN", help="Folder of a run, or of a saved model.")
+    ],
     file: Annotated[
         str,
         typer.Argument(
@@ -122,7 +123,7 @@ def predict(
     ] = None,
     no_cache: NoCache = False,
 ) -> None:
-    """Assign new texts to the clusters of an earlier run.
+    """Assign new texts to the clusters of a run.
 
     Adds cluster, name, confidence, runner_up, margin, outlier, outlier_score and the levels of the
     run to every row. If the run had --max-outliers, outliers get cluster -1, "none of these".
@@ -204,19 +205,22 @@ def predict(
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
     no_texts: Annotated[
         bool, typer.Option("--no-texts", help="Write words and counts only: report-no-texts.html.")
     ] = False,
 ) -> None:
-    """Write report.html of a finished run again, for instance with a newer version."""
+    """Write the page of a run again.
+
+    For instance report.html with a newer version.
+    """
     from coterie.runs import open_run
 
     typer.echo(str(open_run(folder).report(texts=not no_texts)))
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
     to: Annotated[
         str, typer.Option("--to", help="xlsx, parquet, jsonl, tsv, csv; several with commas.")
     ] = "xlsx",
@@ -227,7 +231,7 @@ def export(
         Path | None, typer.Option("--out", "-o", help="Folder to write. Default: the run's folder.")
     ] = None,
 ) -> None:
-    """Write the tables of a finished run for Excel and other programs.
+    """Write the tables of a run for Excel and other programs.
 
     xlsx writes assignments.xlsx and clusters.xlsx without formulas. csv writes
     assignments-spreadsheet.csv, with an apostrophe before texts that look like formulas. With
@@ -241,32 +245,20 @@ def export(
     """
     from coterie.exports import export_run
 
-    done = export_run(folder, read_formats(to, "--to"), texts=not no_texts, out=out)
+    done = export_run(folder, read_formats(to, "to"), texts=not no_texts, out=out)
     for note in done.notes:
         say(note)
     for file in done.files:
         typer.echo(str(file))
 
 
-NameWith = Annotated[
-    str | None,
-    typer.Option(
-        "--name-with",
-        help=(
-            "Name the clusters with the language model at this URL, e.g. http://localhost:11434/v1."
-        ),
-    ),
-]
-NameModel = Annotated[
-    str | None, typer.Option("--name-model", help="Model at that URL, if there are several.")
-]
 ShowRequest = Annotated[
     bool, typer.Option("--show-request", help="Print what would be sent for names; send nothing.")
 ]
 
 
 def name(
-    folder: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
     endpoint: Annotated[
         str | None,
         typer.Option("--with", help="URL of the language model, e.g. http://localhost:11434/v1."),
@@ -310,7 +302,7 @@ def name(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Name the clusters of a finished run with a language model, local or remote.
+    """Name the clusters of a run with a language model.
 
     Sends one request per cluster with its words and a few texts; personal data is masked first.
     Then the groups of each coarser level are named, with the names of their parts. An answer has a
@@ -419,7 +411,7 @@ class Asker:
         asked = Asked(self.model, self.examples, self.prompt, self.language)
         if self.show:
             if self.model is None:
-                say("the model, null here, would be asked of the endpoint; --name-model sets it")
+                say("the model, null here, would be asked of the endpoint; --model sets it")
             say(f"POST {url}/chat/completions, each line a request; nothing is sent")
             for request in requests_for(path, asked):
                 show_json(request.body, indent=None)
@@ -577,7 +569,7 @@ def edit(
     no_cache: NoCache = False,
     as_json: AsJson = False,
 ) -> None:
-    """Merge, split, rename, move, lock and mark as done the clusters of a finished run.
+    """Merge, split, rename, move and lock the clusters of a run.
 
     The table, the page and the model change together, or not at all if an edit is not possible. New
     texts follow the edits, and later runs keep numbers, names and locks with --keep.
@@ -676,7 +668,7 @@ def update(
     no_cache: NoCache = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add new rows to a finished run; all old rows stay where they are.
+    """Add new rows to a run; all old rows stay where they are.
 
     A new row joins the cluster it fits. Where five different texts or more fit nowhere and lie
     together, they are a new cluster with a number that was never used. Old rows keep cluster,
@@ -749,7 +741,7 @@ def stability(
     no_cache: NoCache = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure how stable the clusters of a finished run are, and how coherent their words.
+    """Measure how stable the clusters of a run are.
 
     Fits the method again with other seeds and on halves of the texts, and compares the clusters. A
     cluster that has no match would not survive. Texts are also reworded a little: how many keep
@@ -799,7 +791,7 @@ def timeline(
     no_cache: NoCache = False,
     as_json: AsJson = False,
 ) -> None:
-    """Follow the clusters of a finished run over a column of dates.
+    """Follow the clusters of a run over a column of dates.
 
     Prints the words that enter and leave each cluster from period to period (day, week, month,
     quarter or year). Writes timeline.csv, with a row for each cluster and period, timeline.json,
@@ -840,7 +832,9 @@ def timeline(
 
 
 def check(
-    folder: Annotated[Path, typer.Argument(help="Folder of a run, or of a saved model.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="RUN", help="Folder of a run, or of a saved model.")
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Check the files of a run or of a saved model.

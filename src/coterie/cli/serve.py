@@ -76,7 +76,7 @@ def serve(
         ),
     ] = None,
 ) -> None:
-    """Serve finished runs over HTTP: predict, search, edit, update, and the page.
+    """Serve runs over HTTP: predict, search, edit, update, and the page.
 
     POST /predict takes {"text": "..."} or {"texts": [...]}, and answers cluster, name, confidence,
     runner-up and outlier. Texts of many clients are encoded in one batch. GET /clusters, /texts,

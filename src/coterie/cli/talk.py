@@ -27,13 +27,11 @@ from coterie.errors import NOTHING, CoterieError
 log = logging.getLogger(__name__)
 
 # Parameters of the library that options call otherwise.
-ALIASES = {"n_clusters": "clusters", "random_state": "seed", "folder": "out"}
-VERBS: dict[str, Callable[..., None]] = {}  # by name, in the order of :func:`orderly`
+ALIASES = {"random_state": "seed"}
 
 
 def orderly(verb: Callable[..., None]) -> Callable[..., None]:
     """Turn errors into one clear line and the right exit code; no traceback reaches a user."""
-    VERBS.setdefault(verb.__name__, verb)
 
     @functools.wraps(verb)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -53,13 +51,16 @@ def _as_option(verb: Callable[..., None]) -> Callable[[str, Any], str]:
     """How parameters of the library are written on the command line of a verb."""
 
     def write(name: str, value: object) -> str:
-        main = VERBS.get("cluster", verb)  # whose options parameters of the library have
-        known = _options(main) | _options(verb)
-        option = known.get(ALIASES.get(name, name))
+        from coterie.options import flags  # parameters of the library are options of cluster
+
+        known = flags() | _options(verb)
+        option = known.get(name) or known.get(ALIASES.get(name, name))
         if option is None and _is_setting(name):
             return f"--set {name}" if value is NOTHING else f"--set {name}={_word(value)}"
         if option is None:
             return name if value is NOTHING else f"{name} {_word(value)}"
+        if value is False:
+            return f"--no-{option[2:]}"
         return option if value is NOTHING or value is True else f"{option} {_word(value)}"
 
     return write
@@ -73,17 +74,20 @@ def _options(verb: Callable[..., None]) -> dict[str, str]:
     for name, hint in get_type_hints(verb, include_extras=True).items():
         parts = [hint, *get_args(hint)]  # Python 3.10 puts Optional around a default of None
         for info in (info for part in parts for info in getattr(part, "__metadata__", ())):
-            if isinstance(info, OptionInfo):
-                long = [said for said in info.param_decls or () if said.startswith("--")]
+            if isinstance(info, OptionInfo) and not info.hidden:
+                said = [str(info.default), *(info.param_decls or ())]  # of Annotated: the first
+                long = [flag.partition("/")[0] for flag in said if flag.startswith("--")]
                 out[name] = next(iter(long), f"--{name.replace('_', '-')}")
     return out
 
 
 def _is_setting(name: str) -> bool:
-    """Whether a method has a parameter of this name."""
+    """Whether --set takes this name: an option of ``cluster``, or a parameter of a method."""
     from coterie.methods import METHODS
+    from coterie.options import Options
 
-    return any(name == f.name for recipe in METHODS.values() for f in fields(recipe.cls))
+    owners: tuple[Any, ...] = (Options, *(recipe.cls for recipe in METHODS.values()))
+    return any(name == f.name for owner in owners for f in fields(owner))
 
 
 def _word(value: object) -> str:
@@ -129,7 +133,9 @@ def _keep(error: BaseException) -> str:
 def _about(error: BaseException, options: Container[str]) -> str:
     """What the machine refused, and what helps."""
     if isinstance(error, MemoryError):
-        sample = "fit a sample (--fit-sample), or " if "fit_sample" in options else "take "
+        sample = (
+            "fit a sample (--set fit_sample=10000), or " if "fit_sample" in options else "take "
+        )
         return f"out of memory; {sample}fewer texts."
     said, number = str(error), getattr(error, "errno", None)
     if number in (errno.ENOSPC, errno.EDQUOT) or "No space left" in said:

@@ -42,9 +42,10 @@ MEANING = {
 
 def evaluate(
     file: File,
-    labels_column: Annotated[
-        str, typer.Option("--labels-column", "-l", help="Column with the true labels.")
-    ],
+    labels: Annotated[
+        str | None, typer.Option("--labels", "-l", help="Column with the true labels. Required.")
+    ] = None,
+    labels_column: Annotated[str | None, typer.Option("--labels-column", hidden=True)] = None,
     cluster_column: Annotated[
         str | None,
         typer.Option(
@@ -68,7 +69,7 @@ def evaluate(
 
     Examples:
 
-        coterie evaluate tickets.clusters/assignments.csv --labels-column theme
+        coterie evaluate tickets.clusters/assignments.csv --labels theme
     """
     from coterie.corpus import read_table
     from coterie.corpus.corpus import cell_values, check_column, value_to_text
@@ -76,13 +77,17 @@ def evaluate(
     from coterie.report import cluster_columns
     from coterie.run_files import NO_CLUSTER
 
+    if labels_column is not None:
+        say("note: --labels-column goes with the next release; use --labels.")
+    if (labels := labels or labels_column) is None:
+        raise UsageError("cli.labels_needed")
     table, _ = read_table(file, format=format, encoding=encoding, header=True)
-    check_column(table, labels_column, "--labels-column")
+    check_column(table, labels, "--labels")
     column, called, said = cluster_columns(table.column_names, cluster_column)
     check_column(table, column, "--cluster-column")
-    say(f"True labels from the column {labels_column!r}, {said}.")
+    say(f"True labels from the column {labels!r}, {said}.")
     names = cell_values(table.column(called)) if called else [None] * len(table)
-    wanted = (cell_values(table.column(name)) for name in (labels_column, column))
+    wanted = (cell_values(table.column(name)) for name in (labels, column))
     left_out: Counter[str] = Counter()
     pairs = []
     for label, cluster, name in zip(*wanted, names, strict=True):
@@ -187,7 +192,7 @@ def augment(
     no_cache: NoCache = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make augmentations of each text, for methods that train on pairs (--views).
+    """Make augmentations of each text, for methods that train on pairs.
 
     Writes the columns text, text1, text2, ... and then all other columns of the file. An
     augmentation depends on the text, the seed and the settings only. The output of language models
@@ -199,7 +204,7 @@ def augment(
         coterie augment tickets.csv --kind eda --rate 0.1 --wordings 1 --out tickets.eda.csv
         coterie augment tickets.csv --train-head --out tickets.head
         coterie augment tickets.csv --kind contextual --model tickets.head
-        coterie cluster tickets.csv -k 15 --method sccl --views tickets.views.csv
+        coterie cluster tickets.csv -k 15 --method sccl --set views=tickets.views.csv
     """
     from coterie.corpus import read_corpus
     from coterie.runs.outputs import check_head_folder, check_output, is_reworded
@@ -326,9 +331,10 @@ def methods(
     name: Annotated[str | None, typer.Argument(help="Show one method in full.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the methods, or show one with its parameters, presets and source.
+    """List the methods, or show one with its parameters and presets.
 
     Use one with `coterie cluster FILE --method NAME`; `--set NAME=VALUE` sets a parameter.
+    `coterie encoders` lists the encoders.
 
     Examples:
 

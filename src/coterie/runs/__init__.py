@@ -1,7 +1,7 @@
 """The product as a Python object: ``cluster`` makes a :class:`Run`, ``open_run`` reads one back."""
 
+from coterie.options import Options
 from coterie.runs.clustering import cluster
-from coterie.runs.options import Options
 from coterie.runs.run import Run, open_run
 from coterie.runs.stability import Stability, stability
 from coterie.runs.timeline import Timeline, timeline

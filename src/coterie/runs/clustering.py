@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Any
 
 from coterie._folders import held, refuse_held
 from coterie._progress import make_progress, say
@@ -21,10 +21,10 @@ from coterie.corpus.sentences import split_corpus
 from coterie.errors import UsageError
 from coterie.guidance import Guidance
 from coterie.messages import counted
+from coterie.options import Options, with_options
 from coterie.run_files import NEXT, model_folder
 from coterie.runs.folder import RunFolder, read_started, refuse_taken
 from coterie.runs.guide import about_guidance, digest, read_guidance
-from coterie.runs.options import Options
 from coterie.runs.outputs import check_run_output
 from coterie.runs.results import make_results
 from coterie.runs.run import Run
@@ -35,20 +35,13 @@ class Stopped(KeyboardInterrupt):
     """Ctrl-C in a run that can be resumed."""
 
 
-def cluster(
-    data: object,
-    n_clusters: int | Literal["auto"] | None = None,
-    method: str = "auto",
-    *,
-    folder: str | Path | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    **options: Any,
-) -> Run:
+@with_options(Options)
+def cluster(data: object, asked: Options) -> Run:
     """Cluster texts: read, find the number of clusters, fit, describe, mark outliers.
 
-    This is what ``coterie cluster`` does. More rows than 100,000 are clustered by a sample, and
-    all rows are then assigned.
+    This is what ``coterie cluster`` does, and both have the options of
+    :class:`coterie.options.Options`. More rows than 100,000 are clustered by a sample, and all rows
+    are then assigned.
 
     Parameters
     ----------
@@ -58,38 +51,7 @@ def cluster(
         ``"sqlite:///FILE?query=SELECT ..."`` the rows of a query. A list of paths is several files
         of one table. ``"-"`` is standard input, and ``"sample"`` the support messages that come
         with coterie.
-    n_clusters : int or "auto", optional
-        Exactly so many clusters; "auto" estimates the number, as does None without ``levels``.
-    method : str, default="auto"
-        See ``coterie methods``.
-    folder : str or Path, optional
-        Where the files of the run go. Default: a temporary folder that is deleted with the
-        :class:`Run`; :meth:`Run.save` keeps it.
-    resume : bool, default=False
-        Continue an interrupted run in ``folder``; the result is the same, byte for byte.
-    overwrite : bool, default=False
-        Replace an earlier run in ``folder``.
-    **options
-        ``encoder``, ``preset``, ``effort`` and ``views``, as for the methods; ``settings``, a dict
-        of other parameters of the method; ``seed`` (default 0) and ``device``.
-        ``vectors``: your own, in place of an encoder: an array with a row for each row of the
-        data, the name of a column, or a file (``.npy``, ``.parquet``).
-        ``levels``, such as ``(5, 20, 80)``: nested levels, the last is the clustering.
-        ``max_outliers``, such as ``"5%"``: mark texts that fit no cluster.
-        ``write``: tables beside ``assignments.csv``, such as ``["xlsx", "parquet"]``.
-        ``fit_sample``: fit at most so many different texts; 0 fits all.
-        ``keep``: the folder of an earlier run; matched clusters keep number, name and locks.
-        ``split="sentences"``: cluster sentences; :attr:`Run.rows` has the themes of each row.
-        ``themes``: a YAML or JSON file or a list of known themes, each a name or a mapping with
-        ``name``, ``description``, ``keywords`` and ``examples``. ``labels``: a column with the
-        classes of some rows, or one value per row. ``only_known=True``: no clusters beside these.
-        ``must_link``, ``cannot_link``: lists of groups of rows, counted from 0; ``constraints``: a
-        YAML or JSON file of them, with ids or row numbers from 1.
-        ``mask=True``: mask personal data in all columns before anything else; ``mask_names``: a
-        list of names, or a file with one in each line, to mask, too.
-        ``text_column``, ``id_column``, ``format``, ``encoding`` and ``header`` say how to read.
-        ``include_encoder``: copy the encoder into the saved model.
-        ``verbose``: 1 shows progress and notes on stderr.
+    {options}
 
     Returns
     -------
@@ -104,7 +66,7 @@ def cluster(
     >>> run.predict(["my apple"])["name"].to_pylist() == [run.clusters[run.labels[0]].name]
     True
     """
-    asked = Options.make({"n_clusters": n_clusters, "method": method, **options})
+    folder, resume, overwrite = asked.folder, asked.resume, asked.overwrite
     temporary = None
     if folder is None:
         temporary = TemporaryDirectory(prefix="coterie-")

@@ -18,9 +18,9 @@ from coterie._trust import Count, check_shape, inside, read_json
 from coterie.base import TextClusterer
 from coterie.choose import Choice
 from coterie.errors import CoterieError, DataError, UsageError, param
+from coterie.options import Options
 from coterie.run_files import MANIFEST, NEXT, RESULT, RUNNING, is_run, replace_run, run_files, seal
 from coterie.runs.masked import MaskingNote
-from coterie.runs.options import Options
 from coterie.runs.sample import AnyCorpus, SampledCorpus
 
 CHOICE = {"n_clusters": Count, "low": Count, "high": Count, "curve": [dict], "reason": str}

@@ -27,7 +27,7 @@ from coterie.guidance import (
     read_labels,
     theme_texts,
 )
-from coterie.runs.options import Options
+from coterie.options import Options
 
 if TYPE_CHECKING:
     from coterie.base import TextClusterer

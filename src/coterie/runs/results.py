@@ -33,6 +33,7 @@ from coterie.description.tally import Tally
 from coterie.exports import write_clusters, write_page, write_sentence_rows
 from coterie.hierarchy import READABLE, Hierarchy, build_hierarchy, build_themes
 from coterie.messages import message
+from coterie.options import Options
 from coterie.report import write_map
 from coterie.report.folder import make_map
 from coterie.report.quality import (
@@ -54,7 +55,6 @@ from coterie.run_files import (
 from coterie.runs.folder import RunFolder, now
 from coterie.runs.guide import guidance_sentences
 from coterie.runs.label import Labeller, label
-from coterie.runs.options import Options
 from coterie.runs.places import PLACER, RowPlaces, save_placer, write_places
 from coterie.runs.sample import AnyCorpus, SampledCorpus
 

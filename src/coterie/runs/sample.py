@@ -36,8 +36,8 @@ from coterie.corpus.vectors import VectorRows
 from coterie.description.tally import ColumnLook, Kinds
 from coterie.encoders import GivenVectors
 from coterie.errors import DataError, UsageError, param
+from coterie.options import Options
 from coterie.runs.masked import MaskedStream, make_masker, mask_corpus, masking_note
-from coterie.runs.options import Options
 
 LARGE = 100_000  # rows; up to that, all texts are fitted: 3.2 GB with k-means on static vectors
 SAMPLE = 25_000  # different texts to fit

@@ -34,10 +34,10 @@ from coterie.editing.run import EditableRun
 from coterie.errors import UsageError
 from coterie.exports import refresh
 from coterie.metrics import contingency, external_scores
+from coterie.options import Options
 from coterie.outliers import choose_rows
 from coterie.run_files import STABILITY_FILE, RunFiles, label_digest, swap_run
 from coterie.runs.guide import LINKS, kept_guidance
-from coterie.runs.options import Options
 from coterie.runs.update import run_options
 from coterie.words.cutting import tokens
 
@@ -203,7 +203,7 @@ def _measure(run: EditableRun, seeds: int, halves: int, verbose: int) -> Stabili
     rows = placed[choose_rows(len(placed), None, MOST, 0)]
     texts, labels = [run.texts[i] for i in rows], run.labels[rows]
     ids, codes = np.unique(labels, return_inverse=True)
-    options = Options.make(run_options(run.manifest, len(ids), len(ids)))
+    options = Options.make(**run_options(run.manifest, len(ids), len(ids)))
     seed = int(run.manifest.get("seed") or 0)
     progress = make_progress(verbose)
     matches: dict[str, list[Floats]] = {"seeds": [], "halves": []}
