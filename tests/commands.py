@@ -13,7 +13,8 @@ def commands() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
 
     def visit(command: object, path: tuple[str, ...]) -> None:
-        found[" ".join(path)] = {o for p in command.params for o in (*p.opts, *p.secondary_opts)}
+        shown = [p for p in command.params if not getattr(p, "hidden", False)]
+        found[" ".join(path)] = {o for p in shown for o in (*p.opts, *p.secondary_opts)}
         for name, inner in getattr(command, "commands", {}).items():
             visit(inner, (*path, name))
 

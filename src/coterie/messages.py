@@ -130,7 +130,7 @@ MESSAGES: dict[str, str] = {
         "coterie {verb} is a command of the benchmarks now: pip install ./benchmarks in a checkout "
         "of coterie, then coterie-bench --help"
     ),
-    "cli.needs_name_with": "--name-model and --show-request belong to --name-with URL.",
+    "cli.needs_name_with": "a model and its requests need a URL: coterie name RUN --with URL.",
     "cli.needs_train_head": "--encoder, --also and --steps are for --train-head.",
     "cli.no_format": "{option}: expected some of {known}, such as xlsx,parquet.",
     "cli.nothing_to_score": (
