@@ -1075,6 +1075,10 @@ MESSAGES: dict[str, str] = {
     ),
     "serve.bad_parameter": "{name} should be {wanted}; got {given!r:.80}.",
     "serve.bad_query": "q should be a text of 1 to {most:,} characters.",
+    "serve.two_lengths": (
+        "the request has Content-Length and Transfer-Encoding, which contradict each other; send "
+        "one of them."
+    ),
     "serve.bad_token": (
         "{where}: a token is one word of at least {least} plain characters; "
         "`openssl rand -hex 32` makes one."
@@ -1259,6 +1263,10 @@ MESSAGES: dict[str, str] = {
     "update.no_text_column": (
         "the new data has no column {column!r}, which holds the texts of the run; name the one to "
         "take with <text_column>. Columns: {found}."
+    ),
+    "update.one_id": (
+        "rows {row} and {other} have one {column}, {id!r} ({count:#such id} in all); give each row "
+        "its own, or add the rows without ids: <id_column='none'>."
     ),
     "update.nothing_to_add": "name the file with the new rows, or add <refit>.",
     # vectors

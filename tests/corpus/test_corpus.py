@@ -80,6 +80,13 @@ def test_half_characters_are_replaced() -> None:
     assert texts_from(["broken \ud800 escape"]) == ["broken \ufffd escape"]
 
 
+def test_names_of_columns_that_are_no_text_and_collide() -> None:
+    rows = [{"text": "a fish", "\ud800": 1, "?": 2, 3: 4, "3": 5}]
+    table = make_corpus(rows).table
+    assert len(set(table.column_names)) == 5 and table.column_names[0] == "text"
+    assert list(table.to_pylist()[0].values()) == ["a fish", 1, 2, 4, 5]
+
+
 def test_emoji_are_text_and_lines_of_signs_are_not() -> None:
     emoji = ["👍", "❤️", "🇩🇪", "👨\u200d👩\u200d👧", "★★★★★", "👍🏽!"]
     assert texts_from(emoji) == emoji

@@ -11,7 +11,8 @@ import pytest
 
 from by_key import raises
 from coterie.corpus import TextStream, read_corpus, read_table, write_rows
-from coterie.corpus.delimited import Delimited, csv_rows, guess_header, name_columns, unique_names
+from coterie.corpus.corpus import unique_names
+from coterie.corpus.delimited import Delimited, csv_rows, guess_header, name_columns
 from coterie.errors import DataError
 
 

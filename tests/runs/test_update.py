@@ -204,6 +204,23 @@ def test_ids_that_the_run_has(run: Path, tmp_path: Path) -> None:
     assert update(run, part, new_only=True).rows == 0
 
 
+def test_new_rows_with_one_id(run: Path, tmp_path: Path) -> None:
+    before = content(run)
+    part = tmp_path / "part.csv"
+    part.write_text("ticket,text\nN,ripe plum\nM,old gear\nN,ripe pear\n,fig\n,kiwi\n", "utf-8")
+    result = call("update", run, part)
+    assert result.exit_code == 3
+    assert says(result.output, "update.one_id", row=1, other=3, id="N", count=1)
+    rows = [{"ticket": "N", "text": "ripe plum"}, {"ticket": "N", "text": "ripe pear"}]
+    with raises(Exception, "update.one_id", row=1, other=2):
+        open_run(run).update(rows, new_only=True)
+    with raises(UsageError, "argument.not_a_choice"):
+        open_run(run).update(rows, id_column="other")
+    assert content(run) == before
+    assert call("update", run, part, "--id-column", "none").exit_code == 0
+    assert open_run(run).column("ticket")[-5:] == [""] * 5
+
+
 def test_bad_input_is_refused_and_nothing_written(run: Path, tmp_path: Path) -> None:
     before = content(run)
     other = tmp_path / "other.csv"
@@ -215,6 +232,10 @@ def test_bad_input_is_refused_and_nothing_written(run: Path, tmp_path: Path) -> 
     empty = tmp_path / "empty.csv"
     empty.write_text("", "utf-8")
     assert call("update", run, empty).exit_code == 3
+    for header in ("ticket,text", "text", "ticket,text,day"):
+        empty.write_text(f"{header}\n", "utf-8")
+        result = call("update", run, empty)
+        assert result.exit_code == 3 and says(result.output, "corpus.file_empty")
     only = tmp_path / "only.csv"
     only.write_text("ticket,text\nT-x,\nT-y,...\n", "utf-8")
     assert call("update", run, only).exit_code == 3

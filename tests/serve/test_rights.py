@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -298,3 +299,39 @@ def test_hostile_texts_and_names_stay_texts(
     page = client.get("/").body.decode()
     assert "<script>alert" not in page and "<img src=x" not in page
     assert client.get("/search?q=%3Cscript%3E").status == 200
+
+
+@pytest.mark.parametrize("bad", ["\ud800", "a\udc00", "\x00", "a\x00"])
+def test_no_field_of_a_request_can_hold_what_breaks_it(reading: Any, bad: str) -> None:
+    row = {"id": "N", "text": "ripe plum"}
+    for path, body in (
+        ("predict", {"text": bad}),
+        ("predict", {"texts": [bad, "plum"], "mask": True}),
+        ("predict", {"text": "plum", bad: bad}),
+        ("predict", {"text": "plum", "mask": bad}),
+        ("update", {"texts": [f"plum {bad}"]}),
+        ("update", {"rows": [row | {"id": bad}]}),
+        ("update", {"rows": [row | {"text": f"plum {bad}"}]}),
+        ("update", {"rows": [row | {"kind": {"a": [bad]}}]}),
+        ("update", {"rows": [row | {bad: bad}]}),
+        ("update", {"rows": [row], "text_column": bad}),
+        ("update", {"rows": [row], "id_column": bad}),
+        ("update", {"rows": [row], "n_clusters": bad}),
+        ("update", {"rows": [row], "version": bad}),
+        ("edits", {"edits": {bad: [0]}}),
+        ("edits", {"edits": [bad]}),
+        ("edits", {"edits": [{"rename": {"0": bad}}]}),
+        ("edits", {"edits": [{"rename": {bad: "a"}}]}),
+        ("edits", {"edits": [{"merge": [0, bad], "name": bad}]}),
+        ("edits", {"edits": [{"move": {"rows": [bad], "to": 0}}]}),
+        ("edits", {"edits": [{"move": {"rows": [{"text": bad}, {bad: 1}], "to": bad}}]}),
+        ("edits", {"edits": [{"lock": [0]}], "version": bad}),
+    ):
+        more: dict[str, Any] = {} if path == "predict" else {"dry_run": True}
+        answer = reading.post(f"/{path}", {**body, **more})
+        assert answer.status in (200, 409, 422), (path, body)
+    quoted = quote(bad, errors="surrogatepass")
+    for path in ("search?q", "search?q=a&by", "texts?contains", "texts?sort", "texts?cluster", "a"):
+        assert reading.get(f"/{path}={quoted}").status in (200, 404, 422)
+    for path in ("similar", "runs"):
+        assert reading.get(f"/{path}/{quoted}").status == 404

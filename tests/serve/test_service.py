@@ -126,6 +126,7 @@ def test_ten_thousand_keys_and_parameters(reading: Any) -> None:
         ("/clusters?x=1", "serve.unknown_parameter"),
         ("/search", "serve.bad_query"),
         ("/search?q=%20", "serve.bad_query"),
+        ("/search?q=%00", "serve.bad_query"),
         ("/search?q=" + 2001 * "a", "serve.bad_query"),
         ("/search?q=a&by=magic", "serve.bad_parameter"),
         ("/search?q=a&limit=0", "serve.bad_parameter"),
@@ -341,6 +342,10 @@ def test_updates_add_rows(start: Callable[..., Any], folder: Path, tmp_path: Pat
     again = client.post("/update", {"rows": rows, "again": False})
     assert again.status == 422 and again.code == "update.known_ids"
     assert client.post("/update", {"rows": rows, "new_only": True}).json["rows"] == 0
+    one = {"rows": [{"id": "O", "text": "ripe plum"}, {"id": "O", "text": "ripe pear"}]}
+    assert client.post("/update", one).code == "update.one_id"
+    none = {**one, "id_column": "none", "dry_run": True}
+    assert client.post("/update", none).json["rows"] == 2
     for body, code in (
         ({}, "serve.text_or_texts"),
         ({"rows": "/etc/passwd"}, "serve.bad_value"),

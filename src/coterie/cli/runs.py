@@ -633,6 +633,10 @@ def update(
             help="Column of FILE with the texts. Default: called as in the run.",
         ),
     ] = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id-column", help="none: add the rows without ids. Default: as in the run."),
+    ] = None,
     new_only: Annotated[
         bool, typer.Option("--new-only", help="Leave out rows whose id the run has already.")
     ] = False,
@@ -707,6 +711,7 @@ def update(
         run,
         file,
         text_column=text_column,
+        id_column=id_column,
         mask_names=mask_names,
         new_only=new_only,
         again=again,

@@ -11,6 +11,7 @@ import hashlib
 import json
 import numbers
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -347,15 +348,37 @@ def as_table(data: Any) -> pa.Table | None:
         except (pa.ArrowException, TypeError, OverflowError) as error:
             if not hasattr(data, "columns"):
                 raise DataError("corpus.bad_frame", error=error) from error
-            return _table_of({str(n): list(data[n]) for n in data.columns})  # cells of many kinds
+            return _table_of({n: list(data[n]) for n in data.columns})  # cells of many kinds
     if isinstance(data, (list, tuple)) and data and all(isinstance(v, Mapping) for v in data):
         names = dict.fromkeys(name for row in data for name in row)
-        return _table_of({str(name): [row.get(name) for row in data] for name in names})
+        return _table_of({name: [row.get(name) for row in data] for name in names})
     return None
 
 
-def _table_of(columns: dict[str, list[Any]]) -> pa.Table:
-    return pa.table({name: as_array(values) for name, values in columns.items()})
+def _table_of(columns: dict[Any, list[Any]]) -> pa.Table:
+    names = unique_names([str(name) for name in columns])
+    return pa.Table.from_arrays([as_array(values) for values in columns.values()], names)
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """The names as Unicode, those that come again with a number that no other name has.
+
+    Examples
+    --------
+    >>> unique_names(["text", "a", "a", "a_2"])
+    ['text', 'a', 'a_3', 'a_2']
+    """
+    names = [name.encode("utf-8", "replace").decode() for name in names]  # no half characters
+    taken, seen, unique = set(names), Counter[str](), list[str]()
+    for name in names:
+        seen[name] += 1
+        free = name if seen[name] == 1 else f"{name}_{seen[name]}"
+        while seen[name] > 1 and free in taken:
+            seen[name] += 1
+            free = f"{name}_{seen[name]}"
+        taken.add(free)
+        unique.append(free)
+    return unique
 
 
 def _of_dataset(data: Any) -> pa.Table:

@@ -11,7 +11,6 @@ import codecs
 import csv
 import io
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -20,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from coterie.corpus.corpus import USUAL, Note, is_number
+from coterie.corpus.corpus import USUAL, Note, is_number, unique_names
 from coterie.corpus.source import Pieces, longest, too_long
 from coterie.errors import DataError
 
@@ -322,26 +321,6 @@ def name_columns(
     fields = rows[0] if header else [""] * len(rows[0])
     names = [field.strip() or f"column_{i}" for i, field in enumerate(fields, 1)]
     return (unique_names(names) if header or len(names) > 1 else ["text"]), header, notes
-
-
-def unique_names(names: Sequence[str]) -> list[str]:
-    """The names, those that come again with a number that no other name has.
-
-    Examples
-    --------
-    >>> unique_names(["text", "a", "a", "a_2"])
-    ['text', 'a', 'a_3', 'a_2']
-    """
-    taken, seen, unique = set(names), Counter[str](), list[str]()
-    for name in names:
-        seen[name] += 1
-        free = name if seen[name] == 1 else f"{name}_{seen[name]}"
-        while seen[name] > 1 and free in taken:
-            seen[name] += 1
-            free = f"{name}_{seen[name]}"
-        taken.add(free)
-        unique.append(free)
-    return unique
 
 
 def guess_header(

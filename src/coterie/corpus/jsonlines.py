@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.json
 
-from coterie.corpus.delimited import unique_names
+from coterie.corpus.corpus import unique_names
 from coterie.corpus.source import Pieces
 from coterie.errors import DataError
 
@@ -156,7 +156,7 @@ def _common(a: str, b: str) -> str:
 
 
 def _schema(kinds: Kinds) -> pa.Schema:
-    names = unique_names([key.encode("utf-8", "replace").decode() for key in kinds])
+    names = unique_names(list(kinds))
     return pa.schema(
         [
             pa.field(name, TYPES[kind], metadata=RAW if kind == "json" else None)

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from coterie._validation import did_you_mean, need
 from coterie.corpus import jsonlines
-from coterie.corpus.corpus import Note, as_array, value_to_text
-from coterie.corpus.delimited import SAMPLE, name_columns, unique_names
+from coterie.corpus.corpus import Note, as_array, unique_names, value_to_text
+from coterie.corpus.delimited import SAMPLE, name_columns
 from coterie.corpus.source import (
     DATABASE,
     Source,

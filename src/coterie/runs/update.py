@@ -31,6 +31,7 @@ from coterie._files import atomic_path, write_json
 from coterie._folders import held
 from coterie._trust import damaged
 from coterie._types import Bools, Floats, Ints
+from coterie._validation import check_choice
 from coterie.base.edited import EditedAssigner, correct, fingerprint
 from coterie.base.storage import save_clusters
 from coterie.blocks.assign import LinearAssigner, probabilities
@@ -139,6 +140,7 @@ def update(  # noqa: PLR0913 - options of one command
     data: object,
     *,
     text_column: str | None = None,
+    id_column: str | None = None,
     new_only: bool = False,
     again: bool = False,
     refit: bool = False,
@@ -159,6 +161,8 @@ def update(  # noqa: PLR0913 - options of one command
         None adds no rows, for a refit.
     text_column : str, optional
         Column of the new data with the texts. Default: called as in the run, else the obvious one.
+    id_column : "none", optional
+        Add the new rows without ids. Default: ids are in the column that has them in the run.
     new_only : bool, default=False
         Leave out rows whose id the run has already, instead of rejecting them.
     again : bool, default=False
@@ -192,13 +196,16 @@ def update(  # noqa: PLR0913 - options of one command
         raise UsageError("update.nothing_to_add")
     if n_clusters is not None and not refit:
         raise UsageError("update.clusters_need_refit")
+    check_choice("id_column", id_column or "none", ["none"])
     given = None if data is None else _read(data, reading)
     with nullcontext() if dry_run else held(folder):
         check_version(folder, version)
         before = EditableRun(folder)
         corpus, notes = None, tuple[str, ...]()
         if given is not None:
-            corpus, notes = _fitting(before, given, text_column, new_only, mask_names)
+            corpus, notes = _fitting(
+                before, given, text_column, id_column is None, new_only, mask_names
+            )
         known = [entry["sha256"] for entry in before.manifest.get("updates", [])]
         if corpus is not None and corpus.sha256 in known and not again:
             corpus = None
@@ -351,7 +358,10 @@ def run_options(
 def _read(data: object, reading: Mapping[str, Any]) -> Corpus | pa.Table:
     """The new rows: a corpus, or the table of a file whose column of texts is not known yet."""
     if isinstance(data, (str, Path)):
-        return read_table(data, **reading)[0]
+        table = read_table(data, **reading)[0]
+        if not len(table):
+            raise DataError("corpus.file_empty", name=data)
+        return table
     return make_corpus(data)
 
 
@@ -359,12 +369,14 @@ def _fitting(
     run: EditableRun,
     data: Corpus | pa.Table,
     text_column: str | None,
+    with_ids: bool,
     new_only: bool,
     mask_names: str | Path | Sequence[str] | Masker | None,
 ) -> tuple[Corpus | None, tuple[str, ...]]:
     """The new rows with the columns of the run, and what was noticed; None if all are known."""
     table = data.table if isinstance(data, Corpus) else data
-    names, text = table.column_names, _text_column(run, data, text_column)
+    text = _text_column(run, data, text_column)
+    names = [n for n in table.column_names if with_ids or n == text or n != run.id_column]
     split = run.manifest.get("split")
     made = {*run.own.values(), *([] if split is None else [split["column"]])}
     wanted = [name for name in run.table.column_names if name not in made]
@@ -446,6 +458,18 @@ def _new_rows(run: EditableRun, table: pa.Table, new_only: bool) -> tuple[pa.Tab
             count=len(old),
         )
     keep = [i for i, value in enumerate(ids) if value not in known]
+    first: dict[str, int] = {}
+    twice = [(first[ids[i]], i) for i in keep if first.setdefault(ids[i], i) != i and ids[i]]
+    if twice:
+        row, other = twice[0]
+        raise DataError(
+            "update.one_id",
+            row=row + 1,
+            other=other + 1,
+            column=run.id_column,
+            id=ids[row],
+            count=len({ids[i] for _, i in twice}),
+        )
     return table.take(pa.array(keep, pa.int64())), len(old)
 
 

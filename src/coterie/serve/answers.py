@@ -39,6 +39,8 @@ def failure(error: CoterieError, said: str | None = None) -> Response:
     out = reply(value, status)
     if status == 401:
         out.headers["www-authenticate"] = 'Basic realm="coterie", charset="UTF-8"'
+    if error.key == "serve.two_lengths":
+        out.headers["connection"] = "close"  # what follows may be the rest of the body
     if status == 503:
         out.headers["retry-after"] = "1"
     return out

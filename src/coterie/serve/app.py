@@ -35,6 +35,7 @@ from coterie.serve.queries import list_clusters, list_texts, result_of, search, 
 from coterie.serve.requests import (
     Query,
     check_keys,
+    check_length,
     flag,
     option,
     read_json,
@@ -214,6 +215,7 @@ class Service:
     async def _answer(self, scope: Scope, receive: Receive, noted: Noted) -> None:
         request = Request(scope, receive)
         try:
+            check_length(request.headers)
             self.settings.doors.check(request.headers)
             if request.method == "OPTIONS" and request.headers.get("origin"):
                 await Response(status_code=204)(scope, receive, noted)
@@ -438,14 +440,15 @@ class Service:
         Query(request)
         body = await self._read(request)
         flags = ("new_only", "again", "refit", "dry_run")
-        check_keys(body, ("texts", "rows", "text_column", "n_clusters", "version", *flags))
+        names = ("text_column", "id_column", "n_clusters")
+        check_keys(body, ("texts", "rows", *names, "version", *flags))
         data: list[Any] | None = None
         if "rows" in body:
             data = rows_of(body, self.settings.max_texts)
         elif "texts" in body or not flag(body, "refit"):
             data = texts_of(body, self.settings.max_texts)
         options: dict[str, Any] = {name: flag(body, name) for name in flags}
-        for name in ("text_column", "n_clusters"):
+        for name in names:
             if body.get(name) is not None:
                 options[name] = option(body, name)
         if data is not None and live.snapshot.masks:

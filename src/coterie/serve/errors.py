@@ -8,6 +8,7 @@ from coterie.errors import CoterieError
 # the client's: what was asked for cannot be done.
 STATUS = {
     "serve.not_json": 400,
+    "serve.two_lengths": 400,
     "serve.no_token": 401,
     "serve.wrong_token": 401,
     "serve.bad_origin": 403,

@@ -178,6 +178,7 @@ def _paths(max_texts: int) -> Json:
                 "texts": {"type": "array", "items": TEXT},
                 "rows": {"type": "array", "items": {"type": "object"}, "maxItems": max_texts},
                 "text_column": TEXT,
+                "id_column": {"type": "string", "enum": ["none"]},
                 "new_only": FLAG,
                 "again": FLAG,
                 "refit": FLAG,

@@ -12,6 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from coterie._types import Ints
+from coterie.corpus.corpus import clean_text
 from coterie.serve.answers import reply
 from coterie.serve.batching import Assigned, Batcher
 from coterie.serve.errors import ServeError
@@ -83,7 +84,7 @@ async def search(snapshot: Snapshot, request: Request, batcher: Batcher) -> Resp
     """Texts by meaning, by words, or by both."""
     query = Query(request, "q", "by", "cluster", "limit")
     wanted = query.text("q")
-    if not wanted.strip() or len(wanted) > QUERY:
+    if not clean_text(wanted) or len(wanted) > QUERY:
         raise ServeError("serve.bad_query", most=QUERY)
     by = query.choice("by", ("both", "meaning", "words"), "both")
     limit, inside = query.whole("limit", 20, 1, 100), snapshot.in_cluster(query.cluster())

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from starlette.datastructures import Headers
 from starlette.requests import Request
 
 from coterie.serve.errors import ServeError
@@ -66,6 +67,12 @@ class Query:
         if said is None:
             return None
         return -1 if said == "-1" else self.whole("cluster", 0, 0, 1 << 40)
+
+
+def check_length(headers: Headers) -> None:
+    """Refuse two lengths of one body: a proxy may take the other one."""
+    if "content-length" in headers and "transfer-encoding" in headers:
+        raise ServeError("serve.two_lengths")
 
 
 async def read_json(request: Request, most: int, seconds: float) -> dict[str, Any]:
@@ -142,7 +149,7 @@ def flag(body: Mapping[str, Any], name: str, default: bool = False) -> bool:
 def option(body: Mapping[str, Any], name: str) -> str | int:
     """The value of an option of an update."""
     found = body[name]
-    if name == "text_column" and isinstance(found, str):
+    if name in ("text_column", "id_column") and isinstance(found, str):
         return found
     if name == "n_clusters" and not isinstance(found, bool):
         if found == "auto" or (isinstance(found, int) and found > 0):
