@@ -4,7 +4,14 @@ import unicodedata
 
 import pytest
 
-from coterie.naming.namer import LONGEST_NAME, clean_name, fold, make_unique
+from coterie.naming.namer import (
+    LONGEST_NAME,
+    Answer,
+    check_backed,
+    clean_name,
+    fold,
+    make_unique,
+)
 
 CASES = [
     ("Late parcels", "Late parcels"),
@@ -69,3 +76,25 @@ def test_names_that_look_alike_are_told_apart() -> None:
     assert taken[:2] == ["Refunds", "refunds (card)"]
     assert taken[3:] == ["Refunds (cmd)", "Refunds (3)", "Refunds (4)"]
     assert len({fold(name) for name in taken}) == len(taken)
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "backs"),
+    [
+        ("A parcel that never arrived", "a", False),
+        ("A parcel that never arrived", "parcel", False),
+        ("A parcel that never arrived", "parcel that", False),
+        ("A parcel that never arrived", "parcel that never", True),
+        ("A parcel that never arrived", "el that n", False),  # words, not letters
+        ("Donaudampfschifffahrt heute", "Donaudampfschifffahrt", True),
+        ("Blue mug", "blue mug", True),  # all that the text says
+        ("我的包裹还没有送到", "包裹", False),
+        ("我的包裹还没有送到", "包裹还没有送", True),
+        ("พัสดุยังไม่มาถึง", "มา", False),
+        ("พัสดุยังไม่มาถึง", "ยังไม่มาถึง", True),
+    ],
+)
+def test_a_quote_backs_a_name_if_it_is_more_than_a_word(text: str, quote: str, backs: bool) -> None:
+    answer = Answer("Zzz", quotes=(quote,))
+    found = check_backed(answer, {"words": [], "texts": [text, "another text of some words"]})
+    assert found == (answer if backs else None)

@@ -390,7 +390,8 @@ def check_backed(answer: Answer, shown: Mapping[str, Sequence[str]]) -> Answer |
     """The answer with the quotes that are in the texts; None if nothing shown backs the name.
 
     A name is backed by a word that it shares with the words, texts or parts that the model saw, or
-    by a quote that is in the texts: a name in another language shares no word.
+    by a quote that is in the texts: a name in another language shares no word. A quote has three
+    words, 15 characters, six of a script without blanks, or is all that a text says.
 
     Examples
     --------
@@ -401,15 +402,21 @@ def check_backed(answer: Answer, shown: Mapping[str, Sequence[str]]) -> Answer |
     True
     """
     texts = [" ".join(folded_words(text)) for text in shown.get("texts", ())]
-    quotes = tuple(
-        quote
-        for quote in answer.quotes
-        if (words := " ".join(folded_words(quote))) and any(words in text for text in texts)
-    )
+    quotes = tuple(quote for quote in answer.quotes if _is_quoted(quote, texts))
     known = _pieces(part for parts in shown.values() for part in parts)
     if not quotes and not known & _pieces([answer.name]):
         return None
     return replace(answer, quotes=quotes)
+
+
+def _is_quoted(quote: str, texts: Sequence[str]) -> bool:
+    """Whether a text, folded, has this passage, and it is long enough to tell anything."""
+    said = " ".join(folded_words(quote))
+    if NO_BLANKS.search(said):
+        return said in texts or (len(said) >= 6 and any(said in text for text in texts))
+    if said.count(" ") >= 2 or len(said) >= 15:
+        return any(f" {said} " in f" {text} " for text in texts)
+    return bool(said) and said in texts
 
 
 BEGIN = 5  # letters that two forms of a word share
