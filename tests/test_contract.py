@@ -334,6 +334,15 @@ def test_a_second_fit_is_identical_and_leaves_all_else_alone(name: str, fitted, 
     np.testing.assert_array_equal(again.probabilities_, first)
 
 
+def test_the_order_of_rows_does_not_matter(one_of_each: str, fitted, topics) -> None:
+    order = np.random.default_rng(3).permutation(90)
+    first = fit_once(one_of_each, fitted, topics)
+    second = fast(one_of_each).fit([topics[0][i] for i in order])
+    np.testing.assert_array_equal(second.labels_, first.labels_[order])
+    np.testing.assert_array_equal(second.probabilities_, first.probabilities_[order])
+    np.testing.assert_array_equal(second.start_labels_, first.start_labels_[order])
+
+
 def test_identical_and_empty_texts(one_of_each: str, topics) -> None:
     texts = [*topics[0], topics[0][0], "  ", topics[0][0].upper(), None, "?!"]
     model = brief(fast(one_of_each)).fit(texts)

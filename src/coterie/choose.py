@@ -244,8 +244,8 @@ def _prepare(
         distinct = np.unique(np.asarray(X, dtype=np.float32), axis=0)
         return distinct[rng.permutation(len(distinct))[:SAMPLE]], "precomputed"
     cleaned = texts_from(X)
-    first = {text: row for row, text in reversed(list(enumerate(cleaned))) if text}
-    rows = sorted(first.values())
+    first = {text: row for row, text in enumerate(cleaned) if text}
+    rows = [first[text] for text in sorted(first)]
     if not rows:
         raise DataError("cluster.all_empty")
     rows = [rows[i] for i in rng.permutation(len(rows))[:SAMPLE]]

@@ -79,9 +79,10 @@ def theme_hints(x: Floats, themes: list[Floats], *, alone: bool) -> Ints:
     deviations = np.maximum(cosines.std(axis=0), 1e-6)
     scores = (cosines - cosines.mean(axis=0)) / deviations
     smooth_cosines, first = cosines, scores
-    near = nearest_rows(x[:LARGEST], 1 + max(1, min(NEIGHBORS, len(x) // 20)))
-    places = near[:, 1:].T
-    level = np.mean([(rows[:LARGEST] * rows[place]).sum(axis=1).mean() for place in places])
+    step = -(-len(x) // LARGEST)  # the first ones are no fair sample: rows are sorted
+    near = nearest_rows(x[::step], 1 + max(1, min(NEIGHBORS, len(x) // 20)))
+    places, some = near[:, 1:].T, rows[::step]
+    level = np.mean([(some * some[place]).sum(axis=1).mean() for place in places])
     if len(x) <= LARGEST and len(places) > 1:
         graph = symmetric_graph(near)
         graph = graph.multiply(1 / graph.sum(axis=1)).tocsr()

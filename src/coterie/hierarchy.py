@@ -32,6 +32,7 @@ from coterie.description import (
     describe_numbered,
     final_names,
     rename_clusters,
+    text_order,
 )
 from coterie.errors import UsageError
 from coterie.metrics import cluster_means
@@ -314,6 +315,7 @@ def build_hierarchy(
     Levels are numbers of clusters, coarse to fine. What is not fewer than the clusters that have
     texts is the clustering itself and left out. Returns the clusters with their parents, too.
     """
+    texts, labels, vectors = _sorted(texts, labels, vectors)
     used = sum(cluster.size > 0 for cluster in clusters)
     coarse = [n for n in _check_levels(levels, max(*levels, used)) if n < used]
     nested = nest(vectors, labels, levels=coarse) if coarse else []
@@ -333,11 +335,20 @@ def build_themes(
     Where there are no themes the hierarchy has no level. Returns the clusters with their themes
     as parents, too.
     """
+    texts, labels, vectors = _sorted(texts, labels, vectors)
     level = find_themes(vectors, labels, n_themes, seed)
     hierarchy, finest = _described(
         texts, labels, vectors, [] if level is None else [level], clusters
     )
     return replace(hierarchy, themes=True), finest
+
+
+def _sorted(
+    texts: Sequence[str], labels: Ints, vectors: Floats
+) -> tuple[Sequence[str], Ints, Floats]:
+    """The same in the order of the texts, so that no level hangs on the order of the rows."""
+    order = text_order(texts)
+    return [texts[i] for i in order], np.asarray(labels)[order], vectors[order]
 
 
 def find_themes(

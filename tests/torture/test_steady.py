@@ -112,14 +112,3 @@ def test_prediction_does_not_depend_on_the_number_of_texts(size: int, topics, ti
     found = np.concatenate([model.predict_proba(part) for part in parts])
     np.testing.assert_allclose(found, model.predict_proba(topics[0]), atol=1e-6)
     np.testing.assert_array_equal(found.argmax(axis=1), model.labels_)
-
-
-@pytest.mark.parametrize("name", ["ward", "average"])
-def test_the_order_of_rows_does_not_matter_to_linkage(name: str, topics) -> None:
-    from sklearn.metrics import adjusted_rand_score
-
-    order = np.random.default_rng(3).permutation(90)
-    first = coterie.make_method(name, 3, encoder="tfidf", random_state=0).fit(topics[0])
-    mixed = [topics[0][i] for i in order]
-    second = coterie.make_method(name, 3, encoder="tfidf", random_state=0).fit(mixed)
-    assert adjusted_rand_score(first.labels_[order], second.labels_) == pytest.approx(1)

@@ -320,11 +320,10 @@ def found_classes(truth: Ints, labels: Ints, k: int) -> Any:
 def _embeddings(fitting: Fitting) -> Floats:
     """The encoder's own vectors of the texts, where those of the fit hold more than them."""
     inputs, vectors = fitting.inputs, fitting.vectors()
-    rows = inputs.views[0]
     if fitting._embeddings is not None:
         assert isinstance(inputs.items, MixedItems)
-        vectors, rows = fitting._embeddings, inputs.items.pairs[rows, 0]
-    return np.asarray(vectors[rows])
+        vectors = fitting._embeddings[inputs.items.pairs[: inputs.n_distinct, 0]]
+    return np.asarray(inputs.spread(vectors, 0.0))
 
 
 def logistic(x: Floats, labels: Ints) -> Ints:

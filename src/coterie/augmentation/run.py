@@ -294,7 +294,7 @@ def reword(
     settings = {"format": FORMAT, **augmenter.settings()}
     if augmenter.seeded:
         settings |= {"seed": seed, "view": view}
-    distinct = list(dict.fromkeys(text for text in texts if text))
+    distinct = sorted({text for text in texts if text})
     space = json.dumps(settings, sort_keys=True, default=str)
     store = open_store(space) if augmenter.slow else None
     found = store.read(distinct) if store is not None else {}

@@ -155,7 +155,7 @@ class DisplayMixin(OutlierMixin):
         self, found: AssignedTexts, clusters: Sequence[Cluster], hierarchy: Hierarchy
     ) -> ReportData:
         confidence, margin = leads(found.probabilities)
-        saved = make_map(found.vectors, found.nearest, self.seed_, found.outliers)
+        saved = make_map(found.vectors, found.nearest, self.seed_, found.outliers, found.texts)
         columns = {"text": found.texts, "cluster": found.labels, "confidence": confidence}
         names = {cluster.id: cluster.name for cluster in clusters}
         if hierarchy.levels:

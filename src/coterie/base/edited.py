@@ -235,7 +235,7 @@ def _known(inputs: Inputs, corrections: Mapping[str, int]) -> dict[int, int]:
     if not corrections or inputs.texts is None:
         return {}
     marks = map(fingerprint, inputs.texts)
-    rows = zip(np.flatnonzero(inputs.filled).tolist(), marks, strict=True)
+    rows = zip(inputs.rows.tolist(), marks, strict=True)
     return {row: corrections[mark] for row, mark in rows if mark in corrections}
 
 

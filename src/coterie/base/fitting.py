@@ -228,7 +228,7 @@ class Fitting:
         count, seed = getattr(model, "wordings", 2), derive_seed(self.seed, "views")
         asked = Asked(views, count, seed, model.device, self.progress)
         texts = texts_from(X)
-        some = [text for text in texts if text]
+        some = sorted(text for text in texts if text)
         encoder = model._suit_encoder(encoder, some, derive_seed(self.seed, "encoder"))
         return encoder, read_texts(encoder, texts, asked, learn=True)
 
@@ -242,7 +242,9 @@ class Fitting:
             )
             if not given.any():
                 raise DataError("fit.weights_all_zero")
-            given = given[self.inputs.filled]
+            given = given[self.inputs.rows]
+            order = np.lexsort((given, rows))  # so that the last digit of a sum is always the same
+            rows, given = rows[order], given[order]
         counts = np.bincount(rows, weights=given, minlength=self.inputs.n_distinct)
         return counts.astype(np.float32)
 
@@ -250,7 +252,7 @@ class Fitting:
         self, guide: Callable[[int], Guidance | None]
     ) -> tuple[Guidance | None, Known | None]:
         """What is known about the rows, and about the different texts."""
-        guidance = guide(len(self.inputs.filled))
+        guidance = guide(self.inputs.n_rows)
         if guidance is None:
             return None, None
         if not self.model._uses_guidance():
@@ -303,7 +305,7 @@ class Fitting:
             )
 
     def _check_enough(self) -> None:
-        k, rows = self.model._k, len(self.inputs.filled)
+        k, rows = self.model._k, self.inputs.n_rows
         distinct = int((self.weights > 0).sum())
         if distinct < k:
             raise DataError("model.too_few_texts", n_clusters=k, distinct=distinct, rows=rows)
@@ -449,7 +451,7 @@ class Fitting:
         rows = np.flatnonzero(wanted != model.labels_)
         model.corrected_rows_ = {int(row): int(wanted[row]) for row in rows}
         if inputs.texts is not None:
-            texts = dict(zip(np.flatnonzero(inputs.filled).tolist(), inputs.texts, strict=True))
+            texts = dict(zip(inputs.rows.tolist(), inputs.texts, strict=True))
             model.corrections_ = {
                 fingerprint(texts[row]): label for row, label in model.corrected_rows_.items()
             }

@@ -1,14 +1,17 @@
-"""From what the user passes to ``fit`` or ``predict`` to items of an encoder."""
+"""From what the user passes to ``fit`` or ``predict`` to items of an encoder.
+
+Rows are sorted first, texts by their characters and vectors by their bytes. All that comes after
+sees them in this order, so that no result depends on the order in which they were passed in.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
-from coterie._types import Array, Bools, Ints
+from coterie._types import Array, Ints
 from coterie.augmentation import read_views
 from coterie.corpus import CleanTexts, texts_from
 from coterie.encoders import Encoder, Items
@@ -17,7 +20,7 @@ from coterie.errors import DataError
 
 @dataclass(frozen=True)
 class Inputs:
-    """Items of the texts that are not empty.
+    """Items of the texts that are not empty, sorted.
 
     Attributes
     ----------
@@ -25,15 +28,18 @@ class Inputs:
         Distinct inputs; those of the original texts come first.
     views : ndarray of shape (n_views, m)
         Item of each view of each of the ``m`` texts that are not empty.
-    filled : ndarray of shape (n,)
-        Which of the ``n`` rows passed in are not empty.
+    rows : ndarray of shape (m,)
+        The row that each of them was passed in as.
+    n_rows : int
+        Rows passed in.
     texts : list of str or None
         The ``m`` texts; None if vectors were passed in.
     """
 
     items: Items
     views: Ints
-    filled: Bools
+    rows: Ints
+    n_rows: int
     texts: list[str] | None = None
 
     @property
@@ -43,8 +49,8 @@ class Inputs:
 
     def spread(self, values: Array, empty: float) -> Array:
         """Values of distinct items back to all rows; rows without a text get ``empty``."""
-        out = np.full((len(self.filled), *values.shape[1:]), empty, dtype=values.dtype)
-        out[self.filled] = values[self.views[0]]
+        out = np.full((self.n_rows, *values.shape[1:]), empty, dtype=values.dtype)
+        out[self.rows] = values[self.views[0]]
         return cast("Array", out)
 
 
@@ -53,27 +59,26 @@ def read_texts(encoder: Encoder, X: Any, views: Any = None, *, learn: bool = Fal
     texts = texts_from(X)
     if not texts:
         raise DataError("model.no_samples")
-    filled = np.array([text != "" for text in texts])
-    if not filled.any() and learn:
+    filled = [row for row, text in enumerate(texts) if text]
+    if not filled and learn:
         raise DataError("model.all_empty", texts=len(texts))
-    if not filled.any():  # encode a placeholder, whose result no row gets
+    if not filled:  # encode a placeholder, whose result no row gets
         items, rows = encoder.prepare(["-"])
-        return Inputs(items, rows[None, :0], filled, [])
-    kept = CleanTexts(text for text in texts if text)
-    augmented = [_matching(view, texts, filled) for view in read_views(views, texts)]
+        return Inputs(items, rows[None, :0], rows[:0], len(texts), [])
+    given = read_views(views, texts)
+    filled.sort(key=lambda row: (texts[row], *(view[row] for view in given)))
+    kept = CleanTexts(texts[row] for row in filled)
+    augmented = [[view[row] or texts[row] for row in filled] for view in given]
     if learn:
         encoder.learn(kept)
-    items, rows = encoder.prepare([text for view in (kept, *augmented) for text in view])
-    return Inputs(items, rows.reshape(1 + len(augmented), len(kept)), filled, kept)
+    items, places = encoder.prepare([text for view in (kept, *augmented) for text in view])
+    rows = np.array(filled, dtype=np.int64)
+    return Inputs(items, places.reshape(1 + len(augmented), -1), rows, len(texts), kept)
 
 
 def read_vectors(encoder: Encoder, X: Any) -> Inputs:
     """Prepare an array of vectors, checked before by scikit-learn's rules."""
-    items, rows = encoder.prepare(X)
-    return Inputs(items, rows[None, :], np.ones(len(X), dtype=bool))
-
-
-def _matching(view: Sequence[str], texts: Sequence[str], filled: Bools) -> list[str]:
-    """Drop the rows without a text; an empty augmentation falls back to the text itself."""
-    pairs = zip(view, texts, filled, strict=True)
-    return [augmented or text for augmented, text, keep in pairs if keep]
+    x = np.ascontiguousarray(X)
+    rows = np.argsort(x.view(f"V{x[:1].nbytes}").ravel(), kind="stable")
+    items, places = encoder.prepare(x[rows])
+    return Inputs(items, places[None, :], rows, len(x))

@@ -9,6 +9,7 @@ from coterie.description.describe import (
     final_names,
     names_by_number,
     rename_clusters,
+    text_order,
 )
 from coterie.words.cutting import tokens
 
@@ -24,5 +25,6 @@ __all__ = [
     "parse_dates",
     "rename_clusters",
     "sort_into_periods",
+    "text_order",
     "tokens",
 ]

@@ -387,6 +387,17 @@ def _profiles(clusters: ClusterTerms, vectors: Any, labels: Ints) -> tuple[Any, 
 logger = logging.getLogger(__name__)
 
 
+def text_order(texts: Sequence[str]) -> Ints:
+    """The rows in the order of their texts.
+
+    Examples
+    --------
+    >>> text_order(["b", "c", "a"])
+    array([2, 0, 1])
+    """
+    return np.array(sorted(range(len(texts)), key=texts.__getitem__), dtype=np.int64)
+
+
 def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
     texts: Sequence[str],
     labels: Sequence[int] | Ints,
@@ -457,7 +468,7 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
         if values is not None and len(values) < k:
             raise UsageError("describe.one_per_cluster", name=name, given=len(values), clusters=k)
     # Everything is worked in the order of the texts: then no result hangs on that of the rows.
-    order = np.array(sorted(range(len(texts)), key=texts.__getitem__), dtype=np.int64)
+    order = text_order(texts)
     work = _Work([texts[i] for i in order], codes[order], k, language)
     work.vectors = None if vectors is None else np.asarray(vectors)[order]
     if parts is not None:

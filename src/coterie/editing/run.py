@@ -446,7 +446,7 @@ def _write_map(run: EditableRun, state: State, labels: Ints, file: Path) -> None
         return
     saved = dict(run.map)
     if saved["layout"] == "discs":
-        write_map(file, run.vectors, state.labels, state.seed, state.outliers)
+        write_map(file, run.vectors, state.labels, state.seed, state.outliers, run.texts)
         return
     inside = labels >= 0
     value = silhouette(run.vectors[inside], labels[inside], SILHOUETTE)

@@ -681,10 +681,10 @@ class AECL(TunedClusterer):
         if not isinstance(self.assigner_, AttentionAssigner):
             return self.predict(X)
         inputs, distinct = self._encoded(X)
-        vectors, filled = np.asarray(inputs.spread(distinct, 0.0)), inputs.filled
-        p = self.assigner_.in_batches(vectors[filled], self.batch_size, rounds, self.seed_)
-        labels = np.full(len(vectors), -1, dtype=np.int64)
-        labels[filled] = p.argmax(axis=1)
+        vectors = distinct[inputs.views[0]]
+        p = self.assigner_.in_batches(vectors, self.batch_size, rounds, self.seed_)
+        labels = np.full(inputs.n_rows, -1, dtype=np.int64)
+        labels[inputs.rows] = p.argmax(axis=1)
         return labels
 
     def _lengths(self, n: int) -> tuple[int, int]:

@@ -32,7 +32,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from coterie._random import derive_seed
-from coterie._types import Bools, Features, Floats, Ints, Terms
+from coterie._types import Features, Floats, Ints, Terms
 from coterie._validation import check_fields
 from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
 from coterie.blocks.assign import Assigner, CenterAssigner, LinearAssigner
@@ -297,17 +297,17 @@ class StageRecord(nn.Module):
     ----------
     names : list of str
         Of the stages, in order; an empty list keeps nothing.
-    n : int
-        Texts.
+    rows : ndarray of shape (n,)
+        Number of each text among the different ones.
     """
 
     labels: Tensor  # (stages, n), -1 until taken
     scores: Tensor  # (stages, 2)
 
-    def __init__(self, names: list[str], n: int) -> None:
+    def __init__(self, names: list[str], rows: Ints) -> None:
         super().__init__()
-        self.names = names
-        self.register_buffer("labels", torch.full((len(names), n), -1))
+        self.names, self.rows = names, rows
+        self.register_buffer("labels", torch.full((len(names), len(rows)), -1))
         self.register_buffer("scores", torch.full((len(names), 2), torch.nan))
 
     def take(self, name: str, vectors: Floats, labels: Ints) -> None:
@@ -318,18 +318,21 @@ class StageRecord(nn.Module):
             self.labels[number].copy_(torch.from_numpy(labels))
             self.scores[number].copy_(torch.tensor(scores))
 
-    def to_list(self, filled: Bools) -> list[dict[str, Any]]:
-        """Plain values, one dict per recorded stage; texts not ``filled`` have label -1."""
+    def to_list(self, rows: Ints) -> list[dict[str, Any]]:
+        """Plain values, one dict per recorded stage.
+
+        ``rows`` are the texts as they were passed in, by their number; that of -1 has label -1.
+        """
         out = []
         for name, labels, scores in zip(
             self.names, self.labels.cpu().numpy(), self.scores.tolist(), strict=True
         ):
             if labels.min() >= 0:
-                every = np.full(len(filled), -1)
-                every[filled] = labels
+                every = np.full(self.rows.max() + 2, -1)  # the last is for no text
+                every[self.rows] = labels
                 values = [value if math.isfinite(value) else None for value in scores]
                 record = {"stage": name, "silhouette": values[0], "dunn": values[1]}
-                out.append({**record, "labels": every.tolist()})
+                out.append({**record, "labels": every[rows].tolist()})
         return out
 
 
@@ -556,7 +559,8 @@ class ClusterBERT(TunedClusterer):
 
     def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> ClusterBERTNet:
         names = ["start", *(stage.name for stage in self._training_stages(context))]
-        record = StageRecord(names if self.record_stages else [], context.n)
+        assert context.rows is not None
+        record = StageRecord(names if self.record_stages else [], context.rows)
         return ClusterBERTNet(encoder, context.n, self._k, record)
 
     def _training_stages(self, context: TrainingContext) -> list[Stage]:
@@ -581,12 +585,11 @@ class ClusterBERT(TunedClusterer):
         self.stages_ = []
         if net is None or not self.record_stages:
             return
-        filled = self.rows_ >= 0
         if net.trained is not None:  # training did not break down
-            vectors = net.trained[self.rows_[filled]]
+            vectors = net.trained[net.record.rows]
             labels = self._kmeans(vectors, derive_seed(self.seed_, "look"))[1]
             net.record.take(net.record.names[-1], vectors, labels)
-        self.stages_ = net.record.to_list(filled)
+        self.stages_ = net.record.to_list(self.rows_)
 
     def _stage(
         self, name: str, epochs: int, weight: float, before: str, context: TrainingContext

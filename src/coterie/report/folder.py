@@ -23,7 +23,7 @@ from coterie._trust import damaged, inside
 from coterie._types import Bools, Floats, Ints
 from coterie.corpus.corpus import cell_values
 from coterie.corpus.write import bare_name
-from coterie.description import Cluster
+from coterie.description import Cluster, text_order
 from coterie.errors import DataError
 from coterie.messages import counted
 from coterie.metrics import silhouette
@@ -99,15 +99,24 @@ LEVEL_NAME = re.compile(r"level_(\d+)_name")
 
 
 def write_map(
-    path: Path, vectors: Floats, labels: Ints, seed: int, outliers: Bools | None = None
+    path: Path,
+    vectors: Floats,
+    labels: Ints,
+    seed: int,
+    outliers: Bools | None = None,
+    texts: Sequence[str] | None = None,
 ) -> None:
     """Lay out the texts and write ``map.json``; see :func:`make_map`."""
-    found = make_map(vectors, labels, seed, outliers)
+    found = make_map(vectors, labels, seed, outliers, texts)
     write_text(path, json.dumps(found, separators=(",", ":")) + "\n")
 
 
 def make_map(
-    vectors: Floats, labels: Ints, seed: int, outliers: Bools | None = None
+    vectors: Floats,
+    labels: Ints,
+    seed: int,
+    outliers: Bools | None = None,
+    texts: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Where the texts lie on the map, and the silhouette; rows count from zero.
 
@@ -119,19 +128,25 @@ def make_map(
     seed : int
     outliers : ndarray of shape (n,), optional
         Texts that the silhouette leaves out.
+    texts : sequence of str, optional
+        With them, places do not depend on the order of the rows.
     """
+    order = np.arange(len(labels)) if texts is None else text_order(texts)
+    vectors, labels = vectors[order], labels[order]
     rows = sample_rows(labels, seed)
     # Equal texts have equal vectors: each place is computed once, and they lie on one another.
     first, back = first_of_equal(vectors[rows])
     coordinates, layout = map_texts(vectors[rows][first], labels[rows][first], seed)
     placed = labels >= 0
-    inside = placed if outliers is None else placed & ~outliers
+    inside = placed if outliers is None else placed & ~outliers[order]
     value = silhouette(vectors[inside], labels[inside], SILHOUETTE)
+    rows = order[rows]
+    back = back[np.argsort(rows)]
     return {
         "layout": layout,
         "total": int(placed.sum()),
         "silhouette": round(value, 4) if np.isfinite(value) else None,
-        "rows": rows.tolist(),
+        "rows": np.sort(rows).tolist(),
         "x": coordinates[back, 0].tolist(),
         "y": coordinates[back, 1].tolist(),
     }

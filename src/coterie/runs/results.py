@@ -173,7 +173,9 @@ class WholeResults(Results[Corpus]):
         self._write_tables(columns, clusters)
         if split is not None:
             write_sentence_rows(path, split, corpus.text_column)
-        write_map(path / "map.json", model.vectors_, model.labels_, model.seed_, marked)
+        write_map(
+            path / "map.json", model.vectors_, model.labels_, model.seed_, marked, corpus.texts
+        )
         model.save(path / "model", include_encoder=self.options.include_encoder)
         self.folder.manifest |= {
             "status": "done",
@@ -271,8 +273,9 @@ class SampledResults(Results[SampledCorpus]):
         rows = np.array([place[text] for text in found.texts])
         odd = None if marked is None else marked[rows]
         with config_context(working_memory=MAP_MEMORY):
-            made = make_map(model.vectors_[rows], model.labels_[rows], model.seed_, odd)
-            save_placer(self.folder.work, model.vectors_[rows][made["rows"]], made, model.seed_)
+            vectors, labels = model.vectors_[rows], model.labels_[rows]
+            made = make_map(vectors, labels, model.seed_, odd, found.texts)
+            save_placer(self.folder.work, vectors[made["rows"]], made, model.seed_)
         made |= {"rows": found.first[made["rows"]].tolist(), "total": found.filled}
         text = json.dumps(made, separators=(",", ":")) + "\n"
         write_text(self.folder.work / "map.json", text)

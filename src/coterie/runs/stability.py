@@ -30,6 +30,7 @@ from coterie._types import Floats, Ints
 from coterie._validation import check_integer
 from coterie.augmentation import augment
 from coterie.base import TextClusterer
+from coterie.description import text_order
 from coterie.editing.run import EditableRun
 from coterie.errors import UsageError
 from coterie.exports import refresh
@@ -199,7 +200,8 @@ def given_to(given: Mapping[str, Any], rows: Ints) -> dict[str, Any]:
 
 def _measure(run: EditableRun, seeds: int, halves: int, verbose: int) -> Stability:
     given = _given(run)
-    placed = np.flatnonzero(run.labels >= 0)
+    order = text_order(run.texts)
+    placed = order[run.labels[order] >= 0]
     rows = placed[choose_rows(len(placed), None, MOST, 0)]
     texts, labels = [run.texts[i] for i in rows], run.labels[rows]
     ids, codes = np.unique(labels, return_inverse=True)

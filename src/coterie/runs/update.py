@@ -41,7 +41,13 @@ from coterie.corpus.corpus import build, cell_values, check_column, value_to_tex
 from coterie.corpus.read import read_table
 from coterie.corpus.sentences import split_corpus, split_sentence
 from coterie.corpus.write import CsvWriter
-from coterie.description import Cluster, describe_numbered, guess_columns, names_by_number
+from coterie.description import (
+    Cluster,
+    describe_numbered,
+    guess_columns,
+    names_by_number,
+    text_order,
+)
 from coterie.drift import Drift, find_drift
 from coterie.editing.apply import State
 from coterie.editing.run import (
@@ -625,11 +631,15 @@ class Growth:
         settled = (self.state.labels >= 0) & ~self.state.outliers
         keys = [_key(vector) for vector in self.vectors]
         known = {keys[i]: int(self.state.labels[i]) for i in np.flatnonzero(settled)}
-        first = {keys[self.n_old + i]: i for i in reversed(np.flatnonzero(filled).tolist())}
-        fresh = np.array(sorted(i for key, i in first.items() if key not in known), dtype=np.int64)
+        by_text = text_order(corpus.texts)
+        first = {keys[self.n_old + i]: i for i in by_text[filled[by_text]][::-1].tolist()}
+        unknown = [i for key, i in first.items() if key not in known]
+        fresh = np.array(unknown[::-1], dtype=np.int64)
+        order = text_order(run.texts)
+        order = order[settled[order]]
         found = learn_new(
-            self.vectors[: -len(new)][settled],
-            self.state.labels[settled],
+            old[order],
+            self.state.labels[order],
             new[fresh].astype(np.float32),
             sorted(self.state.names),
             self.state.next_id,
@@ -786,7 +796,9 @@ class Growth:
         if self.marks:
             odd = np.concatenate([self.state.outliers, self.outliers])
         if run.map is not None:
-            write_map(folder / "map.json", self.vectors, everywhere, self.state.seed, odd)
+            write_map(
+                folder / "map.json", self.vectors, everywhere, self.state.seed, odd, self.texts
+            )
         manifest = self._manifest(None if odd is None else int(odd.sum()))
         write_json(folder / "manifest.json", manifest)
         refresh(folder, manifest, self.clusters)
