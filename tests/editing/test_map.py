@@ -23,7 +23,8 @@ def test_edits_move_discs_and_nothing_else(n: int, layout: str, tmp_path: Path) 
     saved["x"][0] += 1  # a map that was laid out by another version
     file.write_text(json.dumps(saved))
     state = SimpleNamespace(labels=merged, seed=0, outliers=np.zeros(n, dtype=bool))
-    _write_map(SimpleNamespace(vectors=vectors, map=saved), state, merged, file)
+    texts = [f"{row:03}" for row in range(n)]
+    _write_map(SimpleNamespace(vectors=vectors, map=saved, texts=texts), state, merged, file)
     found, anew = json.loads(file.read_text()), make_map(vectors, merged, 0)
     assert found["silhouette"] == anew["silhouette"] != saved["silhouette"]
     kept = saved if layout == "neighbors" else anew
