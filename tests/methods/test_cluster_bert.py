@@ -306,7 +306,7 @@ def test_clusters_that_are_empty_on_either_side_get_the_numbers_left() -> None:
 
 
 FAST = {"batch_size": 30, "lr": 1e-3, "head_lr": 1e-2, "random_state": 0}
-FACTS = TrainingContext(90, 1, 0)
+FACTS = TrainingContext(90, 1, 0, rows=np.arange(90))
 
 
 @pytest.fixture(scope="module")
@@ -354,7 +354,7 @@ def small_net(n: int = 6, k: int = 3) -> ClusterBERTNet:
     torch.manual_seed(0)
     encoder = VectorEncoder(dropout=0)
     encoder.prepare(np.zeros((2, 4)))
-    return ClusterBERTNet(encoder, n, k, StageRecord([], n))
+    return ClusterBERTNet(encoder, n, k, StageRecord([], np.arange(n)))
 
 
 def loop_target(p: np.ndarray) -> np.ndarray:
@@ -489,7 +489,7 @@ def test_stages_train_the_right_parts(settings, expected) -> None:
 def test_the_terms_are_weighted_by_lambda(settings, weights) -> None:
     encoder = VectorEncoder(dropout=0)
     items, rows = encoder.prepare(np.random.default_rng(0).normal(size=(8, 4)))
-    net = ClusterBERTNet(encoder, 8, 3, StageRecord([], 8))
+    net = ClusterBERTNet(encoder, 8, 3, StageRecord([], np.arange(8)))
     batch = TrainingData(items, rows[None]).batch(np.arange(8), (0,), torch.device("cpu"))
     harden(net, batch.features["vectors"])
     model = ClusterBERT(3, deletion=0.0, **settings)

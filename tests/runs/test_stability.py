@@ -32,7 +32,7 @@ def texts(words: list[str], n: int, seed: int) -> list[str]:
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two clear themes, and a third that k-means has to cut in two."""
     folder = tmp_path_factory.mktemp("stability") / "run"
-    many = [*texts(FRUIT, 40, 0), *texts(CARS, 40, 1), *texts(MUSIC, 60, 2)]
+    many = [*texts(FRUIT, 40, 0), *texts(CARS, 40, 1), *texts(MUSIC, 100, 2)]
     coterie.cluster(many, 4, "kmeans", encoder="tfidf", folder=folder)
     return folder
 
