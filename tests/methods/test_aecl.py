@@ -642,7 +642,7 @@ def test_training_lowers_the_loss_and_moves_every_part(
 
 def test_the_second_stage_teaches_the_labels_of_kmeans(topics) -> None:
     slow = {**SETTINGS, "epochs": 43, "label_epochs": 40, "lr": 1e-4, "head_lr": 2e-3}
-    model = AECL(3, encoder="tfidf", **slow).fit(topics[0])
+    model = AECL(3, encoder="tfidf", **slow).fit(sorted(topics[0]))
     learned = model.trained_labels_
     assert adjusted_rand_score(learned, model.net_.labels.numpy()) > 0.85
 

@@ -622,7 +622,7 @@ def test_topics_are_the_planted_words_of_their_cluster(labels: str, topics, tmp_
         "music": "song guitar drum chorus singer violin concert melody band tune",
     }
     model = DECCRL(3, encoder="tfidf", n_topics=2, labels_from=labels, guard=False, **SETTINGS)
-    model.set_params(steps=60).fit(texts)
+    model.set_params(steps=100).fit(texts)
     assert len(model.topics_) == 3
     for number, found in enumerate(model.topics_):
         (name,) = {truth[i] for i in np.flatnonzero(model.labels_ == number)[:1]}

@@ -131,7 +131,7 @@ def test_levels_outliers_page_export_and_comparison(tmp_path: Path) -> None:
     assert [len(level) for level in run.levels] == [2] and len(run.clusters) == 4
     assert "nearest_cluster" in run.table.column_names
     page = run.report(tmp_path / "page.html", texts=False)
-    assert page.exists() and "red apple" not in page.read_text(encoding="utf-8")
+    assert page.exists() and "sour apple" not in page.read_text(encoding="utf-8")
     assert run.report() == run.folder / "report.html"
     done = run.export("parquet", out=tmp_path)
     assert [file.name for file in done.files] == ["assignments.parquet"]

@@ -48,7 +48,7 @@ def test_clear_clusters_survive_and_halves_of_one_theme_do_not(run: Path) -> Non
     assert found.wording > 0.8
     assert all(c.npmi is not None and c.embedding is not None for c in found.clusters)
     saved = json.loads((run / "stability.json").read_text("utf-8"))
-    assert saved["rows"] == 140
+    assert saved["rows"] == 180
     assert "How stable is it?" in (run / "report.html").read_text("utf-8")
     assert not check_integrity(run).findings
 
