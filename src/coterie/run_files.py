@@ -16,7 +16,8 @@ import io
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from hashlib import sha256
@@ -83,6 +84,7 @@ DONE: dict[str, Any] = {
         "id_column?": (str, None),
         "sha256": str,
         "notes": [str],
+        "types?": {str: str},
     },
     "summary": [str],
     "seconds": (dict, Real),
@@ -285,9 +287,14 @@ class RunFiles:
         return one_state([self.folder], lambda: read_map(self.folder))
 
     @cached_property
-    def table(self) -> pa.Table:
-        """The rows of the input with cluster, name, confidence and so on; ``.to_pandas()``."""
+    def cells(self) -> pa.Table:
+        """The rows as the file has them: columns of the input as texts."""
         return one_state([self.folder], lambda: read_assignments(self.folder))
+
+    @property
+    def table(self) -> Any:
+        """The rows of the input with cluster, name, confidence and so on."""
+        return self.cells
 
     @cached_property
     def version(self) -> str:
@@ -301,12 +308,12 @@ class RunFiles:
     @property
     def own(self) -> dict[str, str]:
         """Result columns of the table by what they are; see :func:`own_columns`."""
-        return own_columns(self.table.column_names)
+        return own_columns(self.cells.column_names)
 
     @property
     def labels(self) -> Ints:
         """Cluster of each row; -1 for rows without a text and for outliers."""
-        found = np.array(self.table[self.own["cluster"]].to_numpy(), dtype=np.int64)
+        found = np.array(self.cells[self.own["cluster"]].to_numpy(), dtype=np.int64)
         check_known(found.tolist(), self.clusters, self.folder)
         return found
 
@@ -317,9 +324,9 @@ class RunFiles:
 
     def column(self, name: str) -> list[Any]:
         """The cells of a column of the table."""
-        if name not in self.table.column_names:
+        if name not in self.cells.column_names:
             raise DataError("run.no_column", folder=self.folder, name=name)
-        return cell_values(self.table[name])
+        return cell_values(self.cells[name])
 
     def check(self) -> None:
         """Refuse a folder that is no finished run, or whose results cannot be read."""
@@ -365,6 +372,59 @@ def table_parts(path: Path) -> Iterator[pa.RecordBatch]:
             yield part
         if not done:
             yield pa.RecordBatch.from_pylist([], pa.schema(kinds))
+
+
+def kept_types(schema: pa.Schema) -> dict[str, dict[str, str]]:
+    """What the manifest says about the columns that are no texts, by their names; or nothing."""
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_temporal)
+    types = {kind.name: str(kind.type) for kind in schema if any(is_a(kind.type) for is_a in kinds)}
+    return {"types": types} if types else {}
+
+
+def with_types(table: pa.Table, manifest: Mapping[str, Any]) -> pa.Table:
+    """Columns of texts with the types that the run was given.
+
+    A column that has become another one, as by an update with other cells, stays texts.
+    """
+    for name, said in manifest["data"].get("types", {}).items():
+        zone = re.fullmatch(r"timestamp\[(s|ms|us|ns), tz=(.+)\]", said)
+        with suppress(KeyError, ValueError, pa.ArrowException):
+            kind = pa.timestamp(*zone.groups()) if zone else pa.type_for_alias(said)
+            column = table[name]
+            filled = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+            table = table.set_column(table.column_names.index(name), name, filled.cast(kind))
+    return table
+
+
+def mark_outliers(table: pa.Table) -> pa.Table:
+    """The table of a run with outliers as booleans; files say yes and no."""
+    name = own_columns(table.column_names).get("outlier")
+    if name is None:  # of an earlier version
+        return table
+    marks = pc.equal(table[name], "yes")
+    return table.set_column(table.column_names.index(name), name, marks)
+
+
+def index_of(data: Any) -> tuple[Any, set[str]]:
+    """The index of a frame or a series of pandas, and what Arrow calls it; None for others."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(data, (pandas.DataFrame, pandas.Series)):
+        return None, set()
+    names = {
+        str(n) for i, name in enumerate(data.index.names) for n in (name, f"__index_level_{i}__")
+    }
+    return data.index, names - set(map(str, getattr(data, "columns", ())))
+
+
+def as_frame(table: pa.Table, index: Any, names: Collection[str]) -> Any:
+    """The table of a run as pandas, with the index that :func:`index_of` found; else as it is."""
+    if index is None:
+        return table
+    frame = table.to_pandas(ignore_metadata=True)
+    if len(frame) != len(index):  # rows were added since
+        return frame
+    own = own_columns(table.column_names).values()
+    return frame[[n for n in frame if n in own or n not in names]].set_axis(index)
 
 
 def read_header(path: Path) -> list[str]:

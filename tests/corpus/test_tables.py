@@ -172,13 +172,13 @@ def test_every_kind_keeps_rows_and_order_and_gives_the_same_labels(
     kind: str, tmp_path: Path, expected: np.ndarray
 ) -> None:
     run = cluster(KINDS[kind](tmp_path))
-    assert run.table.num_rows == len(TEXTS)
+    assert len(run.table) == len(TEXTS)
     np.testing.assert_array_equal(run.labels, expected)
     clean = [" ".join((text or "").split()) for text in TEXTS]
     assert run.texts == clean
     if kind not in WITHOUT_N:
         numbers = "column_1" if kind == "CSV without a header" else "n"
-        assert list(map(int, run.table[numbers].to_pylist())) == list(range(len(TEXTS)))
+        assert list(map(int, run.cells[numbers].to_pylist())) == list(range(len(TEXTS)))
 
 
 @pytest.mark.parametrize("kind", list(KINDS)[: list(KINDS).index("list of texts")])

@@ -1,9 +1,12 @@
 """The product as a Python object: what ``coterie.cluster`` gives, keeps and gives back."""
 
 import json
+from datetime import date, datetime
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
@@ -45,10 +48,69 @@ def test_new_texts_get_cluster_and_name(run: coterie.Run) -> None:
 def test_a_table_keeps_its_columns() -> None:
     table = pd.DataFrame({"nr": range(12), "body": TEXTS})
     run = coterie.cluster(table, 2, text_column="body", id_column="nr", **KMEANS)
-    assert run.table.column_names[:3] == ["nr", "body", "cluster"]
+    assert list(run.table)[:3] == ["nr", "body", "cluster"]
     assert run.manifest["data"]["id_column"] == "nr"
     with raises(DataError, "corpus.no_column", column="number"):
         coterie.cluster(table, 2, text_column="body", id_column="number", **KMEANS)
+
+
+GIVEN = {
+    "whole": pa.array([*range(11), None], pa.int32()),
+    "price": pa.array([i / 7 for i in range(11)] + [None]),
+    "open": pa.array([True, False, None] * 4),
+    "day": pa.array([date(2024, 1, 1 + i) for i in range(12)]),
+    "when": pa.array([datetime(2024, 1, 1, i, 30) for i in range(12)], pa.timestamp("ns")),
+    "where": pa.array(
+        [datetime(2024, 1, 1, i) for i in range(12)], pa.timestamp("us", "Asia/Tokyo")
+    ),
+    "code": pa.array([f"00{i}" for i in range(12)]),
+    "text": pa.array(TEXTS),
+}
+
+
+@pytest.mark.parametrize("sample", [0, 4], ids=["whole", "sampled"])
+def test_columns_keep_their_types(tmp_path: Path, sample: int) -> None:
+    given = pa.table(GIVEN)
+    pyarrow.parquet.write_table(given, tmp_path / "a.parquet")
+    options = {"text_column": "text", "fit_sample": sample, **KMEANS}
+    made = coterie.cluster(given, 2, folder=tmp_path / "run", **options)
+    read = coterie.cluster(tmp_path / "a.parquet", 2, **options)
+    for run in (made, coterie.open_run(tmp_path / "run"), read):
+        assert run.table.select(list(GIVEN)).equals(given)
+        assert run.table["outlier"].to_pylist() == [False] * 12
+    made.edit([{"rename": {0: "First"}}])
+    assert made.table.select(list(GIVEN)).equals(given)
+    assert made.predict(given).select(list(GIVEN)).equals(given)
+
+
+def test_an_update_keeps_the_types_that_still_fit(tmp_path: Path) -> None:
+    given = pa.table({"nr": range(12), "size": range(12), "text": TEXTS})
+    run = coterie.cluster(given, 2, text_column="text", folder=tmp_path / "run", **KMEANS)
+    run.update(pa.table({"nr": [12], "size": ["large"], "text": ["an apple"]}))
+    assert run.table["nr"].to_pylist() == list(range(13))
+    assert run.table["size"].to_pylist() == [*map(str, range(12)), "large"]
+    run.update(None, refit=True)
+    assert run.table["nr"].to_pylist() == list(range(13))
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.RangeIndex(12), pd.Index(list("abcdefghijkl")), pd.Index(range(5, 17), name="name"),
+        pd.MultiIndex.from_product([["x", "y"], range(6)], names=["side", None]),
+    ],
+    ids=["range", "letters", "named", "two levels"],
+)  # fmt: skip
+def test_a_frame_comes_back_with_its_index(index: pd.Index) -> None:
+    frame = pa.table(GIVEN).drop_columns(["whole", "open"]).to_pandas().set_axis(index)
+    run = coterie.cluster(frame, 2, text_column="text", **KMEANS)
+    for found in (run.table, run.predict(frame, text_column="text")):
+        assert found["outlier"].dtype == bool
+        pd.testing.assert_frame_equal(found[list(frame)], frame)
+    series = run.predict(frame["text"].rename_axis(index=["name"] * index.nlevels))
+    assert series.index.equals(index) and set(series["name"]) <= {c.name for c in run.clusters}
+    assert series["text"].tolist() == TEXTS
+    assert isinstance(run.predict(pa.table(GIVEN), text_column="text"), pa.Table)
 
 
 def test_the_command_and_the_function_write_the_same_files(run: coterie.Run, tmp_path) -> None:

@@ -86,7 +86,7 @@ def test_an_update_cuts_new_rows_into_sentences(tmp_path: Path) -> None:
     assert (tmp_path / "run" / "assignments.csv").read_bytes().startswith(lines)
     apple, car = int(before[0]), int(before[2])
     assert run.labels[len(before) :].tolist() == [apple, car, -1]
-    assert run.table["row"].to_pylist()[-3:] == ["5", "5", "6"]
+    assert run.table["row"].to_pylist()[-3:] == [5, 5, 6]
     after = run.rows.to_pylist()
     assert after[:4] == rows and len(after) == 6
     assert after[4]["shares"] == "0.50; 0.50" and after[4]["text"] == f"{APPLE[0]} {CAR[0]}"
@@ -96,7 +96,7 @@ def test_an_update_cuts_new_rows_into_sentences(tmp_path: Path) -> None:
     assert not check_integrity(tmp_path / "run").findings
     assert run.update(new, new_only=True).rows == 0  # the ids are known
     run.update(["One more apple pie here. Slow car wheels turn round."])
-    assert run.table["row"].to_pylist()[-2:] == ["7", "7"]
+    assert run.table["row"].to_pylist()[-2:] == [7, 7]
     run.undo()
     run.undo()
     assert run.rows.to_pylist() == rows

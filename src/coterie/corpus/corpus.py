@@ -228,6 +228,11 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.texts)
 
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns of the table and their types."""
+        return self.table.schema
+
     @cached_property
     def sha256(self) -> str:
         """Digest of the texts and their order."""

@@ -22,7 +22,7 @@ from coterie.errors import UsageError
 from coterie.guidance import Guidance
 from coterie.messages import counted
 from coterie.options import Options, with_options
-from coterie.run_files import NEXT, model_folder
+from coterie.run_files import NEXT, index_of, model_folder
 from coterie.runs.folder import RunFolder, read_started, refuse_taken
 from coterie.runs.guide import about_guidance, digest, read_guidance
 from coterie.runs.outputs import check_run_output
@@ -108,6 +108,7 @@ def cluster(data: object, asked: Options) -> Run:
         model=model if isinstance(corpus, Corpus) else None,
         remarks=place.remarks,
         temporary=temporary,
+        index=index_of(None if asked.split else data),
     )
 
 

@@ -19,7 +19,17 @@ from coterie.base import TextClusterer
 from coterie.choose import Choice
 from coterie.errors import CoterieError, DataError, UsageError, param
 from coterie.options import Options
-from coterie.run_files import MANIFEST, NEXT, RESULT, RUNNING, is_run, replace_run, run_files, seal
+from coterie.run_files import (
+    MANIFEST,
+    NEXT,
+    RESULT,
+    RUNNING,
+    is_run,
+    kept_types,
+    replace_run,
+    run_files,
+    seal,
+)
 from coterie.runs.masked import MaskingNote
 from coterie.runs.sample import AnyCorpus, SampledCorpus
 
@@ -65,6 +75,7 @@ class RunFolder:
                 "id_column": corpus.id_column,
                 "sha256": corpus.sha256,
                 "notes": [note.message for note in corpus.notes],
+                **kept_types(corpus.schema),
                 **_masked(corpus, options),
             },
             "versions": versions(),

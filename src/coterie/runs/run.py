@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -26,12 +26,16 @@ from coterie.run_files import (
     RESULT,
     RUNNING,
     RunFiles,
+    as_frame,
+    index_of,
     link_files,
+    mark_outliers,
     read_clusters,
     read_manifest,
     replace_run,
     run_files,
     swap_run,
+    with_types,
 )
 from coterie.runs.folder import refuse_taken
 from coterie.runs.label import Labeller
@@ -77,6 +81,8 @@ class Run(RunFiles):
         False if the folder held this run already, finished.
     temporary : TemporaryDirectory, optional
         Deleted with the object; :meth:`save` keeps the run.
+    index : tuple, optional
+        That of the frame that was clustered, and what it is called; then :attr:`table` is a frame.
 
     Examples
     --------
@@ -101,12 +107,23 @@ class Run(RunFiles):
         remarks: Sequence[str] = (),
         fresh: bool = True,
         temporary: TemporaryDirectory[str] | None = None,
+        index: tuple[Any, Collection[str]] = (None, ()),
     ) -> None:
         super().__init__(folder)
+        self._index = index
         self.remarks, self.fresh = list(remarks), fresh
         self._delete = None if temporary is None else weakref.finalize(self, temporary.cleanup)
         if model is not None:
             self.model = model
+
+    @cached_property
+    def table(self) -> Any:
+        """The rows of the input with cluster, name, confidence and so on, types as given.
+
+        A frame of pandas with its index where one was clustered, else an Arrow table: that has
+        ``.to_pandas()``.
+        """
+        return as_frame(with_types(mark_outliers(self.cells), self.manifest), *self._index)
 
     @property
     def levels(self) -> list[list[Cluster]]:
@@ -120,7 +137,7 @@ class Run(RunFiles):
         if "split" not in manifest:
             raise UsageError("run.not_split")
         column = manifest["split"]["column"]
-        return combine(*sentence_rows(self.table, manifest["data"]["text_column"], column))
+        return combine(*sentence_rows(self.cells, manifest["data"]["text_column"], column))
 
     @cached_property
     def model(self) -> TextClusterer:
@@ -143,7 +160,7 @@ class Run(RunFiles):
         vectors: Any = None,
         mask: bool | None = None,
         mask_names: str | Path | Sequence[str] | None = None,
-    ) -> pa.Table:
+    ) -> Any:
         """Put new texts into the clusters.
 
         Parameters
@@ -163,9 +180,9 @@ class Run(RunFiles):
 
         Returns
         -------
-        pyarrow.Table
+        pyarrow.Table or pandas.DataFrame
             The columns of the input, then cluster, name, confidence, runner_up, margin, outlier
-            and outlier_score.
+            and outlier_score. A frame with the same index where one was given.
         """
         from coterie.corpus import read_corpus
 
@@ -182,7 +199,7 @@ class Run(RunFiles):
             assert labeller.vectors is not None
             labeller.vectors.check_rows(len(corpus))
             table = labeller.give(table, 0, corpus.texts)
-        return combine(table, labeller(corpus.texts))
+        return as_frame(mark_outliers(combine(table, labeller(corpus.texts))), *index_of(data))
 
     def report(self, path: str | Path | None = None, *, texts: bool = True) -> Path:
         """Write the page: one HTML file with the map, which loads nothing from the network.
@@ -342,6 +359,7 @@ class Run(RunFiles):
             "clusters",
             "hierarchy",
             "map",
+            "cells",
             "table",
             "texts",
             "model",

@@ -16,6 +16,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from coterie._progress import make_progress, working
 from coterie.corpus import (
     Chunk,
@@ -73,6 +75,7 @@ class SampledCorpus:
     stream: TextStream | TableStream | MaskedStream  # all rows
     survey: Survey
     kinds: Kinds  # columns worth counting
+    schema: pa.Schema  # of the first rows
     texts: list[str]  # the sample, repeats as often as they occur
     notes: tuple[Note, ...]
     seconds: float = 0.0  # time that the first reading took
@@ -214,11 +217,13 @@ def _survey(
     stream: TextStream | TableStream | MaskedStream, size: int, options: Options, most: int
 ) -> SampledCorpus:
     sampler, look, begun = StreamSampler(size, options.seed), None, time.perf_counter()
+    schema: pa.Schema | None = None
     progress = make_progress(options.verbose)
     with working(progress, "read", most):
         for chunk in stream:
             sampler.add(chunk)
             look = look or ColumnLook(str(stream.text_column), stream.id_column)
+            schema = schema or chunk.table.schema
             look.add(chunk.table)
             progress.advance(chunk.first + len(chunk))
     assert look is not None  # an empty file is rejected by the stream
@@ -227,4 +232,5 @@ def _survey(
     notes = (*stream.notes, *found.notes)
     if isinstance(stream, MaskedStream):
         notes = (*notes, masking_note(stream.masker.counts))
-    return SampledCorpus(stream, found, look.done(), texts, notes, time.perf_counter() - begun)
+    seconds = time.perf_counter() - begun
+    return SampledCorpus(stream, found, look.done(), schema, texts, notes, seconds)

@@ -67,7 +67,14 @@ from coterie.novelty import FEWEST, Placed, n_directions, place_new
 from coterie.outliers import choose_rows
 from coterie.report import write_map
 from coterie.report.changes import write_changes
-from coterie.run_files import RESULT, RunFiles, link_files, result_columns, run_files
+from coterie.run_files import (
+    RESULT,
+    RunFiles,
+    link_files,
+    result_columns,
+    run_files,
+    with_types,
+)
 from coterie.runs.folder import now
 from coterie.runs.guide import kept_guidance
 from coterie.runs.masked import MaskingNote, is_masking, mask_table, masker_of, masking_note
@@ -270,6 +277,7 @@ def _refit(
     table = before.table.drop_columns(list(before.own.values()))
     if corpus is not None:
         table = pa.concat_tables([table, corpus.table.select(table.column_names)])
+    table = with_types(table, manifest)
     updates = manifest.get("updates", [])
     with TemporaryDirectory(prefix="coterie-") as place:
         made = cluster(

@@ -135,7 +135,7 @@ class Snapshot:
 
     def number(self, name: str) -> Floats:
         """A result column of numbers; not a number where it is empty."""
-        column = self.run.table[self.run.own[name]]
+        column = self.run.cells[self.run.own[name]]
         return np.asarray(column.to_numpy(), dtype=np.float64)
 
     @cached_property
@@ -143,7 +143,7 @@ class Snapshot:
         """Which rows are outliers."""
         if "outlier" not in self.run.own:
             return np.zeros(len(self.labels), dtype=bool)
-        marks = self.run.table[self.run.own["outlier"]].to_pylist()
+        marks = self.run.cells[self.run.own["outlier"]].to_pylist()
         return np.array([value == "yes" for value in marks], dtype=bool)
 
     def find_row(self, wanted: str) -> int:
@@ -160,7 +160,7 @@ class Snapshot:
 
     def rows(self, index: Sequence[int] | Ints) -> list[dict[str, Any]]:
         """Rows as the service answers them; ``index`` counts from zero."""
-        table, own = self.run.table, self.run.own
+        table, own = self.run.cells, self.run.own
         part = table.take(pa.array(np.asarray(index, dtype=np.int64)))
         columns = {name: part[written].to_pylist() for name, written in own.items()}
         texts = [value_to_text(value) for value in part[self.text_column].to_pylist()]

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from conftest import TOPICS
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from torch import Tensor
@@ -341,10 +342,14 @@ def test_wrong_parameters_are_refused(name: str) -> None:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(("cls", "settings"), METHODS, ids=lambda x: getattr(x, "name", ""))
-def test_gpu_and_cpu_find_the_same_topics(cls, settings, topics) -> None:
+def test_gpu_and_cpu_find_the_same_topics(cls, settings) -> None:
+    # Texts of one topic each, which every seed finds: with words of others, it depends on the CPU.
+    truth = [topic for topic in TOPICS for _ in range(30)]
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(TOPICS[topic], 5, replace=False)) for topic in truth]
     for device in ("cpu", "cuda"):
-        model = cls(3, device=device, **settings).fit(topics[0])
-        assert adjusted_rand_score(topics[1], model.labels_) > 0.6
+        model = cls(3, device=device, **settings).fit(texts)
+        assert adjusted_rand_score(truth, model.labels_) > 0.9
 
 
 def loop_compete(z: Tensor, k: int, alpha: float) -> Tensor:
