@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -17,72 +18,40 @@ from coterie_bench import ROOT
 RESULTS, DOCS = ROOT / "results", ROOT / "docs"
 
 
-@pytest.fixture
-def counting(load):
-    return load("number_of_clusters")
+def beside(label: str, dataset: str, ami: float, **more) -> dict:
+    return {
+        "label": label, "k": "found", "dataset": dataset, "group": "dev", "seed": 0,
+        "n_texts": 900, "n_clusters_true": 20, "n_clusters": 10, "outliers": 0.25,
+        "scores": dict.fromkeys(("acc", "nmi", "ari"), 0.5) | {"ami": ami},
+        "seconds": {"fit": 1.0, "words": 2.0}, "hardware": {"cores": 2}, "commit": "abc",
+        "date": "2026-11-17", **more,
+    }  # fmt: skip
 
 
-def test_gap_by_hand(counting) -> None:
-    """Two references: the error is the deviation of two values times the root of 3/2."""
-    own = np.array([1.0, 0.5])
-    gaps, errors = counting.gap_values(own, np.array([[1.2, 1.0], [1.4, 1.0]]))
-    np.testing.assert_allclose(gaps, [0.3, 0.5])
-    np.testing.assert_allclose(errors, [0.1 * 1.5**0.5, 0.0])
+def test_bertopic_beside_coterie_by_hand(load) -> None:
+    script = load("bertopic")
+    ours = [beside("coterie", name, 0.5) for name in "ab"]
+    theirs = [beside("BERTopic", "a", 0.7), beside("BERTopic", "b", 0.496)]
+    means = script.summary([*ours, *theirs])
+    line = "50.0 | 50.0 | {} | 50.0 | 2.0 | 25% | 3 |"
+    assert f"| 2 development sets | found | coterie | {line.format('50.0')}  |" in means
+    assert f"| BERTopic | {line.format('59.8')} 1 above, 1 level, 0 below |" in means
+    sets = script.sets([*ours, *theirs, beside("coterie", "a", 0.9, seed=1, n_clusters=12)])
+    assert "| a | 900 | 20 | 50.0 / 70.0 (10 to 12) | 50.0 / 70.0 (10) |" in sets
+    assert script.summary([]) == script.sets([]) == script.NONE
 
 
-def test_gap_equals_the_loop(counting) -> None:
-    rng = np.random.default_rng(0)
-    own, references = rng.random(6), rng.random((5, 6))
-    gaps, errors = counting.gap_values(own, references)
-    for k in range(6):
-        mean = sum(references[b, k] for b in range(5)) / 5
-        deviation = (sum((references[b, k] - mean) ** 2 for b in range(5)) / 5) ** 0.5
-        assert gaps[k] == pytest.approx(mean - own[k])
-        assert errors[k] == pytest.approx(deviation * (1 + 1 / 5) ** 0.5)
-
-
-@pytest.mark.parametrize(
-    ("gaps", "errors", "place"),
-    [
-        ([0.1, 0.5, 0.4], [0.0, 0.0, 0.0], 1),
-        ([0.1, 0.2, 0.9], [0.0, 0.15, 0.0], 0),  # the next is larger by less than its error
-        ([0.1, 0.2, 0.3], [0.0, 0.0, 0.0], 2),  # none suffices: the last
-    ],
-)
-def test_the_first_number_that_suffices(counting, gaps, errors, place: int) -> None:
-    assert counting.first_that_suffices(np.array(gaps), np.array(errors)) == place
-
-
-def test_planted_clusters_are_counted(counting) -> None:
-    rng = np.random.default_rng(0)
-    centers = 10 * np.eye(6, 8)[:, :8]
-    x = (np.repeat(centers, 30, axis=0) + rng.normal(size=(180, 8))).astype(np.float32)
-    grid = [2, 3, 4, 5, 6, 7, 9]
-    assert counting.silhouette_number(x, grid)[0] == 6
-    assert counting.gap_number(x, grid)[0] == 6
-    noise = rng.uniform(size=(150, 4)).astype(np.float32)
-    assert counting.gap_number(noise, grid)[0] == 1
-
-
-def test_silhouette_of_two_pairs(counting) -> None:
-    """By hand: 1 apart inside a pair, and 10 or 11, or 9 or 10, to the texts of the other pair."""
-    x = np.array([[0.0], [1.0], [10.0], [11.0]], dtype=np.float32)
-    _, curve = counting.silhouette_number(x, [2])
-    outer, inner = 1 - 1 / 10.5, 1 - 1 / 9.5
-    assert curve == [[2, pytest.approx((outer + inner) / 2, abs=1e-5)]]
-
-
-def test_lines_are_written_once(counting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = tmp_path / "out.jsonl"
-    sys_argv = ["x", "--datasets", "sample", "--ways", "true number", "--out", str(out)]
-    monkeypatch.setattr(sys, "argv", [*sys_argv, "--cache", str(tmp_path / "cache")])
-    rng = np.random.default_rng(0)
-    monkeypatch.setattr(counting, "_encode", lambda texts, file: rng.random((len(texts), 3)))
-    counting.main()
-    counting.main()
-    (row,) = [json.loads(line) for line in out.read_text().splitlines()]
-    assert row["n_clusters"] == row["n_clusters_true"] == 17
-    assert {"scores", "seconds", "hardware", "versions", "commit", "date"} <= row.keys()
+def test_what_has_all_its_lines_is_not_run_again(load, tmp_path: Path) -> None:
+    script = load("bertopic")
+    (tmp_path / "dev").mkdir()
+    for name, rows in (("small", 2), ("large", 9)):
+        (tmp_path / "dev" / f"{name}.csv").write_text("text,label\n" + "a,x\n" * rows)
+    options = SimpleNamespace(data=tmp_path, datasets="small,large", seeds=2, encoder="e")
+    assert [(j.dataset, j.seed) for j in script.plan(options, [])] == [
+        ("large", 0), ("large", 1), ("small", 0), ("small", 1),
+    ]  # fmt: skip
+    done = [beside(label, "large", 0.5, k=k) for k, all in script.WAYS.items() for label in all]
+    assert len(script.plan(options, done)) == 3 and len(script.plan(options, done[1:])) == 4
 
 
 def test_texts_are_made_from_the_seed(tmp_path: Path, load) -> None:

@@ -1,159 +1,365 @@
-"""coterie and BERTopic on the same texts with the same encoder, each with its defaults.
+"""coterie and BERTopic on the same texts with the same embeddings; number of clusters found, given.
 
-    python -m venv DIR && /tmp/bt/bin/pip install bertopic
-    coterie-bench bertopic --data DIR --python /tmp/bt/bin/python   # adds what is missing
-    coterie-bench bertopic --table                                  # prints the table
+    pip install bertopic
+    coterie-bench bertopic --data DIR      # runs what is missing; DIR has data/ and dev/
+    coterie-bench bertopic --table         # prints the tables
 
-Both run as programs of their own, from a CSV file with the texts alone to a table with clusters;
-coterie's also writes its page and its model. Labels are used for scoring alone. Outliers, which
-BERTopic numbers -1, count as one cluster; ``nmi_assigned`` leaves them out, and with them the
-texts that were hardest. BERTopic has no seed by default and differs from run to run: ``--runs``.
+Sets are the eight benchmarks and every file in DIR/dev (columns ``text`` and ``label``). Each set
+and seed is encoded once, on a GPU where there is one; BERTopic gets these embeddings, ``auto`` the
+same and what it takes from the encoder besides. All else runs on the CPU. UMAP gets BERTopic's own
+settings and a seed, since BERTopic has none by default, and runs once for all forms of BERTopic:
+
+- ``BERTopic``: its defaults. Outliers count as a cluster of their own;
+- ``outliers reduced``: each of them in the nearest topic (``reduce_outliers`` by embeddings);
+- ``nr_topics``: topics merged until there are as many as classes, outliers beside them;
+- ``k-means``: k-means in the place of HDBSCAN, which has no outliers.
+
+Seconds are those of clustering and of the words of the clusters, without encoding. Labels score.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import json
-import sys
-import tempfile
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from importlib import metadata
 from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from coterie._types import Floats
 from coterie.encoders import DEFAULT
-from coterie.encoders.load import locate
-from coterie.metrics import external_scores, nmi
+from coterie.metrics import external_scores
+from coterie_bench.data import load_data
+from coterie_bench.entries import DataFile
 from coterie_bench.experiments import lines
-from coterie_bench.experiments.children import measure
-from coterie_bench.run import Data, load_data
-from coterie_bench.tables import cell
+from coterie_bench.papers import BENCHMARKS
+from coterie_bench.tables import about
 
-SETS = ("sample", "agnews", "stackoverflow")
-TIMES = ("wall", "processor")
-TOOLS = ("coterie", "BERTopic")
-STEPS = {
-    "coterie": ["run: coterie cluster FILE"],
-    "BERTopic": [
-        "write a program that reads the file",
-        "name the encoder (by default one is fetched from a hub)",
-        "make the model and call fit_transform",
-        "write the table of get_document_info",
-    ],
+SEEDS = 3
+OURS = "coterie"
+WAYS = {
+    "found": (OURS, "BERTopic", "BERTopic, outliers reduced"),
+    "given": (
+        OURS,
+        "BERTopic, nr_topics",
+        "BERTopic, nr_topics, outliers reduced",
+        "BERTopic, k-means",
+    ),
 }
+METRICS = ("acc", "nmi", "ami", "ari")
+LIBRARIES = ("bertopic", "hdbscan", "umap-learn", "pynndescent", "numba")
+THREADS = 2  # of each process
+CLEAR = 1.0  # points of AMI from which one is called better
+
+
+class Job(NamedTuple):
+    """One set with one seed."""
+
+    dataset: str
+    seed: int
+    folder: Path
+    files: tuple[DataFile, ...]
+    encoder: str
 
 
 def main() -> None:
     options = _options()
     if options.table:
-        print(table(lines.read(options.out)))
+        rows = lines.read(options.out)
+        print(summary(rows), sets(rows), sep="\n\n")
         return
-    plan = product(options.datasets.split(","), options.tools.split(","), range(options.runs))
-    for name, tool, number in plan:
-        if not lines.has(lines.read(options.out), dataset=name, label=tool, run=number):
-            data = load_data(name, options.data)
-            row = {"label": tool, "dataset": name, "dataset_sha256": data.sha256, "run": number}
-            row |= run(tool, data, options.python)
-            lines.append(options.out, row)
-            print(f"{name}, {tool}: {row['n_clusters']} clusters, {lines.scores(row)}, "
-                  f"{row['seconds']['wall']:.0f} s", flush=True)  # fmt: skip
+    jobs = plan(options, lines.read(options.out))
+    for name in ("OMP", "NUMBA", "OPENBLAS", "MKL"):
+        os.environ[f"{name}_NUM_THREADS"] = str(THREADS)
+    failed = []
+    pool = ProcessPoolExecutor(options.jobs, get_context("spawn"), warm, (options.encoder,))
+    with pool:
+        running = {pool.submit(run, job): job for job in jobs}
+        for done in as_completed(running):
+            job = running[done]
+            if error := done.exception():
+                failed.append(f"{job.dataset}, seed {job.seed}: {type(error).__name__}: {error}")
+                print(failed[-1], flush=True)
+                continue
+            for row in done.result():
+                lines.append(options.out, row)
+                print(f"{row['dataset']}, seed {row['seed']}, {row['k']}, {row['label']}: "
+                      f"{row['n_clusters']} clusters, {lines.scores(row)}, "
+                      f"{sum(row['seconds'].values()):.0f} s", flush=True)  # fmt: skip
+    if failed:
+        raise SystemExit(f"{len(failed)} of {len(jobs)} failed; run it again for the others")
 
 
-def run(tool: str, data: Data, python: str) -> dict[str, Any]:
-    """One tool on one set of texts, scored."""
-    full = np.array([bool(text.strip()) for text in data.texts])
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        source = folder / "texts.csv"
-        _write(source, [text for text in data.texts if text.strip()])
-        work = _coterie if tool == "coterie" else _bertopic
-        found, labels = work(source, folder, python)
-    truth = np.asarray(data.labels)[full & data.scored]
-    labels = labels[data.scored[full]]
-    inside = labels >= 0
-    scores = external_scores(truth, labels)
-    scores["nmi_assigned"] = nmi(truth[inside], labels[inside])
-    return found | {
-        "n_texts": int(full.sum()),
-        "n_clusters_true": data.n_clusters,
-        "n_clusters": len(np.unique(labels[inside])),
-        "outliers": round(float((~inside).mean()), 4),
-        "scores": {key: round(value, 5) for key, value in scores.items()},
-        "steps": STEPS[tool],
-    }
+def plan(options: argparse.Namespace, before: Sequence[lines.Row]) -> list[Job]:
+    """Sets and seeds that lack a line, the largest sets first."""
+    dev = sorted((options.data / "dev").glob("*.csv"))
+    files = tuple(DataFile(file.stem, file, "label", "text") for file in dev)
+    wanted = options.datasets.split(",") if options.datasets else None
+    names = [n for n in (*BENCHMARKS, *(f.name for f in files)) if wanted is None or n in wanted]
+    sizes = {name: len(load_data(name, options.data, files).texts) for name in names}
+    jobs = []
+    for name, seed in product(sorted(names, key=lambda name: -sizes[name]), range(options.seeds)):
+        have = {(r["k"], r["label"]) for r in before if (r["dataset"], r["seed"]) == (name, seed)}
+        if {(k, label) for k, labels in WAYS.items() for label in labels} - have:
+            jobs.append(Job(name, seed, options.data, files, options.encoder))
+    return jobs
 
 
-def _coterie(source: Path, folder: Path, python: str) -> tuple[dict[str, Any], Any]:
-    out = folder / "out"
-    command = [sys.executable, "-m", "coterie", "cluster", str(source), "--out", str(out)]
-    took = measure(command, folder / "log.txt")
-    with (out / "assignments.csv").open(newline="", encoding="utf-8") as file:
-        labels = np.array([int(row["cluster"]) for row in csv.DictReader(file)])
-    manifest = json.loads((out / "manifest.json").read_text("utf-8"))
-    seconds = {"wall": took.pop("wall"), "processor": took.pop("processor")}
-    return took | {"seconds": seconds | manifest["seconds"]}, labels
+def warm(encoder: str) -> None:
+    """Import and compile before the clock runs; from 4,096 vectors on UMAP searches otherwise."""
+    from coterie.corpus import sample
+
+    texts = [text for text in sample().texts if text][:200] * 25
+    vectors = np.random.default_rng(0).normal(size=(len(texts), 384)).astype(np.float32)
+    _bertopic(texts, vectors, 5, 0)
+    _coterie(texts[:200], _encode(texts[:200], encoder, "cpu")[0], 5, 0)
 
 
-def _bertopic(source: Path, folder: Path, python: str) -> tuple[dict[str, Any], Any]:
-    worker = Path(__file__).with_name("bertopic_worker.py")
-    facts = folder / "facts.json"
-    command = [python, "-I", str(worker), str(source), str(locate(DEFAULT))]
-    took = measure([*command, str(folder / "table.csv"), str(facts)], folder / "log.txt")
-    found = json.loads(facts.read_text("utf-8"))
-    own = {key: round(value, 2) for key, value in found["seconds"].items()}
-    seconds = {"wall": took.pop("wall"), "processor": took.pop("processor")}
-    took |= {"seconds": seconds | own, "tool_versions": found["versions"]}
-    return took, np.array(found["labels"])
+def run(job: Job) -> list[dict[str, Any]]:
+    """All forms of both programs on one set with one seed."""
+    import torch
+
+    torch.set_num_threads(THREADS)
+    data = load_data(job.dataset, job.folder, job.files)
+    kept = np.array([bool(text.strip()) for text in data.texts])
+    texts = [text for text in data.texts if text.strip()]
+    scored = data.scored[kept]
+    truth = np.asarray(data.labels)[kept][scored]
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    encoder, vectors = _encode(texts, job.encoder, device)
+    k = data.n_clusters
+    made = [*_coterie(texts, encoder, k, job.seed), *_bertopic(texts, vectors, k, job.seed)]
+    rows = []
+    for way, label, labels, seconds in made:
+        ours = np.asarray(labels)[scored]
+        found = external_scores(truth, ours)
+        rows.append({
+            "label": label,
+            "k": way,
+            "dataset": job.dataset,
+            "group": "benchmark" if job.dataset in BENCHMARKS else "dev",
+            "dataset_sha256": data.sha256,
+            "seed": job.seed,
+            "n_texts": len(texts),
+            "n_clusters_true": k,
+            "n_clusters": len(np.unique(ours[ours >= 0])),
+            "outliers": round(float((ours < 0).mean()), 4),
+            "scores": {metric: round(found[metric], 5) for metric in METRICS},
+            "seconds": {name: round(value, 2) for name, value in seconds.items()},
+            "threads": THREADS,
+            "encoded_on": device,
+            "tool_versions": {name: metadata.version(name) for name in LIBRARIES},
+        })  # fmt: skip
+    return rows
 
 
-def _write(path: Path, texts: list[str]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["text"])
-        writer.writerows([text] for text in texts)
+Made = tuple[str, str, Sequence[int], dict[str, float]]  # k, label, clusters, seconds
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    """A line per set and tool, with means over the runs."""
-    header = ["", "tool", "runs", "clusters (true)", "outliers", "ACC / NMI",
-              "NMI without outliers", "seconds", "processor", "memory", "steps"]  # fmt: skip
+def _encode(texts: list[str], name: str, device: str) -> tuple[Any, Floats]:
+    """The encoder and the embeddings; ``auto`` finds its views of these texts made."""
+    from coterie.encoders import SentenceEncoder, load_encoder, no_cache
+
+    encoder = load_encoder(name)
+    items, rows = encoder.prepare(texts)
+    with no_cache():
+        vectors = encoder.to(device).encode(items.to(device))[rows]
+    views: dict[bytes, list[Floats]] = {}
+
+    class Once(SentenceEncoder):
+        """Encodes on the device, and each corpus once."""
+
+        def encode_views(self, items: Any, weights: Any, *rest: Any, **more: Any) -> Any:
+            key = items.content() + weights.tobytes()
+            if key not in views:
+                self.to(device)
+                views[key] = super().encode_views(items.to(device), weights, *rest, **more)
+                self.to("cpu")
+            return [view.copy() for view in views[key]]
+
+    encoder.__class__ = Once
+    return encoder.to("cpu"), vectors
+
+
+def _coterie(texts: list[str], encoder: Any, k: int, seed: int) -> list[Made]:
+    from coterie import Auto, describe
+
+    made: list[Made] = []
+    for way, number in (("found", "auto"), ("given", k)):
+        model, fit = _timed(
+            lambda number=number: Auto(
+                number, encoder=encoder, random_state=seed, device="cpu"
+            ).fit(texts)
+        )  # fmt: skip
+        _, words = _timed(lambda model=model: describe(texts, model.labels_, model.vectors_))
+        seconds = {"fit": fit - model.seconds_["encode"], "words": words}
+        made.append((way, OURS, model.labels_, seconds))
+    return made
+
+
+def _bertopic(texts: list[str], vectors: Floats, k: int, seed: int) -> list[Made]:
+    from bertopic import BERTopic
+    from sklearn.cluster import KMeans
+    from umap import UMAP
+
+    settings = {"n_neighbors": 15, "n_components": 5, "min_dist": 0.0, "metric": "cosine"}
+    umap = UMAP(**settings, low_memory=False, random_state=seed)
+    reduced, first = _timed(lambda: umap.fit_transform(vectors))
+
+    def fitted(**options: Any) -> tuple[Any, dict[str, float]]:
+        model = BERTopic(umap_model=Reduced(reduced), **options)
+        _, took = _timed(lambda: model.fit_transform(texts, vectors))
+        return model, {"umap": first, "fit": took}
+
+    model, seconds = fitted()
+    found, near = _timed(lambda: _without_outliers(model, texts, vectors))
+    made: list[Made] = [
+        ("found", "BERTopic", list(model.topics_), seconds),
+        ("found", "BERTopic, outliers reduced", found, seconds | {"outliers": near}),
+    ]
+    has = int(-1 in model.topics_)  # the outliers count among the topics
+    _, merge = _timed(lambda: model.reduce_topics(texts, nr_topics=k + has))
+    seconds = seconds | {"merge": merge}
+    found, near = _timed(lambda: _without_outliers(model, texts, vectors))
+    way, label = "given", "BERTopic, nr_topics"
+    made.append((way, label, list(model.topics_), seconds))
+    made.append((way, f"{label}, outliers reduced", found, seconds | {"outliers": near}))
+    model, seconds = fitted(hdbscan_model=KMeans(k, n_init=10, random_state=seed))
+    made.append((way, "BERTopic, k-means", list(model.topics_), seconds))
+    return made
+
+
+class Reduced:
+    """Vectors that UMAP has reduced already."""
+
+    def __init__(self, vectors: Floats) -> None:
+        self.vectors = vectors
+
+    def fit_transform(self, X: Any, y: Any = None) -> Floats:
+        return self.vectors
+
+
+def _without_outliers(model: Any, texts: list[str], vectors: Floats) -> list[int]:
+    """Each outlier in the nearest topic, where there are outliers and topics."""
+    topics = list(model.topics_)
+    if len(set(topics) - {-1}) == 0 or -1 not in topics:
+        return topics
+    found = model.reduce_outliers(texts, topics, strategy="embeddings", embeddings=vectors)
+    return [int(topic) for topic in found]
+
+
+def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    begun = time.perf_counter()
+    return work(), time.perf_counter() - begun
+
+
+NONE = "There are no result lines yet: `coterie-bench bertopic --data DIR` makes them."
+
+
+def summary(rows: Sequence[lines.Row]) -> str:
+    """Means over the benchmarks and over the development sets, a line for each form."""
+    if not rows:
+        return NONE
+    header = ["sets", "K", "", *(m.upper() for m in METRICS), "K off by", "outliers", "seconds",
+              "AMI against coterie"]  # fmt: skip
     body = []
-    for name, tool in product(SETS, TOOLS):
-        some = [row for row in rows if (row["dataset"], row["label"]) == (name, tool)]
-        if not some:
-            continue
-        found = sorted({row["n_clusters"] for row in some})
-        outliers = np.mean([row["outliers"] for row in some])
-        wall, processor = (np.mean([row["seconds"][k] for row in some]) for k in TIMES)
-        memory = max(row["peak_memory"] for row in some)
-        body.append([
-            name,
-            tool,
-            str(len(some)),
-            " to ".join(map(str, dict.fromkeys([found[0], found[-1]])))
-            + f" ({some[0]['n_clusters_true']})",
-            f"{100 * outliers:.0f}%",
-            f"{cell(some, 'acc')} / {cell(some, 'nmi')}",
-            str(cell(some, "nmi_assigned")),
-            f"{wall:.0f}",
-            f"{processor:.0f}",
-            f"{memory / 1e9:.1f} GB",
-            str(len(some[0]["steps"])),
-        ])  # fmt: skip
-    return lines.table(header, body)
+    for group, (k, labels) in product(("benchmark", "dev"), WAYS.items()):
+        some = [row for row in rows if (row["group"], row["k"]) == (group, k)]
+        ours = _by_set(some, OURS)
+        for label in labels:
+            theirs = _by_set(some, label)
+            if not theirs:
+                continue
+            means = [100 * _mean(theirs, lambda r, m=m: r["scores"][m]) for m in METRICS]
+            off = _mean(
+                theirs, lambda r: abs(np.log(max(r["n_clusters"], 1) / r["n_clusters_true"]))
+            )
+            body.append([
+                f"{len(theirs)} {'benchmarks' if group == 'benchmark' else 'development sets'}",
+                k,
+                label,
+                *(f"{mean:.1f}" for mean in means),
+                f"{np.exp(off):.1f}",
+                f"{100 * _mean(theirs, lambda r: r['outliers']):.0f}%",
+                f"{_mean(theirs, lambda r: sum(r['seconds'].values())):.0f}",
+                "" if label == OURS else _beside(ours, theirs),
+            ])  # fmt: skip
+    how = (
+        "Means over sets, of the means over seeds, in %. K off by: factor between the number of "
+        "clusters and of classes, geometric mean. AMI against coterie: sets on which the line is "
+        f"above coterie by more than {CLEAR:.0f} point, within it, and below. "
+    )
+    return f"{lines.table(header, body)}\n\n{how}{about(list(rows))}"
+
+
+def sets(rows: Sequence[lines.Row]) -> str:
+    """NMI / AMI of each set, with the number of clusters where it is found."""
+    if not rows:
+        return NONE
+    columns = [(k, label) for k, labels in WAYS.items() for label in labels]
+    header = ["", "texts", "classes", *(f"{label}, K {k}" for k, label in columns)]
+    body = []
+    for name in dict.fromkeys(sorted((r["dataset"] for r in rows), key=lambda n: _order(n, rows))):
+        here = [row for row in rows if row["dataset"] == name]
+        line = [name, f"{here[0]['n_texts']:,}", str(here[0]["n_clusters_true"])]
+        for k, label in columns:
+            some = [row for row in here if (row["k"], row["label"]) == (k, label)]
+            line.append(_cell(some, number=k == "found") if some else "")
+        body.append(line)
+    how = "NMI / AMI in %, means over seeds; with K found, the number of clusters in brackets."
+    return f"{lines.table(header, body)}\n\n{how}"
+
+
+def _order(name: str, rows: Sequence[lines.Row]) -> tuple[int, str]:
+    return (BENCHMARKS.index(name), "") if name in BENCHMARKS else (len(BENCHMARKS), name)
+
+
+def _cell(rows: Sequence[lines.Row], *, number: bool) -> str:
+    nmi, ami = (100 * np.mean([row["scores"][m] for row in rows]) for m in ("nmi", "ami"))
+    counts = sorted({row["n_clusters"] for row in rows})
+    said = " to ".join(map(str, dict.fromkeys([counts[0], counts[-1]])))
+    return f"{nmi:.1f} / {ami:.1f}" + (f" ({said})" if number else "")
+
+
+def _by_set(rows: Sequence[lines.Row], label: str) -> dict[str, list[lines.Row]]:
+    found: dict[str, list[lines.Row]] = {}
+    for row in rows:
+        if row["label"] == label:
+            found.setdefault(row["dataset"], []).append(row)
+    return found
+
+
+def _mean(by_set: dict[str, list[lines.Row]], value: Callable[[lines.Row], Any]) -> float:
+    return float(np.mean([np.mean([value(row) for row in rows]) for rows in by_set.values()]))
+
+
+def _beside(ours: dict[str, list[lines.Row]], theirs: dict[str, list[lines.Row]]) -> str:
+    """On how many sets the second is above the first by AMI, level with it, and below it."""
+    both = [name for name in theirs if name in ours]
+    ami = [[100 * np.mean([r["scores"]["ami"] for r in side[n]]) for side in (theirs, ours)]
+           for n in both]  # fmt: skip
+    gains = [their - our for their, our in ami]
+    above, below = sum(g > CLEAR for g in gains), sum(g < -CLEAR for g in gains)
+    return f"{above} above, {len(gains) - above - below} level, {below} below"
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, help="folder with the benchmark files")
+    parser.add_argument("--data", type=Path, help="folder with data/ and dev/")
     parser.add_argument("--out", type=Path, default=Path("results/bertopic.jsonl"))
-    parser.add_argument("--python", default=sys.executable, help="one that has BERTopic")
-    parser.add_argument("--datasets", default=",".join(SETS))
-    parser.add_argument("--tools", default=",".join(TOOLS))
-    parser.add_argument("--runs", type=int, default=1, help="of each tool on each set")
-    parser.add_argument("--table", action="store_true", help="print the table and run nothing")
+    parser.add_argument("--encoder", default=DEFAULT, help="or a folder with its copy")
+    parser.add_argument("--datasets", help="names, separated by commas; default: all")
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument(
+        "--jobs", type=int, default=max(1, (os.cpu_count() or 1) // THREADS), help="processes"
+    )
+    parser.add_argument("--table", action="store_true", help="print the tables and run nothing")
     return parser.parse_args()
 
 

@@ -10,13 +10,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from coterie_bench import ROOT
-from coterie_bench.experiments import bertopic, lines, number_of_clusters, size
+from coterie_bench.experiments import bertopic, lines
 
 Table = Callable[[list[lines.Row]], str]
 SCRIPTS: dict[str, Table] = {
-    "number-of-clusters": number_of_clusters.table,
-    "bertopic": bertopic.table,
-    "size": size.table,
+    "bertopic": bertopic.summary,
+    "bertopic:sets": bertopic.sets,
 }
 
 
