@@ -20,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import has_fit_parameter
 
 import coterie
@@ -146,26 +146,7 @@ def brief(model: TextClusterer) -> TextClusterer:
     return model.set_params(**{n: v for n, v in SHORT.items() if hasattr(model, n)})
 
 
-PAGE = Path(__file__).parents[1] / "docs" / "howto" / "scikit-learn.md"
-EXCEPTED = re.findall(r"^\| `(check_\w+)` \| ([a-z ]+) \| (.+) \|$", PAGE.read_text("utf-8"), re.M)
-
-
-def excepted(model: TextClusterer) -> dict[str, str]:
-    """Checks that are known to fail, and why, from the table in the documentation."""
-    groups = {"all", "with weights"} if isinstance(model, WeightedClusterer) else {"all"}
-    return {check: why for check, methods, why in EXCEPTED if methods in groups}
-
-
-@pytest.mark.parametrize("name", ["two-step", "dec"])
-def test_excepted_checks_do_fail(name: str) -> None:
-    """An exception that is no longer needed leaves the table."""
-    model = next(brief(model) for model in CHECKED if model.name == name)
-    found = check_estimator(model, on_skip=None, on_fail=None)
-    failed = {result["check_name"] for result in found if result["status"] == "failed"}
-    assert failed == excepted(model).keys()
-
-
-@parametrize_with_checks([brief(model) for model in CHECKED], expected_failed_checks=excepted)
+@parametrize_with_checks([brief(model) for model in CHECKED])
 def test_scikit_learn_contract(estimator, check, request: pytest.FixtureRequest) -> None:
     name = getattr(check, "func", check).__name__ + str(getattr(check, "keywords", ""))
     if estimator.name not in STAND_FOR_ALL and OF_THE_BASE.search(name):
