@@ -47,8 +47,9 @@ format: $(VENV)/.test ## Put the code into shape.
 docs: $(VENV)/.docs ## Build the documentation site into out/docs; begin with index.html.
 	$(BIN)/python -m sphinx -q -W --keep-going -b html -d out/docs-trees docs out/docs
 
-tables: $(VENV)/.test ## Make the tables of the documentation anew from the lines in results/.
+tables: $(VENV)/.test ## Make the pages of results and the reference anew.
 	$(BIN)/coterie-bench fill
+	$(BIN)/python tools/reference.py
 
 bench-startup: $(VENV)/.test ## How long the command takes to say anything.
 	$(BIN)/coterie-bench startup
@@ -63,7 +64,7 @@ release: $(VENV)/.test ## The package, and what it is made of, in dist.
 	rm -rf dist
 	$(BIN)/python -m hatchling build -d dist
 	$(BIN)/python tools/supply_chain.py sbom > dist/coterie.cdx.json
-	$(BIN)/python tools/supply_chain.py licences > docs/licences.md
+	$(BIN)/python tools/supply_chain.py licences > locks/licences.md
 
 clean: ## Remove the environment and all outputs.
 	rm -rf $(VENV) out dist .pytest_cache .mypy_cache .ruff_cache

@@ -138,7 +138,7 @@ def test_the_readme_reads_outside_the_checkout() -> None:
     targets = {one or other for one, other in links}
     own = re.compile(
         r"https://(?:github\.com/coterie-project/coterie/(?:blob|tree)|"
-        r"raw\.githubusercontent\.com/coterie-project/coterie)/main/(.+)"
+        r"raw\.githubusercontent\.com/coterie-project/coterie)/main/([^#]+)(?:#.*)?"
     )
     assert len(targets) > 20
     for target in targets:

@@ -1,6 +1,6 @@
 """What coterie is made of: licences of all that it needs, a bill of materials, and locks.
 
-    python tools/supply_chain.py licences > docs/licences.md
+    python tools/supply_chain.py licences > locks/licences.md
     python tools/supply_chain.py sbom > dist/coterie.cdx.json
     python tools/supply_chain.py lock
 

@@ -84,7 +84,7 @@ def test_numbers_of_runs_are_taken_over_and_hand_written_words_stay(
     headings = re.findall(r"^## .+$", page, re.M)
     assert headings == ["## SCCL, Figure 4: distances over training",
                         "## DECCRL, Table 4: words of the topics"]  # fmt: skip
-    assert "](pictures/papers/sccl-distances.svg)" in page and "| cluster |" in page
+    assert "](../pictures/sccl-distances.svg)" in page and "| cluster |" in page
     assert {f.name for f in elsewhere.PICTURES.iterdir()} == {
         "sccl-distances.json", "sccl-distances.svg", "deccrl-words.json"
     }  # fmt: skip

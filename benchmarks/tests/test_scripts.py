@@ -86,7 +86,7 @@ def test_the_page_shows_the_newest_tables(load) -> None:
 def test_the_pages_on_speed_show_the_newest_tables(load) -> None:
     speed = load("speed_pages")
     for name, scripts in speed.PAGES.items():
-        page = (DOCS / name).read_text("utf-8")
+        page = (RESULTS / "pages" / name).read_text("utf-8")
         assert page.count("<!-- table:") == len(scripts)
         filled = speed.compared.fill(page, RESULTS, scripts)
         assert filled == page, "run: coterie-bench fill"

@@ -1,8 +1,8 @@
 """How many clusters? As many as the effective dimension of the smoothed vectors suggests.
 
-After k-NN smoothing the texts of one theme lie close together, so that the vectors vary in about as
-many directions as there are themes. How many these are is the participation ratio of the variances
-along the principal directions. A regression on the development sets (``docs/generalization.md``)
+After k-NN smoothing the texts of one theme lie close together, so that the vectors vary along
+about as many principal components as there are themes. Their effective number is the participation
+ratio of the variances. A regression on the development sets (``results/pages/generalization.md``)
 turns it, with the number of texts, into a number of clusters.
 
 Two cases are simpler. Where two halves of the texts, clustered on their own, agree on nearly every

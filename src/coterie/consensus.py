@@ -2,7 +2,7 @@
 
 Vectors are smoothed over the graph of nearest neighbours, k-means runs from several starts, and
 texts that most runs keep together are joined by average linkage. The settings are the same for all
-texts; they were chosen on the development sets (``docs/generalization.md``).
+texts; they were chosen on the development sets (``results/pages/generalization.md``).
 """
 
 from __future__ import annotations

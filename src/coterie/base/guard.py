@@ -4,7 +4,7 @@
 - *consensus agreement*: NMI with a reference clustering of the same texts, the consensus of k-means
   runs that ``auto`` makes: on the views of the encoder before training, n-grams and words,
   smoothed; on the vectors and character n-grams for other encoders. Where training moves the
-  clusters away from it, the start is returned (``docs/generalization.md``).
+  clusters away from it, the start is returned (``results/pages/generalization.md``).
 - *neighbour agreement*: how much more often than by chance a text and its nearest neighbours, in
   the vectors before training, are in the same cluster. It decides where there are no texts: a fall
   by more than 15% returns the start.

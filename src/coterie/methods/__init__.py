@@ -74,7 +74,7 @@ def _two_step(summary: str, **parameters: Any) -> Recipe:
 METHODS: dict[str, Recipe] = {
     "auto": Recipe("Auto", "auto", "consensus of k-means runs after k-NN smoothing; the default"),
     "aecl": Recipe("AECL", "aecl", "attention between texts, pseudo-labels; trains the encoder"),
-    "sccl": Recipe("SCCL", "sccl", "contrastive loss and sharpening at once; trains the encoder"),
+    "sccl": Recipe("SCCL", "sccl", "contrastive loss with self-training; trains the encoder"),
     "cluster-bert": Recipe(
         "ClusterBERT",
         "cluster_bert",
@@ -92,7 +92,7 @@ METHODS: dict[str, Recipe] = {
     "rstc": Recipe(
         "RSTC", "rstc", "optimal transport labels, contrastive loss; trains the encoder"
     ),
-    "dec": Recipe("DEC", AUTOENCODERS, "autoencoder on the embeddings, then sharpened assignments"),
+    "dec": Recipe("DEC", AUTOENCODERS, "autoencoder on the embeddings, then self-training"),
     "idec": Recipe("IDEC", AUTOENCODERS, "as dec, and codes still reconstruct the embeddings"),
     "self-train": Recipe(
         "SelfTrain", AUTOENCODERS, "word vectors, autoencoder, then as dec", {"encoder": "sif"}

@@ -17,7 +17,7 @@ classification", do so with another classifier and with texts held out.) Smoothi
 are shared with the start guard and stand in ``consensus.py``.
 
 There is no choice between pipelines: all settings are the same for all texts. They were chosen on
-development sets that are none of the benchmarks (``docs/generalization.md``).
+development sets that are none of the benchmarks (``results/pages/generalization.md``).
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     coterie-bench curve                       # adds what is missing to results/curve.jsonl
     coterie-bench curve --encoder static:DIR --methods auto,kmeans --sizes 1000,1000000
-    coterie-bench curve --draw                # draws docs/pictures/cost.svg, runs nothing
+    coterie-bench curve --draw                # draws results/pages/cost.svg, runs nothing
 
 Every point is ``coterie cluster FILE -k K --method M`` in a process of its own, without the cache:
 reading, encoding, clustering, describing, the page and the table. Up to 100,000 texts all are
-fitted; of more, a sample is (see docs/howto/million.md). A run that takes longer than ``--limit``
+fitted; of more, a sample is (docs/howto/large-files.md). A run that takes longer than ``--limit``
 is stopped and recorded as such, and larger ones of the method that also fit all texts are left out.
 """
 
@@ -32,7 +32,7 @@ SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 CLUSTERS = (10, 30, 100, 300, 1_000)
 USUAL_CLUSTERS = 50  # while the number of texts grows
 USUAL_SIZE = 20_000  # while the number of clusters grows
-PICTURE = ROOT / "docs" / "pictures" / "cost.svg"
+PICTURE = ROOT / "results" / "pages" / "cost.svg"
 STOPPED = 124  # how the program timeout ends when it has stopped another
 
 

@@ -1,4 +1,4 @@
-"""How faithful the five papers are followed: tables of docs/faithful.md, checked where they can be.
+"""How faithful the five papers are followed: tables of faithful.md, checked where they can be.
 
 Values of presets are compared with the numbers that the papers print, code that an equation names
 has to exist, and verdicts on claims are made from result lines. ``coterie-bench fill`` puts
@@ -62,7 +62,7 @@ from coterie_bench.papers import (
 )
 from coterie_bench.tables import SAME, Measured, cell, fuller, measured, order_of, shown
 
-RESULTS, PICTURES = ROOT / "results", ROOT / "docs" / "pictures" / "papers"
+RESULTS, PICTURES = ROOT / "results", ROOT / "results" / "pictures"
 PRINTED, CORRECTED, DEVIATES, ABSENT = "as printed", "corrected", "deviates", "not there"
 
 

@@ -1,4 +1,4 @@
-"""The page of the papers' figures, docs/figures.md, and the runs that some of them need.
+"""The page of the papers' figures, results/pages/figures.md, and the runs that some of them need.
 
     coterie-bench figures-page runs --data DIR --device cuda --out FOLDER   # minutes on a GPU
     coterie-bench figures-page page --runs FOLDER    # takes the numbers of FOLDER over
@@ -8,7 +8,7 @@
 that are not done when the time is over. Only the files FOLDER/NAME/DATASET-SEED/NAME.json are
 needed to draw the figures elsewhere.
 
-`page` writes NAME.json and NAME.svg to docs/pictures/papers, and a section for each of them. Curves
+`page` writes NAME.json and NAME.svg to results/pictures, and a section for each of them. Curves
 of several seeds become mean and deviation, those of several data sets panels of one figure. What
 the paper claims comes from below; what one sees is written by hand, after the mark that ends the
 figure, and stays when the page is made anew.
@@ -33,8 +33,8 @@ from coterie_bench.figures import FIGURES, read_picture
 from coterie_bench.figures.picture import Lines, Picture, Table, save
 from coterie_bench.tables import markdown
 
-DOCS, RESULTS = ROOT / "docs", ROOT / "results"
-PAGE, PICTURES = DOCS / "figures.md", DOCS / "pictures" / "papers"
+RESULTS = ROOT / "results"
+PAGE, PICTURES = RESULTS / "pages" / "figures.md", RESULTS / "pictures"
 MARK = re.compile(r"<!-- figure: (\S+) -->\n.*?<!-- end -->\n?(.*)", re.S)
 
 
@@ -307,7 +307,7 @@ def block(name: str) -> str:
     if isinstance(panel, Table):
         shown = f"{picture.title}:\n\n{markdown(panel.header, panel.rows).strip()}"
     else:
-        shown = f"![{picture.title}; {picture.subtitle}](pictures/papers/{name}.svg)"
+        shown = f"![{picture.title}; {picture.subtitle}](../pictures/{name}.svg)"
     return f"{shown}\n\n{TOLD[name][1]}\n\n`{name}`: {picture.about}"
 
 

@@ -1,4 +1,4 @@
-"""Put tables of the newest result lines into the README and the pages of docs/.
+"""Put tables of the newest result lines into the README and the pages of results/.
 
 coterie-bench fill, or: make tables
 
@@ -8,10 +8,10 @@ They go between marks: ``<!-- measured: SUITE METHOD ... -->``, ``<!-- ablations
 ``<!-- views -->``, ``<!-- jobs -->``, ``<!-- pass -->`` and ``<!-- masked-head -->`` are the
 tables of ``views.py``, ``jobs.py`` and ``masked_head.py``, ``<!-- figure: NAME -->`` a figure of
 ``figures_page.py``. ``<!-- development -->``, ``<!-- reported -->``, ``<!-- numbers -->``,
-``<!-- stability -->`` and ``<!-- guarded -->`` are the tables of docs/generalization.md,
+``<!-- stability -->`` and ``<!-- guarded -->`` are the tables of generalization.md,
 ``<!-- verdicts -->``, ``<!-- faithful: METHOD -->``, ``<!-- authors -->``, ``<!-- weights -->``
-and ``<!-- missing -->`` those of docs/faithful.md, ``<!-- steering -->`` those of
-docs/howto/steer.md.
+and ``<!-- missing -->`` those of faithful.md, ``<!-- steering -->`` those of
+steering.md.
 ``<!-- static -->`` is the table of ``static_encoders.py``, ``<!-- serve -->`` that of ``serve.py``,
 ``<!-- names -->`` that of ``names.py``. ``<!-- guard -->`` and ``<!-- dev-gain -->`` stand inside a
 line: what the guard did and what ``auto`` gains on the development sets.
@@ -109,7 +109,7 @@ def fill(text: str, rows: Sequence[Row]) -> str:
 
 def pages() -> list[Path]:
     """Pages with places to fill."""
-    everything = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+    everything = [ROOT / "README.md", *sorted(DOCS.rglob("*.md")), *sorted(RESULTS.rglob("*.md"))]
     return [page for page in everything if PLACE.search(page.read_text("utf-8"))]
 
 

@@ -19,13 +19,13 @@ PAGES: dict[str, dict[str, compared.Table]] = {
         "same-labels": gpu.same,
         "tune": tune.table,
     },
-    "howto/million.md": {"curve": curve.table, "calibrate": calibrate.table},
+    "large-files.md": {"curve": curve.table, "calibrate": calibrate.table},
 }
 
 
 def main() -> None:
     for name, scripts in PAGES.items():
-        page = compared.ROOT / "docs" / name
+        page = compared.ROOT / "results" / "pages" / name
         text = compared.fill(page.read_text("utf-8"), compared.ROOT / "results", scripts)
         page.write_text(text, encoding="utf-8")
 
