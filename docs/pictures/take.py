@@ -17,15 +17,10 @@ from PIL import Image
 
 HERE = Path(__file__).parent
 LARGEST = 200_000  # bytes of a picture
-DARK = "--blink-settings=preferredColorScheme=0"
-SHOTS = {  # name: window, more flags
-    "page-wide": ("1280,1230", ()),
-    "page-wide-dark": ("1280,1230", (DARK,)),
-    "page-phone": ("500,1320", ()),
-}
+SHOTS = {"page-wide": "1280,1230", "page-phone": "500,1320"}  # name: window
 
 
-def take(page: Path, window: str, flags: tuple[str, ...]) -> Image.Image:
+def take(page: Path, window: str) -> Image.Image:
     """A picture of a page as Chromium draws it."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "shot.png"
@@ -37,7 +32,6 @@ def take(page: Path, window: str, flags: tuple[str, ...]) -> Image.Image:
             "--hide-scrollbars",
             f"--user-data-dir={folder}/profile",
             f"--window-size={window}",
-            *flags,
             f"--screenshot={file}",
             "--virtual-time-budget=20000",
             page.as_uri(),
@@ -50,8 +44,8 @@ def main(page: Path) -> None:
     """Take all pictures, each with 256 colours so that it stays small."""
     if not page.is_file():
         raise SystemExit(f"there is no page {page}")
-    for name, (window, flags) in SHOTS.items():
-        picture = take(page, window, flags).quantize(256, kmeans=4, dither=Image.Dither.NONE)
+    for name, window in SHOTS.items():
+        picture = take(page, window).quantize(256, kmeans=4, dither=Image.Dither.NONE)
         file = HERE / f"{name}.png"
         picture.save(file, optimize=True)
         if file.stat().st_size > LARGEST:
