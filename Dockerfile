@@ -15,7 +15,7 @@ RUN python -m venv /opt/coterie
 ARG TORCH_INDEX=
 RUN /opt/coterie/bin/pip install --no-cache-dir --constraint constraints.txt \
         ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch \
-    && /opt/coterie/bin/pip install --no-cache-dir --constraint constraints.txt '.[train]'
+    && /opt/coterie/bin/pip install --no-cache-dir --constraint constraints.txt '.[train,serve,excel]'
 
 FROM python:3.12-slim
 COPY --from=build /opt/coterie /opt/coterie

@@ -7,6 +7,7 @@ import re
 import runpy
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +190,16 @@ def test_the_image_gets_all_that_the_build_needs() -> None:
     for name in re.findall(r'license-files = \["([^"]+)", "([^"]+)"\]', project)[0]:
         assert name.partition("/")[0] in names
     assert {"README.md", "pyproject.toml"} <= names
+
+
+@pytest.mark.slow
+def test_the_tests_of_the_source_distribution_are_collected(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=HOME, check=True, capture_output=True)
+    (packed,) = tmp_path.glob("*.tar.gz")
+    shutil.unpack_archive(packed, tmp_path / "unpacked", filter="data")
+    (folder,) = (tmp_path / "unpacked").iterdir()
+    collect = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(collect, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:]

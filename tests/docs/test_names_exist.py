@@ -17,7 +17,7 @@ import coterie
 from commands import commands
 
 ROOT = Path(__file__).parents[2]
-if not (ROOT / "docs").is_dir():
+if not (ROOT / "locks").is_dir():
     pytest.skip("needs the checkout", allow_module_level=True)
 OWN = ("src", "tests", "docs", "benchmarks", "results", "tools", "examples", "locks", ".github")
 FILES = {p.name for p in ROOT.iterdir() if p.is_file()} | {
