@@ -153,7 +153,7 @@ def test_groups_apart_from_each_other_start_clusters() -> None:
 @pytest.mark.parametrize("method", STEERED)
 def test_classes_are_the_first_clusters_and_keep_their_texts(method) -> None:
     y = ["fruit", None, None, None, "car", None, None, None, *[None] * 4]
-    model = make(method).fit(TEXTS, y)
+    model = make(method).fit(TEXTS, labels=y)
     assert model.classes_ == ("car", "fruit") and model.n_clusters_ == 3
     assert model.labels_[0] == 1 and model.labels_[4] == 0
     np.testing.assert_array_equal(model.predict(TEXTS), model.labels_)
@@ -176,7 +176,7 @@ def test_constraints_hold_in_labels_and_predictions(method, tmp_path) -> None:
 
 def test_a_wrong_label_is_obeyed_and_classes_are_saved(tmp_path) -> None:
     y = ["car", *["fruit"] * 3, *["car"] * 4, *["sky"] * 4]
-    model = make(TwoStep).fit(TEXTS, y)
+    model = make(TwoStep).fit(TEXTS, labels=y)
     assert model.labels_.tolist() == [0, 1, 1, 1, 0, 0, 0, 0, 2, 2, 2, 2]
     model.save(tmp_path / "model")
     loaded = TwoStep.load(tmp_path / "model")
@@ -185,33 +185,35 @@ def test_a_wrong_label_is_obeyed_and_classes_are_saved(tmp_path) -> None:
 
 
 def test_fit_predict_takes_labels() -> None:
-    labels = make(TwoStep).fit_predict(TEXTS, ["z", *[None] * 3, "a", *[None] * 7])
+    labels = make(TwoStep).fit_predict(TEXTS, labels=["z", *[None] * 3, "a", *[None] * 7])
     assert labels[0] == 1 and labels[4] == 0
 
 
 def test_a_fit_without_labels_forgets_those_before() -> None:
     model = make(TwoStep)
     plain = model.fit(TEXTS).labels_
-    model.fit(TEXTS, ["z", *[None] * 3, "a", *[None] * 7])
+    model.fit(TEXTS, labels=["z", *[None] * 3, "a", *[None] * 7])
     np.testing.assert_array_equal(model.fit(TEXTS).labels_, plain)
     assert model.classes_ == () and model.corrections_ == {}
 
 
 def test_more_classes_than_clusters_make_more_clusters() -> None:
     with pytest.warns(UserWarning) as caught:
-        model = make(TwoStep, 2).fit(TEXTS, ["a", *[None] * 3, "b", *[None] * 3, "c", *[None] * 3])
+        model = make(TwoStep, 2).fit(
+            TEXTS, labels=["a", *[None] * 3, "b", *[None] * 3, "c", *[None] * 3]
+        )
     assert says(str(caught[0].message), "guidance.more_classes", classes=3)
     assert model.n_clusters_ == 3
 
 
 def test_the_number_of_clusters_is_at_least_that_of_the_classes() -> None:
     y = [str(i % 6) if i < 6 else None for i in range(len(TEXTS))]
-    assert make(TwoStep, "auto").fit(TEXTS, y).n_clusters_ >= 6
+    assert make(TwoStep, "auto").fit(TEXTS, labels=y).n_clusters_ >= 6
 
 
 def test_a_method_that_cannot_be_steered_warns() -> None:
     with pytest.warns(UserWarning) as caught:
-        model = TwoStep(3, cluster="ward", encoder="tfidf").fit(TEXTS, ["a", *[None] * 11])
+        model = TwoStep(3, cluster="ward", encoder="tfidf").fit(TEXTS, labels=["a", *[None] * 11])
     assert says(str(caught[0].message), "guidance.ignored")
     assert model.classes_ == ()
 
@@ -219,13 +221,13 @@ def test_a_method_that_cannot_be_steered_warns() -> None:
 def test_labels_and_weights_of_zero() -> None:
     weights = [0.0, *[1.0] * 11]
     y = ["fruit", "fruit", None, None, "car", *[None] * 7]
-    model = make(TwoStep).fit(TEXTS, y, sample_weight=weights)
+    model = make(TwoStep).fit(TEXTS, labels=y, sample_weight=weights)
     assert model.labels_[0] == model.labels_[1] == 1
 
 
 def test_vectors_can_be_steered() -> None:
     x = np.array([[0.0, 0], [0, 1], [5, 0], [5, 1]])
-    model = TwoStep(2, encoder="precomputed", random_state=0).fit(x, [1, -1, -1, 1])
+    model = TwoStep(2, encoder="precomputed", random_state=0).fit(x, labels=[1, -1, -1, 1])
     assert model.labels_[0] == model.labels_[3] == 0
 
 

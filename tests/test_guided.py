@@ -160,7 +160,7 @@ def test_auto_gives_vectors_before_and_after_smoothing(monkeypatch) -> None:
         f"{w} {topic} {n}" for topic, words in topics.items() for w in words.split() for n in "xyz"
     ]
     y = [text.split()[1] if text.endswith("x") else None for text in texts]
-    model = auto.Auto(3, encoder="tfidf", random_state=0).fit(texts, y)
+    model = auto.Auto(3, encoder="tfidf", random_state=0).fit(texts, labels=y)
     (one,) = seen
     count = model.choice_["neighbors"]
     near = nearest_rows(one.x, max(count, outliers.NEIGHBORS) + 1)[:, : count + 1]  # same ties
@@ -390,7 +390,7 @@ def test_kmeans_runs_in_the_metric_of_the_labels(method: str) -> None:
     x, truth, _ = hidden(2.0)
     seeds = some(truth, 10, 4)
     model = make_method(method, 4, encoder="precomputed", random_state=0)
-    labels = model.fit(x, np.where(seeds >= 0, seeds, -1)).labels_
+    labels = model.fit(x, labels=np.where(seeds >= 0, seeds, -1)).labels_
     plain, _ = seeded_kmeans(x, 4, np.ones(len(x)), seeds, 0)
     assert (labels == truth).mean() > 0.9 > 0.8 > (plain == truth).mean()
     assert (labels[seeds >= 0] == seeds[seeds >= 0]).all()

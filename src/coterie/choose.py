@@ -250,14 +250,19 @@ def _prepare(
         raise DataError("cluster.all_empty")
     rows = [rows[i] for i in rng.permutation(len(rows))[:SAMPLE]]
     texts = [cleaned[row] for row in rows]
-    own = derive_seed(seed, "encoder")
-    lexical = CharNgrams(seed=own)
     if embeddings is not None:
+        lexical = CharNgrams(seed=derive_seed(seed, "encoder"))
         lexical.learn(texts)
         counted, numbers = lexical.prepare(texts)
         beside = NGRAM_WEIGHT * unit_rows(lexical.encode(counted)[numbers])
         both = np.hstack([embeddings[rows], beside]).astype(np.float32)
         return both, "embedding"
+    return text_vectors(texts, encoder, seed)
+
+
+def text_vectors(texts: list[str], encoder: Any, seed: int) -> tuple[Floats, Kind]:
+    """Vectors of texts, embeddings with n-grams beside them, and of what kind they are."""
+    own = derive_seed(seed, "encoder")
     found = load_encoder(encoder, seed=own)
     if isinstance(encoder, str) and encoder == AUTO:
         seen = look(found, texts, own)
@@ -265,7 +270,7 @@ def _prepare(
     lexical_alone = isinstance(found, (BagOfWords, LexicalEncoder))
     kind: Kind = "lexical" if lexical_alone else "embedding"
     if kind == "embedding":
-        found = MixedEncoder(found, NGRAM_WEIGHT, own, lexical)
+        found = MixedEncoder(found, NGRAM_WEIGHT, own, CharNgrams(seed=own))
     found.learn(texts)
     prepared, numbers = found.prepare(texts)
     return found.encode(prepared)[numbers], kind

@@ -736,8 +736,8 @@ MESSAGES: dict[str, str] = {
     ),
     "guidance.no_row": "{name}: there is no row {row}; rows are numbered from 0 to {last}.",
     "guidance.no_sequence": (
-        "y should be a list or array with one label for each row, None where it is not known; got "
-        "{given}."
+        "<labels> should be a list or array with one label for each row, None where it is not "
+        "known; got {given}."
     ),
     "guidance.no_text": "row {row} has a {what} but no text; remove one of the two.",
     "guidance.short_group": (
@@ -1062,6 +1062,11 @@ MESSAGES: dict[str, str] = {
         "does not describe."
     ),
     "run.not_split": "the rows of this run were not cut into sentences (<split='sentences'>).",
+    # score
+    "score.too_few_texts": (
+        "score: {found:#different text} cannot tell how good {n_clusters:,} clusters are; give at "
+        "least twice as many, e.g. by fewer folds."
+    ),
     # serve
     "serve.bad_address": "<host>: {host} cannot be listened on: {why}.",
     "serve.bad_host": (

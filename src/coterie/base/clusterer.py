@@ -16,8 +16,10 @@ from coterie.base import storage
 from coterie.base.core import ClustererCore
 from coterie.base.display import DisplayMixin
 from coterie.base.edited import correct
-from coterie.base.fitting import Fitting
+from coterie.base.fitting import Fitting, number_encoder
+from coterie.base.scoring import score_texts, score_vectors
 from coterie.blocks.assign import probabilities
+from coterie.corpus import texts_from
 from coterie.errors import UsageError
 from coterie.guidance import Guidance
 
@@ -112,11 +114,12 @@ class TextClusterer(
         check_choice("preset", preset, cls.presets)
         return cls(**{**cls.presets[preset], **parameters})
 
-    def fit(
+    def fit(  # noqa: PLR0913 - what is known comes in several forms
         self: Self,
         X: Any,
         y: Any = None,
         *,
+        labels: Any = None,
         views: Any = None,
         must_link: Any = None,
         cannot_link: Any = None,
@@ -128,7 +131,9 @@ class TextClusterer(
         ----------
         X : list of str, ndarray, Series, DataFrame, Arrow array; or array of shape (n, d)
             Texts, or vectors with ``encoder="precomputed"``.
-        y : sequence of shape (n_samples,), optional
+        y : ignored
+            As by every clusterer of scikit-learn; grid search and pipelines hand it over.
+        labels : sequence of shape (n_samples,), optional
             Class of each text, as far as it is known; None, -1, NaN and empty strings are
             unlabelled. Class ``c`` of ``classes_`` becomes cluster ``c``, and its texts stay in it;
             further clusters are found beside the classes up to ``n_clusters``. Methods that
@@ -142,7 +147,7 @@ class TextClusterer(
             ``examples``. Texts that fit go there; ``classes_`` begins with them, and
             ``empty_classes_`` has those that no text fits.
         """
-        return self._fit(X, views, guide=guide(y, must_link, cannot_link, themes))
+        return self._fit(X, views, guide=guide(labels, must_link, cannot_link, themes))
 
     def fit_predict(self, X: Any, y: Any = None, **options: Any) -> Ints:
         """Cluster the texts, and give the cluster of each; as ``fit``, then ``labels_``."""
@@ -151,8 +156,7 @@ class TextClusterer(
     def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Floats:
         """Cluster the texts, and give the vectors of each; ``y`` is ignored.
 
-        Pipelines call this and hand over what their last step is to learn. Labels that should
-        shape the clusters go to ``fit``.
+        Pipelines call this and hand over what their last step is to learn.
         """
         return self.fit(X, **options).transform(X)
 
@@ -190,6 +194,21 @@ class TextClusterer(
         """Vector of each text; zero for texts without a word."""
         inputs, vectors = self._encoded(X)
         return np.asarray(inputs.spread(vectors, 0.0))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """How good the clusters of ``X`` are, without labels, for grid search; higher is better.
+
+        For texts: mutual information, adjusted for chance, of :meth:`predict` with a consensus
+        clustering that is made of ``X`` anew, into as many clusters, with the encoder as it is
+        before training. It is what the start guard decides by. For vectors: how much more often
+        than by chance a row and its ten nearest ones are in one cluster. ``y`` is ignored.
+
+        Each encoder has a reference of its own: compare settings of one encoder.
+        """
+        labels = self.predict(X)
+        if self.encoder_.kind == "precomputed":
+            return score_vectors(np.asarray(X, dtype=np.float32), labels)
+        return score_texts(texts_from(X), labels, self.n_clusters_, number_encoder(self))
 
     def save(self, folder: str | Path, *, include_encoder: bool = False) -> None:
         """Write the fitted model as a folder of safetensors and JSON.
@@ -244,6 +263,7 @@ class WeightedClusterer(TextClusterer):
         X: Any,
         y: Any = None,
         *,
+        labels: Any = None,
         sample_weight: Any = None,
         views: Any = None,
         must_link: Any = None,
@@ -256,7 +276,8 @@ class WeightedClusterer(TextClusterer):
         ----------
         X : list of str, ndarray, Series, DataFrame, Arrow array; or array of shape (n, d)
             Texts, or vectors with ``encoder="precomputed"``.
-        y : sequence of shape (n_samples,), optional
+        y : ignored
+        labels : sequence of shape (n_samples,), optional
             Class of each text, as far as it is known; see :meth:`TextClusterer.fit`.
         sample_weight : array of shape (n_samples,), optional
             How often each text counts. Texts with a weight of 0 do not shape the clusters, but are
@@ -270,11 +291,11 @@ class WeightedClusterer(TextClusterer):
             ``examples``. Texts that fit go there; ``classes_`` begins with them, and
             ``empty_classes_`` has those that no text fits.
         """
-        return self._fit(X, views, sample_weight, guide(y, must_link, cannot_link, themes))
+        return self._fit(X, views, sample_weight, guide(labels, must_link, cannot_link, themes))
 
 
 def guide(
-    y: Any, must_link: Any, cannot_link: Any, themes: Any
+    labels: Any, must_link: Any, cannot_link: Any, themes: Any
 ) -> Callable[[int], Guidance | None]:
     """What is known, to be checked when the number of rows is known, too."""
-    return lambda rows: Guidance.make(rows, y, must_link, cannot_link, themes=themes)
+    return lambda rows: Guidance.make(rows, labels, must_link, cannot_link, themes=themes)

@@ -183,12 +183,12 @@ def given_to(given: Mapping[str, Any], rows: Ints) -> dict[str, Any]:
     --------
     >>> given = {"labels": ["a", None, "b", None], "must_link": [[0, 1, 3], [1, 2]]}
     >>> given_to(given, np.array([0, 2, 3]))
-    {'y': ['a', 'b', None], 'must_link': [[0, 2]]}
+    {'labels': ['a', 'b', None], 'must_link': [[0, 2]]}
     """
     place = {row: i for i, row in enumerate(rows.tolist())}
     out: dict[str, Any] = {}
     if "labels" in given:
-        out["y"] = [given["labels"][row] for row in place]
+        out["labels"] = [given["labels"][row] for row in place]
     for kind in LINKS:
         groups = [[place[row] for row in group if row in place] for group in given.get(kind, [])]
         if groups := [group for group in groups if len(group) > 1]:
