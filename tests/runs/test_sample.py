@@ -3,7 +3,6 @@
 import csv
 import json
 import random
-import re
 from collections import Counter
 from pathlib import Path
 
@@ -69,11 +68,9 @@ def done(file: Path) -> Path:
     return out
 
 
-def test_the_estimate_and_the_progress_are_printed(done: Path, file: Path) -> None:
+def test_progress_is_printed(done: Path, file: Path) -> None:
     said = (file.parent / "said.txt").read_text()
-    assert re.search(r"about 2,600 texts: about \d+ (seconds|minutes) and \d\.\d GB", said)
     assert "read 2600/2600" in said and "assign 2600/2600" in said
-    assert said.index("about 2,600 texts") < said.index("\nencode ")
 
 
 def test_all_rows_are_there_in_their_order(done: Path, file: Path) -> None:

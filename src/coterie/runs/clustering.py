@@ -148,10 +148,6 @@ class Prepared:
             say(f"{counted(len(corpus), 'row')}, texts in the column {corpus.text_column!r}")
             for note in corpus.notes:
                 say(f"  {note.message}")
-        if options.verbose and not isinstance(corpus, Corpus):
-            from coterie.runs.estimate import expected
-
-            say(expected(corpus, model, options.wanted, self.fitting.encoder))
 
     @cached_property
     def fitting(self) -> Fitting:

@@ -9,7 +9,6 @@ texts.
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib import resources
@@ -78,7 +77,6 @@ class SampledCorpus:
     schema: pa.Schema  # of the first rows
     texts: list[str]  # the sample, repeats as often as they occur
     notes: tuple[Note, ...]
-    seconds: float = 0.0  # time that the first reading took
 
     @property
     def text_column(self) -> str:
@@ -216,7 +214,7 @@ def _table_corpus(data: Any, options: Options) -> Corpus:
 def _survey(
     stream: TextStream | TableStream | MaskedStream, size: int, options: Options, most: int
 ) -> SampledCorpus:
-    sampler, look, begun = StreamSampler(size, options.seed), None, time.perf_counter()
+    sampler, look = StreamSampler(size, options.seed), None
     schema: pa.Schema | None = None
     progress = make_progress(options.verbose)
     with working(progress, "read", most):
@@ -232,5 +230,4 @@ def _survey(
     notes = (*stream.notes, *found.notes)
     if isinstance(stream, MaskedStream):
         notes = (*notes, masking_note(stream.masker.counts))
-    seconds = time.perf_counter() - begun
-    return SampledCorpus(stream, found, look.done(), schema, texts, notes, seconds)
+    return SampledCorpus(stream, found, look.done(), schema, texts, notes)

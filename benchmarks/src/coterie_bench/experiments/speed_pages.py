@@ -5,7 +5,7 @@ coterie-bench fill
 
 from __future__ import annotations
 
-from coterie_bench.experiments import calibrate, command, compiled, curve, encode, gpu, tune
+from coterie_bench.experiments import command, compiled, curve, encode, gpu, tune
 from coterie_bench.experiments import compared_page as compared
 
 PAGES: dict[str, dict[str, compared.Table]] = {
@@ -19,7 +19,7 @@ PAGES: dict[str, dict[str, compared.Table]] = {
         "same-labels": gpu.same,
         "tune": tune.table,
     },
-    "large-files.md": {"curve": curve.table, "calibrate": calibrate.table},
+    "large-files.md": {"curve": curve.table},
 }
 
 
