@@ -255,7 +255,7 @@ def test_parts_without_a_pair_are_joined_by_their_means() -> None:
 @pytest.mark.parametrize("classify", ["words", "vectors"])
 def test_classification_mends_clusters(classify: str, topics, monkeypatch) -> None:
     monkeypatch.setattr("coterie.methods.baselines.hac_sd.TREES", 20)
-    texts, truth = topics
+    texts, truth = zip(*sorted(zip(*topics, strict=True)), strict=True)
     numbers = np.unique(truth, return_inverse=True)[1]
     wrong = np.where(np.arange(90) % 7 == 0, (numbers + 1) % 3, numbers)
     monkeypatch.setattr(HACSD, "_linked", lambda self, vectors, weights: wrong.copy())
