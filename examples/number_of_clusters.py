@@ -7,7 +7,8 @@ TF-IDF vectors need no encoder, which is quick; leave out ``encoder`` for better
 
 import sys
 
-from coterie import TwoStep, choose_n_clusters, describe_levels, nest, read_corpus, sample
+from coterie import TwoStep, choose_n_clusters, read_corpus, sample
+from coterie.hierarchy import describe_levels, nest
 
 
 def main(source: str | None = None) -> None:

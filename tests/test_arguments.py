@@ -11,8 +11,10 @@ import pytest
 
 import coterie
 from by_key import raises
+from coterie.corpus import TextStream
 from coterie.editing import undo
 from coterie.errors import UsageError
+from coterie.hierarchy import describe_levels, nest
 from coterie.naming import Endpoint
 
 PATHS: dict[str, Callable[[Any], Any]] = {
@@ -24,7 +26,7 @@ PATHS: dict[str, Callable[[Any], Any]] = {
     "undo": undo,
     "export_run": lambda value: coterie.export_run(value, ["tsv"]),
     "read_corpus": coterie.read_corpus,
-    "TextStream": lambda value: list(coterie.TextStream(value)),
+    "TextStream": lambda value: list(TextStream(value)),
 }
 
 
@@ -64,14 +66,14 @@ def named(**given: Any) -> Any:
 
 NOT_NUMBERS = (3, None, "abc", ["1"], [[1, 2], [3]], {}, [1, "a"])
 CALLS: dict[str, tuple[str, Callable[[Any], Any], tuple[Any, ...]]] = {
-    "nest texts": ("vectors", lambda v: coterie.nest(v, LABELS, levels=[2]), NOT_NUMBERS),
-    "nest means": ("vectors", lambda v: coterie.nest(v, sizes=[1], levels=[1]), NOT_NUMBERS),
-    "nest labels": ("labels", lambda v: coterie.nest(VECTORS, v, levels=[2]), (3, ["a"], [0.5])),
-    "nest sizes": ("sizes", lambda v: coterie.nest(VECTORS, sizes=v, levels=[2]), (3, ["a"])),
-    "nest levels": ("levels", lambda v: coterie.nest(VECTORS, LABELS, levels=v), NOT_NUMBERS),
+    "nest texts": ("vectors", lambda v: nest(v, LABELS, levels=[2]), NOT_NUMBERS),
+    "nest means": ("vectors", lambda v: nest(v, sizes=[1], levels=[1]), NOT_NUMBERS),
+    "nest labels": ("labels", lambda v: nest(VECTORS, v, levels=[2]), (3, ["a"], [0.5])),
+    "nest sizes": ("sizes", lambda v: nest(VECTORS, sizes=v, levels=[2]), (3, ["a"])),
+    "nest levels": ("levels", lambda v: nest(VECTORS, LABELS, levels=v), NOT_NUMBERS),
     "describe_levels": (
         "levels",
-        lambda v: coterie.describe_levels(TEXTS, v),
+        lambda v: describe_levels(TEXTS, v),
         (3, None, ["x"], [2, 3]),
     ),
     "describe": ("vectors", lambda v: coterie.describe(TEXTS, LABELS, v), (3, "abc", [1, 2])),
@@ -124,8 +126,8 @@ def test_numbers_of_a_table_are_numbers() -> None:
     """Nullable columns come as arrays of objects."""
     pandas = pytest.importorskip("pandas")
     column = pandas.Series(LABELS, dtype="Int64")
-    (level,) = coterie.nest(VECTORS, column, levels=[2])
-    assert level.labels.tolist() == coterie.nest(VECTORS, LABELS, levels=[2])[0].labels.tolist()
+    (level,) = nest(VECTORS, column, levels=[2])
+    assert level.labels.tolist() == nest(VECTORS, LABELS, levels=[2])[0].labels.tolist()
 
 
 def test_the_folder_of_answers_is_made(tmp_path: Path) -> None:

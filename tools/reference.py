@@ -21,7 +21,13 @@ from coterie.options import Options
 
 DOCS = Path(__file__).parents[1] / "docs"
 ROLE = re.compile(r":[a-z]+:`~?\.?([^`]+)`")  # :func:`coterie.cluster`
-TABLES = ("coterie.errors", "coterie.metrics", "coterie.encoders")
+TABLES = (
+    "coterie.errors",
+    "coterie.corpus",
+    "coterie.hierarchy",
+    "coterie.metrics",
+    "coterie.encoders",
+)
 COMMAND_LINE = """# Command line
 
 Made from the program by `python tools/reference.py`. Data goes to files or to standard output,

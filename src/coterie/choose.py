@@ -22,7 +22,7 @@ import torch
 from coterie._progress import Progress, Silent
 from coterie._random import derive_seed, numpy_generator, resolve_seed
 from coterie._types import Floats, Ints
-from coterie._validation import check_integer
+from coterie._validation import check_integer, one_seed
 from coterie.blocks.graph import knn_smooth, principal_part
 from coterie.blocks.kmeans import KMeans, nearest
 from coterie.consensus import DIRECTIONS, RESTART, ROUNDS, n_neighbors
@@ -89,13 +89,14 @@ class Choice:
         return asdict(self)
 
 
-def choose_n_clusters(
+def choose_n_clusters(  # noqa: PLR0913 - two are one
     X: Any,
     *,
     encoder: Any = AUTO,
     embeddings: Floats | None = None,
     largest: int | None = None,
     random_state: Any = None,
+    seed: object = None,
     progress: Progress | None = None,
 ) -> Choice:
     """Estimate the number of clusters without labels.
@@ -110,7 +111,8 @@ def choose_n_clusters(
         Vectors of the texts by that encoder, of unit length, if they are there already.
     largest : int, optional
         Largest number to try. Default: 250, or a fifth of the different texts.
-    random_state : int, Generator, RandomState or None, default=None
+    random_state, seed : int, Generator, RandomState or None, default=None
+        Two names of the same thing.
     progress : Progress, optional
 
     Returns
@@ -123,8 +125,8 @@ def choose_n_clusters(
     >>> choose_n_clusters(texts * 2, encoder="tfidf", random_state=0).n_clusters
     1
     """
-    seed = resolve_seed(random_state)
-    vectors, kind = _prepare(X, encoder, seed, embeddings)
+    drawn = resolve_seed(one_seed(seed, random_state))
+    vectors, kind = _prepare(X, encoder, drawn, embeddings)
     n = len(vectors)
     if largest is not None:
         check_integer("largest", largest)
@@ -133,16 +135,16 @@ def choose_n_clusters(
         return Choice(1, 1, 1, [], f"There are only {n} different texts: one cluster.")
     progress = progress or Silent()
     if kind == "precomputed":
-        curve = _curve(lambda k: vectors, numbers_to_try(largest), seed, SPLITS, progress)
+        curve = _curve(lambda k: vectors, numbers_to_try(largest), drawn, SPLITS, progress)
         return _described(most_of_the_best(curve), curve, largest)
     smoothed = _Smoothed(vectors)
     coefficients = LEXICAL_COEFFICIENTS if kind == "lexical" else COEFFICIENTS
     estimate = round(expected_number(smoothed.dimension(), n, coefficients))
     estimate = min(max(2, estimate), largest)
     grid = numbers_to_try(min(largest, max(10, round(RANGE * estimate))))
-    curve = _curve(smoothed, sorted({*grid, estimate}), seed, 1, progress)
+    curve = _curve(smoothed, sorted({*grid, estimate}), drawn, 1, progress)
     if between := _between_the_best(curve):
-        curve += _curve(smoothed, between, seed, 1, progress)
+        curve += _curve(smoothed, between, drawn, 1, progress)
         curve.sort(key=lambda row: int(row["n_clusters"]))
     clear = [r for r in curve if r["agreement"] >= CLEAR and r["spread"] <= TIGHT]
     if clear:

@@ -36,7 +36,7 @@ class CoterieError(Exception):
 
     exit_code = 1
 
-    def __init__(self, key: str = "", /, **values: Any) -> None:
+    def __init__(self, key: str = "", /, **values: object) -> None:
         self.key = key if key in MESSAGES else ""
         self.values = values
         self._marked = fill(MESSAGES[key], values) if self.key else str(key)

@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,11 @@ from coterie.description import (
 from coterie.errors import UsageError
 from coterie.metrics import cluster_means
 from coterie.neighbors import nearest_rows
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from coterie.description.describe import DescribeOptions
 
 LEVEL_COLUMN = re.compile(r"(level_\d+|theme)(_name)?")  # of the table
 READABLE = 10  # clusters that need no themes above them
@@ -132,7 +137,7 @@ def describe_levels(
     levels: Sequence[Level],
     vectors: Floats | None = None,
     finest: tuple[Sequence[int] | Ints, Mapping[int, str]] | None = None,
-    **options: Any,
+    **options: Unpack[DescribeOptions],
 ) -> list[list[Cluster]]:
     """Describe the clusters of each level, with their parents.
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from coterie._cache import DIGEST, Shards, cache_folder, limit, place
 from coterie._progress import Progress, Silent, make_progress
 from coterie._random import resolve_seed
-from coterie._validation import check_choice
+from coterie._validation import check_choice, one_seed
 from coterie.augmentation.base import FORMAT, Augmenter, Chain, text_keys
 from coterie.corpus import read_table, texts_from
 from coterie.corpus.corpus import clean_text, has_words
@@ -233,14 +233,18 @@ class Augmented(list[str]):
         self.unchanged, self.settings = unchanged, settings
 
 
-def augment(
+def augment(  # noqa: PLR0913 - what all kinds take
     texts: Any,
     kind: str | Augmenter = "eda",
     *,
-    seed: object = 0,
+    seed: object = None,
+    random_state: object = None,
     view: int = 1,
+    rate: float | None = None,
+    model: str | None = None,
+    languages: tuple[str, str] | None = None,
+    device: str = "auto",
     verbose: int = 0,
-    **options: Any,
 ) -> Augmented:
     """An augmentation of each text.
 
@@ -251,15 +255,15 @@ def augment(
     kind : str, default="eda"
         "eda", "wordnet", "contextual", "charswap", "deletion" or "backtranslation"; with a rate,
         "eda@0.1"; several one after the other, "contextual+charswap".
-    seed : int, default=0
-        An augmentation depends on the seed, the text and the settings alone: neither on the texts
-        beside it nor on their order.
+    seed, random_state : int, default=0
+        Two names of the same thing. An augmentation depends on the seed, the text and the settings
+        alone: neither on the texts beside it nor on their order.
     view : int, default=1
         Another number gives another augmentation, as another seed would.
     verbose : int, default=0
         1 shows progress.
-    **options
-        ``rate``, ``model``, ``languages`` and ``device`` of :func:`make_augmenter`.
+    rate, model, languages, device
+        As for :func:`make_augmenter`.
 
     Returns
     -------
@@ -275,9 +279,14 @@ def augment(
     0.0
     """
     cleaned = texts_from(texts)
-    made = kind if isinstance(kind, Augmenter) else make_augmenter(kind, **options)
+    chosen = resolve_seed(one_seed(seed, random_state, 0))
+    made = (
+        kind
+        if isinstance(kind, Augmenter)
+        else make_augmenter(kind, rate=rate, model=model, languages=languages, device=device)
+    )
     try:
-        return reword(made, cleaned, resolve_seed(seed), view, make_progress(verbose))
+        return reword(made, cleaned, chosen, view, make_progress(verbose))
     finally:
         if made is not kind:
             made.close()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from coterie._types import Floats, Ints
@@ -16,6 +15,7 @@ from coterie.base import storage
 from coterie.base.core import ClustererCore
 from coterie.base.display import DisplayMixin
 from coterie.base.edited import correct
+from coterie.base.estimator import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from coterie.base.fitting import Fitting, number_encoder
 from coterie.base.scoring import score_texts, score_vectors
 from coterie.blocks.assign import probabilities
@@ -23,7 +23,23 @@ from coterie.corpus import texts_from
 from coterie.errors import UsageError
 from coterie.guidance import Guidance
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 Self = TypeVar("Self", bound="TextClusterer")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class FitOptions(TypedDict, total=False):
+    """What may be known about the texts of a fit; see :meth:`TextClusterer.fit`."""
+
+    labels: object
+    sample_weight: object  # of a WeightedClusterer
+    views: Sequence[Sequence[str]] | None
+    must_link: Sequence[Sequence[int]] | None
+    cannot_link: Sequence[Sequence[int]] | None
+    themes: Sequence[str | Mapping[str, object]] | None
 
 
 class TextClusterer(
@@ -109,10 +125,11 @@ class TextClusterer(
     """
 
     @classmethod
-    def from_preset(cls: type[Self], preset: str, **parameters: Any) -> Self:
+    def from_preset(cls: Callable[P, R], preset: str, *args: P.args, **parameters: P.kwargs) -> R:
         """The method with a named set of parameters, such as "paper" or "official-code"."""
-        check_choice("preset", preset, cls.presets)
-        return cls(**{**cls.presets[preset], **parameters})
+        presets = cast("type[TextClusterer]", cls).presets
+        check_choice("preset", preset, presets)
+        return cls(*args, **{**presets[preset], **parameters})
 
     def fit(  # noqa: PLR0913 - what is known comes in several forms
         self: Self,
@@ -149,16 +166,16 @@ class TextClusterer(
         """
         return self._fit(X, views, guide=guide(labels, must_link, cannot_link, themes))
 
-    def fit_predict(self, X: Any, y: Any = None, **options: Any) -> Ints:
+    def fit_predict(self, X: Any, y: Any = None, **options: Unpack[FitOptions]) -> Ints:
         """Cluster the texts, and give the cluster of each; as ``fit``, then ``labels_``."""
-        return self.fit(X, y, **options).labels_
+        return self.fit(X, y, **options).labels_  # type: ignore[misc]
 
-    def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Floats:
+    def fit_transform(self, X: Any, y: Any = None, **options: Unpack[FitOptions]) -> Floats:
         """Cluster the texts, and give the vectors of each; ``y`` is ignored.
 
         Pipelines call this and hand over what their last step is to learn.
         """
-        return self.fit(X, **options).transform(X)
+        return self.fit(X, **options).transform(X)  # type: ignore[misc]
 
     def _fit(
         self: Self,

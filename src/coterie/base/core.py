@@ -6,15 +6,15 @@ it, and :class:`coterie.TextClusterer` puts them together.
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
@@ -28,8 +28,10 @@ from coterie._validation import (
     check_device,
     check_integer,
     check_number,
+    one_seed,
 )
 from coterie.base.edited import EditedAssigner, correct
+from coterie.base.estimator import BaseEstimator
 from coterie.base.guard import GuardResult
 from coterie.base.inputs import Inputs, read_texts, read_vectors
 from coterie.blocks.assign import (
@@ -108,8 +110,25 @@ class FittedAttributes:
     n_features_in_: int
 
 
+class Seeded(type):
+    """Classes that take ``seed`` for ``random_state``, which alone is a parameter of theirs."""
+
+    if not TYPE_CHECKING:
+
+        def __call__(cls, *args: object, **given: object) -> object:
+            if "seed" in given:
+                seed = given.pop("seed")
+                given["random_state"] = one_seed(seed, given.get("random_state"))
+            return super().__call__(*args, **given)
+
+        @property
+        def __signature__(cls) -> inspect.Signature:
+            own = inspect.signature(cls.__init__)
+            return own.replace(parameters=list(own.parameters.values())[1:])
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
-class ClustererCore(FittedAttributes, BaseEstimator):
+class ClustererCore(FittedAttributes, BaseEstimator, metaclass=Seeded):
     """Parameters and hooks of a method; see :class:`coterie.TextClusterer`."""
 
     name: ClassVar[str]

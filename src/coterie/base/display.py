@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,11 @@ from coterie.report import Outliers, ReportData, without_texts, write_report
 from coterie.report.folder import make_map, make_points
 from coterie.report.quality import figures, guard_sentence, leads, next_steps
 from coterie.run_files import NONE_OF_THESE
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from coterie.description.describe import DescribeOptions
 
 ROWS = 12  # clusters that a notebook shows
 
@@ -58,7 +63,9 @@ class AssignedTexts:
 class DisplayMixin(OutlierMixin):
     """Description, report and notebook table of a fitted model."""
 
-    def describe(self, texts: Any, X: Any = None, **options: Any) -> list[Cluster]:
+    def describe(
+        self, texts: Any, X: Any = None, **options: Unpack[DescribeOptions]
+    ) -> list[Cluster]:
         """Describe the clusters by names, words and examples among ``texts``.
 
         Parameters

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import pyarrow as pa
 import pyarrow.compute
@@ -30,6 +30,9 @@ from coterie.corpus.delimited import Delimited, tsv_is_quoted
 from coterie.corpus.source import STDIN, Blocks, Source, check_content, longest, too_long
 from coterie.corpus.tables import STREAM, Database, arrow_tables, count_rows, read_sheet
 from coterie.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @dataclass(frozen=True)
@@ -364,12 +367,29 @@ class TextStream:
         yield table
 
 
+class ReadOptions(TypedDict, total=False):
+    """How a file is read; see :func:`read_corpus`."""
+
+    format: str
+    encoding: str
+    header: bool | None
+
+
+class ColumnOptions(ReadOptions, total=False):
+    """The same, with its columns."""
+
+    text_column: str | None
+    id_column: str | None
+
+
 def read_corpus(
     source: str | Path | Source | Sequence[str | Path],
     *,
     text_column: str | None = None,
     id_column: str | None = None,
-    **options: Any,
+    format: str = "auto",
+    encoding: str = "utf-8",
+    header: bool | None = None,
 ) -> Corpus:
     """Read a file (or ``-`` for standard input) into a corpus.
 
@@ -393,7 +413,14 @@ default="auto"
     """
     opened = source if isinstance(source, Source) else Source(source, again=True)
     opened.take()
-    stream = TextStream(opened, text_column=text_column, id_column=id_column, **options)
+    stream = TextStream(
+        opened,
+        text_column=text_column,
+        id_column=id_column,
+        format=format,
+        encoding=encoding,
+        header=header,
+    )
     table = stream.whole()
     stream._check(table)
     assert stream.text_column is not None
@@ -401,7 +428,7 @@ default="auto"
 
 
 def read_table(
-    source: str | Path | Source | Sequence[str | Path], **options: Any
+    source: str | Path | Source | Sequence[str | Path], **options: Unpack[ColumnOptions]
 ) -> tuple[pa.Table, list[Note]]:
     """All columns of a file, and what is unusual about it; options as for :func:`read_corpus`."""
     opened = source if isinstance(source, Source) else Source(source, again=True)

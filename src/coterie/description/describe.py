@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -111,6 +111,18 @@ class Cluster:
                 for column, counts in values["by"].items()
             }
         return cls(**values)
+
+
+class DescribeOptions(TypedDict, total=False):
+    """What may be said about a clustering to :func:`describe`, whatever its level."""
+
+    probabilities: Floats | None
+    dates: Sequence[Any] | None
+    columns: Mapping[str, Sequence[Any]] | None
+    topics: Sequence[list[list[str]]] | None
+    language: str | Sequence[str] | None
+    n_words: int
+    n_examples: int
 
 
 def describe_numbered(

@@ -15,8 +15,26 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from coterie._validation import check_choice, check_path
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the classes of METHODS, for type checkers and editors
     from coterie.base import TextClusterer
+    from coterie.methods.adsl import ADSL as ADSL
+    from coterie.methods.aecl import AECL as AECL
+    from coterie.methods.auto import Auto as Auto
+    from coterie.methods.baselines.autoencoders import DEC as DEC
+    from coterie.methods.baselines.autoencoders import IDEC as IDEC
+    from coterie.methods.baselines.autoencoders import KATE as KATE
+    from coterie.methods.baselines.autoencoders import Autoencoder as Autoencoder
+    from coterie.methods.baselines.autoencoders import SelfTrain as SelfTrain
+    from coterie.methods.baselines.classical import Consensus as Consensus
+    from coterie.methods.baselines.classical import TwoStep as TwoStep
+    from coterie.methods.baselines.hac_sd import HACSD as HACSD
+    from coterie.methods.baselines.lda import LDA as LDA
+    from coterie.methods.baselines.stcc import STCC as STCC
+    from coterie.methods.baselines.vascl import VaSCL as VaSCL
+    from coterie.methods.cluster_bert import ClusterBERT as ClusterBERT
+    from coterie.methods.deccrl import DECCRL as DECCRL
+    from coterie.methods.rstc import RSTC as RSTC
+    from coterie.methods.sccl import SCCL as SCCL
 
 
 Number = int | Literal["auto"]  # of clusters
@@ -55,13 +73,17 @@ class Recipe:
         return [" ".join(paper.split()) for paper in papers]
 
     def make(
-        self, n_clusters: Number = "auto", preset: str | None = None, **parameters: Any
+        self, n_clusters: Number = "auto", preset: str | None = None, **parameters: object
     ) -> TextClusterer:
         """The estimator, from a preset of its class or not; ``parameters`` have the last word."""
-        chosen = {**self.parameters, **parameters}
-        if preset is None:
-            return self.cls(n_clusters, **chosen)
-        return self.cls.from_preset(preset, n_clusters=n_clusters, **chosen)
+        chosen: dict[str, Any] = {**self.parameters, **parameters}
+        cls: Any = self.cls
+        made: TextClusterer = (
+            cls(n_clusters, **chosen)
+            if preset is None
+            else cls.from_preset(preset, n_clusters=n_clusters, **chosen)
+        )
+        return made
 
 
 AUTOENCODERS, CLASSICAL = "baselines.autoencoders", "baselines.classical"
@@ -148,15 +170,17 @@ CLASSES = sorted({recipe.class_name for recipe in METHODS.values()})
 __all__ = [*CLASSES, "METHODS", "Recipe", "load", "make_method"]
 
 
-def __getattr__(name: str) -> Any:
-    for recipe in METHODS.values():
-        if recipe.class_name == name:
-            return recipe.cls
-    raise AttributeError(f"module 'coterie.methods' has no attribute {name!r}")
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> type[TextClusterer]:
+        for recipe in METHODS.values():
+            if recipe.class_name == name:
+                return recipe.cls
+        raise AttributeError(f"module 'coterie.methods' has no attribute {name!r}")
 
 
 def make_method(
-    name: str, n_clusters: Number = "auto", preset: str | None = None, **parameters: Any
+    name: str, n_clusters: Number = "auto", preset: str | None = None, **parameters: object
 ) -> TextClusterer:
     """The estimator of a method by its name, such as ``make_method("sccl", 12)``."""
     check_choice("method", name, METHODS)

@@ -21,7 +21,7 @@ from coterie.base import TextClusterer
 from coterie.base.outliers import Assessed
 from coterie.corpus import Note, TextStream
 from coterie.corpus.corpus import no_words
-from coterie.corpus.read import ROWS
+from coterie.corpus.read import ROWS, ColumnOptions
 from coterie.corpus.source import file_of
 from coterie.corpus.vectors import VectorRows
 from coterie.corpus.write import (
@@ -46,6 +46,8 @@ from coterie.runs.masked import MaskedStream, masker_of
 from coterie.runs.outputs import check_output, is_labelled
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from coterie.runs.places import RowPlaces
     from coterie.runs.sample import SampledCorpus
 
@@ -281,7 +283,7 @@ def predict_file(  # noqa: PLR0913 - what the command has
     vectors: str | Path | None = None,
     mask: bool | None = None,
     mask_names: str | Path | Sequence[str] | None = None,
-    **reading: Any,
+    **reading: Unpack[ColumnOptions],
 ) -> Labelled:
     """Put the rows of a file into the clusters of a run, in memory that does not grow with it.
 

@@ -42,11 +42,13 @@ from coterie.runs.label import Labeller
 from coterie.runs.masked import mask_corpus, masker_of
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from coterie.comparison import Comparison
     from coterie.editing import Edited
     from coterie.runs.stability import Stability
     from coterie.runs.timeline import Timeline
-    from coterie.runs.update import Updated
+    from coterie.runs.update import Updated, UpdateOptions
 
 # Colours of the map in a notebook: ten that also colour-blind readers tell apart, then again.
 COLOURS = (
@@ -247,21 +249,25 @@ class Run(RunFiles):
             self._forget()
         return done
 
-    def update(self, data: Any, **options: Any) -> Updated:
+    def update(self, data: Any, **options: Unpack[UpdateOptions]) -> Updated:
         """Add new rows; old ones keep their clusters. See :func:`coterie.runs.update`."""
         done: Updated = self._update(self.folder, data, **options)
         if done.written:
             self._forget()
         return done
 
-    def stability(self, **options: Any) -> Stability:
+    def stability(
+        self, *, seeds: int = 3, halves: int = 4, write: bool = True, verbose: int = 0
+    ) -> Stability:
         """Which clusters are found again; see :func:`coterie.runs.stability`."""
-        found: Stability = self._stability(self.folder, **options)
+        found: Stability = self._stability(
+            self.folder, seeds=seeds, halves=halves, write=write, verbose=verbose
+        )
         return found
 
-    def timeline(self, **options: Any) -> Timeline:
+    def timeline(self, *, date_column: str | None = None, write: bool = True) -> Timeline:
         """Clusters and their words over time; see :func:`coterie.runs.timeline`."""
-        found: Timeline = self._timeline(self.folder, **options)
+        found: Timeline = self._timeline(self.folder, date_column=date_column, write=write)
         return found
 
     def undo(self, *, version: str | None = None) -> int:
@@ -319,11 +325,22 @@ class Run(RunFiles):
         if problem is not None:
             raise EndpointError("naming.some_failed", problem=problem)
 
-    def compare(self, other: Run | str | Path, **options: Any) -> Comparison:
+    def compare(
+        self,
+        other: Run | str | Path,
+        *,
+        by: str = "auto",
+        id_column: str | None = None,
+        text_column: str | None = None,
+        b_column: str | None = None,
+        examples: int = 3,
+    ) -> Comparison:
         """What changed from this run to another; see :func:`coterie.compare`."""
         from coterie.comparison import compare
 
-        return compare(self.folder, other.folder if isinstance(other, Run) else other, **options)
+        there = other.folder if isinstance(other, Run) else other
+        columns = {"id_column": id_column, "text_column": text_column, "b_column": b_column}
+        return compare(self.folder, there, by=by, examples=examples, **columns)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Copy the run into another folder, which is its folder from now on.

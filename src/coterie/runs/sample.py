@@ -48,7 +48,7 @@ COPIES = 2  # repeats are fitted, too, up to this many times the sample
 
 
 class TableStream:
-    """The rows of a corpus in memory, in chunks, as :class:`~coterie.TextStream` has a file's."""
+    """The rows of a corpus in memory, in chunks, as ``TextStream`` has those of a file."""
 
     def __init__(self, corpus: Corpus) -> None:
         self.corpus, self.text_column, self.id_column = (

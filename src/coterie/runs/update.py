@@ -38,7 +38,7 @@ from coterie.blocks.assign import LinearAssigner, probabilities
 from coterie.blocks.graph import principal_directions
 from coterie.corpus import Corpus, make_corpus
 from coterie.corpus.corpus import build, cell_values, check_column, value_to_text
-from coterie.corpus.read import read_table
+from coterie.corpus.read import ReadOptions, read_table
 from coterie.corpus.sentences import split_corpus, split_sentence
 from coterie.corpus.write import CsvWriter
 from coterie.description import (
@@ -80,6 +80,8 @@ from coterie.runs.guide import kept_guidance
 from coterie.runs.masked import MaskingNote, is_masking, mask_table, masker_of, masking_note
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from coterie.comparison import Comparison
 
 COMPARED = 20_000  # old texts, and as many new ones, that are compared with each other
@@ -148,6 +150,20 @@ class Updated:
         }
 
 
+class UpdateOptions(ReadOptions, total=False):
+    """The options of :func:`update`, for :meth:`coterie.Run.update`."""
+
+    text_column: str | None
+    new_only: bool
+    again: bool
+    refit: bool
+    n_clusters: int | Literal["auto"] | None
+    dry_run: bool
+    confirm: Callable[[Updated], bool] | None
+    mask_names: str | Path | Sequence[str] | Masker | None
+    version: str | None
+
+
 def update(  # noqa: PLR0913 - options of one command
     run: str | Path,
     data: object,
@@ -162,7 +178,7 @@ def update(  # noqa: PLR0913 - options of one command
     confirm: Callable[[Updated], bool] | None = None,
     mask_names: str | Path | Sequence[str] | Masker | None = None,
     version: str | None = None,
-    **reading: Any,
+    **reading: Unpack[ReadOptions],
 ) -> Updated:
     """Add new rows to a finished run; every old row keeps its cluster, number and name.
 

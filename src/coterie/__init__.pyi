@@ -1,0 +1,42 @@
+from coterie.augmentation import augment as augment
+from coterie.base import TextClusterer as TextClusterer
+from coterie.base import broad_themes as broad_themes
+from coterie.choose import choose_n_clusters as choose_n_clusters
+from coterie.comparison.compare import compare as compare
+from coterie.corpus import read_corpus as read_corpus
+from coterie.corpus import sample as sample
+from coterie.description import describe as describe
+from coterie.editing.edit import edit as edit
+from coterie.errors import CoterieError as CoterieError
+from coterie.exports import export_run as export_run
+from coterie.methods import ADSL as ADSL
+from coterie.methods import AECL as AECL
+from coterie.methods import DEC as DEC
+from coterie.methods import DECCRL as DECCRL
+from coterie.methods import HACSD as HACSD
+from coterie.methods import IDEC as IDEC
+from coterie.methods import KATE as KATE
+from coterie.methods import LDA as LDA
+from coterie.methods import METHODS as METHODS
+from coterie.methods import RSTC as RSTC
+from coterie.methods import SCCL as SCCL
+from coterie.methods import STCC as STCC
+from coterie.methods import Auto as Auto
+from coterie.methods import Autoencoder as Autoencoder
+from coterie.methods import ClusterBERT as ClusterBERT
+from coterie.methods import Consensus as Consensus
+from coterie.methods import SelfTrain as SelfTrain
+from coterie.methods import TwoStep as TwoStep
+from coterie.methods import VaSCL as VaSCL
+from coterie.methods import load as load
+from coterie.methods import make_method as make_method
+from coterie.naming import name_clusters as name_clusters
+from coterie.outliers import mark_outliers as mark_outliers
+from coterie.outliers import outlier_scores as outlier_scores
+from coterie.runs import Run as Run
+from coterie.runs import cluster as cluster
+from coterie.runs import open_run as open_run
+
+__version__: str
+__all__: list[str]
+_PUBLIC: dict[str, str]

@@ -1,0 +1,106 @@
+"""What type checkers and editors see of the package."""
+
+import importlib
+import inspect
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import coterie
+from by_key import raises
+from coterie.errors import UsageError
+
+NAMES = [name for name in coterie.__all__ if name != "__version__"]
+WRONG = {
+    'coterie.cluster(["a"], 2, n_init=3)': "call-arg",
+    'coterie.cluster(["a"], levels="many")': "arg-type",
+    'coterie.Run("x").update([], dry=True)': "call-arg",
+    'coterie.SCCL.from_preset("paper", stepz=3)': "call-arg",
+    'coterie.Auto(2, effot="best")': "call-arg",
+    "coterie.nothing": "attr-defined",
+}
+
+
+def test_public_names_have_types(tmp_path: Path) -> None:
+    lines = ["import coterie", *(f"reveal_type(coterie.{name})" for name in NAMES), *WRONG]
+    file = tmp_path / "use.py"
+    file.write_text("\n".join(lines))
+    root = Path(coterie.__file__).parents[2]  # its settings, and what mypy knows already
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", str(file)],
+        cwd=root,
+        env={**os.environ, "MYPYPATH": "src"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said: dict[int, list[str]] = {}
+    for number, rest in re.findall(r"use\.py:(\d+): (.*)", done.stdout):
+        said.setdefault(int(number), []).append(rest)
+    for number, name in enumerate(NAMES, 2):
+        (revealed,) = said.pop(number)
+        assert "Revealed type" in revealed and '"Any"' not in revealed, name
+        assert not re.search(r"\*\w+: Any", revealed), name
+    for number, (use, code) in enumerate(WRONG.items(), len(NAMES) + 2):
+        assert f"[{code}]" in said.pop(number)[0], use
+    assert not said
+
+
+def functions() -> list[object]:
+    """The public functions, and the public methods of public classes."""
+    out = []
+    for public in (getattr(coterie, name) for name in NAMES):
+        members = vars(public).values() if inspect.isclass(public) else [public]
+        out += [getattr(m, "__func__", m) for m in members]
+    public = coterie.TextClusterer
+    out += [m for n, m in inspect.getmembers(public, inspect.isroutine) if n[0] != "_"]
+    ours = [f for f in out if inspect.isfunction(f) and f.__module__.startswith("coterie")]
+    return [f for f in ours if not f.__name__.startswith("_")]
+
+
+def test_no_public_signature_takes_just_anything() -> None:
+    for function in functions():
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+                assert parameter.annotation not in ("Any", parameter.empty), function
+
+
+def test_cluster_shows_its_options() -> None:
+    shown = inspect.signature(coterie.cluster).parameters
+    assert list(shown)[:3] == ["data", "n_clusters", "method"] and shown["levels"].default == ()
+    assert "max_outliers : float | str | None" in coterie.cluster.__doc__
+    assert coterie.cluster(data=["a cat", "a dog"], n_clusters=1, encoder="tfidf").clusters
+
+
+@pytest.mark.parametrize("name", sorted(coterie._MOVED))
+def test_names_that_moved_are_found_with_a_warning(name: str) -> None:
+    with pytest.warns(DeprecationWarning, match=rf"coterie\.\w+\.{name} now"):
+        found = getattr(coterie, name)
+    assert found is getattr(importlib.import_module(coterie._MOVED[name]), name)
+    assert name not in coterie.__all__
+
+
+TEXTS = ["red apple", "ripe apple", "red plum", "fast car", "slow car", "old car"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda **seeds: coterie.cluster(TEXTS, 2, "kmeans", encoder="tfidf", **seeds).labels,
+        lambda **seeds: coterie.augment(TEXTS, "deletion", **seeds),
+        lambda **seeds: coterie.choose_n_clusters(TEXTS * 4, encoder="tfidf", **seeds).curve,
+        lambda **seeds: coterie.make_method("kmeans", 2, **seeds).random_state,
+        lambda **seeds: coterie.TwoStep.from_preset("paper", **seeds).random_state,
+        lambda **seeds: coterie.TwoStep(2, **seeds).get_params()["random_state"],
+    ],
+)
+def test_seed_and_random_state_are_the_same(call) -> None:
+    assert np.array_equal(call(seed=7), call(random_state=7))
+    assert np.array_equal(call(seed=7), call(seed=7, random_state=7))
+    with raises(UsageError, "argument.two_seeds", seed=7, random_state=8):
+        call(seed=7, random_state=8)
