@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from coterie_bench import Entry, Suite
-from coterie_bench.entries import DataFile
+from coterie_bench.suites import DataFile
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from coterie_bench import SUITES, Entry, Suite, run_suite, summarize
 from coterie_bench import run as module
 from coterie_bench.cli import _narrow as narrow
 from coterie_bench.cli import app
-from coterie_bench.entries import DataFile
 from coterie_bench.run import Options, load_data
 from coterie_bench.score import word_vectors_of
+from coterie_bench.suites import DataFile
 from coterie_bench.tables import cell, markdown
 
 SAMPLE = Suite("tiny", "", (Entry("TF-IDF", "tfidf-kmeans"),), ("sample",), 2)
@@ -183,7 +183,7 @@ def test_the_papers_suite_has_settings_and_views_for_all_benchmarks() -> None:
 
 
 def test_ablations_keep_to_their_sets() -> None:
-    from coterie_bench.entries import plan
+    from coterie_bench.suites import plan
 
     parts = [SUITES[name] for name in SUITES["ablations"].parts]
     jobs = {(j.dataset, j.entry.label, j.entry.method) for j in plan(SUITES["ablations"])}

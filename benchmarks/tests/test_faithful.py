@@ -11,11 +11,12 @@ from coterie.cli import app
 from coterie.methods import METHODS
 from coterie_bench.beside import load_reported
 from coterie_bench.data import load_data
-from coterie_bench.entries import Entry
 from coterie_bench.experiments import faithful
 from coterie_bench.run import Options, make
+from coterie_bench.suites import SUITES, Entry
 
 PAPERS = list(faithful.PAPERS.values())
+DISTILBERT = "distilbert-base-nli-stsb-mean-tokens"
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
@@ -333,7 +334,7 @@ def test_what_to_mind_about_the_lines_of_a_claim_is_said() -> None:
 def test_presets_of_papers_name_encoder_and_views() -> None:
     for method in ("sccl", "aecl", "deccrl", "rstc"):
         model = METHODS[method].make(2, "paper")
-        assert model.encoder == faithful.DISTILBERT and model.views != "virtual"
+        assert model.encoder == DISTILBERT and model.views != "virtual"
     assert METHODS["cluster-bert"].make(2, "paper").encoder == "roberta-base"
 
 
@@ -343,7 +344,7 @@ def test_the_command_says_which_encoder_to_fetch(tmp_path: Path, monkeypatch) ->
     file.write_text("text\nred apple\ngreen apple\nfast car\nslow car\n")
     asked = ["cluster", str(file), "-k", "2", "-m", "sccl", "--preset", "paper"]
     result = CliRunner().invoke(app, [*asked, "--out", str(tmp_path / "out")])
-    assert result.exit_code != 0 and f"--encoder hub:{faithful.DISTILBERT}" in result.output
+    assert result.exit_code != 0 and f"--encoder hub:{DISTILBERT}" in result.output
 
 
 def test_suites_use_one_encoder_where_presets_name_that_of_a_paper() -> None:
@@ -379,27 +380,26 @@ def test_suites_of_cluster_bert_have_the_sets_of_its_tables() -> None:
     printed = {
         r.dataset for r in load_reported() if (r.paper, r.table) == ("ClusterBERT", "Table 2")
     }
-    for suite in (faithful.CLUSTER_BERT_SUITE, faithful.CLUSTER_BERT_ABLATIONS,
-                  faithful.SECOND_STEPS):  # fmt: skip
-        assert set(suite.datasets) == printed, suite.name
+    for name in ("cluster-bert", "cluster-bert-ablations", "second-steps"):
+        assert set(SUITES[name].datasets) == printed, name
 
 
 def test_idec_as_a_second_step_has_no_guard() -> None:
     """Lines of a second step hold one score: that of what IDEC made, not of its start."""
-    steps = [entry for entry in faithful.SECOND_STEPS.entries if "IDEC" in entry.label]
+    steps = [entry for entry in SUITES["second-steps"].entries if "IDEC" in entry.label]
     assert len(steps) == 4
     for entry in steps:
         assert not make(entry, load_data("sample", None), 0, Options(encoder="tfidf")).guard
 
 
 def test_the_suite_of_presets_runs_them_as_they_are() -> None:
-    for entry in faithful.PRESETS.entries:
+    for entry in SUITES["presets"].entries:
         assert entry.preset in METHODS[entry.method].cls.presets
         assert not entry.parameters
 
 
 def test_one_choice_of_the_code_at_a_time_leads_from_the_print_to_the_code() -> None:
-    first, *changed, last = faithful.AECL_PRINTED.entries
+    first, *changed, last = SUITES["aecl-printed"].entries
     printed, official = (METHODS["aecl"].make(2, e.preset).get_params() for e in (first, last))
     differs = {k: v for k, v in official.items() if printed[k] != v}
     told: dict = {}

@@ -33,8 +33,8 @@ from coterie_bench.figures.picture import (
     save,
 )
 from coterie_bench.figures.short import as_points, draw_maps, place
-from coterie_bench.papers import DECCRL_ABLATIONS, TOPICS
 from coterie_bench.score import stages_of
+from coterie_bench.suites import SUITES
 
 pytest.importorskip("matplotlib", reason="figures need: pip install 'coterie[plots]'")
 FAST = {
@@ -390,11 +390,11 @@ def test_the_number_of_topics_is_that_of_the_line() -> None:
 
 
 def test_the_sweep_of_topics_has_the_numbers_of_the_paper() -> None:
-    for dataset, usual in TOPICS.items():
-        found = {e.parameters["n_topics"] for e in DECCRL_ABLATIONS.entries
+    for dataset, usual in {"stackoverflow": 5, "agnews": 5, "biomedical": 20}.items():
+        found = {e.parameters["n_topics"] for e in SUITES["deccrl-ablations"].entries
                  if "topics, weight" in e.label and dataset in e.datasets}  # fmt: skip
         assert found | {usual} == {1, 5, 10, 15, 20, 25, 30} and usual not in found
-    for entry in DECCRL_ABLATIONS.entries:
+    for entry in SUITES["deccrl-ablations"].entries:
         assert "topics" not in entry.label or entry.datasets  # none would be all
 
 

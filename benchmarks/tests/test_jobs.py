@@ -13,9 +13,9 @@ import pytest
 
 from coterie.errors import CoterieError
 from coterie_bench import Entry, Suite, run_suite
-from coterie_bench.entries import Job, plan
 from coterie_bench.ledger import Ledger, key_of, read_results
 from coterie_bench.run import Options, Outlook, _threads_shared
+from coterie_bench.suites import Job, plan
 
 SHELL = """
 import sys

@@ -134,8 +134,8 @@ def test_lines_that_are_committed_are_found_done(
     from coterie_bench import SUITES, run
     from coterie_bench.data import Data
     from coterie_bench.datasets import PAIRS
-    from coterie_bench.entries import Job
     from coterie_bench.ledger import head
+    from coterie_bench.suites import Job
 
     monkeypatch.setattr(run, "find_pairs", lambda name, kind, _: Path(PAIRS[name, kind].file))
     entries = {entry.label: entry for entry in SUITES[name].entries}

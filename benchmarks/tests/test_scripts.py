@@ -8,11 +8,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-import torch
 
 from coterie.corpus import read_corpus
-from coterie.encoders import RaggedTokens
-from coterie.encoders.base import ROUND
 from coterie_bench import ROOT
 
 RESULTS, DOCS = ROOT / "results", ROOT / "docs"
@@ -287,62 +284,6 @@ def test_coefficients_in_use_are_those_of_the_committed_lines(load) -> None:
     ):
         said = script.report([row for row in rows if row["encoder"] == encoder])
         assert f"COEFFICIENTS = {', '.join(f'{value:.3f}' for value in used)}\n" in said
-
-
-@pytest.fixture
-def compiled(load, monkeypatch: pytest.MonkeyPatch):
-    """The script without a compiler, which takes minutes here."""
-    script = load("compiled")
-    monkeypatch.setattr(script, "compiled", lambda function, mode=None: function)
-    return script
-
-
-def test_variants_of_a_training_step_agree_with_the_libraries(compiled, tiny_encoder: Path) -> None:
-    compared = {}
-    for name, variant in compiled.variants().items():
-        if "fused" not in variant.optimizations:
-            row = compiled.agreement(variant, torch.device("cpu"), tiny_encoder, torch.float32, 20)
-            compared[name] = row["vectors"], row["gradients"]
-    assert len(compared) == 7
-    assert set(compared.values()) == {(1.0, 1.0)}
-
-
-def test_texts_end_to_end(compiled) -> None:
-    items = RaggedTokens.build([[5, 6, 7], [8], [9, 4]], pad=0)
-    batch = compiled.varlen_batch(items, np.array([2, 0, 1]))
-    assert batch["input_ids"][:6].tolist() == [9, 4, 5, 6, 7, 8]
-    assert batch["positions"][:6].tolist() == [0, 1, 0, 1, 2, 0]
-    assert batch["slots"][:6].tolist() == [0, 0, 1, 1, 1, 2]
-    assert batch["bounds"][:5].tolist() == [0, 2, 5, 6, 38]
-    assert len(batch["bounds"]) == 1 + 3 + ROUND // 32
-    assert batch["bounds"][-1] == len(batch["input_ids"]) == ROUND
-
-
-def test_readings_after_the_first(compiled) -> None:
-    rows = [{"stage": "a", "step": s, "seconds": s * s / 1e4, "terms": {}} for s in range(8)]
-    rows.insert(3, {"stage": "a", "step": 2, "seconds": 9.0, "note": "no reading"})
-    assert compiled.readings(rows) == {"a": [0.9, 1.1, 1.3]}
-
-
-def test_further_sets_are_read_from_their_packages(load, tmp_path) -> None:
-    further = load("further_sets")
-    said = "Section: games\nDescription: a game\n\nSection: libs\nDescription: x"
-    assert list(further.packages(said)) == [("a game", "games")]
-    (tmp_path / "data.noun").write_text(
-        '  1 licence\n00001 13 n 02 green_tea 0 tea 1 001 @ 00002 n 0000 | leaves in water; "hot"\n'
-    )
-    assert list(further.synsets(tmp_path / "data.noun")) == [(13, "green tea", "leaves in water")]
-    (tmp_path / "icd.xml").write_text(
-        '<r><item type="chapter"><name>I</name><item type="block"><name>A</name>'
-        '<item type="block"><name>A1</name><item type="category"><name>A10</name>'
-        "<description>Fever</description></item></item></item></item></r>"
-    )
-    assert list(further.diseases(tmp_path / "icd.xml", "chapter")) == [("Fever", "I")]
-    assert list(further.diseases(tmp_path / "icd.xml", "block")) == [("Fever", "A1")]
-    rows = [("one", "a"), ("two", "a"), ("one", "b"), ("three", "b")]
-    further.write(tmp_path / "out.csv", rows, 2, further.random.Random(0))
-    written = read_corpus(tmp_path / "out.csv", text_column="text")
-    assert sorted(written.texts) == ["one", "two"]
 
 
 def test_second_steps_go_behind_one_training(

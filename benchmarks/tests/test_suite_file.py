@@ -1,6 +1,6 @@
 """Suites of the user's own: what a file may say, and what is said when it cannot be."""
 
-import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,8 +8,9 @@ from typer.testing import CliRunner
 
 from coterie.errors import UsageError
 from coterie_bench.cli import app
+from coterie_bench.datasets import CARDS
 from coterie_bench.ledger import read_results
-from coterie_bench.suites import read_suite
+from coterie_bench.suites import SUITES, check_entries, read_suite
 
 GOOD = """
 name = "mine"
@@ -64,11 +65,18 @@ def test_a_file_says_all_that_a_suite_can(folder: Path) -> None:
     assert suite.files[0].file == folder / "topics.csv"
 
 
-def test_json_says_the_same(folder: Path) -> None:
-    tomllib = pytest.importorskip("tomllib")
+def test_entries_of_another_suite_and_sweeps(folder: Path) -> None:
+    text = """datasets = ["dev"]
+entries = [{ use = "dev", only = ["auto"], label = "theirs" },
+           { sweep = "temperature", values = [1, 2], method = "sccl", label = "t{:g}" }]"""
+    suite = read_suite(write(folder, text))
+    assert [e.label for e in suite.entries] == ["theirs", "t1", "t2"]
+    assert suite.entries[2].parameters == {"temperature": 2} and len(suite.datasets) == 13
 
-    same = write(folder, json.dumps(tomllib.loads(GOOD)), "mine.json")
-    assert read_suite(same) == read_suite(write(folder, GOOD))
+
+@pytest.mark.parametrize("name", SUITES)
+def test_our_suites_can_run(name: str) -> None:
+    check_entries(replace(SUITES[name], datasets=(*CARDS, "sample", "bbc-sentences")), name)
 
 
 def test_the_command_runs_it(folder: Path) -> None:

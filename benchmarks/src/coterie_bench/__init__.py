@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from coterie_bench.entries import Entry, Suite
     from coterie_bench.run import run_suite
-    from coterie_bench.suites import SUITES
+    from coterie_bench.suites import SUITES, Entry, Suite
     from coterie_bench.tables import summarize
 
 # The checkout with results/ and docs/; the working folder where the package is installed elsewhere.
@@ -22,8 +21,8 @@ __all__ = ["ROOT", "SUITES", "Entry", "Suite", "run_suite", "summarize"]
 
 _PLACES = {
     "SUITES": "suites",
-    "Entry": "entries",
-    "Suite": "entries",
+    "Entry": "suites",
+    "Suite": "suites",
     "run_suite": "run",
     "summarize": "tables",
 }

@@ -1,9 +1,9 @@
 """Our numbers beside those that the papers print.
 
-The printed numbers are ``reported.csv`` beside this file. A line is one number of one table, in per
-cent. ``method`` is our name of what the paper calls ``printed``, and ``variant`` the label of our
-entry where it is an ablation. ``source`` is "own" for numbers of the paper itself, else the paper
-that they were taken from.
+The printed numbers are ``reported.csv`` beside this file. A line is one cell of one table, ACC
+and NMI in per cent. ``method`` is our name of what the paper calls ``printed``, ``variant`` the
+label of our entry where it is an ablation. ``source`` is "own" for numbers of the paper itself,
+else the paper that they were taken from.
 """
 
 from __future__ import annotations
@@ -17,13 +17,7 @@ from importlib import resources
 
 from coterie_bench.datasets import CARDS
 from coterie_bench.ledger import Row
-from coterie_bench.papers import (
-    ABLATIONS,
-    AECL_PRINTED,
-    AECL_RELEASED,
-    SENSITIVITY,
-    TRAINED_ENCODERS,
-)
+from coterie_bench.suites import SUITES
 from coterie_bench.tables import (
     GUARDED,
     METRICS,
@@ -98,23 +92,23 @@ def load_reported() -> tuple[Reported, ...]:
     """
     source = resources.files("coterie_bench") / "reported.csv"
     rows = csv.DictReader(io.StringIO(source.read_text("utf-8"), newline=""))
-    return tuple(_read(row) for row in rows)
-
-
-def _read(row: dict[str, str]) -> Reported:
-    text, doubts = row.pop("value"), row.pop("doubt")
-    listed = tuple(d for d in doubts.split("; ") if d)
-    return Reported(**row, value=float(text), text=text, doubts=listed)
+    return tuple(
+        Reported(**row, metric=metric, value=float(text), text=text, doubts=doubts)
+        for row in rows
+        for doubts in [tuple(d for d in row.pop("doubt").split("; ") if d)]
+        for metric, text in [(metric, row.pop(metric)) for metric in METRICS]
+        if text
+    )
 
 
 BETTER, WORSE = "▲", "▼"
 FULL = {"SCCL", "AECL", "DECCRL", "ClusterBERT", "NN+ADSL"}  # the whole systems among ablations
-PARTIAL = {e.label for suite in (ABLATIONS, SENSITIVITY) for e in suite.entries} - FULL
-PARTIAL |= {e.label for e in AECL_PRINTED.entries[1:-1]}  # between the two presets
-PARTIAL |= {e.label for e in AECL_RELEASED.entries[1:]}
+PARTIAL = {e.label for name in ("ablations", "sensitivity") for e in SUITES[name].entries} - FULL
+PARTIAL |= {e.label for e in SUITES["aecl-printed"].entries[1:-1]}  # between the two presets
+PARTIAL |= {e.label for e in SUITES["aecl-released"].entries[1:]}
 PARTIAL |= {
     f"{encoder} + {step}"
-    for encoder in TRAINED_ENCODERS
+    for encoder in ("ClusterBERT", "SCCL", "TSDAE")  # of `coterie-bench trained-encoders`
     for step in ("k-means", "IDEC", "UMAP + k-means", "UMAP + IDEC")
 }
 VARIANTS = {r.variant for r in load_reported()} - {""}

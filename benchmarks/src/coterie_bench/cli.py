@@ -195,7 +195,7 @@ app = typer.Typer(
 
 def run(
     suite: Annotated[
-        str, typer.Argument(help="Name of a suite, a suite file (.toml, .json), or 'list'.")
+        str, typer.Argument(help="Name of a suite, a suite file (.toml), or 'list'.")
     ] = "list",
     data: Data = None,
     out: Annotated[
@@ -289,7 +289,7 @@ def run(
 
 def _list() -> None:
     from coterie_bench import SUITES
-    from coterie_bench.entries import plan
+    from coterie_bench.suites import plan
 
     rows = [
         [s.name, len(s.entries), len(s.datasets), s.seeds, len(plan(s)), s.about]
@@ -301,9 +301,9 @@ def _list() -> None:
 def _suite(said: str) -> Suite:
     from coterie._validation import check_choice
     from coterie_bench import SUITES
-    from coterie_bench.suites import SUFFIXES, read_suite
+    from coterie_bench.suites import SUFFIX, read_suite
 
-    if said.endswith(SUFFIXES):
+    if said.endswith(SUFFIX):
         return read_suite(Path(said))
     return SUITES[check_choice("suite", said, SUITES)]
 
@@ -338,8 +338,8 @@ def _there(file: Path, suite: Suite) -> list[Path]:
 def _show(results: list[dict[str, Any]], suite: str, *, markdown: bool) -> None:
     from coterie_bench import summarize
     from coterie_bench.noise import summarize_stability
-    from coterie_bench.speed import summarize_speed
     from coterie_bench.tables import markdown as to_markdown
+    from coterie_bench.tables import summarize_speed
 
     kinds = {"speed": ("", summarize_speed), "stability": (SPREAD, summarize_stability)}
     title, made = kinds.get(suite, ("ACC / NMI in %", summarize))
@@ -400,8 +400,8 @@ def steering(
         coterie-bench steering --show --markdown
     """
     from coterie.encoders import DEFAULT
+    from coterie_bench.datasets import DEV
     from coterie_bench.ledger import read_results
-    from coterie_bench.papers import DEV
     from coterie_bench.steering import Setting, run_steering, summarize_steering
     from coterie_bench.tables import markdown as to_markdown
 

@@ -15,7 +15,7 @@ from coterie.corpus import read_corpus, sample
 from coterie.corpus.corpus import check_column
 from coterie.errors import DataError, UsageError
 from coterie_bench.datasets import load_dataset
-from coterie_bench.entries import DataFile
+from coterie_bench.suites import DataFile
 
 # Texts to fit on, of those that DECCRL's Table 1 prints; the rest is scored.
 SPLITS = {"agnews": 6_400, "stackoverflow": 15_084, "biomedical": 15_583}

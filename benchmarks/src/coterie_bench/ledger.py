@@ -27,7 +27,7 @@ from coterie.encoders import AUTO, DEFAULT
 from coterie.errors import DataError
 from coterie.methods import METHODS
 from coterie_bench.datasets import PAIRS
-from coterie_bench.entries import Job
+from coterie_bench.suites import Job
 
 if TYPE_CHECKING:
     from coterie.base import TextClusterer

@@ -26,10 +26,10 @@ from coterie.errors import CoterieError
 from coterie.methods import METHODS, make_method
 from coterie_bench.data import Data, load_data, split
 from coterie_bench.datasets import PAIRS, find_pairs
-from coterie_bench.entries import PROTOCOLS, Entry, Job, Suite, plan
 from coterie_bench.ledger import Ledger, Row, head, key_of, read_results
 from coterie_bench.noise import with_noise
 from coterie_bench.score import fitted_texts, score_fit
+from coterie_bench.suites import PROTOCOLS, Entry, Job, Suite, plan
 
 log = logging.getLogger(__name__)
 

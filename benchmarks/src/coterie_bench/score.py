@@ -27,7 +27,6 @@ from coterie.words import kind_of
 from coterie_bench.analysis import stage_indices
 from coterie_bench.data import Data
 from coterie_bench.ledger import Row
-from coterie_bench.speed import step_ms
 
 
 def fitted_texts(data: Data) -> list[str]:
@@ -61,6 +60,44 @@ def score_fit(model: TextClusterer, data: Data, device: str) -> Row:
         "commit": commit(),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
     }
+
+
+WARM = 3  # readings of a stage that do not count: recording, caches, first batches
+
+
+def step_ms(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Milliseconds of a step in each stage, between the fourth reading of the loss and the last.
+
+    The host waits for the device at every reading, so the times are those of finished work.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        Of a training history.
+
+    Returns
+    -------
+    dict of str to float
+        Without stages that are too short to tell.
+
+    Examples
+    --------
+    >>> rows = [{"stage": "a", "step": s, "seconds": 1 + s / 100, "terms": {}}
+    ...         for s in (10, 20, 30, 40, 50)]
+    >>> step_ms(rows)
+    {'a': 10.0}
+    """
+    stages: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        if "terms" in row:
+            stages.setdefault(row["stage"], []).append(row)
+    found = {}
+    for name, read in stages.items():
+        if len(read) > WARM + 1:
+            first, last = read[WARM], read[-1]
+            took, steps = last["seconds"] - first["seconds"], last["step"] - first["step"]
+            found[name] = round(1000 * took / steps, 3)
+    return found
 
 
 def last_terms(rows: Sequence[Row]) -> dict[str, Row]:

@@ -39,8 +39,8 @@ from coterie.methods import make_method
 from coterie.metrics import accuracy, ami, nmi
 from coterie.neighbors import unit_rows
 from coterie_bench.data import load_data
+from coterie_bench.datasets import DEV
 from coterie_bench.ledger import Row, read_results
-from coterie_bench.papers import DEV
 
 COUNTS = 1, 5, 20  # labels a class
 HALF = 5  # labels for each of the known classes, where half are known

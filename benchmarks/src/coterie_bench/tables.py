@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from coterie_bench.datasets import BENCHMARKS
 from coterie_bench.ledger import Row, key_of, read_results
-from coterie_bench.papers import BENCHMARKS
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,19 @@ def summarize(
     if len(labels) < len(datasets):
         return ["", *labels], [[d, *(entry(m, d) for m in labels)] for d in datasets]
     return ["", *datasets], [[m, *(entry(m, d) for d in datasets)] for m in labels]
+
+
+def summarize_speed(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Header and lines of a table: milliseconds of a step in the longest stage, whole run, NMI."""
+    body = []
+    for row in rows:
+        stages = row.get("step_ms") or {}
+        step = f"{list(stages.values())[-1]:.1f}" if stages else ""
+        whole = f"{sum(row['seconds'].values()):.0f}"
+        body.append(
+            [row["label"], row["dataset"], step, whole, f"{100 * row['scores']['nmi']:.1f}"]
+        )
+    return ["", "data set", "ms per step", "seconds in all", "NMI"], body
 
 
 def markdown(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:

@@ -1,6 +1,15 @@
 """The benchmarks of the papers: known by address and checksum, found by path, never bundled."""
 
-from coterie_bench.datasets.cards import CARDS, PAIRS, Card, Pairs
+from coterie_bench.datasets.cards import (
+    BENCHMARKS,
+    CARDS,
+    DEV,
+    GROUPS,
+    LANGUAGES,
+    PAIRS,
+    Card,
+    Pairs,
+)
 from coterie_bench.datasets.files import (
     Dataset,
     find_pairs,
@@ -10,7 +19,11 @@ from coterie_bench.datasets.files import (
 )
 
 __all__ = [
+    "BENCHMARKS",
     "CARDS",
+    "DEV",
+    "GROUPS",
+    "LANGUAGES",
     "PAIRS",
     "Card",
     "Dataset",

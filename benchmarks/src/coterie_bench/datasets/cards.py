@@ -97,3 +97,8 @@ def _read() -> tuple[dict[str, Card], dict[tuple[str, str], Pairs]]:
 
 
 CARDS, PAIRS = _read()
+GROUPS = {
+    group: tuple(card.name for card in CARDS.values() if card.group == group)
+    for group in ("benchmark", "dev", "lang")
+}
+BENCHMARKS, DEV, LANGUAGES = GROUPS.values()

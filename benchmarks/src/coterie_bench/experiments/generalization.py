@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coterie_bench.datasets import CARDS
+from coterie_bench.datasets import BENCHMARKS, CARDS, DEV, LANGUAGES
 from coterie_bench.ledger import Row
 from coterie_bench.noise import summarize_stability
-from coterie_bench.papers import BENCHMARKS, DEV, LANGUAGES
 from coterie_bench.tables import Cell, Measured, about, cell, markdown, measured
 
 MARGIN = 0.5  # points of NMI below k-means that count as a loss

@@ -49,7 +49,7 @@ def run(jobs: int, options: argparse.Namespace) -> lines.Row:
         folder = str(options.keep or temporary)
         before = len(_made(folder))
         command = [
-            sys.executable, "-m", "coterie", "bench", options.suite or "papers", "--out", folder,
+            sys.executable, "-m", "coterie_bench", options.suite or "papers", "--out", folder,
             *([] if options.suite else SMALL), "--seeds", str(options.seeds), "--quiet",
             "--jobs", str(jobs), "--device", options.device, "--encoder", options.encoder,
             *(["--data", str(options.data)] if options.data else []),

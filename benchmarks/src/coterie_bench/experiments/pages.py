@@ -13,10 +13,9 @@ from coterie_bench.beside import (
     load_reported,
     with_marks,
 )
-from coterie_bench.datasets import CARDS
-from coterie_bench.entries import Suite
+from coterie_bench.datasets import BENCHMARKS, CARDS
 from coterie_bench.ledger import Row
-from coterie_bench.papers import BENCHMARKS
+from coterie_bench.suites import Suite
 from coterie_bench.tables import (
     GUARDED,
     METRICS,

@@ -26,9 +26,8 @@ from coterie.methods import auto
 from coterie.metrics import external_scores
 from coterie_bench import ROOT
 from coterie_bench.data import load_data
-from coterie_bench.entries import DataFile
 from coterie_bench.experiments import lines
-from coterie_bench.suites import SUITES
+from coterie_bench.suites import SUITES, DataFile
 
 OUT = ROOT / "results" / "settings.jsonl"
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -5,7 +5,7 @@ coterie-bench fill
 
 from __future__ import annotations
 
-from coterie_bench.experiments import command, compiled, curve, encode, gpu, tune
+from coterie_bench.experiments import calibrate, command, curve, encode, gpu, tune
 from coterie_bench.experiments import compared_page as compared
 
 PAGES: dict[str, dict[str, compared.Table]] = {
@@ -14,12 +14,11 @@ PAGES: dict[str, dict[str, compared.Table]] = {
         "command": command.table,
         "command:parts": command.parts,
         "speed": gpu.table,
-        "compiled": compiled.table,
         "speed:whole": gpu.phases,
         "same-labels": gpu.same,
         "tune": tune.table,
     },
-    "large-files.md": {"curve": curve.table},
+    "large-files.md": {"curve": curve.table, "calibrate": calibrate.table},
 }
 
 

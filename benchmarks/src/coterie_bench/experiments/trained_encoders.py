@@ -21,16 +21,15 @@ from coterie._types import Floats
 from coterie.methods.baselines import classical
 from coterie_bench import ROOT
 from coterie_bench.data import load_data
-from coterie_bench.entries import Entry, Job
 from coterie_bench.ledger import Ledger, head, key_of
-from coterie_bench.papers import PAIRS, TABLE_3
 from coterie_bench.run import Options, make
 from coterie_bench.score import score_fit
+from coterie_bench.suites import SUITES, Entry, Job
 
 RESULTS = ROOT / "results"
 TRAINED = {
     "ClusterBERT": Entry("ClusterBERT", "cluster-bert", {"guard": False}, "fast"),
-    "SCCL": Entry("SCCL", "sccl", {"guard": False, "steps": 1000}, None, PAIRS),
+    "SCCL": Entry("SCCL", "sccl", {"guard": False, "steps": 1000}, None, ("contextual10", "eda")),
     "TSDAE": Entry("TSDAE", "tsdae", {"guard": False, "batch_size": 64}),
 }
 
@@ -54,7 +53,12 @@ def main() -> None:
     classical.reduce_by_umap = once(classical.reduce_by_umap)
     asked = Options(data=options.data, encoder=options.encoder, device=options.device)
     ledger = Ledger(options.out / "second-steps.jsonl")
-    steps = {n: p for n, p in TABLE_3.items() if "UMAP" not in n or find_spec("umap")}
+    second = {
+        entry.label.removeprefix("encoder + "): entry.parameters
+        for entry in SUITES["second-steps"].entries
+        if entry.label.startswith("encoder + ")
+    }
+    steps = {n: p for n, p in second.items() if "UMAP" not in n or find_spec("umap")}
     first, _, last = options.seeds.partition("-")
     for name in options.sets.split(","):
         data = load_data(name, options.data)

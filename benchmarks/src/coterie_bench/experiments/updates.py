@@ -37,7 +37,7 @@ import coterie
 from coterie._facts import hardware, versions
 from coterie.metrics import external_scores
 from coterie.runs.update import learn_new
-from coterie_bench.papers import DEV
+from coterie_bench.datasets import DEV
 
 PARTS = 10
 EARLY = 0.6  # share of the classes that are in all parts

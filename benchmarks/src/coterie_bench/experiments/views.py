@@ -27,10 +27,10 @@ from coterie.encoders import DEFAULT
 from coterie.errors import UsageError
 from coterie_bench import run_suite
 from coterie_bench.datasets import find_pairs, load_dataset
-from coterie_bench.entries import Entry, Suite
 from coterie_bench.experiments import lines
 from coterie_bench.figures.papers import COSINE_EDGES
 from coterie_bench.run import Options
+from coterie_bench.suites import Entry, Suite
 from coterie_bench.tables import about, cell
 
 SETS = ("stackoverflow", "googlenews-t")

@@ -22,16 +22,7 @@ from coterie_bench.analysis import average_precision, reciprocal_rank, stage_ind
 from coterie_bench.figures.picture import Bars, Histogram, Lines, Panel, Picture, Table
 from coterie_bench.figures.short import Short, columns_of, first_and_last
 from coterie_bench.ledger import Row
-from coterie_bench.papers import (
-    ADSL_SWEEPS,
-    AECL_SWEEPS,
-    CLUSTER_BERT_ABLATIONS,
-    DECCRL_WEIGHTS,
-    NUMBERS,
-    SCCL_ABLATIONS,
-    SCCL_SWEEPS,
-    label_of,
-)
+from coterie_bench.suites import SUITES, SWEEPS
 from coterie_bench.tables import METRICS, Measured, about, cell, entries_of
 
 LEFT = "as training left it"
@@ -105,7 +96,7 @@ def _about(found: Sequence[Measured]) -> str:
 
 # SCCL
 
-LABELS = [entry.label for entry in SCCL_ABLATIONS.entries]
+LABELS = [entry.label for entry in SUITES["sccl-ablations"].entries]
 STRENGTHS = [label for label in LABELS if label.startswith("pairs: ")]
 OBJECTIVES = [label for label in LABELS if label not in STRENGTHS]
 # Lines of coterie-bench views: how much was changed, with and without swapped letters on top.
@@ -128,8 +119,7 @@ def sccl_strengths(rows: Sequence[Row]) -> Picture | None:
 
 def sccl_temperature(rows: Sequence[Row]) -> Picture | None:
     """The temperature of the contrast."""
-    sweeps = {n: {label_of(n, v): float(v) for v in values} for n, values in SCCL_SWEEPS.items()}
-    return curves_of(rows, "sccl", sweeps, "SCCL")
+    return curves_of(rows, "sccl", SWEEPS["sccl"], "SCCL")
 
 
 def sccl_views(rows: Sequence[Row]) -> Picture | None:
@@ -315,13 +305,13 @@ def trace_stray(short: Short) -> list[dict[str, Any]]:
 
 def aecl_sensitivity(rows: Sequence[Row]) -> Picture | None:
     """Figures 7 to 9: four weights, and the lengths of the first two stages."""
-    sweeps = {n: {label_of(n, v): float(v) for v in values} for n, values in AECL_SWEEPS.items()}
-    return curves_of(rows, "aecl", sweeps, "AECL")
+    return curves_of(rows, "aecl", SWEEPS["aecl"], "AECL")
 
 
 # DECCRL
 
 RECONSTRUCTIONS = {"DECCRL": "topics", "without CRL": "none", "without CRL, with LSR": "latent"}
+NUMBERS = (1, 5, 10, 15, 20, 25, 30)  # of topics
 TOPICS = {"DECCRL": 5.0, **{f"{t} topics": float(t) for t in NUMBERS}}
 FELT = {"topic_weight=0.1": 5.0, **{f"{t} topics, weight 0.1": float(t) for t in NUMBERS}}
 WORDS = 4  # of each topic, as the paper shows
@@ -354,7 +344,7 @@ def deccrl_topics(rows: Sequence[Row]) -> Picture | None:
     return curves_of(rows, "deccrl", sweeps, "DECCRL", "n_topics")
 
 
-WEIGHTS = {"DECCRL": 0.001, **{label_of("topic_weight", w): w for w in DECCRL_WEIGHTS}}
+WEIGHTS = {"DECCRL": 0.001, **{f"topic_weight={w:g}": w for w in (0.01, 0.1, 1.0)}}
 
 
 def deccrl_weights(rows: Sequence[Row]) -> Picture | None:
@@ -479,7 +469,7 @@ def cluster_bert_pairs(short: Short) -> Picture:
 
 def cluster_bert_reconstruction(rows: Sequence[Row]) -> Picture | None:
     """Figure 4, its left half: with and without reconstruction in the later stages."""
-    labels = [entry.label for entry in CLUSTER_BERT_ABLATIONS.entries]
+    labels = [entry.label for entry in SUITES["cluster-bert-ablations"].entries]
     return bars_of(rows, "cluster-bert", labels, "ClusterBERT: reconstruction in stages 2 and 3")
 
 
@@ -583,8 +573,7 @@ def score_clusters(short: Short) -> Callable[[torch.Tensor], dict[str, float]]:
 
 def adsl_sharpness(rows: Sequence[Row]) -> Picture | None:
     """Figure 4a: the power of the inverse distance in the soft labels."""
-    sweeps = {n: {label_of(n, v): float(v) for v in values} for n, values in ADSL_SWEEPS.items()}
-    return curves_of(rows, "adsl", sweeps, "ADSL")
+    return curves_of(rows, "adsl", SWEEPS["adsl"], "ADSL")
 
 
 def adsl_labels(short: Short) -> Picture:
