@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import runpy
 import sys
 from dataclasses import asdict
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -631,7 +631,7 @@ def main() -> None:
     try:
         if name.isascii() and name.replace(".", "").isidentifier() and find_spec(name):
             sys.argv[:2] = [f"coterie-bench {sys.argv[1]}"]
-            runpy.run_module(name, run_name="__main__", alter_sys=True)
+            sys.exit(import_module(name).main())
         else:
             app()
     except (Exception, KeyboardInterrupt) as error:  # outside any verb

@@ -12,6 +12,8 @@ import hashlib
 import json
 import logging
 import os
+import subprocess
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
@@ -21,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import lock_descriptor
 
+from coterie._facts import hardware, versions
 from coterie._files import plain
 from coterie._validation import RENAMED
 from coterie.encoders import AUTO, DEFAULT
@@ -113,8 +116,18 @@ log = logging.getLogger(__name__)
 
 
 def read_results(files: Iterable[Path]) -> list[Row]:
-    """All lines of result files; a last line that was cut off is no result."""
-    return [row for file in files for row in _read(file)]
+    """All lines of the files that exist; a last line that was cut off is no result."""
+    return [row for file in files if file.exists() for row in _read(file)]
+
+
+def facts(device: str = "cpu") -> Row:
+    """What every line says about machine, software, code and day."""
+    return {
+        "hardware": hardware(device),
+        "versions": versions(),
+        "commit": commit(),
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+    }
 
 
 def _read(file: Path) -> Iterator[Row]:
@@ -130,6 +143,26 @@ def _read(file: Path) -> Iterator[Row]:
                 log.warning("%s: the last line is incomplete and does not count", file)
                 return
             raise DataError(f"{file}, line {number} is not JSON: {error}.") from error
+
+
+@cache
+def commit() -> str | None:
+    """Commit of the checkout the code runs from; a copy without one is told by COTERIE_COMMIT."""
+    if named := os.environ.get("COTERIE_COMMIT"):
+        return named
+    here = Path(__file__).parent
+    try:
+        found = subprocess.run(
+            ["git", "rev-parse", "--short=12", "HEAD"],
+            cwd=here,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=10,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found.stdout.strip()
 
 
 class Ledger:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
 import time
 from collections.abc import Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from coterie._facts import hardware, peak_memory, versions
+from coterie._facts import peak_memory
 from coterie._validation import check_device
 from coterie.base import TextClusterer
 from coterie.metrics import (
@@ -26,7 +23,7 @@ from coterie.metrics import (
 from coterie.words import kind_of
 from coterie_bench.analysis import stage_indices
 from coterie_bench.data import Data
-from coterie_bench.ledger import Row
+from coterie_bench.ledger import Row, facts
 
 
 def fitted_texts(data: Data) -> list[str]:
@@ -52,13 +49,10 @@ def score_fit(model: TextClusterer, data: Data, device: str) -> Row:
         "step_ms": step_ms(model.history_.rows),
         "terms": last_terms(model.history_.rows),
         "peak_memory": peak_memory(device),
-        "hardware": hardware(device),
-        "versions": versions(),
         "word_vectors": word_vectors_of(model),
         "balance": getattr(model, "balance_", None),
         "stages": stages_of(model, data),
-        "commit": commit(),
-        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        **facts(device),
     }
 
 
@@ -214,22 +208,3 @@ def _forget_peak(device: str) -> None:
         import torch
 
         torch.cuda.reset_peak_memory_stats(device)
-
-
-def commit() -> str | None:
-    """Commit of the checkout the code runs from; a copy without one is told by COTERIE_COMMIT."""
-    if named := os.environ.get("COTERIE_COMMIT"):
-        return named
-    here = Path(__file__).parent
-    try:
-        found = subprocess.run(
-            ["git", "rev-parse", "--short=12", "HEAD"],
-            cwd=here,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=10,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return found.stdout.strip()

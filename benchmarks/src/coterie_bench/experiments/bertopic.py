@@ -361,7 +361,3 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--table", action="store_true", help="print the tables and run nothing")
     return parser.parse_args()
-
-
-if __name__ == "__main__":
-    main()

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,30 @@ def measure(command: Sequence[str], log: Path) -> dict[str, Any]:
     if status := found.pop("status"):
         raise SystemExit(f"{command[0]} ended with {status}:\n{log.read_text('utf-8')[-2000:]}")
     return {"load_before": round(load, 2), **found}
+
+
+def cluster(
+    texts: Iterable[str], *options: str, start: Sequence[str] = (sys.executable, "-m", "coterie")
+) -> dict[str, Any]:
+    """What ``coterie cluster`` takes on a file of these texts, and what it wrote."""
+    from coterie_bench.experiments.make_texts import write_texts
+
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        source, out, log = folder / "texts.csv", folder / "out", folder / "log.txt"
+        write_texts(texts, source)
+        took = measure([*start, "cluster", str(source), "--out", str(out), *options], log)
+        manifest = json.loads((out / "manifest.json").read_text("utf-8"))
+        seconds = {"wall": took["wall"], "processor": took["processor"], **manifest["seconds"]}
+        return {
+            "seconds": seconds,
+            "peak_memory": manifest["peak_memory"].get("resident", took["peak_memory"]),
+            "load_before": took["load_before"],
+            "fit_sample": manifest.get("fit_sample"),
+            "n_clusters": len(json.loads((out / "clusters.json").read_text("utf-8"))),
+            "page_bytes": (out / "report.html").stat().st_size,
+            "said": log.read_text("utf-8"),
+        }
 
 
 def _start(facts: str, log: str, *command: str) -> None:

@@ -13,25 +13,21 @@ one minute to the next.
 
 from __future__ import annotations
 
-import argparse
-import csv
 import functools
 import importlib
 import json
-import os
 import sys
-import tempfile
 import time
+from argparse import Namespace
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from coterie_bench.experiments import lines
-from coterie_bench.experiments.children import measure
+from coterie_bench.data import load_data
+from coterie_bench.experiments import children, lines
 
-DATASET = "stackoverflow"
+DATASET, CHILD = "stackoverflow", "--child"
 SIZES = (1_000, 5_000, 20_000)
 CLUSTERS = 20
 SETTINGS: dict[str, list[str]] = {
@@ -105,43 +101,29 @@ def child(asked: list[str]) -> None:
     print(json.dumps({part: round(seconds, 2) for part, seconds in clock.spent.items()}))
 
 
-def main() -> None:
-    options = _options()
-    if options.table:
-        rows = lines.read(options.out)
-        print(table(rows), parts(rows), sep="\n\n")
-        return
-    from coterie_bench.run import load_data
-
-    texts = load_data(DATASET, options.data).texts
-    for size in [int(part) for part in options.sizes.split(",")]:
-        picks = np.random.default_rng(0).permutation(len(texts))[:size]
-        for name in SETTINGS:
-            key = {"label": "command", "setting": name, "n_texts": len(picks)}
-            if not lines.has(lines.read(options.out), **key):
-                row = key | run(name, [texts[i] for i in picks])
-                lines.append(options.out, row)
-                print(f"{size:,} texts, {name}: {row['ratio']:.2f}", flush=True)
+def cases(options: Namespace) -> list[lines.Row]:
+    return [
+        {"label": "command", "setting": name, "n_texts": size}
+        for size in options.sizes
+        for name in SETTINGS
+    ]
 
 
-def run(name: str, texts: list[str]) -> dict[str, Any]:
+def measure(key: lines.Row, options: Namespace) -> lines.Row:
     """One command, and what its parts took."""
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        source, out, log = folder / "texts.csv", folder / "out", folder / "log.txt"
-        with source.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([["text"], *([text] for text in texts)])
-        asked = ["cluster", str(source), "--quiet", "--out", str(out), *SETTINGS[name]]
-        took = measure([sys.executable, __file__, "--child", json.dumps(asked)], log)
-        found = json.loads(log.read_text("utf-8").splitlines()[-1])
-        clusters = json.loads((out / "clusters.json").read_text("utf-8"))
+    texts = load_data(DATASET, options.data).texts
+    picks = np.random.default_rng(0).permutation(len(texts))[: key["n_texts"]]
+    start = (sys.executable, "-m", "coterie_bench", "command", CHILD)
+    chosen = [texts[i] for i in picks]
+    row = children.cluster(chosen, "--quiet", *SETTINGS[key["setting"]], start=start)
+    found = json.loads(row["said"].splitlines()[-1])
     return {
-        "n_clusters": len(clusters),
-        "seconds": {"wall": took["wall"], "processor": took["processor"]},
+        "n_clusters": row["n_clusters"],
+        "seconds": {k: row["seconds"][k] for k in ("wall", "processor")},
         "parts": found,
         "ratio": round(sum(found.values()) / found[ENCODING], 3),
-        "peak_memory": took["peak_memory"],
-        "load_before": took["load_before"],
+        "peak_memory": row["peak_memory"],
+        "load_before": row["load_before"],
     }
 
 
@@ -174,17 +156,17 @@ def parts(rows: list[dict[str, Any]]) -> str:
     return lines.table(["part", *(f"`{name}`" for name in last)], body)
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, default=os.environ.get("COTERIE_DATA"))
-    parser.add_argument("--out", type=Path, default=Path("results/command.jsonl"))
-    parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
-    parser.add_argument("--table", action="store_true", help="print the tables and run nothing")
-    return parser.parse_args()
+def both(rows: list[dict[str, Any]]) -> str:
+    """Both tables."""
+    return f"{table(rows)}\n\n{parts(rows)}"
 
 
-if __name__ == "__main__":
-    if sys.argv[1:2] == ["--child"]:
-        child(json.loads(sys.argv[2]))
+experiment = lines.Experiment("command", __doc__, cases, measure, both, {"sizes": SIZES})
+
+
+def main() -> None:
+    """The experiment, or the command that it starts in a process of its own."""
+    if sys.argv[1:2] == [CHILD]:
+        child(sys.argv[2:])
     else:
-        main()
+        experiment()

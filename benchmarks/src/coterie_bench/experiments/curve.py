@@ -2,7 +2,7 @@
 
     coterie-bench curve                       # adds what is missing to results/curve.jsonl
     coterie-bench curve --encoder static:DIR --methods auto,kmeans --sizes 1000,1000000
-    coterie-bench curve --draw                # draws results/pages/cost.svg, runs nothing
+    coterie-bench curve --table               # prints the table, draws results/pages/cost.svg
 
 Every point is ``coterie cluster FILE -k K --method M`` in a process of its own, without the cache:
 reading, encoding, clustering, describing, the page and the table. Up to 100,000 texts all are
@@ -12,42 +12,35 @@ is stopped and recorded as such, and larger ones of the method that also fit all
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-import tempfile
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from coterie.encoders import DEFAULT
 from coterie.runs.sample import LARGE
 from coterie_bench import ROOT
-from coterie_bench.experiments import lines
-from coterie_bench.experiments.children import measure
-from coterie_bench.experiments.drawing import Panel, draw
-from coterie_bench.experiments.make_texts import make_texts, write_texts
+from coterie_bench.experiments import children, lines
+from coterie_bench.experiments.make_texts import make_texts
+from coterie_bench.figures.picture import Lines, Panel, Picture, save
 
 METHODS = ("auto", "kmeans", "umap-kmeans", "average", "ward", "tfidf-kmeans")
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 CLUSTERS = (10, 30, 100, 300, 1_000)
 USUAL_CLUSTERS = 50  # while the number of texts grows
 USUAL_SIZE = 20_000  # while the number of clusters grows
-PICTURE = ROOT / "results" / "pages" / "cost.svg"
+PICTURES = ROOT / "results" / "pages"
 STOPPED = 124  # how the program timeout ends when it has stopped another
 
 
-def main() -> None:
-    options = _options()
-    if not options.draw:
-        for method in options.methods.split(","):
-            for size, clusters in points(_numbers(options.sizes), _numbers(options.clusters)):
-                row = {"label": "cost", "method": method, "encoder": plain_name(options.encoder)}
-                row |= {"n_texts": size, "n_clusters": clusters}
-                done = lines.read(options.out)
-                if not lines.has(done, **row) and not too_long(done, row):
-                    lines.append(options.out, row | run(row, options.encoder, options.limit))
-    options.picture.parent.mkdir(parents=True, exist_ok=True)
-    options.picture.write_text(picture(lines.read(options.out)), encoding="utf-8")
+def cases(options: Namespace) -> Iterator[lines.Row]:
+    """All points, but none larger than one that was stopped."""
+    for method in options.methods:
+        for size, clusters in points(list(options.sizes), list(options.clusters)):
+            key = {"label": "cost", "method": method, "encoder": plain_name(options.encoder)}
+            key |= {"n_texts": size, "n_clusters": clusters}
+            if not too_long(lines.read(options.out), key):
+                yield key
 
 
 def points(sizes: list[int], clusters: list[int]) -> list[tuple[int, int]]:
@@ -87,49 +80,36 @@ def plain_name(encoder: str) -> str:
     return f"{kind}{colon}{Path(where).name}"
 
 
-def run(row: lines.Row, encoder: str, limit: int) -> lines.Row:
+def measure(key: lines.Row, options: Namespace) -> lines.Row:
     """One run of the command."""
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        source, out = folder / "texts.csv", folder / "out"
-        write_texts(make_texts(row["n_texts"]), source)
-        command = ["timeout", str(limit), sys.executable, "-m", "coterie", "cluster", str(source)]
-        command += ["--no-cache", "-k", str(row["n_clusters"]), "--method", row["method"]]
-        if not row["method"].startswith("tfidf"):
-            command += ["--encoder", encoder]
-        try:
-            took = measure([*command, "--out", str(out)], folder / "log.txt")
-        except SystemExit as error:
-            if f"ended with {STOPPED}" in str(error):
-                return {"stopped": limit}
-            raise
-        manifest = json.loads((out / "manifest.json").read_text("utf-8"))
-    print(f"{row['method']}: {row['n_texts']:,} texts, {row['n_clusters']} clusters: "
-          f"{took['wall']:.0f} s", flush=True)  # fmt: skip
-    return {
-        "seconds": {"wall": took["wall"], "processor": took["processor"], **manifest["seconds"]},
-        "peak_memory": manifest["peak_memory"].get("resident", took["peak_memory"]),
-        "load_before": took["load_before"],
-        "fit_sample": manifest.get("fit_sample"),
-    }
+    asked = ["--no-cache", "-k", str(key["n_clusters"]), "--method", key["method"]]
+    if not key["method"].startswith("tfidf"):
+        asked += ["--encoder", options.encoder]
+    start = ("timeout", str(options.limit), sys.executable, "-m", "coterie")
+    try:
+        row = children.cluster(make_texts(key["n_texts"]), *asked, start=start)
+    except SystemExit as error:
+        if f"ended with {STOPPED}" in str(error):
+            return {"stopped": options.limit}
+        raise
+    return {k: row[k] for k in ("seconds", "peak_memory", "load_before", "fit_sample")}
 
 
-def picture(rows: list[lines.Row]) -> str:
+def picture(rows: list[lines.Row]) -> Picture:
     """Four panels: time and memory, over texts and over clusters."""
     measured = [row for row in rows if "seconds" in row]
-    largest = max((row["n_texts"] for row in measured), default=0)
-    fixed = min(USUAL_SIZE, largest)
+    fixed = min(USUAL_SIZE, max((row["n_texts"] for row in measured), default=0))
     over_texts = [row for row in measured if row["n_clusters"] == USUAL_CLUSTERS]
     over_clusters = [row for row in measured if row["n_texts"] == fixed]
-    panels = []
+    panels: list[Panel] = []
     for name, chosen, axis in (
         (f"{USUAL_CLUSTERS} clusters", over_texts, "texts"),
         (f"{fixed:,} texts", over_clusters, "clusters"),
     ):
-        title = f"processor seconds, {name}"
-        panels.append(Panel(title, axis, curves(chosen, f"n_{axis}", seconds)))
-        panels.append(Panel(f"memory in MB, {name}", axis, curves(chosen, f"n_{axis}", megabytes)))
-    return draw(panels, "Time and memory of each method over the number of texts and of clusters")
+        for title, y in (("processor seconds", seconds), ("memory in MB", megabytes)):
+            series = curves(chosen, f"n_{axis}", y)
+            panels.append(Lines(x=axis, y=title, series=series, title=name, log="both"))
+    return Picture(title="Time and memory of each method", panels=panels, columns=2)
 
 
 def table(rows: list[lines.Row]) -> str:
@@ -157,30 +137,33 @@ def megabytes(row: lines.Row) -> float:
     return float(row["peak_memory"]) / 1e6
 
 
-def curves(rows: list[lines.Row], x: str, y: Any) -> dict[str, list[tuple[float, float]]]:
+def curves(
+    rows: list[lines.Row], x: str, y: Callable[[lines.Row], float]
+) -> dict[str, list[list[float]]]:
     """Points of each method; of several runs of the same, the newest."""
     found: dict[str, dict[float, float]] = {}
     for row in rows:
         found.setdefault(row["method"], {})[float(row[x])] = y(row)
-    return {method: sorted(points.items()) for method, points in found.items()}
+    return {m: [[*point] for point in sorted(points.items())] for m, points in found.items()}
 
 
-def _numbers(said: str) -> list[int]:
-    return [int(part) for part in said.split(",")]
+def show(rows: list[lines.Row]) -> str:
+    """Draw the picture of the documentation, and return the table."""
+    save(picture(rows), PICTURES, "cost", ["svg"])
+    return table(rows)
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("results/curve.jsonl"))
-    parser.add_argument("--picture", type=Path, default=PICTURE)
-    parser.add_argument("--methods", default=",".join(METHODS))
-    parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
-    parser.add_argument("--clusters", default=",".join(map(str, CLUSTERS)))
-    parser.add_argument("--encoder", default=DEFAULT, help="static:DIR measures more quickly")
-    parser.add_argument("--limit", type=int, default=7200, help="seconds that a run may take")
-    parser.add_argument("--draw", action="store_true", help="draw the picture and run nothing")
-    return parser.parse_args()
-
-
-if __name__ == "__main__":
-    main()
+main = lines.Experiment(
+    "curve",
+    __doc__,
+    cases,
+    measure,
+    show,
+    {
+        "methods": METHODS,
+        "sizes": SIZES,
+        "clusters": CLUSTERS,
+        "encoder": DEFAULT,
+        "limit": 7200,  # seconds that a run may take
+    },
+)

@@ -101,7 +101,3 @@ def main() -> int:
     if before is not None:
         print(f"# {moved} moved", file=sys.stderr)
     return int(moved > 0)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -12,12 +12,11 @@ seeds. Both read the same number of tokens.
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import time
+from argparse import Namespace
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,18 +33,15 @@ LIBRARY = "sentence-transformers"
 Way = Callable[[list[str]], Any]
 
 
-def main() -> None:
-    options = _options()
-    if options.table:
-        print(table(lines.read(options.out)))
-        return
-    ways = make_ways(options.static)
-    for name in options.sets.split(","):
-        texts, truth = read(name, options.texts)
-        with no_cache():
-            for row in compare(ways, texts, truth, options.rounds):
-                lines.append(options.out, {"dataset": name, **row})
-                print(name, row["label"], row["ratio"], flush=True)
+def cases(options: Namespace) -> list[lines.Row]:
+    return [{"dataset": name} for name in options.sets]
+
+
+def measure(key: lines.Row, options: Namespace) -> list[lines.Row]:
+    """A line for each way."""
+    texts, truth = read(key["dataset"], options.texts)
+    with no_cache():
+        return compare(make_ways(options.static), texts, truth, options.rounds)
 
 
 def make_ways(static: str | None) -> dict[str, Way]:
@@ -153,16 +149,10 @@ def table(rows: list[dict[str, Any]]) -> str:
     )
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("results/encode.jsonl"))
-    parser.add_argument("--sets", default="sample,stackoverflow,agnews")
-    parser.add_argument("--texts", type=int, default=2_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--static", help="folder of a model2vec model")
-    parser.add_argument("--table", action="store_true", help="print the table and run nothing")
-    return parser.parse_args()
-
-
-if __name__ == "__main__":
-    main()
+OPTIONS = {
+    "sets": ("sample", "stackoverflow", "agnews"),
+    "texts": 2_000,
+    "rounds": 3,
+    "static": None,
+}
+main = lines.Experiment("encode", __doc__, cases, measure, table, OPTIONS)

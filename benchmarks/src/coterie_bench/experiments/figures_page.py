@@ -325,7 +325,3 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--limit", type=int, help="texts, instead of the planned number")
     parser.add_argument("--set", action="append", default=[], help="KEY=VALUE for all")
     return parser.parse_args()
-
-
-if __name__ == "__main__":
-    main()

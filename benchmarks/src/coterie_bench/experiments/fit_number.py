@@ -1,7 +1,7 @@
 """Fit the number of clusters on the development sets: log K from effective dimension and size.
 
     coterie-bench fit-number --data DIR           # adds what is missing, then fits
-    coterie-bench fit-number --fit                # fits the lines that are there
+    coterie-bench fit-number --table              # fits the lines that are there
     coterie-bench fit-number --encoder tfidf-svd  # the same for another encoder
 
 A line is written for each whole set, and for parts of it: some of its classes, or fewer texts. Sets
@@ -11,9 +11,7 @@ number predicted and the number of classes, each set predicted by a fit on all o
 
 from __future__ import annotations
 
-import argparse
-from multiprocessing import get_context
-from pathlib import Path
+from argparse import Namespace
 from typing import Any
 
 import numpy as np
@@ -21,12 +19,10 @@ import numpy as np
 from coterie import choose
 from coterie._types import Floats
 from coterie.encoders import DEFAULT
-from coterie_bench import ROOT
 from coterie_bench.data import load_data
+from coterie_bench.datasets import DEV
 from coterie_bench.experiments import lines
-from coterie_bench.suites import SUITES
 
-OUT = ROOT / "results" / "dimension.jsonl"
 PARTS = (  # share of the classes, most texts
     (1.0, 3_000), (0.5, 3_000), (0.25, 3_000), (0.12, 3_000), (0.5, 1_000), (0.25, 300),
     (1.0, 1_000), (1.0, 300), (1.0, 100),
@@ -35,44 +31,32 @@ FEWEST_TEXTS, FEWEST_CLASSES = 60, 3
 RIDGE = 0.1  # penalty on the slopes of standardised columns
 
 
-def main() -> None:
-    options = _options()
-    if not options.fit:
-        done = {_key(row) for row in _own(options)}
-        jobs = [
-            (dataset, share, most, seed, options.encoder, options.data)
-            for dataset in SUITES["dev"].datasets
-            for share, most in PARTS
-            for seed in range(options.seeds)
-            if (dataset, share, most, seed) not in done
-        ]
-        with get_context("spawn").Pool(options.jobs) as pool:
-            for row in pool.imap_unordered(measure, jobs):
-                if row is not None:
-                    lines.append(options.out, row)
-    print(report(_own(options)))
+def cases(options: Namespace) -> list[lines.Row]:
+    return [
+        {"dataset": dataset, "share": share, "most": most, "seed": seed,
+         "encoder": options.encoder}
+        for dataset in DEV
+        for share, most in PARTS
+        for seed in range(options.seeds)
+    ]  # fmt: skip
 
 
-def measure(job: tuple[str, float, int, int, str, Path | None]) -> dict[str, Any] | None:
+def measure(key: lines.Row, options: Namespace) -> lines.Row | None:
     """Effective dimension of one part of a set; None where too little of it is left."""
-    dataset, share, most, seed, encoder, folder = job
-    data = load_data(dataset, folder)
-    rng = np.random.default_rng(seed)
+    data = load_data(key["dataset"], options.data)
+    rng = np.random.default_rng(key["seed"])
     labels = np.asarray(data.labels)
     classes = np.unique(labels)
-    some = rng.permutation(classes)[: round(share * len(classes))]
+    some = rng.permutation(classes)[: round(key["share"] * len(classes))]
     rows = rng.permutation(np.flatnonzero(np.isin(labels, some)))
     first = {data.texts[i]: i for i in rows[::-1] if data.texts[i]}  # different texts
-    rows = np.array(list(first.values())[:most])
+    rows = np.array(list(first.values())[: key["most"]])
     if len(rows) < FEWEST_TEXTS or len(some) < FEWEST_CLASSES:
         return None
-    vectors, _ = choose._prepare([data.texts[i] for i in rows], encoder, seed)
+    vectors, _ = choose._prepare([data.texts[i] for i in rows], key["encoder"], key["seed"])
     dimension = choose._Smoothed(vectors).dimension()
-    return {
-        "dataset": dataset, "share": share, "most": most, "seed": seed, "encoder": encoder,
-        "n": len(vectors), "classes": len(np.unique(labels[rows])),
-        "dimension": round(dimension, 4),
-    }  # fmt: skip
+    found = {"n": len(vectors), "classes": len(np.unique(labels[rows]))}
+    return found | {"dimension": round(dimension, 4)}
 
 
 def report(rows: list[dict[str, Any]]) -> str:
@@ -126,25 +110,13 @@ def fit(x: Floats, y: Floats, weight: Floats) -> tuple[float, Floats]:
     return float(mean - center @ slopes), slopes
 
 
-def _own(options: argparse.Namespace) -> list[dict[str, Any]]:
-    rows = lines.read(options.out) if options.out.exists() else []
-    return [row for row in rows if row["encoder"] == options.encoder]
+def reports(rows: list[lines.Row]) -> str:
+    """A report for each encoder."""
+    encoders = dict.fromkeys(row["encoder"] for row in rows)
+    return "\n".join(
+        f"{name}: {report([row for row in rows if row['encoder'] == name])}" for name in encoders
+    )
 
 
-def _key(row: dict[str, Any]) -> tuple[str, float, int, int]:
-    return row["dataset"], row["share"], row["most"], row["seed"]
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=None)
-    parser.add_argument("--out", type=Path, default=OUT)
-    parser.add_argument("--encoder", default=DEFAULT)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--fit", action="store_true", help="no new lines")
-    return parser.parse_args()
-
-
-if __name__ == "__main__":
-    main()
+OPTIONS = {"encoder": DEFAULT, "seeds": 3}
+main = lines.Experiment("dimension", __doc__, cases, measure, reports, OPTIONS)

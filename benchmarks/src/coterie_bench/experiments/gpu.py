@@ -1,25 +1,15 @@
-"""What a training step takes on a GPU, with each shortcut and without, from `coterie-bench speed`.
-
-coterie-bench gpu        # prints the tables of results/speed.jsonl and same-labels.jsonl
-"""
+"""Milliseconds of a training step on a GPU, from lines of `coterie-bench speed`."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
 
-from coterie_bench import ROOT
 from coterie_bench.experiments import lines
 from coterie_bench.tables import about
 
-RESULTS = ROOT / "results"
 WHOLE = "whole run"
 PHASES = ("prepare", "encode", "start", "train", "finish", "calibrate")
-
-
-def main() -> None:
-    rows = lines.read(RESULTS / "speed.jsonl")
-    print(table(rows), phases(rows), same(lines.read(RESULTS / "same-labels.jsonl")), sep="\n\n")
 
 
 def table(rows: Sequence[lines.Row]) -> str:
@@ -73,7 +63,3 @@ def same(rows: Sequence[lines.Row]) -> str:
 def _spread(rows: Sequence[lines.Row], score: str) -> str:
     values = [100 * row["scores"][score] for row in rows]
     return f"{statistics.fmean(values):.1f} ± {statistics.stdev(values):.1f}"
-
-
-if __name__ == "__main__":
-    main()

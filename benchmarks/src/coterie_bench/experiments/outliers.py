@@ -51,7 +51,15 @@ lorem ipsum dolor sit amet consectetur
 The chess champion sacrificed her queen on move twelve."""
 
 
-def main(methods: list[str]) -> None:
+def main() -> None:
+    """Rank planted sentences, or with ``--sets`` measure marking."""
+    if sys.argv[1:2] == ["--sets"]:
+        marking(Path(sys.argv[2]), sys.argv[3:] or ["kmeans", "auto"])
+    else:
+        ranking(sys.argv[1:] or ["kmeans", "average", "auto"])
+
+
+def ranking(methods: list[str]) -> None:
     texts = [*sample().texts, *ODD.splitlines()]
     odd = np.arange(len(texts)) >= len(texts) - len(ODD.splitlines())
     for method in methods:
@@ -108,10 +116,3 @@ def _marked(method: str, sets: list[list[str]], i: int) -> list[float]:
             out += [marked[n:].mean(), found.mean()]
         out += [marked[:n].mean(), beside.mean()]
     return [float(share) for share in out]
-
-
-if __name__ == "__main__":
-    if sys.argv[1:2] == ["--sets"]:
-        marking(Path(sys.argv[2]), sys.argv[3:] or ["kmeans", "auto"])
-    else:
-        main(sys.argv[1:] or ["kmeans", "average", "auto"])

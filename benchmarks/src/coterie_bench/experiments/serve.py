@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 
 import coterie
+from coterie_bench import ROOT
 from coterie_bench.experiments import lines
 
 CLIENTS = (1, 8, 64)
@@ -243,9 +244,9 @@ def tell(line: dict[str, Any], out: Path | None) -> None:
         lines.append(out, line)
 
 
-def table(file: Path) -> str:
+def table(found: list[lines.Row]) -> str:
     """The lines as a Markdown table, the last of each kind."""
-    rows = {(r["texts"], r["clients"]): r for r in lines.read(file) if r["bench"] == "serve"}
+    rows = {(r["texts"], r["clients"]): r for r in found if r["bench"] == "serve"}
     head = ["texts", "clients", "requests/s", "p50 ms", "p99 ms", "errors", "texts/s",
             "alone, texts/s", "of alone", "alone p50 ms"]  # fmt: skip
     body = [
@@ -275,10 +276,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--texts", type=int, nargs="+", default=SIZES, help="of each request")
     parser.add_argument("--minutes", type=float, help="measure memory for so long instead")
     parser.add_argument("--out", type=Path, help="append result lines here")
-    parser.add_argument("--table", type=Path, help="print the table of a file of lines")
+    parser.add_argument("--table", action="store_true", help="print the table, measure nothing")
     told = parser.parse_args(arguments)
-    if told.table is not None:
-        print(table(told.table))
+    if told.table:
+        print(table(lines.read(told.out or ROOT / "results" / "serve.jsonl")))
         return
     with tempfile.TemporaryDirectory(prefix="coterie-") as place:
         folder = told.run
@@ -290,7 +291,3 @@ def main(arguments: Sequence[str] | None = None) -> None:
         else:
             loads = [(size, clients) for size in told.texts for clients in told.clients]
             measure_load(folder, told.seconds, told.rounds, told.out, loads)
-
-
-if __name__ == "__main__":
-    main()

@@ -2,8 +2,7 @@
 
     coterie-bench settings --data DIR                       # adds what is missing
     coterie-bench settings --data DIR --only "restart=0.2"  # some settings alone
-    coterie-bench settings --table                          # mean NMI of each setting
-    coterie-bench settings --confidence                     # the two coefficients of auto
+    coterie-bench settings --table    # mean NMI of each setting, and the two coefficients of auto
 
 Each setting changes one thing of the default. A line is written per setting, set and seed. Labels
 score at the end. Choose here and report on the benchmarks: never the other way round.
@@ -11,10 +10,9 @@ score at the end. Choose here and report on the benchmarks: never the other way 
 
 from __future__ import annotations
 
-import argparse
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,12 +22,10 @@ from coterie._types import Floats
 from coterie.encoders import DEFAULT, CharNgrams, MixedEncoder, lexical, views
 from coterie.methods import auto
 from coterie.metrics import external_scores
-from coterie_bench import ROOT
 from coterie_bench.data import load_data
+from coterie_bench.datasets import DEV
 from coterie_bench.experiments import lines
-from coterie_bench.suites import SUITES, DataFile
 
-OUT = ROOT / "results" / "settings.jsonl"
 SETTINGS: dict[str, dict[str, Any]] = {
     "default": {},
     **{f"neighbors={k}": {"NEIGHBORS": (4, k)} for k in (6, 8, 12, 15)},
@@ -53,39 +49,23 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def main() -> None:
-    options = _options()
-    if options.table:
-        print(table(lines.read(options.out)))
-        return
-    if options.confidence:
-        print(confidence(lines.read(options.out)))
-        return
-    for name, changed in SETTINGS.items():
-        if options.only and options.only not in name:
-            continue
-        for dataset, data in _sets(options):
-            for seed in range(options.seeds):
-                key = {"setting": name, "dataset": dataset, "seed": seed}
-                if lines.has(lines.read(options.out), **key):
-                    continue
-                with setting(changed):
-                    model = Auto(data.n_clusters, random_state=seed, encoder=options.encoder)
-                    model.fit(data.texts)
-                scores = external_scores(data.labels, model.labels_)
-                lines.append(options.out, key | {"scores": scores, "choice": model.choice_})
-                print(f"{name}, {dataset}, seed {seed}: {scores['nmi']:.3f}", flush=True)
+def cases(options: Namespace) -> list[lines.Row]:
+    return [
+        {"setting": name, "dataset": dataset, "seed": seed}
+        for name in SETTINGS
+        if (options.only or "") in name
+        for dataset in (options.datasets.split(",") if options.datasets else DEV)
+        for seed in range(options.seeds)
+    ]
 
 
-def _sets(options: argparse.Namespace) -> Iterator[tuple[str, Any]]:
-    if options.files:
-        for file in options.files:
-            own = DataFile(file.stem, file, "label", "text")
-            yield file.stem, load_data(file.stem, None, (own,))
-        return
-    names = options.datasets.split(",") if options.datasets else SUITES["dev"].datasets
-    for name in names:
-        yield name, load_data(name, options.data)
+def measure(key: lines.Row, options: Namespace) -> lines.Row:
+    """Scores of ``auto`` with a setting on one set."""
+    data = load_data(key["dataset"], options.data)
+    with setting(SETTINGS[key["setting"]]):
+        model = Auto(data.n_clusters, random_state=key["seed"], encoder=options.encoder)
+        model.fit(data.texts)
+    return {"scores": external_scores(data.labels, model.labels_), "choice": model.choice_}
 
 
 @contextmanager
@@ -149,19 +129,10 @@ def logistic(x: Floats, shares: Floats) -> tuple[float, float]:
     return float(found[0]), float(found[1])
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="folder of the data sets; or COTERIE_DATA")
-    parser.add_argument("--out", type=Path, default=OUT)
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--encoder", default=DEFAULT)
-    parser.add_argument("--datasets", help="names with commas; default: all development sets")
-    parser.add_argument("--files", type=Path, nargs="*", help="instead: tables of text and label")
-    parser.add_argument("--only", help="settings whose name holds this text")
-    parser.add_argument("--table", action="store_true")
-    parser.add_argument("--confidence", action="store_true")
-    return parser.parse_args()
+def both(rows: list[lines.Row]) -> str:
+    """The table, and the fit."""
+    return f"{table(rows)}\n\n{confidence(rows)}"
 
 
-if __name__ == "__main__":
-    main()
+OPTIONS = {"seeds": 2, "encoder": DEFAULT, "datasets": None, "only": None}
+main = lines.Experiment("settings", __doc__, cases, measure, both, OPTIONS)

@@ -28,7 +28,3 @@ def main() -> None:
     for name, values in times.items():
         median = statistics.median(values)
         print(f"{name:16} {1000 * median:6.0f} ms   {median / bare:5.1f} x python -c pass")
-
-
-if __name__ == "__main__":
-    main()

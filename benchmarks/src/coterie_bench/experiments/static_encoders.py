@@ -12,9 +12,8 @@ which adds lexical features.
 
 from __future__ import annotations
 
-import argparse
 import time
-from pathlib import Path
+from argparse import Namespace
 from typing import Any
 
 import numpy as np
@@ -22,41 +21,32 @@ import numpy as np
 from coterie import METHODS, TwoStep
 from coterie.encoders import DEFAULT, load_encoder, no_cache
 from coterie.metrics import nmi
-from coterie_bench import ROOT
-from coterie_bench.datasets import CARDS, load_dataset
+from coterie_bench.datasets import DEV, load_dataset
 from coterie_bench.experiments import lines
 
 ENCODERS = (DEFAULT, "static:wordllama", "static:model2vec")
 SEEDS = 3
-OUT = ROOT / "results" / "static-encoders.jsonl"
 
 
-def main() -> None:
-    options = _options()
-    if options.table:
-        print(table(lines.read(options.out)))
-        return
-    loaded = {name: load_encoder(name) for name in ENCODERS}
-    for dataset in [name for name, card in CARDS.items() if card.group == "dev"]:
-        texts, truth = read(dataset, options)
-        for name in ENCODERS:
-            key = {"dataset": dataset, "encoder": name, "texts": len(texts)}
-            key["method"] = "auto" if options.auto else "kmeans"
-            if lines.has(lines.read(options.out), **key):
-                continue
-            measured = (
-                by_auto(name, texts, truth)
-                if options.auto
-                else by_kmeans(loaded[name], texts, truth)
-            )
-            lines.append(options.out, key | measured)
-            print(key, measured, flush=True)
+def cases(options: Namespace) -> list[lines.Row]:
+    method = "auto" if options.auto else "kmeans"
+    return [
+        {"dataset": dataset, "encoder": name, "method": method}
+        for dataset in DEV
+        for name in ENCODERS
+    ]
 
 
-def read(name: str, options: argparse.Namespace) -> tuple[list[str], np.ndarray]:
-    data = load_dataset(name, options.data)
+def measure(key: lines.Row, options: Namespace) -> lines.Row:
+    """NMI on some texts of a set, and of the encoder alone its speed."""
+    data = load_dataset(key["dataset"], options.data)
     rows = np.random.default_rng(0).permutation(len(data.texts))[: options.texts]
-    return [data.texts[i] for i in rows], np.asarray(data.labels)[rows]
+    texts, truth = [data.texts[i] for i in rows], np.asarray(data.labels)[rows]
+    if options.auto:
+        found = by_auto(key["encoder"], texts, truth)
+    else:
+        found = by_kmeans(load_encoder(key["encoder"]), texts, truth)
+    return {"texts": len(texts), **found}
 
 
 def by_kmeans(encoder: Any, texts: list[str], truth: np.ndarray) -> dict[str, Any]:
@@ -125,15 +115,5 @@ def _pair(rows: list[dict[str, Any]], encoder: str, dataset: str | None = None) 
     return " / ".join(cells)
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
-    parser.add_argument("--data", type=Path, default=None)
-    parser.add_argument("--texts", type=int, default=300)
-    parser.add_argument("--auto", action="store_true")
-    parser.add_argument("--out", type=Path, default=OUT)
-    parser.add_argument("--table", action="store_true")
-    return parser.parse_args()
-
-
-if __name__ == "__main__":
-    main()
+OPTIONS = {"texts": 300, "auto": False}
+main = lines.Experiment("static-encoders", __doc__, cases, measure, table, OPTIONS)

@@ -33,6 +33,12 @@ TRAINED = {
     "TSDAE": Entry("TSDAE", "tsdae", {"guard": False, "batch_size": 64}),
 }
 
+STEPS = {
+    entry.label.removeprefix("encoder + "): entry.parameters
+    for entry in SUITES["second-steps"].entries
+    if entry.label.startswith("encoder + ")
+}
+
 
 def once(reduce: Callable[..., Floats]) -> Callable[..., Floats]:
     """The function, which keeps its last result: two steps need the same UMAP."""
@@ -53,12 +59,7 @@ def main() -> None:
     classical.reduce_by_umap = once(classical.reduce_by_umap)
     asked = Options(data=options.data, encoder=options.encoder, device=options.device)
     ledger = Ledger(options.out / "second-steps.jsonl")
-    second = {
-        entry.label.removeprefix("encoder + "): entry.parameters
-        for entry in SUITES["second-steps"].entries
-        if entry.label.startswith("encoder + ")
-    }
-    steps = {n: p for n, p in second.items() if "UMAP" not in n or find_spec("umap")}
+    steps = {n: p for n, p in STEPS.items() if "UMAP" not in n or find_spec("umap")}
     first, _, last = options.seeds.partition("-")
     for name in options.sets.split(","):
         data = load_data(name, options.data)
@@ -94,7 +95,3 @@ def _options() -> argparse.Namespace:
         if name not in TRAINED:
             parser.error(f"--methods: {name!r} is not one of {', '.join(TRAINED)}")
     return options
-
-
-if __name__ == "__main__":
-    main()

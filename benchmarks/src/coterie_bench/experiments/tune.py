@@ -14,9 +14,8 @@ hardly depend on the machine and are read from the longest runs.
 
 from __future__ import annotations
 
-import argparse
 import os
-from pathlib import Path
+from argparse import Namespace
 from typing import Any
 
 import numpy as np
@@ -36,54 +35,45 @@ WAYS = (
 SAMPLE = 1  # seed of the sample of texts
 
 
-def main() -> None:
-    options = _options()
-    if options.table:
-        print(table(lines.read(options.out)))
-        return
+def cases(options: Namespace) -> list[lines.Row]:
+    key = {"dataset": DATASET, "n_texts": options.texts, "steps": options.steps}
+    return [
+        {**key, "on": options.device, "tune": tune, "lr_times": times, "seed": seed}
+        for seed in range(options.seeds)
+        for tune, times in WAYS
+    ]
+
+
+def measure(key: lines.Row, options: Namespace) -> lines.Row:
+    """One fit: its scores and the start's, its seconds, and what was trained."""
     data = load_data(DATASET, options.data)
     chosen = np.random.default_rng(SAMPLE).permutation(len(data.texts))[: options.texts]
     texts, truth = ([rows[i] for i in chosen] for rows in (data.texts, data.labels))
-    key = {"dataset": DATASET, "n_texts": len(texts), "steps": options.steps}
-    key["on"] = options.device
-    for seed in range(options.seeds):
-        for tune, times in WAYS:
-            row = {**key, "tune": tune, "lr_times": times, "seed": seed}
-            if lines.has(lines.read(options.out), **row):
-                continue
-            row |= run(texts, truth, data.n_clusters, row, options.encoder)
-            lines.append(options.out, row | {"dataset_sha256": data.sha256})
-            print(f"{tune}, rate x {times:g}, seed {seed}: {lines.scores(row)}", flush=True)
-
-
-def run(
-    texts: list[str], truth: list[str], k: int, row: dict[str, Any], encoder: str
-) -> dict[str, Any]:
-    """One fit: its scores and the start's, its seconds, and what was trained."""
     load = os.getloadavg()[0]
     model = SCCL(
-        k,
-        encoder=encoder,
-        tune=row["tune"],
-        views="eda" if row["tune"] == "frozen" else SCCL.views,
-        lr=SCCL.lr * row["lr_times"],
+        data.n_clusters,
+        encoder=options.encoder,
+        tune=key["tune"],
+        views="eda" if key["tune"] == "frozen" else SCCL.views,
+        lr=SCCL.lr * key["lr_times"],
         labels_from="head",
-        steps=row["steps"],
-        random_state=row["seed"],
-        device=row["on"],
+        steps=key["steps"],
+        random_state=key["seed"],
+        device=key["on"],
     ).fit(texts)
     assert model.guard_ is not None
     if model.trained_labels_ is None:
         raise SystemExit(f"training broke down: {model.guard_.reason}")
     return {
-        "label": f"SCCL, {row['tune']}",
+        "label": f"SCCL, {key['tune']}",
         "scores": external_scores(truth, model.trained_labels_),
         "start_scores": external_scores(truth, model.start_labels_),
         "guard": model.guard_.to_dict(),
         "seconds": model.seconds_,
-        "ms_per_step": 1000 * model.seconds_["train"] / row["steps"],
+        "ms_per_step": 1000 * model.seconds_["train"] / key["steps"],
         "trained_parameters": model.trained_parameters_,
         "load_before": load,
+        "dataset_sha256": data.sha256,
     }
 
 
@@ -115,18 +105,5 @@ def _spread(rows: list[dict[str, Any]], key: str) -> str:
     return " / ".join(f"{np.mean(values):.1f} ± {np.std(values):.1f}" for values in found)
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=os.environ.get("COTERIE_DATA"))
-    parser.add_argument("--encoder", default=DEFAULT)
-    parser.add_argument("--out", type=Path, default=Path("results/tune.jsonl"))
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--texts", type=int, default=5000)
-    parser.add_argument("--steps", type=int, default=10)
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--table", action="store_true")
-    return parser.parse_args()
-
-
-if __name__ == "__main__":
-    main()
+OPTIONS = {"encoder": DEFAULT, "device": "cpu", "texts": 5000, "steps": 10, "seeds": 1}
+main = lines.Experiment("tune", __doc__, cases, measure, table, OPTIONS)

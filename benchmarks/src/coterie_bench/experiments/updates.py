@@ -1,7 +1,7 @@
 """How well ``update`` finds new classes, and what it costs not to move old rows.
 
-    coterie-bench updates [--method auto] [--seeds 0,1,2] [--jobs 8] [--out FILE] [SET ...]
-    coterie-bench updates --table results/updates.jsonl
+    coterie-bench updates [--method auto] [--seeds 0,1,2] [--sets SET,...] [--files]
+    coterie-bench updates --table
 
 The texts of a development set (``--data`` or COTERIE_DATA) arrive in ten parts. Six of ten classes,
 drawn at random, are in all parts; the others begin in a later part each, evenly spread over the
@@ -20,24 +20,18 @@ added to the run of all others.
 
 from __future__ import annotations
 
-import argparse
-import csv
-import json
-import os
-import sys
 import time
+from argparse import Namespace
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import coterie
-from coterie._facts import hardware, versions
 from coterie.metrics import external_scores
 from coterie.runs.update import learn_new
-from coterie_bench.datasets import DEV
+from coterie_bench.datasets import DEV, load_dataset
+from coterie_bench.experiments import lines
 
 PARTS = 10
 EARLY = 0.6  # share of the classes that are in all parts
@@ -60,13 +54,6 @@ def arrive(labels: np.ndarray, seed: int) -> tuple[np.ndarray, dict[str, int]]:
         begin = 0 if first[str(c)] else rng.integers(width)
         part[rows] = first[str(c)] + (begin + np.arange(len(rows))) % width
     return part, first
-
-
-def read(path: Path) -> tuple[list[str], np.ndarray]:
-    """Texts and labels of a set."""
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    return [row["text"] for row in rows], np.array([row["label"] for row in rows])
 
 
 class Vectors:
@@ -119,9 +106,9 @@ class Files:
         return after[len(before) :], [c.id for c in done.new], done.drift.strange, done.drift.alarm
 
 
-def follow(name: str, path: Path, seed: int, method: str, files: bool) -> dict[str, Any]:
+def follow(texts: list[str], labels: np.ndarray, key: lines.Row, files: bool) -> lines.Row:
     """One set in ten parts."""
-    texts, labels = read(path)
+    seed, method = key["seed"], key["method"]
     part, first = arrive(labels, seed)
     here = [np.flatnonzero(part == t) for t in range(PARTS)]
     known = set(labels[here[0]])
@@ -154,14 +141,10 @@ def follow(name: str, path: Path, seed: int, method: str, files: bool) -> dict[s
     whole = coterie.make_method(method, len(first), random_state=seed).fit(texts)
     possible = [c for c, t in first.items() if t and (labels[here[t]] == c).sum() >= LEAST]
     return {
-        "dataset": name,
-        "seed": seed,
-        "method": method,
         "rows": len(texts),
         "classes": len(first),
         "first_rows": len(here[0]),
         "first_classes": len(known),
-        "files": files,
         "moved": run.moved if isinstance(run, Files) else None,
         "scores": _rounded(external_scores(labels, final)),
         "at_once": _rounded(external_scores(labels, whole.labels_)),
@@ -190,9 +173,6 @@ def thirty(seed: int, method: str) -> list[dict[str, Any]]:
         got, made, _, _ = run.add(new)
         out.append(
             {
-                "dataset": "sample",
-                "seed": seed,
-                "method": method,
                 "theme": theme,
                 "rows": len(new),
                 "together": max((int((got == cluster).sum()) for cluster in made), default=0),
@@ -210,98 +190,61 @@ def _mean(values: list[float]) -> float | None:
     return round(float(np.mean(values)), 4) if values else None
 
 
-def table(path: Path) -> None:
-    """Print the lines as a table, mean over the seeds."""
-    with path.open(encoding="utf-8") as file:
-        lines = [json.loads(line) for line in file]
-    sets = [line for line in lines if line["dataset"] != "sample"]
-    for line in sets:
-        line["method"] += ", files" if line["files"] else ""
-    print(
-        "| set | NMI, updated | NMI, at once | moved | later classes found | mean delay "
-        "| alarms: new class | same classes |"
-    )
-    print("|---|---|---|---|---|---|---|---|")
-    groups = list(dict.fromkeys((line["method"], line["dataset"]) for line in sets))
+def table(rows: list[lines.Row]) -> str:
+    """Means over the seeds, by set and method, and of the themes of the bundled messages."""
+    sets = [row for row in rows if row["dataset"] != "sample"]
+    named = [(row["method"] + ", files" * row["files"], row["dataset"]) for row in sets]
+    groups = [*dict.fromkeys(named)]
     groups += [(method, "all") for method in dict.fromkeys(method for method, _ in groups)]
+    body = []
     for method, name in groups:
         mine = [
-            line for line in sets if line["method"] == method and name in ("all", line["dataset"])
+            row
+            for row, (own, dataset) in zip(sets, named, strict=True)
+            if own == method and name in ("all", dataset)
         ]
-        nmi, once = (
-            100 * np.mean([line[key]["nmi"] for line in mine]) for key in ("scores", "at_once")
-        )
-        found, late = (sum(line[key] for line in mine) for key in ("found", "late_classes"))
-        delays = [d for line in mine for d in line["delay"]]
-        alarms = [
-            "{} of {}".format(*np.sum([line["alarms"][key] for line in mine], axis=0))
+        nmi, once = (100 * np.mean([row[k]["nmi"] for row in mine]) for k in ("scores", "at_once"))
+        found, late = (sum(row[key] for row in mine) for key in ("found", "late_classes"))
+        delays = [d for row in mine for d in row["delay"]]
+        counted = [row["moved"] for row in mine if row["moved"] is not None]
+        alarms = (
+            "{} of {}".format(*np.sum([row["alarms"][key] for row in mine], axis=0))
             for key in ("new", "same")
-        ]
+        )
+        moved = str(sum(counted)) if counted else "not counted"
         delay = f"{np.mean(delays):.1f}" if delays else ""
-        counted = [line["moved"] for line in mine if line["moved"] is not None]
-        moved = sum(counted) if counted else "not counted"
-        print(
-            f"| {name}, {method} ({len(mine)}) | {nmi:.1f} | {once:.1f} | {moved} | "
-            f"{found} of {late} | {delay} | {alarms[0]} | {alarms[1]} |"
-        )
-    themes = [line for line in lines if line["dataset"] == "sample"]
+        head = [f"{name}, {method} ({len(mine)})", f"{nmi:.1f}", f"{once:.1f}", moved]
+        body.append([*head, f"{found} of {late}", delay, *alarms])
+    header = ["set", "NMI, updated", "NMI, at once", "moved", "later classes found", "mean delay",
+              "alarms: new class", "same classes"]  # fmt: skip
+    out = lines.table(header, body)
+    themes = [row for row in rows if row["dataset"] == "sample"]
     if themes:
-        good = sum(line["together"] >= min(25, line["rows"] - LEAST) for line in themes)
-        together = [line["together"] for line in themes]
-        print(
-            f"\n{len(themes)} new themes of up to 30 texts: together in one new cluster "
-            f"{np.median(together):g} (median), at least 25 (or all but 5) in {good}."
+        good = sum(row["together"] >= min(25, row["rows"] - LEAST) for row in themes)
+        together = np.median([row["together"] for row in themes])
+        out += (
+            f"\n\n{len(themes)} new themes of up to 30 texts: together in one new cluster "
+            f"{together:g} (median), at least 25 (or all but 5) in {good}."
         )
+    return out
 
 
-def work(job: tuple[str, str, int, str, bool]) -> list[dict[str, Any]]:
-    """The lines of one set and seed, in a process of its own."""
-    name, path, seed, method, files = job
-    if name == "sample":
-        lines = thirty(seed, method)
-    else:
-        lines = [follow(name, Path(path), seed, method, files)]
-    facts = {"hardware": hardware("cpu"), "versions": versions()}
-    return [{**line, **facts} for line in lines]
+def cases(options: Namespace) -> list[lines.Row]:
+    return [
+        {"dataset": name, "seed": seed, "method": options.method}
+        | ({} if name == "sample" else {"files": options.files})
+        for seed in options.seeds
+        for name in options.sets
+    ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("sets", nargs="*", help="default: all, and sample")
-    parser.add_argument("--data", default=os.environ.get("COTERIE_DATA", "."))
-    parser.add_argument("--seeds", default="0,1,2")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--method", default="auto")
-    parser.add_argument("--files", action="store_true", help="by the command's own functions")
-    parser.add_argument("--out", default="results/updates.jsonl")
-    parser.add_argument("--table", type=Path)
-    args = parser.parse_args()
-    if args.table is not None:
-        table(args.table)
-        return
-    folder = Path(args.data)
-    folder = folder / "dev" if (folder / "dev").is_dir() else folder
-    names = args.sets or [*DEV, "sample"]
-    seeds = [int(seed) for seed in args.seeds.split(",")]
-    jobs = [(n, str(folder / f"{n}.csv"), s, args.method, args.files) for s in seeds for n in names]
-    with (
-        Path(args.out).open("a", encoding="utf-8") as out,
-        ProcessPoolExecutor(args.jobs) as pool,
-    ):
-        for future in as_completed([pool.submit(work, job) for job in jobs]):
-            for line in future.result():
-                out.write(json.dumps(line) + "\n")
-                shown = {k: line[k] for k in ("dataset", "seed", "method")}
-                print(
-                    shown,
-                    line.get("scores", {}).get("nmi"),
-                    line.get("at_once", {}).get("nmi"),
-                    line.get("together"),
-                    file=sys.stderr,
-                    flush=True,
-                )
-            out.flush()
+def measure(key: lines.Row, options: Namespace) -> lines.Row | list[lines.Row]:
+    """The lines of one set and seed."""
+    if key["dataset"] == "sample":
+        return thirty(key["seed"], key["method"])
+    data = load_dataset(key["dataset"], options.data)
+    return follow(data.texts, np.array(data.labels), key, options.files)
 
 
-if __name__ == "__main__":
-    main()
+OPTIONS = {"sets": (*DEV, "sample"), "seeds": (0, 1, 2), "method": "auto", "files": False}
+main = lines.Experiment("updates", __doc__, cases, measure, table, OPTIONS)

@@ -203,7 +203,3 @@ def _options() -> argparse.Namespace:
         if kind not in LABELS:
             raise UsageError(f"--kinds: {kind!r} is not one of {', '.join(LABELS)}.")
     return options
-
-
-if __name__ == "__main__":
-    main()

@@ -32,8 +32,8 @@ class Lines:
     title : str
     ticks : list of str, optional
         Names of the places 0, 1, 2 on the x axis.
-    log : bool
-        Whether the x axis is logarithmic.
+    log : bool or "both"
+        Whether the x axis is logarithmic, or both are.
     """
 
     kind: ClassVar[str] = "lines"
@@ -42,7 +42,7 @@ class Lines:
     series: dict[str, list[list[float]]]
     title: str = ""
     ticks: list[str] | None = None
-    log: bool = False
+    log: bool | str = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,6 +257,8 @@ def _lines(axes: Any, panel: Lines, names: list[str]) -> None:
         )
     axes.set_xlabel(panel.x)
     axes.set_ylabel(panel.y)
+    if panel.log == "both":
+        axes.set_yscale("log")
     if panel.ticks is not None:
         axes.set_xticks(range(len(panel.ticks)), panel.ticks)
     else:

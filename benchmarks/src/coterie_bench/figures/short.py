@@ -23,7 +23,7 @@ from coterie.metrics import silhouette
 from coterie_bench.data import Data
 from coterie_bench.datasets import PAIRS, find_pairs
 from coterie_bench.figures.picture import COLORS, Panel, Picture, Points
-from coterie_bench.score import commit
+from coterie_bench.ledger import commit
 
 Measure = Callable[[Any, torch.Tensor], dict[str, float]]
 LOOKS = 20  # at most so many in a training

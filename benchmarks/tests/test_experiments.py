@@ -1,16 +1,17 @@
 """The scripts in benchmarks/: their formulas, what they keep, and the tables they print."""
 
+import importlib
 import json
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 from coterie.corpus import read_corpus
 from coterie_bench import ROOT
+from coterie_bench.experiments import lines
 
 RESULTS, DOCS = ROOT / "results", ROOT / "docs"
 
@@ -51,6 +52,45 @@ def test_what_has_all_its_lines_is_not_run_again(load, tmp_path: Path) -> None:
     assert len(script.plan(options, done)) == 3 and len(script.plan(options, done[1:])) == 4
 
 
+def test_what_has_a_line_is_not_measured_again(tmp_path: Path, capsys) -> None:
+    experiment = lines.Experiment(
+        "x",
+        "What it is.\n\nMore.",
+        lambda options: [{"n": n} for n in options.sizes],
+        lambda key, options: {"square": key["n"] ** 2, "slow": options.slow} if key["n"] else None,
+        lambda rows: str([row["square"] for row in rows]),
+        {"sizes": (1, 2), "slow": False},
+    )
+    out = tmp_path / "x.jsonl"
+    experiment(["--out", str(out), "--sizes", "0,2,3", "--slow"])
+    experiment(["--out", str(out)])
+    rows = lines.read(out)
+    assert [(r["n"], r["square"], r["slow"]) for r in rows] == [
+        (2, 4, True), (3, 9, True), (1, 1, False),
+    ]  # fmt: skip
+    assert {"hardware", "versions", "commit", "date"} <= rows[0].keys()
+    assert capsys.readouterr().out.endswith("[4, 9, 1]\n")
+
+
+def test_a_command_is_measured_and_stopped_in_time(tmp_path: Path, monkeypatch) -> None:
+    curve = importlib.import_module("coterie_bench.experiments.curve")
+    monkeypatch.setattr(curve, "PICTURES", tmp_path)
+    out = tmp_path / "curve.jsonl"
+    curve.main(
+        ["--methods", "tfidf-kmeans", "--sizes", "150", "--clusters", "10", "--out", str(out)]
+    )
+    rows = lines.read(out)
+    assert [(row["n_texts"], row["n_clusters"]) for row in rows] == [(150, 10), (150, 50)]
+    assert all(row["seconds"]["wall"] > 0 and row["peak_memory"] > 5e7 for row in rows)
+    assert "tfidf-kmeans" in (tmp_path / "cost.svg").read_text()
+    late = curve.main.parse(["--limit", "1"])
+    key = {"method": "tfidf-kmeans", "encoder": "tfidf", "n_texts": 300, "n_clusters": 5}
+    assert curve.measure(key, late) == {"stopped": 1}
+    stopped = [key | {"stopped": 1}]
+    assert curve.too_long(stopped, key | {"n_texts": 100_000})
+    assert not curve.too_long(stopped, key | {"n_texts": 1_000_000})  # fits a sample
+
+
 def test_texts_are_made_from_the_seed(tmp_path: Path, load) -> None:
     made = load("make_texts")
     texts = list(made.make_texts(500))
@@ -73,60 +113,6 @@ def test_a_child_is_measured(load, tmp_path: Path) -> None:
         measure([sys.executable, "-c", "raise SystemExit(3)"], tmp_path / "log")
 
 
-def test_the_page_shows_the_newest_tables(load) -> None:
-    compared = load("compared_page")
-    page = (DOCS / "compared.md").read_text("utf-8")
-    assert page.count("<!-- table:") == page.count("<!-- end -->") == len(compared.SCRIPTS)
-    assert compared.fill(page, RESULTS) == page, "run: coterie-bench fill"
-
-
-def test_the_pages_on_speed_show_the_newest_tables(load) -> None:
-    speed = load("speed_pages")
-    for name, scripts in speed.PAGES.items():
-        page = (RESULTS / "pages" / name).read_text("utf-8")
-        assert page.count("<!-- table:") == len(scripts)
-        filled = speed.compared.fill(page, RESULTS, scripts)
-        assert filled == page, "run: coterie-bench fill"
-
-
-def test_commands_are_shown_beside_encoding(load) -> None:
-    command = load("command")
-    row = {"n_texts": 2000, "setting": "auto", "ratio": 1.25, "peak_memory": 9e8}
-    row |= {"parts": {command.ENCODING: 10.0, "clustering": 2.0, command.REST: 0.5}}
-    older = row | {"parts": {command.ENCODING: 99.0}}
-    shown = command.table([older, row]).splitlines()
-    assert shown[2:] == ["| 2,000 | `auto` | 10.0 | 12.5 | 1.25 | 0.9 GB |"]
-    smaller = row | {"n_texts": 100, "parts": {"clustering": 7.0}}
-    shown = command.parts([older, row, smaller]).splitlines()
-    assert "| clustering | 2.0 |" in shown
-    assert shown[-1] == "| together, without tokens and vectors | 2.5 |"
-
-
-def test_several_processes_are_shown_beside_one(load) -> None:
-    jobs = load("jobs")
-    row = {"methods": ["sccl"], "datasets": {"tweet": "x"}, "runs": 6, "jobs": 1, "how": "alone",
-           "gpu": None, "wall": 60.0, "date": "2026-01-01", "commit": "c", "hardware":
-           {"cores": 2}}  # fmt: skip
-    shown = jobs.table([row | {"jobs": 4, "wall": 40.0}, row]).splitlines()
-    assert shown[2] == "| 6: sccl on tweet | 1 | alone | 60 | 10.0 | 1.00 |"
-    assert shown[3] == "| 6: sccl on tweet | 4 | alone | 40 | 6.7 | 1.50 |"
-
-
-def test_seconds_of_a_pass_are_summed_by_system_and_phase(load) -> None:
-    jobs = load("jobs")
-    row = {"method": "sccl", "date": "2026-01-01", "commit": "c", "hardware": {"cores": 2}}
-    shown = jobs.phases([
-        row | {"seconds": {"train": 10.0, "encode": 2.0, "start": 1.0}},
-        row | {"seconds": {"train": 5.0, "other": 4.0}},
-        row | {"method": "aecl", "seconds": {"train": 7.0, "prepare": 3.0}},
-    ]).splitlines()  # fmt: skip
-    assert shown[2:5] == [
-        "| aecl | 1 | 7 | 3 | 0 | 0 | 10 |",
-        "| sccl | 2 | 15 | 0 | 4 | 3 | 13 |",
-        "| all | 3 | 22 | 3 | 4 | 3 |  |",
-    ]
-
-
 def test_a_pass_that_was_ended_counts_only_what_it_made_itself(load, tmp_path, monkeypatch) -> None:
     jobs = load("jobs")
     line = {"method": "sccl", "dataset": "tweet", "dataset_sha256": "x", "hardware": {}}
@@ -140,8 +126,8 @@ def test_a_pass_that_was_ended_counts_only_what_it_made_itself(load, tmp_path, m
         return {"wall": 5.0}
 
     monkeypatch.setattr(jobs.children, "measure", made)
-    monkeypatch.setattr(sys, "argv", ["jobs", "--suite", "systems", "--keep", str(tmp_path)])
-    row = jobs.run(2, jobs._options())
+    options = jobs.main.parse(["--suite", "systems", "--keep", str(tmp_path)])
+    row = jobs.measure({"jobs": 2}, options)
     assert (row["runs"], row["methods"], row["wall"]) == (1, ["aecl"], 5.0)
 
 
@@ -156,64 +142,6 @@ def test_parts_of_a_command_add_up(load, monkeypatch: pytest.MonkeyPatch) -> Non
     clock.turn(command.REST)
     spent = {part: seconds for part, seconds in clock.spent.items() if seconds}
     assert spent == {command.FIRST: 1.0 + 5.0, "clustering": 2.0 + 4.0, "neighbours": 3.0}
-
-
-@pytest.fixture
-def curve(load):
-    return load("curve")
-
-
-@pytest.mark.slow
-def test_a_cost_is_measured_once_and_drawn(
-    curve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out, picture = tmp_path / "curve.jsonl", tmp_path / "cost.svg"
-    asked = ["--methods", "tfidf-kmeans", "--sizes", "150", "--clusters", "10"]
-    files = ["--out", str(out), "--picture", str(picture)]
-    monkeypatch.setattr(sys, "argv", ["curve", *asked, *files])
-    curve.main()
-    rows = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [(row["n_texts"], row["n_clusters"]) for row in rows] == [(150, 10), (150, 50)]
-    assert all(row["seconds"]["wall"] > 0 and row["peak_memory"] > 5e7 for row in rows)
-    curve.main()
-    assert len(out.read_text().splitlines()) == 2  # nothing was run again
-    drawn = ElementTree.parse(picture).getroot()
-    assert len(drawn.findall(".//{*}circle")) == 2 * (1 + 2)
-    assert "tfidf-kmeans" in picture.read_text()
-
-
-def test_points_lie_where_their_numbers_say(curve) -> None:
-    """On an axis from 1 to 100, 10 lies in the middle."""
-    from coterie_bench.experiments.drawing import (
-        BOTTOM,
-        HEIGHT,
-        LEFT,
-        RIGHT,
-        TOP,
-        WIDTH,
-        Panel,
-        draw,
-    )
-
-    svg = draw([Panel("p", "x", {"a": [(1, 1), (10, 10), (100, 100)]})], "t", columns=1)
-    circles = ElementTree.fromstring(svg).findall(".//{*}circle")
-    xs, ys = ([float(c.get(name)) for c in circles] for name in ("cx", "cy"))
-    assert xs == pytest.approx([LEFT, (LEFT + WIDTH - RIGHT) / 2, WIDTH - RIGHT])
-    assert ys == pytest.approx([HEIGHT - BOTTOM, (HEIGHT - BOTTOM + TOP) / 2, TOP])
-
-
-def test_what_took_too_long_is_not_tried_larger(curve) -> None:
-    row = {"method": "ward", "encoder": "e", "n_texts": 5000, "n_clusters": 50}
-    stopped = [row | {"stopped": 60}]
-    assert curve.too_long(stopped, row | {"n_texts": 100_000})
-    assert not curve.too_long(stopped, row | {"n_texts": 1000})
-    assert not curve.too_long(stopped, row | {"n_texts": 1_000_000})  # fits a sample
-    assert not curve.too_long(stopped, row | {"method": "auto", "n_texts": 100_000})
-
-
-def test_a_run_that_takes_too_long_is_stopped(curve) -> None:
-    row = {"method": "tfidf-kmeans", "encoder": "tfidf", "n_texts": 300, "n_clusters": 5}
-    assert curve.run(row, "tfidf", 1) == {"stopped": 1}
 
 
 def test_settings_are_changed_for_a_moment_and_compared(load) -> None:
@@ -244,7 +172,6 @@ def test_the_confidence_of_auto_is_a_logistic_regression(load) -> None:
 
 
 def test_the_parts_that_are_timed_exist(load) -> None:
-    import importlib
     from operator import attrgetter
 
     for name in load("command").PARTS:
@@ -292,7 +219,7 @@ def test_second_steps_go_behind_one_training(
     steps = load("trained_encoders")
     short = steps.Entry("SCCL", "sccl", {"guard": False, "steps": 2, "batch_size": 50})
     monkeypatch.setitem(steps.TRAINED, "SCCL", short)
-    monkeypatch.setattr(steps, "TABLE_3", {"k-means": {}, "Ward": {"cluster": "ward"}})
+    monkeypatch.setattr(steps, "STEPS", {"k-means": {}, "Ward": {"cluster": "ward"}})
     asked = ["--methods", "SCCL", "--sets", "sample", "--seeds", "1", "--encoder", "tfidf-svd"]
     monkeypatch.setattr(
         sys, "argv", ["second_steps", *asked, "--device", "cpu", "--out", str(tmp_path)]
