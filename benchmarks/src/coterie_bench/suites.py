@@ -128,15 +128,21 @@ def plan(suite: Suite, seeds: Iterable[int] | None = None, *, find_k: bool = Fal
     ]
 
 
-KEYS = {"name": str, "about": str, "datasets": (str, list), "seeds": int, "draws": int,
+Types = Mapping[str, type | tuple[type, ...]]
+KEYS: Types = {"name": str, "about": str, "datasets": (str, list), "seeds": int, "draws": int,
         "parts": list, "entries": list, "data": list}  # fmt: skip
-ENTRY = {"label": str, "method": str, "preset": str, "parameters": dict, "unset": list,
+ENTRY: Types = {"label": str, "method": str, "preset": str, "parameters": dict, "unset": list,
          "views": list, "own_views": str, "by_dataset": (str, dict), "datasets": (str, list),
          "use": str, "only": list, "sweep": str, "values": list}  # fmt: skip
-DATA = {"name": str, "file": str, "labels_column": str, "text_column": str, "n_clusters": int}
-WORDS = {str: "a text", list: "a list", int: "a whole number", dict: "a table",
+DATA: Types = {
+    "name": str,
+    "file": str,
+    "labels_column": str,
+    "text_column": str,
+    "n_clusters": int,
+}
+WORDS: dict[Any, str] = {str: "a text", list: "a list", int: "a whole number", dict: "a table",
          (str, list): "a list", (str, dict): "a table"}  # fmt: skip
-Types = Mapping[str, type | tuple[type, ...]]
 
 
 def _names(given: str | Sequence[str], known: Collection[str], where: str) -> tuple[str, ...]:

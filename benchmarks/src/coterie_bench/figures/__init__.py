@@ -10,16 +10,18 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from coterie._files import write_text
 from coterie._validation import check_choice, need
 from coterie.errors import UsageError
-from coterie_bench.figures import papers
+from coterie_bench.figures import papers, short
 from coterie_bench.figures.picture import Picture, Table, read_picture, save
-from coterie_bench.figures.short import Short, cut, draw_beside, draw_maps
+from coterie_bench.figures.short import Short, cut
 from coterie_bench.ledger import Row, read_results
+from coterie_bench.suites import tomllib
 from coterie_bench.tables import markdown, read_folder
 
 __all__ = ["FIGURES", "Drawing", "Picture", "Short", "cut", "draw_all", "read_picture", "redraw"]
@@ -29,11 +31,12 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Drawing:
-    """One figure of a paper.
+    """One figure of a paper, as ``figures.toml`` has it.
 
     Attributes
     ----------
-    about : str
+    about, heading, claim : str
+        Which it is, what it shows, and what the paper says.
     make : callable
         Takes result lines, or a :class:`Short`, and returns a :class:`Picture`, or None where the
         lines are not there.
@@ -43,13 +46,18 @@ class Drawing:
         Result files outside the suites, whose lines it takes instead of theirs.
     other : bool
         Whether its run needs a second data set.
+    runs : tuple of dict
+        The runs of the documentation: ``dataset``, ``limit``, ``settings`` and ``seeds``.
     """
 
     about: str
+    heading: str
+    claim: str
     make: Callable[[Any], Picture | None]
     lines: str | None = None
     files: tuple[str, ...] = ()
     other: bool = False
+    runs: tuple[dict[str, Any], ...] = ()
 
     def from_lines(self, results: Path) -> Picture | None:
         """The picture of the lines in a folder."""
@@ -71,74 +79,22 @@ class Drawing:
         return read_folder(results) if results.is_dir() else []
 
 
-def _map(method: str, label: str, **more: Any) -> Callable[[Any], Picture]:
-    return partial(draw_maps, method=method, label=label, **more)
+def _drawing(given: dict[str, Any]) -> Drawing:
+    named = given.pop("make")
+    make = partial(getattr(papers, named, None) or getattr(short, named))
+    make.keywords.update(given.pop("arguments", {}))
+    lists = {key: tuple(given.pop(key, ())) for key in ("files", "runs")}
+    return Drawing(**given, **lists, make=make)
 
 
-def _suite(name: str) -> str:
-    return f"coterie-bench {name}"
-
-
-FIGURES: dict[str, Drawing] = {
-    "sccl-map": Drawing("SCCL, Figure 1", _map("sccl", "SCCL")),
-    "sccl-objectives": Drawing("SCCL, Figure 3", papers.sccl_objectives, _suite("sccl-ablations")),
-    "sccl-distances": Drawing("SCCL, Figure 4", papers.sccl_distances),
-    "sccl-strengths": Drawing("SCCL, Figure 5", papers.sccl_strengths, _suite("sccl-ablations")),
-    "sccl-temperature": Drawing(
-        "SCCL, appendix A.1", papers.sccl_temperature, _suite("sensitivity")
-    ),
-    "sccl-views": Drawing(
-        "SCCL, Figure 5", papers.sccl_views, "coterie-bench views", ("sccl-views", "view-cosines")
-    ),
-    "deccrl-map": Drawing(
-        "DECCRL, Figure 2",
-        partial(
-            draw_beside,
-            methods={"sccl": "SCCL", "deccrl": "DECCRL"},
-            head="SCCL and DECCRL",
-        ),
-    ),
-    "deccrl-silhouettes": Drawing("DECCRL, Figure 3", papers.deccrl_silhouettes),
-    "deccrl-topics": Drawing("DECCRL, Figure 4", papers.deccrl_topics, _suite("deccrl-ablations")),
-    "deccrl-weights": Drawing(
-        "DECCRL, no figure of the paper", papers.deccrl_weights, _suite("deccrl-ablations")
-    ),
-    "deccrl-words": Drawing("DECCRL, Table 4", papers.deccrl_topic_table),
-    "aecl-map": Drawing("AECL, Figure 4", _map("aecl", "AECL")),
-    "aecl-similarity": Drawing("AECL, Figure 5", papers.aecl_similarity),
-    "aecl-stray": Drawing("AECL, Figure 6", papers.aecl_stray),
-    "aecl-sensitivity": Drawing(
-        "AECL, Figures 7 to 9", papers.aecl_sensitivity, _suite("sensitivity")
-    ),
-    "cluster-bert-map": Drawing(
-        "ClusterBERT, Figure 1",
-        _map("cluster-bert", "ClusterBERT", preset="fast", by_stage=True),
-    ),
-    "cluster-bert-stages": Drawing("ClusterBERT, Figure 3", papers.cluster_bert_stages),
-    "cluster-bert-stages-by-set": Drawing(
-        "ClusterBERT, Figure 3",
-        papers.cluster_bert_stages_by_set,
-        _suite("cluster-bert-ablations"),
-    ),
-    "cluster-bert-reconstruction": Drawing(
-        "ClusterBERT, Figure 4",
-        papers.cluster_bert_reconstruction,
-        _suite("cluster-bert-ablations"),
-    ),
-    "cluster-bert-retrieval": Drawing(
-        "ClusterBERT, Figure 4", papers.cluster_bert_retrieval, other=True
-    ),
-    "cluster-bert-pairs": Drawing("ClusterBERT, Table 5", papers.cluster_bert_pairs),
-    "adsl-map": Drawing("ADSL, no figure of the paper", _map("adsl", "ADSL")),
-    "adsl-sharpness": Drawing("ADSL, Figure 4a", papers.adsl_sharpness, _suite("sensitivity")),
-    "adsl-labels": Drawing("ADSL, Figure 4b", papers.adsl_labels),
-}
+_DATA = (resources.files("coterie_bench") / "figures" / "figures.toml").read_text("utf-8")
+FIGURES = {name: _drawing(given) for name, given in tomllib.loads(_DATA).items()}
 
 
 def draw_all(
     folder: Path,
     results: Path,
-    short: Short | None = None,
+    run: Short | None = None,
     *,
     only: Iterable[str] | None = None,
     tell: Tell = lambda message: None,
@@ -151,7 +107,7 @@ def draw_all(
         For NAME.json, NAME.svg and NAME.png; a table becomes NAME.md.
     results : Path
         Folder with result lines.
-    short : Short, optional
+    run : Short, optional
         For figures that need a run; without it they are left out.
     only : iterable of str, optional
         Names in ``FIGURES``.
@@ -167,11 +123,11 @@ def draw_all(
     out: list[Path] = []
     for name in _chosen(only):
         drawing, begun = FIGURES[name], time.monotonic()
-        lacks = drawing.lacks(short)
+        lacks = drawing.lacks(run)
         if lacks:
             tell(f"{name} ({drawing.about}) needs {lacks}")
             continue
-        made = drawing.from_lines(results) if drawing.lines is not None else drawing.make(short)
+        made = drawing.from_lines(results) if drawing.lines is not None else drawing.make(run)
         if made is None:
             tell(f"{name} ({drawing.about}) has no lines: {drawing.lines}")
             continue

@@ -17,6 +17,7 @@ from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
 from coterie._validation import check_device
 from coterie.base import TextClusterer
+from coterie.corpus import texts_from
 from coterie.engine import Stage
 from coterie.methods import METHODS, make_method
 from coterie.metrics import silhouette
@@ -54,6 +55,14 @@ class Short:
     device: str = "auto"
     other: Data | None = None
     used: set[str] = field(default_factory=set, init=False)  # parameters that a method took
+
+    def __post_init__(self) -> None:
+        # A network has its texts sorted, and labels are compared with it row by row.
+        texts = texts_from(self.data.texts)
+        rows = sorted(range(len(texts)), key=texts.__getitem__)
+        lists = {k: [getattr(self.data, k)[i] for i in rows] for k in ("texts", "labels")}
+        data = replace(self.data, **lists, scored=np.asarray(self.data.scored)[rows])
+        object.__setattr__(self, "data", data)
 
     @property
     def truth(self) -> Ints:
