@@ -36,9 +36,9 @@ from coterie._types import Floats
 from coterie.encoders import DEFAULT
 from coterie.metrics import external_scores
 from coterie_bench.data import load_data
-from coterie_bench.entries import DataFile
+from coterie_bench.datasets import BENCHMARKS
 from coterie_bench.experiments import lines
-from coterie_bench.papers import BENCHMARKS
+from coterie_bench.suites import DataFile
 from coterie_bench.tables import about
 
 SEEDS = 3
