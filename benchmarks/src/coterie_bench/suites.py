@@ -32,6 +32,12 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+
+def own_data(name: str) -> dict[str, Any]:
+    """The tables of a TOML file of this package."""
+    return tomllib.loads((resources.files("coterie_bench") / name).read_text("utf-8"))
+
+
 PROTOCOLS = ("all", "split")
 SUFFIX = ".toml"
 
@@ -301,7 +307,7 @@ def _different(names: Sequence[str], where: str) -> None:
         raise UsageError(f"{where}: {twice[0]!r} occurs twice.")
 
 
-_OWN = tomllib.loads((resources.files("coterie_bench") / "suites.toml").read_text("utf-8"))
+_OWN = own_data("suites.toml")
 _TABLES: dict[str, dict[str, dict[str, Any]]] = _OWN["by_dataset"]
 
 

@@ -14,7 +14,6 @@ import re
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from importlib import resources
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from coterie_bench.beside import load_reported
 from coterie_bench.datasets import BENCHMARKS
 from coterie_bench.experiments import lines
 from coterie_bench.ledger import Row, key_of, read_results
-from coterie_bench.suites import SUITES, SWEEPS, plan, tomllib
+from coterie_bench.suites import SUITES, SWEEPS, own_data, plan
 from coterie_bench.tables import SAME, Measured, cell, fuller, measured, order_of, shown
 
 RESULTS, PICTURES = ROOT / "results", ROOT / "results" / "pictures"
@@ -205,8 +204,7 @@ def _paper(given: dict[str, Any]) -> Paper:
     return Paper(**given, **lists, claims=claims)
 
 
-DATA = tomllib.loads((resources.files("coterie_bench") / "faithful.toml").read_text("utf-8"))
-PAPERS = {one["method"]: _paper(one) for one in DATA["papers"]}
+PAPERS = {one["method"]: _paper(one) for one in own_data("faithful.toml")["papers"]}
 SWEPT = {label for values in SWEEPS["aecl"].values() for label in values}
 MANY = 3  # more entries than this are counted, not named
 FEW = 3  # fewer seeds than this say little about the spread: no test

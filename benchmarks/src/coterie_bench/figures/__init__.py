@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from coterie_bench.figures import papers, short
 from coterie_bench.figures.picture import Picture, Table, read_picture, save
 from coterie_bench.figures.short import Short, cut
 from coterie_bench.ledger import Row, read_results
-from coterie_bench.suites import tomllib
+from coterie_bench.suites import own_data
 from coterie_bench.tables import markdown, read_folder
 
 __all__ = ["FIGURES", "Drawing", "Picture", "Short", "cut", "draw_all", "read_picture", "redraw"]
@@ -83,12 +82,11 @@ def _drawing(given: dict[str, Any]) -> Drawing:
     named = given.pop("make")
     make = partial(getattr(papers, named, None) or getattr(short, named))
     make.keywords.update(given.pop("arguments", {}))
-    lists = {key: tuple(given.pop(key, ())) for key in ("files", "runs")}
+    lists: dict[str, Any] = {key: tuple(given.pop(key, ())) for key in ("files", "runs")}
     return Drawing(**given, **lists, make=make)
 
 
-_DATA = (resources.files("coterie_bench") / "figures" / "figures.toml").read_text("utf-8")
-FIGURES = {name: _drawing(given) for name, given in tomllib.loads(_DATA).items()}
+FIGURES = {name: _drawing(given) for name, given in own_data("figures/figures.toml").items()}
 
 
 def draw_all(

@@ -60,7 +60,9 @@ class Short:
         # A network has its texts sorted, and labels are compared with it row by row.
         texts = texts_from(self.data.texts)
         rows = sorted(range(len(texts)), key=texts.__getitem__)
-        lists = {k: [getattr(self.data, k)[i] for i in rows] for k in ("texts", "labels")}
+        lists: dict[str, Any] = {
+            k: [getattr(self.data, k)[i] for i in rows] for k in ("texts", "labels")
+        }
         data = replace(self.data, **lists, scored=np.asarray(self.data.scored)[rows])
         object.__setattr__(self, "data", data)
 
