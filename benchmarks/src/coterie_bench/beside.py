@@ -1,9 +1,9 @@
 """Our numbers beside those that the papers print.
 
-The printed numbers are ``reported.csv`` beside this file. A line is one cell of one table, ACC
-and NMI in per cent. ``method`` is our name of what the paper calls ``printed``, ``variant`` the
-label of our entry where it is an ablation. ``source`` is "own" for numbers of the paper itself,
-else the paper that they were taken from.
+The printed numbers are ``reported.csv`` beside this file. A line is one line of one table, with
+a column for each data set and score, in per cent. ``method`` is our name of what the paper calls
+``printed``, ``variant`` the label of our entry where it is an ablation. ``source`` is "own" for
+numbers of the paper itself, else the paper that they were taken from.
 """
 
 from __future__ import annotations
@@ -93,11 +93,17 @@ def load_reported() -> tuple[Reported, ...]:
     source = resources.files("coterie_bench") / "reported.csv"
     rows = csv.DictReader(io.StringIO(source.read_text("utf-8"), newline=""))
     return tuple(
-        Reported(**row, metric=metric, value=float(text), text=text, doubts=doubts)
+        Reported(
+            **{key: value for key, value in row.items() if " " not in key and key != "doubt"},
+            dataset=place.split()[0],
+            metric=place.split()[1],
+            value=float(text),
+            text=text,
+            doubts=tuple(d for d in row["doubt"].split("; ") if d),
+        )
         for row in rows
-        for doubts in [tuple(d for d in row.pop("doubt").split("; ") if d)]
-        for metric, text in [(metric, row.pop(metric)) for metric in METRICS]
-        if text
+        for place, text in row.items()
+        if " " in place and text
     )
 
 

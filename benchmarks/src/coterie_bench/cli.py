@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,167 +15,40 @@ import typer
 from typer.core import TyperGroup
 
 from coterie._progress import say
-from coterie._validation import whole_number
+from coterie._validation import check_choice, whole_number
 from coterie.cli.options import AsJson, Device, Encoding, File, Format, Quiet, parse_value
 from coterie.cli.talk import explain, open_streams, orderly, show_json, show_table
 from coterie.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from coterie_bench import Suite
-
+    from coterie_bench.suites import Suite
 
 Data = Annotated[
-    str | None,
-    typer.Option("--data", help="Folder with the benchmark files. Default: COTERIE_DATA."),
+    Path | None, typer.Option("--data", help="Folder of the benchmark files, or COTERIE_DATA.")
 ]
 Results = Annotated[
     Path, typer.Option("--results", "-r", help="Folder with result lines, *.jsonl.")
 ]
+Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the result lines, NAME.jsonl.")]
+Datasets = Annotated[
+    str | None, typer.Option("--datasets", help="Only these data sets, separated by commas.")
+]
+Seeds = Annotated[
+    str | None, typer.Option("--seeds", help="Number of seeds, or a range such as 2-4.")
+]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of processes.")]
+Encoder = Annotated[str | None, typer.Option("--encoder", help="Another encoder.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", help="KEY=VALUE for all methods that have it.")
+]
+Show = Annotated[bool, typer.Option("--show", help="Print the existing results; run nothing.")]
+Markdown = Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")]
+SPREAD = "standard deviation of NMI in %, over seeds / over noise on the vectors"
 FORMATS = ("markdown", "csv", "latex")
 
 
-def tables(
-    results: Results = Path("results"),
-    format: Annotated[
-        str, typer.Option("--format", "-f", help="markdown, csv (one line per number) or latex.")
-    ] = "markdown",
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="File to write. Default: standard output.")
-    ] = None,
-) -> None:
-    """Our results beside every number that the papers print.
-
-    Mean and deviation over seeds, ranks, differences, and marks where ours is better or worse by
-    more than one deviation.
-
-    Examples:
-
-        coterie-bench tables
-        coterie-bench tables --results results --format latex --out tables.tex
-    """
-    from coterie._files import write_text
-    from coterie._validation import check_choice
-
-    check_choice("--format", format, FORMATS)
-    text = _tables(results, format)
-    if out is None:
-        typer.echo(text, nl=False)
-    else:
-        write_text(out, text)
-        say(f"wrote {out}")
-
-
-def _tables(folder: Path, format: str) -> str:
-    from coterie_bench.beside import details, long_form, overview
-    from coterie_bench.tables import METRICS, read_folder
-
-    rows = read_folder(folder) if folder.is_dir() else []
-    if not rows:
-        raise UsageError(f"--results {folder}: no result lines there; run: coterie-bench papers")
-    if format == "csv":
-        return long_form(rows).to_csv()
-    found = [*(overview(rows, metric) for metric in METRICS), *details(rows)]
-    return "\n".join(t.to_markdown() if format == "markdown" else t.to_latex() for t in found)
-
-
-def figures(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the pictures.")] = Path(
-        "figures"
-    ),
-    results: Results = Path("results"),
-    only: Annotated[
-        str | None, typer.Option("--only", help="Names of figures, separated by commas.")
-    ] = None,
-    dataset: Annotated[
-        str | None,
-        typer.Option("--dataset", help="Data set for figures that need a run."),
-    ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option("--limit", min=10, help="Use at most this many texts of a data set."),
-    ] = None,
-    other: Annotated[
-        str | None,
-        typer.Option("--other", help="Data set for retrieval. Default: sample."),
-    ] = None,
-    data: Data = None,
-    encoder: Annotated[str | None, typer.Option("--encoder", help="Another encoder.")] = None,
-    device: Device = "auto",
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the runs.")] = 0,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="KEY=VALUE for all methods that have such a parameter."),
-    ] = None,
-    again: Annotated[
-        bool, typer.Option("--redraw", help="Draw the figures in --out again, from NAME.json.")
-    ] = False,
-    names: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,
-    quiet: Quiet = False,
-) -> None:
-    """Draw the papers' figures, as SVG and PNG, with their numbers as JSON.
-
-    Bars and sweeps come from result lines. Maps, and what changes over training, need a run on a
-    data set: sample, or a benchmark. Labels are used for colours and scores only.
-
-    Examples:
-
-        coterie-bench figures --results results --out figures
-        coterie-bench figures --dataset sample --limit 300 --set steps=40 --set epochs=3
-        coterie-bench figures --dataset stackoverflow --limit 5000 --only sccl-distances
-        coterie-bench figures --out figures --redraw
-    """
-    from coterie_bench.figures import FIGURES, Short, draw_all, redraw
-
-    if names:
-        rows = [[name, d.about, d.lines or "a run"] for name, d in FIGURES.items()]
-        show_table("", ["figure", "of", "from"], rows)
-        return
-    tell = (lambda message: None) if quiet else say
-    chosen = None if only is None else only.split(",")
-    if again:
-        made = redraw(out, chosen, tell)
-    else:
-        given = {k: parse_value(v) for k, _, v in (s.partition("=") for s in settings or [])}
-        if encoder is not None:
-            given["encoder"] = encoder
-        short = None
-        if dataset is not None:
-            folder = Path(data) if data is not None else None
-            short = Short(
-                data=_part(dataset, folder, limit, seed),
-                parameters=given,
-                folder=folder,
-                seed=seed,
-                device=device,
-                other=_other(other, dataset, folder, limit, seed),
-            )
-        made = draw_all(out, results, short, only=chosen, tell=tell)
-    say(f"wrote {len(made)} files to {out}" if made else "there was nothing to draw")
-
-
-def _part(dataset: str, folder: Path | None, limit: int | None, seed: int) -> Any:
-    from coterie_bench.data import load_data
-    from coterie_bench.figures import cut
-
-    return cut(load_data(dataset, folder), limit, seed)
-
-
-def _other(
-    name: str | None, dataset: str, folder: Path | None, limit: int | None, seed: int
-) -> Any:
-    """The data set for retrieval; the bundled messages, unless they are what is trained on."""
-    if name == dataset:
-        raise UsageError(f"--other {name}: these are the texts trained on; name another data set.")
-    if name is None and dataset == "sample":
-        return None
-    return _part(name or "sample", folder, limit, seed)
-
-
-SPREAD = "standard deviation of NMI in %, over seeds / over noise on the vectors"
-
-
 class _SuiteFirst(TyperGroup):
-    """Any word that is no command is the name of a suite: ``bench sccl`` is ``bench run sccl``."""
+    """Any word that is no command is the name of a suite: ``sccl`` is ``run sccl``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         words = {*self.commands, "--help", "-h"}
@@ -198,52 +72,34 @@ def run(
         str, typer.Argument(help="Name of a suite, a suite file (.toml), or 'list'.")
     ] = "list",
     data: Data = None,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder for the results: SUITE.jsonl.")
-    ] = Path("results"),
-    datasets: Annotated[
-        str | None, typer.Option("--datasets", help="Only these data sets, separated by commas.")
-    ] = None,
+    out: Out = Path("results"),
+    datasets: Datasets = None,
     methods: Annotated[
         str | None,
-        typer.Option(
-            "--methods",
-            help=(
-                "Run these methods instead of the suite's, at their defaults, separated by commas."
-            ),
-        ),
+        typer.Option("--methods", help="These methods at their defaults instead, with commas."),
     ] = None,
     only: Annotated[
         str | None,
         typer.Option("--only", help="Only the entry with this label, or all that contain it."),
     ] = None,
-    seeds: Annotated[
-        str | None, typer.Option("--seeds", help="Number of seeds, or a range such as 2-4.")
-    ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of parallel runs.")] = 1,
+    seeds: Seeds = None,
+    jobs: Jobs = 1,
     protocol: Annotated[
         str,
         typer.Option(
             "--protocol",
-            help=(
-                "all: fit and score all texts; split: fit on one part and score the other, "
-                "in the sizes of DECCRL's paper."
-            ),
+            help="all: fit and score all texts; split: fit on one part and score the other, in "
+            "the sizes of DECCRL's paper.",
         ),
     ] = "all",
     find_k: Annotated[
-        bool,
-        typer.Option("--find-k", help="Also run with an estimated number of clusters."),
+        bool, typer.Option("--find-k", help="Also run with an estimated number of clusters.")
     ] = False,
-    encoder: Annotated[str | None, typer.Option("--encoder", help="Another encoder.")] = None,
+    encoder: Encoder = None,
     device: Device = "auto",
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="KEY=VALUE for all entries.")
-    ] = None,
-    show: Annotated[
-        bool, typer.Option("--show", help="Print the table of existing results; run nothing.")
-    ] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
+    settings: Settings = None,
+    show: Show = False,
+    markdown: Markdown = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a suite and print mean and deviation over seeds, as ACC / NMI in %.
@@ -255,62 +111,53 @@ def run(
 
         coterie-bench encoder --data benchmarks
         coterie-bench dev --data benchmarks --methods auto,ward --find-k
-        coterie-bench stability --data benchmarks --datasets tweet,insurance
         coterie-bench papers --data benchmarks --device cuda --jobs 4
-        coterie-bench sccl --data benchmarks --device cuda --datasets tweet --seeds 3
         coterie-bench sccl --out results --show --markdown
         coterie-bench my.toml
     """
-    if suite == "list":
-        _list()
-        return
-    from coterie_bench import run_suite
+    from coterie_bench import tables as t
     from coterie_bench.ledger import read_results
-    from coterie_bench.run import Options
+    from coterie_bench.noise import summarize_stability
+    from coterie_bench.run import Options, run_suite
+    from coterie_bench.suites import SUFFIX, SUITES, plan, read_suite
 
-    chosen = _narrow(_suite(suite), datasets, methods, only)
-    options = Options(
-        data=Path(data) if data is not None else None,
-        encoder=encoder,
-        device=device,
-        parameters={k: parse_value(v) for k, _, v in (s.partition("=") for s in settings or [])},
-        protocol=protocol,
-        find_k=find_k,
-    )
+    if suite == "list":
+        rows = [
+            [s.name, len(s.entries), len(s.datasets), s.seeds, len(plan(s)), s.about]
+            for s in SUITES.values()
+        ]
+        show_table("", ["suite", "methods", "data sets", "seeds", "runs", "about"], rows)
+        return
+    if suite.endswith(SUFFIX):
+        chosen = read_suite(Path(suite))
+    else:
+        chosen = SUITES[check_choice("suite", suite, SUITES)]
+    chosen = _narrow(chosen, datasets, methods, only)
     file = out / f"{chosen.name}.jsonl"
     if show:
+        files = [file, *(file.with_name(f"{part}.jsonl") for part in chosen.parts)]
+        if not any(file.exists() for file in files):
+            raise UsageError(f"--show: there is no {file}.")
         labels = {entry.label for entry in chosen.entries}
-        results = [row for row in read_results(_there(file, chosen)) if row["label"] in labels]
+        results = [row for row in read_results(files) if row["label"] in labels]
     else:
-        tell = (lambda message: None) if quiet else say
-        results = run_suite(chosen, file, options, seeds=_seeds(seeds), tell=tell, jobs=jobs)
-    _show(results, suite, markdown=markdown)
-
-
-def _list() -> None:
-    from coterie_bench import SUITES
-    from coterie_bench.suites import plan
-
-    rows = [
-        [s.name, len(s.entries), len(s.datasets), s.seeds, len(plan(s)), s.about]
-        for s in SUITES.values()
-    ]
-    show_table("", ["suite", "methods", "data sets", "seeds", "runs", "about"], rows)
-
-
-def _suite(said: str) -> Suite:
-    from coterie._validation import check_choice
-    from coterie_bench import SUITES
-    from coterie_bench.suites import SUFFIX, read_suite
-
-    if said.endswith(SUFFIX):
-        return read_suite(Path(said))
-    return SUITES[check_choice("suite", said, SUITES)]
+        options = Options(
+            data=data,
+            encoder=encoder,
+            device=device,
+            parameters=_pairs(settings),
+            protocol=protocol,
+            find_k=find_k,
+        )
+        results = run_suite(
+            chosen, file, options, seeds=_seeds(seeds), tell=_teller(quiet), jobs=jobs
+        )
+    kinds = {"speed": ("", t.summarize_speed), "stability": (SPREAD, summarize_stability)}
+    title, summarize = kinds.get(suite, ("ACC / NMI in %", t.summarize))
+    _print(title, *summarize(results), markdown=markdown)
 
 
 def _narrow(suite: Suite, datasets: str | None, methods: str | None, only: str | None) -> Suite:
-    from dataclasses import replace
-
     from coterie_bench.suites import entries_for
 
     if datasets is not None:
@@ -327,29 +174,6 @@ def _narrow(suite: Suite, datasets: str | None, methods: str | None, only: str |
     return suite
 
 
-def _there(file: Path, suite: Suite) -> list[Path]:
-    files = [file, *(file.with_name(f"{part}.jsonl") for part in suite.parts)]
-    found = [file for file in files if file.exists()]
-    if not found:
-        raise UsageError(f"--show: there is no {file}.")
-    return found
-
-
-def _show(results: list[dict[str, Any]], suite: str, *, markdown: bool) -> None:
-    from coterie_bench import summarize
-    from coterie_bench.noise import summarize_stability
-    from coterie_bench.tables import markdown as to_markdown
-    from coterie_bench.tables import summarize_speed
-
-    kinds = {"speed": ("", summarize_speed), "stability": (SPREAD, summarize_stability)}
-    title, made = kinds.get(suite, ("ACC / NMI in %", summarize))
-    header, body = made(results)
-    if markdown:
-        typer.echo(to_markdown(header, body))
-    else:
-        show_table(title, header, body)
-
-
 def _seeds(text: str | None) -> range | None:
     if text is None:
         return None
@@ -360,34 +184,146 @@ def _seeds(text: str | None) -> range | None:
     return range(start, end + 1) if dash else range(start)
 
 
+def _pairs(settings: list[str] | None) -> dict[str, Any]:
+    return {k: parse_value(v) for k, _, v in (s.partition("=") for s in settings or [])}
+
+
+def _teller(quiet: bool) -> Callable[[str], None]:
+    return (lambda line: None) if quiet else say
+
+
+def _print(title: str, header: list[str], body: list[list[str]], *, markdown: bool) -> None:
+    from coterie_bench.tables import markdown as to_markdown
+
+    if markdown:
+        typer.echo(to_markdown(header, body))
+    else:
+        show_table(title, header, body)
+
+
+def tables(
+    results: Results = Path("results"),
+    format: Annotated[
+        str, typer.Option("--format", "-f", help="markdown, csv (one line per number) or latex.")
+    ] = "markdown",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File to write. Default: standard output.")
+    ] = None,
+) -> None:
+    """Our results beside every number that the papers print.
+
+    Mean and deviation over seeds, ranks, differences, and marks where ours is better or worse by
+    more than one deviation.
+
+    Examples:
+
+        coterie-bench tables
+        coterie-bench tables --results results --format latex --out tables.tex
+    """
+    from coterie._files import write_text
+    from coterie_bench.beside import details, long_form, overview
+    from coterie_bench.tables import METRICS, read_folder
+
+    check_choice("--format", format, FORMATS)
+    rows = read_folder(results) if results.is_dir() else []
+    if not rows:
+        raise UsageError(f"--results {results}: no result lines there; run: coterie-bench papers")
+    if format == "csv":
+        text = long_form(rows).to_csv()
+    else:
+        found = [*(overview(rows, metric) for metric in METRICS), *details(rows)]
+        text = "\n".join(t.to_markdown() if format == "markdown" else t.to_latex() for t in found)
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        write_text(out, text)
+        say(f"wrote {out}")
+
+
+def figures(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the pictures.")] = Path(
+        "figures"
+    ),
+    results: Results = Path("results"),
+    only: Annotated[
+        str | None, typer.Option("--only", help="Names of figures, separated by commas.")
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", help="Data set for figures that need a run.")
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", min=10, help="Use at most this many texts of a data set."),
+    ] = None,
+    other: Annotated[
+        str | None, typer.Option("--other", help="Data set for retrieval. Default: sample.")
+    ] = None,
+    data: Data = None,
+    encoder: Encoder = None,
+    device: Device = "auto",
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the runs.")] = 0,
+    settings: Settings = None,
+    again: Annotated[
+        bool, typer.Option("--redraw", help="Draw the figures in --out again, from NAME.json.")
+    ] = False,
+    names: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Draw the papers' figures, as SVG and PNG, with their numbers as JSON.
+
+    Bars and sweeps come from result lines. Maps, and what changes over training, need a run on a
+    data set: sample, or a benchmark. Labels are used for colours and scores only.
+
+    Examples:
+
+        coterie-bench figures --results results --out figures
+        coterie-bench figures --dataset stackoverflow --limit 5000 --only sccl-distances
+        coterie-bench figures --out figures --redraw
+    """
+    from coterie_bench.data import load_data
+    from coterie_bench.figures import FIGURES, Short, cut, draw_all, redraw
+
+    if names:
+        rows = [[name, d.about, d.lines or "a run"] for name, d in FIGURES.items()]
+        show_table("", ["figure", "of", "from"], rows)
+        return
+    if other is not None and other == dataset:
+        raise UsageError(f"--other {other}: these are the texts trained on; name another data set.")
+    chosen = None if only is None else only.split(",")
+    if again:
+        made = redraw(out, chosen, _teller(quiet))
+    else:
+        short = None
+        if dataset is not None:
+            other = other or (None if dataset == "sample" else "sample")
+            own, more = (
+                cut(load_data(name, data), limit, seed) if name else None
+                for name in (dataset, other)
+            )
+            given = _pairs(settings) | ({} if encoder is None else {"encoder": encoder})
+            short = Short(
+                data=own, parameters=given, folder=data, seed=seed, device=device, other=more
+            )
+        made = draw_all(out, results, short, only=chosen, tell=_teller(quiet))
+    say(f"wrote {len(made)} files to {out}" if made else "there was nothing to draw")
+
+
 def steering(
     data: Data = None,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder for the results: steering.jsonl.")
-    ] = Path("results"),
-    datasets: Annotated[
-        str | None,
-        typer.Option(
-            "--datasets",
-            help="Only these data sets, separated by commas. Default: the development sets.",
-        ),
-    ] = None,
+    out: Out = Path("results"),
+    datasets: Datasets = None,
     methods: Annotated[
         str, typer.Option("--methods", help="auto, kmeans or sccl, separated by commas.")
     ] = "auto,kmeans",
-    seeds: Annotated[
-        str | None, typer.Option("--seeds", help="Number of seeds (3), or a range such as 2-4.")
-    ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of processes.")] = 1,
-    encoder: Annotated[str | None, typer.Option("--encoder", help="Another encoder.")] = None,
+    seeds: Seeds = None,
+    jobs: Jobs = 1,
+    encoder: Encoder = None,
     device: Device = "auto",
-    show: Annotated[
-        bool, typer.Option("--show", help="Print the table of existing results; run nothing.")
-    ] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
+    show: Show = False,
+    markdown: Markdown = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure what labels, names of classes and constraints bring.
+    """Measure what labels, names of classes and constraints bring, on the development sets.
 
     With 1, 5 and 20 labels a class: scores of all other texts, beside the same method without
     labels, logistic regression and label spreading. With half of the classes unlabelled; with
@@ -395,7 +331,6 @@ def steering(
 
     Examples:
 
-        coterie-bench steering --data benchmarks
         coterie-bench steering --data benchmarks --datasets insurance --methods auto,sccl
         coterie-bench steering --show --markdown
     """
@@ -403,28 +338,20 @@ def steering(
     from coterie_bench.datasets import DEV
     from coterie_bench.ledger import read_results
     from coterie_bench.steering import Setting, run_steering, summarize_steering
-    from coterie_bench.tables import markdown as to_markdown
 
     file = out / "steering.jsonl"
-    if show:
-        if not file.exists():
-            raise UsageError(f"--show: there is no {file}.")
-        rows = read_results([file])
-    else:
-        chosen = DEV if datasets is None else datasets.split(",")
-        folder = None if data is None else Path(data)
-        settings = [
-            Setting(name, seed, folder, encoder or DEFAULT, method, device)
-            for method in methods.split(",")
-            for name in chosen
-            for seed in _seeds(seeds) or range(3)
-        ]
-        rows = run_steering(settings, file, jobs=jobs, tell=(lambda line: None) if quiet else say)
-    header, body = summarize_steering(rows)
-    if markdown:
-        typer.echo(to_markdown(header, body))
-    else:
-        show_table("ACC / NMI in %", header, body)
+    if show and not file.exists():
+        raise UsageError(f"--show: there is no {file}.")
+    wanted = [
+        Setting(name, seed, data, encoder or DEFAULT, method, device)
+        for method in methods.split(",")
+        for name in (DEV if datasets is None else datasets.split(","))
+        for seed in _seeds(seeds) or range(3)
+    ]
+    rows = (
+        read_results([file]) if show else run_steering(wanted, file, jobs=jobs, tell=_teller(quiet))
+    )
+    _print("ACC / NMI in %", *summarize_steering(rows), markdown=markdown)
 
 
 def datasets(
@@ -440,21 +367,17 @@ def datasets(
 
     Examples:
 
-        coterie-bench datasets
         coterie-bench datasets show stackoverflow
         coterie-bench datasets get tweet --data benchmarks
     """
     from coterie._progress import make_progress
-    from coterie._validation import check_choice
     from coterie_bench.datasets import CARDS, PAIRS, get_dataset, locate_dataset
 
     check_choice("action", action, ["list", "show", "get"])
-    folder = Path(data) if data is not None else None
     if action == "list":
-        found = {key: locate_dataset(key, folder) for key in CARDS}
+        found = {key: locate_dataset(key, data) for key in CARDS}
         if as_json:
-            cards = [asdict(card) | {"path": found[key]} for key, card in CARDS.items()]
-            show_json(cards)
+            show_json([asdict(card) | {"path": found[key]} for key, card in CARDS.items()])
             return
         rows = [
             [key, c.group, f"{c.rows:,}", c.classes, c.text, found[key] or "not here"]
@@ -466,12 +389,12 @@ def datasets(
         raise UsageError(f"coterie-bench datasets {action} needs the name of a data set.")
     card = CARDS[check_choice("data set", name, CARDS)]
     if action == "get":
-        typer.echo(str(get_dataset(name, folder, progress=make_progress(1))))
+        typer.echo(str(get_dataset(name, data, progress=make_progress(1))))
         return
     facts = asdict(card) | {
         "address": card.address,
         "views": [kind for dataset, kind in PAIRS if dataset == name],
-        "path": locate_dataset(name, folder),
+        "path": locate_dataset(name, data),
     }
     if as_json:
         show_json(facts)
@@ -508,16 +431,16 @@ def pairs(
     first, second = _columns(file, ["text1", "text2"], format, encoding)
     both = list(zip(first, second, strict=True))
     found = pair_similarity(_model(folder), both)
-    rows = list(zip(both, found["before"], found["after"], strict=True))
+    rows = [
+        [a, b, float(x), float(y)]
+        for (a, b), x, y in zip(both, found["before"], found["after"], strict=True)
+    ]
+    keys = ["text1", "text2", "before", "after"]
     if as_json:
-        keys = ("text1", "text2", "before", "after")
-        shown = [(a, b, float(x), float(y)) for (a, b), x, y in rows]
-        show_json([dict(zip(keys, row, strict=True)) for row in shown])
+        show_json([dict(zip(keys, row, strict=True)) for row in rows])
         return
-    cells = [[a, b, f"{x:.3f}", f"{y:.3f}"] for (a, b), x, y in rows]
-    show_table(
-        f"{len(rows):,} pairs, cosine", ["text1", "text2", "before", "after"], cells, numbers=(2, 3)
-    )
+    cells = [[a, b, f"{x:.3f}", f"{y:.3f}"] for a, b, x, y in rows]
+    show_table(f"{len(rows):,} pairs, cosine", keys, cells, numbers=(2, 3))
 
 
 def retrieval(
@@ -537,11 +460,10 @@ def retrieval(
     """
     from coterie_bench.analysis import retrieval as rank
 
-    queries, candidates, marks = _columns(
-        file, ["query", "candidate", "relevant"], format, encoding
-    )
+    names = ["query", "candidate", "relevant"]
     groups: dict[str, tuple[list[str], list[int]]] = {}
-    for row, (query, text, mark) in enumerate(zip(queries, candidates, marks, strict=True), 1):
+    lines = zip(*_columns(file, names, format, encoding), strict=True)
+    for row, (query, text, mark) in enumerate(lines, 1):
         if mark.lower() not in RIGHT:
             raise DataError(f"{file}, row {row}: relevant should be 0 or 1, got {mark!r}.")
         texts, right = groups.setdefault(query, ([], []))
@@ -632,7 +554,6 @@ def main() -> None:
         if name.isascii() and name.replace(".", "").isidentifier() and find_spec(name):
             sys.argv[:2] = [f"coterie-bench {sys.argv[1]}"]
             sys.exit(import_module(name).main())
-        else:
-            app()
+        app()
     except (Exception, KeyboardInterrupt) as error:  # outside any verb
         sys.exit(explain(error))

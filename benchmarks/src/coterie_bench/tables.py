@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from coterie_bench.datasets import BENCHMARKS
 from coterie_bench.ledger import Row, key_of, read_results
@@ -76,28 +76,6 @@ def markdown(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
-LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "±": r"$\pm$",
-    "▲": r"$\uparrow$",
-    "▼": r"$\downarrow$",
-    "†": r"$\dagger$",
-    "‡": r"$\ddagger$",
-    "–": "--",
-    "<": r"$<$",
-    ">": r"$>$",
-}
-
-
 @dataclass(frozen=True)
 class Table:
     """Cells as texts, with a title and a caption."""
@@ -112,43 +90,18 @@ class Table:
         table = markdown(_cells(self.header), [_cells(line) for line in self.body])
         return f"{'#' * level} {self.title}\n\n{self.caption}\n\n{table}"
 
+    def frame(self) -> pd.DataFrame:
+        """The cells as pandas has them."""
+        return pd.DataFrame(self.body, columns=self.header)
+
     def to_latex(self) -> str:
-        """A floating table that needs no package."""
-        lines = [" & ".join(map(escape_latex, line)) + r" \\" for line in self.body]
-        columns = "l" * len(self.header)
-        return "\n".join(
-            [
-                r"\begin{table}",
-                rf"\caption{{{escape_latex(self.title)}. {escape_latex(self.caption)}}}",
-                rf"\begin{{tabular}}{{{columns}}}",
-                r"\hline",
-                " & ".join(map(escape_latex, self.header)) + r" \\",
-                r"\hline",
-                *lines,
-                r"\hline",
-                r"\end{tabular}",
-                r"\end{table}",
-                "",
-            ]
-        )
+        """A floating table; needs the package booktabs."""
+        caption = re.sub(r"([%&_#$])", r"\\\1", f"{self.title}. {self.caption}")
+        return self.frame().to_latex(index=False, escape=True, caption=caption)
 
     def to_csv(self) -> str:
         """Header and lines; the caption is left to the reader's file name."""
-        stream = io.StringIO()
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerows([self.header, *self.body])
-        return stream.getvalue()
-
-
-def escape_latex(text: str) -> str:
-    r"""A text in which LaTeX finds no commands.
-
-    Examples
-    --------
-    >>> escape_latex("50% & a_b")
-    '50\\% \\& a\\_b'
-    """
-    return "".join(LATEX.get(letter, letter) for letter in text)
+        return self.frame().to_csv(index=False, lineterminator="\n")
 
 
 def _cells(line: Sequence[str]) -> list[str]:

@@ -737,7 +737,7 @@ SUITES_OF_PAPERS: dict[str, str | None] = {
     "sensitivity": None,
     "papers": "NN+ADSL",
 }
-# Runs of coterie-bench views with the settings of entries of `sccl-ablations`.
+# Runs of the suite sccl-views with the settings of entries of `sccl-ablations`.
 STRENGTHS = {
     **{f"pairs: contextual{rate}": f"SCCL, contextual {rate}%" for rate in (10, 20, 30)},
     "pairs: charswap20": "SCCL, CharSwap 20%",

@@ -99,7 +99,7 @@ def _about(found: Sequence[Measured]) -> str:
 LABELS = [entry.label for entry in SUITES["sccl-ablations"].entries]
 STRENGTHS = [label for label in LABELS if label.startswith("pairs: ")]
 OBJECTIVES = [label for label in LABELS if label not in STRENGTHS]
-# Lines of coterie-bench views: how much was changed, with and without swapped letters on top.
+# Lines of the suite sccl-views: how much was changed, with and without swapped letters on top.
 RATES = (10, 20, 30)
 VIEWS = ("contextual", "contextual + CharSwap")
 KINDS = ("predicted", "true")  # clusters
