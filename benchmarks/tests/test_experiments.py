@@ -59,7 +59,7 @@ def test_what_has_a_line_is_not_measured_again(tmp_path: Path, capsys) -> None:
         lambda options: [{"n": n} for n in options.sizes],
         lambda key, options: {"square": key["n"] ** 2, "slow": options.slow} if key["n"] else None,
         lambda rows: str([row["square"] for row in rows]),
-        {"sizes": (1, 2), "slow": False},
+        {"--sizes": (1, 2), "--slow": False},
     )
     out = tmp_path / "x.jsonl"
     experiment(["--out", str(out), "--sizes", "0,2,3", "--slow"])

@@ -83,7 +83,7 @@ PENALTIES = 1.0, 0.1, 0.01  # of the classifier, tried in turn
 LABELLED = 3.0  # weight of a text with a known class in the classifier
 LOOKED_AT = 5_000  # texts on which plain k-means is compared with the result
 # Share of texts that agree with plain k-means -> share in the right cluster: logistic regression
-# on the development sets (``coterie-bench settings --confidence``).
+# on the development sets (``coterie-bench settings --table``).
 CONFIDENCE = -5.31, 8.34
 
 

@@ -161,7 +161,7 @@ def both(rows: list[dict[str, Any]]) -> str:
     return f"{table(rows)}\n\n{parts(rows)}"
 
 
-experiment = lines.Experiment("command", __doc__, cases, measure, both, {"sizes": SIZES})
+experiment = lines.Experiment("command", __doc__, cases, measure, both, {"--sizes": SIZES})
 
 
 def main() -> None:

@@ -160,10 +160,10 @@ main = lines.Experiment(
     measure,
     show,
     {
-        "methods": METHODS,
-        "sizes": SIZES,
-        "clusters": CLUSTERS,
-        "encoder": DEFAULT,
-        "limit": 7200,  # seconds that a run may take
+        "--methods": METHODS,
+        "--sizes": SIZES,
+        "--clusters": CLUSTERS,
+        "--encoder": DEFAULT,
+        "--limit": 7200,  # seconds that a run may take
     },
 )

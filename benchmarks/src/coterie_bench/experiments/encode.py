@@ -150,9 +150,9 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 OPTIONS = {
-    "sets": ("sample", "stackoverflow", "agnews"),
-    "texts": 2_000,
-    "rounds": 3,
-    "static": None,
+    "--sets": ("sample", "stackoverflow", "agnews"),
+    "--texts": 2_000,
+    "--rounds": 3,
+    "--static": None,
 }
 main = lines.Experiment("encode", __doc__, cases, measure, table, OPTIONS)

@@ -118,5 +118,5 @@ def reports(rows: list[lines.Row]) -> str:
     )
 
 
-OPTIONS = {"encoder": DEFAULT, "seeds": 3}
+OPTIONS = {"--encoder": DEFAULT, "--seeds": 3}
 main = lines.Experiment("dimension", __doc__, cases, measure, reports, OPTIONS)

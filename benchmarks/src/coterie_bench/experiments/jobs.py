@@ -110,12 +110,12 @@ def both(rows: list[lines.Row]) -> str:
 
 
 OPTIONS = {
-    "encoder": DEFAULT,
-    "device": "auto",
-    "jobs": (1, 2, 4),
-    "suite": None,
-    "seeds": 8,
-    "how": "time slices",
-    "keep": None,
+    "--encoder": DEFAULT,
+    "--device": "auto",
+    "--jobs": (1, 2, 4),
+    "--suite": None,
+    "--seeds": 8,
+    "--how": "time slices",
+    "--keep": None,
 }
 main = lines.Experiment("jobs", __doc__, cases, measure, both, OPTIONS)

@@ -61,7 +61,8 @@ class Experiment:
     table : callable
         From all lines to what ``--table`` prints.
     options : mapping
-        Further options with their defaults; a tuple is given with commas, True or False is a flag.
+        Further options with their defaults, such as ``{"--sizes": (10, 20)}``; a tuple is given
+        with commas, True or False is a flag.
     """
 
     name: str
@@ -96,8 +97,7 @@ class Experiment:
         parser.add_argument("--data", type=Path, default=os.environ.get("COTERIE_DATA"))
         parser.add_argument("--out", type=Path, default=self.file)
         parser.add_argument("--table", action="store_true", help="print the table, measure nothing")
-        for name, default in self.options.items():
-            flag = f"--{name.replace('_', '-')}"
+        for flag, default in self.options.items():
             if isinstance(default, bool):
                 parser.add_argument(flag, action="store_true")
             elif isinstance(default, tuple):

@@ -55,5 +55,5 @@ def table(rows: list[lines.Row]) -> str:
     return f"{lines.table(header, body)}\n\n```text\n{shown}\n```"
 
 
-OPTIONS = {"encoder": DEFAULT, "device": "auto", "steps": 0}
+OPTIONS = {"--encoder": DEFAULT, "--device": "auto", "--steps": 0}
 main = lines.Experiment("masked-head", __doc__, cases, measure, table, OPTIONS)

@@ -117,5 +117,5 @@ def _words(row: dict[str, Any]) -> list[str]:
     return [f"{row['words'][way]:.1f}" for way in WAYS]
 
 
-OPTIONS = {"encoder": "tfidf-svd", "chosen": False}
+OPTIONS = {"--encoder": "tfidf-svd", "--chosen": False}
 main = lines.Experiment("names", __doc__, cases, measure, table, OPTIONS)

@@ -134,5 +134,5 @@ def both(rows: list[lines.Row]) -> str:
     return f"{table(rows)}\n\n{confidence(rows)}"
 
 
-OPTIONS = {"seeds": 2, "encoder": DEFAULT, "datasets": None, "only": None}
+OPTIONS = {"--seeds": 2, "--encoder": DEFAULT, "--datasets": None, "--only": None}
 main = lines.Experiment("settings", __doc__, cases, measure, both, OPTIONS)

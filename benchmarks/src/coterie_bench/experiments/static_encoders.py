@@ -115,5 +115,5 @@ def _pair(rows: list[dict[str, Any]], encoder: str, dataset: str | None = None) 
     return " / ".join(cells)
 
 
-OPTIONS = {"texts": 300, "auto": False}
+OPTIONS = {"--texts": 300, "--auto": False}
 main = lines.Experiment("static-encoders", __doc__, cases, measure, table, OPTIONS)

@@ -105,5 +105,5 @@ def _spread(rows: list[dict[str, Any]], key: str) -> str:
     return " / ".join(f"{np.mean(values):.1f} ± {np.std(values):.1f}" for values in found)
 
 
-OPTIONS = {"encoder": DEFAULT, "device": "cpu", "texts": 5000, "steps": 10, "seeds": 1}
+OPTIONS = {"--encoder": DEFAULT, "--device": "cpu", "--texts": 5000, "--steps": 10, "--seeds": 1}
 main = lines.Experiment("tune", __doc__, cases, measure, table, OPTIONS)

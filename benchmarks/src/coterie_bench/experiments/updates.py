@@ -246,5 +246,5 @@ def measure(key: lines.Row, options: Namespace) -> lines.Row | list[lines.Row]:
     return follow(data.texts, np.array(data.labels), key, options.files)
 
 
-OPTIONS = {"sets": (*DEV, "sample"), "seeds": (0, 1, 2), "method": "auto", "files": False}
+OPTIONS = {"--sets": (*DEV, "sample"), "--seeds": (0, 1, 2), "--method": "auto", "--files": False}
 main = lines.Experiment("updates", __doc__, cases, measure, table, OPTIONS)
