@@ -7,8 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from coterie_bench import Entry, Suite
-from coterie_bench.suites import DataFile
+from coterie_bench.suites import DataFile, Entry, Suite
 
 
 @pytest.fixture

@@ -10,14 +10,13 @@ from typer.testing import CliRunner
 
 from coterie.errors import MissingError
 from coterie.methods import METHODS
-from coterie_bench import SUITES, Entry, Suite, run_suite, summarize
 from coterie_bench import run as module
 from coterie_bench.cli import _narrow as narrow
 from coterie_bench.cli import app
-from coterie_bench.run import Options, load_data
+from coterie_bench.run import Options, load_data, run_suite
 from coterie_bench.score import word_vectors_of
-from coterie_bench.suites import DataFile
-from coterie_bench.tables import cell, markdown
+from coterie_bench.suites import SUITES, DataFile, Entry, Suite
+from coterie_bench.tables import cell, markdown, summarize
 
 SAMPLE = Suite("tiny", "", (Entry("TF-IDF", "tfidf-kmeans"),), ("sample",), 2)
 KEYS = {

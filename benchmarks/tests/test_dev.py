@@ -13,13 +13,12 @@ from coterie import Auto
 from coterie.errors import UsageError
 from coterie.methods import METHODS
 from coterie.metrics import accuracy, confidence_auc, correct, expected_calibration_error
-from coterie_bench import SUITES, Entry, Suite, run_suite
 from coterie_bench.cli import app
 from coterie_bench.datasets import CARDS
 from coterie_bench.ledger import NOISE, key_of
 from coterie_bench.noise import add_noise, spreads, summarize_stability, with_noise
-from coterie_bench.run import Options
-from coterie_bench.suites import entries_for, plan
+from coterie_bench.run import Options, run_suite
+from coterie_bench.suites import SUITES, Entry, Suite, entries_for, plan
 
 
 def test_the_suites_have_their_sets() -> None:

@@ -399,7 +399,7 @@ def test_the_sweep_of_topics_has_the_numbers_of_the_paper() -> None:
 
 
 def test_the_sensitivity_suite_has_what_its_figures_draw() -> None:
-    from coterie_bench import SUITES
+    from coterie_bench.suites import SUITES
 
     entries = SUITES["sensitivity"].entries
     rows = [line(e.label, e.method, "stackoverflow", 0, 0.5) for e in entries]

@@ -3,9 +3,9 @@
 import pytest
 
 from coterie.methods import METHODS
-from coterie_bench import SUITES
 from coterie_bench.experiments.pages import ablation_part, method_part, short_part
 from coterie_bench.figures import FIGURES
+from coterie_bench.suites import SUITES
 from coterie_bench.tables import read_folder
 
 

@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from coterie.errors import CoterieError
-from coterie_bench import Entry, Suite, run_suite
-from coterie_bench.ledger import Ledger, key_of, read_results
-from coterie_bench.run import Options, Outlook, _threads_shared
-from coterie_bench.suites import Job, plan
+from coterie_bench.ledger import key_of, read_results
+from coterie_bench.run import Options, _threads_shared, run_suite
+from coterie_bench.suites import Entry, Suite, plan
 
 SHELL = """
 import sys
@@ -88,19 +87,6 @@ def test_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "2")  # the user's word
     with _threads_shared(3):
         assert os.environ["OMP_NUM_THREADS"] == "2"
-
-
-def test_time_left_by_hand(tmp_path: Path) -> None:
-    """Two runs of A took 10 and 20 s on d; to come: A on d, A on e, B on d; two at a time."""
-    a, b = Entry("A", "kmeans"), Entry("B", "kmeans")
-    jobs = [Job("d", a, 0), Job("d", a, 1), Job("d", a, 2), Job("e", a, 0), Job("d", b, 0)]
-    outlook = Outlook(jobs, [str(i) for i in range(5)], Ledger(tmp_path / "none.jsonl"), 2)
-    for key, seconds in (("0", 10.0), ("1", 20.0)):
-        outlook.left.pop(key)
-        outlook._note({"label": "A", "dataset": "d", "seconds": {"fit": seconds}})
-    assert outlook.seconds_left() == pytest.approx((15 + 15 + 15) / 2)
-    outlook._note({"label": "A", "dataset": "e", "seconds": {"fit": 60.0}})
-    assert outlook.seconds_left() == pytest.approx((15 + 60 + 30) / 2)
 
 
 def test_plans_go_by_data_set_and_keep_to_the_sets_of_an_entry() -> None:

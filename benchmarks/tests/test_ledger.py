@@ -131,11 +131,11 @@ def test_lines_that_are_committed_are_found_done(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A suite whose settings have moved away from its lines would run everything again."""
-    from coterie_bench import SUITES, run
+    from coterie_bench import run
     from coterie_bench.data import Data
     from coterie_bench.datasets import PAIRS
     from coterie_bench.ledger import head
-    from coterie_bench.suites import Job
+    from coterie_bench.suites import SUITES, Job
 
     monkeypatch.setattr(run, "find_pairs", lambda name, kind, _: Path(PAIRS[name, kind].file))
     entries = {entry.label: entry for entry in SUITES[name].entries}

@@ -9,11 +9,11 @@ import pytest
 
 from coterie.errors import CoterieError, UsageError
 from coterie.metrics import accuracy
-from coterie_bench import Suite, run_suite
 from coterie_bench import data as data_module
 from coterie_bench import run as module
 from coterie_bench.data import Data, load_data, split
-from coterie_bench.run import Options
+from coterie_bench.run import Options, run_suite
+from coterie_bench.suites import Suite
 from coterie_bench.tables import summarize
 
 

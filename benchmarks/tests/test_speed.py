@@ -3,10 +3,9 @@
 from typer.testing import CliRunner
 
 from coterie.engine import OPTIMIZATIONS
-from coterie_bench import SUITES, Entry, Suite
 from coterie_bench.cli import app
 from coterie_bench.score import step_ms
-from coterie_bench.suites import DataFile
+from coterie_bench.suites import SUITES, DataFile, Entry, Suite
 from coterie_bench.tables import summarize_speed
 
 

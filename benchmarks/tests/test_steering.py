@@ -106,7 +106,7 @@ def test_page_has_what_chance_does_not_give() -> None:
         head = {"dataset": dataset, "seed": 0, "method": "auto", "case": "labels", "count": 20}
         return {**head, "scores": scores}
 
-    (line,) = steering._adjusted([row("a", 0.4, 0.1), row("b", 0.6, 0.5)], "auto")
+    (line,) = steering._adjusted("auto", steering._frame([row("a", 0.4, 0.1), row("b", 0.6, 0.5)]))
     assert "20: 50.0 (without labels 30.0, smallest gain of a set +10.0 (b))" in line
 
 

@@ -11,7 +11,7 @@ import os
 import queue
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableSequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -121,15 +121,17 @@ def run_suite(
     chosen = None if seeds is None else tuple(seeds)
     task = Task(suite, chosen, options, file, also)
     wanted = [key_of(task.prepare(job)[0]) for job in task.jobs()]  # also: are all data there?
-    outlook = Outlook(task.jobs(), wanted, Ledger(file, also), jobs)
+    count = len(set(wanted) & Ledger(file, also).done())
     failures: list[str] = []
 
     def report(event: Row) -> None:
+        nonlocal count
         if "error" in event:
             failures.append(event["error"])
             tell(f"failed: {event['error']}")
         else:
-            tell(outlook.line(event))
+            count += 1
+            tell(f"[{count}/{len(wanted)}] {told(event)}")
 
     try:
         if jobs == 1:
@@ -141,8 +143,7 @@ def run_suite(
     if failures:
         raise CoterieError(f"{len(failures)} of {len(wanted)} runs failed, first {failures[0]}")
     keys = set(wanted)
-    own = read_results([file]) if file.exists() else []
-    return own + [row for row in read_results(f for f in also if f.exists()) if key_of(row) in keys]
+    return read_results([file]) + [row for row in read_results(also) if key_of(row) in keys]
 
 
 def work(task: Task, report: Report, broken: MutableSequence[int] | None = None) -> None:
@@ -296,79 +297,12 @@ def _threads_shared(jobs: int) -> Iterator[None]:
         del os.environ["OMP_NUM_THREADS"]
 
 
-class Outlook:
-    """Counts runs, and expects of those to come what their like took.
-
-    Parameters
-    ----------
-    jobs : sequence of Job
-        All runs of the suite.
-    keys : sequence of str
-        Of the runs, in the same order.
-    ledger : Ledger
-    workers : int
-        How many run at a time.
-    """
-
-    def __init__(
-        self, jobs: Sequence[Job], keys: Sequence[str], ledger: Ledger, workers: int
-    ) -> None:
-        done, self.workers, self.total = ledger.done(), workers, len(keys)
-        self.left = {k: j for k, j in zip(keys, jobs, strict=True) if k not in done}
-        self.took: dict[tuple[str, str], list[float]] = {}
-        for row in read_results(ledger.files()):
-            if key_of(row) in set(keys):
-                self._note(row)
-
-    def line(self, row: Row) -> str:
-        """What to say when a run has ended."""
-        self.left.pop(key_of(row), None)
-        self._note(row)
-        scores, found = row["scores"], ", K found" if row["k"] == "found" else ""
-        found += f", noise {row['noise']['draw']}" if row.get("noise") else ""
-        text = (
-            f"[{self.total - len(self.left)}/{self.total}] {row['label']} on {row['dataset']}, "
-            f"seed {row['seed']}{found}: ACC {100 * scores['acc']:.1f}, "
-            f"NMI {100 * scores['nmi']:.1f}, {seconds_of(row):.0f} s"
-        )
-        return text + (f"; about {duration(self.seconds_left())} left" if self.left else "")
-
-    def seconds_left(self) -> float:
-        """Of the clock: by runs of the same entry and data set, else of the entry, else of any."""
-        everything = mean(t for times in self.took.values() for t in times)
-        total = 0.0
-        for job in self.left.values():
-            same = self.took.get((job.entry.label, job.dataset), [])
-            alike = [
-                t for (label, _), ts in self.took.items() if label == job.entry.label for t in ts
-            ]
-            total += mean(same) if same else mean(alike) if alike else everything
-        return total / min(self.workers, max(len(self.left), 1))
-
-    def _note(self, row: Row) -> None:
-        self.took.setdefault((row["label"], row["dataset"]), []).append(seconds_of(row))
-
-
-def seconds_of(row: Row) -> float:
-    """Of a run, all phases."""
-    return float(sum(row["seconds"].values()))
-
-
-def mean(values: Iterable[float]) -> float:
-    """Zero of nothing."""
-    listed = list(values)
-    return sum(listed) / len(listed) if listed else 0.0
-
-
-def duration(seconds: float) -> str:
-    """In words a person reads at a glance.
-
-    Examples
-    --------
-    >>> duration(42), duration(600), duration(9000)
-    ('42 s', '10 min', '2 h 30 min')
-    """
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+def told(row: Row) -> str:
+    """What to say when a run has ended."""
+    scores, found = row["scores"], ", K found" if row["k"] == "found" else ""
+    found += f", noise {row['noise']['draw']}" if row.get("noise") else ""
+    return (
+        f"{row['label']} on {row['dataset']}, seed {row['seed']}{found}: "
+        f"ACC {100 * scores['acc']:.1f}, NMI {100 * scores['nmi']:.1f}, "
+        f"{sum(row['seconds'].values()):.0f} s"
+    )

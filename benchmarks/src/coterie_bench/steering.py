@@ -12,7 +12,6 @@ For each data set and seed:
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import re
 import time
@@ -23,9 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from coterie._facts import hardware, versions
-from coterie._files import plain
 from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
 from coterie._validation import check_device
@@ -40,7 +38,8 @@ from coterie.metrics import accuracy, ami, nmi
 from coterie.neighbors import unit_rows
 from coterie_bench.data import load_data
 from coterie_bench.datasets import DEV
-from coterie_bench.ledger import Row, read_results
+from coterie_bench.ledger import Ledger, Row, facts, read_results
+from coterie_bench.tables import markdown
 
 COUNTS = 1, 5, 20  # labels a class
 HALF = 5  # labels for each of the known classes, where half are known
@@ -79,18 +78,13 @@ def run_steering(
     tell : callable
         Gets a line for each setting that ends.
     """
-    done = {_key(row) for row in read_results([file])} if file.exists() else set()
+    done = {(row["dataset"], row["seed"], row["method"]) for row in read_results([file])}
     open_ones = [s for s in settings if (s.dataset, s.seed, s.method) not in done]
-    file.parent.mkdir(parents=True, exist_ok=True)
     for number, rows in enumerate(_each(open_ones, jobs), 1):
-        with file.open("a", encoding="utf-8") as out:
-            out.writelines(json.dumps(row, default=plain) + "\n" for row in rows)
+        for row in rows:
+            Ledger(file).append(row)
         tell(f"{number} of {len(open_ones)}: {rows[0]['dataset']}, seed {rows[0]['seed']}")
     return read_results([file])
-
-
-def _key(row: Row) -> tuple[str, int, str]:
-    return row["dataset"], row["seed"], row["method"]
 
 
 def _each(settings: Sequence[Setting], jobs: int) -> Iterator[list[Row]]:
@@ -113,7 +107,7 @@ def measure(setting: Setting) -> list[Row]:
     names, truth = np.unique([data.labels[i] for i in kept], return_inverse=True)
     bench = Bench(setting, texts, truth, [readable(name) for name in names], encoder)
     head = {"dataset": setting.dataset, "seed": setting.seed, "method": setting.method}
-    tail = {"hardware": hardware(str(check_device(setting.device))), "versions": versions()}
+    tail = facts(str(check_device(setting.device)))
     rows = []
     for case, scores in bench.cases():
         rows.append({**head, **case, "scores": scores, **tail})
@@ -355,178 +349,138 @@ def _share(right: Any) -> float:
     return round(float(np.mean(right)), 5)
 
 
+SIDES = ("steered", "plain", "logistic", "spreading", "nearest")
+
+
+def _frame(rows: Iterable[Row]) -> pd.DataFrame:
+    """A line each, scores as columns such as ``steered.nmi``; ``given`` is the case in words."""
+    listed = [{**row, **row["scores"]} for row in rows]
+    frame = pd.json_normalize([{k: v for k, v in row.items() if k != "scores"} for row in listed])
+    frame["given"] = [f"{r['case']} {r.get('count', r.get('share', ''))}".strip() for r in listed]
+    return frame
+
+
+def _by_dataset(frame: pd.DataFrame, column: str) -> Any:
+    """Means over seeds, by data set, in per cent; empty where no line has the column."""
+    if column not in frame:
+        return pd.Series(dtype=float)
+    return 100 * frame.groupby("dataset", sort=False)[column].mean().dropna()
+
+
+def _cell(frame: pd.DataFrame, side: str) -> str:
+    """ACC and NMI, as means over data sets of the means over seeds."""
+    both = [_by_dataset(frame, f"{side}.{metric}") for metric in ("acc", "nmi")]
+    return " / ".join(f"{found.mean():.1f}" for found in both) if len(both[0]) else ""
+
+
+def _worst(frame: pd.DataFrame, metrics: Sequence[str] = ("acc", "nmi")) -> str:
+    """The smallest gain of a data set against no labels, and which it is."""
+    gains = [_by_dataset(frame, f"steered.{m}") - _by_dataset(frame, f"plain.{m}") for m in metrics]
+    least = pd.concat(gains, axis=1).min(axis=1)
+    return f"{least.min():+.1f} ({least.idxmin()})"
+
+
 def summarize_steering(rows: Iterable[Row]) -> tuple[list[str], list[list[str]]]:
     """Header and lines of a table: ACC / NMI in %, means over data sets of means over seeds.
 
     The last column is the largest loss against the same method without labels, of the means over
     seeds of one data set.
     """
-    groups: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        name = f"{row['case']} {row.get('count', row.get('share', ''))}".strip()
-        groups.setdefault((row["method"], name), []).append(row)
-    sides = ("steered", "plain", "logistic", "spreading", "nearest")
-    body = []
-    for (method, name), found in groups.items():
-        body.append([method, name, *(_cell(found, side) for side in sides), _worst(found)])
-    return ["method", "given", *sides, "worst set"], body
-
-
-def _cell(rows: list[Row], side: str) -> str:
-    """ACC and NMI, as means over data sets of the means over seeds."""
-    sets: dict[str, list[list[float]]] = {}
-    for row in rows:
-        if side in row["scores"]:
-            score = row["scores"][side]
-            sets.setdefault(row["dataset"], []).append([score["acc"], score["nmi"]])
-    if not sets:
-        return ""
-    both = 100 * np.mean([np.mean(found, axis=0) for found in sets.values()], axis=0)
-    return " / ".join(f"{value:.1f}" for value in both)
-
-
-def _worst(rows: list[Row], metrics: Sequence[str] = ("acc", "nmi")) -> str:
-    sets: dict[str, list[Row]] = {}
-    for row in rows:
-        sets.setdefault(row["dataset"], []).append(row["scores"])
-    gains = [
-        min(
-            100 * np.mean([one["steered"][metric] - one["plain"][metric] for one in found])
-            for metric in metrics
-        )
-        for found in sets.values()
+    body = [
+        [method, given, *(_cell(found, side) for side in SIDES), _worst(found)]
+        for (method, given), found in _frame(rows).groupby(["method", "given"], sort=False)
     ]
-    name = list(sets)[int(np.argmin(gains))]
-    return f"{min(gains):+.1f} ({name})"
+    return ["method", "given", *SIDES, "worst set"], body
 
 
 def steering_page(rows: Sequence[Row]) -> str:
     """The tables of the documentation, in Markdown."""
-    from coterie_bench.tables import markdown
-
     if not rows:
         return "Not measured yet."
+    frame = _frame(rows)
+    methods = [(method, found) for method, found in frame.groupby("method")]
     out = [
         "ACC / NMI in %, means over data sets. The last column is the smallest gain of a set "
         "against no labels, by ACC or NMI.",
         markdown(*summarize_steering(rows)),
-        "\n".join(f"- {_measured(rows, method)}" for method in _unique(rows, "method")),
+        "\n".join(f"- {_measured(method, found)}" for method, found in methods),
         "Of each set, with 1, 5 and 20 labels a class:",
-        markdown(*_by_set(rows)),
+        markdown(*_by_set(frame)),
         "And what ACC and NMI do not say:",
-        "\n".join(f"- {line}" for line in _further(rows)),
+        "\n".join(f"- {line}" for method, found in methods for line in _further(method, found)),
     ]
     return "\n\n".join(part.strip() for part in out if part)
 
 
-def _measured(rows: Sequence[Row], method: str) -> str:
+def _measured(method: str, frame: pd.DataFrame) -> str:
     """Which data sets and seeds the lines of a method are about."""
-    seeds: dict[str, set[int]] = {}
-    for row in rows:
-        if row["method"] == method:
-            seeds.setdefault(row["dataset"], set()).add(row["seed"])
-    found = [f"{name} ({len(seeds[name])})" for name in sorted(seeds)]
+    seeds = frame.groupby("dataset")["seed"].nunique()
     missing = [name for name in DEV if name not in seeds]
-    line = f"{method} is measured on these sets (seeds): {', '.join(found)}."
+    line = f"{method} is measured on these sets (seeds): "
+    line += ", ".join(f"{name} ({count})" for name, count in seeds.items()) + "."
     return f"{line} Not measured yet: {', '.join(missing)}." if missing else line
 
 
-def _unique(rows: Iterable[Row], key: str) -> list[Any]:
-    return sorted({row[key] for row in rows})
-
-
-def _by_set(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+def _by_set(frame: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Header and lines of a table: a set in each line, steered beside plain and logistic."""
-    sides = ("steered", "plain", "logistic")
-    body = []
-    for method in _unique(rows, "method"):
-        labels = [row for row in rows if row["case"] == "labels" and row["method"] == method]
-        for name in _unique(labels, "dataset"):
-            found = [row for row in labels if row["dataset"] == name]
-            cells = [
-                _cell([row for row in found if row["count"] == count], side)
-                for count in COUNTS
-                for side in sides
-            ]
-            body.append([method, name, *cells])
+    sides = SIDES[:3]
+    labels = frame[frame["case"] == "labels"]
+    body = [
+        [method, name, *(_cell(found[found["count"] == c], s) for c in COUNTS for s in sides)]
+        for (method, name), found in labels.groupby(["method", "dataset"])
+    ]
     return ["method", "set", *(f"{s}, {count}" for count in COUNTS for s in sides)], body
 
 
-def _case(rows: Iterable[Row], case: str, **wanted: Any) -> list[Row]:
-    """Scores of the lines of a case that have these values."""
-    return [
-        row["scores"]
-        for row in rows
-        if row["case"] == case and all(row.get(key) == value for key, value in wanted.items())
-    ]
-
-
-def _classes(half: list[Row]) -> str:
+def _classes(half: pd.DataFrame) -> str:
     """A sentence about the classes that are found, of lines that count them."""
-    lines = [scores["classes"] for scores in half if "classes" in scores]
-    if not lines:
+    if "classes.known.all" not in half or half["classes.known.all"].isna().all():
         return ""
-    counts = {
-        (kind, side): sum(line[kind][side] for line in lines)
-        for kind in ("known", "new")
-        for side in ("all", "steered", "plain")
-    }
-    parts = [
-        f"{counts[kind, 'steered']} of {counts[kind, 'all']} {name} classes "
-        f"(without labels {counts[kind, 'plain']})"
-        for kind, name in (("known", "known"), ("new", "unknown"))
-    ]
+    parts = []
+    for kind, name in (("known", "known"), ("new", "unknown")):
+        every, steered, plain = (
+            int(half[f"classes.{kind}.{side}"].sum()) for side in ("all", "steered", "plain")
+        )
+        parts.append(f"{steered} of {every} {name} classes (without labels {plain})")
     return f" A cluster with an F1 of a half or more: {' and '.join(parts)}."
 
 
-def _adjusted(rows: Iterable[Row], method: str) -> list[str]:
+def _adjusted(method: str, frame: pd.DataFrame) -> list[str]:
     """A sentence about mutual information adjusted for chance, of lines that have it."""
     parts = []
-    for count in COUNTS:
-        found = [
-            row
-            for row in rows
-            if row["method"] == method
-            and row["case"] == "labels"
-            and row["count"] == count
-            and "ami" in row["scores"]["steered"]
-        ]
-        if found:
-            steered, plain_score = (
-                100 * np.mean([row["scores"][side]["ami"] for row in found])
-                for side in ("steered", "plain")
-            )
+    for count in COUNTS if "steered.ami" in frame else ():
+        found = frame[(frame["case"] == "labels") & (frame["count"] == count)]
+        found = found.dropna(subset=["steered.ami"])
+        if len(found):
+            steered, plain = (100 * found[f"{side}.ami"].mean() for side in ("steered", "plain"))
             parts.append(
-                f"{count}: {steered:.1f} (without labels {plain_score:.1f}, smallest gain of a set "
+                f"{count}: {steered:.1f} (without labels {plain:.1f}, smallest gain of a set "
                 f"{_worst(found, ['ami'])})"
             )
     what = "mutual information adjusted for chance (AMI) by labels a class"
     return [f"{method}, {what}: {'; '.join(parts)}."] if parts else []
 
 
-def _further(rows: Sequence[Row]) -> list[str]:
+def _further(method: str, frame: pd.DataFrame) -> list[str]:
     """Sentences about chance, names, unlabelled classes and constraints."""
-    out = []
-    for method in _unique(rows, "method"):
-        out += _adjusted(rows, method)
-        half = _case(rows, "half", method=method)
-        names = _case(rows, "names", method=method)
-        pairs = _case(rows, "pairs", method=method)
-        recall, precision = (100 * np.mean([s[k] for s in half]) for k in ("recall", "precision"))
-        new, plain_new = (100 * np.mean([s["new"][k] for s in half]) for k in ("steered", "plain"))
-        named, nearest = (
-            100 * np.mean([s[k]["right"] for s in names]) for k in ("steered", "nearest")
+    half, names, pairs = (frame[frame["case"] == case] for case in ("half", "names", "pairs"))
+    mean = {
+        column: 100 * part[column].astype(float).mean()
+        for part, columns in (
+            (half, ("recall", "precision", "new.steered", "new.plain")),
+            (names, ("steered.right", "nearest.right")),
         )
-        refused = all(s["contradiction_refused"] for s in pairs)
-        out += [
-            f"{method}, half of the classes unlabelled: {recall:.1f}% of the texts of known "
-            f"classes are found again, and {precision:.1f}% of the texts in known classes belong "
-            f"there. NMI of the texts of unknown classes: {new:.1f}, without labels "
-            f"{plain_new:.1f}.{_classes(half)}",
-            f"{method}, names alone: {named:.1f}% of the texts get the right name; the nearest "
-            f"name by cosine is right for {nearest:.1f}%.",
-            f"{method}, constraints: {sum(s['violated'] for s in pairs)} of "
-            f"{sum(s['pairs'] for s in pairs):,} violated; contradictions are "
-            f"{'always' if refused else 'not always'} refused.",
-        ]
-    return out
+        for column in columns
+    }
+    refused = pairs["contradiction_refused"].astype(bool).all()
+    return [
+        *_adjusted(method, frame),
+        f"{method}, half of the classes unlabelled: {mean['recall']:.1f}% of the texts of known "
+        f"classes are found again, and {mean['precision']:.1f}% of the texts in known classes "
+        f"belong there. NMI of the texts of unknown classes: {mean['new.steered']:.1f}, without "
+        f"labels {mean['new.plain']:.1f}.{_classes(half)}",
+        f"{method}, names alone: {mean['steered.right']:.1f}% of the texts get the right name; the "
+        f"nearest name by cosine is right for {mean['nearest.right']:.1f}%.",
+        f"{method}, constraints: {pairs['violated'].sum():.0f} of {pairs['pairs'].sum():,.0f} "
+        f"violated; contradictions are {'always' if refused else 'not always'} refused.",
+    ]
