@@ -1,4 +1,4 @@
-"""Benchmarks of coterie: suites as data, one JSON line per run, tables and figures from the lines."""
+"""Benchmarks of coterie: suites as data, one JSON line per run, tables and figures of them."""
 
 from pathlib import Path
 

@@ -296,10 +296,8 @@ def figures(
         short = None
         if dataset is not None:
             other = other or (None if dataset == "sample" else "sample")
-            own, more = (
-                cut(load_data(name, data), limit, seed) if name else None
-                for name in (dataset, other)
-            )
+            own = cut(load_data(dataset, data), limit, seed)
+            more = cut(load_data(other, data), limit, seed) if other else None
             given = _pairs(settings) | ({} if encoder is None else {"encoder": encoder})
             short = Short(
                 data=own, parameters=given, folder=data, seed=seed, device=device, other=more

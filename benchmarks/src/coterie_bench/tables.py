@@ -97,11 +97,11 @@ class Table:
     def to_latex(self) -> str:
         """A floating table; needs the package booktabs."""
         caption = re.sub(r"([%&_#$])", r"\\\1", f"{self.title}. {self.caption}")
-        return self.frame().to_latex(index=False, escape=True, caption=caption)
+        return str(self.frame().to_latex(index=False, escape=True, caption=caption))
 
     def to_csv(self) -> str:
         """Header and lines; the caption is left to the reader's file name."""
-        return self.frame().to_csv(index=False, lineterminator="\n")
+        return str(self.frame().to_csv(index=False, lineterminator="\n"))
 
 
 def _cells(line: Sequence[str]) -> list[str]:
