@@ -331,52 +331,35 @@ def long_form(rows: Sequence[Row]) -> Table:
     ``returned`` counts the runs in which the guard returned the start; the mean is that at the end
     of training all the same.
     """
-    header = [
-        "dataset",
-        "metric",
-        "label",
-        "method",
-        "seeds",
-        "mean",
-        "deviation",
-        "place",
-        "returned",
-        "paper",
-        "table",
-        "printed",
-        "value",
-        "source",
-        "doubt",
-        "note",
-        "difference",
-        "verdict",
-    ]
     verdicts = {BETTER: "better", WORSE: "worse", "": ""}
-    body = []
-    for p in pairs(rows):
-        line = [p.dataset, p.metric, p.label]
-        if p.ours is None:
-            line += [""] * 6
-        else:
-            score = p.ours.trained(p.metric)
-            spread = f"{score.deviation:.3f}" if score.seeds > 1 else ""
-            place = "" if p.rank is None else str(p.rank)
-            line += [p.ours.method, str(score.seeds), f"{score.mean:.3f}", spread, place]
-            line.append(str(p.ours.returned))
-        r = p.theirs
-        line += (
-            [""] * 7
-            if r is None
-            else [
-                r.paper,
-                r.table,
-                r.printed,
-                r.text,
-                r.source,
-                "; ".join(r.doubts),
-                r.note,
-            ]
-        )
-        gap = p.difference
-        body.append([*line, "" if gap is None else f"{gap:.3f}", verdicts[p.mark]])
-    return Table("results", about(list(rows)), header, body)
+    lines = [
+        {
+            **{"dataset": p.dataset, "metric": p.metric, "label": p.label},
+            **_ours(p),
+            **{k: getattr(p.theirs, k, "") for k in ("paper", "table", "printed")},
+            "value": getattr(p.theirs, "text", ""),
+            "source": getattr(p.theirs, "source", ""),
+            "doubt": "; ".join(getattr(p.theirs, "doubts", ())),
+            "note": getattr(p.theirs, "note", ""),
+            "difference": "" if p.difference is None else f"{p.difference:.3f}",
+            "verdict": verdicts[p.mark],
+        }
+        for p in pairs(rows)
+    ]
+    body = [list(line.values()) for line in lines]
+    return Table("results", about(list(rows)), list(lines[0]), body)
+
+
+def _ours(p: Pair) -> dict[str, str]:
+    """Columns of a score of ours; empty where there is none."""
+    if p.ours is None:
+        return dict.fromkeys(("method", "seeds", "mean", "deviation", "place", "returned"), "")
+    score = p.ours.trained(p.metric)
+    return {
+        "method": p.ours.method,
+        "seeds": str(score.seeds),
+        "mean": f"{score.mean:.3f}",
+        "deviation": f"{score.deviation:.3f}" if score.seeds > 1 else "",
+        "place": "" if p.rank is None else str(p.rank),
+        "returned": str(p.ours.returned),
+    }
