@@ -1,10 +1,34 @@
-"""All commands of the program and their options."""
+"""Commands of the program: how tests call them, all of them and their options, what they wrote."""
 
+import csv
 from functools import cache
+from pathlib import Path
 
 import typer
+from click.testing import Result
+from typer.testing import CliRunner
 
 from coterie.cli import app
+
+
+def run(*arguments: object, code: int | None = 0, stdin: str | bytes | None = None) -> Result:
+    """Call a command in this process and check its exit code; ``None`` allows any."""
+    result = CliRunner().invoke(app, [str(part) for part in arguments], input=stdin)
+    assert code is None or result.exit_code == code, (result.output, result.exception)
+    return result
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file, or of the table of a run."""
+    path = path / "assignments.csv" if path.is_dir() else path
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        return list(csv.DictReader(file, strict=True))
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder, to the byte."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
 @cache

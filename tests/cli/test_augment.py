@@ -6,14 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import coterie
-from coterie.cli import app
-
-
-def run(*arguments: str, stdin: str | None = None):
-    return CliRunner().invoke(app, list(arguments), input=stdin)
+from commands import run
 
 
 @pytest.fixture
@@ -28,7 +23,6 @@ def tickets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_file_gets_wordings_that_cluster_can_read(tickets: Path) -> None:
     done = run("augment", "tickets.csv", "--kind", "charswap", "--seed", "4")
-    assert done.exit_code == 0, done.output
     with Path("tickets.views.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     texts = ["Where is my parcel?", "", "I want my money back"]
@@ -41,14 +35,12 @@ def test_a_file_gets_wordings_that_cluster_can_read(tickets: Path) -> None:
     assert "3 rows written to tickets.views.csv; unchanged: text1 0.0%, text2 0.0%" in done.stderr
     options = ["-k", "2", "-t", "message", "--method", "sccl", "--encoder", "tfidf"]
     views = ["--set", "steps=1", "--views", "tickets.views.csv"]
-    made = run("cluster", "tickets.csv", *options, *views)
-    assert made.exit_code == 0, made.output
+    run("cluster", "tickets.csv", *options, *views)
 
 
 def test_cluster_takes_a_kind(tickets: Path) -> None:
-    done = run("cluster", "tickets.csv", "-k", "2", "-t", "message", "--method", "sccl",
+    run("cluster", "tickets.csv", "-k", "2", "-t", "message", "--method", "sccl",
                "--encoder", "tfidf", "--set", "steps=1", "--views", "deletion@0.5")  # fmt: skip
-    assert done.exit_code == 0, done.output
     manifest = json.loads(Path("tickets.clusters/manifest.json").read_text())
     assert "deletion@0.5" in json.dumps(manifest)
 
@@ -56,7 +48,7 @@ def test_cluster_takes_a_kind(tickets: Path) -> None:
 def test_standard_input_to_standard_output(tickets: Path) -> None:
     done = run("augment", "-", "--kind", "deletion", "-n", "1", "--quiet", "--format", "csv",
                stdin=tickets.read_text())  # fmt: skip
-    assert done.exit_code == 0 and done.stderr == ""
+    assert done.stderr == ""
     rows = list(csv.reader(io.StringIO(done.stdout)))
     assert rows[0] == ["text", "text1", "id", "text2"] and len(rows) == 4
 
@@ -66,24 +58,6 @@ def test_facts_as_json(tickets: Path) -> None:
     facts = json.loads(done.stdout)
     assert facts["unchanged"] == {"text1": 0.0, "text2": 0.0} and facts["settings"]["rate"] == 0.5
     assert len(Path("w.jsonl").read_text().splitlines()) == 3
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["--kind", "edda"], 2, "Did you mean 'eda'"),
-        (["--kind", "virtual"], 2, "writes no texts"),
-        (["--kind", "contextual"], 1, "--train-head"),
-        (["--kind", "charswap", "--rate", "2"], 2, "rate should be"),
-        (["--kind", "charswap", "-n", "0"], 2, "--wordings should be at least 1"),
-        (["--kind", "charswap", "--steps", "3"], 2, "are for --train-head"),
-        (["--kind", "backtranslation", "--languages", "eng"], 2, "expected FROM,TO"),
-        (["--kind", "charswap", "--out", "x.doc"], 2, "suffix"),
-    ],
-)
-def test_mistakes_are_named(tickets: Path, arguments: list[str], code: int, message: str) -> None:
-    done = run("augment", "tickets.csv", *arguments)
-    assert done.exit_code == code and message in done.stderr
 
 
 def test_the_cache_shows_and_drops_wordings(tickets: Path, monkeypatch, tmp_path) -> None:

@@ -10,29 +10,20 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner
 
 from by_key import says
+from commands import rows, run
 from coterie import TwoStep, load
-from coterie.cli import app
 from coterie.corpus.write import GrowingTable, partial_path
 
 MEGABYTE = 1 << 20
 PEAK = """
 import resource, sys
 from coterie.cli import app
+from commands import rows, run
 app(sys.argv[1:], standalone_mode=False)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
 """
-
-
-def run(*arguments: str, stdin: str | None = None):
-    return CliRunner().invoke(app, list(arguments), input=stdin)
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +56,7 @@ def file(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def labelled(folder: Path, file: Path) -> Path:
     out = file.parent / "labelled.csv"
-    result = run("predict", str(folder), str(file), "--out", str(out))
-    assert result.exit_code == 0, result.output
+    run("predict", folder, file, "--out", out)
     return out
 
 
@@ -84,8 +74,7 @@ def test_every_format_holds_the_same(
     folder: Path, file: Path, labelled: Path, tmp_path: Path, suffix: str
 ) -> None:
     out = tmp_path / f"out.{suffix}"
-    result = run("predict", str(folder), str(file), "-o", str(out))
-    assert result.exit_code == 0
+    result = run("predict", folder, file, "-o", out)
     assert says(result.output, "predict.written", rows=7_602)
     wanted = [row["cluster"] for row in rows(labelled)]
     if suffix == "xlsx":
@@ -176,7 +165,7 @@ def stop_after(parts: int, *arguments: object) -> None:
 
     with pytest.MonkeyPatch.context() as broken:
         broken.setattr(GrowingTable, "write", write)
-        assert run(*map(str, arguments)).exit_code == 130
+        run(*map(str, arguments), code=130)
 
 
 @pytest.mark.parametrize("parts", [0, 1, 2])
@@ -188,8 +177,7 @@ def test_a_continued_run_ends_in_the_same_file(
     stop_after(parts, *command)
     left = rows(partial_path(out)) if parts else []
     assert len(left) == [0, 1000, 3000][parts]
-    result = run(*command, "--resume")
-    assert result.exit_code == 0, result.output
+    run(*command, "--resume")
     assert out.read_bytes() == labelled.read_bytes()
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
 
@@ -198,26 +186,26 @@ def test_other_texts_are_not_continued(folder: Path, file: Path, tmp_path: Path)
     out, other = tmp_path / "out.csv", tmp_path / "other.csv"
     stop_after(1, "predict", folder, file, "-o", out)
     other.write_text(file.read_text().replace("number", "count"))
-    result = run("predict", str(folder), str(other), "-o", str(out), "--resume")
-    assert result.exit_code == 3 and says(result.output, "corpus.resume_other_rows")
+    result = run("predict", folder, other, "-o", out, "--resume", code=3)
+    assert says(result.output, "corpus.resume_other_rows")
     other.write_text("id,text\n1,ripe apple\n")
-    result = run("predict", str(folder), str(other), "-o", str(out), "--resume")
-    assert result.exit_code == 3 and says(result.output, "predict.rows_gone", rows=1)
+    result = run("predict", folder, other, "-o", out, "--resume", code=3)
+    assert says(result.output, "predict.rows_gone", rows=1)
     assert len(rows(partial_path(out))) == 1000  # as it was
 
 
 @pytest.mark.parametrize("arguments", [["-"], ["FILE"], ["FILE", "-o", "out.xlsx"]])
 def test_resume_needs_files(folder: Path, file: Path, arguments: list[str]) -> None:
     filled = [str(file) if argument == "FILE" else argument for argument in arguments]
-    result = run("predict", str(folder), *filled, "--resume", stdin="a\n")
-    assert result.exit_code == 2 and says(result.output, "predict.cannot_resume")
+    result = run("predict", folder, *filled, "--resume", stdin="a\n", code=2)
+    assert says(result.output, "predict.cannot_resume")
 
 
 def test_a_file_without_a_word_is_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("text\n?\n...\n")
     out = tmp_path / "out.csv"
-    result = run("predict", str(folder), str(tmp_path / "a.csv"), "-o", str(out))
-    assert result.exit_code == 3 and says(result.output, "corpus.column_empty", rows=2)
+    result = run("predict", folder, tmp_path / "a.csv", "-o", out, code=3)
+    assert says(result.output, "corpus.column_empty", rows=2)
     assert not out.exists() and not partial_path(out).exists()
 
 
