@@ -18,7 +18,6 @@ LAYERS = [
     {
         "_cache",
         "_emoji",
-        "_errors",
         "errors",
         "_facts",
         "_files",

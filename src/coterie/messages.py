@@ -228,8 +228,8 @@ MESSAGES: dict[str, str] = {
         "of one table."
     ),
     "corpus.damaged": (
-        "{name} is not {kind} file, or is damaged ({error}). If it holds text, set <format>: "
-        "csv, tsv, jsonl or txt."
+        "{name} is not {kind} file, or is damaged ({error}). If it holds text, add "
+        "<format='csv'>, or tsv, jsonl or txt."
     ),
     "corpus.damaged_compression": (
         "{name}: the {kind} data are damaged or cut off ({error}); pack or download it again."
@@ -261,7 +261,7 @@ MESSAGES: dict[str, str] = {
     "corpus.no_files": "{name}: there is no file in it, or none that fits; name files with texts.",
     "corpus.no_rows": (
         "{name}: the column {text_column!r} has no rows; give a file with texts. If its first row "
-        "is a text, set <header=False>."
+        "is a text, add <header=False>."
     ),
     "corpus.no_texts": "there are no texts; give at least one.",
     "corpus.no_sheet": "{name}: there is no sheet {sheet!r} (sheets: {known}).{hint}",
@@ -345,7 +345,7 @@ MESSAGES: dict[str, str] = {
         "<encoding>: {encoding!r} is not an encoding of texts that Python knows."
     ),
     "corpus.unknown_suffix": (
-        "{name}: the suffix {suffix!r} is not a known format; give one of {known} as <format>."
+        "{name}: the suffix {suffix!r} is not a known format; add <format> with one of {known}."
     ),
     "corpus.unpacks_too_far": (
         "{name}: its {packed:,} bytes unpack to more than {most:,} MiB, which no table of texts "

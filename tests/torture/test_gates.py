@@ -469,7 +469,7 @@ def test_streams_that_are_closed_full_or_of_another_encoding(run: Path, tmp_path
 
 
 def test_a_stream_that_is_missing_is_told_to_whoever_uses_it(monkeypatch) -> None:
-    from coterie.cli.talk import open_streams
+    from coterie.cli.streams import open_streams
     from coterie.errors import CoterieError
 
     for name in ("stdin", "stdout", "stderr"):
@@ -483,7 +483,7 @@ def test_a_stream_that_is_missing_is_told_to_whoever_uses_it(monkeypatch) -> Non
 
 
 def test_a_pipe_of_another_encoding_gets_utf8(monkeypatch, tmp_path: Path) -> None:
-    from coterie.cli.talk import open_streams
+    from coterie.cli.streams import open_streams
 
     with (tmp_path / "out").open("w", encoding="latin-1") as file:
         monkeypatch.setattr(sys, "stdout", file)

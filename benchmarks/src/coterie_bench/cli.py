@@ -17,7 +17,8 @@ from typer.core import TyperGroup
 from coterie._progress import say
 from coterie._validation import check_choice, whole_number
 from coterie.cli.options import AsJson, Device, Encoding, File, Format, Quiet, parse_value
-from coterie.cli.talk import explain, open_streams, orderly, show_json, show_table
+from coterie.cli.streams import open_streams
+from coterie.cli.talk import explain, orderly, show_json, show_table
 from coterie.errors import DataError, UsageError
 
 if TYPE_CHECKING:

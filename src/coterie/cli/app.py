@@ -13,11 +13,10 @@ import typer
 from typer.core import TyperGroup
 
 from coterie import __version__
-from coterie.cli.talk import explain, open_streams, orderly
-from coterie.errors import UsageError
+from coterie.cli.streams import open_streams
 
 # Verb: its module, and its help on the page of all verbs, empty where it is not listed there. A
-# module is imported when its verb runs, and Rich when it draws something: help is a quick thing.
+# module is imported when its verb runs, and so is all else that help does without.
 RUNS, TOOLS, SERVE = "coterie.cli.runs", "coterie.cli.tools", "coterie.cli.serve"
 VERBS = {
     "cluster": ("coterie.cli.cluster", "Cluster the texts of a file."),
@@ -38,31 +37,34 @@ VERBS = {
     "encoders": (TOOLS, ""),
     "cache": (TOOLS, ""),
 }
-HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+GONE = ("bench", "datasets", "inspect")  # moved to the benchmarks
+HELP_OPTIONS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
+ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
 class Commands(Mapping[str, Any]):
-    """Commands by their names; a verb of the table is made when it is asked for."""
+    """Commands by their names, each made when it is asked for."""
 
-    def __init__(self, made: Mapping[str, Any]) -> None:
-        self._made = dict(made)
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._made:
-            module, shown = VERBS[name]
-            verb = getattr(importlib.import_module(module), name)
-            alone = typer.Typer(
-                rich_markup_mode="markdown", add_completion=False, context_settings=HELP_OPTIONS
-            )
-            alone.command(name, hidden=not shown)(orderly(verb))
+            from coterie.cli.talk import orderly
+
+            module, shown = (TOOLS, "") if name in GONE else VERBS[name]
+            verb = getattr(importlib.import_module(module), "moved" if name in GONE else name)
+            alone = typer.Typer(rich_markup_mode="markdown", add_completion=False)
+            settings = HELP_OPTIONS | (ANYTHING if name in GONE else {})
+            alone.command(name, hidden=not shown, context_settings=settings)(orderly(verb))
             self._made[name] = typer.main.get_command(alone)
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys([*VERBS, *self._made]))
+        return iter((*VERBS, *GONE))
 
     def __len__(self) -> int:
-        return len(list(iter(self)))
+        return len(VERBS) + len(GONE)
 
 
 class Verbs(TyperGroup):
@@ -70,7 +72,7 @@ class Verbs(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands = Commands(self.commands)  # type: ignore[assignment]
+        self.commands = Commands()  # type: ignore[assignment]
 
     def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
         """The verbs with their help, from the table."""
@@ -91,16 +93,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings=HELP_OPTIONS,
 )
-
-
-def moved(context: typer.Context) -> None:
-    """Say where a verb of earlier versions is now."""
-    raise UsageError("cli.moved", verb=context.info_name)
-
-
-for gone in ("bench", "datasets", "inspect"):
-    anything = {"allow_extra_args": True, "ignore_unknown_options": True}
-    app.command(gone, hidden=True, context_settings=anything)(orderly(moved))
 
 
 def _version(wanted: bool) -> None:
@@ -132,7 +124,7 @@ def main() -> None:
     open_streams()
     try:
         app()
-    except Exception as error:  # outside any verb
-        sys.exit(explain(error))
-    except KeyboardInterrupt as error:
+    except (Exception, KeyboardInterrupt) as error:  # outside any verb
+        from coterie.cli.talk import explain
+
         sys.exit(explain(error))

@@ -462,3 +462,8 @@ def cache(
                 what = f"{kept.bytes / 1e6:,.1f} MB in {counted(kept.files, 'file')}"
                 done = "deleted" if action == "clear" else f"of at most {most / 1e6:,.0f} MB"
                 typer.echo(f"{kept.path}: {what}, {done}")
+
+
+def moved(context: typer.Context) -> None:
+    """Say where a verb of earlier versions is now."""
+    raise UsageError("cli.moved", verb=context.info_name)

@@ -142,7 +142,7 @@ class TextStream:
         encoding: str = "utf-8",
         header: bool | None = None,
     ) -> None:
-        check_choice("--format", format, FORMATS)
+        check_choice("format", format, FORMATS)
         self.source = source if isinstance(source, Source) else Source(source)
         self.text_column, self.id_column = text_column, id_column
         self.encoding, self.header = encoding, header

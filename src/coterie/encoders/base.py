@@ -127,7 +127,7 @@ class Encoder(nn.Module):
         check_memory(
             2 * 4 * len(index) * self.dim,  # the vectors, and what is computed from them
             f"vectors of {len(index):,} texts with {self.dim:,} numbers each",
-            "fit a sample (--fit-sample 20000), or take an encoder of fewer numbers (tfidf-svd)",
+            "fit a sample (fit_sample=20000), or take an encoder of fewer numbers (tfidf-svd)",
         )
         out = np.empty((len(index), self.dim), dtype=np.float32)
         training, self.compute_dtype, dtype = self.training, None, self.compute_dtype
