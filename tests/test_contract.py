@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import PIPE
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
@@ -31,6 +31,7 @@ from coterie.base import TextClusterer, WeightedClusterer
 from coterie.base.edited import edited
 from coterie.blocks.assign import CenterAssigner, MappedAssigner, NeighborAssigner
 from coterie.errors import DataError, UsageError
+from interrupted import fit_with_interrupts
 
 
 def documented(cls: type) -> dict[str, str]:
@@ -436,6 +437,46 @@ def test_impossible_input_is_refused_clearly(one_of_each: str, texts, error, mes
 def test_impossible_numbers_of_clusters_are_refused(one_of_each: str, n_clusters) -> None:
     with raises(UsageError, "argument.not_an_integer", name="n_clusters"):
         fast(one_of_each, n_clusters).fit(["a cat", "the dog", "my house"])
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_every_choice_and_every_number_refuses_nonsense(cls: type) -> None:
+    hints = get_type_hints(cls)
+    for field in dataclasses.fields(cls):
+        kind = hints[field.name]
+        choice, number = get_origin(kind) is Literal, {int, float} & {kind, *get_args(kind)}
+        if field.name in ("n_clusters", "verbose") or not (choice or number):
+            continue
+        for wrong in ("nonsense", *((-1, float("nan")) if number else ())):
+            with pytest.raises(UsageError, match=field.name):
+                cls(**{"n_clusters": 2, field.name: wrong}).fit(["a cat", "the dog"])
+
+
+TRAINED = [
+    name
+    for name in FIRST
+    if METHODS[name].cls._training_stages is not TextClusterer._training_stages
+]
+
+
+@pytest.mark.parametrize("method", TRAINED)
+def test_an_interrupted_fit_continues_to_the_same_result(
+    method: str, fitted, topics, tmp_path: Path
+) -> None:
+    whole = fit_once(method, fitted, topics)
+    model = fast(method, checkpoint=tmp_path / "c", checkpoint_every=0.0)
+    assert fit_with_interrupts(model, topics[0])
+    np.testing.assert_array_equal(model.probabilities_, whole.probabilities_)
+    for name, tensor in whole.net_.state_dict().items():
+        assert torch.equal(tensor, model.net_.state_dict()[name]), name
+    with raises(DataError, "train.other_checkpoint"):
+        model.fit([text.replace("apple", "pear") for text in topics[0]])
+
+
+@pytest.mark.gpu
+def test_a_gpu_finds_obvious_topics(one_of_each: str, topics) -> None:
+    labels = fast(one_of_each, device="cuda").fit(topics[0]).labels_
+    assert adjusted_rand_score(topics[1], labels) > 0.85
 
 
 @pytest.mark.parametrize("n_clusters", [1, 4])

@@ -100,14 +100,6 @@ def test_bags_lose_entries_but_never_all() -> None:
     assert 0.55 < gone.item() < 0.61
 
 
-def test_the_same_seed_deletes_the_same_words() -> None:
-    torch.manual_seed(3)
-    first = delete_words(TOKENS, PRESENT, WORDS, 0.6, PAD)
-    torch.manual_seed(3)
-    again = delete_words(TOKENS, PRESENT, WORDS, 0.6, PAD)
-    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
-
-
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
 
 
@@ -137,17 +129,6 @@ def test_the_layers_are_the_encoders_own_and_not_registered_twice(backbone, deco
     assert not any("query" in name or "key" in name for name, _ in decoder.named_parameters())
 
 
-def test_gradients_reach_shared_and_own_weights(backbone, decoder) -> None:
-    z = torch.randn(2, 16, requires_grad=True)
-    decoder.loss(shared_parts(backbone), IDS, MASK, z).backward()
-    assert z.grad.abs().sum() > 0
-    for name, parameter in [*decoder.named_parameters(), *backbone.named_parameters()]:
-        if "pooler" not in name:
-            assert parameter.grad is not None, name
-            # A bias of the keys moves all scores of a query alike: no softmax sees it.
-            assert parameter.grad.abs().sum() > 0 or "key.bias" in name, name
-
-
 def test_later_tokens_do_not_change_earlier_logits(backbone, decoder) -> None:
     parts, z = shared_parts(backbone), torch.randn(2, 16)
     logits = decoder.logits(parts, decoder(parts, IDS, z))
@@ -157,12 +138,6 @@ def test_later_tokens_do_not_change_earlier_logits(backbone, decoder) -> None:
         changed = decoder.logits(parts, decoder(parts, other, z))
         torch.testing.assert_close(changed[:, :position], logits[:, :position])
         assert not torch.allclose(changed[:, position], logits[:, position])
-
-
-def test_every_position_sees_the_vector(backbone, decoder) -> None:
-    parts, z = shared_parts(backbone), torch.randn(2, 16)
-    first, second = decoder(parts, IDS, z), decoder(parts, IDS, -z)
-    assert ((first - second).abs().sum(dim=2) > 1e-4).all()
 
 
 def test_cross_attention_is_attention_over_one_key(decoder) -> None:
@@ -274,21 +249,6 @@ def test_cross_entropy_equals_a_loop_and_is_least_at_the_target() -> None:
     assert torch.autograd.gradcheck(loss, (logits,))
 
 
-def test_a_hard_target_is_the_negative_log_likelihood() -> None:
-    log_p = torch.randn(3, 4).log_softmax(dim=1)
-    hard = torch.full((3, 4), -torch.inf)
-    hard[[0, 1, 2], [1, 3, 0]] = 0.0
-    found = -(hard.exp() * log_p).sum(dim=1).mean()
-    torch.testing.assert_close(found, torch.nn.functional.nll_loss(log_p, torch.tensor([1, 3, 0])))
-
-
-def test_a_renumbered_clustering_gets_its_numbers_back() -> None:
-    rng = np.random.default_rng(0)
-    old = rng.integers(5, size=200)
-    shuffle = rng.permutation(5)
-    np.testing.assert_array_equal(align(shuffle[old], old, 5)[shuffle[old]], old)
-
-
 def test_agreement_is_the_best_of_all_permutations() -> None:
     rng = np.random.default_rng(1)
     for _ in range(20):
@@ -384,17 +344,6 @@ def test_targets_are_equation_5_over_the_whole_corpus() -> None:
     harden(net, put_probabilities(net, p))
     np.testing.assert_allclose(net.log_q.exp(), loop_target(p.double().numpy()), rtol=1e-4)
     assert not net.log_q.requires_grad
-
-
-def test_hardening_sharpens_rows_when_sizes_are_equal() -> None:
-    rows = torch.tensor([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.3, 0.2, 0.5], [1 / 3, 1 / 3, 1 / 3]])
-    net = small_net()
-    harden(net, put_probabilities(net, rows))
-    q = net.log_q.exp()
-    entropy = lambda x: -(x * x.log()).sum(dim=1)  # noqa: E731
-    assert (entropy(q)[:3] < entropy(rows)[:3] - 0.01).all()
-    torch.testing.assert_close(q[3], rows[3])
-    assert torch.equal(q.argmax(dim=1)[:3], torch.arange(3))
 
 
 def test_hardening_moves_mass_from_frequent_to_rare_clusters() -> None:
@@ -506,19 +455,6 @@ def test_the_terms_are_weighted_by_lambda(settings, weights) -> None:
             torch.testing.assert_close(value, expected[key])
 
 
-def test_presets_have_the_documented_values() -> None:
-    paper, fast = ClusterBERT.from_preset("paper"), ClusterBERT.from_preset("fast")
-    assert (paper.lr, paper.head_lr, paper.batch_size) == (2e-5, 2e-5, 8)
-    assert (paper.cluster_weight, paper.harden_weight, paper.deletion) == (0.8, 0.75, 0.6)
-    epochs = paper.adapt_epochs, paper.rounds, paper.round_epochs, paper.harden_epochs
-    assert epochs == (2, 2, 2, 2)
-    assert paper.max_length == 64 and paper.normalize is False
-    assert fast.batch_size == 64 and fast.lr == fast.head_lr == pytest.approx(2e-5 * 8**0.5)
-    tsdae = ClusterBERT.from_preset("tsdae")
-    assert [s.name for s in tsdae._training_stages(FACTS)] == ["adapt"]
-    assert (tsdae.lr, tsdae.pooling) == (3e-5, "cls")
-
-
 def set_up(model: ClusterBERT, net: ClusterBERTNet, name: str, points: np.ndarray) -> None:
     stage = next(
         s for s in model._training_stages(TrainingContext(len(points), 1, 0)) if s.name == name
@@ -618,48 +554,6 @@ def test_the_decoder_learns_to_write_the_texts_again(tiny_encoder: Path, topics)
     assert own < other - 0.05
 
 
-def test_frozen_parts_stay(tiny_encoder: Path, topics) -> None:
-    settings = {**FAST, "encoder": str(tiny_encoder), "guard": False}
-    base = ClusterBERT(3, adapt_epochs=0, reconstruction=False, **settings)
-    untrained = {}
-
-    class Keeps(ClusterBERT):
-        def _build_network(self, encoder, start, facts):
-            net = super()._build_network(encoder, start, facts)
-            untrained.update(copy.deepcopy(net.decoder.state_dict()))
-            return net
-
-    model = Keeps(**base.get_params()).fit(topics[0])
-    for name, tensor in model.net_.decoder.state_dict().items():
-        assert torch.equal(tensor, untrained[name])
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"reconstruction": False},
-        {"labels_from": "head"},
-        {"head_start": "random", "reinit_head": True},
-        {"rounds": 0, "harden_epochs": 0},
-        {"adapt_epochs": 0, "rounds": 1},
-        {"harden_epochs": 6, "tol": 0.5},
-        {"deletion": 0.0, "normalize": True},
-    ],
-    ids=str,
-)
-def test_every_option_trains_and_predicts_its_own_labels(settings, topics) -> None:
-    model = ClusterBERT(3, encoder="tfidf", **FAST, **settings).fit(topics[0])
-    assert np.isfinite(model.history_.losses()).all()
-    np.testing.assert_array_equal(model.predict(topics[0]), model.labels_)
-    assert model.stages_ == []
-
-
-def test_hardening_stops_when_labels_settle(topics) -> None:
-    model = ClusterBERT(3, encoder="tfidf", harden_epochs=9, tol=0.5, **FAST).fit(topics[0])
-    steps = [row["step"] for row in model.history_.rows if row["stage"] == "harden"]
-    assert max(steps) == 6  # two epochs of three steps; the second changed little
-
-
 def test_labels_by_the_head_are_its_softmax(topics) -> None:
     model = ClusterBERT(3, encoder="tfidf", labels_from="head", guard=False, **FAST).fit(topics[0])
     p = model.net_.head(torch.from_numpy(model.vectors_)).softmax(dim=1).detach().numpy()
@@ -702,96 +596,3 @@ def test_recording_changes_nothing_else(topics) -> None:
     model = ClusterBERT(3, encoder="tfidf", **FAST)
     recorded = clone(model).set_params(record_stages=True).fit(topics[0])
     np.testing.assert_array_equal(recorded.probabilities_, model.fit(topics[0]).probabilities_)
-
-
-def test_checkpoints_continue_to_the_identical_model(tiny_encoder: Path, topics, tmp_path) -> None:
-    texts = topics[0][:45]
-    settings = {**FAST, "encoder": str(tiny_encoder), "batch_size": 15, "guard": False}
-    settings["record_stages"] = True
-    whole = ClusterBERT(3, **settings).fit(texts)
-    for number, death in enumerate((4, 9, 14, 22)):  # one in each stage
-        seen = iter(range(100))
-
-        class Dies(ClusterBERT):
-            def _build_network(self, encoder, start, facts, seen=seen, death=death):
-                net = super()._build_network(encoder, start, facts)
-
-                def die(module, inputs) -> None:
-                    if module.training and next(seen) == death:
-                        raise SystemExit
-
-                net.encoder.register_forward_pre_hook(die)
-                return net
-
-        options = {"checkpoint": tmp_path / str(number), "checkpoint_every": 0}
-        with pytest.raises(SystemExit):
-            Dies(3, **settings, **options).fit(texts)
-        resumed = ClusterBERT(3, **settings, checkpoint=options["checkpoint"]).fit(texts)
-        np.testing.assert_array_equal(resumed.probabilities_, whole.probabilities_)
-        assert resumed.stages_ == whole.stages_
-
-
-def test_encoders_whose_layers_cannot_be_shared_are_refused(tmp_path: Path, topics) -> None:
-    from transformers import BertTokenizerFast, DistilBertConfig, DistilBertModel
-
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "apple"]
-    (tmp_path / "vocab.txt").write_text("\n".join(words))
-    config = DistilBertConfig(vocab_size=6, dim=16, n_layers=1, n_heads=2, hidden_dim=24)
-    DistilBertModel(config).save_pretrained(tmp_path / "d")
-    BertTokenizerFast(vocab=str(tmp_path / "vocab.txt")).save_pretrained(tmp_path / "d")
-    with raises(UsageError, "methods.layers_not_shared", model="DistilBertModel"):
-        ClusterBERT(3, encoder=str(tmp_path / "d")).fit(topics[0])
-
-
-WRONG = {
-    "adapt_epochs": -1,
-    "cluster_weight": 1.5,
-    "deletion": 2,
-    "harden_epochs": 1.5,
-    "harden_weight": 0,
-    "head_lr": "fast",
-    "head_start": "zeros",
-    "labels_from": "x",
-    "lr": -1.0,
-    "round_epochs": 0,
-    "rounds": 0,
-    "tol": True,
-    "max_length": 1,
-    "pooling": "max",
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_wrong_parameters_are_refused(name: str) -> None:
-    with pytest.raises(UsageError, match=name):
-        ClusterBERT(2, encoder="tfidf", **{name: WRONG[name]}).fit(["a cat", "the dog"])
-
-
-@pytest.mark.gpu
-def test_gpu_trains_in_half_precision(tiny_encoder: Path, topics) -> None:
-    model = ClusterBERT(3, encoder=str(tiny_encoder), device="cuda", guard=False, **FAST)
-    model.fit(topics[0])
-    assert np.isfinite(model.history_.losses()).all()
-    np.testing.assert_array_equal(model.predict(topics[0]), model.labels_)
-
-
-def test_tsdae_is_the_first_stage_alone(tiny_encoder: Path, topics) -> None:
-    from coterie import make_method
-
-    model = make_method(
-        "tsdae",
-        3,
-        encoder=str(tiny_encoder),
-        batch_size=30,
-        lr=1e-3,
-        head_lr=1e-3,
-        adapt_epochs=8,
-        random_state=0,
-        guard=False,
-    ).fit(topics[0])
-    assert {row["stage"] for row in model.history_.rows} == {"adapt"}
-    losses = model.history_.losses("adapt")
-    assert losses[-1] < losses[0]
-    preset = make_method("tsdae", 3, preset="tsdae")
-    assert preset.pooling == "cls" and preset.rounds == preset.harden_epochs == 0
-    assert make_method("tsdae", 3).lr == preset.lr == 3e-5

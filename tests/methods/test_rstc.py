@@ -11,12 +11,9 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from torch import Tensor
 
-from by_key import raises
 from coterie import RSTC
 from coterie.base import TrainingContext
-from coterie.blocks.assign import make_assigner
 from coterie.encoders import load_encoder
-from coterie.errors import DataError, UsageError
 from coterie.methods.rstc import (
     DeepHead,
     HeadAssigner,
@@ -145,17 +142,6 @@ def test_the_rule_says_what_the_head_says_without_dropout() -> None:
     torch.testing.assert_close(logits.float(), loop)
 
 
-def test_reordered_and_restored() -> None:
-    torch.manual_seed(0)
-    assigner = HeadAssigner.make(DeepHead(5, 3))
-    x = np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32)
-    order = np.array([2, 0, 1])
-    np.testing.assert_array_equal(assigner.reordered(order).logits(x), assigner.logits(x)[:, order])
-    numbers = {"kind": assigner.kind, **assigner.numbers()}
-    again = make_assigner(assigner.arrays(), numbers, {HeadAssigner.kind: HeadAssigner})
-    np.testing.assert_array_equal(again.logits(x), assigner.logits(x))
-
-
 SMALL = {
     "steps": 90,
     "batch_size": 30,
@@ -269,88 +255,7 @@ def test_the_head_has_time_for_its_first_labels(k: int, steps: int, wanted: int,
     assert none._training_stages(context) == []
 
 
-def groups(large: int, small: int) -> np.ndarray:
-    """Directions around two centers, so wide that k-means gives texts of the large group away."""
-    rng = np.random.default_rng(0)
-    centers = np.eye(2, 12)[np.repeat([0, 1], [large, small])]
-    x = centers + 0.6 * rng.normal(size=(large + small, 12))
-    return (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
-
-
-@pytest.mark.parametrize(("sizes", "wanted"), [((1050, 150), 0.001), ((600, 600), 0.1)])
-def test_the_barrier_follows_classes_where_the_sizes_of_kmeans_are_flat(
-    sizes: tuple[int, int], wanted: float
-) -> None:
-    vectors, model = groups(*sizes), RSTC(2, device="cpu")
-    start = model._initial_assigner(vectors, np.ones(1200, np.float32), 0)
-    found = np.bincount(start.logits(vectors).argmax(axis=1))
-    assert found.max() / found.min() < 3  # by which both would be even
-    model._training_stages(TrainingContext(1200, 1, 0))
-    assert model.balance_ == wanted
-
-
-def test_the_paper_preset() -> None:
-    paper = RSTC.from_preset("paper")
-    assert (paper.label_steps, paper.steps, paper.eta, paper.temperature) == (40, 3000, 10, 1.0)
-    assert (paper.lr, paper.head_lr, paper.batch_size, paper.tol) == (5e-6, 5e-4, 200, 0.01)
-
-
 def test_the_guard_returns_the_start(topics) -> None:
     model = RSTC(3, **{**SMALL, "lr": 30.0, "head_lr": 30.0}).fit(topics[0])
     assert model.guard_.fired and model.shares_ is None
     assert adjusted_rand_score(model.labels_, model.start_labels_) == 1
-
-
-def test_checkpoints_continue_to_the_identical_model(topics, tmp_path: Path) -> None:
-    texts = topics[0][:45]
-    settings = {**SMALL, "batch_size": 15, "steps": 60, "label_steps": 20, "guard": False}
-    whole = RSTC(3, **settings).fit(texts)
-    seen = iter(range(1000))
-
-    class Dies(RSTC):
-        def _build_network(self, encoder, start, facts):
-            net = super()._build_network(encoder, start, facts)
-
-            def die(module, inputs) -> None:
-                if module.training and next(seen) == 41:
-                    raise SystemExit
-
-            net.project.register_forward_pre_hook(die)
-            return net
-
-    options = {"checkpoint": tmp_path / "c", "checkpoint_every": 0}
-    with pytest.raises(SystemExit):
-        Dies(3, **settings, **options).fit(texts)
-    with raises(DataError, "train.other_checkpoint"):
-        RSTC(3, **settings, **options).fit([t.replace("apple", "pear") for t in texts])
-    resumed = RSTC(3, **settings, **options).fit(texts)
-    np.testing.assert_array_equal(resumed.probabilities_, whole.probabilities_)
-    for name, tensor in whole.net_.state_dict().items():
-        assert torch.equal(resumed.net_.state_dict()[name], tensor), name
-
-
-WRONG = {
-    "labels_from": "x",
-    "steps": -1,
-    "temperature": 0,
-    "smoothness": 0.0,
-    "lr": "fast",
-    "tol": -0.1,
-    "eta": float("nan"),
-    "refreshes": 0,
-    "balance_weight": -1.0,
-    "label_steps": 1.5,
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_wrong_parameters_are_refused(name: str) -> None:
-    with pytest.raises(UsageError, match=name):
-        RSTC(2, **{"encoder": "tfidf", name: WRONG[name]}).fit(["a cat", "the dog"])
-
-
-@pytest.mark.gpu
-def test_gpu_and_cpu_find_the_same_topics(topics) -> None:
-    for device in ("cpu", "cuda"):
-        model = RSTC(3, device=device, **SMALL).fit(topics[0])
-        assert adjusted_rand_score(topics[1], model.labels_) > 0.9

@@ -6,16 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import TOPICS
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from torch import Tensor
 
-from by_key import raises
 from coterie import DEC, IDEC, KATE, Autoencoder, SelfTrain
 from coterie.base import TrainingContext
 from coterie.blocks.layers import mlp
-from coterie.errors import DataError, UsageError
+from coterie.errors import UsageError
 from coterie.methods.baselines.autoencoders import (
     KATENet,
     compete,
@@ -267,91 +265,6 @@ def test_training_stops_when_labels_settle(topics) -> None:
     assert len({row["stage"] for row in model.history_.rows}) > 1  # what came before is there
 
 
-def test_self_train_takes_word_vectors_from_a_file(topics, tmp_path: Path) -> None:
-    words = sorted({word for text in topics[0] for word in text.split()})
-    rng = np.random.default_rng(0)
-    lines = [" ".join([word, *map(str, rng.normal(size=7).round(3))]) for word in words]
-    (tmp_path / "vectors.txt").write_text("\n".join(lines) + "\n")
-    settings = {**WORDS, "word_vectors": str(tmp_path / "vectors.txt")}
-    model = SelfTrain(3, **settings).fit(topics[0])
-    assert model.encoder_.inner.dim == 7
-    x = features(model, topics[0])
-    assert float(x.min()) >= -1e-6 and float(x.max()) <= 1 + 1e-6  # scaled to 0 .. 1
-    with pytest.raises(UsageError, match="sif"):
-        SelfTrain(3, encoder="tfidf").fit(topics[0])
-
-
-@pytest.mark.parametrize("part", ["autoencoder", "sharpen"])
-def test_checkpoints_continue_to_the_identical_model(part: str, topics, tmp_path: Path) -> None:
-    texts = topics[0][:45]
-    settings = {**SHORT, "batch_size": 15, "ae_steps": 30}
-    whole = IDEC(3, **settings).fit(texts)
-    seen = iter(range(1000))
-
-    def doomed(module: torch.nn.Module) -> None:
-        def die(module, inputs) -> None:
-            if module.training and next(seen) == 13:
-                raise SystemExit
-
-        module.register_forward_pre_hook(die)
-
-    class Dies(IDEC):
-        def _build_pretraining_network(self, encoder, facts):
-            net = super()._build_pretraining_network(encoder, facts)
-            if part == "autoencoder":
-                doomed(net.encoder.decoder)
-            return net
-
-        def _build_network(self, encoder, start, facts):
-            net = super()._build_network(encoder, start, facts)
-            doomed(net.assign)
-            return net
-
-    options = {"checkpoint": tmp_path / "c", "checkpoint_every": 0}
-    with pytest.raises(SystemExit):
-        Dies(3, **settings, **options).fit(texts)
-    assert (tmp_path / "c" / "state.json").exists() == (part == "sharpen")
-    with raises(DataError, "train.other_checkpoint"):
-        IDEC(3, **settings, **options).fit([t.replace("apple", "pear") for t in texts])
-    resumed = IDEC(3, **settings, **options).fit(texts)
-    np.testing.assert_array_equal(resumed.probabilities_, whole.probabilities_)
-    for name, tensor in whole.net_.state_dict().items():
-        assert torch.equal(resumed.net_.state_dict()[name], tensor), name
-
-
-WRONG = {
-    "ae_layers": (),
-    "ae_steps": -1,
-    "ae_lr": "fast",
-    "ae_dropout": 1.0,
-    "pretrain": "half",
-    "scaling": "x",
-    "activation": "tanh",
-    "alpha": 0,
-    "tol": -1.0,
-    "refresh_every": 0,
-    "cluster_weight": -1.0,
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_wrong_parameters_are_refused(name: str) -> None:
-    with pytest.raises(UsageError, match=name):
-        IDEC(2, **{"encoder": "tfidf", name: WRONG[name]}).fit(["a cat", "the dog"])
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize(("cls", "settings"), METHODS, ids=lambda x: getattr(x, "name", ""))
-def test_gpu_and_cpu_find_the_same_topics(cls, settings) -> None:
-    # Texts of one topic each, which every seed finds: with words of others, it depends on the CPU.
-    truth = [topic for topic in TOPICS for _ in range(30)]
-    rng = np.random.default_rng(0)
-    texts = [" ".join(rng.choice(TOPICS[topic], 5, replace=False)) for topic in truth]
-    for device in ("cpu", "cuda"):
-        model = cls(3, device=device, **settings).fit(texts)
-        assert adjusted_rand_score(truth, model.labels_) > 0.9
-
-
 def loop_compete(z: Tensor, k: int, alpha: float) -> Tensor:
     """Winners and losers of each sign, neuron by neuron."""
     out = torch.zeros_like(z)
@@ -389,11 +302,6 @@ def test_no_more_than_k_survive_and_more_winners_than_neurons_change_nothing() -
     assert ((compete(z, 4, 6.26) != 0).sum(dim=1) <= 4).all()
     z = torch.tensor([[0.5, -0.4]])
     torch.testing.assert_close(compete(z, 100, 6.26), z)
-
-
-def test_signs_are_treated_alike() -> None:
-    z = torch.randn(5, 10, generator=torch.Generator().manual_seed(2))
-    torch.testing.assert_close(compete(-z, 4, 3.0), -compete(z, 4, 3.0))
 
 
 def test_gradient_is_right() -> None:

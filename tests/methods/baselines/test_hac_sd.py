@@ -12,7 +12,6 @@ from sklearn.metrics import adjusted_rand_score
 
 from coterie import HACSD, neighbors
 from coterie.blocks.linkage import cut
-from coterie.errors import UsageError
 from coterie.methods.baselines import hac_sd as block
 from coterie.methods.baselines.hac_sd import (
     choose_training,
@@ -282,11 +281,3 @@ def test_the_words_are_what_the_classifier_sees(topics, monkeypatch) -> None:
     model.fit(texts)
     assert seen[0] == (len(set(texts)), 30)  # the thirty words of the topics
     assert seen[1] == model.distinct_vectors_.shape
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"classify": "letters"}, {"iterations": -1}, {"kept_factor": 0.0}]
-)
-def test_wrong_parameters_are_refused(wrong: dict) -> None:
-    with pytest.raises(UsageError, match=next(iter(wrong))):
-        HACSD(2, encoder="tfidf", **wrong).fit(["a cat", "the dog"])

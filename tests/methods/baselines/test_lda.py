@@ -9,7 +9,6 @@ from sklearn.metrics import adjusted_rand_score
 import coterie
 from coterie import LDA
 from coterie.blocks.assign import make_assigner, probabilities
-from coterie.errors import UsageError
 from coterie.methods.baselines.lda import ShareAssigner, fair_handicap
 
 
@@ -103,10 +102,3 @@ def test_every_cluster_has_a_text(topics) -> None:
     for seed in range(3):
         model = LDA(12, random_state=seed).fit(topics[0])
         assert len(set(model.labels_.tolist())) == 12
-
-
-def test_wrong_parameters_are_refused(topics) -> None:
-    wrong = {"n_topics": 5, "topic_prior": 0.0, "max_iter": 0, "cluster": "x", "encoder": "bow"}
-    for name, value in wrong.items():
-        with pytest.raises(UsageError, match=name):
-            LDA(3, **{name: value}).fit(topics[0])

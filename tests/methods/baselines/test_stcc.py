@@ -1,7 +1,6 @@
 """STCC: bits of reduced TF-IDF, the dynamic network, and the method."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +9,7 @@ import torch
 from scipy.sparse import csr_matrix
 from sklearn.metrics import adjusted_rand_score
 
-from by_key import raises
 from coterie import STCC, neighbors
-from coterie.errors import UsageError
 from coterie.methods.baselines import stcc as block
 from coterie.methods.baselines.stcc import (
     DynamicCNN,
@@ -260,26 +257,3 @@ def test_bits_are_those_of_the_texts(topics) -> None:
     topic = np.arange(90) % 3
     inside = topic[:, None] == topic[None, :]
     assert same[inside].mean() > same[~inside].mean() + 0.1
-
-
-def test_word_vectors_come_from_a_file(topics, tmp_path: Path) -> None:
-    words = sorted({word for text in topics[0] for word in text.split()})
-    rng = np.random.default_rng(0)
-    file = tmp_path / "vectors.txt"
-    for width in (8, 6):
-        lines = [" ".join([word, *map(str, rng.normal(size=width).round(3))]) for word in words]
-        file.write_text("\n".join(lines) + "\n")
-        model = STCC(3, **{**SMALL, "word_vectors": str(file)}, steps=1)
-        if width == 6:
-            with raises(UsageError, "methods.word_dim", width=6):
-                model.fit(topics[0])
-        else:
-            assert model.fit(topics[0]).encoder_.dim == 8 // 4 * 8 * 5
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"code": "ae"}, {"n_bits": 0}, {"dropout": 1.0}, {"word_dim": 10}, {"encoder": "bow"}]
-)
-def test_wrong_parameters_are_refused(wrong: dict) -> None:
-    with pytest.raises(UsageError, match=next(iter(wrong))):
-        STCC(2, **wrong).fit(["a cat", "the dog"])

@@ -3,13 +3,11 @@
 import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
-from coterie import VaSCL, load
+from coterie import VaSCL
 from coterie.blocks.nt_xent import nt_xent
-from coterie.errors import UsageError
 from coterie.methods.baselines.vascl import VaSCLNet, hardest_step, neighborhood, told_apart
 
 
@@ -125,17 +123,3 @@ def test_training_lowers_both_terms_and_moves_everything(tiny_encoder: Path, top
     for name, tensor in model.net_.named_parameters():
         if "pooler" not in name:  # mean pooling does not look at it
             assert not torch.equal(tensor, before[name]), f"{name} was never updated"
-
-
-def test_a_saved_model_predicts_the_same(topics, tmp_path: Path) -> None:
-    model = VaSCL(3, steps=5, lr=1e-3, encoder="tfidf", **SMALL).fit(topics[0])
-    model.save(tmp_path / "model")
-    np.testing.assert_array_equal(load(tmp_path / "model").predict(topics[0]), model.labels_)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"radius": 0.0}, {"temperature": 0}, {"n_neighbors": 0}, {"tune": "heads"}]
-)
-def test_wrong_parameters_are_refused(wrong: dict) -> None:
-    with pytest.raises(UsageError, match=next(iter(wrong))):
-        VaSCL(2, encoder="tfidf", **wrong).fit(["a cat", "the dog"])
