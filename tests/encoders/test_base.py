@@ -24,13 +24,6 @@ def test_batches_may_repeat_and_reorder_items() -> None:
     assert batch["input_ids"].dtype == torch.int64
 
 
-def test_items_hold_what_went_in() -> None:
-    tokens = RaggedTokens.build(SEQUENCES, pad=0)
-    for i, sequence in enumerate(SEQUENCES[:3]):
-        assert tokens.batch(np.array([i]))["input_ids"][0].tolist() == sequence
-    assert len(tokens) == 4 and tokens.lengths.tolist() == [3, 1, 2, 0]
-
-
 @pytest.mark.parametrize("kind", [np.asarray, csr_matrix])
 def test_rows_come_out_dense(kind) -> None:
     matrix = np.array([[1, 0], [0, 2], [3, 3]], dtype=np.float32)

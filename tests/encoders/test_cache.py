@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from by_key import raises
-from coterie import SCCL, TwoStep
+from coterie import SCCL
 from coterie import _cache as cache
 from coterie.encoders import SentenceEncoder, load_encoder, no_cache
 from coterie.errors import UsageError
@@ -163,15 +163,6 @@ def test_two_processes_at_once(folder, worked, tiny_encoder, topics, tmp_path) -
     np.testing.assert_allclose(encode(load_encoder(tiny_encoder), topics[0]), fresh, atol=1e-6)
     assert worked == [90]
     assert not list(folder.rglob("*.tmp"))
-
-
-def test_cold_warm_and_off_give_the_same_clusters(folder, tiny_encoder, topics) -> None:
-    def labels() -> list[int]:
-        return TwoStep(3, encoder=tiny_encoder, random_state=0).fit(topics[0]).labels_.tolist()
-
-    cold, warm = labels(), labels()
-    with no_cache():
-        assert cold == warm == labels()
 
 
 def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

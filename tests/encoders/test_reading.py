@@ -138,14 +138,6 @@ def test_a_mixed_corpus_is_judged_text_by_text(default) -> None:
     assert look(default, few).level == "well"
 
 
-def test_the_sentences_name_encoder_language_and_remedy(default) -> None:
-    said = " ".join(look(default, UNREAD["ru"]).sentences("MINE", fallback=True))
-    assert "MINE" in said and "Russian" in said and "--encoder multilingual" in said
-    assert "pieces per word" in said and "n-grams" in said
-    chinese = look(default, UNREAD["zh"]).sentences("MINE", fallback=False)
-    assert "unknown" in chinese[0] and "n-grams" not in " ".join(chinese)
-
-
 def test_a_sample_is_enough_and_the_same_each_time(default) -> None:
     many = [f"{text} {i}" for i in range(3_000) for text in UNREAD["ru"]]
     assert look(default, many) == look(default, many)

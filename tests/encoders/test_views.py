@@ -97,18 +97,6 @@ def test_the_views_are_centred_and_have_their_lengths(tiny_encoder: Path, topics
     np.testing.assert_allclose(encoder.encode(again)[0], vectors[rows[3]], atol=1e-5)
 
 
-def test_frequent_tokens_count_less(tiny_encoder: Path) -> None:
-    """Where all texts share words, the weighted mean tells their other words apart better."""
-    shared = "apple pear plum"
-    texts = [f"{shared} {word}" for word in ("goal", "team", "chord", "song", "match", "tune")]
-    encoder = load_encoder(str(tiny_encoder))
-    items, rows = encoder.prepare(texts)
-    weights = token_weights(items.flat.numpy(), encoder.n_tokens)
-    vectors = PooledEncoder(encoder, weights).encode(items)[rows]
-    spread = [part.std(axis=0).mean() for part in (vectors[:, :32], vectors[:, 32:64])]
-    assert spread[1] > 1.5 * spread[0]
-
-
 def test_a_pooling_of_the_first_token_is_left_as_it_is(tiny_encoder: Path, topics) -> None:
     encoder = ViewsEncoder(load_encoder(str(tiny_encoder), pooling="cls"))
     encoder.learn(topics[0])
