@@ -49,11 +49,6 @@ def test_weights_are_repetitions(method: str, limit: int, monkeypatch: pytest.Mo
     assert adjusted_rand_score(whole, labels[repeated]) == 1
 
 
-def test_labels_run_from_zero_and_each_is_used() -> None:
-    labels = agglomerate(points(25), 7)
-    assert sorted(set(labels.tolist())) == list(range(7))
-
-
 def test_zero_rows_and_equal_rows_are_fine() -> None:
     x = np.concatenate([np.zeros((3, 4)), np.ones((3, 4)), np.eye(4)]).astype(np.float32)
     labels = agglomerate(x, 3)
