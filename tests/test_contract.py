@@ -1,6 +1,7 @@
 """What every method must do; a new one is covered as soon as it is in ``METHODS``."""
 
 import ast
+import copy
 import dataclasses
 import inspect
 import json
@@ -8,6 +9,7 @@ import pickle
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -27,9 +29,10 @@ from sklearn.utils.validation import has_fit_parameter
 import coterie
 from by_key import raises
 from coterie import METHODS, make_method
-from coterie.base import TextClusterer, WeightedClusterer
+from coterie.base import TextClusterer, WeightedClusterer, fitting
 from coterie.base.edited import edited
 from coterie.blocks.assign import CenterAssigner, MappedAssigner, NeighborAssigner
+from coterie.engine import Run
 from coterie.errors import DataError, UsageError
 from interrupted import fit_with_interrupts
 
@@ -471,6 +474,40 @@ def test_an_interrupted_fit_continues_to_the_same_result(
         assert torch.equal(tensor, model.net_.state_dict()[name]), name
     with raises(DataError, "train.other_checkpoint"):
         model.fit([text.replace("apple", "pear") for text in topics[0]])
+
+
+def falls(losses: list[float]) -> bool:
+    part = len(losses) // 3
+    return float(np.mean(losses[-part:])) < float(np.mean(losses[:part]))
+
+
+# Targets run ahead of what is trained: these losses may rise.
+CHASED = {("aecl", "cluster"), ("dec", "sharpen"), ("self-train", "sharpen")}
+STILL = {"dec": "encoder.decoder", "self-train": "encoder.decoder"}  # only for the autoencoder
+
+
+@pytest.mark.parametrize("method", TRAINED)
+def test_training_lowers_the_losses_and_moves_every_part(
+    method: str, topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, before = fast(method, guard=False), {}
+    build = type(model)._build_network
+
+    def keep(*given: Any) -> torch.nn.Module:
+        net = build(*given)
+        before.update(copy.deepcopy(net.state_dict()))
+        return net
+
+    monkeypatch.setattr(type(model), "_build_network", keep)
+    monkeypatch.setattr(fitting, "Run", partial(Run, log_every=1))
+    model.fit(topics[0])
+    for stage in {row["stage"] for row in model.history_.rows}:
+        assert falls(model.history_.losses(stage)) or (model.name, stage) in CHASED, stage
+    for name, parameter in model.net_.named_parameters():
+        if name.endswith("key.bias"):
+            continue  # a shift of all keys changes no softmax
+        still = name.startswith(STILL.get(model.name, "none"))
+        assert torch.equal(parameter, before[name]) == still, name
 
 
 @pytest.mark.gpu

@@ -9,7 +9,14 @@ import pytest
 import torch
 from sklearn.base import clone
 from torch import nn
-from transformers import BertConfig, BertModel, DistilBertConfig, DistilBertModel
+from transformers import (
+    BertConfig,
+    BertModel,
+    DistilBertConfig,
+    DistilBertModel,
+    RobertaConfig,
+    RobertaModel,
+)
 
 from by_key import raises
 from coterie import ClusterBERT, load
@@ -103,11 +110,13 @@ def test_bags_lose_entries_but_never_all() -> None:
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
 
 
-@pytest.fixture
-def backbone() -> BertModel:
+@pytest.fixture(params=[(BertConfig, BertModel), (RobertaConfig, RobertaModel)])
+def backbone(request: pytest.FixtureRequest) -> BertModel:
     torch.manual_seed(0)
-    config = BertConfig(vocab_size=23, intermediate_size=24, max_position_embeddings=20, **SIZES)
-    return BertModel(config).eval()
+    config, model = request.param
+    return model(
+        config(vocab_size=23, intermediate_size=24, max_position_embeddings=20, **SIZES)
+    ).eval()
 
 
 @pytest.fixture
@@ -267,47 +276,6 @@ def test_clusters_that_are_empty_on_either_side_get_the_numbers_left() -> None:
 
 FAST = {"batch_size": 30, "lr": 1e-3, "head_lr": 1e-2, "random_state": 0}
 FACTS = TrainingContext(90, 1, 0, rows=np.arange(90))
-
-
-@pytest.fixture(scope="module")
-def tiny_roberta(tmp_path_factory: pytest.TempPathFactory, topics) -> Path:
-    """A random two-layer RoBERTa with its own byte-level tokenizer; words have several tokens."""
-    from tokenizers import ByteLevelBPETokenizer
-    from tokenizers.processors import RobertaProcessing
-    from transformers import PreTrainedTokenizerFast, RobertaConfig, RobertaModel
-
-    special = ["<s>", "<pad>", "</s>", "<unk>"]
-    plain = ByteLevelBPETokenizer(add_prefix_space=True)
-    plain.train_from_iterator(
-        topics[0], vocab_size=290, special_tokens=special, show_progress=False
-    )
-    plain._tokenizer.post_processor = RobertaProcessing(("</s>", 2), ("<s>", 0))
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=plain._tokenizer,
-        bos_token="<s>",
-        cls_token="<s>",
-        eos_token="</s>",
-        sep_token="</s>",
-        pad_token="<pad>",
-        unk_token="<unk>",
-    )
-    torch.manual_seed(0)
-    config = RobertaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=80,
-        pad_token_id=1,
-        bos_token_id=0,
-        eos_token_id=2,
-        type_vocab_size=1,
-    )
-    folder = tmp_path_factory.mktemp("roberta")
-    RobertaModel(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 def small_net(n: int = 6, k: int = 3) -> ClusterBERTNet:
@@ -501,38 +469,6 @@ def test_reinit_head_starts_it_anew(blobs: np.ndarray, head_start: str) -> None:
         assert net.head.weight.abs().sum() > 0
         agrees = torch.equal(net.head(moved).argmax(dim=1), net.labels)
         assert agrees == (head_start == "kmeans")
-
-
-@pytest.mark.parametrize(
-    ("kind", "pooling"), [("bert", "mean"), ("bert", "cls"), ("roberta", "mean")]
-)
-def test_training_lowers_the_loss_and_moves_every_part(
-    kind: str, pooling: str, tiny_encoder: Path, tiny_roberta: Path, topics
-) -> None:
-    encoder = str(tiny_encoder if kind == "bert" else tiny_roberta)
-    model = ClusterBERT(
-        3, encoder=encoder, pooling=pooling, guard=False, adapt_epochs=8, round_epochs=4, **FAST
-    )
-    net = None
-
-    class Keeps(ClusterBERT):
-        def _build_network(self, encoder, start, facts):
-            nonlocal net
-            built = super()._build_network(encoder, start, facts)
-            net = copy.deepcopy(built)
-            return built
-
-    model = Keeps(**model.get_params()).fit(topics[0])
-    for stage, least in (("adapt", 0.1), ("cluster-1", 0.0)):
-        losses = model.history_.losses(stage)
-        assert losses[-1] < losses[0] - least, stage
-    untrained = net.state_dict()
-    for name, tensor in model.net_.state_dict().items():
-        skipped = "pooler" in name or "key.bias" in name or name.startswith("record")
-        if skipped or not tensor.is_floating_point():
-            continue  # the pooler takes no part; a softmax does not see the bias of the keys
-        assert not torch.equal(tensor, untrained[name]), f"{name} was never updated"
-    np.testing.assert_array_equal(model.predict(topics[0]), model.labels_)
 
 
 def test_the_decoder_learns_to_write_the_texts_again(tiny_encoder: Path, topics) -> None:

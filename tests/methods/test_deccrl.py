@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 from scipy.sparse import csr_matrix
-from sklearn.base import clone
 from sklearn.decomposition import PCA
 
 import coterie
@@ -507,40 +506,6 @@ def test_views_and_the_parts_that_learn(n_views: int, views: tuple) -> None:
 def test_default_number_of_steps(n: int, steps: int) -> None:
     (stage,) = DECCRL(3)._training_stages(TrainingContext(n, 1, 0, ["a"]))
     assert stage.steps == steps
-
-
-@pytest.mark.parametrize(
-    ("reconstruction", "views"), [("topics", "pairs"), ("latent", "virtual"), ("none", "virtual")]
-)
-def test_training_lowers_the_loss_and_moves_every_part(
-    reconstruction: str, views: str, tiny_encoder: Path, topics
-) -> None:
-    texts, _ = topics
-    model = DECCRL(
-        3,
-        encoder=str(tiny_encoder),
-        reconstruction=reconstruction,
-        guard=False,
-        topic_weight=0.01,
-        **SETTINGS,
-    )
-    pairs = [[" ".join(t.split()[1:]) for t in texts], [" ".join(t.split()[:-1]) for t in texts]]
-    given = pairs if views == "pairs" else None
-    untrained = clone(model).set_params(steps=0).fit(texts, views=given).net_.state_dict()
-    model.fit(texts, views=given)
-    losses = model.history_.losses()
-    assert losses[-1] < losses[0]
-    rows = [row["terms"] for row in model.history_.rows]
-    if reconstruction != "none":
-        term = {"topics": "words", "latent": "latent"}[reconstruction]
-        assert rows[-1][term] < rows[0][term]
-    still = {"topics.rho", "topics.size"}
-    for name, tensor in model.net_.state_dict().items():
-        if "pooler" in name or name.startswith("empty.") or not tensor.is_floating_point():
-            continue  # BERT's pooler takes no part in mean pooling
-        moved = not torch.equal(tensor, untrained[name])
-        assert moved != (name in still), f"{name} {'moved' if moved else 'was never updated'}"
-    assert int(model.net_.step) == 40
 
 
 def test_labels_are_the_largest_assignment_on_the_trained_map(topics) -> None:

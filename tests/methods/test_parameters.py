@@ -51,6 +51,7 @@ SHORT: dict[str, dict[str, Any]] = {
     "aecl": {"contrast_epochs": 1, "encoder": "tfidf", "epochs": 3, "label_epochs": 1},
     "cluster-bert": {"encoder": "tfidf"},
     "deccrl": {"encoder": "tfidf", "steps": 6, "word_dim": 20},
+    "rstc": {"encoder": "tfidf", "refresh_every": 5, "steps": 18},
     "sccl": {"encoder": "tfidf", "steps": 6},
 }
 OPTIONS: list[tuple[str, dict[str, Any]]] = [
@@ -78,11 +79,13 @@ OPTIONS: list[tuple[str, dict[str, Any]]] = [
     ("deccrl", {"reconstruction": "latent", "latent_dim": 2}),
     ("deccrl", {"reconstruction": "none", "alpha": 10.0}),
     ("deccrl", {"word_vectors": "ppmi"}),
+    ("rstc", {"contrast_steps": 6, "label_steps": 6, "labels_from": "kmeans"}),
     ("sccl", {"clustering_loss": "crossed", "mask_duplicates": False}),
     ("sccl", {"clustering_loss": "to-views", "objective": "clustering"}),
     ("sccl", {"frequency": "running"}),
     ("sccl", {"frequency": "corpus", "refresh_every": 3}),
-    ("sccl", {"labels_from": "head"}),
+    ("sccl", {"labels_from": "head", "objective": "sequential"}),
+    ("sccl", {"objective": "instance"}),
 ]
 
 
