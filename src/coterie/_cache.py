@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie._files import atomic_path, save_arrays
+from coterie._files import save_arrays
 from coterie._types import Floats, Ints
 from coterie.errors import UsageError
 
@@ -40,7 +40,7 @@ DIGEST = 16  # bytes of an item's digest
 FEW = 64  # items that are worked at once without a look at the disk
 SPACE = re.compile("[0-9a-f]{32}")  # folders and files of our own: nothing else is ever deleted
 SHARD = re.compile(r"[0-9a-f]{32}\.safetensors")
-HALF = re.compile(r"\.[0-9a-f]{32}\.safetensors\.\d+\.tmp")
+HALF = re.compile(r"\.[0-9a-f]{32}\.safetensors\.\d+(-[0-9a-f]+)?\.tmp")
 ROWS = 100_000  # most vectors in one shard, so that a shard stays far below any limit
 
 _switch: ContextVar[bool] = ContextVar("coterie_cache", default=True)
@@ -144,8 +144,7 @@ class Shards:
         try:
             private(self.root)
             for arrays in parts:
-                with atomic_path(self.folder / f"{uuid.uuid4().hex}.safetensors") as temporary:
-                    save_arrays(temporary, arrays)
+                save_arrays(self.folder / f"{uuid.uuid4().hex}.safetensors", arrays)
             make_room(self.root, most)
         except OSError as error:
             log.warning("the %s are not kept in %s: %s", self.what, self.root, error)

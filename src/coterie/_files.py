@@ -6,6 +6,9 @@ import hashlib
 import json
 import logging
 import os
+import secrets
+import shutil
+import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -16,6 +19,8 @@ import numpy as np
 from filelock import lock_descriptor
 from numpy.typing import NDArray
 
+from coterie.errors import DataError
+
 log = logging.getLogger(__name__)
 
 LOCK = ".lock"  # name of the lock file in a folder
@@ -24,10 +29,11 @@ PATIENCE = 0.3  # seconds; whoever only looks whether a lock is free has it for 
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``; on success flush it to disk and rename it."""
+    """Yield a new empty file beside ``path``; on success flush it to disk and rename it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
+        temporary.touch(exist_ok=False)
         yield temporary
         flush(temporary)
         temporary.replace(path)
@@ -51,6 +57,49 @@ def flush(path: Path) -> None:
         return
     with path.open("rb") as file:
         os.fsync(file.fileno())
+
+
+def open_own(path: Path, *, make: bool = True, shared: bool = False) -> IO[bytes]:
+    """A file of coterie's own to read, and to write at its end; made if it is not there.
+
+    All files that are not written beside their place are opened here. A link, a pipe or a folder
+    of that name is refused. A copy takes the place of a file that has a second name elsewhere,
+    unless the two may be ``shared``.
+    """
+    if os.path.lexists(path):
+        _refuse_foreign(path, path.lstat())
+    flags = os.O_RDWR | os.O_APPEND | (os.O_CREAT if make else 0)
+    for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):
+        flags |= getattr(os, name, 0)
+    file = os.fdopen(os.open(path, flags, 0o666), "r+b")
+    found = os.fstat(file.fileno())
+    try:
+        _refuse_foreign(path, found)
+    except DataError:
+        file.close()
+        raise
+    if found.st_nlink < 2 or shared:
+        return file
+    with file, atomic_path(path) as temporary, temporary.open("wb") as copy:
+        shutil.copyfileobj(file, copy)
+    return open_own(path)
+
+
+def _refuse_foreign(path: Path, found: os.stat_result) -> None:
+    kinds = {stat.S_IFREG: "", stat.S_IFLNK: "a link", stat.S_IFDIR: "a folder"}
+    if kind := kinds.get(stat.S_IFMT(found.st_mode), "no ordinary file"):
+        raise not_own(path, kind)
+
+
+def not_own(path: Path, kind: str) -> DataError:
+    """The error for something that has the name of a file of ours."""
+    return DataError("files.not_own", path=path, kind=kind)
+
+
+def append(path: Path, data: bytes) -> None:
+    """Add bytes to a file of coterie's own."""
+    with open_own(path) as file:
+        file.write(data)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -79,11 +128,12 @@ def save_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays as safetensors, which takes bytes as they lie: so laid out row by row first."""
     from safetensors.numpy import save_file
 
-    path.touch()
-    mode = path.stat().st_mode  # as the user has it; safetensors would lock out everybody else
-    with written(path):
-        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path)
-    path.chmod(mode)
+    rows = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    with atomic_path(path) as temporary:
+        mode = temporary.stat().st_mode  # the user's; safetensors would lock out everybody else
+        with written(path):
+            save_file(rows, temporary)
+        temporary.chmod(mode)
 
 
 def sha256_file(path: Path) -> str:
@@ -112,9 +162,9 @@ def plain(value: object) -> Any:
 def is_locked(path: Path) -> bool | None:
     """Whether another process has locked this file; None if it or locks are not there."""
     try:
-        with path.open("r+b") as file:
+        with open_own(path, make=False, shared=True) as file:
             return not lock_descriptor(file.fileno(), blocking=False)
-    except OSError:
+    except (OSError, DataError):
         return None
 
 

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TypeVar
 
-from coterie._files import LOCK, flush, is_locked, take_lock, written
+from coterie._files import LOCK, flush, is_locked, not_own, open_own, take_lock, written
 from coterie.errors import DataError, UsageError
 
 HERE = -100  # AT_FDCWD: paths are as the process sees them
@@ -217,38 +217,46 @@ def held(folder: Path) -> Iterator[None]:
     mend_folder(folder)
     made = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / LOCK
-    with _locked(path, folder) as file:
+    with _locked(folder) as file:
         try:
             file.truncate(0)
-            file.write(f"{os.getpid()}\n")
+            file.write(b"%d\n" % os.getpid())
             file.flush()
             yield
         finally:
             with suppress(OSError):
-                path.unlink()
+                (folder / LOCK).unlink()
             if made:
                 with suppress(OSError):
                     folder.rmdir()
 
 
 def refuse_held(folder: Path) -> None:
-    """Refuse a folder that another process works on, without taking it."""
-    with suppress(FileNotFoundError), (folder / LOCK).open("r+b") as file:
-        if not take_lock(file):
-            raise _refusal(folder)
+    """Refuse a folder that another process works on, or whose lock is not coterie's."""
+    with suppress(FileNotFoundError, NotADirectoryError), _locked(folder, make=False):
+        pass
 
 
 @contextmanager
-def _locked(path: Path, folder: Path) -> Iterator[IO[str]]:
-    """The lock file, made if it is not there; not one that its holder has just deleted."""
+def _locked(folder: Path, *, make: bool = True) -> Iterator[IO[bytes]]:
+    """The lock file, locked; not one that its holder has just deleted.
+
+    While a folder is replaced, its lock has a name in the new one, too. Nobody else's has two.
+    """
+    path, mended = folder / LOCK, False
     while True:
-        with path.open("a+", encoding="utf-8") as file:
+        with open_own(path, make=make, shared=True) as file:
             if not take_lock(file):
                 raise _refusal(folder)
-            if path.exists() and os.fstat(file.fileno()).st_ino == path.stat().st_ino:
+            found = os.fstat(file.fileno())
+            there = os.path.lexists(path) and os.path.samestat(found, path.lstat())
+            if there and found.st_nlink == 1:
                 yield file
                 return
+        if there and mended:
+            raise not_own(path, "a second name of another file")
+        mend_folder(folder)
+        mended = there
 
 
 def _refusal(folder: Path) -> UsageError:

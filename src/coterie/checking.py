@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from coterie._folders import one_state
+from coterie._folders import one_state, refuse_held
 from coterie._trust import LARGE, check_digests, check_run_folder, check_shape, inside, read_json
 from coterie.base import TextClusterer
 from coterie.base.edited import EditedAssigner
 from coterie.base.storage import read_config
 from coterie.editing.run import EARLIER, INDEX, LOG, SHAPE, last_change
-from coterie.errors import CoterieError, DataError
+from coterie.errors import CoterieError, DataError, UsageError
 from coterie.methods import load
 from coterie.run_files import MANIFEST, RunFiles, read_status
 
@@ -96,6 +97,7 @@ class _Run:
         folder, files = self.folder, self.files
         back = f"coterie edit {folder} --undo" if self._can_undo() else ""
         self.look("kinds of files", lambda: check_run_folder(folder))
+        self.look("lock", self._lock)
         status = self.look("manifest", lambda: read_status(folder), back)
         if status is None:
             return self.out
@@ -121,6 +123,10 @@ class _Run:
         if not (folder / PAGE).is_file():
             self.find(f"{folder / PAGE} is missing.", f"coterie report {folder}")
         return self.out
+
+    def _lock(self) -> None:
+        with suppress(UsageError):  # it is held, so it is one
+            refuse_held(self.folder)
 
     def _can_undo(self) -> bool:
         number = last_change(self.folder)

@@ -651,6 +651,7 @@ MESSAGES: dict[str, str] = {
         "{path} is not in the model's list of files, so it is not read. Delete it if you put "
         "it there."
     ),
+    "files.not_own": "{path} is {kind}, not a file of coterie's; move it away and try again.",
     "files.not_regular": "{path} is not a regular file, so it is not read.",
     "files.not_utf8": "{name} is not UTF-8: {reason}.",
     "files.too_large": "{path} has {size:,} bytes, more than the {limit:,} expected.",

@@ -22,9 +22,15 @@ from typer.testing import CliRunner
 import coterie
 from by_key import raises, says
 from coterie import TwoStep, run_files
+from coterie._files import append
+from coterie._folders import held, refuse_held
 from coterie._trust import check_shape, inside, parse_json, read_json
 from coterie.cli import app
-from coterie.errors import DataError
+from coterie.corpus.write import GrowingTable
+from coterie.engine.history import History
+from coterie.errors import DataError, UsageError
+from coterie.naming.namer import Journal
+from coterie.run_files import swap_run
 
 EDITS = '- merge: [0, 1]\n- rename: {2: "Refunds"}\n'
 
@@ -92,6 +98,104 @@ def test_a_name_that_leads_through_a_link_is_refused(tmp_path: Path) -> None:
     assert inside(tmp_path, "a/x.json") == tmp_path / "a" / "x.json"
     with raises(DataError, "files.is_link"):
         inside(tmp_path, "b/x.json")
+
+
+def planted(place: Path, kind: str, text: str = "mine\n") -> Path:
+    """Something that has the name of a file of coterie's; returns the file that it leads to."""
+    target = place.parent / "thesis.txt"
+    target.write_text(text)
+    if kind == "link":
+        place.symlink_to(target)
+    elif kind == "dangling link":
+        place.symlink_to(place.parent / "nothing")
+    elif kind == "hard link":
+        os.link(target, place)
+    elif kind == "pipe":
+        os.mkfifo(place)
+    else:
+        place.mkdir()
+    return target
+
+
+def state(place: Path, target: Path) -> tuple[object, ...]:
+    found = place.lstat()
+    return found.st_ino, found.st_mode, target.read_text(), (place.parent / "nothing").exists()
+
+
+PLANTED = ["link", "dangling link", "hard link", "pipe", "folder"]
+ON_LOCKS: dict[str, Callable[[Path, Path], list[object]]] = {
+    "report": lambda run, file: ["report", run],
+    "edit": lambda run, file: ["edit", run, file.with_name("e.yaml")],
+    "undo": lambda run, file: ["edit", run, "--undo"],
+    "update": lambda run, file: ["update", run, file],
+    "name": lambda run, file: ["name", run, "--with", "http://127.0.0.1:9/v1"],
+    "export": lambda run, file: ["export", run, "--to", "tsv"],
+    "stability": lambda run, file: ["stability", run],
+    "overwrite": lambda run, file: ["cluster", file, "--out", run, "--overwrite"],
+    "cluster": lambda run, file: ["cluster", file, "--out", run.parent / "empty"],
+}
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+@pytest.mark.parametrize("verb", ON_LOCKS)
+def test_a_lock_that_is_not_ours_is_refused(run: Path, table: Path, verb: str, kind: str) -> None:
+    (run.parent / "empty").mkdir()
+    place = (run.parent / "empty" if verb == "cluster" else run) / ".lock"
+    target = planted(place, kind)
+    before = state(place, target)
+    done = call(*ON_LOCKS[verb](run, table), code=3)
+    assert says(done.output, "files.not_own", path=str(place)), done.output
+    assert state(place, target) == before
+    if verb == "report":
+        assert says(call("check", run, code=3).output, "files.not_own", path=str(place))
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_a_partial_table_that_is_not_ours_is_refused(run: Path, table: Path, kind: str) -> None:
+    place = table.with_name(f"{kind}.partial.csv")
+    target = planted(place, kind)
+    before = state(place, target)
+    done = call("predict", run, table, "--out", table.with_name(f"{kind}.csv"), code=2)
+    assert says(done.output, "corpus.partial_in_the_way"), done.output
+    assert state(place, target) == before
+
+
+WRITTEN: dict[str, Callable[[Path], object]] = {
+    "history.jsonl": lambda path: History(file=path).add({"step": 1}),
+    "names.jsonl": lambda path: Journal(path).write({"status": "asked"}),
+    "out.partial.csv": lambda path: GrowingTable(path.with_name("out.csv")).__enter__(),
+    "results.jsonl": lambda path: append(path, b"{}"),
+}
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+@pytest.mark.parametrize("name", WRITTEN)
+def test_nothing_is_written_through_a_name(tmp_path: Path, name: str, kind: str) -> None:
+    target = planted(tmp_path / name, kind, "")
+    if kind == "hard link":  # a copy of the run that shares its files
+        WRITTEN[name](tmp_path / name)
+        assert not (tmp_path / name).samefile(target)
+    else:
+        with pytest.raises(DataError) as caught:
+            WRITTEN[name](tmp_path / name)
+        assert caught.value.key in ("files.not_own", "files.not_a_file")
+    assert target.read_text() == "" and not (tmp_path / "nothing").exists()
+
+
+def test_a_lock_that_is_held_has_two_names_while_its_run_is_replaced(run: Path) -> None:
+    """A reader and a check in the middle of an edit see a lock that is coterie's."""
+    seen = []
+
+    def look(fresh: Path) -> None:
+        assert (run / ".lock").stat().st_nlink == 2
+        seen.append(call("check", run).output)
+        with raises(UsageError, "run.held"):
+            refuse_held(run)
+
+    with held(run):
+        swap_run(run, look)
+    assert seen and not says(seen[0], "files.not_own")
+    assert not list(run.parent.glob(".*")) and not (run / ".lock").exists()
 
 
 @pytest.mark.parametrize("field", ["replaced", "added", "left"])

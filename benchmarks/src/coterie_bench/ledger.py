@@ -19,12 +19,12 @@ from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from filelock import lock_descriptor
 
 from coterie._facts import hardware, versions
-from coterie._files import plain
+from coterie._files import open_own, plain
 from coterie._validation import RENAMED
 from coterie.encoders import AUTO, DEFAULT
 from coterie.errors import DataError
@@ -199,7 +199,7 @@ class Ledger:
         """Add a line, whole, whoever else is writing."""
         line = (json.dumps(row, default=plain) + "\n").encode()
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        with self.file.open("a+b") as stream:
+        with open_own(self.file) as stream:
             _locked(stream.fileno())
             tail = _unfinished(stream)
             if tail and not _is_json(tail):  # of a write that was cut off
@@ -214,37 +214,35 @@ class Ledger:
     def claim(self, key: str) -> Iterator[bool]:
         """Whether the run is ours alone and not done; it stays ours until the block ends."""
         path = self.claims / hashlib.sha256(key.encode()).hexdigest()[:24]
-        number = _open(path)
-        mine = _try_lock(number) and _is_at(number, path)
+        file = _open(path)
+        mine = _try_lock(file.fileno()) and _is_at(file.fileno(), path)
         try:
             yield mine and key not in self.done()
         finally:
             with contextlib.suppress(OSError):
                 if mine:
                     path.unlink()  # still locked: who opened it meanwhile sees that it is gone
-            os.close(number)
+            file.close()
             with contextlib.suppress(OSError):  # others have claims in it
                 self.claims.rmdir()
 
     def tidy(self) -> None:
         """Take away what processes that were killed have left behind."""
         for path in self.claims.glob("*") if self.claims.exists() else ():
-            number = os.open(path, os.O_RDWR | os.O_CREAT)
-            with contextlib.suppress(OSError):
-                if _try_lock(number):
+            with open_own(path, shared=True) as file, contextlib.suppress(OSError):
+                if _try_lock(file.fileno()):
                     path.unlink()
-            os.close(number)
         with contextlib.suppress(OSError):
             self.claims.rmdir()
 
 
-def _open(path: Path) -> int:
+def _open(path: Path) -> IO[bytes]:
     while True:
         # Another may take the empty folder away: before the file is made in it, or while mkdir,
         # which has found it there, looks whether it is one.
         with contextlib.suppress(FileNotFoundError, FileExistsError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            return os.open(path, os.O_RDWR | os.O_CREAT)
+            return open_own(path, shared=True)
 
 
 def _unfinished(stream: Any) -> bytes:

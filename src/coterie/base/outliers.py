@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from coterie._files import atomic_path, save_arrays
+from coterie._files import save_arrays
 from coterie._trust import Count, read_arrays
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_number
@@ -169,8 +169,7 @@ def save_outliers(model: OutlierMixin, folder: Path) -> dict[str, Any] | None:
     if model._neighbor_index is None and not hasattr(model, "distinct_vectors_"):
         return None
     known = model._outlier_index()
-    with atomic_path(folder / FILE) as temporary:
-        save_arrays(temporary, {"vectors": known.vectors, "counts": known.counts})
+    save_arrays(folder / FILE, {"vectors": known.vectors, "counts": known.counts})
     limit = model.outlier_limit_
     return {
         "typical": known.typical,

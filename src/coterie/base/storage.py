@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from coterie import __version__
-from coterie._files import atomic_path, plain, save_arrays, write_json
+from coterie._files import plain, save_arrays, write_json
 from coterie._folders import one_state, replace_folder
 from coterie._trust import (
     LARGE,
@@ -105,8 +105,7 @@ def save_clusters(model: OutlierMixin, folder: Path, *, outliers: bool = False) 
         changed.append(OUTLIERS_FILE)
     elif model.outlier_limit_ is not None:
         config["outliers"] |= {"limit": model.outlier_limit_.to_dict()}
-    with atomic_path(folder / "model.safetensors") as temporary:
-        save_arrays(temporary, model.assigner_.arrays())
+    save_arrays(folder / "model.safetensors", model.assigner_.arrays())
     if "files" in config:  # models of version 0.1 list none
         now = list_files(folder)
         config["files"] |= {name: now[name] for name in changed}

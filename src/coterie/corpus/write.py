@@ -31,7 +31,7 @@ from typing import IO, Any, TextIO
 
 import pyarrow as pa
 
-from coterie._files import atomic_path, is_locked, take_lock
+from coterie._files import append, atomic_path, is_locked, open_own, take_lock
 from coterie._validation import need
 from coterie.corpus.corpus import cell_values, value_to_text
 from coterie.corpus.jsonlines import RAW, to_json, try_json
@@ -395,10 +395,9 @@ class GrowingTable:
 
     def __enter__(self) -> GrowingTable:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = not self.partial.exists()
         if self._made_from is not None:
-            self.record.touch()  # from now on the partial table is known as coterie's
-        self._file = self.partial.open("x+b" if fresh else "r+b")
+            append(self.record, b"")  # from now on the partial table is known as coterie's
+        self._file = open_own(self.partial)
         try:
             if not take_lock(self._file):  # before anything of another process is touched
                 raise _in_use(self.partial)
@@ -495,8 +494,7 @@ class GrowingTable:
             self._add({"rows": self.rows, "bytes": self._end, **digests})
 
     def _add(self, entry: dict[str, Any]) -> None:
-        with self.record.open("ab") as file:
-            file.write(json.dumps(entry).encode() + b"\n")
+        append(self.record, json.dumps(entry).encode() + b"\n")
 
     def _go_on(self, file: IO[bytes]) -> list[dict[str, Any]]:
         """Go behind the last part that is in the file as it was written; the record up to there."""
@@ -561,7 +559,7 @@ def record_path(path: Path) -> Path:
 def refuse_partial(path: Path, *, resume: bool) -> None:
     """Reject to write the table ``path`` where a partial one lies that would be lost."""
     partial, record = partial_path(path), record_path(path)
-    if not partial.exists():
+    if not os.path.lexists(partial):
         return
     if is_locked(partial):
         raise _in_use(partial)

@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from coterie._files import save_arrays, write_json
+from coterie._files import atomic_path, save_arrays, write_json
 from coterie._trust import LARGE, check_array, check_file, read_json
 from coterie._types import Features, Ints
 from coterie.encoders.base import Encoder, RaggedTokens, distinct
@@ -125,10 +125,12 @@ class StaticEncoder(Encoder):
         folder.mkdir(parents=True, exist_ok=True)
         if "config" in self.files:
             for part, name in MODEL2VEC.items():
-                shutil.copyfile(self.files[part], folder / name)
+                with atomic_path(folder / name) as temporary:
+                    shutil.copyfile(self.files[part], temporary)
             return
         write_json(folder / "config.json", {"model_type": "model2vec", "normalize": True})
-        shutil.copyfile(self.files["tokenizer"], folder / "tokenizer.json")
+        with atomic_path(folder / "tokenizer.json") as temporary:
+            shutil.copyfile(self.files["tokenizer"], temporary)
         table: Tensor = self.table  # type: ignore[assignment]
         save_arrays(folder / "model.safetensors", {"embeddings": table.cpu().numpy()})
 

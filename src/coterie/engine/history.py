@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
+from coterie._files import append, write_text
 from coterie.errors import TrainingError
 
 
@@ -26,16 +27,14 @@ class History:
         self.rows.append(row)
         self._take_notes([row])
         if self.file is not None:
-            with self.file.open("a", encoding="utf-8") as stream:
-                stream.write(json.dumps(row) + "\n")
+            append(self.file, json.dumps(row).encode() + b"\n")
 
     def restart(self, rows: list[dict[str, Any]]) -> None:
         """Begin with the rows of an interrupted run; the file is written anew."""
         self.rows = list(rows)
         self._take_notes(rows)
         if self.file is not None:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            self.file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+            write_text(self.file, "".join(json.dumps(row) + "\n" for row in rows))
 
     def _take_notes(self, rows: list[dict[str, Any]]) -> None:
         self.notes += [r["note"] for r in rows if "note" in r and r["note"] not in self.notes]

@@ -18,6 +18,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from coterie._files import append
 from coterie._http import EndpointError, UnusableError
 from coterie._progress import Progress, Silent
 from coterie._trust import check_shape, open_file, parse_json
@@ -65,8 +66,7 @@ class Journal:
             return
         line = json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace")
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("ab") as file:
-            file.write((b"\n" if self._broken else b"") + line + b"\n")
+        append(self.path, (b"\n" if self._broken else b"") + line + b"\n")
         self._broken = False
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from coterie._folders import held, refuse_held
 from coterie._progress import make_progress, say
 from coterie._ranks import is_first
+from coterie._trust import inside
 from coterie.base import TextClusterer
 from coterie.base.fitting import Fitting, number_encoder
 from coterie.choose import Choice, choose_n_clusters
@@ -221,7 +222,7 @@ class Prepared:
             from coterie.methods import load
 
             return load(model_folder(place.work))
-        self.model.checkpoint = place.work / "checkpoint"
+        self.model.checkpoint = inside(place.work, "checkpoint")
         self.fitting.run()
         return self.model
 

@@ -89,9 +89,9 @@ class RunFolder:
     def locate(self, *, resume: bool, overwrite: bool) -> None:
         """Find where the run grows; the same in all processes of one run."""
         if not resume:
-            self.work = self.path / NEXT if overwrite or is_void(self.path) else self.path
+            self.work = inside(self.path, NEXT) if overwrite or is_void(self.path) else self.path
             return
-        found = {place: read_started(place) for place in (self.path / NEXT, self.path)}
+        found = {place: read_started(place) for place in (inside(self.path, NEXT), self.path)}
         reasons: list[CoterieError] = []
         for self.work, earlier in found.items():
             if earlier is None or "clearing" in earlier:  # half deleted by version 0.1

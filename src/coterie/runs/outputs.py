@@ -5,7 +5,6 @@ Every command that writes calls :func:`check_output` before it does anything els
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -41,7 +40,7 @@ def check_output(
     from coterie.corpus.write import partial_path, record_path, refuse_partial
 
     given = [Path(path) for path in inputs if path is not None and str(path) != "-"]
-    touched = {out: "", out.with_name(f".{out.name}.{os.getpid()}.tmp"): " while it is written"}
+    touched = {out: ""}
     if grows:
         touched |= {partial_path(out): " while it grows", record_path(out): " while it grows"}
     for path, when in touched.items():

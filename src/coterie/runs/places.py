@@ -15,7 +15,7 @@ from zlib import crc32
 
 import numpy as np
 
-from coterie._files import save_arrays, write_text
+from coterie._files import open_own, save_arrays, write_text
 from coterie._trust import read_arrays
 from coterie._types import Floats, Ints
 from coterie.report.layout import Placer, density, sample_rows
@@ -42,8 +42,7 @@ class RowPlaces:
         self.path, self.done = work / PLACES, done
 
     def __enter__(self) -> RowPlaces:
-        self.path.touch()
-        self.file = self.path.open("r+b")
+        self.file = open_own(self.path)
         self.file.seek(4 * self.done)
         self.file.truncate()
         return self

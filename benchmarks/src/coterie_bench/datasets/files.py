@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from coterie._files import atomic_path, sha256_file
+from coterie._files import atomic_path, open_own, sha256_file
 from coterie._progress import Progress, Silent
 from coterie._validation import check_choice
 from coterie.errors import DataError, MissingError
@@ -264,7 +264,8 @@ def fetch(url: str, part: Path, progress: Progress) -> Path:
             have = have if resumed else 0
             total = have + int(answer.headers.get("Content-Length") or 0)
             progress.start("download", max(total, 1), have)
-            with part.open("ab" if resumed else "wb") as file:
+            with open_own(part) as file:
+                file.truncate(have)
                 while block := answer.read(BLOCK):
                     file.write(block)
                     have += len(block)

@@ -12,7 +12,7 @@ from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from coterie._files import plain
+from coterie._files import atomic_path, plain
 from coterie._validation import need
 from coterie.errors import DataError
 
@@ -361,7 +361,8 @@ def save(
             out.append(folder / f"{name}.{ending}")
             metadata = {"Title": picture.title, "Description": mark_of(picture)}
             extra = {"Date": None} if ending == "svg" else {}
-            figure.savefig(out[-1], metadata=metadata | extra, dpi=150)
+            with atomic_path(out[-1]) as temporary:
+                figure.savefig(temporary, format=ending, metadata=metadata | extra, dpi=150)
     return out
 
 
