@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from coterie._ranks import is_first
 
@@ -25,6 +25,7 @@ def say(message: str) -> None:
     sys.stderr.flush()
 
 
+@runtime_checkable
 class Progress(Protocol):
     """Receives the start, the advance and the end of one piece of work at a time."""
 

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import difflib
+import errno
+import functools
 import importlib
 import inspect
 import math
 import numbers
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from types import ModuleType, NoneType, SimpleNamespace, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from coterie.errors import DataError, MissingError, UsageError, param
 
@@ -26,6 +39,8 @@ if TYPE_CHECKING:
 # Parameters of methods by their names in version 0.1: saved models and result lines have them.
 RENAMED = {"labels": "labels_from", "shortcuts": "optimizations"}
 LINE = 80  # characters of a value that a message quotes
+P = ParamSpec("P")
+T = TypeVar("T")
 LARGEST = 10**12  # of whole numbers: beyond, arrays and counters overflow
 
 
@@ -81,9 +96,106 @@ def check_number(name: str, value: Any, minimum: float = 0.0, *, above: bool = F
 
 def check_path(name: str, value: Any) -> Path:
     """Refuse what is no path, such as a number; ``name`` is the parameter."""
-    if not isinstance(value, (str, os.PathLike)):
+    if not isinstance(value, (str, os.PathLike)) or not isinstance(os.fspath(value), str):
         raise UsageError("argument.not_a_path", name=_called(name), given=_short(value))
+    reason: object = "it is empty" if value == "" else None
+    try:
+        os.stat(value)  # noqa: PTH116 - a path may be one that pathlib cannot hold
+    except OSError as error:
+        reason = error.strerror if error.errno in (errno.ELOOP, errno.ENAMETOOLONG) else reason
+    except ValueError as error:  # a zero byte, or half a character
+        reason = str(error)
+    if reason is not None:
+        raise UsageError(
+            "argument.bad_path", name=_called(name), given=_short(value), reason=reason
+        )
     return Path(value)
+
+
+def checked(function: Callable[P, T]) -> Callable[P, T]:
+    """Make a public function refuse arguments of another kind than its annotations say.
+
+    It does so before it does anything else. The bounds of numbers, and choices, are left to the
+    function.
+    """
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        with suppress(TypeError):  # of too few or too many: the call itself says so
+            given = signature.bind(*args, **kwargs).arguments
+            for name, hint in annotations_of(function).items():
+                if name in given:
+                    check_annotated(name, given[name], hint)
+        return function(*args, **kwargs)
+
+    return call
+
+
+@cache
+def annotations_of(owner: Any) -> dict[str, Any]:
+    """What a function's parameters, or the fields of a dataclass, are annotated with.
+
+    Those that name what is imported for type checkers alone are left out.
+    """
+    found: dict[str, Any] = {}
+    parts = reversed(owner.__mro__) if isinstance(owner, type) else (owner,)
+    about = inspect.signature(owner).parameters.values()
+    known = {parameter.name for parameter in about if parameter.kind is not parameter.VAR_KEYWORD}
+    for part in parts:
+        space = vars(importlib.import_module(part.__module__))
+        for name, hint in inspect.get_annotations(part).items():
+            if name in known:
+                with suppress(NameError):
+                    found |= get_type_hints(SimpleNamespace(__annotations__={name: hint}), space)
+    return found
+
+
+def check_annotated(name: str, value: Any, hint: Any) -> None:
+    """Refuse a value that is of none of the kinds of an annotation."""
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if Path in kinds and isinstance(value, (str, os.PathLike)):
+        check_path(name, value)
+    elif not any(_is_of(value, kind) for kind in kinds):
+        if Path in kinds and {str, Path, NoneType}.issuperset(kinds):
+            raise UsageError("argument.not_a_path", name=_called(name), given=_short(value))
+        said = {str} if Path in kinds else set()
+        bare = [get_origin(kind) or kind for kind in kinds if kind not in said]
+        words = (KINDS.get(kind) or getattr(kind, "__name__", str(kind)) for kind in bare)
+        raise wrong_kind(name, value, " or ".join(words))
+    elif isinstance(value, str):
+        try:
+            value.encode("utf-8")
+        except UnicodeError as error:
+            raise wrong_kind(name, value, "text, without half characters") from error
+
+
+KINDS = {
+    bool: "true or false",
+    int: "an integer",
+    float: "a number",
+    str: "a text",
+    Path: "a path",
+    NoneType: "None",
+    Mapping: "a mapping",
+    Sequence: "a list",
+    Iterable: "a list",
+}
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    """Whether a value is of a kind; choices, and what is in lists, are checked elsewhere."""
+    import numpy as np
+
+    origin: Any = get_origin(kind) or kind
+    if kind in (Any, object) or origin is Literal:
+        return True
+    if kind in (int, float):
+        number = numbers.Integral if kind is int else numbers.Real
+        return isinstance(value, number) and not isinstance(value, bool)
+    if origin in (list, tuple, Iterable, Sequence, np.ndarray):
+        return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
+    return isinstance(value, (bool, np.bool_) if kind is bool else origin)
 
 
 def check_kind(name: str, value: Any, kinds: type | tuple[type, ...], wanted: str) -> None:
@@ -161,6 +273,9 @@ def check_choices(owner: Any) -> None:
         value = getattr(owner, name)
         if value is not None or None not in choices:
             check_choice(name, value, [choice for choice in choices if choice is not None])
+    for name, hint in annotations_of(cls).items():
+        if hasattr(owner, name):
+            check_annotated(name, getattr(owner, name), hint)
 
 
 @cache

@@ -22,7 +22,7 @@ import torch
 from coterie._progress import Progress, Silent
 from coterie._random import derive_seed, numpy_generator, resolve_seed
 from coterie._types import Floats, Ints
-from coterie._validation import check_integer, one_seed
+from coterie._validation import check_integer, check_vectors, checked, one_seed
 from coterie.blocks.graph import knn_smooth, principal_part
 from coterie.blocks.kmeans import KMeans, nearest
 from coterie.consensus import DIRECTIONS, RESTART, ROUNDS, n_neighbors
@@ -89,6 +89,7 @@ class Choice:
         return asdict(self)
 
 
+@checked
 def choose_n_clusters(  # noqa: PLR0913 - two are one
     X: Any,
     *,
@@ -254,6 +255,7 @@ def _prepare(
     texts = [cleaned[row] for row in rows]
     if embeddings is not None:
         lexical = CharNgrams(seed=derive_seed(seed, "encoder"))
+        embeddings = check_vectors("embeddings", embeddings)
         lexical.learn(texts)
         counted, numbers = lexical.prepare(texts)
         beside = NGRAM_WEIGHT * unit_rows(lexical.encode(counted)[numbers])

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from coterie._files import atomic_path
 from coterie._folders import held, one_state
-from coterie._validation import check_choice, check_path
+from coterie._validation import check_choice, check_path, checked
 from coterie.corpus import write_rows
 from coterie.corpus.corpus import value_to_text
 from coterie.corpus.write import FORMATS, Sheet, spreadsheet_text, table_rows, write_workbook
@@ -45,6 +45,7 @@ class Exported:
     notes: list[str]
 
 
+@checked
 def export_run(
     folder: str | Path,
     to: str | Sequence[str] = "xlsx",
@@ -142,6 +143,8 @@ def refresh(run: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) ->
 
 def refuse_other_run(out: Path) -> None:
     """Refuse to put the tables of one run into the folder of another."""
+    if out.exists() and not out.is_dir():
+        raise UsageError("output.is_file", out=str(out))
     if (out / "manifest.json").exists():
         raise UsageError("export.other_run", out=str(out))
 

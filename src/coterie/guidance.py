@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from coterie._types import Bools, Floats, Ints
-from coterie.corpus.corpus import clean_text
+from coterie.corpus.corpus import clean_name, clean_text
 from coterie.errors import DataError, UsageError, param
 
 LISTED = 6  # rows of a chain that a message names
@@ -414,9 +414,10 @@ def _theme(entry: object, place: str) -> tuple[str, tuple[str, ...]]:
         if key not in FIELDS:
             raise DataError("guidance.theme_key", where=place, key=key, known=", ".join(FIELDS))
     name = given.get("name")
-    if not isinstance(name, str) or not clean_text(name) or len(name) > LONGEST:
+    cleaned = clean_name(name) if isinstance(name, str) else ""
+    if not cleaned or len(cleaned) > LONGEST:
         raise DataError("guidance.theme_name", where=place, most=LONGEST)
-    name = clean_text(name)
+    name = cleaned
     description = _texts(given.get("description"), place, "description")
     keywords = _texts(given.get("keywords"), place, "keywords")
     examples = _texts(given.get("examples"), place, "examples")

@@ -23,7 +23,13 @@ import numpy as np
 
 from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
-from coterie._validation import check_integer, check_kind, check_vectors, check_whole_numbers
+from coterie._validation import (
+    check_integer,
+    check_kind,
+    check_vectors,
+    check_whole_numbers,
+    checked,
+)
 from coterie.blocks.graph import knn_smooth
 from coterie.blocks.linkage import MatrixSpace, chain, cut
 from coterie.description import (
@@ -76,6 +82,7 @@ class Level:
     sizes: list[int]
 
 
+@checked
 def nest(
     vectors: Floats,
     labels: Sequence[int] | Ints | None = None,
@@ -132,6 +139,7 @@ def nest(
     return out
 
 
+@checked
 def describe_levels(
     texts: Sequence[str],
     levels: Sequence[Level],

@@ -23,7 +23,7 @@ from coterie._folders import replace_folder
 from coterie._progress import make_progress
 from coterie._random import derive_seed, numpy_generator, torch_seeded
 from coterie._types import Terms
-from coterie._validation import check_device, check_integer, check_number, need
+from coterie._validation import check_device, check_integer, check_number, checked, need
 from coterie.augmentation.base import bits, text_keys
 from coterie.blocks.token_loss import token_cross_entropy
 from coterie.corpus import texts_from
@@ -229,6 +229,7 @@ def score(net: MaskedNet, texts: Sequence[str], rate: float, counts: Tensor) -> 
     return {**shares, "hidden_tokens": total}
 
 
+@checked
 def train_masked_head(
     texts: Any,
     folder: Path | str,

@@ -24,6 +24,7 @@ _PARAMETER = re.compile(r"<(\w+)(?:(=)([^<>]*))?>")
 
 MESSAGES: dict[str, str] = {
     # argument
+    "argument.bad_path": "{name}: {given} cannot be a path here: {reason}.",
     "argument.bad_device": "<device> should be auto, cpu or cuda, got {given}.",
     "argument.bad_seed": (
         "<random_state> should be an integer, None or a numpy generator, got {given!r:.80}."
@@ -180,13 +181,8 @@ MESSAGES: dict[str, str] = {
     ),
     "cluster.takes_no_views": "<views>: the method {method!r} trains nothing and takes no views.",
     "cluster.unknown_option": "cluster has no option {name!r}.{hint}",
-    "cluster.wrong_kind": "{name} should be {wanted}; got {given}.",
     # compare
     "compare.bad_label": "labels: clusters are numbered from 0; -1 means no cluster.",
-    "compare.bad_side": (
-        "compare: {side} should be the folder of a run, a table, or one label for each row; got "
-        "{given}."
-    ),
     "compare.cannot_compare_by": (
         "--by {by}: {reason}; leave out --by to compare by whatever both sides have."
     ),
@@ -273,7 +269,7 @@ MESSAGES: dict[str, str] = {
         "{path} is a named pipe that no program opened for writing in {seconds:.0f} seconds; "
         "start the program that writes to it first."
     ),
-    "corpus.not_a_list": "X should be a list of texts, got {kind}.",
+    "corpus.not_a_list": "the texts (X, data) should be a list, got {kind}.",
     "corpus.not_a_table": "{name} is {kind}; {remedy}.",
     "corpus.not_a_select": (
         "{name}: the query should be a SELECT, which only reads, not {query!r}."
@@ -384,7 +380,9 @@ MESSAGES: dict[str, str] = {
     "edit.bad_into": "{where}: into should be 2 or more, got {into}.",
     "edit.bad_json": "{path}: {error}",
     "edit.bad_move": "{where}: write rows and a cluster, as in '{move}'.",
-    "edit.bad_name_length": "{where}: a name has 1 to {most} characters, {name!r} does not.",
+    "edit.bad_name_length": (
+        "{where}: a name has 1 to {most} characters that can be seen; got {name!r}."
+    ),
     "edit.bad_names": "{where}: names should be a list of {into}, one for each part.",
     "edit.bad_number": "{where}: {what} should be a whole number from 0 on, got {value!r:.80}.",
     "edit.bad_rename": "{where}: write clusters and names, as in '{rename}'.",
@@ -395,7 +393,7 @@ MESSAGES: dict[str, str] = {
         "undoing them would lose that. Take it back first, or edit the run again."
     ),
     "edit.cluster_twice": "{where}: a cluster is named twice.",
-    "edit.file_too_large": "{path}: a file of edits has at most {most:,} bytes; split it.",
+    "edit.file_too_large": "{path}: such a file has at most {most:,} bytes; split it.",
     "edit.file_type": "{path}: expected a .yaml or .json file.",
     "edit.locked": (
         "{where}: cluster {shown} is locked: it keeps its rows and its name; put 'unlock: "
@@ -457,7 +455,7 @@ MESSAGES: dict[str, str] = {
         "table."
     ),
     "edit.texts_needed": "texts: pass the texts the model was fitted on; 'move' looks them up.",
-    "edit.too_deep": "{path}: it is nested too deeply to be a list of edits.",
+    "edit.too_deep": "{path}: it is nested too deeply.",
     "edit.too_many_parts": (
         "{where}: cluster {cluster} has {distinct} different texts, too few for {into} parts; "
         "ask for at most {distinct}."
@@ -471,7 +469,7 @@ MESSAGES: dict[str, str] = {
     "edit.yaml_bad_key": "{where}: a key should be a word or a number.",
     "edit.yaml_key_twice": "{where}: the key {value!r} occurs twice.",
     "edit.yaml_tag": "{where}: the tag {tag} is not read; leave it out.",
-    "edit.yaml_too_large": "{where}: it is {too} to be a list of edits.",
+    "edit.yaml_too_large": "{where}: it is {too}.",
     # encoder
     "encoder.bad_dim": "encoder.json is damaged: 'dim' should not be {dim}.",
     "encoder.bad_mapping": "{path} is damaged: 'mapping' points to rows that do not exist.",
@@ -754,7 +752,8 @@ MESSAGES: dict[str, str] = {
     ),
     "guidance.theme_key": "{where}: a theme has no {key!r}; it takes {known}.",
     "guidance.theme_name": (
-        "{where}: a theme needs a name of 1 to {most} characters, such as 'name: Refunds'."
+        "{where}: a theme needs a name of 1 to {most} characters that can be seen, such as "
+        "'name: Refunds'."
     ),
     "guidance.themes_of_vectors": (
         "<themes> are compared with the texts by the encoder; give texts instead of vectors, or "
@@ -814,6 +813,7 @@ MESSAGES: dict[str, str] = {
     "masked_head.share": "{name} should be between 0 and 1, got {given!r}.",
     "masked_head.too_few_texts": "a masked head needs at least two different texts.",
     # methods
+    "method.unknown": "{method} has no parameter {name!r}.{hint}",
     "methods.at_most_one": "{name} should be at most 1, got {given!r}.",
     "methods.bad_layers": "<ae_layers> should be a list of widths, got {given!r}.",
     "methods.below_one": "{name} should be below 1, got {given!r}.",
@@ -944,6 +944,7 @@ MESSAGES: dict[str, str] = {
         "at most."
     ),
     # output
+    "output.is_file": "<out=> is a file; name a folder.",
     "output.is_folder": "<out=> is a folder; name a file.",
     "output.is_input": (
         "<out=>: {read} is the input, and would be replaced{when}. Choose another name."

@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from coterie._validation import (
+    annotations_of,
+    check_annotated,
     check_choice,
     check_device,
     check_integer,
     did_you_mean,
     one_seed,
     whole_number,
+    wrong_kind,
 )
 from coterie.errors import DataError, UsageError, param
 
@@ -275,6 +278,9 @@ class Options(Reading):
 
     def check(self) -> None:
         """Reject what cannot be, whatever the texts are."""
+        from coterie._random import check_seed
+
+        check_seed(self.seed)
         if self.n_clusters not in (None, "auto"):
             check_integer("n_clusters", self.n_clusters)
         for level in self.levels:
@@ -292,16 +298,9 @@ class Options(Reading):
             allowed_rows(self.max_outliers, 0, param("max_outliers"))
         if self.fit_sample is not None:
             check_integer("fit_sample", self.fit_sample, 0)
-        self._check_kinds()
+        for name, hint in annotations_of(Options).items():
+            check_annotated(name, getattr(self, name), hint)
         self._check_known()
-
-    def _check_kinds(self) -> None:
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if str(one.type).startswith("bool") and value not in (True, False, one.default):
-                raise _wrong_kind(one.name, "true or false", value)
-        if self.keep is not None and not isinstance(self.keep, (str, Path)):
-            raise _wrong_kind("keep", "the folder of a run", self.keep)
 
     def _check_known(self) -> None:
         if self.split is not None:
@@ -400,12 +399,8 @@ def _as_list(name: str, given: object) -> Sequence[Any]:
     if isinstance(given, str) and name == "write":
         return (given,)
     if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
-        raise _wrong_kind(name, f"a list, such as {LISTS[name]}", given)
+        raise wrong_kind(name, given, f"a list, such as {LISTS[name]}")
     return list(given)
-
-
-def _wrong_kind(name: str, wanted: str, given: object) -> UsageError:
-    return UsageError("cluster.wrong_kind", name=param(name), wanted=wanted, given=f"{given!r:.80}")
 
 
 def _listed(levels: Sequence[int]) -> str:

@@ -31,7 +31,7 @@ import torch
 
 from coterie._random import numpy_generator
 from coterie._types import Bools, Floats, Ints
-from coterie._validation import check_numbers, check_vectors, check_whole_numbers
+from coterie._validation import check_numbers, check_vectors, check_whole_numbers, checked
 from coterie.errors import UsageError
 from coterie.neighbors import largest, similarity_blocks
 
@@ -215,6 +215,7 @@ def _one_length(x: Floats) -> bool:
     return bool(norms.min() > 0 and np.ptp(norms) <= 1e-4 * norms.max())
 
 
+@checked
 def outlier_scores(vectors: Floats, labels: Ints | None = None) -> Floats:
     """Outlier score of each text, from 0 to 1.
 
@@ -252,6 +253,7 @@ def outlier_scores(vectors: Floats, labels: Ints | None = None) -> Floats:
     return out
 
 
+@checked
 def mark_outliers(
     scores: Floats, max_outliers: float | str, labels: Ints | None = None
 ) -> tuple[Bools, OutlierLimit]:
@@ -300,7 +302,7 @@ def mark_outliers(
         if not len(emptied):
             return marked, limit
         highest = {int(c): float(values[codes == c].max()) for c in emptied}
-        kept = kept | {c: min(1.0, top + ROOM) for c, top in highest.items()}
+        kept = kept | {c: max(top, min(1.0, top + ROOM)) for c, top in highest.items()}
 
 
 def allowed_rows(max_outliers: float | str, n: int, name: str = "max_outliers") -> int:

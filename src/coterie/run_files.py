@@ -46,8 +46,9 @@ from coterie._trust import (
     read_json,
 )
 from coterie._types import Bools, Floats, Ints
-from coterie._validation import check_path
+from coterie._validation import check_path, checked
 from coterie.corpus.corpus import CleanTexts, cell_values, clean_values
+from coterie.corpus.source import longest
 from coterie.corpus.write import bare_name, result_kind
 from coterie.description import Cluster
 from coterie.errors import DataError
@@ -58,7 +59,6 @@ STABILITY_FILE, TIMELINE_FILE = "stability.json", "timeline.json"
 NO_CLUSTER = "(no text)"  # the name of the cluster of a row without a text
 NONE_OF_THESE = "(none of these)"  # and of an outlier
 NEXT = ".next"  # where the run grows that is to replace the one in the folder
-BLOCK = 1 << 24  # bytes of a table that are read at a time; no row is longer
 HEADER = 1 << 20  # bytes that its header has at most
 KEPT = "kept"  # where files go that the user changed, when the run is replaced
 TABLE = r"assignments(-no-texts|-spreadsheet)?\.(csv|tsv|jsonl|parquet|xlsx)"
@@ -76,6 +76,7 @@ RUNNING = re.compile(
 SIGNS = {"neighbor_agreement": Real}
 DONE: dict[str, Any] = {
     "status": str,
+    "started?": str,
     "method": str,
     "parameters": dict,
     "data": {
@@ -85,20 +86,36 @@ DONE: dict[str, Any] = {
         "sha256": str,
         "notes": [str],
         "types?": {str: str},
+        "texts?": Count,
+        "different_texts?": Count,
+        "masked?": {"found": {str: Count}, "by_list": bool},
     },
     "summary": [str],
     "seconds": (dict, Real),
     "versions": dict,
     "hardware": dict,
+    "peak_memory?": {str: Count},
+    "encoder?": {"used": str},
     "finished": str,
     "seed?": (int, None),
     "guard": (
         {"fired": bool, "start": SIGNS, "final?": (SIGNS, None), "agreement?": (Real, None)},
         None,
     ),
-    "handover?": {"levels?": [Count]},
+    "handover?": {
+        "levels?": [Count],
+        "max_outliers?": (str, None),
+        "write?": [str],
+        "guidance?": str,
+    },
+    "number_of_clusters?": (dict, None),
+    "fit_sample?": Count,
+    "split?": {"by": str, "rows": Count, "column": str},
     "guidance?": {
         "given": [str],
+        "empty?": [str],
+        **dict.fromkeys(("labelled?", "themes?", "must_link?", "cannot_link?"), Count),
+        "found?": int,
         "numbers?": [ClusterId],
         "kept?": {
             "rows": Count,
@@ -111,6 +128,7 @@ DONE: dict[str, Any] = {
         },
     },
     "outliers?": dict,
+    "files?": {str: str},
     "names?": {
         "by?": str,
         "clusters": {int: {"own": str, "given": str}},
@@ -322,6 +340,7 @@ class RunFiles:
         """The text of each row as the run read it: cleaned, empty where there is no word."""
         return clean_values(self.column(self.manifest["data"]["text_column"]))
 
+    @checked
     def column(self, name: str) -> list[Any]:
         """The cells of a column of the table."""
         if name not in self.cells.column_names:
@@ -349,12 +368,13 @@ def table_parts(path: Path) -> Iterator[pa.RecordBatch]:
 
     names = read_header(path)
     own = own_columns(names)
+    block = min(longest() + HEADER, check_file(path).st_size)  # Arrow reads no row that is longer
     with damaged(path, "a table of coterie"):
         kinds = {n: result_kind(n) if n in own.values() else pa.string() for n in names}
         reader = pyarrow.csv.open_csv(
             path,
             pyarrow.csv.ReadOptions(
-                use_threads=False, block_size=BLOCK, column_names=names, skip_rows_after_names=1
+                use_threads=False, block_size=block, column_names=names, skip_rows_after_names=1
             ),
             pyarrow.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
             pyarrow.csv.ConvertOptions(

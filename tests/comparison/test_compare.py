@@ -186,5 +186,5 @@ def test_tables_of_other_programs(tmp_path) -> None:
 
 
 def test_a_side_that_is_none_is_refused() -> None:
-    with raises(UsageError, "compare.bad_side", side="after", given="3"):
+    with raises(UsageError, "argument.wrong_kind", name="b", given="3"):
         compare([0, 1], 3)

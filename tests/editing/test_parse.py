@@ -7,6 +7,7 @@ import pytest
 from by_key import raises
 from coterie.editing import read_edits
 from coterie.errors import DataError, UsageError
+from coterie.guidance import Guidance
 
 ALL = """\
 # what the meeting decided
@@ -105,6 +106,18 @@ def test_names_are_one_plain_line() -> None:
     assert edit.names == ("two lines [31m red",)
     with raises(DataError, "edit.bad_name_length", most=100):
         read_edits([{"rename": {1: "x" * 101}}])
+    (turned,) = read_edits([{"rename": {1: "\u202eRefunds\u2066"}}])
+    assert turned.names == ("Refunds",)
+
+
+@pytest.mark.parametrize(
+    "name", ["\u200b", "\u2060\u200d", "\u202e", "\u3164", "\u0301", " \u00ad"]
+)
+def test_a_name_can_be_seen(name: str) -> None:
+    with raises(DataError, "edit.bad_name_length"):
+        read_edits([{"rename": {1: name}}])
+    with raises(DataError, "guidance.theme_name"):
+        Guidance.make(3, themes=[name])
 
 
 def test_files_that_are_none(tmp_path) -> None:

@@ -286,11 +286,11 @@ def test_the_number_is_found_where_none_is_given() -> None:
         ({"max_outliers": "many"}, "outliers.bad_share", {}),
         ({"fit_sample": -1}, "argument.not_an_integer", {"name": "fit_sample", "given": "-1"}),
         ({"fit_sample": "many"}, "argument.not_an_integer", {"name": "fit_sample"}),
-        ({"levels": 5}, "cluster.wrong_kind", {"name": "levels"}),
-        ({"levels": "5,20"}, "cluster.wrong_kind", {"name": "levels"}),
-        ({"write": 5}, "cluster.wrong_kind", {"name": "write"}),
-        ({"keep": 5}, "cluster.wrong_kind", {"name": "keep"}),
-        ({"labels": 5}, "guidance.labels_kind", {"given": "5"}),
+        ({"levels": 5}, "argument.wrong_kind", {"name": "levels"}),
+        ({"levels": "5,20"}, "argument.wrong_kind", {"name": "levels"}),
+        ({"write": 5}, "argument.wrong_kind", {"name": "write"}),
+        ({"keep": 5}, "argument.not_a_path", {"name": "keep"}),
+        ({"labels": 5}, "argument.wrong_kind", {"name": "labels"}),
         ({"effort": "best"}, "cluster.effort_is_for_auto", {"method": "kmeans"}),
     ],
 )
@@ -322,3 +322,13 @@ def test_a_sampled_corpus_gives_its_rows_back() -> None:
     corpus = read_texts(TEXTS, Options.make(fit_sample=5))
     assert isinstance(corpus, SampledCorpus) and len(corpus) == 12
     assert [text for chunk in corpus for text in chunk.texts] == TEXTS
+
+
+def test_a_text_as_long_as_reading_allows_is_written_and_read(monkeypatch) -> None:
+    monkeypatch.setattr("coterie.corpus.source.LONGEST", 1 << 16)
+    monkeypatch.setattr("coterie.run_files.HEADER", 1 << 10)
+    long = '"apple" ' * 6550 + "ripe"  # 65,504 bytes with its quotes doubled
+    run = coterie.cluster([*TEXTS, long], 2, **KMEANS)
+    assert run.table["text"].to_pylist()[-1] == long and len(run.labels) == len(TEXTS) + 1
+    with raises(DataError, "corpus.too_long", place=f"row {len(TEXTS) + 1}"):
+        coterie.cluster([*TEXTS, 2 * long], 2, **KMEANS)

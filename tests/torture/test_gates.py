@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -241,8 +242,7 @@ def test_a_model_that_is_a_link_is_refused(run: Path, table: Path, tmp_path: Pat
     arguments = {"predict": ["predict", run, table], "edit": ["edit", run, edits],
                  "undo": ["edit", run, "--undo"],
                  "compare": ["compare", run, run, "--by", "model"]}[verb]  # fmt: skip
-    key = "run.is_link" if verb == "undo" else "files.is_link"
-    assert says(call(*arguments, code=3).output, key)
+    assert says(call(*arguments, code=3).output, "files.is_link")
     assert (run / "model").is_symlink()
     assert (tmp_path / "elsewhere" / "config.json").exists()
 
@@ -476,6 +476,75 @@ def test_numbers_that_do_not_fit_are_refused(model: Path, table: Path, path, val
     within(5, 50, lambda: call("predict", model.parent, table, code=3))
 
 
+def test_a_number_of_clusters_claims_no_memory(topics, tmp_path: Path) -> None:
+    coterie.make_method("kmeans", 5, encoder="tfidf").fit(topics[0][:40]).save(tmp_path / "m")
+    rewrite(tmp_path / "m" / "config.json", n_clusters=10**9)
+
+    def refused() -> None:
+        with raises(DataError, "model.clusters_do_not_fit"):
+            coterie.load(tmp_path / "m")
+
+    within(1, 50, refused)
+
+
+@pytest.mark.parametrize("kind", ["quux", "sentence", "bow", ""])
+def test_a_kind_of_encoder_that_is_not_the_saved_one_is_refused(model: Path, table, kind) -> None:
+    settings = json.loads((model / "config.json").read_text())["encoder"]
+    rewrite(model / "config.json", encoder={**settings, "kind": kind})
+    call("predict", model.parent, table, code=3)
+
+
+# Manifests --------------------------------------------------------------------------------------
+
+FREE = {"parameters", "versions", "hardware", "number_of_clusters", "outliers"}
+
+
+def places(value: object, path: tuple = ()) -> list[tuple]:
+    """Paths to all values of a manifest that have a kind of their own."""
+    if isinstance(value, dict) and not (path and path[0] in FREE):
+        return [path, *(p for key in value for p in places(value[key], (*path, key)))][not path :]
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return [path, *places(value[0], (*path, 0))]
+    return [path] if value is not None else []
+
+
+@pytest.fixture(scope="module")
+def rich(original: Path, table: Path) -> list[Path]:
+    """Runs that have between them whatever a manifest may hold."""
+    masked, cut, more = (table.with_name(name) for name in ("masked", "cut", "more.csv"))
+    usual = ["-k", 4, "-m", "kmeans", "--encoder", "tfidf", "-q", "--mask"]
+    call("cluster", table, *usual, "--labels", "channel", "--out", masked, code=0)
+    more.write_text("id,text,channel\n90,my parcel is late again,mail\n")
+    call("update", masked, more, code=0)
+    call("cluster", table, *usual, "--split", "sentences", "--out", cut, code=0)
+    return [original, masked, cut]
+
+
+def test_every_value_of_a_manifest_has_its_kind(rich: list[Path], tmp_path: Path) -> None:
+    taken = []
+    for run in rich:
+        whole = (run / "manifest.json").read_text("utf-8")
+        for path in places({k: v for k, v in json.loads(whole).items() if k != "seconds"}):
+            manifest = json.loads(whole)
+            *above, last = path
+            place = manifest
+            for key in above:
+                place = place[key]
+            place[last] = 5 if isinstance(place[last], (str, list, dict, bool)) else "x"
+            (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+            with suppress(DataError):
+                run_files.read_manifest(tmp_path)
+                taken.append((run.name, path))
+    assert not taken, str(taken)
+
+
+def test_what_was_masked_is_told_by_its_kind(rich: list[Path], table: Path, tmp_path) -> None:
+    run = Path(shutil.copytree(rich[1], tmp_path / "run"))
+    data = json.loads((run / "manifest.json").read_text("utf-8"))["data"]
+    rewrite(run / "manifest.json", data={**data, "masked": 5})
+    assert says(call("predict", run, table, code=3).output, "files.wrong_kind", found="5")
+
+
 # Sizes ------------------------------------------------------------------------------------------
 
 
@@ -542,6 +611,53 @@ def test_edits_that_are_none_are_refused_at_once(run: Path, tmp_path: Path, name
         assert len(call("edit", run, tmp_path / name, code=3).output) < 1000
 
     within(4, 100, refused)
+
+
+LOOPS = {
+    "cluster": ["cluster", "loop", "--out", "new"],
+    "cluster --out": ["cluster", "t.csv", "-k", 3, "--out", "loop"],
+    "cluster --overwrite": ["cluster", "t.csv", "-k", 3, "--out", "loop", "--overwrite"],
+    "cluster --keep": ["cluster", "t.csv", "-k", 3, "--out", "new", "--keep", "loop"],
+    "cluster --themes": ["cluster", "t.csv", "-k", 3, "--out", "new", "--themes", "loop"],
+    "predict": ["predict", "run", "loop"],
+    "predict --out": ["predict", "run", "t.csv", "--out", "loop"],
+    "predict from": ["predict", "loop", "t.csv"],
+    "export": ["export", "run", "--out", "loop"],
+    **{verb: [verb, "loop"] for verb in ("report", "check", "export", "edit")},
+    "update": ["update", "run", "loop"],
+    "compare": ["compare", "run", "loop"],
+    "augment": ["augment", "loop"],
+    "evaluate": ["evaluate", "loop", "--labels-column", "a"],
+}
+
+
+@pytest.mark.parametrize("verb", LOOPS)
+def test_a_link_that_leads_to_itself_is_refused(run, table, tmp_path, monkeypatch, verb) -> None:
+    monkeypatch.chdir(run.parent)
+    shutil.copy(table, "t.csv")
+    Path("loop").symlink_to("loop")
+    assert call(*LOOPS[verb]).exit_code in (2, 3)
+    assert Path("loop").is_symlink() and not Path("new").exists()
+
+
+def test_a_file_or_nothing_is_no_folder(run: Path, table: Path, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(run.parent)
+    Path("existing.txt").write_text("mine")
+    quick = ["cluster", table, "-k", 3, "--encoder", "tfidf"]
+    for more in ([], ["--overwrite"], ["--resume"]):
+        done = call(*quick, "--out", "existing.txt", *more, code=2)
+        assert says(done.output, "run.out_is_file")
+    with raises(UsageError, "run.out_is_file"):
+        coterie.load(run).save("existing.txt")
+    assert Path("existing.txt").read_text() == "mine"
+    assert says(call("cluster", "", code=2).output, "corpus.no_file")
+
+
+def test_a_refused_undo_names_the_run(run: Path) -> None:
+    (run / "earlier" / "0001" / "changed.json").write_text("{}")
+    done = call("edit", run, "--undo", code=3)
+    assert says(done.output, "files.key_missing", where=str(run / "earlier/0001/changed.json"))
+    assert ".new" not in done.output
 
 
 # Streams and messages ---------------------------------------------------------------------------

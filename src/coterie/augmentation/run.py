@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from coterie._cache import DIGEST, Shards, cache_folder, limit, place
 from coterie._progress import Progress, Silent, make_progress
 from coterie._random import resolve_seed
-from coterie._validation import check_choice, one_seed
+from coterie._validation import check_choice, checked, one_seed
 from coterie.augmentation.base import FORMAT, Augmenter, Chain, text_keys
 from coterie.corpus import read_table, texts_from
 from coterie.corpus.corpus import clean_text, has_words
@@ -233,6 +233,7 @@ class Augmented(list[str]):
         self.unchanged, self.settings = unchanged, settings
 
 
+@checked
 def augment(  # noqa: PLR0913 - what all kinds take
     texts: Any,
     kind: str | Augmenter = "eda",

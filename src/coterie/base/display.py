@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie import __version__
 from coterie._types import Bools, Floats, Ints
-from coterie._validation import check_integer, check_kind
+from coterie._validation import check_integer, check_kind, checked
 from coterie.base.edited import EditedAssigner
 from coterie.base.outliers import OutlierMixin
 from coterie.corpus import texts_from
@@ -217,6 +217,7 @@ class DisplayMixin(OutlierMixin):
         return {"text/plain": repr(self), "text/html": self._html_repr()}
 
 
+@checked
 def broad_themes(
     model: DisplayMixin, texts: Any, X: Any = None, *, n_themes: int | None = None
 ) -> Hierarchy:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import os
+from collections.abc import Collection
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -88,6 +90,8 @@ def save(model: OutlierMixin, folder: Path, *, include_encoder: bool) -> None:
         config["files"] = list_files(fresh)
         write_json(fresh / "config.json", config)
 
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise UsageError("run.out_is_file", folder=str(folder))
     if folder.exists() and any(folder.iterdir()) and not (folder / "config.json").exists():
         raise UsageError("model.folder_taken", folder=folder)
     replace_folder(folder, fill)
@@ -182,10 +186,11 @@ def read_config(folder: Path) -> dict[str, Any]:
 def _check_fit(model: OutlierMixin) -> None:
     """Refuse a model whose parts do not fit together, or give no numbers."""
     assigner, k = model.assigner_, model.n_clusters_
-    numbers = set(
-        assigner.clusters if isinstance(assigner, EditedAssigner) else range(min(k, MOST_CLUSTERS))
-    )
-    highest = max(numbers, default=0)
+    numbers: Collection[int] = range(k)
+    highest = k - 1
+    if isinstance(assigner, EditedAssigner):
+        numbers = set(assigner.clusters)
+        highest = max(numbers, default=0)
     if not 1 <= k <= MOST_CLUSTERS or len(numbers) != k or highest > max(HIGHEST, 100 * k):
         raise DataError("model.clusters_do_not_fit", k=k, highest=highest)
     for cluster in model.corrections_.values():

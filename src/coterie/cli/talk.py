@@ -21,6 +21,7 @@ import typer
 
 from coterie import __version__
 from coterie._progress import say
+from coterie._validation import check_path
 from coterie.errors import NOTHING, CoterieError
 
 log = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ def orderly(verb: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(verb)
     def run(*args: Any, **kwargs: Any) -> None:
         try:
+            _check_paths(kwargs)
             verb(*args, **kwargs)
             if sys.stdout is not None:
                 sys.stdout.flush()  # here, where a full disk or a closed pipe can still be told
@@ -44,6 +46,15 @@ def orderly(verb: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(explain(error, verb)) from error
 
     return run
+
+
+def _check_paths(given: dict[str, Any]) -> None:
+    """Refuse paths that cannot be, such as a link that leads to itself."""
+    for name, value in given.items():
+        for one in value if isinstance(value, (list, tuple)) else (value,):
+            named = isinstance(one, str) and os.path.islink(one)  # noqa: PTH114 - of any length
+            if named or isinstance(one, Path):
+                check_path(name, one)
 
 
 def _as_option(verb: Callable[..., None]) -> Callable[[str, Any], str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from coterie._folders import one_state
 from coterie._trust import read_arrays
 from coterie._types import Bools, Floats, Ints
-from coterie._validation import check_choice
+from coterie._validation import check_annotated, check_choice, checked
 from coterie.base import TextClusterer
 from coterie.base.storage import read_config
 from coterie.comparison.result import Change, Comparison, Flow
@@ -334,6 +334,7 @@ _FINDERS: dict[str, Callable[[Side, Side, float], Evidence]] = {
 }
 
 
+@checked
 def compare(  # noqa: PLR0913 - what a table needs to be read
     a: Any,
     b: Any,
@@ -376,6 +377,9 @@ def compare(  # noqa: PLR0913 - what a table needs to be read
     (2, 0.67)
     """
     named = [source for source in (a, b) if isinstance(source, (str, Path, Side))]
+    for name, source in (("a", a), ("b", b)):
+        if not isinstance(source, Side):
+            check_annotated(name, source, str | Path | Iterable[Any])
     folders = [Path(source) for source in named if not isinstance(source, Side)]
 
     def read() -> Comparison:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ class Side:
 
 
 def make_side(
-    source: object,
+    source: Any,
     title: str,
     option: str,
     column: str | None = None,
@@ -80,8 +80,6 @@ def make_side(
         if Path(source).is_dir():
             return read_run_side(Path(source), id_column)
         return read_table_side(str(source), option, column, text_column, id_column)
-    if not isinstance(source, Iterable):
-        raise UsageError("compare.bad_side", side=title, given=f"{source!r:.80}")
     labels, names = read_labels(list(source))
     return Side(title, labels, names, ids=[str(i) for i in range(len(labels))])
 

@@ -11,6 +11,7 @@ import hashlib
 import json
 import numbers
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,10 +22,12 @@ import numpy as np
 import pyarrow as pa
 
 from coterie._emoji import EMOJI
-from coterie._validation import did_you_mean
+from coterie._validation import checked, did_you_mean
 from coterie.errors import DataError, UsageError, param
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]+")
+TURNING = re.compile(r"[\u202a-\u202e\u2066-\u2069]")  # direction overrides and embeddings
+BLANK = "\u115f\u1160\u2800\u3164\uffa0"  # letters without ink
 SURROGATE = re.compile(r"[\ud800-\udfff]")  # half a character, as broken JSON escapes leave behind
 USUAL = (  # names of columns of texts
     "text message body content comment comments description title question query feedback answer "
@@ -71,6 +74,21 @@ def clean_text(text: str) -> str:
     'two lines here'
     """
     return " ".join(SURROGATE.sub("\ufffd", CONTROL.sub(" ", text)).split())
+
+
+def clean_name(text: str) -> str:
+    r"""A name as :func:`clean_text` has it, without signs that turn the direction of others.
+
+    It is empty if there is nothing in it that can be seen.
+
+    Examples
+    --------
+    >>> clean_name("\u202eRefunds"), clean_name("\u200b\u2060")
+    ('Refunds', '')
+    """
+    name = clean_text(TURNING.sub("", text))
+    seen = (c for c in name if unicodedata.category(c)[0] not in "CMZ" and c not in BLANK)
+    return name if any(seen) else ""
 
 
 def has_words(text: str) -> bool:
@@ -327,6 +345,7 @@ def texts_from(data: Any, text_column: str | None = None) -> list[str]:
     return clean_values(cell_values(table.column(chosen)))
 
 
+@checked
 def make_corpus(data: Any, text_column: str | None = None) -> Corpus:
     """Turn any supported object into a :class:`Corpus` with all its columns."""
     table = as_table(data)

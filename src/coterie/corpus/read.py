@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import pyarrow as pa
 import pyarrow.compute
 
-from coterie._validation import check_choice
+from coterie._validation import check_choice, checked
 from coterie.corpus import jsonlines
 from coterie.corpus.corpus import (
     CleanTexts,
@@ -132,6 +132,7 @@ class TextStream:
     [['where is my parcel?', '', 'refund please']]
     """
 
+    @checked
     def __init__(
         self,
         source: str | Path | Source | Sequence[str | Path],
@@ -382,6 +383,7 @@ class ColumnOptions(ReadOptions, total=False):
     id_column: str | None
 
 
+@checked
 def read_corpus(
     source: str | Path | Source | Sequence[str | Path],
     *,

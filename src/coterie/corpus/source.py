@@ -102,6 +102,8 @@ class Source:
         if not isinstance(source, (str, Path, Iterable)):
             check_path("source", source)
         files = [] if isinstance(source, (str, Path)) else list(source)
+        for file in files:
+            check_path("source", file)
         self.name = str(source) if not files else f"{files[0]} and {len(files) - 1} more"
         self._path, self.inside = (Path(), "") if files else file_of(self.name)
         listed: list[str | Path] = [
@@ -451,6 +453,8 @@ def file_of(name: str) -> tuple[Path, str]:
     >>> file_of("sqlite:///notes.db?query=SELECT body FROM notes")[1]
     'query=SELECT body FROM notes'
     """
+    if not name:
+        raise UsageError("corpus.no_file", path=repr(name))
     if name.startswith(DATABASE):
         path, _, inside = name.removeprefix(DATABASE).partition("?")
         if inside and not inside.startswith(("query=", "table=")):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from coterie._types import Ints
-from coterie._validation import check_integer
+from coterie._validation import check_integer, check_kind, checked
 from coterie.corpus.corpus import LISTED, MESSAGES, Note, make_note, no_words, row_flags
 from coterie.corpus.read import Chunk
 
@@ -77,6 +77,7 @@ class Survey:
         return [text for text, count in pairs for _ in range(count)]
 
 
+@checked
 def survey(chunks: Iterable[Chunk], n: int, seed: int = 0, text_column: str = "text") -> Survey:
     """Look through a corpus once and draw ``n`` of its different texts.
 
@@ -91,6 +92,7 @@ def survey(chunks: Iterable[Chunk], n: int, seed: int = 0, text_column: str = "t
     """
     sampler = StreamSampler(n, seed)
     for chunk in chunks:
+        check_kind("chunks", chunk, Chunk, "parts of a table, as TextStream gives them")
         sampler.add(chunk)
     return sampler.done(text_column)
 

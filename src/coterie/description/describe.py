@@ -13,7 +13,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from coterie._types import Bools, Floats, Ints
-from coterie._validation import check_vectors, check_whole_numbers, wrong_kind
+from coterie._validation import check_vectors, check_whole_numbers, checked, wrong_kind
 from coterie.corpus.corpus import cell_values
 from coterie.description.columns import count_values, sort_into_periods
 from coterie.description.names import Parts, make_names, numbered
@@ -410,6 +410,7 @@ def text_order(texts: Sequence[str]) -> Ints:
     return np.array(sorted(range(len(texts)), key=texts.__getitem__), dtype=np.int64)
 
 
+@checked
 def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
     texts: Sequence[str],
     labels: Sequence[int] | Ints,
@@ -600,6 +601,8 @@ def _check(
     if n and labels.min() < -1:
         raise UsageError("describe.bad_label", label=labels.min())
     for name, values in [("probabilities", probabilities), *others]:
+        if values is not None and not isinstance(values, Sized):
+            raise wrong_kind(name, values, "a list, with a value for each text")
         if values is not None and len(values) != n:
             raise UsageError("describe.one_per_text", name=name, rows=len(values), texts=n)
     k = int(labels.max()) + 1 if n else 0

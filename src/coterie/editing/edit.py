@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from coterie._folders import held
-from coterie._validation import check_path
+from coterie._validation import check_path, checked
 from coterie.base import TextClusterer
 from coterie.base.edited import edited
 from coterie.corpus import texts_from
@@ -53,6 +53,7 @@ class Edited:
     notes: tuple[str, ...] = ()
 
 
+@checked
 def edit(
     target: Any,
     edits: object,
@@ -111,6 +112,7 @@ def edit(
     return Edited(folder, tuple(state.done), names, tuple(state.notes))
 
 
+@checked
 def undo(run: str | Path, *, version: str | None = None) -> int:
     """Put a run back into its state before the last edits; all its files but the log are the same.
 

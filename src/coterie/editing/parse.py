@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie._validation import did_you_mean, whole_number
-from coterie.corpus.corpus import clean_text
+from coterie.corpus.corpus import clean_name as visible
 from coterie.errors import DataError, UsageError
 
 LARGEST = 8 << 20  # bytes of a file
@@ -212,7 +212,7 @@ def clean_name(value: object, where: str) -> str:
     """A name on one line without control characters; refuse what is none."""
     if isinstance(value, (Mapping, list, tuple, bool)) or value is None:
         raise DataError("edit.no_name", where=where, value=value)
-    name = clean_text(str(value))
+    name = visible(str(value))
     if not name or len(name) > NAME_LENGTH:
         raise DataError("edit.bad_name_length", where=where, most=NAME_LENGTH, name=name[:40])
     return name

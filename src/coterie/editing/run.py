@@ -536,20 +536,23 @@ def undo_run(run: Path, note: Callable[[Path], None]) -> int:
     if number == 0:
         raise DataError("edit.nothing_to_undo", run=run)
 
+    kept = f"{EARLIER}/{number:04}"
+    file = inside(run, f"{kept}/{INDEX}")
+    index = check_shape(read_json(file, LARGE), SHAPE, str(file))
+    for name in index["added"]:
+        check_file(inside(run, name))
+    for name in index["replaced"]:
+        check_file(inside(run / kept / "files", name))
+        inside(run, name)
+    _refuse_newer(run, index)
+
     def change(fresh: Path) -> None:
-        kept = fresh / EARLIER / f"{number:04}"
-        index = check_shape(read_json(kept / INDEX, LARGE), SHAPE, str(kept / INDEX))
-        added = [inside(fresh, name) for name in index["added"]]
-        pairs = [(inside(kept / "files", name), inside(fresh, name)) for name in index["replaced"]]
-        for path in (*added, *(source for source, _ in pairs)):
-            check_file(path)
-        _refuse_newer(run, index)
-        for path in added:
-            path.unlink()
-        for source, target in pairs:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            source.replace(target)
-        shutil.rmtree(kept)
+        for name in index["added"]:
+            (fresh / name).unlink()
+        for name in index["replaced"]:
+            (fresh / name).parent.mkdir(parents=True, exist_ok=True)
+            (fresh / kept / "files" / name).replace(fresh / name)
+        shutil.rmtree(fresh / kept)
         if not any((fresh / EARLIER).iterdir()):
             (fresh / EARLIER).rmdir()
         note(fresh)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import importlib.util
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -23,10 +23,10 @@ from coterie._trust import (
     read_json,
     read_tensors,
 )
-from coterie._validation import did_you_mean, need
+from coterie._validation import check_path, did_you_mean, need
 from coterie.encoders.base import Encoder
 from coterie.encoders.bert import read_light
-from coterie.encoders.code import CodeEncoder, make_code_encoder
+from coterie.encoders.code import CodedRows, CodeEncoder, make_code_encoder
 from coterie.encoders.endpoint import EndpointEncoder, is_address
 from coterie.encoders.given import PREFIX as GIVEN
 from coterie.encoders.given import GivenVectors
@@ -114,6 +114,8 @@ def load_encoder(
     """
     if isinstance(spec, Encoder):
         return copy.deepcopy(spec)
+    if isinstance(spec, str) and not is_address(spec):
+        check_path("encoder", spec)
     if (made := _without_model(spec, seed)) is not None:
         return made
     if is_address(spec):
@@ -150,7 +152,9 @@ def check_encoder(spec: Any) -> None:
         raise UsageError("encoder.not_a_name", given=spec)
     if is_address(spec):
         check_url(spec.partition("#")[0])
-    elif _without_model(spec, 0) is None:
+        return
+    check_path("encoder", spec)
+    if _without_model(spec, 0) is None:
         _find_static(spec) if spec.startswith(PREFIX) else locate(spec)
 
 
@@ -226,8 +230,12 @@ def load_saved(
         below = load_saved(folder / "meaning", settings["meaning"], loaders)
         if settings["kind"] == ViewsEncoder.kind:
             return _load_views(folder, below)
-        mixed = settings["kind"] == MixedEncoder.kind
-        return _load_mixed(folder, below) if mixed else _load_code(folder, below)
+        if settings["kind"] == MixedEncoder.kind:
+            return _load_mixed(folder, below)
+        _check_kind(
+            settings["kind"], [CodeEncoder.kind, CodedRows.kind], "config.json.encoder.kind"
+        )
+        return _load_code(folder, below)
     if settings["kind"] == StaticEncoder.kind:
         return _load_static(folder, settings)
     if settings["kind"] == EndpointEncoder.kind:
@@ -237,6 +245,7 @@ def load_saved(
     if settings["kind"] != SentenceEncoder.kind:
         file = folder / "encoder.json"
         kind = check_shape(read_json(file), {"kind": str}, str(file))["kind"]
+        _check_kind(settings["kind"], [kind], "config.json.encoder.kind")
         if kind in loaders:
             return loaders[kind](folder)
         return load_vectors(folder)
@@ -249,10 +258,17 @@ def load_saved(
     return encoder.eval()
 
 
+def _check_kind(found: str, known: Collection[str], where: str) -> None:
+    if found not in known:
+        wanted = " or ".join(map(repr, known))
+        raise DataError("files.wrong_kind", where=where, wanted=wanted, found=f"{found!r:.60}")
+
+
 def load_vectors(folder: Path) -> VectorEncoder:
     """Read back what :meth:`VectorEncoder.save` wrote."""
     file = folder / "encoder.json"
     saved = check_shape(read_json(file), {"kind": str, "dim": Count}, str(file))
+    _check_kind(saved["kind"], VECTOR_KINDS, f"{file}.kind")
     encoder = VECTOR_KINDS[saved["kind"]]()
     encoder.restore(saved, read_arrays(folder / "encoder.safetensors"))
     return encoder

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from coterie._validation import check_choice, check_path
+from coterie._validation import check_choice, check_path, checked, did_you_mean
+from coterie.errors import UsageError
 
 if TYPE_CHECKING:  # the classes of METHODS, for type checkers and editors
     from coterie.base import TextClusterer
@@ -78,6 +79,10 @@ class Recipe:
         """The estimator, from a preset of its class or not; ``parameters`` have the last word."""
         chosen: dict[str, Any] = {**self.parameters, **parameters}
         cls: Any = self.cls
+        known = inspect.signature(cls).parameters
+        for name in chosen.keys() - known.keys():
+            hint = did_you_mean(name, known)
+            raise UsageError("method.unknown", name=name, method=self.class_name, hint=hint)
         made: TextClusterer = (
             cls(n_clusters, **chosen)
             if preset is None
@@ -179,6 +184,7 @@ if not TYPE_CHECKING:
         raise AttributeError(f"module 'coterie.methods' has no attribute {name!r}")
 
 
+@checked
 def make_method(
     name: str, n_clusters: Number = "auto", preset: str | None = None, **parameters: object
 ) -> TextClusterer:
@@ -187,6 +193,7 @@ def make_method(
     return METHODS[name].make(n_clusters, preset, **parameters)
 
 
+@checked
 def load(folder: str | Path) -> TextClusterer:
     """Read a saved model of any method, or the model of a run."""
     from coterie.base import method_of

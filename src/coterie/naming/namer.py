@@ -22,7 +22,7 @@ from coterie._files import append
 from coterie._http import EndpointError, UnusableError
 from coterie._progress import Progress, Silent
 from coterie._trust import check_shape, open_file, parse_json
-from coterie._validation import check_integer, check_kind, check_path
+from coterie._validation import check_integer, check_kind, check_path, checked
 from coterie.description import Cluster, rename_clusters
 from coterie.errors import DataError, UsageError
 from coterie.masking import WORD, find_personal, folded_words
@@ -529,6 +529,7 @@ class Naming:
     stopped: bool = False
 
 
+@checked
 def name_clusters(  # noqa: PLR0913 - each is a choice of its own
     clusters: Sequence[Cluster],
     endpoint: str | Endpoint,

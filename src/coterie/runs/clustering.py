@@ -14,6 +14,7 @@ from coterie._folders import held, refuse_held
 from coterie._progress import make_progress, say
 from coterie._ranks import is_first
 from coterie._trust import inside
+from coterie._validation import check_path
 from coterie.base import TextClusterer
 from coterie.base.fitting import Fitting, number_encoder
 from coterie.choose import Choice, choose_n_clusters
@@ -29,7 +30,14 @@ from coterie.runs.guide import about_guidance, digest, read_guidance
 from coterie.runs.outputs import check_run_output
 from coterie.runs.results import make_results
 from coterie.runs.run import Run
-from coterie.runs.sample import AnyCorpus, files_of, read_texts, refuse_sampled, take_vectors
+from coterie.runs.sample import (
+    AnyCorpus,
+    files_of,
+    read_texts,
+    refuse_long_rows,
+    refuse_sampled,
+    take_vectors,
+)
 
 
 class Stopped(KeyboardInterrupt):
@@ -74,7 +82,7 @@ def cluster(data: object, asked: Options) -> Run:
         folder = Path(temporary.name) / "run"
     path = Path(folder)
     if is_first():
-        read = [*files_of(data), asked.views]
+        read = [*(check_path("data", file) for file in files_of(data)), asked.views]
         check_run_output(path, [name for name in read if isinstance(name, (str, Path))])
         refuse_held(path)
         refuse_taken(path, resume=resume, overwrite=overwrite)
@@ -119,6 +127,8 @@ def _read(
     """The texts, with vectors of the user's own as the encoder; what is known about sentences."""
     corpus, split = read_texts(data, asked), dict[str, Any]()
     refuse_sampled(corpus, asked)
+    if isinstance(corpus, Corpus):
+        refuse_long_rows(corpus.table)
     if isinstance(corpus, Corpus) and asked.vectors is not None:
         corpus, encoder = take_vectors(corpus, asked.vectors)
         model.encoder, asked = encoder, replace(asked, encoder=encoder, vectors=None)

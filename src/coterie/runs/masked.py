@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from coterie._folders import one_state
+from coterie._validation import check_kind
 from coterie.corpus import Chunk, Corpus, Note
 from coterie.corpus.corpus import cell_values, clean_values
 from coterie.errors import DataError, UsageError
@@ -27,6 +28,8 @@ def make_masker(names: str | Path | Sequence[str] | Masker | None) -> Masker:
             names = Path(names).read_text("utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise DataError("mask.no_names", path=names, reason=error) from error
+    for name in names or ():
+        check_kind("mask_names", name, str, "names, or a file of them")
     return Masker(names or ())
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from coterie._folders import held, mend_folder, one_state
-from coterie._validation import check_path
+from coterie._validation import check_path, checked
 from coterie.base import TextClusterer
 from coterie.corpus import make_corpus
 from coterie.corpus.write import combine
@@ -153,6 +153,7 @@ class Run(RunFiles):
         """The run in a few sentences."""
         return list(self.manifest["summary"])
 
+    @checked
     def predict(
         self,
         data: Any,
@@ -203,6 +204,7 @@ class Run(RunFiles):
             table = labeller.give(table, 0, corpus.texts)
         return as_frame(mark_outliers(combine(table, labeller(corpus.texts))), *index_of(data))
 
+    @checked
     def report(self, path: str | Path | None = None, *, texts: bool = True) -> Path:
         """Write the page: one HTML file with the map, which loads nothing from the network.
 
@@ -214,6 +216,8 @@ class Run(RunFiles):
             False writes words and counts only.
         """
         if path is not None:
+            if Path(path).is_dir():
+                raise UsageError("output.is_folder", out=str(path))
             return one_state(
                 [self.folder],
                 lambda: write_page(
@@ -230,6 +234,7 @@ class Run(RunFiles):
             swap_run(self.folder, write)
         return self.folder / name[0]
 
+    @checked
     def export(
         self,
         to: str | Sequence[str] = "xlsx",
@@ -240,6 +245,7 @@ class Run(RunFiles):
         """Write the tables for Excel and other programs; see :func:`coterie.export_run`."""
         return export_run(self.folder, to, texts=texts, out=out)
 
+    @checked
     def edit(self, edits: Any, *, dry_run: bool = False, version: str | None = None) -> Edited:
         """Merge, split, rename, move and lock clusters; see :func:`coterie.edit`."""
         from coterie.editing import edit
@@ -270,6 +276,7 @@ class Run(RunFiles):
         found: Timeline = self._timeline(self.folder, date_column=date_column, write=write)
         return found
 
+    @checked
     def undo(self, *, version: str | None = None) -> int:
         """Take back the last edits or the last update; returns the number of the change."""
         from coterie.editing import undo
@@ -278,6 +285,7 @@ class Run(RunFiles):
         self._forget()
         return number
 
+    @checked
     def name(  # noqa: PLR0913 - options of one command
         self,
         url: str,
@@ -325,6 +333,7 @@ class Run(RunFiles):
         if problem is not None:
             raise EndpointError("naming.some_failed", problem=problem)
 
+    @checked
     def compare(
         self,
         other: Run | str | Path,
@@ -342,6 +351,7 @@ class Run(RunFiles):
         columns = {"id_column": id_column, "text_column": text_column, "b_column": b_column}
         return compare(self.folder, there, by=by, examples=examples, **columns)
 
+    @checked
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Copy the run into another folder, which is its folder from now on.
 
@@ -426,6 +436,7 @@ class Run(RunFiles):
         )
 
 
+@checked
 def open_run(folder: str | Path) -> Run:
     """Read a finished run back from its folder.
 

@@ -15,7 +15,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from coterie._progress import make_progress, working
 from coterie.corpus import (
@@ -32,7 +34,7 @@ from coterie.corpus import (
 )
 from coterie.corpus.corpus import cell_values, check_column, make_note
 from coterie.corpus.read import ROWS
-from coterie.corpus.source import file_of
+from coterie.corpus.source import file_of, longest, too_long
 from coterie.corpus.vectors import VectorRows
 from coterie.description.tally import ColumnLook, Kinds
 from coterie.encoders import GivenVectors
@@ -169,6 +171,17 @@ def sample_size(fit_sample: int | None, clusters: int | None) -> tuple[int, int 
     if fit_sample is None:
         return max(SAMPLE, min(PER_CLUSTER * (clusters or 0), MOST)), LARGE
     return fit_sample, fit_sample or None
+
+
+def refuse_long_rows(table: pa.Table) -> None:
+    """Refuse a row that is too long for the table of a run, before anything is fitted."""
+    total = np.zeros(len(table), dtype=np.int64)
+    for column in table.columns:
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            for size in (pc.binary_length(column), pc.count_substring(column, '"')):
+                total += pc.fill_null(size, 0).to_numpy()  # a quote is written twice
+    if len(total) and total.max() > longest():
+        raise too_long("the texts", f"row {total.argmax() + 1:,}")
 
 
 def refuse_sampled(corpus: AnyCorpus, options: Options) -> None:

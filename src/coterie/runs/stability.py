@@ -27,7 +27,7 @@ from coterie._progress import make_progress, working
 from coterie._random import derive_seed, numpy_generator
 from coterie._trust import damaged
 from coterie._types import Floats, Ints
-from coterie._validation import check_integer
+from coterie._validation import check_integer, checked
 from coterie.augmentation import augment
 from coterie.base import TextClusterer
 from coterie.description import text_order
@@ -123,6 +123,7 @@ class Stability:
         return asdict(self)
 
 
+@checked
 def stability(
     run: str | Path, *, seeds: int = 3, halves: int = 4, write: bool = True, verbose: int = 0
 ) -> Stability:

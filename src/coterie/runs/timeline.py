@@ -19,6 +19,7 @@ import pyarrow as pa
 from coterie._files import write_json
 from coterie._folders import held
 from coterie._types import Ints
+from coterie._validation import checked
 from coterie.corpus import write_rows
 from coterie.corpus.corpus import check_column
 from coterie.description import guess_columns, sort_into_periods
@@ -112,6 +113,7 @@ class Timeline:
         return asdict(self)
 
 
+@checked
 def timeline(run: str | Path, *, date_column: str | None = None, write: bool = True) -> Timeline:
     """Follow the clusters of a run over a column of dates.
 

@@ -31,7 +31,7 @@ from coterie._files import atomic_path, write_json
 from coterie._folders import held
 from coterie._trust import damaged
 from coterie._types import Bools, Floats, Ints
-from coterie._validation import check_choice
+from coterie._validation import check_choice, checked
 from coterie.base.edited import EditedAssigner, correct, fingerprint
 from coterie.base.storage import save_clusters
 from coterie.blocks.assign import LinearAssigner, probabilities
@@ -164,6 +164,7 @@ class UpdateOptions(ReadOptions, total=False):
     version: str | None
 
 
+@checked
 def update(  # noqa: PLR0913 - options of one command
     run: str | Path,
     data: object,
