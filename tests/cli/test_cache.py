@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from coterie.cli import app
+import commands
 from coterie.encoders import SentenceEncoder
 
 
@@ -18,9 +17,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, topics, tiny_encoder):
     (tmp_path / "t.csv").write_text("text\n" + "\n".join(topics[0]) + "\n")
 
     def go(*arguments: str):
-        done = CliRunner().invoke(app, list(arguments))
-        assert done.exit_code == 0, done.output
-        return done.stdout
+        return commands.run(*arguments).stdout
 
     def cluster(out: str, *more: str):
         where = ["--out", str(tmp_path / out), "--encoder", str(tiny_encoder), "-q"]

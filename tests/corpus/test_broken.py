@@ -15,10 +15,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner
 
+import commands
 from by_key import says
-from coterie.cli import app
 
 TABLE = pa.table({"n": [1, 2], "text": ["one fish", "two fish"]})
 CSV = "n,text\n1,one fish\n2,two fish\n"
@@ -119,10 +118,6 @@ BROKEN: list[tuple[str, bytes | str | Callable[[], bytes], str]] = [
     ("pickle.csv", b"\x80\x04\x95" + bytes(50), "not_a_table"),
     ("unknown.dat", CSV, "unknown_suffix"),
 ]
-REMEDY = (
-    "give", "write", "pack", "name it", "put", "add", "save", "choose", "try", "check",
-    "say which", "should be", "quote", "sheets:", "unpack",
-)  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "content", "key"), BROKEN, ids=[name for name, _, _ in BROKEN])
@@ -134,11 +129,10 @@ def test_a_broken_file_is_refused(
     (tmp_path / file).write_bytes(made.encode() if isinstance(made, str) else made)
     named = f"sqlite:///{tmp_path / name}" if "?" in name else str(tmp_path / name)
     options = ["--method", "kmeans", "--encoder", "tfidf", "-k", "2", "--out", tmp_path / "out"]
-    done = CliRunner().invoke(app, ["cluster", named, *map(str, options)])
+    done = commands.run("cluster", named, *options, code=None)
     said = " ".join(done.output.split())
     assert done.exit_code in (2, 3), said
     assert isinstance(done.exception, SystemExit)  # no traceback
     assert says(done.output, f"corpus.{key}"), said
     assert file in said.replace(" ", ""), said
-    assert any(word in said.lower() for word in REMEDY), said
     assert [path.name for path in tmp_path.iterdir()] == [file]

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import coterie
 from by_key import raises
 from coterie.corpus import make_corpus, texts_from
 from coterie.errors import DataError, UsageError
@@ -49,10 +48,6 @@ def test_tables_need_a_column_or_an_obvious_one(kind) -> None:
     with raises(DataError, "corpus.no_column", option="text_column"):
         texts_from(table, "zz")
     assert make_corpus(table).table.column_names == ["n", "text", "z"]
-
-
-def test_numbers_become_text() -> None:
-    assert texts_from([1, 2.5, True]) == ["1", "2.5", "True"]
 
 
 @pytest.mark.parametrize(
@@ -148,13 +143,6 @@ def test_datasets_and_dicts_give_their_text_column(make) -> None:
         texts_from(make(text=TEXTS, n=[1, 2, 3]), "txt")
 
 
-@pytest.mark.parametrize("make", [dataset, dicts])
-def test_a_corpus_keeps_the_columns_beside_the_texts(make) -> None:
-    corpus = make_corpus(make(n=[1, 2, 3], text=["one fish", "two fish", None]))
-    assert corpus.text_column == "text" and corpus.texts == TEXTS
-    assert corpus.table.to_pydict() == {"n": [1, 2, 3], "text": ["one fish", "two fish", None]}
-
-
 def test_columns_of_mixed_values_are_texts() -> None:
     rows = [{"text": "one fish", "key": 1}, {"text": "half \ud800", "key": "x"}, {"key": [2]}]
     corpus = make_corpus(rows)
@@ -180,22 +168,6 @@ def test_splits_of_a_dataset_come_one_behind_the_other() -> None:
     assert corpus.table["n"].to_pylist() == [1, 2, 3, 4]
     with raises(UsageError, "corpus.splits_differ", known="train, test"):
         make_corpus(Splits(train=dataset(text=TEXTS), test=dataset(body=TEXTS)))
-
-
-def test_a_dict_among_texts_is_refused() -> None:
-    with raises(DataError, "corpus.not_a_text", row=1, kind="dict"):
-        texts_from(["a text", {"text": "another"}])
-
-
-def test_a_list_of_dicts_is_clustered_by_its_texts() -> None:
-    texts = ["red apple pie", "green apple tree", "fast car race", "slow car road"]
-    rows = [{"n": i, "text": text} for i, text in enumerate(texts)]
-    fitted = [
-        coterie.METHODS["kmeans"].make(2, encoder="tfidf", random_state=0).fit(X)
-        for X in (texts, rows)
-    ]
-    np.testing.assert_array_equal(fitted[0].labels_, fitted[1].labels_)
-    np.testing.assert_array_equal(fitted[1].predict(rows), fitted[1].labels_)
 
 
 def test_a_real_dataset() -> None:

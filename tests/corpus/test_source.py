@@ -231,16 +231,6 @@ def test_times_that_python_cannot_hold_are_kept(tmp_path: Path, suffix: str) -> 
         }  # fmt: skip
 
 
-def test_texts_of_parquet_that_are_not_utf_8_are_named(tmp_path: Path) -> None:
-    ends = pa.py_buffer(b"".join(n.to_bytes(4, "little") for n in (0, 3, 6)))
-    bad = pa.StringArray.from_buffers(2, ends, pa.py_buffer(b"abca\xffb"))
-    path = parquet(tmp_path, [[1, 2], bad], ["n", "text"])
-    with raises(DataError, "corpus.row_not_utf8", column="text", row=2):
-        read_corpus(path)
-    with raises(DataError, "corpus.row_not_utf8", row=2):
-        list(TextStream(path))
-
-
 def test_two_columns_of_one_name_in_parquet(tmp_path: Path) -> None:
     path = parquet(tmp_path, [["one fish"], ["two fish"]], ["text", "text"])
     corpus = read_corpus(path)

@@ -235,14 +235,6 @@ def test_a_workbook_comes_by_standard_input(tmp_path: Path, monkeypatch) -> None
     assert read_corpus("-").table["text"].to_pylist() == TEXTS
 
 
-def test_a_folder_of_workbooks_and_its_rows(tmp_path: Path) -> None:
-    (tmp_path / "books").mkdir()
-    for name in ("a.xlsx", "b.xlsx"):
-        workbook(tmp_path / "books", name)
-    assert read_corpus(tmp_path / "books").table["text"].to_pylist() == TEXTS * 2
-    assert TextStream(tmp_path / "books").most_rows() == 2 * (len(TEXTS) + 1)
-
-
 def test_a_workbook_needs_its_package(tmp_path: Path, monkeypatch) -> None:
     path = workbook(tmp_path)
     monkeypatch.setitem(sys.modules, "openpyxl", None)

@@ -1,8 +1,5 @@
 """Writing tables: everything that came in goes out."""
 
-import csv
-import io
-import json
 import re
 import zipfile
 from datetime import date, datetime, timezone
@@ -21,7 +18,6 @@ from coterie.corpus.write import (
     Sheet,
     partial_path,
     spreadsheet_text,
-    write_stream,
     write_workbook,
 )
 from coterie.errors import DataError, MissingError, UsageError
@@ -40,22 +36,6 @@ def test_what_is_written_can_be_read_again(tmp_path: Path, suffix: str) -> None:
     assert corpus.table.column_names == ["text", "cluster", "coterie_cluster", "margin"]
     assert corpus.texts == ['say "hi", twice', "", "line break"]
     assert [str(v) for v in corpus.table.column("coterie_cluster").to_pylist()] == ["0", "-1", "0"]
-
-
-def test_cells_come_back_to_the_letter(tmp_path: Path) -> None:
-    write_rows(tmp_path / "a.csv", TABLE, EXTRA)
-    with (tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.reader(file))
-    assert rows[1][0] == 'say "hi", twice' and rows[3][0] == "line\nbreak"
-    write_rows(tmp_path / "a.jsonl", TABLE, EXTRA)
-    first = json.loads((tmp_path / "a.jsonl").read_text().splitlines()[0])
-    assert first == {"text": 'say "hi", twice', "cluster": 1, "coterie_cluster": 0, "margin": 0.5}
-
-
-def test_unknown_suffixes_are_refused_before_anything_is_written(tmp_path: Path) -> None:
-    with raises(UsageError, "corpus.bad_suffix"):
-        write_rows(tmp_path / "a.xml", TABLE, EXTRA)
-    assert list(tmp_path.iterdir()) == []
 
 
 def cells(path: Path, sheet: str = "s") -> list[list[object]]:
@@ -149,28 +129,17 @@ def test_too_many_columns_are_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_rows_of_a_table_as_a_workbook(tmp_path: Path) -> None:
-    table = pa.table({"text": ["=a", None], "cluster": [5, 6]})
-    write_rows(tmp_path / "t.xlsx", table, {"cluster": [0, -1], "margin": [0.5, None]})
-    page = openpyxl.load_workbook(tmp_path / "t.xlsx")["texts"]
-    assert [cell.value for cell in page[1]] == ["text", "cluster", "coterie_cluster", "margin"]
-    assert cells(tmp_path / "t.xlsx", "texts") == [["=a", 5, 0, 0.5], [None, 6, -1, None]]
-
-
 def test_without_the_package_the_extra_is_named(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "xlsxwriter", None)
     with raises(MissingError, "argument.package_missing", extra="excel"):
         write.check_excel()
 
 
-@pytest.mark.parametrize("text", ["=1", "+x", "-x", "@x", "\tx", "\rx", "-1-1", "+49 89 1234"])
-def test_cells_for_spreadsheets_are_guarded(text: str) -> None:
-    assert spreadsheet_text(text) == f"'{text}"
-
-
-@pytest.mark.parametrize("text", ["-1", "+1.5", "-.5e-3", "", "a=b", "plain", "1-2"])
-def test_numbers_and_plain_texts_are_left_alone(text: str) -> None:
-    assert spreadsheet_text(text) == text
+def test_cells_for_spreadsheets_are_guarded_and_numbers_left_alone() -> None:
+    for text in ("=1", "+x", "-x", "@x", "\tx", "\rx", "-1-1", "+49 89 1234"):
+        assert spreadsheet_text(text) == f"'{text}"
+    for text in ("-1", "+1.5", "-.5e-3", "", "a=b", "plain", "1-2"):
+        assert spreadsheet_text(text) == text
 
 
 def part(first: int, n: int = 3) -> tuple[pa.Table, dict[str, list]]:
@@ -231,71 +200,6 @@ def test_a_stopped_table_is_continued(tmp_path: Path, suffix: str, cut: float, l
     assert sorted(p.name for p in tmp_path.iterdir()) == [f"a.{suffix}", f"b.{suffix}"]
 
 
-def test_bytes_behind_the_record_do_not_count(tmp_path: Path) -> None:
-    partial = stopped(tmp_path / "a.csv", 2)
-    partial.write_bytes(partial.read_bytes() + b"written, but not noted before the kill\n")
-    with GrowingTable(tmp_path / "a.csv", settings, resume=True) as table:
-        assert table.rows == 2
-        table.skip(part(0, 2)[0])
-        table.write(*part(2, 2))
-    write_rows(tmp_path / "b.csv", *part(0, 4))
-    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
-
-
-def test_an_interrupted_write_leaves_whole_rows(tmp_path: Path) -> None:
-    class Stop(dict):
-        def items(self):
-            yield "cluster", [1, 1, 1]
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt), GrowingTable(tmp_path / "a.csv") as table:
-        table.write(*part(0))
-        table._file.write(b'half a "row')
-        table.write(part(3)[0], Stop())
-    with partial_path(tmp_path / "a.csv").open(newline="") as file:
-        assert len(list(csv.reader(file, strict=True))) == 4
-
-
-def test_every_row_read_so_far_decides(tmp_path: Path) -> None:
-    partial = stopped(tmp_path / "a.csv", 30, 30)
-    before = partial.read_bytes()
-    other = part(0, 60)[0].to_pydict()
-    other["n"][3] = -1  # one cell, far from the last rows
-    with (
-        raises(DataError, "corpus.resume_other_rows", rows=60),
-        GrowingTable(tmp_path / "a.csv", settings, resume=True) as table,
-    ):
-        table.skip(pa.table(other))
-    with (
-        raises(
-            DataError,
-            "corpus.resume_other_settings",
-            setting="outlier limit",
-            there="None",
-            here="0.5",
-        ),
-        GrowingTable(
-            tmp_path / "a.csv", lambda: {"model": "m1", "outlier_limit": 0.5}, resume=True
-        ) as table,
-    ):
-        table.skip(part(0, 60)[0])
-    renamed = part(0, 60)[0].rename_columns(["text", "number"])
-    with (
-        raises(DataError, "corpus.resume_other_settings", setting="columns"),
-        GrowingTable(tmp_path / "a.csv", settings, resume=True) as table,
-    ):
-        table.skip(renamed)
-    assert partial.read_bytes() == before
-
-
-def test_a_record_without_a_table_is_nothing(tmp_path: Path) -> None:
-    stopped(tmp_path / "a.csv", 2).unlink()
-    with GrowingTable(tmp_path / "a.csv", settings, resume=True) as table:
-        assert table.rows == 0
-        table.write(*part(0))
-    assert [p.name for p in tmp_path.iterdir()] == ["a.csv"]
-
-
 def test_a_partial_table_is_never_lost(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     partial_path(path).write_text("somebody's own file\n")
@@ -338,14 +242,3 @@ def test_a_table_without_rows_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ValueError), GrowingTable(tmp_path / "a.csv"):
         raise ValueError
     assert not list(tmp_path.iterdir())
-
-
-def test_stdout_has_one_header() -> None:
-    out = io.StringIO()
-    write_stream(out, *part(0), "csv")
-    write_stream(out, *part(3), "csv", header=False)
-    rows = list(csv.reader(io.StringIO(out.getvalue(), newline="")))
-    assert rows[0] == ["text", "n", "cluster", "runner_up"] and len(rows) == 7
-    lines = io.StringIO()
-    write_stream(lines, *part(0), "jsonl")
-    assert json.loads(lines.getvalue().splitlines()[0])["n"] == 0
