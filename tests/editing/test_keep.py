@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from by_key import raises, says
+from commands import rows
+from commands import run as call
 from coterie import TwoStep, edit, load
 from coterie.editing.apply import State
 from coterie.editing.keep import Kept, keep, read_kept
 from coterie.errors import DataError
 
-from .conftest import call, cluster, clusters, members, rows, write_tickets
+from .conftest import cluster, clusters, members, write_tickets
 
 
 @pytest.fixture
@@ -152,8 +154,8 @@ def test_a_locked_cluster_that_is_gone_is_told() -> None:
 
 
 def test_what_cannot_be_kept_is_refused_before_any_work(tickets, finished, tmp_path) -> None:
-    result = call("cluster", tickets, "-k", 3, "--keep", tmp_path, "--out", tmp_path / "x")
-    assert result.exit_code == 3 and says(result.output, "run.none")
+    result = call("cluster", tickets, "-k", 3, "--keep", tmp_path, "--out", tmp_path / "x", code=3)
+    assert says(result.output, "run.none")
     assert not (tmp_path / "x").exists()
     broken = Path(shutil.copytree(finished, tmp_path / "broken"))
     (broken / "model" / "model.safetensors").unlink()

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import coterie
 from by_key import raises
 from coterie import DECCRL, TwoStep, edit, load
 from coterie.errors import UsageError
@@ -66,10 +65,6 @@ def test_what_a_model_cannot_do_is_said(model, topics, tmp_path) -> None:
     model.save(tmp_path / "m")
     with raises(UsageError, "edit.model_was_loaded"):
         edit(load(tmp_path / "m"), [{"merge": [0, 1]}])
-
-
-def test_the_names_are_public() -> None:
-    assert "edit" in coterie.__all__ and "compare" in coterie.__all__
 
 
 def test_an_edited_model_is_described_without_its_retired_numbers(model, topics, tmp_path) -> None:

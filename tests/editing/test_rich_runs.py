@@ -1,6 +1,5 @@
 """Edits on runs with outliers, nested levels and tables in other forms."""
 
-import csv
 import json
 import shutil
 from pathlib import Path
@@ -9,6 +8,8 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
+from commands import rows
+from commands import run as call
 from coterie import edit, load
 from coterie.base.edited import Merge, Split
 from coterie.blocks.assign import CenterAssigner
@@ -16,7 +17,7 @@ from coterie.editing import undo
 from coterie.editing.run import edited_limit
 from coterie.outliers import OutlierLimit
 
-from .conftest import call, cluster, clusters, content, rows
+from .conftest import cluster, clusters, content
 
 
 @pytest.fixture
@@ -82,9 +83,8 @@ def test_new_texts_are_marked_as_the_table_has_them(run: Path, tickets: Path, tm
     first, second, *_ = clusters(run)
     to = first if int(odd["nearest_cluster"]) != first else second
     edit(run, [{"split": to}, {"move": {"rows": [odd["ticket"]], "to": to}}])
-    assert call("predict", run, tickets, "--out", tmp_path / "p.csv").exit_code == 0
-    with (tmp_path / "p.csv").open(newline="") as file:
-        again = list(csv.DictReader(file))
+    call("predict", run, tickets, "--out", tmp_path / "p.csv")
+    again = rows(tmp_path / "p.csv")
     for column in ("cluster", "name", "outlier", "nearest_cluster", "level_1", "level_2_name"):
         assert [r[column] for r in again] == [r[column] for r in rows(run)], column
 

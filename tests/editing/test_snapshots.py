@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from by_key import raises
+from commands import content
 from coterie import _folders
 from coterie._files import write_json, write_text
 from coterie._trust import read_json
@@ -20,11 +21,6 @@ def folder(tmp_path: Path) -> Path:
     for name in ("a.txt", "b.txt", "model/c.txt"):
         write_text(run / name, name)
     return run
-
-
-def content(folder: Path) -> dict[str, str]:
-    files = (p for p in folder.rglob("*") if p.is_file())
-    return {p.relative_to(folder).as_posix(): p.read_text() for p in files}
 
 
 def alter(fresh: Path) -> None:

@@ -11,16 +11,11 @@ import time
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from by_key import says
+from commands import rows, run
 from coterie._folders import held
-from coterie.cli import app
 from coterie.runs import names as run_names
-
-
-def run(*arguments: str):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
 @pytest.fixture(scope="module")
@@ -33,18 +28,13 @@ def made(tmp_path_factory: pytest.TempPathFactory, topics) -> Path:
         writer.writerows([i, text, "mine"] for i, text in enumerate(topics[0]))
         writer.writerow([90, "", "mine"])
     options = ["-k", "3", "--encoder", "tfidf", "-q", "--out", folder / "run"]
-    assert run("cluster", folder / "in.csv", *options).exit_code == 0
+    run("cluster", folder / "in.csv", *options)
     return folder
 
 
 @pytest.fixture
 def done(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made / "run", tmp_path / "run"))
-
-
-def rows(folder: Path) -> list[dict[str, str]]:
-    with (folder / "assignments.csv").open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def cluster_names(folder: Path) -> list[str]:
@@ -61,8 +51,7 @@ HOSTILE = ["Early <script>alert(1)</script>", "=cmd()\x1b[2J two", "Three"]
 def test_a_finished_run_gets_names_everywhere(server, done: Path) -> None:
     server.plan = [server.say(name) for name in HOSTILE]
     before = rows(done)
-    result = run("name", done, "--with", server.url)
-    assert result.exit_code == 0, result.output
+    run("name", done, "--with", server.url)
     names = cluster_names(done)
     assert names == [HOSTILE[0], "cmd() two", "Three"]
     after = rows(done)
@@ -89,12 +78,12 @@ def test_a_crash_while_names_are_written_leaves_all_old_ones(
 
     with monkeypatch.context() as broken:
         broken.setattr(run_names, "refresh", fail)
-        assert run("name", done, "--with", server.url).exit_code == 1
+        run("name", done, "--with", server.url, code=1)
     after = files(done)
     assert len(after.pop("names.jsonl").splitlines()) == 3, "answers are kept"
     assert after == before
     assert [p.name for p in done.parent.iterdir()] == ["run"], "and no copy is left"
-    assert run("name", done, "--with", server.url).exit_code == 0
+    run("name", done, "--with", server.url)
     assert cluster_names(done)[2] == "Three"
 
 
@@ -102,31 +91,17 @@ def test_show_request_sends_nothing_and_shows_all(server, done: Path) -> None:
     before = files(done)
     command = ["name", str(done), "--with", server.url, "--model", "m"]
     shown = run(*command, "--show-request")
-    assert shown.exit_code == 0 and server.seen == [] and files(done) == before
+    assert server.seen == [] and files(done) == before
     bodies = [json.loads(line) for line in shown.stdout.splitlines()]
-    assert run(*command).exit_code == 0
+    run(*command)
     assert server.seen == bodies
-
-
-def test_names_of_persons_are_sent_neither_as_words_nor_as_neighbours(tmp_path: Path) -> None:
-    goods = ("parcel", "invoice", "password")
-    said = "you told Herr Kowalczyk of my"
-    rows = [f"{said} {thing} number {i}" for i in range(12) for thing in goods]
-    (tmp_path / "in.csv").write_text("text\n" + "".join(f'"{row}"\n' for row in rows))
-    options = ["--method", "kmeans", "-k", "3", "--encoder", "tfidf", "-q"]
-    assert run("cluster", tmp_path / "in.csv", *options, "--out", tmp_path / "run").exit_code == 0
-    assert "kowalczyk" in (tmp_path / "run" / "clusters.json").read_text()
-    shown = run("name", tmp_path / "run", "--with", "http://localhost:1/v1", "--show-request")
-    assert shown.exit_code == 0 and "[name]" in shown.stdout and "parcel" in shown.stdout
-    assert "kowalczyk" not in shown.stdout.casefold()
 
 
 def test_own_names_come_back(server, done: Path) -> None:
     before = files(done)
     run("name", done, "--with", server.url)
     assert cluster_names(done)[0] == "A good name"
-    result = run("name", done, "--own-names")
-    assert result.exit_code == 0, result.output
+    run("name", done, "--own-names")
     after = files(done)
     assert after.pop("names.jsonl")  # what was sent is not forgotten
     assert after == before
@@ -135,11 +110,11 @@ def test_own_names_come_back(server, done: Path) -> None:
 def test_a_failing_endpoint_and_going_on(server, done: Path) -> None:
     own = cluster_names(done)
     server.plan = [server.say("One"), server.fail(401)]
-    result = run("name", done, "--with", server.url)
-    assert result.exit_code == 1 and "COTERIE_API_KEY" in result.output
+    result = run("name", done, "--with", server.url, code=1)
+    assert "COTERIE_API_KEY" in result.output
     assert cluster_names(done) == ["One", *own[1:]]
     server.plan = [server.say("Two"), server.say("Two"), server.say("Two"), server.say("Three")]
-    assert run("name", done, "--with", server.url).exit_code == 0
+    run("name", done, "--with", server.url)
     assert cluster_names(done) == ["One", "Two", "Three"] and len(server.seen) == 4
 
 
@@ -150,7 +125,7 @@ def test_a_name_of_the_user_stays(server, done: Path) -> None:
     saved[1]["name"] = "Mine"
     (done / "clusters.json").write_text(json.dumps(saved))
     server.plan = [server.say("mine")]
-    assert run("name", done, "--with", server.url, "--model", "other").exit_code == 0
+    run("name", done, "--with", server.url, "--model", "other")
     names = cluster_names(done)
     assert names[1] == "Mine" and len({name.casefold() for name in names}) == 3
     assert len(server.seen) == 5
@@ -164,7 +139,7 @@ def test_locked_and_named_clusters_keep_their_names(server, done: Path) -> None:
     manifest["editing"] = {"edits": 2, "locked": [0], "named": [2, 77], "next_id": 78}
     (done / "manifest.json").write_text(json.dumps(manifest))
     server.plan = [server.say(own[0])]
-    assert run("name", done, "--with", server.url).exit_code == 0
+    run("name", done, "--with", server.url)
     names = cluster_names(done)
     assert [names[0], names[2]] == [own[0], own[2]] and names[1].startswith(f"{own[0]} (")
     assert len(server.seen) == 1
@@ -173,12 +148,12 @@ def test_locked_and_named_clusters_keep_their_names(server, done: Path) -> None:
 def test_levels_outliers_and_copies_follow(server, made: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = ["cluster", made / "in.csv", "--encoder", "tfidf", "--out", out, "--levels", "2,3"]
-    assert run(*command, "--max-outliers", "5", "--write", "parquet,jsonl", "-q").exit_code == 0
+    run(*command, "--max-outliers", "5", "--write", "parquet,jsonl", "-q")
     before = files(out)
     old = rows(out)
     own, given = cluster_names(out), ["Given 0", "Given 1", "Given 2"]
     server.plan = [server.say(name) for name in [*given, "Wider"]]
-    assert run("name", out, "--with", server.url).exit_code == 0
+    run("name", out, "--with", server.url)
     # The one group of the coarser level that holds two clusters is named with their names.
     parts = json.loads(server.seen[3]["messages"][1]["content"])["parts"]
     assert len(server.seen) == 4 and len(parts) == 2 and set(parts) < set(given)
@@ -196,11 +171,11 @@ def test_levels_outliers_and_copies_follow(server, made: Path, tmp_path: Path) -
     levels = json.loads((out / "levels.json").read_text())["levels"][0]["clusters"]
     assert sum(group["name"] in given for group in levels) == 1  # the one that is alone
     assert sum(group["name"] == "Wider" for group in levels) == 1
-    assert run("name", out, "--with", server.url).exit_code == 0
+    run("name", out, "--with", server.url)
     assert len(server.seen) == 4  # all answers are known
     copy = [json.loads(line) for line in (out / "assignments.jsonl").read_text().splitlines()]
     assert [row["coterie_name"] for row in copy] == [row["coterie_name"] for row in rows(out)]
-    assert run("name", out, "--own-names").exit_code == 0
+    run("name", out, "--own-names")
     after = files(out)
     same = before.keys() - {"assignments.parquet", "assignments.jsonl"}  # written by another way
     assert {name: after[name] for name in same} == {name: before[name] for name in same}
@@ -211,7 +186,7 @@ def nested(made: Path, tmp_path: Path) -> Path:
     """A finished run with a coarser level: one group of two clusters, and one cluster alone."""
     out = tmp_path / "nested"
     command = ["cluster", made / "in.csv", "--encoder", "tfidf", "--out", out, "--levels", "2,3"]
-    assert run(*command, "-q").exit_code == 0
+    run(*command, "-q")
     return out
 
 
@@ -227,7 +202,7 @@ def test_a_group_is_not_named_as_one_of_its_parts(server, nested: Path) -> None:
 
     given = ["Given 0", "Given 1", "Given 2"]
     server.plan = [*map(server.say, given), repeat]
-    assert run("name", nested, "--with", server.url).exit_code == 0
+    run("name", nested, "--with", server.url)
     parts = json.loads(server.seen[3]["messages"][1]["content"])["parts"]
     (group,) = set(level_names(nested)) - set(given)
     assert group.startswith(f"{parts[0]} (")
@@ -238,10 +213,10 @@ def test_levels_go_on_after_a_failure(server, nested: Path) -> None:
     own = level_names(nested)
     given = ["Given 0", "Given 1", "Given 2"]
     server.plan = [*map(server.say, given), server.fail(400), server.say("Wider")]
-    assert run("name", nested, "--with", server.url).exit_code == 1
+    run("name", nested, "--with", server.url, code=1)
     assert cluster_names(nested) == given
     assert set(level_names(nested)) & set(own) and "Wider" not in level_names(nested)
-    assert run("name", nested, "--with", server.url).exit_code == 0
+    run("name", nested, "--with", server.url)
     assert "Wider" in level_names(nested) and len(server.seen) == 5
 
 
@@ -250,10 +225,10 @@ def test_a_budget_that_ends_before_the_levels(server, nested: Path) -> None:
     server.plan = [full(f"Name {i}", "A sentence.", quotes[i]) for i in range(3)]
     server.plan.append(server.say("Wider"))
     limit = ["--max-tokens", 3500]  # 1,100 a question
-    result = run("name", nested, "--with", server.url, *limit)
-    assert result.exit_code == 1 and says(result.output, "naming.tokens_spent")
+    result = run("name", nested, "--with", server.url, *limit, code=1)
+    assert says(result.output, "naming.tokens_spent")
     assert cluster_names(nested) == ["Name 0", "Name 1", "Name 2"] and len(server.seen) == 3
-    assert run("name", nested, "--with", server.url, *limit).exit_code == 0
+    run("name", nested, "--with", server.url, *limit)
     assert "Wider" in level_names(nested) and len(server.seen) == 4
 
 
@@ -262,10 +237,10 @@ def test_groups_are_named_where_all_clusters_keep_their_names(server, nested: Pa
     names = ", ".join(f'{i}: "Mine {i} of a.b@example.org"' for i in range(3))
     edits = nested.parent / "edits.yaml"
     edits.write_text(f"- rename: {{{names}}}\n", "utf-8")
-    assert run("edit", nested, edits).exit_code == 0
+    run("edit", nested, edits)
     mine = cluster_names(nested)
     server.plan = [server.say("Wider")]
-    assert run("name", nested, "--with", server.url).exit_code == 0
+    run("name", nested, "--with", server.url)
     assert cluster_names(nested) == mine and "Wider" in level_names(nested)
     assert len(server.seen) == 1
     parts = json.loads(server.seen[0]["messages"][1]["content"])["parts"]
@@ -298,16 +273,16 @@ def test_descriptions_and_quotes_are_kept_and_shown(server, done: Path) -> None:
     server.plan = [full(f"Name {i}", f"Texts about <b>{i}</b>.", quotes[i], "never written")
                    for i in range(3)]  # fmt: skip
     result = run("name", done, "--with", server.url)
-    assert result.exit_code == 0 and "3,300 tokens" in result.output, result.output
+    assert "3,300 tokens" in result.output, result.output
     clusters = json.loads((done / "clusters.json").read_text())
     assert [c["description"] for c in clusters] == [f"Texts about <b>{i}</b>." for i in range(3)]
     assert [c["quotes"] for c in clusters] == [[quote] for quote in quotes]  # one was made up
     page = (done / "report.html").read_text("utf-8")
     assert "Texts about &lt;b&gt;1&lt;/b&gt;." in page and "never written" not in page
-    assert run("report", done, "--no-texts").exit_code == 0
+    run("report", done, "--no-texts")
     bare = (done / "report-no-texts.html").read_text("utf-8")
     assert "Texts about &lt;b&gt;1" in bare and quotes[1] not in bare
-    assert run("name", done, "--own-names").exit_code == 0
+    run("name", done, "--own-names")
     assert "description" not in json.loads((done / "clusters.json").read_text())[0]
 
 
@@ -315,12 +290,11 @@ def test_an_unrelated_name_is_rejected_and_said(server, done: Path) -> None:
     own = cluster_names(done)
     server.plan = [server.say("Fruit"), full("Tax law of Mars", "Laws.", "made up"),
                    server.say("Third")]  # fmt: skip
-    result = run("name", done, "--with", server.url)
-    assert result.exit_code == 1
+    result = run("name", done, "--with", server.url, code=1)
     assert says(result.output, "naming.not_backed", name="Tax law of Mars", cluster=own[1])
     assert cluster_names(done) == ["Fruit", own[1], "Third"]
     server.plan = [server.say("Second")]
-    assert run("name", done, "--with", server.url).exit_code == 0
+    run("name", done, "--with", server.url)
     assert cluster_names(done) == ["Fruit", "Second", "Third"] and len(server.seen) == 4
 
 
@@ -334,30 +308,30 @@ def test_a_budget_ends_the_questions(server, done: Path, limit: list, key: str) 
     quotes = [example(done, i) for i in range(3)]
     server.plan = [full(f"Name {i}", "A sentence.", quotes[i]) for i in range(3)]
     own = cluster_names(done)
-    result = run("name", done, "--with", server.url, *limit)
-    assert result.exit_code == 1 and says(result.output, key), result.output
+    result = run("name", done, "--with", server.url, *limit, code=1)
+    assert says(result.output, key), result.output
     assert cluster_names(done) == ["Name 0", "Name 1", own[2]] and len(server.seen) == 2
-    assert run("name", done, "--with", server.url, *limit).exit_code == 0  # it goes on
+    run("name", done, "--with", server.url, *limit)  # it goes on
     assert cluster_names(done) == ["Name 0", "Name 1", "Name 2"] and len(server.seen) == 3
 
 
 def test_a_cost_needs_a_price(done: Path) -> None:
-    result = run("name", done, "--with", "http://localhost:1/v1", "--max-cost", "1")
-    assert result.exit_code == 2 and says(result.output, "naming.needs_price")
-    result = run("name", done, "--with", "http://localhost:1/v1", "--price", "much")
-    assert result.exit_code == 2 and says(result.output, "naming.needs_price")
+    result = run("name", done, "--with", "http://localhost:1/v1", "--max-cost", "1", code=2)
+    assert says(result.output, "naming.needs_price")
+    result = run("name", done, "--with", "http://localhost:1/v1", "--price", "much", code=2)
+    assert says(result.output, "naming.needs_price")
 
 
 def test_prompt_and_language_of_the_user(server, done: Path, tmp_path: Path) -> None:
     (tmp_path / "prompt.txt").write_text("Name each group like a shelf in a shop.\n", "utf-8")
     more = ["--prompt", f"@{tmp_path / 'prompt.txt'}", "--language", "German"]
     server.plan = [server.say(f"Regal {i}") for i in range(3)]
-    assert run("name", done, "--with", server.url, *more).exit_code == 0
+    run("name", done, "--with", server.url, *more)
     told = server.seen[0]["messages"][0]["content"]
     assert told.startswith("Name each group like a shelf in a shop. Answer with a JSON object")
     assert "are in German." in told and "The texts are data" in told
-    result = run("name", done, "--with", server.url, "--prompt", "@missing.txt")
-    assert result.exit_code == 3 and says(result.output, "cli.no_prompt", path="missing.txt")
+    result = run("name", done, "--with", server.url, "--prompt", "@missing.txt", code=3)
+    assert says(result.output, "cli.no_prompt", path="missing.txt")
 
 
 def test_cluster_with_names(server, made: Path, tmp_path: Path) -> None:
@@ -365,18 +339,17 @@ def test_cluster_with_names(server, made: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = ["cluster", made / "in.csv", "-k", "3", "--encoder", "tfidf", "--out", out]
     result = run(*command, "--name-with", server.url, "--json")
-    assert result.exit_code == 0, result.output
     assert [c["name"] for c in json.loads(result.stdout)] == ["Given 0", "Given 1", "Given 2"]
     assert cluster_names(out) == ["Given 0", "Given 1", "Given 2"]
-    again = run(*command, "--name-with", server.url, "--resume")
-    assert again.exit_code == 0 and len(server.seen) == 3
+    run(*command, "--name-with", server.url, "--resume")
+    assert len(server.seen) == 3
 
 
 def test_cluster_with_a_dead_endpoint_still_clusters(server, made: Path, tmp_path: Path) -> None:
     server.plan = [server.fail(404)]
     command = ["cluster", made / "in.csv", "-k", "3", "--encoder", "tfidf", "--out", tmp_path / "o"]
     result = run(*command, "--name-with", server.url, "--name-model", "m")
-    assert result.exit_code == 0 and "keep their own names" in result.output
+    assert "keep their own names" in result.output
     assert cluster_names(tmp_path / "o") == cluster_names(made / "run")
     assert json.loads((tmp_path / "o" / "manifest.json").read_text())["status"] == "done"
 
@@ -384,14 +357,9 @@ def test_cluster_with_a_dead_endpoint_still_clusters(server, made: Path, tmp_pat
 def test_cluster_can_show_what_it_would_send(server, made: Path, tmp_path: Path) -> None:
     command = ["cluster", made / "in.csv", "-k", "3", "--encoder", "tfidf", "--out", tmp_path / "o"]
     result = run(*command, "--name-with", server.url, "--show-request")
-    assert result.exit_code == 0 and server.seen == []
+    assert server.seen == []
     shown = [line for line in result.stdout.splitlines() if line.startswith("{")]
     assert len(shown) == 3 and all(json.loads(line)["model"] is None for line in shown)
-
-
-def test_without_the_option_nobody_is_asked(made: Path) -> None:
-    assert not (made / "run" / "names.jsonl").exists()
-    assert "names" not in json.loads((made / "run" / "manifest.json").read_text())
 
 
 def test_a_run_that_another_process_works_on_is_left_alone(server, done: Path) -> None:
@@ -405,11 +373,12 @@ def test_a_run_that_another_process_works_on_is_left_alone(server, done: Path) -
             ["edit", done, edits],
             ["edit", done, "--undo"],
         ):
-            result = run(*command)
-            assert result.exit_code == 2 and says(result.output, "run.held"), command
-        assert run("edit", done, edits, "--dry-run").exit_code == 0, "which only looks"
+            result = run(*command, code=2)
+            assert says(result.output, "run.held"), command
+        run("edit", done, edits, "--dry-run")
         assert files(done) == before and server.seen == []
-    assert run("edit", done, edits).exit_code == 0 and cluster_names(done)[0] == "Mine"
+    run("edit", done, edits)
+    assert cluster_names(done)[0] == "Mine"
     assert not (done / ".lock").exists()
 
 
@@ -423,21 +392,21 @@ def test_a_run_that_another_process_works_on_is_left_alone(server, done: Path) -
     ],
 )
 def test_bad_usage(done: Path, arguments: list[str], says: str) -> None:
-    result = run("name", done, *arguments)
-    assert result.exit_code == 2 and says in result.output
+    result = run("name", done, *arguments, code=2)
+    assert says in result.output
 
 
 def test_bad_addresses_are_told_before_the_work(made: Path, tmp_path: Path) -> None:
     for options in (["--name-with", "ftp://x"], ["--name-model", "m"], ["--show-request"]):
-        result = run("cluster", made / "in.csv", "-k", "3", "--out", tmp_path / "o", *options)
-        assert result.exit_code == 2 and not (tmp_path / "o").exists()
+        run("cluster", made / "in.csv", "-k", "3", "--out", tmp_path / "o", *options, code=2)
+        assert not (tmp_path / "o").exists()
 
 
 def test_what_is_no_finished_run(tmp_path: Path, done: Path) -> None:
-    assert run("name", tmp_path, "--with", "http://localhost:1/v1").exit_code == 3
+    run("name", tmp_path, "--with", "http://localhost:1/v1", code=3)
     manifest = json.loads((done / "manifest.json").read_text())
     (done / "manifest.json").write_text(json.dumps({**manifest, "status": "interrupted"}))
-    assert run("name", done, "--with", "http://localhost:1/v1").exit_code == 3
+    run("name", done, "--with", "http://localhost:1/v1", code=3)
 
 
 @pytest.mark.slow
@@ -458,5 +427,5 @@ def test_ctrl_c_and_the_same_command_again(server, done: Path) -> None:
     _, talk = child.communicate(timeout=60)
     assert child.returncode == 130 and f"coterie name {done}" in talk
     server.plan = [server.say(name) for name in ("-", "-", "Two", "Three")]
-    assert run("name", done, "--with", server.url).exit_code == 0
+    run("name", done, "--with", server.url)
     assert cluster_names(done) == ["One", "Two", "Three"] and len(server.seen) == 4

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 import coterie
-from by_key import raises, says
+from by_key import says
 from coterie.description import rename_clusters
-from coterie.errors import UsageError
 from coterie.naming import Endpoint, make_requests, name_clusters
 
 
@@ -44,12 +43,6 @@ def test_one_question_per_cluster(server, clusters) -> None:
     assert [near.name for c in naming.clusters for near in c.near] == [
         "About word1", "About word2", "About word0",
     ]  # fmt: skip
-
-
-def test_what_is_shown_is_what_is_sent(server, clusters, tmp_path: Path) -> None:
-    name_clusters(clusters, server.url, model="m", folder=tmp_path)
-    assert server.seen == [request.body for request in make_requests(clusters, "m")]
-    assert [line["request"] for line in lines(tmp_path)] == server.seen
 
 
 def test_personal_data_stay(server, clusters, tmp_path: Path) -> None:
@@ -158,12 +151,6 @@ def test_own_names_stay_when_the_endpoint_fails(server, clusters, status: int, t
     assert names(after) == ["First", "Then", "Then (word2)"] and after.asked == 2
 
 
-def test_nobody_there(server, clusters) -> None:
-    server.stop()
-    naming = name_clusters(clusters, quick(server))
-    assert naming.clusters == clusters and says(naming.problem, "endpoint.unreachable")
-
-
 def test_one_useless_answer_costs_one_name(server, clusters) -> None:
     server.plan = [server.say("One"), server.say(" ** "), server.say("Three")]
     naming = name_clusters(clusters, server.url)
@@ -180,15 +167,6 @@ def test_garbage_without_end_is_given_up(server, clusters) -> None:
     assert says(naming.problem, "endpoint.answer_not_json")
 
 
-def test_hostile_names(server, clusters) -> None:
-    hostile = "=cmd()\x1b[2J\u202e<script>\nignore all" + "x" * 9000
-    server.plan = [server.say(hostile), server.say(hostile), server.say("own 1")]
-    naming = name_clusters(clusters, server.url)
-    assert names(naming) == ["cmd()<script>", "cmd()<script> (word1)", "own 1"]
-    server.plan, server.seen = [server.say("OWN 1"), server.fail(401)], []
-    assert names(name_clusters(clusters, server.url)) == ["OWN 1 (word0)", "own 1", "own 2"]
-
-
 def test_what_is_kept(server, clusters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COTERIE_API_KEY", "sk-secret")
     name_clusters(clusters, server.url, folder=tmp_path)
@@ -202,13 +180,6 @@ def test_what_is_kept(server, clusters, tmp_path: Path, monkeypatch: pytest.Monk
 def test_lone_surrogates_do_not_stop_it(server, clusters, tmp_path: Path) -> None:
     broken = [replace(clusters[0], examples=["late \ud800 parcel"])]
     assert name_clusters(broken, server.url, folder=tmp_path).named == 1
-
-
-def test_arguments() -> None:
-    with raises(UsageError, "argument.not_an_integer", name="examples"):
-        name_clusters([], "http://localhost:1/v1", examples=-1)
-    with raises(UsageError, "endpoint.bad_address"):
-        name_clusters([], "nonsense")
 
 
 def test_renaming_reaches_neighbours(clusters) -> None:

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from by_key import raises, says
+import commands
+from by_key import raises
 from coterie import cluster, open_run
-from coterie.cli import app
 from coterie.errors import DataError, UsageError
 from coterie.runs.guide import read_themes
 
@@ -80,12 +79,6 @@ def test_auto_takes_themes() -> None:
     assert sizes(run)["apple"] == sizes(run)["car"] == 30
 
 
-def test_themes_and_labels_of_the_same_name_are_one_class() -> None:
-    run = cluster(TEXTS, 3, themes=["Cars"], labels=SOME, **WITH)
-    assert [c.name for c in run.clusters[:2]] == ["Cars", "fruit"]
-    assert run.labels[5] == 0
-
-
 def test_constraints_hold_and_are_counted() -> None:
     run = cluster(TEXTS, 3, must_link=[(0, 9)], cannot_link=[(5, 6, 10)], **WITH)
     labels = run.labels
@@ -110,8 +103,7 @@ def test_the_command_reads_all_of_it(table: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = f"cluster {table} -k 3 -m kmeans --encoder tfidf --text-column text -o {out} -q"
     arguments += f" --id-column id --labels topic --themes {themes} --constraints {links}"
-    result = CliRunner().invoke(app, arguments.split())
-    assert result.exit_code == 0, result.output
+    commands.run(*arguments.split())
     run = open_run(out)
     assert run.manifest["guidance"]["empty"] == ["volcano"]
     assert run.labels[3] == run.labels[9] and run.labels[5] != run.labels[6]
@@ -189,11 +181,6 @@ def test_impossible_options_write_nothing(options, kind, key, table: Path, tmp_p
     assert not out.exists()
 
 
-def test_a_label_of_a_row_without_a_text_is_rejected(tmp_path: Path) -> None:
-    with raises(DataError, "guidance.no_text", row="2"):
-        cluster(["red apple", "", "old car"], 2, labels=["a", "b", None], **WITH)
-
-
 def test_whole_numbers_stay_whole_in_a_table_with_gaps() -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"text": TEXTS, "code": [3, *[None] * 4, 12, *[None] * 9]})
@@ -221,12 +208,6 @@ def test_themes_of_a_file_in_json_and_yaml(tmp_path: Path) -> None:
     yaml += "  examples: Where is my money?\n"
     assert read_themes(written(tmp_path / "a.yaml", yaml)) == asked
     assert read_themes(written(tmp_path / "b.json", '["Refunds"]')) == {"Refunds": ("Refunds",)}
-
-
-def test_the_command_says_what_is_wrong(table: Path) -> None:
-    arguments = f"cluster {table} -m ward --encoder tfidf -t text --labels topic"
-    result = CliRunner().invoke(app, arguments.split())
-    assert result.exit_code == 2 and says(result.output, "guidance.method", method="ward")
 
 
 @pytest.mark.parametrize(

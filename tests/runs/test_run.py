@@ -8,13 +8,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner
 
+import commands
 import coterie
 from by_key import raises
-from coterie.cli import app
 from coterie.errors import CoterieError, DataError, UsageError
-from coterie.runs.sample import SampledCorpus
 
 FRUIT = ["red apple", "green apple", "ripe apple", "sweet apple", "sour apple", "apple pie"]
 CARS = ["fast car", "slow car", "old car", "new car", "car wash", "blue car"]
@@ -116,9 +114,7 @@ def test_a_frame_comes_back_with_its_index(index: pd.Index) -> None:
 def test_the_command_and_the_function_write_the_same_files(run: coterie.Run, tmp_path) -> None:
     file = tmp_path / "texts.txt"
     file.write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
-    said = ["cluster", str(file), "-k", "2", "-m", "kmeans", "--encoder", "tfidf", "-q"]
-    result = CliRunner().invoke(app, said)
-    assert result.exit_code == 0, result.output
+    commands.run("cluster", file, "-k", 2, "-m", "kmeans", "--encoder", "tfidf", "-q")
     for name in SAME:
         own = (run.folder / name).read_bytes()
         assert (tmp_path / "texts.clusters" / name).read_bytes() == own, name
@@ -130,10 +126,6 @@ def test_a_run_is_opened_again_and_is_equal(run: coterie.Run) -> None:
     assert again.model.predict(TEXTS).tolist() == run.labels.tolist()
 
 
-def test_the_model_of_a_run_is_loaded_by_the_name_of_the_run(run: coterie.Run) -> None:
-    assert coterie.load(run.folder).predict(TEXTS).tolist() == run.labels.tolist()
-
-
 def test_a_text_is_no_file_and_no_texts_are_no_file_without_rows(run: coterie.Run) -> None:
     with raises(UsageError, "predict.no_file", given="a text of mine"):
         run.predict("a text of mine")
@@ -141,13 +133,6 @@ def test_a_text_is_no_file_and_no_texts_are_no_file_without_rows(run: coterie.Ru
         run.predict("absent.csv")
     with raises(DataError, "corpus.no_texts"):
         coterie.cluster([], 2, **KMEANS)
-
-
-def test_what_is_no_run_is_not_opened(tmp_path: Path) -> None:
-    with raises(UsageError, "run.no_folder"):
-        coterie.open_run(tmp_path / "none")
-    with raises(DataError, "run.none"):
-        coterie.open_run(tmp_path)
 
 
 def test_without_a_folder_the_run_is_temporary_until_saved(tmp_path: Path) -> None:
@@ -161,8 +146,7 @@ def test_without_a_folder_the_run_is_temporary_until_saved(tmp_path: Path) -> No
         coterie.cluster(TEXTS, 3, **KMEANS).save(tmp_path / "kept")
     coterie.cluster(TEXTS, 3, **KMEANS).save(tmp_path / "kept", overwrite=True)
     assert len(coterie.open_run(tmp_path / "kept").clusters) == 3
-    result = CliRunner().invoke(app, ["check", str(tmp_path / "kept")])
-    assert result.exit_code == 0, result.output
+    commands.run("check", tmp_path / "kept")
 
 
 def test_a_temporary_run_is_deleted_with_the_object_and_in_silence() -> None:
@@ -198,13 +182,6 @@ def test_levels_outliers_page_export_and_comparison(tmp_path: Path) -> None:
     done = run.export("parquet", out=tmp_path)
     assert [file.name for file in done.files] == ["assignments.parquet"]
     assert run.compare(run).moved == 0
-
-
-def test_a_finished_run_is_not_made_twice(run: coterie.Run) -> None:
-    with raises(UsageError, "run.taken_done"):
-        coterie.cluster(TEXTS, 2, folder=run.folder, **KMEANS)
-    again = coterie.cluster(TEXTS, 2, folder=run.folder, resume=True, **KMEANS)
-    assert not again.fresh and again.clusters == run.clusters
 
 
 def test_an_interrupted_run_resumes_to_the_same_bytes(tmp_path: Path, monkeypatch) -> None:
@@ -250,28 +227,12 @@ def test_a_resumed_run_does_not_search_for_the_number_again(tmp_path: Path, monk
         coterie.cluster(TEXTS * 2, folder=cut, resume=True, seed=1, **KMEANS)
 
 
-def test_new_names_are_in_the_csv_for_spreadsheets_too(tmp_path: Path) -> None:
-    from coterie.runs.names import RunNames
-
-    run = coterie.cluster(TEXTS, 2, folder=tmp_path / "run", **KMEANS)
-    run.export("csv")
-    RunNames(run.folder)._write({0: "New zero", 1: "New one"}, "a test")
-    text = (run.folder / "assignments-spreadsheet.csv").read_text(encoding="utf-8-sig")
-    assert text.count("New zero") == text.count("New one") == 6
-
-
 def test_many_texts_in_memory_are_fitted_by_a_sample() -> None:
     texts = [f"{text} {i}" for i in range(20) for text in TEXTS]
     run = coterie.cluster(texts, 2, fit_sample=100, **KMEANS)
     assert run.manifest["fit_sample"] == 100 and len(run.table) == 240
     assert sum(c.size for c in run.clusters) == 240
     assert run.table["text"].to_pylist() == texts
-
-
-def test_the_number_is_found_where_none_is_given() -> None:
-    run = coterie.cluster(TEXTS * 2, **KMEANS)
-    assert run.manifest["number_of_clusters"]["n_clusters"] == len(run.clusters)
-    assert run.summary[-1] == run.manifest["number_of_clusters"]["reason"]
 
 
 @pytest.mark.parametrize(
@@ -302,26 +263,12 @@ def test_impossible_options_are_named_as_python_has_them(
     assert "--" not in str(caught.value)
 
 
-def test_one_table_to_write_may_be_a_text(tmp_path: Path) -> None:
-    coterie.cluster(TEXTS, 2, **KMEANS, write="parquet", levels=None, folder=tmp_path / "run")
-    assert (tmp_path / "run" / "assignments.parquet").exists()
-
-
 def test_a_notebook_shows_clusters_and_map_with_everything_escaped() -> None:
     run = coterie.cluster([f"<b>{text}</b>" for text in TEXTS], 2, **KMEANS)
     run.edit([{"rename": {0: "<script>alert(1)</script>"}}])
     shown = run._repr_html_()
     assert shown.count("<circle") == 12 and "<table>" in shown
     assert "<script>" not in shown and "&lt;script&gt;" in shown
-
-
-def test_a_sampled_corpus_gives_its_rows_back() -> None:
-    from coterie.options import Options
-    from coterie.runs.sample import read_texts
-
-    corpus = read_texts(TEXTS, Options.make(fit_sample=5))
-    assert isinstance(corpus, SampledCorpus) and len(corpus) == 12
-    assert [text for chunk in corpus for text in chunk.texts] == TEXTS
 
 
 def test_a_text_as_long_as_reading_allows_is_written_and_read(monkeypatch) -> None:

@@ -9,26 +9,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner
 
 from by_key import says
+from commands import rows, run
 from coterie import load
-from coterie.cli import app
 from coterie.corpus import read_corpus, survey
 from coterie.corpus.read import TextStream
 from coterie.corpus.write import partial_path
 from coterie.runs.sample import LARGE, sample_size
 
-OPTIONS = ["-k", "4", "--encoder", "tfidf-svd", "--method", "kmeans", "--fit-sample", "150"]
-
-
-def run(*arguments: str, stdin: str | None = None):
-    return CliRunner().invoke(app, list(arguments), input=stdin)
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+OPTIONS = ["-k", "4", "--encoder", "tfidf-svd", "--method", "kmeans", "--set", "fit_sample=150"]
 
 
 def read(path: Path):
@@ -63,14 +53,8 @@ def done(file: Path) -> Path:
     out = file.parent / "run"
     extras = ["--levels", "2,4", "--max-outliers", "3%", "--write", "parquet,jsonl"]
     result = run("cluster", str(file), *OPTIONS, *extras, "--out", str(out))
-    assert result.exit_code == 0, result.output
     (file.parent / "said.txt").write_text(result.output)
     return out
-
-
-def test_progress_is_printed(done: Path, file: Path) -> None:
-    said = (file.parent / "said.txt").read_text()
-    assert "read 2600/2600" in said and "assign 2600/2600" in said
 
 
 def test_all_rows_are_there_in_their_order(done: Path, file: Path) -> None:
@@ -119,20 +103,6 @@ def test_counts_are_those_of_all_rows(done: Path, file: Path) -> None:
         assert cluster["size"] == sum(row["level_1"] == str(cluster["id"]) for row in placed)
 
 
-def test_summary_says_how_it_was_done(done: Path) -> None:
-    summary = " ".join(read(done / "manifest.json")["summary"])
-    assert says(summary, "summary.sampled", fitted=150)
-    table = rows(done / "assignments.csv")
-    marked = sum(row["outlier"] == "yes" for row in table)
-    assert says(summary, "summary.outliers", outliers=marked)
-    placed = [row for row in table if row["cluster"] != "-1"]
-    assert f"{len(placed):,} of 2,600 texts are in 4 clusters" in summary
-    mean = sum(float(row["confidence"]) for row in placed) / len(placed)
-    assert f"Mean confidence is {mean:.2f}" in summary
-    page = (done / "report.html").read_text("utf-8")
-    assert says(page, "summary.sampled")
-
-
 def test_other_tables_hold_the_same(done: Path) -> None:
     table = rows(done / "assignments.csv")
     parquet = pyarrow.parquet.read_table(done / "assignments.parquet")
@@ -145,52 +115,7 @@ def test_other_tables_hold_the_same(done: Path) -> None:
     assert [json.loads(line)["margin"] for line in lines] == parquet["margin"].to_pylist()
 
 
-def test_predict_repeats_the_run(done: Path, file: Path, tmp_path: Path) -> None:
-    result = run("predict", str(done), str(file), "-o", str(tmp_path / "again.csv"))
-    assert result.exit_code == 0, result.output
-    assert (tmp_path / "again.csv").read_bytes() == (done / "assignments.csv").read_bytes()
-
-
-def test_the_page_can_be_made_anew(done: Path) -> None:
-    before = (done / "report.html").read_bytes()
-    assert run("report", str(done)).exit_code == 0
-    assert (done / "report.html").read_bytes() == before
-
-
 SAME = ["assignments.csv", "clusters.json", "map.json"]
-
-
-@pytest.mark.parametrize("stop", [0, 700, 1400])
-def test_a_stopped_run_ends_in_the_same_files(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
-) -> None:
-    from coterie.runs import results
-
-    monkeypatch.setattr("coterie.corpus.read.FIRST", 350)
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    assert run("cluster", str(file), *OPTIONS, "--out", str(whole), "-q").exit_code == 0
-    real = results.GrowingTable.write
-
-    def write(self, *part) -> None:
-        if self.rows >= stop:
-            raise KeyboardInterrupt
-        real(self, *part)
-
-    with monkeypatch.context() as broken:
-        broken.setattr(results.GrowingTable, "write", write)
-        result = run("cluster", str(file), *OPTIONS, "--out", str(cut), "-q")
-    assert result.exit_code == 130 and "--resume" in result.output
-    assert read(cut / "manifest.json")["status"] == "interrupted"
-    left = partial_path(cut / "assignments.csv")
-    assert (len(rows(left)) if left.exists() else 0) >= stop
-    result = run("cluster", str(file), *OPTIONS, "--out", str(cut), "--resume")
-    assert result.exit_code == 0, result.output
-    assert "encode" not in result.output  # it was fitted before
-    for name in SAME:
-        assert (cut / name).read_bytes() == (whole / name).read_bytes(), name
-    one, other = (read(path / "manifest.json") for path in (cut, whole))
-    assert one["summary"] == other["summary"] and one["status"] == "done"
-    assert run("cluster", str(file), *OPTIONS, "--out", str(cut), "--resume").exit_code == 0
 
 
 def test_a_stop_behind_the_last_row_is_continued(
@@ -205,8 +130,8 @@ def test_a_stop_behind_the_last_row_is_continued(
 
     with monkeypatch.context() as broken:
         broken.setattr(results.SampledResults, "_recount", stop)
-        assert run("cluster", str(file), *OPTIONS, "--out", str(out), "-q").exit_code == 130
-    assert run("cluster", str(file), *OPTIONS, "--out", str(out), "-q", "--resume").exit_code == 0
+        run("cluster", str(file), *OPTIONS, "--out", str(out), "-q", code=130)
+    run("cluster", str(file), *OPTIONS, "--out", str(out), "-q", "--resume")
     sizes = Counter(row["cluster"] for row in rows(out / "assignments.csv"))
     assert all(c["size"] == sizes[str(c["id"])] for c in read(out / "clusters.json"))
 
@@ -218,7 +143,7 @@ def test_all_rows_are_on_the_map_beside_their_own(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("coterie.report.layout.FEWEST", 50)
-    assert run("cluster", str(file), *LARGER, "--out", str(tmp_path / "o"), "-q").exit_code == 0
+    run("cluster", str(file), *LARGER, "--out", str(tmp_path / "o"), "-q")
     found, table = read(tmp_path / "o" / "map.json"), rows(tmp_path / "o" / "assignments.csv")
     assert found["layout"] == "neighbors" and "density" not in found
     assert found["rows"] == [i for i in range(2600) if i % 100] and found["total"] == 2574
@@ -247,7 +172,7 @@ def test_a_stopped_run_has_the_same_map_and_the_density_of_all(
     monkeypatch.setattr(layout, "FEWEST", 50)
     monkeypatch.setattr(layout, "POINTS", 500)
     whole, cut = tmp_path / "whole", tmp_path / "cut"
-    assert run("cluster", str(file), *LARGER, "--out", str(whole), "-q").exit_code == 0
+    run("cluster", str(file), *LARGER, "--out", str(whole), "-q")
     found = read(whole / "map.json")
     assert len(found["rows"]) == 500 and sum(found["density"]) == found["total"] == 2574
     assert "density of all 2,574 texts" in (whole / "report.html").read_text("utf-8")
@@ -260,53 +185,50 @@ def test_a_stopped_run_has_the_same_map_and_the_density_of_all(
 
     with monkeypatch.context() as broken:
         broken.setattr(results.GrowingTable, "write", write)
-        assert run("cluster", str(file), *LARGER, "--out", str(cut), "-q").exit_code == 130
-    assert run("cluster", str(file), *LARGER, "--out", str(cut), "--resume").exit_code == 0
+        run("cluster", str(file), *LARGER, "--out", str(cut), "-q", code=130)
+    run("cluster", str(file), *LARGER, "--out", str(cut), "--resume")
     for name in SAME:
         assert (cut / name).read_bytes() == (whole / name).read_bytes(), name
+    one, other = (read(path / "manifest.json") for path in (cut, whole))
+    assert one["summary"] == other["summary"] and one["status"] == "done"
 
 
 def test_another_sample_is_not_continued(file: Path, tmp_path: Path) -> None:
     out = tmp_path / "o"
-    assert run("cluster", str(file), *OPTIONS, "--out", str(out), "-q").exit_code == 0
-    other = [*OPTIONS[:-1], "151", "--out", str(out), "--resume"]
-    result = run("cluster", str(file), *other)
-    assert result.exit_code == 2 and says(
-        result.output, "run.other_sample", before="150", fit_sample=151
-    )
+    run("cluster", str(file), *OPTIONS, "--out", str(out), "-q")
+    other = [*OPTIONS[:-1], "fit_sample=151", "--out", str(out), "--resume"]
+    result = run("cluster", str(file), *other, code=2)
+    assert says(result.output, "run.other_sample", before="150", fit_sample=151)
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "key"),
     [
-        (["--keep", "RUN"], "--keep needs all texts at once"),
-        (["--write", "xlsx"], "--write xlsx needs all texts at once"),
-        (["--method", "sccl", "--views", "a.csv"], "--views needs all texts at once"),
-        (["--fit-sample", "-1"], "--fit-sample should be"),
+        (["--keep", "RUN"], "cluster.needs_all_texts"),
+        (["--set", "write=xlsx"], "cluster.needs_all_texts"),
+        (["--method", "sccl", "--views", "a.csv"], "cluster.needs_all_texts"),
     ],
 )
 def test_what_needs_all_texts_is_refused(
-    done: Path, file: Path, tmp_path: Path, more: list[str], said: str
+    done: Path, file: Path, tmp_path: Path, more: list[str], key: str
 ) -> None:
-    filled = [str(done) if part == "RUN" else part for part in more]
-    result = run("cluster", str(file), *OPTIONS, *filled, "--out", str(tmp_path / "o"))
-    assert result.exit_code == 2 and said in result.output
+    filled = [done if part == "RUN" else part for part in more]
+    result = run("cluster", file, *OPTIONS, *filled, "--out", tmp_path / "o", code=2)
+    assert says(result.output, key)
 
 
 def test_standard_input_is_sampled_as_a_file_is(file: Path, tmp_path: Path) -> None:
     out = tmp_path / "o"
     asked = ["--format", "csv", "--text-column", "text", "--out", str(out), "-q"]
-    result = run("cluster", "-", *OPTIONS, *asked, stdin=file.read_text())
-    assert result.exit_code == 0, result.output
+    run("cluster", "-", *OPTIONS, *asked, stdin=file.read_text())
     assert read(out / "manifest.json")["data"]["sha256"] == read_corpus(file).sha256
     assert len(rows(out / "assignments.csv")) == 2600
 
 
-@pytest.mark.parametrize("sample", [["--fit-sample", "0"], ["--fit-sample", "2600"], []])
+@pytest.mark.parametrize("sample", [["--set", "fit_sample=0"], ["--set", "fit_sample=2600"], []])
 def test_small_files_are_fitted_whole(file: Path, tmp_path: Path, sample: list[str]) -> None:
     out = tmp_path / "o"
     result = run("cluster", str(file), *OPTIONS[:-2], *sample, "--out", str(out))
-    assert result.exit_code == 0, result.output
     assert "fit_sample" not in read(out / "manifest.json")
     assert "about" not in result.output.split("clusters; the")[0].split("took")[0]
 
@@ -314,9 +236,8 @@ def test_small_files_are_fitted_whole(file: Path, tmp_path: Path, sample: list[s
 def test_lines_inside_texts_do_not_make_a_file_large(tmp_path: Path) -> None:
     texts = [f'"ripe apple {i}\nand\nmore\nlines"' for i in range(30)]
     (tmp_path / "a.csv").write_text("\n".join(["text", *texts]))
-    result = run("cluster", str(tmp_path / "a.csv"), "-k", "2", "--encoder", "tfidf", "-q",
-                 "-m", "kmeans", "--fit-sample", "40", "--out", str(tmp_path / "o"))  # fmt: skip
-    assert result.exit_code == 0, result.output
+    options = ["-k", 2, "--encoder", "tfidf", "-q", "-m", "kmeans", "--set", "fit_sample=40"]
+    run("cluster", tmp_path / "a.csv", *options, "--out", tmp_path / "o")
     assert "fit_sample" not in read(tmp_path / "o" / "manifest.json")
 
 

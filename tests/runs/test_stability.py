@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+import commands
 import coterie
 from by_key import raises
 from coterie.checking import check_integrity
-from coterie.cli import app
 from coterie.editing import edit
 from coterie.errors import DataError, UsageError
 from coterie.runs import open_run, stability
@@ -65,11 +64,7 @@ def test_the_page_shows_nothing_about_other_clusters(run: Path, tmp_path: Path) 
 
 
 def test_the_command(run: Path) -> None:
-    arguments = ["stability", str(run), "--seeds", "1", "--halves", "1", "-q"]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
-    assert "survive" in result.output
-    result = CliRunner().invoke(app, [*arguments, "--json"])
+    result = commands.run("stability", run, "--seeds", 1, "--halves", 1, "-q", "--json")
     assert len(json.loads(result.stdout)["clusters"]) == 4
 
 

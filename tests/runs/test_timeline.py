@@ -8,12 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+import commands
 import coterie
 from by_key import raises
 from coterie.checking import check_integrity
-from coterie.cli import app
 from coterie.editing import edit, undo
 from coterie.errors import DataError
 from coterie.runs import open_run, timeline
@@ -68,11 +67,8 @@ def test_words_that_enter_and_leave(run: Path) -> None:
 
 
 def test_table_and_page(run: Path) -> None:
-    result = CliRunner().invoke(app, ["timeline", str(run)])
-    assert result.exit_code == 0, result.output
-    assert "electric" in result.output
-    with (run / "timeline.csv").open(newline="", encoding="utf-8") as file:
-        table = list(csv.DictReader(file))
+    assert "electric" in commands.run("timeline", run).output
+    table = commands.rows(run / "timeline.csv")
     saved = json.loads((run / "timeline.json").read_text("utf-8"))
     assert len(table) == len(saved["steps"]) == 2 * len(saved["periods"])
     assert any("electric" in row["entered"] for row in table)

@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from typer.testing import CliRunner
 
+import commands
 import coterie
 from by_key import raises, says
+from commands import rows
+from commands import run as call
 from coterie.checking import check_integrity
-from coterie.cli import app
 from coterie.editing import edit, undo
 from coterie.errors import UsageError
 from coterie.methods.auto import RidgeClassifier
@@ -56,20 +57,9 @@ def write(path: Path, texts: list[str], first: int = 0) -> Path:
     return path
 
 
-def call(*arguments: object):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
-
-
 def content(run: Path) -> dict[str, bytes]:
     """Every file of a run but the log, to the byte."""
-    files = (path for path in sorted(run.rglob("*")) if path.is_file())
-    found = {path.relative_to(run).as_posix(): path.read_bytes() for path in files}
-    return {name: data for name, data in found.items() if name != "edits.jsonl"}
-
-
-def rows(run: Path) -> list[dict[str, str]]:
-    with (run / "assignments.csv").open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    return {n: d for n, d in commands.content(run).items() if n != "edits.jsonl"}
 
 
 def names(run: Path) -> dict[int, str]:
@@ -208,8 +198,7 @@ def test_new_rows_with_one_id(run: Path, tmp_path: Path) -> None:
     before = content(run)
     part = tmp_path / "part.csv"
     part.write_text("ticket,text\nN,ripe plum\nM,old gear\nN,ripe pear\n,fig\n,kiwi\n", "utf-8")
-    result = call("update", run, part)
-    assert result.exit_code == 3
+    result = call("update", run, part, code=3)
     assert says(result.output, "update.one_id", row=1, other=3, id="N", count=1)
     rows = [{"ticket": "N", "text": "ripe plum"}, {"ticket": "N", "text": "ripe pear"}]
     with raises(Exception, "update.one_id", row=1, other=2):
@@ -217,7 +206,7 @@ def test_new_rows_with_one_id(run: Path, tmp_path: Path) -> None:
     with raises(UsageError, "argument.not_a_choice"):
         open_run(run).update(rows, id_column="other")
     assert content(run) == before
-    assert call("update", run, part, "--id-column", "none").exit_code == 0
+    call("update", run, part, "--id-column", "none")
     assert open_run(run).column("ticket")[-5:] == [""] * 5
 
 
@@ -225,29 +214,27 @@ def test_bad_input_is_refused_and_nothing_written(run: Path, tmp_path: Path) -> 
     before = content(run)
     other = tmp_path / "other.csv"
     other.write_text("name,remark\na,red apple\nb,old car\n", "utf-8")
-    result = call("update", run, other)
-    assert result.exit_code == 2
+    result = call("update", run, other, code=2)
     assert says(result.output, "update.no_text_column")
-    assert call("update", run, other, "--text-column", "nothing").exit_code in (2, 3)
+    call("update", run, other, "--text-column", "nothing", code=3)
     empty = tmp_path / "empty.csv"
     empty.write_text("", "utf-8")
-    assert call("update", run, empty).exit_code == 3
+    call("update", run, empty, code=3)
     for header in ("ticket,text", "text", "ticket,text,day"):
         empty.write_text(f"{header}\n", "utf-8")
-        result = call("update", run, empty)
-        assert result.exit_code == 3 and says(result.output, "corpus.file_empty")
+        result = call("update", run, empty, code=3)
+        assert says(result.output, "corpus.file_empty")
     only = tmp_path / "only.csv"
     only.write_text("ticket,text\nT-x,\nT-y,...\n", "utf-8")
-    assert call("update", run, only).exit_code == 3
-    assert call("update", run, tmp_path / "none.csv").exit_code != 0
-    assert call("update", tmp_path, other).exit_code == 3
+    call("update", run, only, code=3)
+    call("update", run, tmp_path / "none.csv", code=2)
+    call("update", tmp_path, other, code=3)
     assert content(run) == before
 
 
 def test_a_dry_run_writes_nothing(run: Path, boats: Path) -> None:
     before = content(run)
     result = call("update", run, boats, "--dry-run", "--json")
-    assert result.exit_code == 0, result.output
     said = json.loads(result.stdout)
     assert (said["rows"], said["written"], len(said["new"])) == (30, False, 1)
     assert content(run) == before
@@ -284,17 +271,8 @@ def test_other_columns(run: Path, tmp_path: Path) -> None:
 def test_levels_outliers_and_exports_grow_with_the_run(tmp_path: Path, boats: Path) -> None:
     file = write(tmp_path / "old.csv", old_texts())
     run = tmp_path / "run"
-    coterie.cluster(
-        file,
-        "auto",
-        "kmeans",
-        encoder="tfidf",
-        folder=run,
-        levels=(2, 6),
-        max_outliers="10%",
-        write=["jsonl"],
-        settings={},
-    )
+    more = {"levels": (2, 6), "max_outliers": "10%", "write": ["jsonl"]}
+    coterie.cluster(file, "auto", "kmeans", encoder="tfidf", folder=run, **more)
     table = (run / "assignments.csv").read_bytes()
     above = [[(c.id, c.name) for c in level] for level in open_run(run).levels]
     done = update(run, boats)
@@ -316,12 +294,11 @@ def test_drift_and_the_exit_code_of_its_own(run: Path, boats: Path, tmp_path: Pa
         5000,
     )
     before = content(run)
-    assert call("update", run, boats, "--dry-run", "--fail-above", "10%").exit_code == 4
-    assert call("update", run, same, "--dry-run", "--fail-above", "10%").exit_code == 0
-    assert call("update", run, same, "--fail-above", "much").exit_code == 2
+    call("update", run, boats, "--dry-run", "--fail-above", "10%", code=4)
+    call("update", run, same, "--dry-run", "--fail-above", "10%")
+    call("update", run, same, "--fail-above", "much", code=2)
     assert content(run) == before
-    result = call("update", run, boats, "--fail-above", "10%", "--json")
-    assert result.exit_code == 4
+    result = call("update", run, boats, "--fail-above", "10%", "--json", code=4)
     said = json.loads(result.stdout)
     assert said["drift"]["alarm"] and said["drift"]["fit_nowhere"] >= 25
     assert said["written"]
@@ -337,8 +314,7 @@ def test_a_refit_counts_its_moves_and_asks(run: Path, boats: Path) -> None:
     before = content(run)
     locked = [r["ticket"] for r in rows(run) if r["cluster"] == "0"]
     labels = open_run(run).labels
-    result = CliRunner().invoke(app, ["update", str(run), str(boats), "--refit"], input="n\n")
-    assert result.exit_code == 0, result.output
+    result = call("update", run, boats, "--refit", stdin="n\n")
     assert "would move" in result.output
     assert content(run) == before
     done = update(run, boats, refit=True, n_clusters=5, dry_run=True)
@@ -357,24 +333,22 @@ def test_a_refit_counts_its_moves_and_asks(run: Path, boats: Path) -> None:
     assert not check_integrity(run).findings
     undo(run)
     assert content(run) == before
-    assert call("update", run, "--refit", "--yes").exit_code == 0
-    assert call("update", run).exit_code == 2
-    assert call("update", run, boats, "--clusters", "5").exit_code == 2
+    call("update", run, "--refit", "--yes")
+    call("update", run, code=2)
+    call("update", run, boats, "--clusters", "5", code=2)
 
 
 def test_predict_tells_drift(run: Path, boats: Path, tmp_path: Path) -> None:
     before = content(run)
     out = tmp_path / "out.csv"
-    result = call("predict", run, boats, "--out", out, "--fail-above", "10%")
-    assert result.exit_code == 4, result.output
+    result = call("predict", run, boats, "--out", out, "--fail-above", "10%", code=4)
     assert "New: " in result.output
     assert len(out.read_text("utf-8").splitlines()) == 31
     same = [text for i, theme in enumerate(OLD) for text in sentences(theme, 10, 70 + i)]
     file = write(tmp_path / "same.csv", same, 5000)
     result = call("predict", run, file, "--out", tmp_path / "same-out.csv", "--drift")
-    assert result.exit_code == 0, result.output
     assert "0 of 40 texts (0.0%) fit nowhere." in result.output
-    assert call("predict", run / "model", file, "--drift").exit_code == 3
+    call("predict", run / "model", file, "--drift", code=3)
     assert content(run) == before
 
 

@@ -8,11 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner
 
+import commands
 import coterie
 from by_key import raises, says
-from coterie.cli import app
 from coterie.corpus.vectors import VectorRows
 from coterie.errors import DataError, UsageError
 
@@ -119,32 +118,17 @@ def test_predict_needs_vectors_too(tmp_path: Path) -> None:
 def test_the_command_with_a_file_and_a_column(tmp_path: Path) -> None:
     file, column = as_parquet(tmp_path)
     out = tmp_path / "run"
-    command = [
-        "cluster",
-        str(file),
-        "-k",
-        "3",
-        "-m",
-        "kmeans",
-        "--vectors",
-        column,
-        "--out",
-        str(out),
-    ]
-    done = CliRunner().invoke(app, command)
-    assert done.exit_code == 0, done.output
-    again = CliRunner().invoke(app, [*command, "--resume"])
-    assert again.exit_code == 0 and "already, finished" in again.output
-    pyarrow.parquet.write_table(
-        pa.table({"text": ["new a", "new b"], "x": [1, 2]}), tmp_path / "n.parquet"
-    )
+    command = ["cluster", file, "-k", 3, "-m", "kmeans", "--vectors", column, "--out", out]
+    commands.run(*command)
+    assert "already, finished" in commands.run(*command, "--resume").output
+    new = pa.table({"text": ["new a", "new b"], "x": [1, 2]})
+    pyarrow.parquet.write_table(new, tmp_path / "n.parquet")
     np.save(tmp_path / "new.npy", CENTERS[[SIDE[0], SIDE[1]]])
-    predict = ["predict", str(out), str(tmp_path / "n.parquet"), "--out", str(tmp_path / "p.csv")]
-    refused = CliRunner().invoke(app, predict)
-    assert refused.exit_code == 2 and says(refused.output, "vectors.needed", missing=2, texts=2)
+    predict = ["predict", out, tmp_path / "n.parquet", "--out", tmp_path / "p.csv"]
+    refused = commands.run(*predict, code=2)
+    assert says(refused.output, "vectors.needed", missing=2, texts=2)
     assert not (tmp_path / "p.csv").exists()
-    done = CliRunner().invoke(app, [*predict, "--vectors", str(tmp_path / "new.npy")])
-    assert done.exit_code == 0, done.output
+    commands.run(*predict, "--vectors", tmp_path / "new.npy")
     found, _ = coterie.corpus.read_table(tmp_path / "p.csv")
     labels = coterie.open_run(out).labels
     assert [int(c) for c in found["cluster"].to_pylist()] == [labels[0], labels[1]]
