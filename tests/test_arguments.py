@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from by_key import raises
 from coterie.editing import undo
 from coterie.errors import UsageError
 from coterie.hierarchy import describe_levels, nest
-from coterie.naming import Endpoint
 
 PATHS: dict[str, Callable[[Any], Any]] = {
     "load": coterie.load,
@@ -124,8 +122,3 @@ def test_numbers_of_a_table_are_numbers() -> None:
     column = pandas.Series(LABELS, dtype="Int64")
     (level,) = nest(VECTORS, column, levels=[2])
     assert level.labels.tolist() == nest(VECTORS, LABELS, levels=[2])[0].labels.tolist()
-
-
-def test_the_folder_of_answers_is_made(tmp_path: Path) -> None:
-    assert named(folder=tmp_path / "new", endpoint=Endpoint(NOWHERE, tries=1)).problem
-    assert (tmp_path / "new" / "names.jsonl").is_file()

@@ -68,13 +68,6 @@ def test_groups_of_equal_size_vary_in_one_direction_less_than_there_are_groups()
     assert effective_dimension(x) == pytest.approx(5)
 
 
-def test_expected_number_by_hand() -> None:
-    intercept, slope, size = choose.COEFFICIENTS
-    by_hand = np.exp(intercept) * 20**slope * 1000**size
-    assert expected_number(20, 1000) == pytest.approx(by_hand)
-    assert expected_number(21, 1000) > expected_number(20, 1000) > expected_number(20, 2000)
-
-
 def test_unclear_clusters_get_the_number_of_the_regression() -> None:
     rng = np.random.default_rng(0)
     words = [f"w{i}" for i in range(300)]
@@ -86,14 +79,6 @@ def test_unclear_clusters_get_the_number_of_the_regression() -> None:
     assert kind == "lexical" and max(row["agreement"] for row in choice.curve) < choose.CLEAR
     assert choice.n_clusters == min(estimate, 40)  # a fifth of the texts
     assert choice.low == round(choice.n_clusters / 1.8)
-
-
-def test_the_sentence_says_the_stability_of_that_number() -> None:
-    choice = choose_n_clusters(planted(4, 300), encoder="tfidf-svd", random_state=0)
-    row = next(r for r in choice.curve if r["n_clusters"] == choice.n_clusters)
-    assert f"{100 * row['stability']:.0f}%" in choice.reason
-    assert f"{choice.low} to {choice.high}" in choice.reason
-    assert choice.low <= choice.n_clusters <= choice.high
 
 
 def test_most_of_the_best() -> None:

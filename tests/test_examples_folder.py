@@ -53,7 +53,3 @@ def test_the_cells_of_a_notebook_run_in_order(
     assert all(cell["outputs"] == [] for cell in cells)  # results are made, not kept
     (tmp_path / "cells.py").write_text("\n\n".join("".join(c["source"]) for c in cells), "utf-8")
     assert run("cells.py")
-
-
-def test_there_are_scripts_and_notebooks() -> None:
-    assert len(SCRIPTS) == 3 and len(NOTEBOOKS) == 2

@@ -1,6 +1,5 @@
 """Writing: whole or not at all."""
 
-import json
 import os
 import subprocess
 import sys
@@ -13,9 +12,8 @@ import pytest
 
 from by_key import raises
 from coterie import _folders
-from coterie._files import atomic_path, save_arrays, sha256_file, write_json
+from coterie._files import atomic_path, save_arrays
 from coterie._folders import held, mend_folder, one_state, refuse_held, replace_folder
-from coterie._trust import read_json
 from coterie.errors import DataError, UsageError
 
 
@@ -49,26 +47,6 @@ def test_a_failed_folder_leaves_the_old_one(tmp_path: Path) -> None:
         replace_folder(folder, broken)
     assert (folder / "x").read_text() == "1"
     assert [p.name for p in tmp_path.iterdir()] == ["model"]
-
-
-def test_a_folder_is_replaced_whole(tmp_path: Path) -> None:
-    folder = tmp_path / "model"
-    replace_folder(folder, lambda fresh: (fresh / "old").write_text("1"))
-    replace_folder(folder, lambda fresh: (fresh / "new").write_text("2"))
-    assert [p.name for p in folder.iterdir()] == ["new"]
-
-
-def test_json_knows_numpy_and_paths(tmp_path: Path) -> None:
-    write_json(tmp_path / "a.json", {"n": np.int64(3), "x": np.ones(2), "p": Path("q"), "u": "ü"})
-    assert read_json(tmp_path / "a.json") == {"n": 3, "x": [1.0, 1.0], "p": "q", "u": "ü"}
-    assert "ü" in (tmp_path / "a.json").read_text("utf-8")
-    assert json.loads((tmp_path / "a.json").read_text("utf-8"))["n"] == 3
-
-
-def test_digest_of_a_file(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"abc")
-    known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # FIPS 180-2, B.1
-    assert sha256_file(tmp_path / "a") == known
 
 
 def test_without_an_exchange_the_folder_is_replaced_by_two_renames(tmp_path: Path, monkeypatch):

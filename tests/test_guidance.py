@@ -229,9 +229,3 @@ def test_vectors_can_be_steered() -> None:
     x = np.array([[0.0, 0], [0, 1], [5, 0], [5, 1]])
     model = TwoStep(2, encoder="precomputed", random_state=0).fit(x, labels=[1, -1, -1, 1])
     assert model.labels_[0] == model.labels_[3] == 0
-
-
-@pytest.mark.parametrize("given", [3, "0,1"])
-def test_groups_that_are_no_list_are_refused(given: object) -> None:
-    with raises(UsageError, "guidance.no_group", name="must_link"):
-        make(TwoStep, 2).fit(TEXTS, must_link=given)

@@ -9,8 +9,6 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.cluster import KMeans
 
-from coterie import consensus, outliers
-from coterie.blocks.graph import knn_smooth
 from coterie.guided import (
     BESIDE,
     EXPECTED,
@@ -20,14 +18,11 @@ from coterie.guided import (
     class_metric,
     examples,
     fit_weights,
-    match_classes,
     ridge_scores,
     seeded_kmeans,
     whitened,
 )
-from coterie.methods import auto
 from coterie.metrics import accuracy
-from coterie.neighbors import nearest_rows
 
 
 def blobs(seed: int, sizes=(60, 60, 60, 60), spread: float = 0.25):
@@ -115,61 +110,6 @@ def hidden(strength: float):
     return (x + 0.3 * rng.normal(size=x.shape)).astype(np.float32), truth, other
 
 
-def test_weights_are_fitted_to_rows_left_out() -> None:
-    """All four base scores of every row left out, by a loop."""
-    x, truth, other = hidden(2.0)
-    smoothed = x + 0.5 * np.eye(8, dtype=np.float32)[4 + other]  # as if neighbours were averaged
-    ones, seeds = np.ones(len(x), dtype=np.float32), some(truth, 6, 4)
-    model = Guided(x, x, smoothed, other, 4, ones, 0)
-    features = np.hstack([x, smoothed, ones[:, None]])
-    rows = np.flatnonzero(seeds >= 0)
-    folds = model._folds(seeds[rows], 4)
-    scores, right = [], []
-    for fold in range(5):
-        held = rows[folds == fold]
-        fewer = seeds.copy()
-        fewer[held] = -1
-        factor = [0.25 * 50 / (fewer == one).sum() if one >= 0 else 1.0 for one in fewer]
-        near = []
-        for part in (x, smoothed):
-            metric = whitened(part, fewer)
-            _, centers = seeded_kmeans(metric, 4, ones, fewer, 0, factor=np.array(factor))
-            squares = np.square(metric[:, None] - centers[None]).sum(axis=2)
-            near.append(-squares / (2 * squares.min(axis=1).mean() / x.shape[1]))
-        named = match_classes(other, smoothed, 4, ones, fewer)
-        classes = ridge_scores(features, fewer, 4)
-        for row in held:
-            cluster = math.log(4) * np.eye(4)[named[row]]
-            scores.append([near[0][row], near[1][row], cluster, features[row] @ classes])
-            right.append(seeds[row])
-    weights = fit_weights(np.array(scores).transpose(1, 0, 2), np.array(right))
-    assert model._weigh(seeds)["weights"] == pytest.approx(weights, rel=0.02)
-
-
-def test_auto_gives_vectors_before_and_after_smoothing(monkeypatch) -> None:
-    seen = []
-
-    class Spy(Guided):
-        def __post_init__(self) -> None:
-            seen.append(self)
-            super().__post_init__()
-
-    monkeypatch.setattr(auto, "Guided", Spy)
-    topics = {"apple": "red green ripe sour", "car": "fast slow blue loud", "sky": "dark grey wide"}
-    texts = [
-        f"{w} {topic} {n}" for topic, words in topics.items() for w in words.split() for n in "xyz"
-    ]
-    y = [text.split()[1] if text.endswith("x") else None for text in texts]
-    model = auto.Auto(3, encoder="tfidf", random_state=0).fit(texts, labels=y)
-    (one,) = seen
-    count = model.choice_["neighbors"]
-    near = nearest_rows(one.x, max(count, outliers.NEIGHBORS) + 1)[:, : count + 1]  # same ties
-    again = knn_smooth(one.before, near, consensus.ROUNDS, consensus.RESTART)
-    np.testing.assert_allclose(one.smoothed, again, atol=1e-5)
-    assert not np.allclose(one.before, one.smoothed, atol=0.01)
-    assert model.choice_["guided"]["start"] == "labels"
-
-
 def test_labelled_rows_count_as_a_share_of_a_cluster() -> None:
     seeds = np.array([-1] * 30 + [0] * 2 + [1] * 8)
     weights = np.where(np.arange(40) < 20, 2.0, 1.0)  # 60 in all, 30 in a cluster
@@ -192,16 +132,6 @@ def test_clusters_count_by_what_they_tell_about_rows_left_out() -> None:
     useless = guided(x, other, 4)._weigh(seeds)
     assert helpful["weights"][2] > EXPECTED[2] > useless["weights"][2]
     assert helpful["score"] >= useless["score"]
-
-
-def test_no_weights_without_rows_to_leave_out() -> None:
-    x, truth = blobs(6)
-    model = guided(x, truth.copy(), 4)
-    assert model._weigh(some(truth, 1, 4)) == {}
-    x[1:4] = x[0]  # must be together: four rows, one vector
-    seeds = some(truth, 1, 4)
-    seeds[:4] = 0
-    assert guided(x, truth.copy(), 4)._weigh(seeds) == {}
 
 
 def test_fit_weights_by_another_search() -> None:
@@ -308,23 +238,6 @@ def test_structure_is_the_one_that_predicts_labels_left_out() -> None:
     start, (structure,) = model._structures(seeds)
     assert start == "consensus"
     np.testing.assert_array_equal(structure, truth)
-
-
-def test_rows_left_out_by_a_loop() -> None:
-    x, truth = blobs(12)
-    x[1] = x[0]  # equal rows: one of them counts
-    seeds = some(truth, 6, 2)
-    seeds[:2] = 0
-    model = guided(x, truth.copy(), 4)
-    kept = examples(x, seeds)
-    seen = []
-    for fewer, held in model._left_out(seeds):
-        assert (kept[held] >= 0).all() and (fewer[held] == -1).all()
-        assert set(fewer[fewer >= 0]) == {0, 1}
-        others = np.setdiff1d(np.arange(len(x)), held)
-        np.testing.assert_array_equal(fewer[others], kept[others])
-        seen += held.tolist()
-    assert sorted(seen) == np.flatnonzero(kept >= 0).tolist()
 
 
 def test_start_from_labels_only_where_its_inertia_is_much_lower() -> None:

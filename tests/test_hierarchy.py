@@ -90,15 +90,6 @@ def test_sizes_count() -> None:
     assert level.of_given.tolist() == [0, 1, 1]
 
 
-def test_the_order_of_rows_does_not_matter(data) -> None:
-    x, labels = data
-    order = np.random.default_rng(1).permutation(len(x))
-    for a, b in zip(
-        nest(x, labels, levels=[3, 11]), nest(x[order], labels[order], levels=[3, 11]), strict=True
-    ):
-        np.testing.assert_array_equal(a.labels[order], b.labels)
-
-
 def test_clusters_without_texts_are_in_no_level() -> None:
     x = np.array([[0.0], [0.1], [5.0], [5.1], [9.0]])
     coarse, fine = nest(x, [0, 0, 2, 2, 4], levels=[2, 3])
@@ -247,13 +238,6 @@ def test_themes_are_the_groups_and_hold_whole_clusters(themed) -> None:
     assert level.n_clusters == 5 and level.sizes == [40] * 5
     assert nmi(groups, level.labels) == pytest.approx(1.0)
     np.testing.assert_array_equal(level.of_given[labels], level.labels)
-
-
-def test_themes_do_not_change_with_the_order_of_the_texts(themed) -> None:
-    x, labels, _ = themed
-    order = np.random.default_rng(0).permutation(len(x))
-    once, again = find_themes(x, labels), find_themes(x[order], labels[order])
-    assert nmi(once.labels[order], again.labels) == pytest.approx(1.0)
 
 
 def test_texts_without_a_cluster_have_no_theme_and_numbers_may_have_gaps(themed) -> None:

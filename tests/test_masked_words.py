@@ -6,17 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from typer.testing import CliRunner
 
+import commands
 import coterie
 from by_key import raises, says
-from coterie.cli import app
 from coterie.encoders import load_encoder
 from coterie.engine import TrainingData
 from coterie.errors import DataError, UsageError
 from coterie.masked_words import (
     HeadSettings,
-    MaskedHead,
     MaskedNet,
     hidden_places,
     hide,
@@ -68,11 +66,6 @@ def test_the_loss_is_the_mean_over_the_hidden_tokens(tiny_encoder: Path, topics)
         losses.append(np.log(np.exp(logits).sum()) - logits[int(ids[i, j])])
     assert len(losses) > 3
     assert found.item() == pytest.approx(np.mean(losses), rel=1e-5)
-
-
-def test_biases_begin_as_log_shares() -> None:
-    head = MaskedHead(4, torch.tensor([0.0, 7.9, 1.9]), 1e-12)
-    assert head.bias.exp().tolist() == pytest.approx([0.1 / 10.1, 8 / 10.1, 2 / 10.1])
 
 
 def test_the_test_counts_guesses(tiny_encoder: Path, topics) -> None:
@@ -169,28 +162,13 @@ def test_the_command_trains_and_the_folder_is_used(
     monkeypatch.chdir(tmp_path)
     Path("t.txt").write_text("\n".join(topics[0][:40]))
     Path("more.txt").write_text("\n".join(topics[0][40:60]))
-    said = [
-        "augment",
-        "t.txt",
-        "--train-head",
-        "--encoder",
-        str(tiny_encoder),
-        "--steps",
-        "3",
-        "--also",
-        "more.txt",
-        "--device",
-        "cpu",
-        "--quiet",
-    ]
-    done = CliRunner().invoke(app, said)
-    assert done.exit_code == 0, done.output
+    said = f"augment t.txt --train-head --encoder {tiny_encoder} --steps 3 --also more.txt"
+    done = commands.run(*said.split(), "--device", "cpu", "--quiet")
     assert says(done.output, "masked_head.accuracy") and "t.head" in done.output
     stored = json.loads(Path("t.head/training.json").read_text())
     assert stored["texts"] + stored["held_out_texts"] == 60
     used = ["augment", "t.txt", "--kind", "contextual", "--model", "t.head", "--device", "cpu"]
-    done = CliRunner().invoke(app, used)
-    assert done.exit_code == 0, done.output
+    done = commands.run(*used)
     assert "unchanged: text1 0.0%" in done.stderr
 
 

@@ -1,6 +1,7 @@
 """Personal data do not leave; what is no personal data stays."""
 
 import time
+from itertools import product
 
 import pytest
 
@@ -108,16 +109,15 @@ def test_mod97_by_hand() -> None:
         assert not passes_mod97(wrong)
 
 
-@pytest.mark.parametrize("end", ["", "x", "@", "@a.b"])
-@pytest.mark.parametrize("begin", ["", "Dear ", "Thanks A"])
 @pytest.mark.parametrize(
     "unit", ["a@", "1", "1 ", "A ", "dear ", ":", "a-", "http://", "a.", "de12", "A'", "(", "1-",
              "1.1.", "_", "thanks\n", "thanks ", "Dear A ", "[at]", "\t", "."]
 )  # fmt: skip
-def test_no_text_takes_long(unit: str, begin: str, end: str) -> None:
-    begun = time.process_time()
-    mask(begin + unit * (19_980 // len(unit)) + end)
-    assert time.process_time() - begun < 1
+def test_no_text_takes_long(unit: str) -> None:
+    for begin, end in product(["", "Dear ", "Thanks A"], ["", "x", "@", "@a.b"]):
+        begun = time.process_time()
+        mask(begin + unit * (19_980 // len(unit)) + end)
+        assert time.process_time() - begun < 1, (begin, end)
 
 
 def test_a_long_local_part_is_masked_to_its_begin() -> None:

@@ -109,15 +109,6 @@ def test_an_alarm_needs_five_texts_that_fit_nowhere_in_one_new_cluster() -> None
     assert not Placed(labels, [8, 9], odd).alarm
 
 
-def test_the_limit_of_an_alarm_is_not_that_of_new_clusters(monkeypatch) -> None:
-    new = np.concatenate([clouds([0, 2], 15, 100), cloud(5, 12, 200)])
-    monkeypatch.setattr("coterie.novelty.BOTH", 0.0)
-    placed = place_new(OLD, LABELS, new, 20)
-    assert placed.new == [20] and not placed.strange.any() and not placed.alarm
-    monkeypatch.setattr("coterie.novelty.JOINED", 0.0)
-    assert place_new(OLD, LABELS, new, 20).new == []
-
-
 @pytest.mark.parametrize("n", [1, 2, 6])
 def test_few_texts_of_any_kind(n: int) -> None:
     placed = place_new(OLD[:3], np.array([0, 0, 1]), cloud(9, n, 5), 2)

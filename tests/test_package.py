@@ -122,15 +122,6 @@ def test_apt_get_is_called_with_what_is_missing(
     )
 
 
-def test_nothing_is_installed_that_is_there(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    inside = SYSTEM["main"].__globals__
-    monkeypatch.setitem(inside, "missing", lambda part: [])
-    monkeypatch.setitem(inside, "install", lambda packages: pytest.fail("installed something"))
-    assert SYSTEM["main"](["test"]) == 0 and capsys.readouterr().err == ""
-
-
 def test_the_readme_reads_outside_the_checkout() -> None:
     """Links and pictures are absolute, and those into the checkout lead to what is there."""
     text = (HOME / "README.md").read_text("utf-8")

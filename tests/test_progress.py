@@ -2,7 +2,7 @@
 
 import pytest
 
-from coterie._progress import Bar, Lines, Silent, make_progress
+from coterie._progress import Lines, Silent, make_progress
 
 
 def test_lines_tell_stage_terms_and_time_left(capsys: pytest.CaptureFixture) -> None:
@@ -23,14 +23,6 @@ def test_lines_are_rare(capsys: pytest.CaptureFixture) -> None:
     for step in range(10):
         progress.advance(step)
     assert capsys.readouterr().err == ""
-
-
-def test_bar_shows_the_stage(capsys: pytest.CaptureFixture) -> None:
-    progress = Bar()
-    progress.start("joint", 3)
-    progress.advance(3, {"cluster": 0.5})
-    progress.stop()
-    assert "joint" in capsys.readouterr().err
 
 
 def test_choice_by_verbosity_and_terminal() -> None:

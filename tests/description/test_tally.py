@@ -1,14 +1,12 @@
 """Counting while a table goes by: what describe finds with all rows at hand."""
 
 import random
-from collections import Counter
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from coterie.description import describe, guess_columns
-from coterie.description.columns import count_values
 from coterie.description.tally import ColumnLook, Kinds, Tally
 
 
@@ -101,21 +99,3 @@ def test_levels_get_the_sizes_of_their_clusters() -> None:
     nested = tally.nested(level, {0: 1, 1: 0, 2: 1})
     assert [cluster.size for cluster in nested] == [1, 5]
     assert [cluster.share for cluster in nested] == [0.1667, 0.8333]
-
-
-def test_values_beyond_the_frequent_ones_are_other() -> None:
-    """Against a slow loop: the 20 most frequent values by name, all else under "other"."""
-    draw = random.Random(0)
-    values = [f"v{min(draw.randint(0, 30), draw.randint(0, 30))}" for _ in range(2000)] + ["other"]
-    labels = np.array([draw.randint(-1, 2) for _ in values])
-    total = Counter(v for v, label in zip(values, labels, strict=True) if label >= 0)
-    top = sorted(total, key=lambda v: (-total[v], v))[:20]
-    for cluster, found in enumerate(count_values(values, labels, 3)):
-        wanted: Counter[str] = Counter()
-        for value, label in zip(values, labels, strict=True):
-            if label == cluster:
-                wanted[value if value in top else "other"] += 1
-        assert dict(found) == wanted
-        assert found[-1][0] == "other"
-        numbers = [n for value, n in found if value != "other"]
-        assert numbers == sorted(numbers, reverse=True)

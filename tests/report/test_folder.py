@@ -13,16 +13,10 @@ import pytest
 import coterie
 from coterie.corpus.write import write_rows
 from coterie.description import Cluster, Neighbor
-from coterie.report import Figure, Points, ReportData, read_run, render, without_texts, write_map
+from coterie.report import Points, ReportData, read_run, render, without_texts, write_map
 from coterie.report.points import EMPTY, OTHER, encode_column, pack, safe_json, visible
-from coterie.report.quality import figures, guard_sentence, next_steps
 
 NASTY = "</script><!-- & \u2028 \u2029 \x00 \ud800"
-
-
-def signs(agreement: float) -> dict[str, Any]:
-    return {"clusters_used": 2, "size_entropy": 1.0, "neighbor_agreement": agreement,
-            "word_information": None}  # fmt: skip
 
 
 @pytest.fixture
@@ -164,32 +158,6 @@ def test_rare_values_share_one_colour() -> None:
         assert kinds[code] == (value or EMPTY) or (kinds[code] == OTHER and value > "v09")
 
 
-def test_the_guard_is_told() -> None:
-    labels, sure = np.array([0, 1, 1, -1]), np.array([0.5, 0.5, 0.5, 0.0])
-    guard = {"fired": False, "reason": "", "start": signs(0.5), "final": signs(0.7),
-             "agreement": 0.75}  # fmt: skip
-    shown = {f.name: f for f in figures(labels, sure, sure, guard=guard)}
-    assert shown["Neighbour agreement"].value == "0.70"
-    assert "0.50 before" in shown["Neighbour agreement"].meaning
-    assert shown["Change by training"].value == "0.25"
-    assert "no harm" in guard_sentence(guard)
-    fired = {**guard, "fired": True, "final": None, "agreement": None}
-    shown = {f.name: f for f in figures(labels, sure, sure, guard=fired)}
-    assert shown["Neighbour agreement"].value == "0.50" and "Change by training" not in shown
-    assert guard_sentence(fired) == guard_sentence(None) == ""
-
-
-def test_advice_fits_the_result() -> None:
-    close = [Figure("Close calls", 0.25, "", percent=True)]
-    even = [Cluster(i, f"c{i}", 50, 0.25, [], []) for i in range(4)]
-    assert not any("--clusters" in step for step in next_steps(even, []))
-    assert any("25% of the texts are close calls" in step for step in next_steps(even, close))
-    skewed = [Cluster(0, "Big", 97, 0.97, [], []), Cluster(1, "Small", 3, 0.03, [], [])]
-    steps = " ".join(next_steps(skewed, []))
-    assert "“Big” holds 97%" in steps and "1 cluster has fewer than 5 texts" in steps
-    assert next_steps([], []) == []
-
-
 def test_all_fields_of_a_cluster_are_shown() -> None:
     near = Neighbor(1, "Post <b>", 0.8, more=["refund"], less=["parcel"])
     full = Cluster(
@@ -210,21 +178,12 @@ def test_all_fields_of_a_cluster_are_shown() -> None:
     assert heights == [pytest.approx(32 / 3, abs=0.01), 32] * 2  # of all clusters, and of this one
 
 
-def test_the_command_makes_both_pages(run: tuple[Path, dict[str, Any], list[Cluster]]) -> None:
-    from typer.testing import CliRunner
-
-    from coterie.cli import app
-
-    folder, manifest, clusters = run
-    (folder / "manifest.json").write_text(json.dumps({**manifest, "status": "done"}))
-    (folder / "clusters.json").write_text(json.dumps([c.to_dict() for c in clusters]))
-    for options, name in (([], "report.html"), (["--no-texts"], "report-no-texts.html")):
-        result = CliRunner().invoke(app, ["report", str(folder), *options])
-        assert result.exit_code == 0, result.output
-        assert name in result.output.replace("\n", "")
-        page = (folder / name).read_text("utf-8")
-        assert ("refund two" in page) is (name == "report.html")
-        assert "Refund" in page
+def test_bars_are_as_long_as_clusters_are_large_and_long_texts_are_cut() -> None:
+    clusters = [Cluster(0, "Refund", 7, 0.7, [], ["x " * 2500]), Cluster(1, "Late", 3, 0.3, [], [])]
+    page = render(ReportData("10 texts", ["A sentence."], clusters, ["A note."]))
+    assert re.findall(r'class="bar" style="width: ([\d.]+)%', page) == ["100.0", "42.9"]
+    assert "x " * 200 not in page and "x …" in page
+    assert "A sentence." in page and "A note." in page
 
 
 def test_one_cluster_is_compared_with_no_other(topics, tmp_path: Path) -> None:

@@ -39,9 +39,8 @@ def test_clusters_stay_together_on_the_map(fewest: int, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(("marks", "fewest"), [(4000, 200), (200, 200), (4000, 700)])
-@pytest.mark.parametrize("size", [1e-7, 4e-7])
 def test_last_digits_of_the_vectors_do_not_move_the_map(
-    size: float, marks: int, fewest: int, monkeypatch: pytest.MonkeyPatch
+    marks: int, fewest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Other batches change the last digits of vectors: by 4e-7 of them, seen with MiniLM."""
     monkeypatch.setattr(layout, "MARKS", marks)
@@ -49,7 +48,7 @@ def test_last_digits_of_the_vectors_do_not_move_the_map(
     vectors, labels = blobs([240, 160, 120, 80])
     vectors[::2, 0] = vectors[1::2, 0]  # which of the two is first is for last digits to say
     vectors[5] = vectors[300]  # equal texts stay equal
-    noise = 1 + size * np.random.default_rng(1).normal(size=vectors.shape)
+    noise = 1 + 4e-7 * np.random.default_rng(1).normal(size=vectors.shape)
     noise[5] = noise[300]
     other = (vectors * noise).astype(np.float32)
     assert 0 < np.abs(other / vectors - 1).max() < 1e-5
@@ -61,22 +60,29 @@ def test_last_digits_of_the_vectors_do_not_move_the_map(
         assert first[axis][5] == first[axis][300]
 
 
-def test_of_many_texts_some_are_placed_first(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("limit", "most", "counted", "times"),
+    [("MARKS", 200, "nearest_rows", 1), ("LAID_OUT", 1000, "by_neighbors", 5)],
+)
+def test_of_many_texts_some_are_laid_out_first(
+    limit: str, most: int, counted: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The others end among their own, beside the marks that are like them, and not on top."""
-    vectors, labels = blobs([240, 160, 120, 80])
-    monkeypatch.setattr(layout, "MARKS", 200)
+    vectors, labels = blobs([240 * times, 160 * times, 120 * times, 80 * times])
+    monkeypatch.setattr(layout, limit, most)
     seen: list[int] = []
-    plain = layout.nearest_rows
+    plain = getattr(layout, counted)
 
-    def counted(x, k):
+    def count(x, more):
         seen.append(len(x))
-        return plain(x, k)
+        return plain(x, more)
 
-    monkeypatch.setattr(layout, "nearest_rows", counted)
+    monkeypatch.setattr(layout, counted, count)
     points, kind = map_texts(vectors, labels, seed=3)
-    assert kind == "neighbors" and seen == [200]
+    assert kind == "neighbors" and seen == [most]
     assert own_share(points, labels) > 0.95
-    assert len(np.unique(points, axis=0)) > 590
+    assert len(np.unique(points, axis=0)) > 0.96 * len(points)
+    assert ((points >= 0) & (points <= SIDE)).all()
     assert np.array_equal(points, map_texts(vectors, labels, seed=3)[0])
 
 
@@ -172,26 +178,6 @@ def test_a_sample_has_the_shares_of_the_clusters() -> None:
     for seed in range(5):
         counts = np.bincount(labels[sample_rows(labels, seed, 1000)])
         np.testing.assert_allclose(counts, [600, 300, 100], atol=25)
-
-
-def test_more_texts_are_placed_beside_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond those that are laid out: among their own, and not on top of each other."""
-    vectors, labels = blobs([1200, 800, 600, 400])
-    monkeypatch.setattr(layout, "LAID_OUT", 1000)
-    laid_out: list[int] = []
-    plain = layout.by_neighbors
-
-    def counted(x, seed):
-        laid_out.append(len(x))
-        return plain(x, seed)
-
-    monkeypatch.setattr(layout, "by_neighbors", counted)
-    points, kind = map_texts(vectors, labels, seed=3)
-    assert kind == "neighbors" and laid_out == [1000]
-    assert own_share(points, labels) > 0.95
-    assert len(np.unique(points, axis=0)) > 2900
-    assert ((points >= 0) & (points <= SIDE)).all()
-    assert np.array_equal(points, map_texts(vectors, labels, seed=3)[0])
 
 
 def test_the_placer_finds_the_nearest_of_a_loop() -> None:

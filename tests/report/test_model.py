@@ -104,11 +104,6 @@ def test_a_notebook_shows_what_scikit_learn_shows_before(topics) -> None:
     assert "<script" not in fitted._repr_html_() and "&lt;script&gt;" in fitted._repr_html_()
 
 
-def test_a_loaded_model_is_shown_too(model: TextClusterer, tmp_path: Path) -> None:
-    model.save(tmp_path / "m")
-    assert "6 clusters" in type(model).load(tmp_path / "m")._repr_html_()
-
-
 def cluster(number: int, size: int, parent: int | None = None, name: str = "") -> Cluster:
     return Cluster(number, name or f"c{number}", size, size / 10, [("w", 1.0)], ["x"],
                    parent=parent)  # fmt: skip

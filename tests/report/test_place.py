@@ -58,16 +58,6 @@ def test_forces_are_the_slopes_of_the_cross_entropy(gap: list[float]) -> None:
     np.testing.assert_allclose(_push(x), np.clip(softened, -4, 4), rtol=1e-4)
 
 
-def test_the_curve_is_that_of_a_least_distance() -> None:
-    """One up to 0.15, then fading exponentially, as near as two numbers allow."""
-    from scipy.optimize import curve_fit
-
-    d = np.linspace(0, 3, 300)
-    wanted = np.where(d < 0.15, 1.0, np.exp(-(d - 0.15)))
-    (a, b), _ = curve_fit(lambda x, a, b: 1 / (1 + a * x ** (2 * b)), d, wanted)
-    assert (a, b) == (pytest.approx(A, rel=0.01), pytest.approx(B, rel=0.01))
-
-
 def test_tied_texts_end_together_and_others_apart() -> None:
     rng = np.random.default_rng(0)
     labels = np.repeat([0, 1], 40)
@@ -118,19 +108,6 @@ def test_the_layout_is_that_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
         x = x + (1 - epoch / epochs) * moves
     found = place(start, (one, other, strength), seed=7, epochs=epochs)
     np.testing.assert_allclose(found, x, rtol=1e-3, atol=1e-3)
-
-
-def test_a_tie_pulls_as_often_as_its_strength_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 40 epochs in all, in a half, in an eighth, in none."""
-    seen = np.zeros(8)
-
-    def count(x, one, other, chance, step):
-        np.add.at(seen, one, 1)
-
-    monkeypatch.setattr(module, "_move", count)
-    ties = np.array([0, 2, 4, 6]), np.array([1, 3, 5, 7]), np.array([1.0, 0.5, 0.14, 0.06])
-    place(np.zeros((8, 2)), ties, seed=0, epochs=40)
-    np.testing.assert_array_equal(seen[::2], [40, 20, 5, 0])
 
 
 def test_no_ties_and_points_on_one_spot() -> None:

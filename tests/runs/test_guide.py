@@ -169,7 +169,7 @@ def test_rows_are_numbered_from_one_without_ids(table: Path, tmp_path: Path) -> 
         ({"only_known": True}, UsageError, "guidance.nothing_known"),
         ({"only_known": True, "n_clusters": 3}, UsageError, "guidance.only_known_number"),
         ({"themes": "no.yaml"}, UsageError, "edit.no_file"),
-        ({"themes": {"a": 1}}, UsageError, "guidance.bad_themes"),
+        ({"themes": {"a": 1}}, UsageError, "argument.wrong_kind"),
         ({"themes": ["volcano"], "only_known": True}, UsageError, "guidance.no_fit"),
         ({"labels": "topic", "fit_sample": 9}, UsageError, "cluster.needs_all_texts"),
     ],
