@@ -36,7 +36,6 @@ _MOVED = {  # found here until the next release
     "make_corpus": "coterie.corpus",
     "nest": "coterie.hierarchy",
     "survey": "coterie.corpus",
-    "train_masked_head": "coterie.masked_words",
 }
 
 

@@ -73,8 +73,7 @@ MESSAGES: dict[str, str] = {
     ),
     "augment.no_language_model": (
         "contextual substitution needs a masked language model: <model='FOLDER'>, a hub name, "
-        "or 'hub:NAME' to download one. 'coterie augment FILE --train-head --out FOLDER' "
-        "makes one from the default encoder and your texts."
+        "or 'hub:NAME' to download one."
     ),
     "augment.no_pair": "<model=> is not a pair of languages such as 'eng-spa'.",
     "augment.no_wordnet_file": (
@@ -132,7 +131,6 @@ MESSAGES: dict[str, str] = {
         "of coterie, then coterie-bench --help"
     ),
     "cli.needs_name_with": "a model and its requests need a URL: coterie name RUN --with URL.",
-    "cli.needs_train_head": "--encoder, --also and --steps are for --train-head.",
     "cli.no_format": "{option}: expected some of {known}, such as xlsx,parquet.",
     "cli.nothing_to_score": (
         "{file}: no row has both a true label and a cluster; see --labels and --cluster-column."
@@ -799,19 +797,6 @@ MESSAGES: dict[str, str] = {
         "levels: {wanted} clusters asked for, but there are only {k} to merge; ask for at most "
         "{k} or make more clusters."
     ),
-    # masked_head
-    "masked_head.accuracy": (
-        "{tokens:,} masked tokens of {texts:,} held-out texts: top-1 accuracy {top1:.1f}%, top-5 "
-        "{top5:.1f}% (most frequent tokens: {frequent1:.1f}%, {frequent5:.1f}%)"
-    ),
-    "masked_head.no_head": (
-        "<encoder>: {model} has no masked head that coterie knows; take a BERT or "
-        "RoBERTa-like encoder (MiniLM, XLM-RoBERTa, CamemBERT)."
-    ),
-    "masked_head.no_mask": "<encoder>: its tokenizer has no mask, so no masked head can be fitted.",
-    "masked_head.no_transformer": "<encoder=>: a masked head needs a transformer.",
-    "masked_head.share": "{name} should be between 0 and 1, got {given!r}.",
-    "masked_head.too_few_texts": "a masked head needs at least two different texts.",
     # methods
     "method.unknown": "{method} has no parameter {name!r}.{hint}",
     "methods.at_most_one": "{name} should be at most 1, got {given!r}.",
@@ -953,10 +938,6 @@ MESSAGES: dict[str, str] = {
     "output.is_run_input": (
         "<out=>: {given} is the input, and a file of the run there. Choose another folder, or "
         "copy the input."
-    ),
-    "output.no_head": (
-        "<out=> already exists, and coterie augment --train-head has not written it; "
-        "choose another folder."
     ),
     "output.of_others": (
         "<out=> already exists, and this command has not written it. Choose another name, or "

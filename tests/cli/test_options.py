@@ -107,7 +107,6 @@ def test_messages_speak_of_options(texts: Path, options: str, named: str, key: s
         ("augment FILE --kind contextual", 1, "augment.no_language_model"),
         ("augment FILE --kind charswap --rate 2", 2, "augment.bad_rate"),
         ("augment FILE --kind charswap -n 0", 2, "cli.bad_wordings"),
-        ("augment FILE --kind charswap --steps 3", 2, "cli.needs_train_head"),
         ("augment FILE --kind backtranslation --languages eng", 2, "cli.bad_languages"),
         ("augment FILE --kind charswap --out x.doc", 2, "corpus.bad_suffix"),
         ("bench papers --data x", 2, "cli.moved"),

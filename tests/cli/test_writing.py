@@ -162,10 +162,6 @@ def test_augment_never_replaces_by_default(mine: Path) -> None:
     assert views.read_bytes() == before
     run("augment", mine, "--kind", "charswap", "--seed", 1, "-q", "--out", views)
     assert views.read_bytes() != before
-    head = mine.with_name("mine.head")
-    head.mkdir()
-    (head / "notes.txt").write_text("mine")
-    assert says(run("augment", mine, "--train-head", code=2), "output.no_head")
 
 
 def test_what_a_killed_command_left_of_an_output_goes(mine: Path, tmp_path: Path) -> None:

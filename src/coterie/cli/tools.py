@@ -124,9 +124,6 @@ def evaluate(
     show_table(f"{len(pairs):,} rows, scores in %", ["score", "%", "meaning"], rows, numbers=(1,))
 
 
-HEAD = "With --train-head: "
-
-
 def augment(
     file: File,
     kind: Annotated[
@@ -142,10 +139,7 @@ def augment(
         typer.Option(
             "--out",
             "-o",
-            help=(
-                "File to write, format by suffix; a folder with --train-head. Default: "
-                "FILE.views.csv, stdout for -, or FILE.head."
-            ),
+            help="File to write, format by suffix. Default: FILE.views.csv, or stdout for -.",
         ),
     ] = None,
     wordings: Annotated[
@@ -173,18 +167,6 @@ def augment(
     text_column: TextColumn = None,
     seed: Annotated[int, typer.Option("--seed", help="Same seed, same augmentations.")] = 0,
     device: Device = "auto",
-    train_head: Annotated[
-        bool,
-        typer.Option("--train-head", help="Fit a masked language model for --kind contextual."),
-    ] = False,
-    encoder: Annotated[
-        str | None, typer.Option("--encoder", help=HEAD + "the encoder to start from.")
-    ] = None,
-    also: Annotated[
-        list[Path] | None,
-        typer.Option("--also", help=HEAD + "another file of texts; may be repeated."),
-    ] = None,
-    steps: Annotated[int | None, typer.Option("--steps", help=HEAD + "training steps.")] = None,
     format: Format = "auto",
     encoding: Encoding = "utf-8",
     header: Header = None,
@@ -202,23 +184,19 @@ def augment(
 
         coterie augment tickets.csv --kind charswap
         coterie augment tickets.csv --kind eda --rate 0.1 --wordings 1 --out tickets.eda.csv
-        coterie augment tickets.csv --train-head --out tickets.head
-        coterie augment tickets.csv --kind contextual --model tickets.head
+        coterie augment tickets.csv --kind contextual --model FOLDER
         coterie cluster tickets.csv -k 15 --method sccl --set views=tickets.views.csv
     """
     from coterie.corpus import read_corpus
-    from coterie.runs.outputs import check_head_folder, check_output, is_reworded
+    from coterie.runs.outputs import check_output, is_reworded
     from coterie.runs.sample import bundled
 
     if wordings < 1:
         raise UsageError("cli.bad_wordings", wordings=wordings)
     path = None
-    if train_head:
-        path = out or beside(file, ".head")
-        check_head_folder(path)
-    elif file != "-" or out is not None:
+    if file != "-" or out is not None:
         path = out or beside(file, ".views.csv")
-        check_output(path, [bundled(file), model, *(also or [])], wrote=is_reworded)
+        check_output(path, [bundled(file), model], wrote=is_reworded)
         if out is None and path.exists():
             raise UsageError("cli.out_is_there", path=path)
     corpus = read_corpus(
@@ -226,13 +204,6 @@ def augment(
     )
     shown = 0 if quiet else 1
     say_header(() if quiet else corpus.notes)
-    if train_head:
-        assert path is not None
-        said = {"steps": steps, "random_state": seed, "device": device, "verbose": shown}
-        _train(corpus.texts, path, also or [], as_json, encoder, said)
-        return
-    if encoder or also or steps:
-        raise UsageError("cli.needs_train_head")
     options = {"rate": rate, "model": model, "device": device, "languages": _pair(languages)}
     made = _wordings(corpus.texts, kind, wordings, (seed, shown), options)
     _write(corpus, made, path)
@@ -292,39 +263,6 @@ def _report(made: list[Any], path: Path | None, *, quiet: bool, as_json: bool) -
         told = ", ".join(f"{name} {100 * share:.1f}%" for name, share in shares.items())
         where = "" if path is None else f" written to {path}"
         say(f"{len(made[0]):,} rows{where}; unchanged: {told}")
-
-
-def _train(
-    texts: list[str],
-    folder: Path,
-    also: list[Path],
-    as_json: bool,
-    encoder: str | None,
-    said: dict[str, Any],
-) -> None:
-    from coterie.corpus import read_corpus
-    from coterie.encoders import DEFAULT
-    from coterie.masked_words import HeadSettings, train_masked_head
-
-    more = [text for path in also for text in read_corpus(str(path)).texts]
-    found = train_masked_head(
-        texts, folder, more=more, encoder=encoder or DEFAULT, settings=HeadSettings(**said)
-    )
-    if as_json:
-        show_json({"folder": str(folder), **found}, indent=None)
-        return
-    typer.echo(
-        message(
-            "masked_head.accuracy",
-            tokens=found["hidden_tokens"],
-            texts=found["held_out_texts"],
-            top1=100 * found["top1"],
-            top5=100 * found["top5"],
-            frequent1=100 * found["frequent_top1"],
-            frequent5=100 * found["frequent_top5"],
-        )
-    )
-    typer.echo(f"model  {folder}   (coterie augment FILE --kind contextual --model {folder})")
 
 
 def methods(

@@ -67,13 +67,6 @@ def check_shards_folder(out: Path) -> None:
         raise UsageError("output.other_manifest", out=str(out))
 
 
-def check_head_folder(out: Path) -> None:
-    """Refuse a folder for a trained head that holds anything else."""
-    if out.exists() and not (out / "training.json").exists():
-        if not out.is_dir() or any(out.iterdir()):
-            raise UsageError("output.no_head", out=str(out))
-
-
 def check_run_output(out: Path, inputs: Iterable[str | Path | None]) -> None:
     """Refuse to put a run where one of its inputs would be replaced by it."""
     from coterie.run_files import RESULT, RUNNING

@@ -17,9 +17,9 @@ from pathlib import Path
 from coterie import sample
 from coterie.augmentation import augment
 from coterie.encoders import DEFAULT
-from coterie.masked_words import HeadSettings, train_masked_head
 from coterie_bench.datasets import BENCHMARKS, load_dataset
 from coterie_bench.experiments import lines
+from coterie_bench.masked_words import HeadSettings, train_masked_head
 
 SHOWN = 10
 

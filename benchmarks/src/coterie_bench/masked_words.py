@@ -83,7 +83,7 @@ class HeadSettings:
             check_number(name, getattr(self, name))
         for name in ("mask_rate", "held_out"):
             if not 0 < getattr(self, name) < 1:
-                raise UsageError("masked_head.share", name=name, given=getattr(self, name))
+                raise UsageError(f"{name} should be between 0 and 1, got {getattr(self, name)!r}.")
 
 
 class MaskedHead(nn.Module):
@@ -118,7 +118,7 @@ class MaskedNet(nn.Module):
         super().__init__()
         tokenizer = encoder.tokenizer
         if tokenizer.mask_token_id is None:
-            raise UsageError("masked_head.no_mask")
+            raise UsageError("encoder: its tokenizer has no mask, so no masked head can be fitted.")
         self.encoder, self.rate = encoder, rate
         config = encoder.model[0].auto_model.config
         self.head = MaskedHead(config.hidden_size, counts, getattr(config, "layer_norm_eps", 1e-12))
@@ -263,7 +263,7 @@ def train_masked_head(
     begun = time.monotonic()
     model = load_encoder(encoder, max_length=chosen.max_length)
     if not isinstance(model, SentenceEncoder):
-        raise UsageError("masked_head.no_transformer", encoder=encoder)
+        raise UsageError(f"encoder={encoder!r}: a masked head needs a transformer.")
     shell = _shell(model)
     learned, tested = split([*texts_from(texts), *(texts_from(more) if len(more) else [])], chosen)
     run = Run(
@@ -311,7 +311,7 @@ def split(texts: list[str], chosen: HeadSettings) -> tuple[list[str], list[str]]
     """Different texts to learn from, and others for the test, at least one of each."""
     distinct = sorted({text for text in texts if text})
     if len(distinct) < 2:
-        raise DataError("masked_head.too_few_texts")
+        raise DataError("a masked head needs at least two different texts.")
     order = numpy_generator(chosen.random_state, "held out").permutation(len(distinct))
     tested = min(len(distinct) - 1, max(1, round(chosen.held_out * len(distinct))))
     mixed = [distinct[i] for i in order]
@@ -326,7 +326,10 @@ def _shell(encoder: SentenceEncoder) -> Any:
         shell = loader.from_config(backbone.config, trust_remote_code=False)
         _head_of(shell)
     except (AttributeError, ValueError, KeyError) as error:
-        raise UsageError("masked_head.no_head", model=type(backbone).__name__) from error
+        raise UsageError(
+            f"encoder: {type(backbone).__name__} has no masked head that is known here; take a "
+            "BERT or RoBERTa-like encoder (MiniLM, XLM-RoBERTa, CamemBERT)."
+        ) from error
     return shell
 
 
