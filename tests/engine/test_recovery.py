@@ -3,53 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from by_key import raises, says
-from coterie import SCCL
-from coterie.encoders import VectorEncoder
-from coterie.engine import Batch, Checkpoint, Run, Stage, TrainingData, train
-from coterie.engine.checkpoint import RetryPolicy
-from coterie.engine.history import Meter
+from coterie.engine import Batch, Checkpoint, Stage, train
 from coterie.engine.loop import SMALLER
 from coterie.errors import TrainingError
-
-CPU = torch.device("cpu")
-
-
-class Net(nn.Module):
-    def __init__(self, encoder: VectorEncoder) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.head = nn.Linear(3, 2)
-
-
-def square(net: Net, batch: Batch) -> dict[str, Tensor]:
-    (e,) = batch.encode(net.encoder)
-    return {"square": net.head(e).square().mean()}
-
-
-def make(n: int = 20) -> tuple[Net, TrainingData]:
-    encoder = VectorEncoder()
-    items, rows = encoder.prepare(np.random.default_rng(0).normal(size=(n, 3)))
-    encoder.make_trainable()
-    torch.manual_seed(0)
-    return Net(encoder), TrainingData(items, rows[None])
-
-
-def run(**more) -> Run:
-    return Run(**{"batch_size": 8, "seed": 1, "device": CPU, "log_every": 1, **more})
-
-
-def stage(loss, **more) -> Stage:
-    lr = {"encoder": 1e-2, "head": 1e-2}
-    return Stage(**{"name": "first", "steps": 12, "loss": loss, "lr": lr, **more})
+from small_training import Net, assert_equal, make, run, square, stage
 
 
 def too_large_above(limit: int):
@@ -108,8 +73,7 @@ def test_a_continued_run_stays_with_small_batches(tmp_path: Path) -> None:
     again = too_large_above(4)
     history = train(net, data, [stage(again)], run(checkpoint=Checkpoint(tmp_path / "c", "r")))
     assert max(again.seen) == 4 and len(history.notes) == 1
-    for name, tensor in whole.state_dict().items():
-        assert torch.equal(net.state_dict()[name], tensor)
+    assert_equal(whole.state_dict(), net.state_dict())
 
 
 def broken_while_fast(after: int):
@@ -117,8 +81,8 @@ def broken_while_fast(after: int):
     steps = iter(range(1000))
 
     def loss(net: Net, batch: Batch) -> dict[str, Tensor]:
-        bad = next(steps) == after
-        return {"square": square(net, batch)["square"] * (float("nan") if bad else 1.0)}
+        factor = float("nan") if next(steps) == after else 1.0
+        return {name: factor * term for name, term in square(net, batch).items()}
 
     return loss
 
@@ -128,8 +92,7 @@ def test_a_loss_that_is_no_number_goes_back_with_a_tenth_of_the_rates() -> None:
     history = train(net, data, [stage(broken_while_fast(5))], run())
     slow, data = make()
     train(slow, data, [stage(square, lr={"encoder": 1e-3, "head": 1e-3})], run())
-    for name, tensor in slow.state_dict().items():  # as if it had begun with the smaller rates
-        assert torch.equal(net.state_dict()[name], tensor)
+    assert_equal(slow.state_dict(), net.state_dict())  # as if it had begun with these rates
     (note,) = history.notes
     assert says(note, "train.loss_terms_not_finite", where="stage 'first', step 6")
     assert says(note, "train.went_back", step=0, factor=SMALLER)
@@ -177,50 +140,6 @@ def test_the_second_time_it_stops_with_the_reason() -> None:
         train(net, data, [stage(broken)], run())
 
 
-def test_the_result_of_a_method_states_it(topics, monkeypatch) -> None:
-    from coterie.methods import sccl
-    from coterie.runs.results import about_model
-
-    original, calls = sccl.SCCL._training_stages, []
-
-    def stages(self, facts):
-        from dataclasses import replace
-
-        (first,) = original(self, facts)
-
-        def loss(net, batch):
-            calls.append(len(batch))
-            if len(calls) == 1:
-                raise torch.OutOfMemoryError("once")
-            return first.loss(net, batch)
-
-        return [replace(first, loss=loss)]
-
-    monkeypatch.setattr(sccl.SCCL, "_training_stages", stages)
-    model = SCCL(3, encoder="tfidf", steps=4, batch_size=30, random_state=0).fit(topics[0])
-    assert calls[:3] == [30, 15, 15]
-    assert "2 passes of 15 texts" in about_model(model)[0]
-
-
-def test_the_retry_policy_is_kept_in_a_checkpoint(tmp_path: Path) -> None:
-    net, data = make()
-    checkpoint = Checkpoint(tmp_path / "c", "r", every=0)
-    limited = too_large_above(2)
-
-    def killed(net: Net, batch: Batch) -> dict[str, Tensor]:
-        if len(limited.seen) > 20:
-            raise KeyboardInterrupt
-        return limited(net, batch)
-
-    with pytest.raises(KeyboardInterrupt):
-        train(net, data, [stage(killed)], run(checkpoint=checkpoint))
-    assert checkpoint.load().retry == RetryPolicy(passes=4)
-    facts = json.loads((tmp_path / "c" / "state.json").read_text())
-    del facts["retry"], facts["meter"]  # as an earlier version wrote it
-    (tmp_path / "c" / "state.json").write_text(json.dumps(facts))
-    assert checkpoint.load().retry == RetryPolicy()
-
-
 def test_encoding_goes_on_by_halves(topics, tiny_encoder, monkeypatch, caplog) -> None:
     from coterie.encoders import SentenceEncoder, load_encoder
 
@@ -237,14 +156,6 @@ def test_encoding_goes_on_by_halves(topics, tiny_encoder, monkeypatch, caplog) -
     monkeypatch.setattr(SentenceEncoder, "forward", small)
     np.testing.assert_allclose(encoder.encode(items), expected, atol=1e-6)
     assert "encoding goes on by halves" in caplog.text
-
-
-def test_terms_that_some_steps_lack_count_zero_there() -> None:
-    meter = Meter()
-    meter.add(["a", "b"], torch.tensor([1.0, 2.0]))
-    meter.add(["a"], torch.tensor([5.0]))
-    meter.add(["b", "c"], torch.tensor([4.0, 9.0]))
-    assert meter.read("here") == {"a": 2.0, "b": 2.0, "c": 3.0}
 
 
 def test_updates_are_counted_not_passes() -> None:
@@ -271,8 +182,7 @@ def test_a_stage_after_one_that_went_wrong_begins_alike_when_continued(tmp_path:
         train(net, data, stages(killed), run(checkpoint=Checkpoint(tmp_path / "c", "r", every=0)))
     net, data = make()
     train(net, data, stages(square), run(checkpoint=Checkpoint(tmp_path / "c", "r")))
-    for name, tensor in whole.state_dict().items():
-        assert torch.equal(net.state_dict()[name], tensor), name
+    assert_equal(whole.state_dict(), net.state_dict())
 
 
 def test_the_history_of_an_earlier_training_stays() -> None:
@@ -309,5 +219,4 @@ def test_an_interrupt_in_the_step_that_ends_a_stage_does_not_lengthen_it(
             kept = Checkpoint(tmp_path / "c", "r")
             train(net, data, [stage(counted, **settled)], run(checkpoint=kept))
     assert len(calls) == 4
-    for name, tensor in whole.state_dict().items():
-        assert torch.equal(net.state_dict()[name], tensor), name
+    assert_equal(whole.state_dict(), net.state_dict())

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import warnings
 
-import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from coterie.encoders import VectorEncoder
-from coterie.engine import Batch, Run, Stage, TrainingData, train
+from coterie.engine import Batch, Run, train
 from coterie.engine.tensor_float import tensor_float
+from small_training import Net, make, run, square, stage
 
 
 @pytest.fixture(autouse=True)
@@ -49,13 +48,6 @@ def test_settings_of_the_user_stay() -> None:
         matmul.fp32_precision = before
 
 
-class Net(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.encoder = VectorEncoder()
-        self.head = nn.Linear(3, 2)
-
-
 @pytest.mark.parametrize(
     ("precision", "taken", "inside"),
     [("bfloat16", True, "high"), ("float32", True, "highest"), ("bfloat16", False, "highest")],
@@ -70,28 +62,20 @@ def test_steps_run_under_it_and_nothing_else_does(
 
     def loss(net: Net, batch: Batch) -> dict[str, Tensor]:
         note("loss")
-        return {"square": net.head(batch.encode(net.encoder)[0]).square().mean()}
+        return square(net, batch)
 
     def labels(net: Net, vectors: Tensor) -> Tensor:
         note("between")
         return vectors.argmax(dim=1)
 
     monkeypatch.setattr(Run, "takes", lambda run, shortcut: taken and shortcut == "tf32")
-    net = Net()
-    items, rows = net.encoder.prepare(np.random.default_rng(0).normal(size=(16, 3)))
-    net.encoder.make_trainable()
-    stage = Stage(
-        name="only",
-        steps=4,
-        loss=loss,
-        lr={"head": 1e-3},
-        refresh_every=1,
-        labels=labels,
-        setup=lambda net, vectors: note("between"),
-        after_epoch=lambda net, n: note("between"),
-    )
-    run = Run(batch_size=8, seed=0, device=torch.device("cpu"), precision=precision)
-    train(net, TrainingData(items, rows[None]), [stage], run)
+    looks = {
+        "refresh_every": 1,
+        "labels": labels,
+        "setup": lambda net, vectors: note("between"),
+        "after_epoch": lambda net, n: note("between"),
+    }
+    train(*make(16), [stage(loss, steps=4, **looks)], run(precision=precision))
     assert seen == {"loss": {inside}, "between": {"highest"}}
 
 
