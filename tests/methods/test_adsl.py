@@ -508,26 +508,6 @@ def test_training_lowers_the_losses_and_moves_every_part(source: str, topics) ->
     np.testing.assert_array_equal(frozen.start_labels_, model.start_labels_)
 
 
-def test_the_autoencoder_learns_to_give_the_rows_back(topics) -> None:
-    errors = []
-
-    class Kept(ADSL):
-        def _build_pretraining_network(self, encoder, facts):
-            self.net = super()._build_pretraining_network(encoder, facts)
-            return self.net
-
-    for ae_steps in (0, 45):
-        model = Kept(3, **{**SMALL, "ae_steps": ae_steps, "epochs": 0}).fit(topics[0])
-        items, rows = model.encoder_.prepare(topics[0])
-        given = items.batch(rows)
-        with torch.no_grad():
-            back = model.net.decoder(model.encoder_.coder(given["rows"]))
-        errors.append(float(F.mse_loss(back, given["rows"])))
-        widths = [part.out_features for part in model.net.decoder if hasattr(part, "out_features")]
-        assert widths == [60, 30]
-    assert errors[0] > 0.9 and errors[1] < 0.7 * errors[0]
-
-
 def test_zero_epochs_are_the_clustering_of_the_codes(topics) -> None:
     model = ADSL(3, **{**SMALL, "epochs": 0}).fit(topics[0])
     assert model.guard_ is None and model.encoder_.face == "code"
@@ -540,27 +520,6 @@ def test_codes_of_unit_length_are_an_option(topics) -> None:
     np.testing.assert_allclose(np.linalg.norm(model.vectors_, axis=1), 1, rtol=1e-5)
     trained = ADSL(3, normalize=True, guard=False, **SMALL).fit(topics[0])
     assert not np.allclose(np.linalg.norm(trained.vectors_, axis=1), 1)  # only codes are
-
-
-def test_noisy_labels_lose_weight(topics) -> None:
-    """Wrong labels of a few texts cost more than right ones, so their weight falls."""
-    texts, truth = zip(*sorted(zip(*topics, strict=True)), strict=True)
-    wrong = np.arange(0, 90, 10)
-
-    class Mistaken(ADSL):
-        def _initial_assigner(self, vectors, weights, seed):
-            numbers = np.array([sorted(set(truth)).index(t) for t in truth])
-            numbers[wrong] = (numbers[wrong] + 1) % 3
-            return NeighborAssigner(vectors, numbers)
-
-    settings = {**SMALL, "variant": "attention", "refresh_epochs": 99, "sharpness": 50.0}
-    model = Mistaken(3, guard=False, **{**settings, "lr": 3e-4, "epochs": 6}).fit(texts)
-    groups = model.net_.target.argmax(dim=1).numpy()
-    labels = np.array([sorted(set(truth)).index(t) for t in truth])
-    mistaken = groups != labels
-    v = model.net_.v.numpy()
-    assert mistaken.sum() >= 3
-    assert v[mistaken].mean() < v[~mistaken].mean() - 0.2
 
 
 def test_the_guard_returns_the_code_and_its_encoder(topics) -> None:

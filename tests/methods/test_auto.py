@@ -235,17 +235,6 @@ def test_fewer_neighbours_where_clusters_are_small(n: int, k: int, neighbors: in
     assert n_neighbors(n, k) == neighbors
 
 
-def test_the_consensus_is_what_most_runs_say() -> None:
-    truth = np.repeat(np.arange(4), 25)
-    rng = np.random.default_rng(0)
-    runs = []
-    for _ in range(9):
-        noisy = np.where(rng.random(100) < 0.2, rng.integers(0, 4, 100), truth)
-        runs.append(rng.permutation(4)[noisy])  # numbers mean nothing across runs
-    found = consensus(runs, 4, np.ones(100, dtype=np.float32), 0)
-    assert accuracy(truth, found) > 0.97 > max(accuracy(truth, run) for run in runs)
-
-
 def test_the_consensus_against_scipy_and_a_loop() -> None:
     """Average linkage of the share of runs, then the vote of the companions."""
     from scipy.cluster.hierarchy import fcluster, linkage
@@ -326,9 +315,3 @@ def test_diagnostics_are_saved_and_loaded(corpus, tiny_encoder, tmp_path) -> Non
     again = coterie.load(tmp_path / "m")
     assert again.choice_ == model.choice_ and again.remarks() == model.remarks()
     np.testing.assert_array_equal(again.predict(texts), model.labels_)
-
-
-def test_nothing_is_said_of_a_smoothing_that_was_not_done() -> None:
-    model = Auto(4, encoder="tfidf", random_state=0).fit(["red", "blue", "green", "black", "white"])
-    assert model.choice_["neighbors"] == 0 and "smoothing" not in model.remarks()[0]
-    assert "k-means runs on" in model.remarks()[0]

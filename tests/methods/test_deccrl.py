@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from conftest import TOPICS
 from scipy.sparse import csr_matrix
 from sklearn.decomposition import PCA
 
@@ -249,42 +250,31 @@ def test_top_words_are_the_most_probable_ones() -> None:
     assert top_words(log_beta, ["a", "b", "c"], 9)[0] == [["b", "c", "a"]]
 
 
-def log_q(rows: list[list[float]]) -> torch.Tensor:
-    return torch.tensor(rows).log()
+Epochs = list[list[tuple[float, list[float]]]]
+EPOCHS: dict[str, tuple[Epochs, list[float]]] = {  # vectors, assignments; the centers after them
+    "the least sure text": (
+        [[(1, [0.9, 0.1, 0]), (2, [0.5, 0.4, 0.1]), (3, [0.2, 0.7, 0.1])]],
+        [0, 0, 2],
+    ),
+    "different texts": (
+        [[(8, [0.8, 0.1, 0.1]), (5, [0.5, 0.3, 0.2]), (6, [0.6, 0.2, 0.2])]],
+        [0, 5, 6],
+    ),
+    "fewer texts than clusters": ([[(3, [0.4, 0.3, 0.2, 0.1])]], [0, 3, 0, 0]),
+    "a new epoch": ([[(1, [0.9, 0.1]), (2, [0.1, 0.9])], [(7, [0.9, 0.1])]], [0, 7]),
+}
 
 
-def test_an_empty_cluster_moves_to_the_least_sure_text_of_the_epoch() -> None:
-    watcher, centers = EmptyClusters(3, 2), torch.zeros(3, 2)
-    watcher.watch(torch.tensor([[1.0, 1], [2, 2]]), log_q([[0.9, 0.1, 0], [0.5, 0.4, 0.1]]))
-    watcher.watch(torch.tensor([[3.0, 3]]), log_q([[0.2, 0.7, 0.1]]))
-    watcher.reseed(centers)
-    assert centers.tolist() == [[0, 0], [0, 0], [2, 2]]
-    assert int(watcher.moved) == 1
-
-
-def test_several_empty_clusters_move_to_different_texts() -> None:
-    watcher, centers = EmptyClusters(3, 1), torch.zeros(3, 1)
-    rows = log_q([[0.8, 0.1, 0.1], [0.5, 0.3, 0.2], [0.6, 0.2, 0.2]])
-    watcher.watch(torch.tensor([[8.0], [5.0], [6.0]]), rows)
-    watcher.reseed(centers)
-    assert centers.flatten().tolist() == [0, 5, 6]
-
-
-def test_an_epoch_is_forgotten_when_it_is_over() -> None:
-    watcher, centers = EmptyClusters(2, 1), torch.zeros(2, 1)
-    watcher.watch(torch.tensor([[1.0], [2.0]]), log_q([[0.9, 0.1], [0.1, 0.9]]))
-    watcher.reseed(centers)
-    assert int(watcher.moved) == 0
-    watcher.watch(torch.tensor([[7.0]]), log_q([[0.9, 0.1]]))
-    watcher.reseed(centers)
-    assert centers.flatten().tolist() == [0, 7]
-
-
-def test_fewer_texts_than_empty_clusters_move_as_many() -> None:
-    watcher, centers = EmptyClusters(4, 1), torch.full((4, 1), -1.0)
-    watcher.watch(torch.tensor([[3.0]]), log_q([[0.4, 0.3, 0.2, 0.1]]))
-    watcher.reseed(centers)
-    assert centers.flatten().tolist() == [-1, 3, -1, -1]
+@pytest.mark.parametrize("case", EPOCHS)
+def test_empty_clusters_move_to_the_least_sure_texts_of_the_epoch(case: str) -> None:
+    epochs, wanted = EPOCHS[case]
+    watcher, centers = EmptyClusters(len(wanted), 1), torch.zeros(len(wanted), 1)
+    for epoch in epochs:
+        for vector, shares in epoch:  # a batch each
+            watcher.watch(torch.tensor([[float(vector)]]), torch.tensor([shares]).log())
+        watcher.reseed(centers)
+    assert centers.flatten().tolist() == wanted
+    assert int(watcher.moved) == sum(place != 0 for place in wanted)
 
 
 SETTINGS = {
@@ -518,11 +508,6 @@ def test_labels_are_the_largest_assignment_on_the_trained_map(topics) -> None:
 @pytest.mark.parametrize("labels", ["head", "kmeans"])
 def test_topics_are_the_planted_words_of_their_cluster(labels: str, topics, tmp_path) -> None:
     texts, truth = topics
-    planted = {
-        "fruit": "apple pear plum cherry grape melon orchard juice ripe sweet",
-        "traffic": "car truck engine road wheel brake driver bus motor fuel",
-        "music": "song guitar drum chorus singer violin concert melody band tune",
-    }
     model = DECCRL(3, encoder="tfidf", n_topics=2, labels_from=labels, guard=False, **SETTINGS)
     model.set_params(steps=100).fit(texts)
     assert len(model.topics_) == 3
@@ -531,7 +516,7 @@ def test_topics_are_the_planted_words_of_their_cluster(labels: str, topics, tmp_
         assert len(found) == 2
         for words in found:
             assert len(words) == 10 == len(set(words))
-            assert len(set(words[:5]) & set(planted[name].split())) >= 4, (name, words)
+            assert len(set(words[:5]) & set(TOPICS[name])) >= 4, (name, words)
     model.save(tmp_path / "m")
     assert coterie.load(tmp_path / "m").topics_ == model.topics_
     assert json.loads((tmp_path / "m" / "config.json").read_text())["fitted"]["topics_"]

@@ -159,15 +159,6 @@ def test_training_lowers_the_losses_and_moves_every_part(cls, settings, topics) 
     assert adjusted_rand_score(truth, model.labels_) > max(0.5, kept - 0.05)
 
 
-@pytest.mark.parametrize(("cls", "more"), [(DEC, {}), (IDEC, {"cluster_weight": 10.0})])
-def test_assignments_become_sharper(cls, more, topics) -> None:
-    sure = []
-    for steps in (1, 50):
-        model = cls(3, **{**SHORT, "steps": steps, "lr": 1e-3}, **more).fit(topics[0])
-        sure.append(float(model.probabilities_.max(axis=1).mean()))
-    assert sure[1] > sure[0] + 0.02
-
-
 def test_the_decoder_keeps_the_vectors_in_the_codes(topics) -> None:
     """What IDEC is for: after the same training DEC gives back less of the vectors."""
     errors = []
@@ -290,18 +281,6 @@ def test_by_hand() -> None:
     z = torch.tensor([[0.8, 0.3, 0.1, -0.5, -0.2]])
     # The positive winner gets 0.8 + 2 * (0.3 + 0.1), the negative one -(0.5 + 2 * 0.2).
     torch.testing.assert_close(compete(z, 2, 2.0), torch.tensor([[1.6, 0.0, 0.0, -0.9, 0.0]]))
-
-
-def test_one_winner_of_each_kind_and_alpha_one_keep_the_sum() -> None:
-    z = torch.randn(6, 9, generator=torch.Generator().manual_seed(0))
-    torch.testing.assert_close(compete(z, 2, 1.0).sum(dim=1), z.sum(dim=1))
-
-
-def test_no_more_than_k_survive_and_more_winners_than_neurons_change_nothing() -> None:
-    z = torch.randn(30, 12, generator=torch.Generator().manual_seed(1))
-    assert ((compete(z, 4, 6.26) != 0).sum(dim=1) <= 4).all()
-    z = torch.tensor([[0.5, -0.4]])
-    torch.testing.assert_close(compete(z, 100, 6.26), z)
 
 
 def test_gradient_is_right() -> None:

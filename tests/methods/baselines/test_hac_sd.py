@@ -265,19 +265,3 @@ def test_classification_mends_clusters(classify: str, topics, monkeypatch) -> No
     scores = [adjusted_rand_score(truth, labels) for labels in (plain.labels_, model.labels_)]
     assert scores[0] < 0.7 and scores[1] > 0.9
     assert not hasattr(model, "_texts")
-
-
-def test_the_words_are_what_the_classifier_sees(topics, monkeypatch) -> None:
-    seen = []
-
-    def note(x, labels, *rest):
-        seen.append(x.shape)
-        return labels
-
-    monkeypatch.setattr("coterie.methods.baselines.hac_sd.iterative_classification", note)
-    texts = topics[0]
-    HACSD(3, encoder="tfidf-svd", iterations=1, random_state=0).fit(texts)
-    model = HACSD(3, encoder="tfidf-svd", iterations=1, classify="vectors", random_state=0)
-    model.fit(texts)
-    assert seen[0] == (len(set(texts)), 30)  # the thirty words of the topics
-    assert seen[1] == model.distinct_vectors_.shape
