@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -295,23 +293,3 @@ def test_vectors_asked_for_without_the_disk_are_kept_later(server: Server) -> No
     encode(encoder, TEXTS[:9])
     encode(load_encoder(server.address), TEXTS[:9])
     assert set(server.answered.values()) == {1} and len(server.answered) == 9
-
-
-@pytest.mark.slow
-def test_a_killed_run_asks_again_for_the_last_request_at_most(server: Server, tmp_path) -> None:
-    server.plan = {i: server.slow for i in range(100)}
-    file, out = write(tmp_path), tmp_path / "run"
-    command = ["cluster", str(file), "-k", "2", "-m", "kmeans", "--encoder", server.address]
-    command += ["--out", str(out)]
-    started = subprocess.Popen([sys.executable, "-m", "coterie", *command])
-    while len(server.asked) < 2:
-        assert started.poll() is None
-        time.sleep(0.05)
-    started.kill()
-    started.wait()
-    begun = len(server.asked)
-    done = CliRunner().invoke(app, [*command, "--resume"])
-    assert done.exit_code == 0, done.output
-    twice = {text for text, count in server.answered.items() if count > 1}
-    assert twice <= set(server.asked[begun - 1]) and set(server.answered) == set(TEXTS)
-    assert max(server.answered.values()) <= 2

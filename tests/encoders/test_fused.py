@@ -350,20 +350,6 @@ def test_an_encoder_of_fused_layers_is_the_encoder(tiny_encoder: Path, moves: st
         torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-4, msg=lambda m, n=name: f"{n}: {m}")
 
 
-@pytest.mark.slow
-def test_training_draws_anew_in_every_pass(tiny_encoder: Path) -> None:
-    if torch.cuda.is_available():
-        pytest.skip("kernels are compiled here, not interpreted")
-    encoder = load_encoder(str(tiny_encoder)).train()
-    items, _ = encoder.prepare(TEXTS)
-    passes = []
-    for seed in (0, 0, 1):
-        torch.manual_seed(seed)
-        passes.append(pack_forward(encoder.model, items.packed_batch(INDEX), torch.float32, True))
-    assert torch.equal(passes[0], passes[1])
-    assert (passes[0] != passes[2]).any(dim=1).all()
-
-
 def test_what_does_not_fit_takes_the_plain_way(tiny_encoder: Path, monkeypatch) -> None:
     here = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     assert can_fuse(here, 128, 384, 12)
