@@ -203,49 +203,41 @@ def test_aecl_makes_one_wording(topics) -> None:
 PLAIN = ["one fish", "two fish", ""]
 
 
-def file(tmp_path: Path, content: str) -> Path:
-    path = tmp_path / "pairs.csv"
-    path.write_text(content)
-    return path
+FILES = {
+    "the same order": (
+        "text,text1,text2,label\none fish,a,b,0\ntwo fish,c,d,0\n,e,f,1\n",
+        "ace bdf",
+    ),
+    "another order": ("text1,text\nc,two fish\nx,unused\na,one fish\n,\n", "ac"),
+    "duplicates": ("text,text1\none fish,a\none fish,b\n,c\n", "abc"),
+}
 
 
-def test_virtual_views_need_nothing() -> None:
-    assert read_views("virtual", PLAIN) == []
-    assert read_views(None, PLAIN) == []
+@pytest.mark.parametrize("case", FILES)
+def test_views_are_read_from_a_file(case: str, tmp_path: Path) -> None:
+    content, wanted = FILES[case]
+    (tmp_path / "pairs.csv").write_text(content)
+    texts = ["one fish", "one fish", ""] if case == "duplicates" else PLAIN
+    found = read_views(tmp_path / "pairs.csv", texts)
+    assert ["".join(view) for view in found] == wanted.split()
 
 
-def test_rows_in_the_same_order(tmp_path: Path) -> None:
-    path = file(tmp_path, "text,text1,text2,label\none fish,a,b,0\ntwo fish,c,d,0\n,e,f,1\n")
-    assert read_views(path, PLAIN) == [["a", "c", "e"], ["b", "d", "f"]]
-
-
-def test_duplicates_in_the_same_order_keep_their_own_views(tmp_path: Path) -> None:
-    path = file(tmp_path, "text,text1\nsame,a\nsame,b\n")
-    assert read_views(path, ["same", "same"]) == [["a", "b"]]
-
-
-def test_rows_in_another_order_are_looked_up(tmp_path: Path) -> None:
-    path = file(tmp_path, "text1,text\nc,two fish\nx,unused\na,one fish\n")
-    assert read_views(str(path), PLAIN) == [["a", "c", ""]]
-
-
-def test_texts_without_views_are_named(tmp_path: Path) -> None:
-    path = file(tmp_path, "text,text1\none fish,a\n")
-    with raises(DataError, "augment.views_missing", missing=1, texts=3, row=2, text="two fish"):
-        read_views(path, PLAIN)
-
-
-def test_files_without_the_columns_are_refused(tmp_path: Path) -> None:
-    with raises(DataError, "augment.views_columns", found="body, label"):
-        read_views(file(tmp_path, "body,label\na,0\n"), PLAIN)
-
-
-def test_a_missing_file_is_named() -> None:
-    with raises(UsageError, "augment.views_unknown"):
-        read_views("nowhere.csv", PLAIN)
-
-
-def test_lists_must_have_the_length_of_the_texts() -> None:
+def test_views_that_are_virtual_or_lists() -> None:
+    assert read_views("virtual", PLAIN) == read_views(None, PLAIN) == []
     assert read_views([["a", "b", "c"]], PLAIN) == [["a", "b", "c"]]
-    with raises(UsageError, "augment.view_length", number=2, texts=1, rows=3):
-        read_views([["a", "b", "c"], ["a"]], PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("views", "error", "key"),
+    [
+        ("text,text1\none fish,a\n", DataError, "augment.views_missing"),
+        ("body,label\na,0\n", DataError, "augment.views_columns"),
+        (None, UsageError, "augment.views_unknown"),
+        ([["a", "b", "c"], ["a"]], UsageError, "augment.view_length"),
+    ],
+)
+def test_views_that_do_not_fit_are_refused(views: Any, error: type, key: str, tmp_path) -> None:
+    if isinstance(views, str):
+        (tmp_path / "pairs.csv").write_text(views)
+    with raises(error, key):
+        read_views(views if isinstance(views, list) else tmp_path / "pairs.csv", PLAIN)

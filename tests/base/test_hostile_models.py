@@ -9,6 +9,7 @@ import random
 import resource
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -104,22 +105,46 @@ def test_modules_cannot_name_a_function_that_reads_pickles(whole: Path, tmp_path
     assert not (tmp_path / "ran").exists()
 
 
-def test_modules_cannot_lead_out_of_the_folder(whole: Path) -> None:
-    modules = json.loads((whole / "encoder" / "modules.json").read_text())
+def lead_out(folder: Path) -> None:
+    modules = json.loads((folder / "encoder" / "modules.json").read_text())
     modules[1]["path"] = "../../elsewhere"
-    (whole / "encoder" / "modules.json").write_text(json.dumps(modules))
-    refused(whole, "files.leads_out")
+    (folder / "encoder" / "modules.json").write_text(json.dumps(modules))
 
 
-def test_an_activation_is_one_of_torch(whole: Path) -> None:
-    file = whole / "encoder" / "1_Pooling" / "config.json"
-    change(file, activation_function="os.abort")
-    refused(whole, "files.unknown_activation")
+def make_pipe(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    os.mkfifo(folder / "model.safetensors")  # not waited for
 
 
-def test_code_files_are_refused(whole: Path) -> None:
-    (whole / "encoder" / "modeling.py").write_text("raise SystemExit")
-    refused(whole, "files.not_in_models")
+def widen(folder: Path) -> None:
+    arrays = load_file(folder / "model.safetensors")
+    save_file(arrays | {"centers": np.zeros((3, 7), np.float32)}, folder / "model.safetensors")
+
+
+def make_many(folder: Path) -> None:
+    for i in range(2_001):
+        (folder / f"{i}.txt").touch()
+
+
+HARMS: list[tuple[str, Callable[[Path], object]]] = [
+    ("files.leads_out", lead_out),
+    (
+        "files.unknown_activation",
+        lambda f: change(f / "encoder/1_Pooling/config.json", activation_function="os.abort"),
+    ),
+    ("files.not_in_models", lambda f: (f / "encoder" / "x.py").write_text("raise SystemExit")),
+    ("files.not_a_file", make_pipe),
+    ("files.too_large", lambda f: os.truncate(f / "config.json", 10 << 30)),  # of nothing
+    ("files.not_json", lambda f: (f / "config.json").write_text('{"format": ' + "[" * 200_000)),
+    ("model.width_does_not_fit", widen),
+    ("files.too_many_files", make_many),
+]
+
+
+@pytest.mark.parametrize(("key", "harm"), HARMS, ids=lambda value: str(value)[:30])
+def test_harmed_folders_are_refused(key: str, harm: Callable[[Path], object], whole: Path) -> None:
+    harm(whole)
+    refused(whole, key)
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "encoder/encoder.json"])
@@ -129,22 +154,6 @@ def test_links_are_refused(copied: Path, name: str, target: str) -> None:
     (copied / name).symlink_to(target)
     dangling = name == "config.json" and target == "../elsewhere"
     refused(copied, "model.no_config" if dangling else "files.not_a_file")
-
-
-def test_pipes_are_refused_and_not_waited_for(copied: Path) -> None:
-    (copied / "model.safetensors").unlink()
-    os.mkfifo(copied / "model.safetensors")
-    refused(copied, "files.not_a_file")
-
-
-def test_a_huge_file_is_not_read(copied: Path) -> None:
-    os.truncate(copied / "config.json", 10 << 30)  # ten gigabytes of nothing
-    refused(copied, "files.too_large")
-
-
-def test_nested_json_is_refused(copied: Path) -> None:
-    (copied / "config.json").write_text('{"format": ' + "[" * 200_000)
-    refused(copied, "files.not_json")
 
 
 def header(file: Path, content: dict, data: bytes = b"", length: int | None = None) -> None:
@@ -167,12 +176,6 @@ def header(file: Path, content: dict, data: bytes = b"", length: int | None = No
 def test_claims_of_a_header_are_compared_with_the_file(copied: Path, content, length) -> None:
     header(copied / "model.safetensors", content, b"12345678", length)
     refused(copied, "files.bad_safetensors")
-
-
-def test_shapes_that_do_not_fit_are_refused(copied: Path) -> None:
-    arrays = load_file(copied / "model.safetensors")
-    save_file(arrays | {"centers": np.zeros((3, 7), np.float32)}, copied / "model.safetensors")
-    refused(copied, "model.width_does_not_fit")
 
 
 @pytest.mark.parametrize(
@@ -227,12 +230,6 @@ def test_a_model_cannot_ask_for_a_download(whole: Path, monkeypatch) -> None:
     config["encoder"]["pointer"] = {"name": "hub:evil/model", "weights_sha256": None}
     (whole / "config.json").write_text(json.dumps(config))
     refused(whole, ("encoder.not_followed", {"name": "hub:evil/model"}))
-
-
-def test_too_many_files_are_not_looked_at(copied: Path) -> None:
-    for i in range(2_001):
-        (copied / f"{i}.txt").touch()
-    refused(copied, "files.too_many_files")
 
 
 def test_a_checkpoint_path_in_a_model_is_ignored(copied: Path) -> None:

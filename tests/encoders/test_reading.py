@@ -26,61 +26,30 @@ from coterie.encoders.reading import _multilingual, unread_texts
 from coterie.errors import MissingError
 
 UNREAD = {
-    "ru": [
-        "Посылка до сих пор не пришла, хотя я ждал две недели",
-        "Карта заблокирована, что делать?",
-    ],
-    "uk": [
-        "Посилка досі не прийшла, хоча я чекав два тижні",
-        "Картку заблоковано, що мені робити?",
-    ],
-    "ar": ["لم تصل الشحنة حتى الآن مع أنني انتظرت أسبوعين", "بطاقتي لا تعمل في المتجر فماذا أفعل؟"],
-    "fa": ["بسته من هنوز نرسیده است و من دو هفته منتظر ماندم", "کارت من کار نمی کند چه کنم؟"],
-    "he": ["החבילה עדיין לא הגיעה אף שחיכיתי שבועיים", "הכרטיס שלי נחסם ומה אני צריך לעשות?"],
-    "hi": ["मेरा पार्सल अभी तक नहीं आया है", "मेरा कार्ड बंद हो गया है और मुझे क्या करना चाहिए?"],
-    "el": [
-        "Το δέμα δεν έχει φτάσει ακόμα και περίμενα δύο εβδομάδες",
-        "Η κάρτα μου είναι κλειδωμένη",
-    ],
-    "zh": ["我的包裹等了两个星期还没有到", "银行卡被冻结了怎么办", "明天北京会下雨吗"],
-    "ja": ["荷物がまだ届いていません", "カードが使えなくなりました、どうすればいいですか"],
-    "ko": ["택배가 아직도 도착하지 않았습니다", "카드가 정지되었는데 어떻게 해야 하나요"],
-    "th": ["พัสดุของฉันยังมาไม่ถึง", "บัตรของฉันถูกระงับต้องทำอย่างไร"],
-    "ka": ["ჩემი ამანათი ჯერ არ მოსულა", "ბარათი დაბლოკილია, რა ვქნა?"],
+    "ru": ["Посылка до сих пор не пришла, хотя я ждал две недели"],
+    "uk": ["Посилка досі не прийшла, хоча я чекав два тижні, що мені робити?"],
+    "ar": ["لم تصل الشحنة حتى الآن مع أنني انتظرت أسبوعين"],
+    "fa": ["بسته من هنوز نرسیده است و من دو هفته منتظر ماندم"],
+    "he": ["החבילה עדיין לא הגיעה אף שחיכיתי שבועיים"],
+    "hi": ["मेरा कार्ड बंद हो गया है और मुझे क्या करना चाहिए?"],
+    "el": ["Το δέμα δεν έχει φτάσει ακόμα και περίμενα δύο εβδομάδες"],
+    "zh": ["我的包裹等了两个星期还没有到"],
+    "ja": ["カードが使えなくなりました、どうすればいいですか"],
+    "ko": ["카드가 정지되었는데 어떻게 해야 하나요"],
+    "th": ["บัตรของฉันถูกระงับต้องทำอย่างไร"],
+    "ka": ["ბარათი დაბლოკილია, რა ვქნა?"],
 }
 IN_PART = {
-    "de": [
-        "Das Paket ist noch nicht angekommen, obwohl ich zwei Wochen gewartet habe",
-        "Meine Kreditkarte wurde gesperrt, was soll ich jetzt machen?",
-    ],
-    "es": [
-        "El paquete todavía no ha llegado aunque esperé dos semanas",
-        "Mi tarjeta está bloqueada y no sé qué hacer ahora",
-    ],
-    "fr": [
-        "Le colis n'est toujours pas arrivé alors que j'attends depuis deux semaines",
-        "Ma carte bancaire est bloquée, que dois-je faire maintenant ?",
-    ],
-    "pt": [
-        "A encomenda ainda não chegou, embora eu esteja esperando há duas semanas",
-        "Meu cartão foi bloqueado e não sei o que devo fazer",
-    ],
-    "tr": [
-        "Kargom iki haftadır beklememe rağmen hâlâ gelmedi",
-        "Kartım bloke oldu, ne yapmam gerekiyor?",
-    ],
+    "de": ["Das Paket ist noch nicht angekommen, obwohl ich zwei Wochen gewartet habe"],
+    "es": ["El paquete todavía no ha llegado aunque esperé dos semanas"],
+    "fr": ["Le colis n'est toujours pas arrivé alors que j'attends depuis deux semaines"],
+    "pt": ["A encomenda ainda não chegou, embora eu esteja esperando há duas semanas"],
+    "tr": ["Kargom iki haftadır beklememe rağmen hâlâ gelmedi, şimdi ne yapmam gerekiyor?"],
     "pl": [
-        "Paczka nadal nie dotarła, chociaż czekałem dwa tygodnie",
-        "Moja karta została zablokowana",
+        "Paczka nadal nie dotarła, chociaż czekałem dwa tygodnie, a moja karta została zablokowana"
     ],
-    "fi": [
-        "Paketti ei ole vieläkään saapunut, vaikka odotin kaksi viikkoa",
-        "Korttini on suljettu",
-    ],
-    "vi": [
-        "Bưu kiện của tôi vẫn chưa đến dù tôi đã đợi hai tuần",
-        "Thẻ của tôi bị khóa, tôi phải làm gì?",
-    ],
+    "fi": ["Paketti ei ole vieläkään saapunut, vaikka odotin kaksi viikkoa"],
+    "vi": ["Bưu kiện của tôi vẫn chưa đến dù tôi đã đợi hai tuần"],
 }
 ENGLISH = [
     "The parcel has not arrived although I waited two weeks",
@@ -103,7 +72,7 @@ def default() -> SentenceEncoder:
 def test_scripts_that_the_vocabulary_lacks_are_not_read(code: str, default) -> None:
     found = look(default, UNREAD[code])
     assert found is not None and (found.level, found.language) == ("not", code)
-    assert found.unread > 0.6 and unread_texts(default, UNREAD[code]).sum() > 1
+    assert found.unread > 0.6 and unread_texts(default, UNREAD[code]).all()
 
 
 @pytest.mark.parametrize("code", IN_PART)
@@ -129,7 +98,7 @@ def test_texts_without_letters_are_no_reason_to_worry(default) -> None:
 
 
 def test_a_mixed_corpus_is_judged_text_by_text(default) -> None:
-    mixed = ENGLISH[:4] + UNREAD["ru"] * 2
+    mixed = ENGLISH[:4] + UNREAD["ru"] * 4
     found = look(default, mixed)
     assert (found.level, found.language, found.unread) == ("mixed", "ru", 0.5)
     assert unread_texts(default, mixed).tolist() == [False] * 4 + [True] * 4
