@@ -57,7 +57,7 @@ def corpora() -> Iterator[tuple[str, list[str], int]]:
             yield name, [row["text"] for row in csv.DictReader(file)][:200], k
 
 
-def method_lines(only: str | None) -> Iterator[str]:
+def method_lines(only: str | None, encoder: str | None) -> Iterator[str]:
     """A line for each method and set."""
     for name, texts, k in corpora():
         for method, recipe in METHODS.items():
@@ -65,8 +65,12 @@ def method_lines(only: str | None) -> Iterator[str]:
                 continue
             known = {field.name for field in fields(recipe.cls)}
             short = {key: value for key, value in SHORT.items() if key in known}
+            if encoder and "encoder" not in recipe.parameters:
+                short["encoder"] = encoder
             try:
-                model = coterie.make_method(method, k, random_state=0, **short).fit(texts)
+                model = coterie.make_method(method, k, random_state=0, device="cpu", **short).fit(
+                    texts
+                )
             except ImportError as error:
                 yield f"{name} {method} - {error}"
                 continue
@@ -74,10 +78,10 @@ def method_lines(only: str | None) -> Iterator[str]:
             yield f"{name} {method} {digest(model.labels_.astype('<i8'))} {digest(proba.argmax(1))}"
 
 
-def run_lines() -> Iterator[str]:
+def run_lines(encoder: str | None) -> Iterator[str]:
     """A line for whole runs of the bundled messages."""
     for label, options in {"given": {"n_clusters": 17}, "found": {}}.items():
-        run = coterie.cluster("sample", random_state=0, **options)
+        run = coterie.cluster("sample", encoder=encoder, device="cpu", **options)
         names = "\n".join(cluster.name for cluster in run.clusters)
         yield f"run {label} {digest(np.asarray(run.labels, dtype='<i8'))} {digest(names)}"
 
@@ -88,12 +92,16 @@ def main() -> int:
         "--against", type=Path, metavar="FILE", help="earlier output to compare with"
     )
     parser.add_argument("--method", help="one method only")
+    parser.add_argument(
+        "--encoder", help="a copy of the default encoder, where it is not installed"
+    )
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     warnings.simplefilter("ignore")
     before = set(options.against.read_text().splitlines()) if options.against else None
     moved = 0
-    for lines in (method_lines(options.method), () if options.method else run_lines()):
+    methods = method_lines(options.method, options.encoder)
+    for lines in (methods, () if options.method else run_lines(options.encoder)):
         for line in lines:
             other = before is not None and line not in before
             moved += other
