@@ -15,12 +15,13 @@ INSTALL := $(BIN)/python tools/install.py
 # called "shared" beside the checkout is taken if there is one.
 COTERIE_DATA ?= $(wildcard $(abspath ../shared))
 export COTERIE_DATA
-# Tests to run: files, or options of pytest. Empty: all.
+# Tests to run: files, or options of pytest. Empty: all but those that are marked "full".
 TESTS ?=
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal --quiet
 # Seconds that each target of the fuzzer gets.
 FUZZ ?= 300
 
-.PHONY: tables help run test bare check format docs bench-startup torture release lock clean
+.PHONY: tables help run test test-all types tests bare check format docs bench-startup torture release lock clean
 
 help: ## Show what there is.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -28,16 +29,25 @@ help: ## Show what there is.
 run: $(VENV)/.run ## Cluster the bundled support messages and show the result.
 	$(BIN)/coterie cluster sample --clusters 17 --out out/sample --overwrite
 
-test: $(VENV)/.test ## Lint, types and tests, as continuous integration runs them.
+test: $(VENV)/.test ## Format, lint, types, unit and behaviour tests.
 	$(BIN)/python tools/system.py test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(MAKE) --jobs 2 types tests
+
+types:
 	$(BIN)/mypy
-	$(BIN)/python -m pytest --numprocesses auto --dist loadscope --no-loadscope-reorder --quiet $(TESTS)
 
-check: test
+tests:
+	$(PYTEST) $(or $(TESTS),-m "not full")
 
-bare: ## Both commands as on a bare machine: fresh clone, empty home, nothing installed. Needs root.
+test-all: test ## The same, then documentation, browser, torture, kernels and benchmarks.
+	$(BIN)/python tools/system.py test-all
+	$(PYTEST) -m full
+
+check: test-all
+
+bare: ## All commands as on a bare machine: fresh clone, empty home, nothing installed. Needs root.
 	$(PYTHON) tools/bare.py $(TESTS)
 
 format: $(VENV)/.test ## Put the code into shape.

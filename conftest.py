@@ -27,7 +27,8 @@ typer.testing._get_command = cache(typer.main.get_command)  # not made anew for 
 if not torch.cuda.is_available():  # kernels run on the CPU, slowly; read when they are imported
     os.environ["TRITON_INTERPRET"] = "1"
 
-WARM = Path(__file__).parent / "tests" / "warm.py"
+HOME = Path(__file__).parent
+WARM = HOME / "tests" / "warm.py"
 TOPICS = {
     "fruit": "apple pear plum cherry grape melon orchard juice ripe sweet".split(),
     "traffic": "car truck engine road wheel brake driver bus motor fuel".split(),
@@ -35,12 +36,11 @@ TOPICS = {
 }
 
 
-LONG = (
-    "docs/test_examples", "torture/test_kills", "tests/test_contract", "report/test_browser",
-    "docs/test_site", "blocks/test_reduction", "methods/test_tune", "engine/test_parallel",
-    "methods/test_cluster_bert", "encoders/test_fused", "cli/test_cli", "cli/test_streaming",
+# Of "make test-all", beside what is marked "full" or looks at a page in a browser.
+FULL = (
+    "benchmarks/", "tests/docs/", "tests/torture/", "tests/encoders/test_fused.py",
+    "tests/engine/test_parallel.py", "tests/test_docs.py", "tests/test_examples_folder.py",
 )  # fmt: skip
-
 
 # Reasons that name a part which may be missing on a user's machine, but not with CI=true.
 PARTS_OF_CI = ("Chromium", "WordNet", "benchmark files", "Apertium")
@@ -50,15 +50,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the tests that take minutes, too")
 
 
+def is_full(path: Path) -> bool:
+    return f"{path.relative_to(HOME).as_posix()}/".startswith(FULL)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import nothing that is left out as a whole."""
+    return True if config.option.markexpr == "not full" and is_full(collection_path) else None
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by marker
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
+        if is_full(item.path) or "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("full")
         if item.get_closest_marker("slow") and not config.getoption("--slow"):
             item.add_marker(pytest.mark.skip(reason="takes minutes: run with --slow"))
         if item.get_closest_marker("gpu") and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip(reason="needs a CUDA device"))
-    # Two processes share the modules; one that takes long should not be the last to begin.
-    first = {name: place for place, name in enumerate(LONG)}
-    items.sort(key=lambda item: first.get(f"{item.path.parent.name}/{item.path.stem}", len(LONG)))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -183,7 +183,7 @@ def test_the_image_gets_all_that_the_build_needs() -> None:
     assert {"README.md", "pyproject.toml"} <= names
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_tests_of_the_source_distribution_are_collected(tmp_path: Path) -> None:
     pytest.importorskip("hatchling")
     build = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]

@@ -26,6 +26,7 @@ WRONG = {
 }
 
 
+@pytest.mark.full
 def test_public_names_have_types(tmp_path: Path) -> None:
     lines = ["import coterie", *(f"reveal_type(coterie.{name})" for name in NAMES), *WRONG]
     file = tmp_path / "use.py"

@@ -1,9 +1,9 @@
-"""Run ``make run`` and ``make test`` as on a bare machine.
+"""Run ``make run``, ``make test`` and ``make test-all`` as on a bare machine.
 
     python tools/bare.py [ARGUMENTS OF PYTEST]
     python tools/bare.py --can       # exit code 0 if it is possible here; else why not
 
-Both commands run in a fresh clone of the last commit, in a view of the file system from which the
+They run in a fresh clone of the last commit, in a view of the file system from which the
 packages that ``tools/system.py`` installs are removed, with an empty home and an empty environment.
 The view is an overlay in a mount namespace: apt-get and pip install into it, and nothing outside it
 changes. It needs root.
@@ -61,8 +61,8 @@ def layer(place: Path) -> bool:
     return False
 
 
-def both(place: Path, tests: list[str]) -> int:
-    """Make the view, and run both commands in it."""
+def commands_pass(place: Path, tests: list[str]) -> int:
+    """Make the view, and run the commands in it; with some tests named, these alone."""
     if not layer(place):
         raise SystemExit("make bare: no overlay could be mounted.")
     root = place / "root"
@@ -83,11 +83,12 @@ def both(place: Path, tests: list[str]) -> int:
         must("mount", "-o", "remount,bind,ro", shown)
     passed = [f"{name}={value}" for name, value in os.environ.items() if PASSED.fullmatch(name)]
     python = shlex.quote(os.environ.get("PYTHON") or shutil.which("python3", path=PATH) or "")
+    more = f"test TESTS={shlex.quote(shlex.join(tests))}" if tests else "test test-all"
     commands = [
         "cd /bare/coterie",
         f"{python} tools/system.py remove",
         f"make run PYTHON={python}",
-        f"make test PYTHON={python} TESTS={shlex.quote(shlex.join(tests))}",
+        f"make PYTHON={python} {more}",
     ]
     return sh(
         "chroot", root, "env", "-i", f"PATH={PATH}", "HOME=/bare/home", "LANG=C.UTF-8", *passed,
@@ -113,11 +114,11 @@ def in_namespace(*arguments: str, **more: object) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Run both commands, or say why that cannot be."""
+    """Run the commands, or say why that cannot be."""
     if arguments[:1] == ["--layer"]:
         return 0 if layer(Path(arguments[1])) else 1
     if arguments[:1] == ["--inside"]:
-        return both(Path(arguments[1]), arguments[2:])
+        return commands_pass(Path(arguments[1]), arguments[2:])
     if wrong := why_not():
         sys.stderr.write(f"make bare cannot run here: {wrong}.\n")
         return 2
@@ -125,7 +126,7 @@ def main(arguments: list[str]) -> int:
         return 0
     with tempfile.TemporaryDirectory(dir=os.environ.get("BARE", "/var/tmp")) as folder:
         code = in_namespace("--inside", folder, *arguments)
-    sys.stderr.write(f"make bare: {'both commands pass' if not code else 'failed'}.\n")
+    sys.stderr.write(f"make bare: {'all commands pass' if not code else 'failed'}.\n")
     return code
 
 

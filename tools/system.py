@@ -1,7 +1,8 @@
 """Install what PyPI does not have, where that is allowed; else print the line that does.
 
     python tools/system.py run       # what an environment needs
-    python tools/system.py test      # what all tests need: a browser, WordNet's files, Apertium
+    python tools/system.py test      # what "make test" needs: WordNet's files, Apertium
+    python tools/system.py test-all  # and a browser
     python tools/system.py remove    # take these away again, for tools/bare.py
 
 Debian packages are installed by apt-get, as root or by sudo without a password. This never fails:
@@ -31,7 +32,7 @@ def missing(part: str) -> list[str]:
     if part == "run":
         return [] if importlib.util.find_spec("ensurepip") else ["python3-venv"]
     packages = []
-    if not any(map(shutil.which, BROWSERS)):
+    if part == "test-all" and not any(map(shutil.which, BROWSERS)):
         packages.append("chromium")
     if not Path("/usr/share/wordnet/index.noun").exists():
         packages.append("wordnet-base")
@@ -92,8 +93,8 @@ def remove() -> int:
     if here and (wrong := apt_get([], "purge", "--auto-remove", *here)):
         sys.stderr.write(f"{wrong}\n")
         return 1
-    if missing("test") != list(ALL):
-        sys.stderr.write(f"Of {', '.join(ALL)}, only {missing('test')} could be removed.\n")
+    if missing("test-all") != list(ALL):
+        sys.stderr.write(f"Of {', '.join(ALL)}, only {missing('test-all')} could be removed.\n")
         return 1
     return 0
 
@@ -102,8 +103,8 @@ def main(arguments: list[str]) -> int:
     """Install what one target needs."""
     if arguments == ["remove"]:
         return remove()
-    if arguments not in (["run"], ["test"]):
-        sys.stderr.write("usage: system.py run | test | remove\n")
+    if arguments not in (["run"], ["test"], ["test-all"]):
+        sys.stderr.write("usage: system.py run | test | test-all | remove\n")
         return 2
     packages = missing(arguments[0])
     if packages and (wrong := install(packages)):

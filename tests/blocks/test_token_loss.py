@@ -59,6 +59,7 @@ class Largest(TorchDispatchMode):
         return out
 
 
+@pytest.mark.full
 def test_all_logits_never_exist_together(monkeypatch) -> None:
     monkeypatch.setattr(token_loss, "CHUNK", 8000)
     features, table, bias, labels = material(256, 1000, torch.float32)

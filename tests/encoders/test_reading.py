@@ -252,6 +252,7 @@ def test_the_sets_in_other_languages(name: str, default, benchmarks: Path) -> No
     assert (found.level, found.language) == (SETS[name], name[:2])
 
 
+@pytest.mark.full
 def test_no_english_set_is_held_to_be_unread(default, benchmarks: Path) -> None:
     files = sorted((benchmarks / "dev").glob("*.csv")) + sorted((benchmarks / "data").glob("*.csv"))
     assert files

@@ -100,6 +100,7 @@ def test_a_frozen_encoder_trains_with_the_cache_on(
     np.testing.assert_array_equal(model.labels_, without.labels_)
 
 
+@pytest.mark.full
 def test_the_right_parameters_move_and_all_others_are_the_same_bits(
     fitted: TunedClusterer, tiny_encoder: Path
 ) -> None:
@@ -159,6 +160,7 @@ def test_save_and_load_predict_the_same(fitted: TunedClusterer, topics, tmp_path
     assert bool(weights) == (fitted.tune not in STILL)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("case", [("sccl", "lora"), ("aecl", "heads"), ("rstc", "frozen")])
 def test_an_interrupted_fit_continues_to_the_same_result(
     case: tuple[str, str], fits, tiny_encoder: Path, topics, tmp_path: Path

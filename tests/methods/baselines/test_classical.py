@@ -33,6 +33,7 @@ def umap() -> Any:
     return pytest.importorskip("umap")
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("umap")
 def test_neighbours_stay_together_and_a_seed_repeats() -> None:
     rng = np.random.default_rng(0)
