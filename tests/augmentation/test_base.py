@@ -5,13 +5,11 @@ import numpy as np
 from coterie.augmentation.base import (
     FACTORS,
     STEP,
-    below,
     bits,
     chosen,
     how_many,
     positions,
     text_keys,
-    uniform,
 )
 
 WORD = (1 << 64) - 1
@@ -36,15 +34,6 @@ def test_bits_are_those_of_the_loop_and_of_the_published_generator() -> None:
         for position in (0, 1, 2**31):
             found = [int(b) for b in bits(keys, stream, position)]
             assert found == [slow_bits(int(k), stream, position) for k in keys]
-
-
-def test_numbers_are_uniform() -> None:
-    drawn = uniform(text_keys([str(i) for i in range(20_000)], {}), 3)
-    assert 0 <= drawn.min() and drawn.max() < 1
-    shares = np.histogram(drawn, bins=10, range=(0, 1))[0] / len(drawn)
-    assert np.abs(shares - 0.1).max() < 0.01  # five deviations of a share of 0.1
-    counted = np.bincount(below(4, text_keys([str(i) for i in range(8_000)], {}), 0)) / 8_000
-    assert np.abs(counted - 0.25).max() < 0.025
 
 
 def test_keys_depend_on_text_and_settings_alone() -> None:

@@ -175,24 +175,6 @@ def test_training_gives_the_guard_its_encoder_as_it_was(
     assert nmi(seen[0], again) == pytest.approx(1) and model.guard_ is not None
 
 
-def test_repeated_texts_count_as_often_as_they_occur_in_the_reference() -> None:
-    x, labels = cloud(300)
-    texts = worded(labels)
-    twice = Guard(np.vstack([x, x]), np.tile(labels, 2), 5, seed=0, texts=texts * 2)
-    assert twice.reference is not None
-    np.testing.assert_array_equal(twice.reference[:300], twice.reference[300:])
-
-
-def test_words_of_large_corpora_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    x, labels = cloud(600)
-    texts = worded(labels)
-    whole = Guard(x, labels, 5, seed=0, texts=texts).start.word_information
-    monkeypatch.setattr("coterie.base.guard.TEXTS", 300)
-    part = Guard(x, labels, 5, seed=0, texts=texts)
-    assert part.presence.shape[0] == 300
-    assert part.start.word_information == pytest.approx(whole, rel=0.2)
-
-
 def test_an_agreement_below_zero_is_no_damage() -> None:
     x = np.eye(4, dtype=np.float32)  # no text is like another, so neighbours are chance
     labels = np.array([0, 0, 1, 1])

@@ -51,13 +51,6 @@ def test_reordering_permutes_the_columns(assigner) -> None:
     )
 
 
-@pytest.mark.parametrize("assigner", rules(), ids=lambda assigner: assigner.kind)
-def test_one_vector_alone_gets_what_it_gets_in_a_crowd(assigner) -> None:
-    x, _ = cloud(20, seed=1)
-    alone = np.concatenate([assigner.logits(x[i : i + 1]) for i in range(20)])
-    np.testing.assert_allclose(alone, assigner.logits(x), rtol=1e-3, atol=1e-4)
-
-
 def test_center_logits_by_hand() -> None:
     assigner = CenterAssigner(np.array([[0.0, 0], [3, 4]], dtype=np.float32), 5.0)
     np.testing.assert_allclose(

@@ -61,14 +61,6 @@ def test_only_new_texts_are_worked(folder, worked, tiny_encoder, topics) -> None
         np.testing.assert_allclose(mixed, encode(load_encoder(tiny_encoder), texts), atol=1e-6)
 
 
-def test_repeated_positions_are_filled(folder, tiny_encoder, topics) -> None:
-    encoder = load_encoder(tiny_encoder)
-    items, _ = encoder.prepare(topics[0])
-    index = np.concatenate([np.arange(80), np.arange(80)[::-1]])
-    out = encoder.encode(items, index)
-    np.testing.assert_array_equal(out[:80], out[80:][::-1])
-
-
 @pytest.mark.parametrize("other", [{"normalize": True}, {"pooling": "cls"}, {"max_length": 4}])
 def test_other_settings_are_kept_apart(folder, tiny_encoder, topics, other) -> None:
     encode(load_encoder(tiny_encoder), topics[0])

@@ -1,7 +1,6 @@
 """Static encoders: the mean of looked-up vectors, against a loop; saved, found again, refused."""
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -125,17 +124,6 @@ def test_folders_that_are_none_are_refused(tmp_path: Path) -> None:
         load_encoder(f"static:{folder}")
     with raises(UsageError, "encoder.static_pooling"):
         load_encoder(make(tmp_path / "n"), pooling="cls")
-
-
-def test_a_real_one_knows_meaning() -> None:
-    folder = os.environ.get("COTERIE_STATIC")
-    if not folder:
-        pytest.skip("no static encoder is here: set COTERIE_STATIC to its folder")
-    found = vectors(
-        load_encoder(f"static:{folder}"),
-        ["where is my parcel", "the package was delivered late", "how do I bake bread"],
-    )
-    assert found[0] @ found[1] > found[0] @ found[2] + 0.1
 
 
 def package(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -202,14 +202,5 @@ def test_no_gradient_is_computed_below_what_moves(tiny_encoder: Path, packed: bo
     assert sizes["full"] > sizes["last-2"] > 1.7 * sizes["last-1"] > sizes["heads"] == 0
 
 
-def test_only_an_encoder_that_stays_as_it_is_keeps_its_pointer() -> None:
-    for tune in ("full", "lora", "last-1", "heads"):
-        encoder = load_encoder("all-MiniLM-L6-v2")
-        pointer = encoder.pointer()
-        assert pointer is not None
-        begin_training(encoder, tune)
-        assert encoder.pointer() == (pointer if tune == "heads" else None)
-
-
 def test_a_tuning_reads_as_it_is_written() -> None:
     assert read_tune("last-12") == Tuning("last", 12)

@@ -182,13 +182,6 @@ def test_the_loss_is_teacher_forcing_over_all_label_tokens(backbone, decoder) ->
     assert decoder.loss(parts, IDS, MASK, z).item() == pytest.approx(total / count, rel=1e-5)
 
 
-def test_half_precision_products_stay_near(backbone, decoder) -> None:
-    parts, z = shared_parts(backbone), torch.randn(2, 16)
-    exact = decoder.loss(parts, IDS, MASK, z)
-    half = decoder.loss(parts, IDS, MASK, z, torch.bfloat16)
-    assert half.dtype == torch.float32 and half.item() == pytest.approx(exact.item(), rel=0.05)
-
-
 def test_copies_keep_working_on_their_own_encoder(backbone, decoder) -> None:
     both = nn.ModuleDict({"encoder": backbone, "decoder": decoder})
     other = copy.deepcopy(both)

@@ -457,20 +457,6 @@ def test_centers_feel_the_words_after_the_warmup_and_at_any_scale_alike() -> Non
     torch.testing.assert_close(pull(3), before)
 
 
-@pytest.mark.parametrize(("steps", "expected"), [(30, 3), (5000, 200), (0, 0)])
-def test_the_warmup_is_at_most_a_tenth_of_the_steps(steps, expected, monkeypatch) -> None:
-    seen = []
-
-    def spy(net, log_o, index, assign, warmup) -> list[torch.Tensor]:
-        seen.append(warmup)
-        return [log_o.sum() * 0, log_o.sum() * 0]
-
-    monkeypatch.setattr("coterie.methods.deccrl.topic_terms", spy)
-    model = small(steps=steps)
-    terms_of(model, *make_net(model))
-    assert seen == [expected]
-
-
 def test_the_latent_autoencoder_has_half_the_width() -> None:
     model = small(reconstruction="latent", topic_weight=2.0)
     net, data = make_net(model)

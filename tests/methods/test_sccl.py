@@ -45,10 +45,6 @@ def q_and_p(net: SCCLNet, e: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return q, weight / weight.sum(dim=1, keepdim=True)
 
 
-def test_the_head_is_as_in_the_paper(net: SCCLNet) -> None:
-    assert [tuple(p.shape) for p in net.project.parameters()] == [(4, 4), (4,), (5, 4), (5,)]
-
-
 def test_original_cluster_loss_equals_the_equations(net: SCCLNet) -> None:
     e0, e1, e2 = parts()
     q, p = q_and_p(net, e0)

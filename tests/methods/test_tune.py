@@ -211,16 +211,6 @@ def test_a_frozen_encoder_wants_other_words_and_methods_that_look_at_vectors_alo
         make("vascl", "frozen", tiny_encoder).fit(topics[0])
 
 
-def test_what_does_not_fit_the_encoder_is_refused_before_any_work(tiny_encoder, topics) -> None:
-    for name in FAST:
-        with raises(UsageError, "encoder.too_many_layers", tune="last-3", layers=2):
-            make(name, "last-3", tiny_encoder).fit(topics[0])
-        with raises(UsageError, "encoder.no_layers", tune="lora", kind="bag-of-words"):
-            make(name, "lora", "tfidf").fit(topics[0])
-        with raises(UsageError, "encoder.bad_tune", given="some"):
-            make(name, "some", tiny_encoder).fit(topics[0])
-
-
 @pytest.mark.parametrize("tune", STILL)
 def test_counted_words_may_stay_as_they_are(tune: str, topics) -> None:
     model = METHODS["sccl"].make(

@@ -159,18 +159,6 @@ def test_training_lowers_the_losses_and_moves_every_part(cls, settings, topics) 
     assert adjusted_rand_score(truth, model.labels_) > max(0.5, kept - 0.05)
 
 
-def test_the_decoder_keeps_the_vectors_in_the_codes(topics) -> None:
-    """What IDEC is for: after the same training DEC gives back less of the vectors."""
-    errors = []
-    for cls in (DEC, IDEC):
-        model = cls(3, **{**SHORT, "steps": 60, "lr": 3e-3}).fit(topics[0])
-        x = features(model, topics[0])
-        with torch.no_grad():
-            back = model.encoder_.decoder(model.encoder_.coder(x))
-        errors.append(float((back - x).square().mean()))
-    assert errors[1] < 0.8 * errors[0]
-
-
 @pytest.mark.parametrize("pretrain", ["joint", "layerwise"])
 def test_the_autoencoder_learns_to_give_the_rows_back(pretrain: str, topics) -> None:
     errors = []

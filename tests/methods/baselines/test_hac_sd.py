@@ -71,15 +71,6 @@ def test_two_clusters_of_two_by_hand() -> None:
     assert found.first.tolist() == [0, 2] and found.second.tolist() == [1, 3]
 
 
-def test_a_pair_may_pass_by_either_text() -> None:
-    """Row 3 is near to nobody, so even its faint similarity to row 0 stands out for it."""
-    x = np.eye(4, 5, dtype=np.float32)
-    x[1, 0] = x[2, 0] = 3  # 0, 1, 2 are close together
-    x[3, 0] = 0.2
-    found = kept_pairs(x, 1, np.ones(4), factor=4 / 6)
-    assert (0, 3) in set(zip(found.first.tolist(), found.second.tolist(), strict=True))
-
-
 def test_where_all_pairs_are_too_many_rows_bring_their_nearest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -96,9 +96,3 @@ def test_shares_are_clustered(cluster: str, topics) -> None:
     assert model.topics_[0][0] == model.encoder_.top_words(10)[int(own.argmax())]
     free = LDA(3, cluster=cluster, n_topics=4, random_state=0).fit(texts)
     assert free.vectors_.shape == (90, 4)
-
-
-def test_every_cluster_has_a_text(topics) -> None:
-    for seed in range(3):
-        model = LDA(12, random_state=seed).fit(topics[0])
-        assert len(set(model.labels_.tolist())) == 12
