@@ -149,10 +149,15 @@ def make_tiny_encoder(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def kept_vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache for this run of the tests alone: many encode the bundled messages, one has to."""
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of this run of the tests that all its processes share."""
     base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture(scope="session")
+def kept_vectors(shared: Path) -> Path:
+    """A cache for this run of the tests alone: many encode the bundled messages, one has to."""
     return shared / "kept-vectors"
 
 

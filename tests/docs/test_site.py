@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from filelock import FileLock
 
 pytest.importorskip("sphinx", reason="the site needs: pip install 'coterie[docs]'")
 
@@ -45,14 +46,18 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory, warm_python: list[str]) -> Path:
-    out = tmp_path_factory.mktemp("site")
+def site(shared: Path, warm_python: list[str]) -> Path:
+    """Made by one process for all."""
+    out = shared / "site"
     command = [*warm_python, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
-    done = subprocess.run(
-        [*command, "-d", str(out / "trees"), str(DOCS), str(out / "html")],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    with FileLock(f"{out}.lock"):
+        if not (out / "made").exists():
+            done = subprocess.run(
+                [*command, "-d", str(out / "trees"), str(DOCS), str(out / "html")],
+                capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            (out / "made").touch()
     return out / "html"
 
 
