@@ -109,6 +109,7 @@ def test_mod97_by_hand() -> None:
         assert not passes_mod97(wrong)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "unit", ["a@", "1", "1 ", "A ", "dear ", ":", "a-", "http://", "a.", "de12", "A'", "(", "1-",
              "1.1.", "_", "thanks\n", "thanks ", "Dear A ", "[at]", "\t", "."]

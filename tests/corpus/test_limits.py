@@ -103,6 +103,7 @@ LARGE: list[tuple[str, Callable[[Path], None], str]] = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is measured on Linux")
 @pytest.mark.parametrize(("name", "make", "said"), LARGE, ids=[name for name, *_ in LARGE])
 def test_a_small_file_takes_no_gigabytes(tmp_path: Path, name: str, make: Callable, said: str):

@@ -295,6 +295,7 @@ def test_a_row_that_rounds_differently_is_bound_to_its_cluster(run: Path) -> Non
     assert load(run / "model").predict([rows(run)[17]["text"]]).tolist() == [int(new)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(2))
 def test_random_edits_keep_every_row_in_exactly_one_cluster(finished, tmp_path, seed: int) -> None:
     run = Path(shutil.copytree(finished, tmp_path / "run"))
