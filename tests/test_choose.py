@@ -1,7 +1,5 @@
 """The number of clusters: planted ones are found, the effective dimension decides otherwise."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,6 @@ from coterie.choose import (
     effective_dimension,
     expected_number,
     most_of_the_best,
-    numbers_to_try,
 )
 from coterie.errors import DataError, UsageError
 
@@ -63,11 +60,6 @@ def test_effective_dimension_against_a_loop() -> None:
     assert effective_dimension(np.ones((4, 3))) == 1.0  # nothing varies
 
 
-def test_groups_of_equal_size_vary_in_one_direction_less_than_there_are_groups() -> None:
-    x = np.repeat(np.eye(6), 10, axis=0)
-    assert effective_dimension(x) == pytest.approx(5)
-
-
 def test_unclear_clusters_get_the_number_of_the_regression() -> None:
     rng = np.random.default_rng(0)
     words = [f"w{i}" for i in range(300)]
@@ -88,13 +80,6 @@ def test_most_of_the_best() -> None:
     assert most_of_the_best(rows(0.9, 1.0, 0.98, 0.5)) == 4
     assert most_of_the_best(rows(-0.1, -0.2)) == 2
     assert most_of_the_best(rows(0.0)) == 2
-
-
-def test_numbers_to_try_grow_and_end() -> None:
-    grid = numbers_to_try(250)
-    assert grid[:5] == [2, 3, 4, 5, 6] and grid[-1] <= 250
-    assert all(b > a for a, b in pairwise(grid))
-    assert numbers_to_try(1) == []
 
 
 def test_small_and_empty_input() -> None:

@@ -36,11 +36,6 @@ def test_unlabelled_values_and_the_order_of_classes() -> None:
     assert read_labels(np.array(["b", -1, "a"]), 3) == (("a", "b"), {0: 1, 2: 0})  # strings
 
 
-def test_pandas_missing_values_are_unlabelled() -> None:
-    pd = pytest.importorskip("pandas")
-    assert read_labels(pd.Series(["a", pd.NA, None, "b"]), 4)[1] == {0: 0, 3: 1}
-
-
 def test_nothing_known_is_no_guidance() -> None:
     assert Guidance.make(3) is None
     assert Guidance.make(3, [None, -1, ""], [], []) is None
@@ -182,11 +177,6 @@ def test_a_wrong_label_is_obeyed_and_classes_are_saved(tmp_path) -> None:
     loaded = TwoStep.load(tmp_path / "model")
     assert loaded.classes_ == ("car", "fruit", "sky")
     np.testing.assert_array_equal(loaded.predict(TEXTS), model.labels_)
-
-
-def test_fit_predict_takes_labels() -> None:
-    labels = make(TwoStep).fit_predict(TEXTS, labels=["z", *[None] * 3, "a", *[None] * 7])
-    assert labels[0] == 1 and labels[4] == 0
 
 
 def test_a_fit_without_labels_forgets_those_before() -> None:

@@ -7,16 +7,12 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from sklearn.cluster import KMeans
 
 from coterie.guided import (
-    BESIDE,
     EXPECTED,
     FIRMNESS,
     Guided,
     class_factor,
-    class_metric,
-    examples,
     fit_weights,
     ridge_scores,
     seeded_kmeans,
@@ -53,15 +49,6 @@ def test_labelled_rows_stay_and_classes_come_first() -> None:
     for label in (0, 1):
         assert np.bincount(labels[truth == label]).argmax() == label
     assert centers.shape == (4, 20) and accuracy(truth, labels) > 0.9
-
-
-def test_no_cluster_is_lost_and_the_seed_decides() -> None:
-    x, truth = blobs(1)
-    seeds = some(truth, 2, 1)
-    labels, _ = seeded_kmeans(x, 7, np.ones(len(x)), seeds, 3)
-    again, _ = seeded_kmeans(x, 7, np.ones(len(x)), seeds, 3)
-    assert len(np.unique(labels)) == 7
-    np.testing.assert_array_equal(labels, again)
 
 
 def guided(x, found, k):
@@ -125,15 +112,6 @@ def test_all_rows_may_have_a_label() -> None:
     assert facts["start"] == "labels" and facts["score"] > 0.9
 
 
-def test_clusters_count_by_what_they_tell_about_rows_left_out() -> None:
-    x, truth, other = hidden(2.0)
-    seeds = some(truth, 6, 4)
-    helpful = guided(x, truth, 4)._weigh(seeds)
-    useless = guided(x, other, 4)._weigh(seeds)
-    assert helpful["weights"][2] > EXPECTED[2] > useless["weights"][2]
-    assert helpful["score"] >= useless["score"]
-
-
 def test_fit_weights_by_another_search() -> None:
     rng = np.random.default_rng(0)
     truth = rng.integers(3, size=40)
@@ -185,61 +163,6 @@ def test_whitened_by_a_loop() -> None:
             assert np.square(moved[a] - moved[b]).sum() == pytest.approx(distance)
 
 
-def test_nothing_is_whitened_without_two_different_rows_of_a_class() -> None:
-    x, truth = blobs(9)
-    assert whitened(x, np.full(len(x), -1)) is x
-    assert whitened(x, some(truth, 1, 4)) is x
-    assert class_metric(x, some(truth, 1, 4)) is None
-    x[1] = x[0]  # must be together, so both have the same vector
-    seeds = np.full(len(x), -1)
-    seeds[:2] = 0
-    assert whitened(x, seeds) is x
-    seeds[2] = 0
-    assert examples(x, seeds)[:3].tolist() == [0, -1, 0]
-    assert whitened(x, seeds) is not x
-
-
-def test_labels_show_which_direction_says_nothing() -> None:
-    """Two classes in one direction; another has ten times the variance and no meaning."""
-    rng = np.random.default_rng(0)
-    truth = np.repeat([0, 1], 100)
-    x = np.stack([truth * 2.0 - 1, 3 * rng.normal(size=200)], axis=1)
-    x = (x + 0.2 * rng.normal(size=x.shape)).astype(np.float32)
-    seeds = some(truth, 10, 2)
-    plain, _ = seeded_kmeans(x, 2, np.ones(200), seeds, 0, factor=1.0)
-    better, _ = seeded_kmeans(whitened(x, seeds), 2, np.ones(200), seeds, 0, factor=1.0)
-    assert accuracy(truth, plain) < 0.8 and accuracy(truth, better) > 0.95
-
-
-def test_metric_of_known_classes_finds_the_others_too() -> None:
-    """Four classes in four directions, and a fifth direction with far more variance."""
-    rng = np.random.default_rng(0)
-    truth = np.repeat(np.arange(4), 60)
-    x = np.hstack([np.eye(4)[truth], 2 * rng.normal(size=(240, 1))])
-    x = (x + 0.15 * rng.normal(size=x.shape)).astype(np.float32)
-    found = KMeans(4, n_init=5, random_state=0).fit_predict(x)
-    model, seeds = guided(x, found, 4), some(truth, 15, 2)
-    start, (_, structure) = model._structures(seeds)
-    labels, facts = model(seeds)
-    assert facts == {"start": start}
-    assert accuracy(truth, found) < 0.6 < 0.9 < accuracy(truth, structure)
-    assert accuracy(truth, labels) > 0.9 and (labels[truth < 2] == truth[truth < 2]).mean() > 0.9
-
-
-def test_structure_is_the_one_that_predicts_labels_left_out() -> None:
-    """A wide class beside a narrow one: k-means moves the border into the wide one."""
-    rng = np.random.default_rng(0)
-    truth = np.repeat(np.arange(4), [200, 40, 60, 60])
-    x = np.array([[5.0, 0], [12, 0], [0, 40], [40, 0]])[truth] + 0.1 * rng.normal(size=(360, 2))
-    x[truth == 0, 0] += rng.uniform(-5, 5, size=200)
-    seeds, model = some(truth, 15, 2), guided(x.astype(np.float32), truth.copy(), 4)
-    assert (model._refined(seeds) != truth).mean() > 0.05
-    assert model._predicted(seeds, model._named) == 30 > model._predicted(seeds, model._refined)
-    start, (structure,) = model._structures(seeds)
-    assert start == "consensus"
-    np.testing.assert_array_equal(structure, truth)
-
-
 def test_start_from_labels_only_where_its_inertia_is_much_lower() -> None:
     """One label a class in the plane. The consensus joins two classes and halves the largest."""
     centers = np.array([[0, 0], [0, 40], [200, 0], [0, 200]], dtype=np.float32)
@@ -270,29 +193,6 @@ def test_no_cluster_is_left_empty(share: float | None) -> None:
     labels, _ = model(seeds, share)
     assert np.unique(labels).tolist() == [0, 1, 2, 3, 4]
     assert (labels[seeds >= 0] == seeds[seeds >= 0]).all()
-
-
-@pytest.mark.parametrize(("share", "classes"), [(1.0, 4), (BESIDE, 2)])
-def test_classifier_of_labels_and_clusters_by_a_loop(share: float, classes: int) -> None:
-    x, truth = blobs(7)
-    first = np.where(np.arange(len(truth)) % 3, truth, 0)
-    second = np.where(np.arange(len(truth)) % 4, truth, 3)
-    model, seeds = guided(x, first, 4), some(truth, 3, classes)
-    features = model._features.astype(np.float64)
-    slow = np.zeros((len(truth), 4))
-    for found in (first, second):
-        left, right = np.eye(features.shape[1]), np.zeros((features.shape[1], 4))
-        for row, one in enumerate(features):
-            more = 3 if found[row] >= classes else 0  # as a class has labelled rows
-            weight = (share + more) * 4 / len(truth)
-            left += weight * np.outer(one, one)
-            right[:, found[row]] += weight * one
-            if seeds[row] >= 0:
-                left += np.outer(one, one)
-                right[:, seeds[row]] += one
-        slow += features @ np.linalg.solve(left, right)
-    found_labels = model._spread_labels(seeds, [first, second], share)
-    np.testing.assert_array_equal(found_labels, slow.argmax(axis=1))
 
 
 @pytest.mark.parametrize("method", ["kmeans", "auto"])  # both are k-means on vectors of your own

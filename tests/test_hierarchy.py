@@ -9,11 +9,10 @@ import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from by_key import raises
-from coterie.description import Cluster, describe
+from coterie.description import describe
 from coterie.errors import UsageError
 from coterie.hierarchy import (
     Hierarchy,
-    _same_names,
     build_hierarchy,
     build_themes,
     describe_levels,
@@ -49,17 +48,6 @@ def test_every_text_is_in_one_cluster_per_level_and_levels_are_nested(data) -> N
             assert fine.parents[fine.labels[text]] == coarse.labels[text]
 
 
-def test_the_clustering_itself_keeps_its_numbers(data) -> None:
-    x, labels = data
-    finest = nest(x, labels, levels=[30])[0]
-    np.testing.assert_array_equal(finest.labels, labels)
-
-
-def test_coarser_levels_are_numbered_by_size(data) -> None:
-    for level in nest(*data, levels=[4, 12]):
-        assert level.sizes == sorted(level.sizes, reverse=True)
-
-
 def test_equals_ward_on_repeated_means(data) -> None:
     x, labels = data
     x, labels = x[:-10], labels[:-10]
@@ -81,13 +69,6 @@ def test_means_with_sizes_give_the_same(data) -> None:
         np.testing.assert_array_equal(a.labels, b.labels)
         assert a.parents == b.parents
     assert len(nest(means, sizes=sizes, levels=[5])[0].labels) == 0
-
-
-def test_sizes_count() -> None:
-    # The lone point joins the light neighbour, though the heavy one is as near.
-    centers = np.array([[0.0], [1.0], [2.0]])
-    (level,) = nest(centers, sizes=[100, 1, 10], levels=[2])
-    assert level.of_given.tolist() == [0, 1, 1]
 
 
 def test_clusters_without_texts_are_in_no_level() -> None:
@@ -123,11 +104,6 @@ def test_what_does_not_fit_is_refused(data) -> None:
         nest(x, labels, [1, 2], levels=[2])
     with raises(UsageError, "levels.no_mean"):
         nest(x[:3], labels, [1, 1, 1], levels=[2])
-
-
-def test_one_cluster_is_a_level() -> None:
-    (level,) = nest(np.ones((4, 2)), [0, 0, 0, 0], levels=[1])
-    assert level.labels.tolist() == [0, 0, 0, 0] and level.parents is None
 
 
 def test_levels_are_described_with_parents() -> None:
@@ -185,18 +161,6 @@ def test_a_hierarchy_names_every_level_and_reads_back(data) -> None:
     assert columns["level_3"] == labels.tolist()
     again = Hierarchy.from_dict(json.loads(json.dumps(hierarchy.to_dict())))
     assert again == hierarchy
-
-
-@pytest.mark.parametrize(("only", "names"), [("Fine", ["Fine", "B"]), ("B", ["A", "B"])])
-def test_names_are_kept_unless_another_cluster_has_them(only: str, names: list[str]) -> None:
-    level = [Cluster(0, "A", 2, 0.4, [], []), Cluster(1, "B", 3, 0.6, [], [])]
-    below = [
-        Cluster(0, only, 2, 0.4, [], [], parent=0),
-        Cluster(1, "C", 2, 0.4, [], [], parent=1),
-        Cluster(2, "D", 1, 0.2, [], [], parent=1),
-        Cluster(3, "empty", 0, 0.0, [], []),
-    ]
-    assert [cluster.name for cluster in _same_names(level, below)] == names
 
 
 def test_a_cluster_that_stays_alone_keeps_its_name() -> None:

@@ -74,10 +74,6 @@ def test_a_row_can_be_left_out_and_a_bias_added() -> None:
     assert top_k(x, 3, bias=bias)[0][:, 0].tolist() == [4] * 12
 
 
-def test_the_first_of_equals_is_the_nearest_one() -> None:
-    assert top_k(torch.ones(3, 2), 1)[0].flatten().tolist() == [0, 0, 0]
-
-
 def test_sparse_rows_give_what_dense_ones_give(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbors, "BLOCK", 30)
     dense = np.random.default_rng(2).poisson(0.5, size=(10, 8)).astype(np.float64)
@@ -91,12 +87,6 @@ def test_arrays_that_must_not_be_written_are_read(recwarn: pytest.WarningsRecord
     assert nearest_rows(x, 1).tolist() == [[0], [1], [2], [3]]
     assert top_k(x, 2, x)[0][:, 0].tolist() == [0, 1, 2, 3]
     assert not recwarn.list
-
-
-def test_rows_with_gradients_are_searched_without() -> None:
-    x = torch.eye(3, requires_grad=True)
-    index, values = top_k(x, 1, x * 2)
-    assert index.flatten().tolist() == [0, 1, 2] and not values.requires_grad
 
 
 def test_no_rows_have_no_neighbours() -> None:

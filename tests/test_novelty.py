@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie.novelty import FEWEST, Placed, _among_new, _p_values, fewest_texts, place_new
+from coterie.novelty import FEWEST, Placed, _p_values, fewest_texts, place_new
 
 
 def cloud(theme: int, n: int, seed: int, noise: float = 0.1) -> np.ndarray:
@@ -92,14 +92,6 @@ def test_where_clusters_are_small_three_texts_may_be_a_new_one() -> None:
     assert not placed.alarm  # too few texts
 
 
-def test_fewest_texts_by_hand() -> None:
-    """New texts per cluster, a quarter of the old ones if more, from two to five."""
-    assert fewest_texts(70, 115, 62) == round(115 / 62)
-    assert fewest_texts(1_200, 100, 81) == round(1_200 / 4 / 81)
-    assert fewest_texts(10, 1, 10) == 2
-    assert fewest_texts(900, 30, 17) == FEWEST
-
-
 def test_an_alarm_needs_five_texts_that_fit_nowhere_in_one_new_cluster() -> None:
     labels = np.array([8] * 5 + [9] * 5 + [0] * 5)
     odd = np.ones(15, dtype=bool)
@@ -138,13 +130,6 @@ def test_p_values_by_a_loop() -> None:
     ]
     wanted = [(1 + sum(u <= nearest(text, sums) for u in usual)) / 8 for text in after]
     np.testing.assert_allclose(_p_values(before, codes, sums, after), wanted)
-
-
-def test_chance_of_new_neighbours_by_hand() -> None:
-    """Two of three neighbours or more, each new with a chance of one in four."""
-    near = np.array([[5, 6, 0], [0, 1, 2]])  # five old texts
-    wanted = 3 * 0.25**2 * 0.75 + 0.25**3
-    np.testing.assert_allclose(_among_new(near, 5, 5), [wanted, 1.0])
 
 
 def test_texts_of_a_small_new_cluster_fit_nowhere_only_by_the_tests() -> None:

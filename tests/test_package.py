@@ -82,18 +82,6 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 LINE = "run: sudo apt-get install chromium wordnet-base apertium apertium-eng-spa\n"
 
 
-def test_who_may_not_install_gets_the_line(
-    bare: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(bare, "rights", lambda: None)
-    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
-    assert SYSTEM["main"](["test"]) == 0
-    assert capsys.readouterr().err == f"Not installed (it needs root). To have all of it, {LINE}"
-    monkeypatch.setenv("SYSTEM", "no")
-    assert SYSTEM["main"](["test"]) == 0
-    assert capsys.readouterr().err == f"Not installed (SYSTEM=no). To have all of it, {LINE}"
-
-
 @pytest.mark.skipif(os.name == "nt", reason="needs a shell")
 def test_apt_get_is_called_with_what_is_missing(
     bare: dict[str, Any],

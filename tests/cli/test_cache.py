@@ -59,11 +59,6 @@ def test_path_size_and_clear(run, tmp_path) -> None:
     assert "0.0 MB in 0 files" in run("cache", "size")
 
 
-def test_off_is_said(run, monkeypatch) -> None:
-    monkeypatch.setenv("COTERIE_CACHE", "off")
-    assert run("cache").strip() == "off: no vectors are kept"
-
-
 @pytest.mark.parametrize(("given", "seen"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
 def test_threads_wait_without_spinning_unless_told(given: str | None, seen: str) -> None:
     environment = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"}

@@ -1,14 +1,12 @@
 """``coterie predict`` in a stream: at once, in constant memory, stopped and continued."""
 
 import csv
-import json
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-import pyarrow.parquet
 import pytest
 
 from by_key import says
@@ -67,28 +65,6 @@ def test_labels_are_those_of_all_texts_at_once(folder: Path, file: Path, labelle
     confidence = whole.probabilities.max(axis=1)
     assert [float(row["confidence"]) for row in found] == pytest.approx(confidence, abs=1e-4)
     assert [row["id"] for row in found] == [row["id"] for row in rows(file)]
-
-
-@pytest.mark.parametrize("suffix", ["tsv", "jsonl", "parquet", "xlsx"])
-def test_every_format_holds_the_same(
-    folder: Path, file: Path, labelled: Path, tmp_path: Path, suffix: str
-) -> None:
-    out = tmp_path / f"out.{suffix}"
-    result = run("predict", folder, file, "-o", out)
-    assert says(result.output, "predict.written", rows=7_602)
-    wanted = [row["cluster"] for row in rows(labelled)]
-    if suffix == "xlsx":
-        openpyxl = pytest.importorskip("openpyxl")
-        sheet = openpyxl.load_workbook(out, read_only=True).active
-        found = [str(row[2]) for row in sheet.iter_rows(min_row=2, values_only=True)]
-    elif suffix == "parquet":
-        found = [str(c) for c in pyarrow.parquet.read_table(out)["cluster"].to_pylist()]
-    elif suffix == "jsonl":
-        found = [str(json.loads(line)["cluster"]) for line in out.read_text().splitlines()]
-    else:
-        with out.open(newline="") as opened:
-            found = [row["cluster"] for row in csv.DictReader(opened, delimiter="\t")]
-    assert found == wanted
 
 
 def test_a_slow_pipe_is_answered_before_it_ends(folder: Path, warm_python: list[str]) -> None:

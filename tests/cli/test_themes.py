@@ -94,24 +94,6 @@ def test_the_other_files_agree_with_the_table(done: Path) -> None:
     assert {type(row[header.index("coterie_theme")]) for row in body} == {int}
 
 
-def test_the_page_begins_with_folded_themes(done: Path) -> None:
-    page = (done / "report.html").read_text("utf-8")
-    clusters = json.loads((done / "clusters.json").read_text())
-    (level,) = json.loads((done / "levels.json").read_text())["levels"]
-    overview = page[page.index('id="overview"') : page.index('id="clusters"')]
-    assert overview.count("<details>") == len(level["clusters"])
-    assert "<details open" not in overview and "Hierarchy" not in page
-    assert overview.count("data-place=") == len(clusters)
-    for place in range(len(clusters)):
-        assert overview.count(f'data-place="{place}"') == 1
-    for theme in level["clusters"]:
-        title = f'<span class="theme"><bdi>{theme["name"]}</bdi></span>'
-        part = overview[overview.index(title) :]
-        part = part[: part.index("</details>")]
-        inside = {int(c) for c, t in level["of_cluster"].items() if t == theme["id"]}
-        assert {c["id"] for c in clusters if f'href="#cluster-{c["id"]}"' in part} == inside
-
-
 def test_predict_gives_the_theme(done: Path, file: Path) -> None:
     out = done.parent / "new.csv"
     run("predict", done, file, "--text-column", "text", "--out", out)
@@ -167,41 +149,6 @@ def test_edits_that_leave_too_few_clusters_take_the_themes_away(done: Path, tmp_
     new, given = tmp_path / "new.csv", done.parent / "in.csv"
     run("predict", run_, given, "--text-column", "text", "--out", new)
     assert "theme_name" not in rows(new)[0]
-
-
-def test_new_names_of_clusters_reach_a_theme_of_one_cluster(done: Path, tmp_path: Path) -> None:
-    from coterie.runs.names import RunNames
-
-    run_ = shutil.copytree(done, tmp_path / "run")
-    saved = json.loads((run_ / "levels.json").read_text())
-    (level,), clusters = saved["levels"], json.loads((run_ / "clusters.json").read_text())
-    alone = clusters[0]["id"]  # a theme of its own, called as it is
-    number = len(level["clusters"])
-    level["of_cluster"][str(alone)] = number
-    level["clusters"].append({**clusters[0], "id": number})
-    clusters[0] |= {"parent": number, "parent_name": clusters[0]["name"]}
-    (run_ / "levels.json").write_text(json.dumps(saved))
-    (run_ / "clusters.json").write_text(json.dumps(clusters))
-    table = rows(run_ / "assignments.csv")
-    for row in table:
-        if row["cluster"] == str(alone):
-            row |= {"coterie_theme": str(number), "theme_name": clusters[0]["name"]}
-    with (run_ / "assignments.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(table[0]))
-        writer.writeheader()
-        writer.writerows(table)
-    RunNames(run_)._write({c["id"]: f"New {c['id']}" for c in clusters}, "a test")
-    others = {c["name"] for c in level["clusters"][:-1]}
-    for row in rows(run_ / "assignments.csv"):
-        if row["cluster"] != "-1":
-            assert row["name"] == f"New {row['cluster']}"
-        if row["cluster"] == str(alone):
-            assert row["theme_name"] == f"New {alone}"
-        else:
-            assert row["theme_name"] in {*others, "(no text)"}
-    after = json.loads((run_ / "clusters.json").read_text())
-    assert after[0]["parent_name"] == f"New {alone}"
-    assert {c["parent_name"] for c in after[1:]} <= others
 
 
 def test_a_fitted_model_has_themes(texts, tmp_path: Path) -> None:

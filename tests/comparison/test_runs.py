@@ -90,15 +90,6 @@ def test_predictions_are_counted_on_the_right_side(runs) -> None:
     assert (found.only_a, found.only_b) == (60, 60)
 
 
-def test_without_models_words_decide(runs) -> None:
-    from dataclasses import replace
-
-    sides = [replace(read_run_side(runs[name]), model=None) for name in ("a", "next")]
-    found = compare(*sides)
-    assert found.evidence == "words"
-    assert found.partners == compare(runs["a"], runs["next"]).partners
-
-
 def test_centers_are_compared_where_encoders_are_the_same(runs, tmp_path, tiny_encoder) -> None:
     for name, seed in (("one", 0), ("two", 5)):
         file = write(tmp_path / f"{name}.csv", seed)

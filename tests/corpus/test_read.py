@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from by_key import raises
-from coterie.corpus import Corpus, Source, TextStream, read_corpus, write_rows
+from coterie.corpus import Corpus, Source, TextStream, read_corpus
 from coterie.corpus import read as module
 from coterie.corpus import source as source_module
 from coterie.errors import DataError, UsageError
@@ -366,34 +366,6 @@ def test_a_wrong_suffix_is_recognised_and_said(write, name: str, content: str, s
     stream = TextStream(path)
     assert [text for chunk in stream for text in chunk.texts] == corpus.texts
     assert any(said in note.message for note in stream.notes)
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".csv.gz"])
-def test_several_files_are_one_table_in_the_order_of_their_names(tmp_path: Path, suffix) -> None:
-    import gzip
-
-    folder = tmp_path / "parts"
-    folder.mkdir()
-    for number in (2, 1, 3):
-        rows = pa.table({"text": [f"text {number} {i}" for i in range(5)], "n": [number] * 5})
-        path = folder / f"part-{number}{suffix}"
-        if suffix == ".csv.gz":
-            write_rows(folder / "plain.csv", rows, {})
-            path.write_bytes(gzip.compress((folder / "plain.csv").read_bytes()))
-            (folder / "plain.csv").unlink()
-        else:
-            write_rows(path, rows, {})
-    (folder / "_SUCCESS").touch()  # as other programs leave behind
-    expected = [f"text {number} {i}" for number in (1, 2, 3) for i in range(5)]
-    for source in (folder, f"{folder}/*{suffix}"):
-        corpus = read_corpus(source)
-        assert corpus.texts == expected
-        stream = TextStream(source)
-        for _ in range(2):
-            chunks = list(stream.chunks(4))
-            assert [text for chunk in chunks for text in chunk.texts] == expected
-            assert [chunk.first for chunk in chunks][:2] == [0, 4]
-        assert stream.most_rows() >= 15
 
 
 def test_files_of_different_tables_are_refused(tmp_path: Path) -> None:

@@ -55,15 +55,6 @@ def test_repeats_give_no_text_a_better_chance(tmp_path: Path) -> None:
     assert all(abs(seen[f"text {i}"] - 50) < 4 * deviation for i in range(20))
 
 
-def test_counts_of_a_sample_are_those_of_the_corpus(file: Path) -> None:
-    found = survey(TextStream(file).chunks(4), 12)
-    counts = Counter(read_corpus(file).texts)
-    assert found.counts.tolist() == [counts[text] for text in found.texts]
-    repeated = found.repeated(10_000)
-    assert Counter(repeated) == {text: counts[text] for text in found.texts}
-    assert Counter(found.repeated(1)) == dict.fromkeys(found.texts, 1)
-
-
 def test_thinning_keeps_proportions_and_the_limit() -> None:
     from coterie.corpus import Survey
 

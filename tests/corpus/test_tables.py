@@ -20,7 +20,7 @@ import pytest
 
 import coterie
 from by_key import raises
-from coterie.corpus import TextStream, make_corpus, read_corpus, write_rows
+from coterie.corpus import make_corpus, read_corpus, write_rows
 from coterie.corpus.corpus import as_table
 from coterie.errors import DataError, MissingError, UsageError
 
@@ -179,18 +179,6 @@ def test_every_kind_keeps_rows_and_order_and_gives_the_same_labels(
     if kind not in WITHOUT_N:
         numbers = "column_1" if kind == "CSV without a header" else "n"
         assert list(map(int, run.cells[numbers].to_pylist())) == list(range(len(TEXTS)))
-
-
-@pytest.mark.parametrize("kind", list(KINDS)[: list(KINDS).index("list of texts")])
-def test_parts_of_a_file_make_the_whole(kind: str, tmp_path: Path) -> None:
-    source = KINDS[kind](tmp_path)
-    stream = TextStream(source)
-    whole = read_corpus(source)
-    for _ in range(2):
-        chunks = list(stream.chunks(4))
-        assert [text for chunk in chunks for text in chunk.texts] == whole.texts
-        assert all(len(chunk) <= 4 for chunk in chunks)
-    assert kind == "JSON list" or stream.most_rows() >= len(TEXTS)
 
 
 def test_the_page_lists_every_kind() -> None:

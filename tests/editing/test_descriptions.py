@@ -7,7 +7,6 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from commands import rows
@@ -15,9 +14,7 @@ from commands import run as call
 from coterie import edit, open_run
 from coterie.description import Cluster
 from coterie.editing import undo
-from coterie.editing.run import same_groups
 from coterie.errors import DataError
-from coterie.hierarchy import Hierarchy
 from coterie.naming import Naming
 from coterie.runs.names import RunNames
 from coterie.runs.update import update
@@ -199,19 +196,6 @@ def test_a_manifest_with_other_names_of_levels_is_refused(run: Path, levels: obj
     (run / "manifest.json").write_text(json.dumps(manifest), "utf-8")
     with pytest.raises(DataError, match="manifest"):
         edit(run, [{"merge": [0, 1]}])
-
-
-def test_which_groups_are_the_same_by_hand() -> None:
-    rows = np.array([0, 1, 2, 2, 3, 3, 4, -1])
-    old = Hierarchy([[], []], [{0: 0, 1: 0, 2: 0, 3: 1, 4: 1}, {0: 0, 1: 0, 2: 1, 3: 2, 4: 2}])
-    merged = np.array([0, 0, 2, 2, 3, 3, 4, -1])  # the rows of 1 are in 0
-    new = Hierarchy([[], []], [{0: 5, 2: 5, 3: 6, 4: 6}, {0: 7, 2: 8, 3: 9, 4: 9}])
-    assert same_groups(old, rows, new, merged) == [{5: 0}, {9: 2}]  # 6, 7, 8: one part
-    moved = np.array([0, 1, 2, 3, 3, 3, 4, 4])  # a row of 2 is in 3, and an outlier in 4
-    assert same_groups(old, rows, old, moved) == [{0: 0}, {0: 0, 2: 2}]
-    other = Hierarchy([[]], [{0: 0, 1: 0, 2: 1, 3: 1, 4: 1}])  # 2 is in the other group
-    assert same_groups(old, rows, other, rows) == [{}]
-    assert same_groups(Hierarchy([], []), rows, old, rows) == [{}, {}]
 
 
 def test_a_later_run_keeps_descriptions_of_clusters_that_stay(

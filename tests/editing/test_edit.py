@@ -10,7 +10,6 @@ import pytest
 
 from by_key import raises
 from commands import rows
-from commands import run as call
 from coterie import edit, load
 from coterie.editing import undo
 from coterie.editing.run import last_logged
@@ -38,13 +37,6 @@ def test_a_split_divides_one_cluster_and_the_largest_part_keeps_the_number(run, 
     assert sum(map(len, parts)) == len(set().union(*parts))
     assert len(parts[0]) >= len(parts[1]) >= len(parts[2]) > 0
     assert [clusters(run)[i] for i in (2, 6, 7)] == ["A", "B", "C"]
-
-
-def test_a_split_is_the_same_every_time(finished: Path, tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        shutil.copytree(finished, tmp_path / name)
-        edit(tmp_path / name, [{"split": 0}])
-    assert members(tmp_path / "one") == members(tmp_path / "two")
 
 
 def test_a_move_takes_identical_texts_along(run: Path, finished: Path) -> None:
@@ -111,29 +103,6 @@ def test_the_model_predicts_what_the_table_says_after_many_edits(run: Path) -> N
     retired = [i for i in range(p.shape[1]) if i not in clusters(run)]
     assert (p[:, retired] == 0).all() and (p[p.any(axis=1)][:, alive] > 0).all()
     assert model.n_clusters_ == len(clusters(run))
-
-
-def test_predict_replays_the_edits_on_new_texts(run: Path, tmp_path: Path) -> None:
-    moved = rows(run)[9]["text"]
-    to = next(i for i in range(6) if i not in (1, int(rows(run)[9]["cluster"])))
-    new = tmp_path / "new.txt"
-    new.write_text("\n".join([moved, *("ripe sweet apple", "guitar drum band", "bus fuel")]) + "\n")
-    call("predict", run, new, "--out", tmp_path / "before.csv")
-    edit(run, [{"move": {"rows": [{"row": 10}], "to": to}}, {"merge": [to, 1], "name": "Merged"}])
-    call("predict", run, new, "--out", tmp_path / "after.csv")
-    before, after = ((tmp_path / f"{n}.csv").read_text().splitlines() for n in ("before", "after"))
-    assert after[1].startswith(f"{moved},{to},Merged,1.0")
-    for old, now in zip(before[2:], after[2:], strict=True):
-        _, was, name, *_ = next(iter_csv(old))
-        _, is_, called, *_ = next(iter_csv(now))
-        merged = int(was) in (to, 1)
-        assert (int(is_), called) == ((to, "Merged") if merged else (int(was), name))
-
-
-def iter_csv(line: str):
-    import csv
-
-    yield from csv.reader([line])
 
 
 def test_corrections_follow_a_merge_of_their_cluster(run: Path) -> None:
@@ -339,16 +308,3 @@ def random_edits(rng: np.random.Generator, known: list[int]) -> list[dict]:
         {"rename": {some(1)[0]: f"Name {rng.integers(1000)}"}},
     ]  # fmt: skip
     return [choices[i] for i in rng.choice(len(choices), 2)]
-
-
-def test_names_of_a_namer_are_known_as_long_as_they_stand(run: Path) -> None:
-    manifest = json.loads((run / "manifest.json").read_text())
-    before = clusters(run)
-    pairs = {str(i): {"own": "?", "given": name} for i, name in before.items()}
-    manifest["names"] = {"by": "a namer", "clusters": pairs}
-    (run / "manifest.json").write_text(json.dumps(manifest))
-    edit(run, [{"merge": [0, 1]}, {"rename": {2: "Mine"}}])
-    manifest = json.loads((run / "manifest.json").read_text())
-    stand = {str(i) for i, name in clusters(run).items() if name == before[i]}
-    assert set(manifest["names"]["clusters"]) == stand >= {"3", "4", "5"}
-    assert not stand & {"1", "2"} and manifest["editing"]["named"] == [2]

@@ -4,18 +4,13 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pyarrow.parquet
 import pytest
 
 from commands import rows
 from commands import run as call
 from coterie import edit, load
-from coterie.base.edited import Merge, Split
-from coterie.blocks.assign import CenterAssigner
 from coterie.editing import undo
-from coterie.editing.run import edited_limit
-from coterie.outliers import OutlierLimit
 
 from .conftest import cluster, clusters, content
 
@@ -52,11 +47,6 @@ def check_whole(run: Path) -> None:
     assert manifest["outliers"]["marked"] == len(outliers(run))
 
 
-def test_the_run_to_start_from_has_outliers(rich: Path) -> None:
-    assert outliers(rich) and "level_3_name" in rows(rich)[0]
-    check_whole(rich)
-
-
 def test_everything_follows_merges_splits_and_moves(run: Path, rich: Path) -> None:
     before = {row["ticket"]: row for row in rows(run)}
     odd = outliers(run)[0]
@@ -89,16 +79,6 @@ def test_new_texts_are_marked_as_the_table_has_them(run: Path, tickets: Path, tm
         assert [r[column] for r in again] == [r[column] for r in rows(run)], column
 
 
-def test_limits_of_single_clusters_follow_the_edits() -> None:
-    limit = OutlierLimit(0.9, {2: 1.0, 3: 0.95})
-    parts = CenterAssigner(np.zeros((2, 1), dtype=np.float32))
-    split = edited_limit(limit, [Split(2, (2, 6), parts)])
-    assert split.kept == {2: 1.0, 6: 1.0, 3: 0.95}
-    merged = edited_limit(limit, [Merge((0, 3), 0)])
-    assert merged.kept == {2: 1.0} and merged.limit == 0.9
-    assert edited_limit(None, [Merge((0, 3), 0)]) is None
-
-
 def test_texts_inside_stay_inside_when_a_limit_of_their_own_is_gone(run: Path) -> None:
     config = json.loads((run / "model/config.json").read_text())
     odd = {row["text"] for row in outliers(run)}
@@ -111,12 +91,6 @@ def test_texts_inside_stay_inside_when_a_limit_of_their_own_is_gone(run: Path) -
     assert 2 not in model.outlier_limit_.kept and 0 in model.outlier_limit_.kept
     assert inside["text"] not in odd
     assert model.predict([inside["text"]], outliers=True).tolist() == [2]
-
-
-def test_names_of_levels_follow_a_rename(run: Path) -> None:
-    edit(run, [{"rename": {0: "Zero"}}])
-    check_whole(run)
-    assert any(row["level_3_name"] == "Zero" for row in rows(run))
 
 
 def test_fewer_clusters_than_a_level_asked_for_drop_the_level(run: Path) -> None:

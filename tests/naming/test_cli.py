@@ -2,12 +2,7 @@
 
 import csv
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -105,17 +100,6 @@ def test_own_names_come_back(server, done: Path) -> None:
     after = files(done)
     assert after.pop("names.jsonl")  # what was sent is not forgotten
     assert after == before
-
-
-def test_a_failing_endpoint_and_going_on(server, done: Path) -> None:
-    own = cluster_names(done)
-    server.plan = [server.say("One"), server.fail(401)]
-    result = run("name", done, "--with", server.url, code=1)
-    assert "COTERIE_API_KEY" in result.output
-    assert cluster_names(done) == ["One", *own[1:]]
-    server.plan = [server.say("Two"), server.say("Two"), server.say("Two"), server.say("Three")]
-    run("name", done, "--with", server.url)
-    assert cluster_names(done) == ["One", "Two", "Three"] and len(server.seen) == 4
 
 
 def test_a_name_of_the_user_stays(server, done: Path) -> None:
@@ -218,18 +202,6 @@ def test_levels_go_on_after_a_failure(server, nested: Path) -> None:
     assert set(level_names(nested)) & set(own) and "Wider" not in level_names(nested)
     run("name", nested, "--with", server.url)
     assert "Wider" in level_names(nested) and len(server.seen) == 5
-
-
-def test_a_budget_that_ends_before_the_levels(server, nested: Path) -> None:
-    quotes = [example(nested, i) for i in range(3)]
-    server.plan = [full(f"Name {i}", "A sentence.", quotes[i]) for i in range(3)]
-    server.plan.append(server.say("Wider"))
-    limit = ["--max-tokens", 3500]  # 1,100 a question
-    result = run("name", nested, "--with", server.url, *limit, code=1)
-    assert says(result.output, "naming.tokens_spent")
-    assert cluster_names(nested) == ["Name 0", "Name 1", "Name 2"] and len(server.seen) == 3
-    run("name", nested, "--with", server.url, *limit)
-    assert "Wider" in level_names(nested) and len(server.seen) == 4
 
 
 def test_groups_are_named_where_all_clusters_keep_their_names(server, nested: Path) -> None:
@@ -354,14 +326,6 @@ def test_cluster_with_a_dead_endpoint_still_clusters(server, made: Path, tmp_pat
     assert json.loads((tmp_path / "o" / "manifest.json").read_text())["status"] == "done"
 
 
-def test_cluster_can_show_what_it_would_send(server, made: Path, tmp_path: Path) -> None:
-    command = ["cluster", made / "in.csv", "-k", "3", "--encoder", "tfidf", "--out", tmp_path / "o"]
-    result = run(*command, "--name-with", server.url, "--show-request")
-    assert server.seen == []
-    shown = [line for line in result.stdout.splitlines() if line.startswith("{")]
-    assert len(shown) == 3 and all(json.loads(line)["model"] is None for line in shown)
-
-
 def test_a_run_that_another_process_works_on_is_left_alone(server, done: Path) -> None:
     edits = done.parent / "edits.yaml"
     edits.write_text("- rename: {0: Mine}\n")
@@ -407,25 +371,3 @@ def test_what_is_no_finished_run(tmp_path: Path, done: Path) -> None:
     manifest = json.loads((done / "manifest.json").read_text())
     (done / "manifest.json").write_text(json.dumps({**manifest, "status": "interrupted"}))
     run("name", done, "--with", "http://localhost:1/v1", code=3)
-
-
-@pytest.mark.slow
-def test_ctrl_c_and_the_same_command_again(server, done: Path) -> None:
-    server.plan = [server.say("One"), server.slow(100.0)]
-    command = [sys.executable, "-m", "coterie", "name", str(done), "--with", server.url]
-    child = subprocess.Popen(
-        command,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=dict(os.environ),
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored in background
-    )
-    end = time.monotonic() + 120
-    while len(server.seen) < 2 and time.monotonic() < end:
-        time.sleep(0.05)
-    child.send_signal(signal.SIGINT)
-    _, talk = child.communicate(timeout=60)
-    assert child.returncode == 130 and f"coterie name {done}" in talk
-    server.plan = [server.say(name) for name in ("-", "-", "Two", "Three")]
-    run("name", done, "--with", server.url)
-    assert cluster_names(done) == ["One", "Two", "Three"] and len(server.seen) == 4

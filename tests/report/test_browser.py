@@ -304,15 +304,6 @@ def test_hostile_texts_are_inert(visit: Callable[..., Any], tmp_path: Path, scri
     check_quiet(page)
 
 
-def test_without_script_the_tables_are_there(visit: Callable[..., Any], tmp_path: Path) -> None:
-    write_report(tmp_path / "page.html", data())
-    page = visit(tmp_path / "page.html", script=False)
-    page.call("Emulation.setScriptExecutionDisabled", value=False)
-    assert page.eval("document.getElementById('map').hidden")
-    assert "Money" in page.text(".overview") and "an example" in page.text("article")
-    assert "need JavaScript" in page.text("noscript")
-
-
 def test_the_page_without_texts(opened: Callable[..., Any]) -> None:
     page = opened(without_texts(data()))
     content = page.eval("document.documentElement.outerHTML")
@@ -414,24 +405,6 @@ def test_a_sample_is_shown_with_the_density_of_all(opened: Callable[..., Any]) -
     check_quiet(page)
 
 
-def test_marks_without_a_text_show_their_row(
-    opened: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("coterie.report.points.TEXTS", 2)
-    page = opened(data())
-    tips = []
-    for x, y in zip(X, Y, strict=True):
-        page.mouse("Moved", *corner(page, x, y))
-        tips.append(page.text("#tip"))
-    held = [text for text, tip in zip(TEXTS, tips, strict=True) if text in tip]
-    assert len(held) == 2
-    assert sum(f"Row {i}" in tip for i, tip in enumerate(tips, 1)) == 3
-    page.eval("document.querySelectorAll('#legend button')[0].click()")
-    shown = found(page)
-    assert len(shown) == 3 and shown[0] in TEXTS and shown[-1].startswith("Row ")
-    check_quiet(page)
-
-
 def saved(page: Any, button: str) -> tuple[str, str]:
     """Name and content of the file that a button gives, as characters of one byte."""
     page.eval(
@@ -471,12 +444,6 @@ def test_the_map_is_saved_as_svg(opened: Callable[..., Any]) -> None:
     assert "Post" in texts and any(text.startswith("</text><script>") for text in texts)
     assert not list(root.iter(f"{space}script"))
     check_quiet(page)
-
-
-def test_an_svg_of_very_many_marks_stays_small(opened: Callable[..., Any]) -> None:
-    page = opened(many(30_000, 30_000))
-    content = saved(page, "svg")[1]
-    assert content.count("h0") == 30_000 and len(content) < 20 * 30_000
 
 
 def test_paper_is_white_and_without_buttons(opened: Callable[..., Any]) -> None:

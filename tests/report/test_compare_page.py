@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from coterie.comparison import Side, compare
-from coterie.comparison.page import TALL, draw, render_comparison, say, table_rows, write_comparison
+from coterie.comparison.page import TALL, draw, render_comparison, write_comparison
 
 HOSTILE = [
     "</script><script>window.hacked = 1</script>",
@@ -110,23 +110,3 @@ def test_many_clusters_and_none_are_drawn(tmp_path: Path) -> None:
     two = Side("b", np.array([0]), {0: "B"}, texts=["y"], words=words)
     found = compare(one, two)
     assert draw(found) is None and "most similar" in render_comparison(found)
-
-
-@pytest.mark.parametrize(
-    "before, after, said",
-    [
-        ([0, 0, 1, 1], [0, 0, 1, 1], ["matched", "matched"]),
-        ([0, 0, 0, 0], [0, 0, 1, 1], ["split into 0 and 1", "split from 0"]),
-        ([0, 0, 0, 1, 1], [5, 5, 5, 5, 5], ["merged with 1", "merged into 5"]),
-        (
-            [0] * 6 + [1] * 6 + [2] * 4,
-            [0] * 6 + [1] * 6 + [0, 0, 1, 1],
-            ["matched", "matched", "died"],
-        ),
-        ([0] * 6 + [1] * 6, [0] * 4 + [2] * 4 + [1] * 4, ["matched", "matched", "born"]),
-    ],
-)
-def test_rows_of_the_table_say_what_happened(before, after, said) -> None:
-    found = compare(before, after)
-    assert [row["said"] for row in table_rows(found)] == said
-    assert say(None, None) == ""

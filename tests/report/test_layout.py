@@ -5,7 +5,7 @@ import pytest
 
 from coterie.report import layout
 from coterie.report.folder import make_map
-from coterie.report.layout import SIDE, discs, map_texts, sample_rows, whole_numbers
+from coterie.report.layout import SIDE, discs, map_texts, sample_rows
 
 
 def blobs(sizes: list[int], dim: int = 20, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -100,30 +100,6 @@ def test_principal_coordinates_keep_what_varies_most(
     np.testing.assert_allclose(found, signs * u[:, :3] * s[:3], atol=1e-4)
 
 
-def test_principal_directions_are_found_on_a_part_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All vectors are projected, and the directions are nearly those of all."""
-    rng = np.random.default_rng(0)
-    vectors = rng.normal(size=(3_000, 40)) * 0.5 ** np.arange(40) + 5
-    whole, _ = layout._projection(vectors, 3, seed=0)
-    monkeypatch.setattr(layout, "FITTED", 1_000)
-    part, bias = layout._projection(vectors, 3, seed=0)
-    assert not np.array_equal(whole, part)
-    np.testing.assert_allclose(np.abs((whole * part).sum(axis=1)), 1, atol=0.02)
-    found = layout._reduce(vectors, 3, seed=0)
-    np.testing.assert_allclose(found, vectors @ part.T + bias)
-
-
-def test_the_nearest_are_those_of_a_loop() -> None:
-    vectors, _ = blobs([60, 40])
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    near, far = layout._neighbors(unit.astype(np.float64))
-    for i in range(100):
-        distance = [1 - float(unit[i].astype(float) @ row.astype(float)) for row in unit]
-        others = sorted(set(range(100)) - {i}, key=distance.__getitem__)[: layout.NEIGHBORS]
-        assert near[i].tolist() == others
-        np.testing.assert_allclose(far[i], [distance[j] for j in others], atol=1e-12)
-
-
 def test_discs_do_not_overlap_and_are_as_large_as_their_share() -> None:
     vectors, labels = blobs([400, 100, 100])
     points = discs(vectors, labels, seed=0)
@@ -152,13 +128,6 @@ def test_odd_corpora(vectors: np.ndarray, labels: list[int]) -> None:
     assert ((points >= 0) & (points <= SIDE)).all()
 
 
-def test_whole_numbers_keep_the_order() -> None:
-    values = np.random.default_rng(0).normal(size=(100, 2))
-    points = whole_numbers(values)
-    for axis in (0, 1):
-        assert (np.diff(points[np.argsort(values[:, axis]), axis]) >= 0).all()
-
-
 def test_a_sample_forgets_no_cluster() -> None:
     labels = np.repeat([0, 1, 2, -1], [5000, 1000, 7, 50])
     rows = sample_rows(labels, seed=0, limit=600)
@@ -178,23 +147,6 @@ def test_a_sample_has_the_shares_of_the_clusters() -> None:
     for seed in range(5):
         counts = np.bincount(labels[sample_rows(labels, seed, 1000)])
         np.testing.assert_allclose(counts, [600, 300, 100], atol=25)
-
-
-def test_the_placer_finds_the_nearest_of_a_loop() -> None:
-    vectors, _ = blobs([300, 200])
-    places = np.random.default_rng(0).integers(0, SIDE, (400, 2))
-    placer = layout.Placer(vectors[:400], places, seed=0)
-    rows = placer._project(vectors)
-    near = placer._nearest(rows[400:])
-    cosines = rows[400:] @ rows[:400].T
-    order = np.argsort(-cosines, axis=1)
-    # Three cells of twenty are searched: mostly the nearest are in them.
-    assert (near[:, 0] == order[:, 0]).mean() > 0.75
-    assert all(near[:, 0] != near[:, 1])
-    first = placer(vectors[400:], np.arange(100))
-    apart = np.abs(first - places[near[:, 0]]).max(axis=1)
-    assert apart.max() <= layout.FAR * (layout.LEAN + 2 * layout.SHAKE)
-    assert np.array_equal(first[50:], placer(vectors[450:], np.arange(50, 100)))
 
 
 def test_more_clusters_than_room() -> None:

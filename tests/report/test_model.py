@@ -93,17 +93,6 @@ def test_a_notebook_shows_a_small_table_once_fitted(model: TextClusterer) -> Non
     assert "<script" not in html and len(html) < 5_000
 
 
-def test_a_notebook_shows_what_scikit_learn_shows_before(topics) -> None:
-    from sklearn.cluster import KMeans
-
-    before = make_method("kmeans", 3, encoder="</pre><script>alert(1)</script>")
-    assert "sk-top-container" in before._repr_html_()
-    assert "sk-top-container" in KMeans()._repr_html_()  # what that is the mark of
-    fitted = make_method("kmeans", 3, encoder="tfidf", random_state=0).fit(topics[0])
-    fitted.encoder = "</pre><script>alert(1)</script>"
-    assert "<script" not in fitted._repr_html_() and "&lt;script&gt;" in fitted._repr_html_()
-
-
 def cluster(number: int, size: int, parent: int | None = None, name: str = "") -> Cluster:
     return Cluster(number, name or f"c{number}", size, size / 10, [("w", 1.0)], ["x"],
                    parent=parent)  # fmt: skip
@@ -154,18 +143,6 @@ def test_tree_and_outliers_in_a_browser(visit: Callable[..., Any], tmp_path: Pat
         page.eval("[...document.querySelectorAll('#legend button')].pop().click()")
         assert "1 text in “(none of these)”" in page.text("#focus-title")
         assert page.troubles() == []
-
-
-def test_closed_parts_are_printed(visit: Callable[..., Any], tmp_path: Path) -> None:
-    data = ReportData("t", [], LEAVES, levels=LEVELS)
-    write_report(tmp_path / "p.html", data)
-    page = visit(tmp_path / "p.html")
-    inner = "document.querySelector('.tree details details li').offsetHeight"
-    height = "document.querySelector('.tree').offsetHeight"
-    before = page.eval(height)
-    page.call("Emulation.setEmulatedMedia", media="print")
-    page.settle()
-    assert page.eval(inner) > 0 and page.eval(height) > before
 
 
 def test_a_model_that_is_not_fitted_has_nothing_to_describe(tmp_path: Path) -> None:

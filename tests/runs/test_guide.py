@@ -208,15 +208,3 @@ def test_themes_of_a_file_in_json_and_yaml(tmp_path: Path) -> None:
     yaml += "  examples: Where is my money?\n"
     assert read_themes(written(tmp_path / "a.yaml", yaml)) == asked
     assert read_themes(written(tmp_path / "b.json", '["Refunds"]')) == {"Refunds": ("Refunds",)}
-
-
-@pytest.mark.parametrize(
-    ("options", "key"),
-    [
-        ({"constraints": [[0, 1]]}, "guidance.constraints_file"),
-        ({"must_link": 3}, "guidance.no_group"),
-    ],
-)
-def test_python_values_of_another_kind_are_rejected(options: dict, key: str) -> None:
-    with raises(UsageError, key):
-        cluster(TEXTS, 3, **options, **WITH)

@@ -173,17 +173,6 @@ def test_a_worker_killed_half_way_costs_no_row(cluster: object, work: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_stopped_run_is_finished_by_the_cluster(cluster: object, work: Path) -> None:
-    out = work / "stopped"
-    run("predict", work / "model", work / "parts" / "part-0[0-6].parquet", "-o", out)
-    before = {path: path.stat().st_mtime_ns for path in whole(out)}
-    again = run("predict", work / "model", work / "parts", "-o", out, "--engine", "ray", "--resume")
-    assert says(again.output, "shards.done_already", done=7, shards=10)
-    assert {path: path.stat().st_mtime_ns for path in before} == before
-    check(work, out)
-
-
-@pytest.mark.slow
 def test_ctrl_c_stops_all_workers_and_keeps_whole_parts(work: Path) -> None:
     """In a process of its own, which starts a cluster of its own."""
     pytest.importorskip("ray", reason="the extra 'ray' is not installed")
@@ -214,20 +203,6 @@ def test_ctrl_c_stops_all_workers_and_keeps_whole_parts(work: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_worker_refuses_is_said_here(cluster: object, work: Path, tmp_path: Path) -> None:
-    for path in whole(work / "parts")[:2]:
-        (tmp_path / "in").mkdir(exist_ok=True)
-        (tmp_path / "in" / path.name).symlink_to(path)
-    other = pa.table({"body": ["ripe apple"]})
-    pyarrow.parquet.write_table(other, tmp_path / "in" / "part-99.parquet")
-    result = run("predict", work / "model", tmp_path / "in", "-o", tmp_path / "out",
-                 "--engine", "ray", code=3)  # fmt: skip
-    assert says(result.output, "shards.failed", failed=1, shards=3)
-    assert "part-99.parquet: " in result.output and "text" in result.output
-    assert len(whole(tmp_path / "out")) == 2
-
-
-@pytest.mark.slow
 def test_a_part_that_kills_every_worker_is_given_up(
     cluster: object, work: Path, tmp_path: Path
 ) -> None:
@@ -252,16 +227,3 @@ def test_a_part_that_kills_every_worker_is_given_up(
     assert len(shot) == 3
     assert [path.name for path in whole(tmp_path / "out")] == ["part-07.parquet", "part-08.parquet"]
     assert list((tmp_path / "out").glob(".*")) == []
-
-
-@pytest.mark.slow
-def test_a_machine_lost_half_way_costs_no_row(cluster: object, work: Path) -> None:
-    """The last test: its worker has nowhere to begin again, and the other one does the rest."""
-    out = work / "lost"
-    killer = Killer(out, lambda _: cluster.remove_node(cluster.other, allow_graceful=False))
-    killer.start()
-    run("predict", work / "model", work / "parts", "-o", out,
-                 "--engine", "ray", "--workers", 2)  # fmt: skip
-    assert killer.struck
-    manifest = check(work, out)
-    assert max(part["tries"] for part in manifest["parts"]) == 2

@@ -1,6 +1,5 @@
 """The product as a Python object: what ``coterie.cluster`` gives, keeps and gives back."""
 
-import json
 from datetime import date, datetime
 from pathlib import Path
 
@@ -164,14 +163,6 @@ def test_a_temporary_run_is_deleted_with_the_object_and_in_silence() -> None:
     assert not [w for w in said if "Implicitly cleaning up" in str(w.message)]
 
 
-def test_edits_change_the_object_and_undo_takes_them_back(tmp_path: Path) -> None:
-    run = coterie.cluster(TEXTS, 2, folder=tmp_path / "run", **KMEANS)
-    before = run.table
-    run.edit([{"rename": {0: "First"}}])
-    assert run.clusters[0].name == "First" and "First" in run.table["name"].to_pylist()
-    assert run.undo() == 1 and run.table == before
-
-
 def test_levels_outliers_page_export_and_comparison(tmp_path: Path) -> None:
     run = coterie.cluster(TEXTS, levels=[2, 4], max_outliers="10%", **KMEANS)
     assert [len(level) for level in run.levels] == [2] and len(run.clusters) == 4
@@ -182,25 +173,6 @@ def test_levels_outliers_page_export_and_comparison(tmp_path: Path) -> None:
     done = run.export("parquet", out=tmp_path)
     assert [file.name for file in done.files] == ["assignments.parquet"]
     assert run.compare(run).moved == 0
-
-
-def test_an_interrupted_run_resumes_to_the_same_bytes(tmp_path: Path, monkeypatch) -> None:
-    from coterie.runs.results import WholeResults as Results
-
-    whole = coterie.cluster(TEXTS, 2, folder=tmp_path / "whole", **KMEANS)
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    cut = tmp_path / "cut"
-    with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
-        broken.setattr(Results, "_write_tables", stop)
-        coterie.cluster(TEXTS, 2, folder=cut, **KMEANS)
-    manifest = json.loads((cut / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["status"] == "interrupted"
-    coterie.cluster(TEXTS, 2, folder=cut, resume=True, **KMEANS)
-    for name in SAME:
-        assert (cut / name).read_bytes() == (whole.folder / name).read_bytes(), name
 
 
 def test_a_resumed_run_does_not_search_for_the_number_again(tmp_path: Path, monkeypatch) -> None:

@@ -1,7 +1,6 @@
 """``coterie predict`` over many Parquet files, in one process: parts, counts, stop and continue."""
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,14 +13,13 @@ from commands import run
 from coterie import TwoStep
 from coterie.corpus.write import KINDS
 from coterie.errors import DataError
-from coterie.runs.label import Labeller, model_digest
+from coterie.runs.label import model_digest
 from coterie.runs.shards import (
     Job,
     Shard,
     ShardWorker,
     find_shards,
     is_sharded,
-    label_shard,
     look_at,
 )
 
@@ -197,32 +195,6 @@ def test_one_broken_part_does_not_stop_the_others(
     assert len(read(out / "year=2024" / "b.parquet")) == 7
 
 
-class Fails:
-    """A labeller that is lost half way."""
-
-    def __init__(self, labeller: Labeller, target: Path) -> None:
-        self.labeller, self.folder = labeller, target.parent
-        self.marked = self.placed = 0
-        self.seen: list[Path] = []
-
-    def __call__(self, texts: list[str]) -> dict[str, list]:
-        self.seen = list(self.folder.iterdir())
-        if self.seen:
-            raise OSError("no space left")
-        return self.labeller(texts)
-
-
-def test_a_part_is_whole_or_not_there(model: Path, tmp_path: Path) -> None:
-    write(tmp_path / "in" / "a.parquet", TEXTS * 50)
-    (part,) = map(look_at, find_shards(str(tmp_path / "in"), tmp_path / "out"))
-    fails = Fails(Labeller.read(model), part.target)
-    with pytest.raises(OSError, match="no space left"):
-        label_shard(fails, job_of(model), part)
-    (half,) = fails.seen  # the first rows were written
-    assert half.name.startswith(".a.") and half.name.endswith(".unfinished.partial.parquet")
-    assert list((tmp_path / "out").iterdir()) == []
-
-
 def test_a_part_that_changed_meanwhile_is_refused(model: Path, tmp_path: Path) -> None:
     write(tmp_path / "in" / "a.parquet", TEXTS)
     (part,) = map(look_at, find_shards(str(tmp_path / "in"), tmp_path / "out"))
@@ -296,18 +268,3 @@ def test_what_cannot_work_is_said(
     result = run("predict", model, *arguments, code=2)
     assert said in result.output, result.output
     assert not (tmp_path / "out").exists()
-
-
-def test_a_corpus_without_a_word_is_refused(model: Path, tmp_path: Path) -> None:
-    write(tmp_path / "in" / "a.parquet", ["?", None])
-    write(tmp_path / "in" / "b.parquet", ["..."])
-    result = run("predict", model, tmp_path / "in", "-o", tmp_path / "out", code=3)
-    assert says(result.output, "corpus.column_empty", rows=3)
-
-
-def test_without_ray_the_extra_is_named(
-    model: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)
-    result = run("predict", model, corpus, "-o", tmp_path / "out", "--engine", "ray", code=1)
-    assert says(result.output, "argument.package_missing", extra="ray")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -456,23 +455,6 @@ def test_the_classifier_decides_about_new_clusters_too() -> None:
     assert (found.placed.labels == themes).mean() > 0.9
 
 
-def test_a_new_cluster_that_the_classifier_cannot_learn_is_given_up(monkeypatch) -> None:
-    old, labels = overlapping(0, [80, 80])
-    new, themes = overlapping(1, [40, 40, 40])
-
-    def scattered(*given):
-        placed = place_new(*given)
-        assert placed.new == [2]
-        placed.labels[placed.labels == 2] = 3
-        placed.labels[:80:16] = 2  # five texts of old themes
-        return replace(placed, new=[2, 3])
-
-    monkeypatch.setitem(learn_new.__globals__, "place_new", scattered)
-    found = learn_new(old, labels, new, [0, 1], 2)
-    assert found.placed.new == [2] and found.ids == [0, 1, 2]
-    assert (found.placed.labels == themes).mean() > 0.9
-
-
 def test_a_small_cluster_is_not_lost_beside_large_ones() -> None:
     """Without weights the classifier puts most texts of the small one into the others."""
     x, codes = overlapping(0, [600, 600, 30])
@@ -485,27 +467,6 @@ def test_a_small_cluster_is_not_lost_beside_large_ones() -> None:
     assert kept > lost + 0.2
 
 
-def test_wrong_clusters_of_some_texts_are_not_learned() -> None:
-    """Each fit to the predictions of the last one follows the wrong texts less."""
-    x, codes = overlapping(0, [150, 150, 150])
-    wrong = codes.copy()
-    wrong[::4] = (codes[::4] + 1) % 3
-    once = RidgeClassifier(x).fit(wrong, 3).logits(x).argmax(axis=1)
-    found = fit_classifier(x, wrong, 3, 450).logits(x).argmax(axis=1)
-    assert (found == codes).mean() > (once == codes).mean() + 0.03
-
-
-def test_a_classifier_that_would_leave_a_cluster_empty_is_not_fitted_again() -> None:
-    sizes = [100, 100, 1]
-    codes = np.repeat([0, 1, 2], sizes)
-    x = np.eye(2, dtype=np.float32)[np.repeat([0, 1, 0], sizes)]  # the third has texts of the first
-    weights = (np.array([1, 1, 2]) ** 0.25 / np.sqrt(sizes))[codes]  # the last text is new
-    weights = (weights / weights.mean()).astype(np.float32)
-    found, once = fit_classifier(x, codes, 3, 200), RidgeClassifier(x, weights).fit(codes, 3)
-    assert np.unique(found.logits(x).argmax(axis=1)).tolist() == [0, 1]
-    np.testing.assert_allclose(found.weight, once.weight)
-
-
 def test_a_run_with_locked_clusters_is_fitted_again_twice(run: Path, boats: Path) -> None:
     edit(run, [{"lock": [0]}])
     update(run, boats, refit=True)
@@ -513,12 +474,3 @@ def test_a_run_with_locked_clusters_is_fitted_again_twice(run: Path, boats: Path
     done = update(run, None, refit=True)
     assert done.written and "guidance" not in open_run(run).manifest
     assert (open_run(run).labels == home).mean() > 0.9
-
-
-def test_thirty_texts_of_a_new_theme_stay_together() -> None:
-    """Old clusters that get none of the new texts do not draw them."""
-    old, labels = overlapping(0, [60] * 8)
-    new, _ = overlapping(1, [0] * 8 + [30])
-    placed = learn_new(old, labels, new, list(range(8)), 8).placed
-    assert placed.new == [8]
-    assert (placed.labels == 8).sum() >= 28
