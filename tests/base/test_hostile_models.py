@@ -141,7 +141,7 @@ HARMS: list[tuple[str, Callable[[Path], object]]] = [
 ]
 
 
-@pytest.mark.parametrize(("key", "harm"), HARMS, ids=lambda value: str(value)[:30])
+@pytest.mark.parametrize(("key", "harm"), HARMS, ids=[key for key, _ in HARMS])
 def test_harmed_folders_are_refused(key: str, harm: Callable[[Path], object], whole: Path) -> None:
     harm(whole)
     refused(whole, key)
