@@ -76,28 +76,6 @@ def test_an_input_is_never_the_output(made: Path, mine: Path, link: str | None) 
     assert mine.read_bytes() == before
 
 
-def test_a_partial_table_is_not_wiped(made: Path, tickets: Path, tmp_path: Path) -> None:
-    partial = tmp_path / "x.partial.csv"
-    partial.write_text("my own notes\n")
-    for more in ([], ["--resume"]):
-        said = run("predict", made, tickets, "--out", tmp_path / "x.csv", *more, code=2)
-        assert says(said, "corpus.partial_in_the_way")
-    assert partial.read_text() == "my own notes\n"
-
-
-def test_rows_of_a_stopped_command_are_not_wiped(
-    made: Path, tickets: Path, tmp_path: Path, monkeypatch
-) -> None:
-    out = tmp_path / "x.csv"
-    stop_after(monkeypatch, 1)
-    run("predict", made, tickets, "--out", out, code=130)
-    monkeypatch.undo()
-    before = partial_path(out).read_bytes()
-    said = run("predict", tmp_path / "no such run", tickets, "--out", out, code=2)
-    assert says(said, "corpus.partial_exists", rows=90)
-    assert partial_path(out).read_bytes() == before
-
-
 def test_other_files_are_not_replaced_but_own_ones_are(
     made: Path, mine: Path, tmp_path: Path
 ) -> None:

@@ -262,18 +262,6 @@ def test_a_bad_byte_is_found_in_its_line(
         list(TextStream(tmp_path / "a.txt"))
 
 
-def test_what_is_asked_for_must_be_there(tmp_path: Path) -> None:
-    path = put(tmp_path, "csv")
-    with raises(DataError, "corpus.no_column", column="txt"):
-        list(TextStream(path, text_column="txt"))
-    with raises(DataError, "corpus.no_column", column="key"):
-        list(TextStream(path, id_column="key"))
-    with raises(UsageError, "corpus.no_file"):
-        TextStream(tmp_path / "absent.csv")
-    with raises(UsageError, "corpus.unknown_encoding"):
-        list(TextStream(path, encoding="utf-99"))
-
-
 class Pipe:
     """Standard input that says one thing after another."""
 

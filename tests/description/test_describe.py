@@ -21,7 +21,6 @@ TEXTS = [
     "app will not open",
     "",
 ]
-LABELS = [0, 0, 0, 1, 1, 1, -1]
 
 
 def full(order: np.ndarray | None = None) -> list[Cluster]:
@@ -88,25 +87,6 @@ def test_at_most_three_neighbours_and_none_that_is_empty() -> None:
     assert all(len(c.near) == 3 for c in clusters if c.size)
     assert clusters[3].size == 0 and clusters[3].near == []
     assert all(near.id != 3 for c in clusters for near in c.near)
-
-
-def test_sizes_shares_and_examples() -> None:
-    first, second = describe(TEXTS, LABELS, n_examples=2)
-    assert (first.size, first.share) == (3, 0.5)
-    assert len(second.examples) == 2 and set(second.examples) <= set(TEXTS[3:6])
-
-
-def test_examples_are_the_nearest_to_the_mean_and_each_once() -> None:
-    vectors = np.array([[9.0], [0.2], [0.2], [1.0]])
-    (cluster,) = describe(["far", "near", "near", "middle"], [0, 0, 0, 0], vectors)  # mean 2.6
-    assert cluster.examples == ["middle", "near", "far"]
-    assert cluster.diverse == ["middle", "far", "near"]
-
-
-def test_borderline_texts_have_the_smallest_lead() -> None:
-    p = np.array([[0.9, 0.1], [0.55, 0.45], [0.7, 0.3], [0.1, 0.9]])
-    first, _ = describe(["a a", "b b", "c c", "d d"], [0, 0, 0, 1], probabilities=p, n_examples=2)
-    assert first.borderline == ["b b", "c c"]
 
 
 def test_periods_without_texts_are_listed_with_zero() -> None:

@@ -110,16 +110,6 @@ def test_a_word_is_completed_by_what_stands_beside_it(times: int, expected: str)
     assert terms.text(np.array(form)) == expected
 
 
-def test_phrases_are_completed_on_both_sides_but_not_by_stop_words() -> None:
-    texts = [*["file a term life insurance claim in the"] * 9, *["parcel"] * 9]
-    clusters = ClusterTerms(Terms(texts), np.repeat([0, 1], 9), 2)
-    word = clusters.terms.words.index("life")
-    lengths = {9: "term life insurance claim", 3: "life insurance claim", 1: "life"}
-    for longest, expected in lengths.items():
-        form = clusters.complete(0, (word,), longest)
-        assert clusters.terms.text(np.array(form)) == expected
-
-
 def test_candidates_close_to_the_mean_come_first() -> None:
     """Two words in as many texts each; those of one point away from the rest of the cluster."""
     texts = [*["apple"] * 10, *["zebra"] * 10, *["lemon"] * 20, *["other"] * 40]

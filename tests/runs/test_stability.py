@@ -86,16 +86,6 @@ def test_what_was_given_is_given_again(tmp_path: Path) -> None:
         stability(folder, seeds=1, halves=1)
 
 
-def test_themes_and_constraints_are_given_again(tmp_path: Path) -> None:
-    many = [*texts(FRUIT, 30, 0), *texts(CARS, 30, 1), *texts(MUSIC, 30, 2)]
-    folder = tmp_path / "run"
-    known = {"themes": ["apple pear plum", "engine wheel"], "must_link": [[0, 40], [70, 71]]}
-    coterie.cluster(many, 3, "kmeans", encoder="tfidf", folder=folder, **known)
-    found = stability(folder, seeds=1, halves=2)
-    assert found.rows == 90 and len(found.clusters) == 3
-    assert found.seeds > 0.8
-
-
 def test_bad_input(run: Path, tmp_path: Path) -> None:
     with raises(UsageError, "argument.not_an_integer"):
         stability(run, seeds=0)
