@@ -1061,7 +1061,7 @@ MESSAGES: dict[str, str] = {
     "serve.bad_origin": (
         "pages of {origin!r:.80} may not ask this service; start it with --allow-origin ORIGIN."
     ),
-    "serve.bad_parameter": "{name} should be {wanted}; got {given!r:.80}.",
+    "serve.bad_parameter": "{name} should {wanted}; got {given!r:.80}.",
     "serve.bad_query": "q should be a text of 1 to {most:,} characters.",
     "serve.two_lengths": (
         "the request has Content-Length and Transfer-Encoding, which contradict each other; send "
@@ -1071,7 +1071,7 @@ MESSAGES: dict[str, str] = {
         "{where}: a token is one word of at least {least} plain characters; "
         "`openssl rand -hex 32` makes one."
     ),
-    "serve.bad_value": "{name} should be {wanted}.",
+    "serve.bad_value": "{name} should {wanted}.",
     "serve.body_too_large": (
         "the request is larger than {most:,} bytes; send less at a time, or start the service "
         "with a larger --max-body."

@@ -60,8 +60,11 @@ def test_it_says_why_it_cannot_start(finished: Path, tmp_path: Path) -> None:
     assert strange.exit_code == 2
 
 
-def test_without_the_extra_it_names_it(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "starlette", None)
+@pytest.mark.parametrize("package", ["fastapi", "prometheus_client", "uvicorn"])
+def test_without_the_extra_it_names_it(
+    package: str, finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
     missing = call(finished)
     assert missing.exit_code == 1 and "coterie[serve]" in missing.output
 

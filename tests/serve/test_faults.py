@@ -62,7 +62,9 @@ def test_a_body_in_chunks_that_grows_too_large_is_refused(
 def test_a_gigabyte_is_refused_without_holding_it(
     start: Callable[..., Any], finished: Path, chunked: bool
 ) -> None:
-    from coterie.serve.metrics import resident_memory
+    def resident_memory() -> float:
+        said = client.get("/metrics").body.decode()
+        return float(said.partition("\nprocess_resident_memory_bytes ")[2].split()[0])
 
     client = start(finished)
     client.post("/predict", {"text": "plum"})

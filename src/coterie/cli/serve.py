@@ -99,8 +99,8 @@ def serve(
         coterie serve tickets.clusters survey=out/run7 --port 9000
         curl localhost:8000/predict -H 'Content-Type: application/json' -d '{"text": "no parcel"}'
     """
-    need("starlette", "serve")
-    need("uvicorn", "serve")
+    for package in ("fastapi", "prometheus_client", "uvicorn"):
+        need(package, "serve")
     from coterie.runs.masked import make_masker
     from coterie.serve.access import Doors, environment_tokens
     from coterie.serve.app import Settings

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from typing import Any
 
-from starlette.responses import Response
-from starlette.types import Message, Scope, Send
+from anyio import fail_after
+from fastapi import Response
+from starlette.types import Message, Send
 
 from coterie._files import plain
 from coterie.errors import CoterieError
@@ -23,12 +24,12 @@ POLICY = b"default-src 'none'; frame-ancestors 'none'"
 PAGE_POLICY = b"frame-ancestors 'none'"  # the page has one of its own
 
 
-def reply(value: object, status: int = 200, version: str | None = None) -> Response:
-    """JSON in ASCII: no text in it can be anything else than a text."""
+def reply(value: dict[str, Any], status: int = 200) -> Response:
+    """JSON in ASCII: no text in it can be anything else than a text; its version as ETag."""
     body = json.dumps(value, separators=(",", ":"), allow_nan=False, default=plain)
     headers = {"content-type": "application/json"}
-    if version is not None:
-        headers["etag"] = f'"{version}"'
+    if "version" in value:
+        headers["etag"] = f'"{value["version"]}"'
     return Response(body.encode("ascii"), status, headers)
 
 
@@ -47,11 +48,13 @@ def failure(error: CoterieError, said: str | None = None) -> Response:
 
 
 class Noted:
-    """Sends on what an endpoint answers, with headers of its own; keeps the status."""
+    """Sends on what an endpoint answers, with headers of its own; keeps the status.
 
-    def __init__(self, send: Send, scope: Scope, origins: Sequence[str]) -> None:
-        self.send, self.scope, self.origins = send, scope, origins
-        self.status = 0
+    A client that does not read a part within ``seconds`` is left.
+    """
+
+    def __init__(self, send: Send, seconds: float) -> None:
+        self.send, self.seconds, self.status = send, seconds, 0
 
     async def __call__(self, message: Message) -> None:
         """Send a part of the answer."""
@@ -60,21 +63,7 @@ class Noted:
             headers = list(message.get("headers", []))
             html = any(k == b"content-type" and v.startswith(b"text/html") for k, v in headers)
             policy = PAGE_POLICY if html else POLICY
-            headers += [*HEADERS, (b"content-security-policy", policy), *self._for_origin()]
+            headers += [*HEADERS, (b"content-security-policy", policy)]
             message = {**message, "headers": headers}
-        await self.send(message)
-
-    def _for_origin(self) -> list[tuple[bytes, bytes]]:
-        """What lets a page of a listed site read the answer."""
-        if not self.origins:
-            return []
-        out = [(b"vary", b"origin")]
-        origin = dict(self.scope["headers"]).get(b"origin", b"").decode("latin-1")
-        if origin in self.origins:
-            out += [
-                (b"access-control-allow-origin", origin.encode("latin-1")),
-                (b"access-control-allow-methods", b"GET, POST"),
-                (b"access-control-allow-headers", b"authorization, content-type, if-match"),
-                (b"access-control-expose-headers", b"etag, retry-after"),
-            ]
-        return out
+        with fail_after(self.seconds):
+            await self.send(message)

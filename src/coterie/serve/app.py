@@ -7,42 +7,40 @@ import errno
 import logging
 import time
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
 
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
-from starlette.routing import Route, Router
+from anyio import fail_after
+from fastapi import Depends, FastAPI, Header, Query, Request, Response
+from fastapi import Path as PathParameter
+from fastapi.exceptions import RequestValidationError
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.responses import HTMLResponse, PlainTextResponse
+from fastapi.routing import APIRoute
+from prometheus_client import generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
+from coterie import __version__
 from coterie.errors import CoterieError
 from coterie.masking import Masker
 from coterie.runs import Run
+from coterie.serve import queries, schema
 from coterie.serve.access import Doors, Tokens
 from coterie.serve.answers import Noted, failure, reply
 from coterie.serve.batching import Batcher
 from coterie.serve.errors import ServeError
-from coterie.serve.metrics import Gauge, Metrics
-from coterie.serve.openapi import describe_service
-from coterie.serve.queries import list_clusters, list_texts, result_of, search, similar
-from coterie.serve.requests import (
-    Query,
-    check_keys,
-    check_length,
-    flag,
-    option,
-    read_json,
-    rows_of,
-    texts_of,
-    wanted_version,
-)
+from coterie.serve.metrics import Metrics
+from coterie.serve.requests import check_length, read_json, refusal
 from coterie.serve.state import LiveRun, Snapshot, release_memory, result_row, without_paths
 
 log = logging.getLogger(__name__)
@@ -50,6 +48,10 @@ T = TypeVar("T")
 
 WATCH = 0.5  # seconds between two looks at the folders
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NO_TELEMETRY: Any = dict.fromkeys(  # texts of clients go nowhere, whatever the environment says
+    ("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False
+)
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 @dataclass(frozen=True)
@@ -88,42 +90,49 @@ class Settings:
     masker: Masker | None = None
 
 
-Handler = Callable[[LiveRun, Request], Awaitable[Response]]
+class Route(APIRoute):
+    """An address; the service looks at a request before its body is read.
+
+    The first tag is the right that it needs: open, read or edit.
+    """
+
+    def get_route_handler(self) -> Handler:
+        """What answers a request."""
+        handler = super().get_route_handler()
+
+        async def answer(request: Request) -> Response:
+            found: Response = await request.app.state.service.answer(self, handler, request)
+            return found
+
+        return answer
 
 
-@dataclass(frozen=True)
-class Endpoint:
-    """One path: method, right, and who answers."""
+def _count_rows(live: LiveRun) -> float:
+    return len(live.snapshot.texts)
 
-    service: Service
-    handler: Handler
-    name: str
-    method: str = "GET"
-    right: str | None = "read"  # or "edit", or None for everybody
-    needs_run: bool = True
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        request = Request(scope, receive)
-        scope["coterie.route"] = self.name
-        service = self.service
-        if self.right is not None:
-            authorization = request.headers.get("authorization")
-            service.settings.tokens.check(authorization, edits=self.right == "edit")
-        allowed = ("GET", "HEAD") if self.method == "GET" else (self.method,)
-        if request.method not in allowed:
-            raise ServeError("serve.no_method", method=request.method, allowed=", ".join(allowed))
-        live = service.find(request.path_params.get("run")) if self.needs_run else service.first
-        scope["coterie.run"] = live
-        limit = service.settings.timeout
-        if self.right == "edit":
-            limit = service.settings.edit_timeout + service.settings.body_timeout
-        try:
-            response = await asyncio.wait_for(self.handler(live, request), limit)
-        except asyncio.TimeoutError as error:
-            raise ServeError("serve.too_slow", seconds=limit) from error
-        with suppress(asyncio.TimeoutError):  # a client that does not read is left
-            await asyncio.wait_for(response(scope, receive, send), limit)
+async def _no_route(request: Request, error: Exception) -> Response:
+    allowed = (getattr(error, "headers", None) or {}).get("Allow")
+    if allowed is None:
+        return failure(ServeError("serve.no_path"))
+    return failure(ServeError("serve.no_method", method=request.method, allowed=allowed))
+
+
+async def _served(request: Request) -> LiveRun:
+    found: LiveRun = request.app.state.service.find(request.path_params.get("run"))
+    return found
+
+
+async def _named(run: Annotated[str, PathParameter(description="A name of /runs.")]) -> None:
+    """Documents the name of a run in an address."""
+
+
+Live = Annotated[LiveRun, Depends(_served)]
+NoParameters = Annotated[schema.Parameters, Query()]
+IfMatch = Annotated[
+    str | None,
+    Header(description="The version that was seen; another one now is answered with 409."),
+]
 
 
 class Service:
@@ -141,105 +150,128 @@ class Service:
         self.metrics = Metrics()
         self.runs = {n: LiveRun(n, Path(folder), self.metrics) for n, folder in runs.items()}
         self.first = next(iter(self.runs.values()))
+        for name, live in self.runs.items():
+            self.metrics.rows.labels(name).set_function(partial(_count_rows, live))
+        self.metrics.queued.set_function(lambda: self.batcher.queued)
         self.stopping = False
-        self.metrics.parts += [
-            Gauge(
-                "coterie_run_rows",
-                "Rows of a run.",
-                lambda: {(r.name,): float(len(r.snapshot.texts)) for r in self.runs.values()},
-                ("run",),
-            ),
-            Gauge(
-                "coterie_queued_texts",
-                "Texts that wait for a batch.",
-                lambda: {(): float(self.batcher.queued)},
-            ),
-        ]
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._documented = describe_service(
-            list(self.runs), self.settings.max_texts, bool(self.settings.tokens)
+        self.api = FastAPI(
+            title="coterie",
+            version=__version__,
+            description="Predict, search, edit and update finished clusterings.",
+            openapi_url=None,  # its own address needs a token, as others do
+            redirect_slashes=False,
+            lifespan=self._lifespan,
+            exception_handlers={HTTPException: _no_route},
+            responses={"default": {"model": schema.Error, "description": "Not served."}},
+            telemetry=NO_TELEMETRY,
         )
-        self._router = Router(
-            self._routes(), redirect_slashes=False, default=_no_path, lifespan=self._lifespan
+        self.api.add_middleware(
+            CORSMiddleware,
+            allow_origins=self.settings.doors.origins,
+            allow_methods=("GET", "POST"),
+            allow_headers=("authorization", "content-type", "if-match"),
+            expose_headers=("etag", "retry-after"),
         )
+        self.api.state.service = self
+        self.api.router.route_class = Route
+        self._add_routes()
 
-    def _routes(self) -> list[Route]:
-        make = partial(Endpoint, self)
-        alone = [
-            ("/healthz", make(self.healthz, "healthz", right=None, needs_run=False)),
-            ("/readyz", make(self.readyz, "readyz", right=None, needs_run=False)),
-            ("/metrics", make(self.show_metrics, "metrics", needs_run=False)),
-            ("/openapi.json", make(self.openapi, "openapi", needs_run=False)),
-            ("/runs", make(self.list_runs, "runs", needs_run=False)),
-        ]
-        of_run = [
-            ("/", make(self.page, "page")),
-            ("/version", make(self.version, "version")),
-            ("/clusters", make(self.clusters, "clusters")),
-            ("/texts", make(self.texts, "texts")),
-            ("/search", make(self.search, "search")),
-            ("/similar/{id:path}", make(self.similar, "similar")),
-            ("/predict", make(self.predict, "predict", method="POST")),
-            ("/edits", make(self.edits, "edits", method="POST", right="edit")),
-            ("/update", make(self.update, "update", method="POST", right="edit")),
-        ]
-        prefixed = [(f"/runs/{{run}}{path}", end) for path, end in of_run]
-        prefixed.append(("/runs/{run}", make(self.to_page, "page")))
-        if len(self.runs) > 1:
-            of_run[0] = ("/", make(self.index, "index", needs_run=False))
-        return [Route(path, endpoint) for path, endpoint in (*alone, *prefixed, *of_run)]
+    def _add_routes(self) -> None:
+        add: Callable[..., None] = self.api.add_api_route
+        read, status = partial(add, tags=["read"]), schema.Status
+        add("/healthz", self.healthz, tags=["open"], response_model=status)
+        add("/readyz", self.readyz, tags=["open"], response_model=status)
+        read("/metrics", self.show_metrics, response_class=PlainTextResponse)
+        read("/openapi.json", self.openapi)
+        read("/runs", self.list_runs, response_model=schema.Runs)
+        for prefix in ("/runs/{run}", ""):
+            alone = len(self.runs) == 1
+            named = {"dependencies": [Depends(_named)]} if prefix else {"include_in_schema": alone}
+            page = self.page if prefix or alone else self.index
+            read(f"{prefix}/", page, response_class=HTMLResponse, **named)
+            for path, endpoint, answer, right in (
+                ("/version", self.version, schema.Version, "read"),
+                ("/clusters", self.clusters, schema.Clusters, "read"),
+                ("/texts", self.texts, schema.Rows, "read"),
+                ("/search", self.search, schema.Rows, "read"),
+                ("/similar/{id:path}", self.similar, schema.Rows, "read"),
+                ("/predict", self.predict, schema.Predictions, "read"),
+                ("/edits", self.edits, schema.Edited, "edit"),
+                ("/update", self.update, schema.Updated, "edit"),
+            ):
+                method = "POST" if right == "edit" or path == "/predict" else "GET"
+                options = {"methods": [method], "tags": [right], "response_model": answer}
+                add(prefix + path, endpoint, **options, **named)
+        read("/runs/{run}", self.to_page, name="page", include_in_schema=False)
 
     # Around a request ---------------------------------------------------------------------------
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; start and stop with the server."""
         if scope["type"] == "lifespan":
-            await self._router(scope, receive, send)
+            await self.api(scope, receive, send)
             return
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1003})
             return
-        begun = time.perf_counter()
-        noted = Noted(send, scope, self.settings.doors.origins)
+        begun, asked = time.perf_counter(), scope["method"]
+        noted = Noted(send, self.settings.timeout)
+        inner = {**scope, "method": "GET" if asked == "HEAD" else asked}
         try:
-            await self._answer(scope, receive, noted)
+            with suppress(TimeoutError):  # a client that does not read is left
+                await self._check(inner, receive, noted)
         finally:
-            route = scope.get("coterie.route", "none")
-            method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST") else "other"
+            route = getattr(inner.get("route"), "name", "none")
+            method = asked if asked in ("GET", "HEAD", "POST") else "other"
             took = time.perf_counter() - begun
-            self.metrics.requests.add(route, method, str(noted.status))
-            self.metrics.seconds.observe(took, route)
+            self.metrics.requests.labels(route, method, noted.status).inc()
+            self.metrics.seconds.labels(route).observe(took)
             # Never the path or the query: they may hold texts, or lines of their own.
             log.info("%s %s %d %.1f ms", method, route, noted.status, 1000 * took)
 
-    async def _answer(self, scope: Scope, receive: Receive, noted: Noted) -> None:
-        request = Request(scope, receive)
+    async def _check(self, scope: Scope, receive: Receive, noted: Noted) -> None:
+        """Answer a request, if it is for this service and from a page that may ask it."""
+        headers = Request(scope).headers
+        answer: Callable[[Scope, Receive, Send], Awaitable[None]] = self.api
         try:
-            check_length(request.headers)
-            self.settings.doors.check(request.headers)
-            if request.method == "OPTIONS" and request.headers.get("origin"):
-                await Response(status_code=204)(scope, receive, noted)
-                return
-            await self._router(scope, receive, noted)
-            return
-        except ClientDisconnect:
-            noted.status = 499
-            return
-        except CoterieError as error:
-            live = scope.get("coterie.run")
-            said = str(error) if live is None else without_paths(str(error), live)
-            response = failure(error, said)
-        except Exception as error:
-            response = self._fault(error)
-        if not noted.status:
-            await response(scope, receive, noted)
+            check_length(headers)
+            self.settings.doors.check(headers)
+        except ServeError as error:
+            answer = failure(error)
+        await answer(scope, receive, noted)
 
-    def _fault(self, error: Exception) -> Response:
-        """An answer that tells nothing of the inside; the log tells where, but no text."""
-        where = traceback.extract_tb(error.__traceback__)[-3:]
-        places = ", ".join(f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in where)
-        log.error("%s at %s", type(error).__name__, places)
-        return failure(ServeError("serve.fault"))
+    async def answer(self, route: Route, handler: Handler, request: Request) -> Response:
+        """Answer a request for a route: who may ask for it, within which time."""
+        right, settings = route.tags[0], self.settings
+        limit = settings.timeout
+        if right == "edit":
+            limit = settings.edit_timeout + settings.body_timeout
+        try:
+            if right != "open":
+                settings.tokens.check(request.headers.get("authorization"), edits=right == "edit")
+            with fail_after(limit):
+                if request.method == "GET":
+                    return await handler(request)
+                predicts = route.name == "predict"
+                with self.batcher.arriving() if predicts else nullcontext() as arrived:
+                    request.state.arrived = arrived
+                    limits = settings.max_body, settings.body_timeout, settings.max_texts
+                    return await handler(await read_json(request, *limits))
+        except ClientDisconnect:
+            return Response(status_code=499)
+        except TimeoutError:
+            return failure(ServeError("serve.too_slow", seconds=limit))
+        except RequestValidationError as error:
+            return failure(refusal(error))
+        except CoterieError as error:
+            live = self.runs.get(request.path_params.get("run", ""), self.first)
+            return failure(error, without_paths(str(error), live))
+        except Exception as error:  # the answer tells nothing of the inside, the log no text
+            where = traceback.extract_tb(error.__traceback__)[-3:]
+            places = ", ".join(f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in where)
+            log.error("%s at %s", type(error).__name__, places)
+            return failure(ServeError("serve.fault"))
 
     @asynccontextmanager
     async def _lifespan(self, app: object) -> AsyncIterator[None]:
@@ -289,33 +321,33 @@ class Service:
             raise ServeError("serve.no_run", name=name or "", known=", ".join(self.runs))
         return self.runs[name]
 
-    async def _read(self, request: Request) -> dict[str, Any]:
-        """The body of a request."""
-        return await read_json(request, self.settings.max_body, self.settings.body_timeout)
-
     # What it tells of itself --------------------------------------------------------------------
 
-    async def healthz(self, live: LiveRun, request: Request) -> Response:
+    async def healthz(self) -> Response:
         """Whether the process answers."""
         return reply({"status": "ok"})
 
-    async def readyz(self, live: LiveRun, request: Request) -> Response:
+    async def readyz(self) -> Response:
         """Whether requests are served."""
-        ready = not self.stopping and self.batcher.alive
-        if not ready:
+        if self.stopping or not self.batcher.alive:
             raise ServeError("serve.not_ready")
         return reply({"status": "ready"})
 
-    async def show_metrics(self, live: LiveRun, request: Request) -> Response:
-        """Counts and times."""
-        kind = "text/plain; version=0.0.4; charset=utf-8"
-        return Response(self.metrics.text(), headers={"content-type": kind})
+    async def show_metrics(self) -> Response:
+        """Counts and times for Prometheus."""
+        kind = {"content-type": CONTENT_TYPE_PLAIN_0_0_4}
+        return Response(generate_latest(self.metrics.registry), headers=kind)
 
-    async def openapi(self, live: LiveRun, request: Request) -> Response:
+    async def openapi(self) -> Response:
         """What can be asked, with examples."""
-        return reply(self._documented)
+        document = self.api.openapi()
+        if self.settings.tokens:
+            kinds = {kind: {"type": "http", "scheme": kind} for kind in ("bearer", "basic")}
+            document["components"]["securitySchemes"] = kinds
+            document["security"] = [{kind: []} for kind in kinds]
+        return reply(document)
 
-    async def list_runs(self, live: LiveRun, request: Request) -> Response:
+    async def list_runs(self) -> Response:
         """The runs that are served."""
         found = []
         for one in self.runs.values():
@@ -332,65 +364,65 @@ class Service:
             )
         return reply({"runs": found})
 
-    async def index(self, live: LiveRun, request: Request) -> Response:
+    async def index(self) -> Response:
         """Links to the pages of several runs."""
         items = "".join(
             f'<li><a href="/runs/{quote(name, safe="")}/">{escape(name)}</a></li>'
             for name in self.runs
         )
-        page = f'<!doctype html><meta charset="utf-8"><title>coterie</title><ul>{items}</ul>'
-        return Response(page, headers={"content-type": "text/html; charset=utf-8"})
+        return HTMLResponse(
+            f'<!doctype html><meta charset="utf-8"><title>coterie</title><ul>{items}</ul>'
+        )
 
     # Reading a run ------------------------------------------------------------------------------
 
-    async def page(self, live: LiveRun, request: Request) -> Response:
+    async def page(self, live: Live) -> Response:
         """The page of the run."""
-        snapshot = live.snapshot
-        headers = {"content-type": "text/html; charset=utf-8", "etag": f'"{snapshot.version}"'}
-        return Response(snapshot.page, headers=headers)
+        return HTMLResponse(live.snapshot.page, headers={"etag": f'"{live.snapshot.version}"'})
 
-    async def to_page(self, live: LiveRun, request: Request) -> Response:
+    async def to_page(self, live: Live) -> Response:
         """Where the page is, for an address without its last slash."""
         return Response(status_code=308, headers={"location": f"{quote(live.name, safe='')}/"})
 
-    async def version(self, live: LiveRun, request: Request) -> Response:
-        """The version of the run, to see whether somebody has changed it, and the own right."""
-        version = live.snapshot.version
+    async def version(self, live: Live, request: Request) -> Response:
+        """The version of the run, and whether the token may edit it."""
         may_edit = self.settings.tokens.may_edit(request.headers.get("authorization"))
-        value = {"version": version, "may_edit": may_edit, "trouble": live.trouble or None}
-        return reply(value, version=version)
+        version = live.snapshot.version
+        return reply({"version": version, "may_edit": may_edit, "trouble": live.trouble or None})
 
-    async def clusters(self, live: LiveRun, request: Request) -> Response:
+    async def clusters(self, live: Live, _: NoParameters) -> Response:
         """The clusters with names, words and examples, and the levels above them."""
-        return list_clusters(live.snapshot, request)
+        return reply(queries.list_clusters(live.snapshot))
 
-    async def texts(self, live: LiveRun, request: Request) -> Response:
+    async def texts(self, live: Live, wanted: Annotated[schema.Filter, Query()]) -> Response:
         """Rows of the run: of a cluster, with a word, outliers, by confidence; page by page."""
-        return list_texts(live.snapshot, request)
+        return reply(queries.list_texts(live.snapshot, wanted))
 
-    async def search(self, live: LiveRun, request: Request) -> Response:
+    async def search(
+        self, live: Live, request: Request, wanted: Annotated[schema.Search, Query()]
+    ) -> Response:
         """Texts by meaning, by words, or by both."""
-        return await search(live.snapshot, request, self.batcher)
+        return reply(await queries.search(live.snapshot, wanted, request, self.batcher))
 
-    async def similar(self, live: LiveRun, request: Request) -> Response:
-        """The texts most similar to a row."""
-        return similar(live.snapshot, request)
+    async def similar(
+        self, live: Live, id: str, wanted: Annotated[schema.Nearest, Query()]
+    ) -> Response:
+        """The texts most similar to a row, by its id if the run has ids, else by its number."""
+        return reply(queries.similar(live.snapshot, id, wanted))
 
     # Predicting and changing --------------------------------------------------------------------
 
-    async def predict(self, live: LiveRun, request: Request) -> Response:
+    async def predict(
+        self, live: Live, request: Request, wanted: schema.Predict, _: NoParameters
+    ) -> Response:
         """Cluster, name, confidence, runner-up and outlier score of new texts."""
-        Query(request)
-        with self.batcher.arriving() as arrived:
-            body = await self._read(request)
-            check_keys(body, ("text", "texts", "mask"))
-            texts = texts_of(body, self.settings.max_texts)
-            snapshot = live.snapshot
-            masker = self._masker(snapshot) if flag(body, "mask", snapshot.masks) else None
-            future = self.batcher.submit(snapshot.labeller, texts, masker)
-            arrived()
-            found = await result_of(future, request)
-        self.metrics.texts.add(live.name, by=len(texts))
+        texts, snapshot = wanted.texts or [wanted.text], live.snapshot
+        masks = snapshot.masks if wanted.mask is None else wanted.mask
+        masker = self._masker(snapshot) if masks else None
+        future = self.batcher.submit(snapshot.labeller, texts, masker)
+        request.state.arrived()
+        found = await queries.result_of(future, request)
+        self.metrics.texts.labels(live.name).inc(len(texts))
         rows = [result_row(found.columns, i, snapshot.names) for i in range(len(texts))]
         value: dict[str, Any] = {"version": snapshot.version, "predictions": rows}
         if masker is not None:
@@ -398,7 +430,7 @@ class Service:
                 {"text": t, **r} for t, r in zip(found.texts, rows, strict=True)
             ]
             value["masked"] = dict(sorted(masker.counts.items()))
-        return reply(value, version=snapshot.version)
+        return reply(value)
 
     def _masker(self, snapshot: Snapshot) -> Masker:
         """What masks new texts of a run."""
@@ -407,53 +439,34 @@ class Service:
             raise ServeError("serve.no_mask_names", run=snapshot.name)
         return Masker() if known is None else known.from_zero()
 
-    async def edits(self, live: LiveRun, request: Request) -> Response:
-        """Change clusters as ``coterie edit`` does, or undo the last change."""
-        Query(request)
-        body = await self._read(request)
-        check_keys(body, ("edits", "undo", "dry_run", "version"))
-        version = wanted_version(request, body)
-        run, dry_run = Run(live.folder), flag(body, "dry_run")
-        if ("edits" in body) == flag(body, "undo") or (dry_run and "edits" not in body):
-            raise ServeError("serve.edits_or_undo")
-        if "edits" not in body:
+    async def edits(
+        self, live: Live, wanted: schema.Edit, _: NoParameters, if_match: IfMatch = None
+    ) -> Response:
+        """Merge, split, rename, move, lock or mark as done clusters, or undo the last change."""
+        run, version = Run(live.folder), _seen(if_match, wanted)
+        if wanted.undo:
             number, snapshot = await self._change(live, partial(run.undo, version=version))
-            return reply({"version": snapshot.version, "undone": number}, version=snapshot.version)
-        edits = body["edits"]
-        if not isinstance(edits, (list, dict)):
-            raise ServeError("serve.edits_are_a_list")
-        if len(edits) > self.settings.max_texts:
-            raise ServeError("serve.too_many_texts", given=len(edits), most=self.settings.max_texts)
-        work = partial(run.edit, edits, dry_run=dry_run, version=version)
+            return reply({"version": snapshot.version, "undone": number})
+        work = partial(run.edit, wanted.edits, dry_run=wanted.dry_run, version=version)
         done, snapshot = await self._change(live, work)
         value = {
             "version": snapshot.version,
             "done": list(done.done),
             "notes": list(done.notes),
             "clusters": {str(number): name for number, name in done.clusters.items()},
-            "written": not dry_run,
+            "written": not wanted.dry_run,
         }
-        return reply(value, version=snapshot.version)
+        return reply(value)
 
-    async def update(self, live: LiveRun, request: Request) -> Response:
+    async def update(
+        self, live: Live, wanted: schema.Update, _: NoParameters, if_match: IfMatch = None
+    ) -> Response:
         """Add new rows; old rows keep their clusters, unless a refit is asked for."""
-        Query(request)
-        body = await self._read(request)
-        flags = ("new_only", "again", "refit", "dry_run")
-        names = ("text_column", "id_column", "n_clusters")
-        check_keys(body, ("texts", "rows", *names, "version", *flags))
-        data: list[Any] | None = None
-        if "rows" in body:
-            data = rows_of(body, self.settings.max_texts)
-        elif "texts" in body or not flag(body, "refit"):
-            data = texts_of(body, self.settings.max_texts)
-        options: dict[str, Any] = {name: flag(body, name) for name in flags}
-        for name in names:
-            if body.get(name) is not None:
-                options[name] = option(body, name)
+        options = wanted.model_dump(exclude={"texts", "rows", "version"}, exclude_none=True)
+        data = wanted.rows or wanted.texts
         if data is not None and live.snapshot.masks:
             options["mask_names"] = self._masker(live.snapshot)
-        version = wanted_version(request, body)
+        version = _seen(if_match, wanted)
         work = partial(Run(live.folder).update, data, version=version, **options)
         found, snapshot = await self._change(live, work)
         value = {
@@ -462,7 +475,7 @@ class Service:
             "version": snapshot.version,
             "said": [without_paths(sentence, live) for sentence in found.sentences()],
         }
-        return reply(value, version=snapshot.version)
+        return reply(value)
 
     async def _change(self, live: LiveRun, work: Callable[[], T]) -> tuple[T, Snapshot]:
         """Change a run, one change at a time, and take in the new state before the answer.
@@ -475,13 +488,13 @@ class Service:
                 try:
                     done = await asyncio.get_running_loop().run_in_executor(self._editor, work)
                 except OSError as error:
-                    self.metrics.edits.add(live.name, "refused")
+                    self.metrics.edits.labels(live.name, "refused").inc()
                     why = "the disk is full" if error.errno in FULL else error.strerror
                     raise ServeError("serve.not_written", why=why or "no room") from error
                 except BaseException:
-                    self.metrics.edits.add(live.name, "refused")
+                    self.metrics.edits.labels(live.name, "refused").inc()
                     raise
-                self.metrics.edits.add(live.name, "done")
+                self.metrics.edits.labels(live.name, "done").inc()
                 return done, await self._refresh(live)
 
         if self.stopping:
@@ -497,5 +510,8 @@ class Service:
             self._loader.submit(release_memory)  # the error holds the run that was to be changed
 
 
-async def _no_path(scope: Scope, receive: Receive, send: Send) -> None:
-    raise ServeError("serve.no_path")
+def _seen(if_match: str | None, wanted: schema.Change) -> str | None:
+    """The version that a client has seen: the header If-Match, or ``version`` in the body."""
+    if if_match is not None and if_match.strip() != "*":
+        return if_match.strip().removeprefix("W/").strip('"')
+    return wanted.version

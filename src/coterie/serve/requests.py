@@ -1,72 +1,34 @@
-"""What clients ask: parameters of an address and bodies of JSON, checked."""
+"""Bodies of JSON, read with limits, and what is wrong with a request."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
 from typing import Any
 
+from anyio import fail_after
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers
-from starlette.requests import Request
 
 from coterie.serve.errors import ServeError
+from coterie.serve.schema import QUERY
 
 LARGE = 1 << 18  # bytes of a body that is parsed in a thread
 
 
-class Query:
-    """The parameters of an address; those that are not known are refused."""
+class Parsed(Request):
+    """A request whose body is an object of JSON that was read already."""
 
-    def __init__(self, request: Request, *known: str) -> None:
-        self.values = dict(request.query_params)
-        for name in self.values:
-            if name not in known:
-                said = ", ".join(known) or "none"
-                raise ServeError("serve.unknown_parameter", name=name, known=said)
+    def __init__(self, request: Request, value: dict[str, Any]) -> None:
+        super().__init__(request.scope, request.receive)
+        self._value = value
 
-    def text(self, name: str) -> str:
-        """A text; empty if it is not there."""
-        return self.values.get(name, "")
+    async def body(self) -> bytes:
+        return b"{}"
 
-    def whole(self, name: str, default: int, least: int, most: int) -> int:
-        """A whole number."""
-        said = self.values.get(name, str(default))
-        if not said.isascii() or not said.isdigit() or len(said) > 15:
-            raise ServeError("serve.bad_parameter", name=name, wanted="a number", given=said)
-        if not least <= int(said) <= most:
-            wanted = f"from {least} to {most:,}"
-            raise ServeError("serve.bad_parameter", name=name, wanted=wanted, given=said)
-        return int(said)
-
-    def number(self, name: str) -> float | None:
-        """A number from 0 to 1; None if it is not there."""
-        if name not in self.values:
-            return None
-        try:
-            found = float(self.values[name])
-        except ValueError:
-            found = -1.0
-        if not 0 <= found <= 1:
-            raise ServeError(
-                "serve.bad_parameter", name=name, wanted="from 0 to 1", given=self.values[name]
-            )
-        return found
-
-    def choice(self, name: str, known: Sequence[str], default: str) -> str:
-        """One of some words."""
-        said = self.values.get(name, default)
-        if said not in (*known, default):
-            wanted = f"one of {', '.join(known)}"
-            raise ServeError("serve.bad_parameter", name=name, wanted=wanted, given=said)
-        return said
-
-    def cluster(self) -> int | None:
-        """The number of a cluster; -1 is none."""
-        said = self.values.get("cluster")
-        if said is None:
-            return None
-        return -1 if said == "-1" else self.whole("cluster", 0, 0, 1 << 40)
+    async def json(self) -> dict[str, Any]:
+        return self._value
 
 
 def check_length(headers: Headers) -> None:
@@ -75,27 +37,35 @@ def check_length(headers: Headers) -> None:
         raise ServeError("serve.two_lengths")
 
 
-async def read_json(request: Request, most: int, seconds: float) -> dict[str, Any]:
-    """The body, which has to be an object of JSON.
+async def read_json(request: Request, most: int, seconds: float, items: int) -> Parsed:
+    """The request with its body, which has to be an object of JSON.
 
     Parameters
     ----------
     request : Request
     most : int
-        Bytes that it may have.
+        Bytes that the body may have.
     seconds : float
         That a client may take to send it.
+    items : int
+        That each list of it may have.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise ServeError("serve.wrong_type")
     try:
-        body = await asyncio.wait_for(_read_body(request, most), seconds)
-    except asyncio.TimeoutError as error:
+        with fail_after(seconds):
+            body = await _read_body(request, most)
+    except TimeoutError as error:
         raise ServeError("serve.body_too_slow", seconds=seconds) from error
     if len(body) <= LARGE:
-        return parse_object(body)
-    return await asyncio.get_running_loop().run_in_executor(None, parse_object, body)
+        found = parse_object(body)
+    else:
+        found = await asyncio.get_running_loop().run_in_executor(None, parse_object, body)
+    for value in found.values():
+        if isinstance(value, (list, dict)) and len(value) > items:
+            raise ServeError("serve.too_many_texts", given=len(value), most=items)
+    return Parsed(request, found)
 
 
 async def _read_body(request: Request, most: int) -> bytes:
@@ -131,76 +101,15 @@ def _no_constant(said: str) -> float:
     raise ValueError(said)
 
 
-def check_keys(body: Mapping[str, Any], known: Sequence[str]) -> None:
-    """Refuse keys that the endpoint does not know."""
-    for key in body:
-        if key not in known:
-            raise ServeError("serve.unknown_key", key=key, known=", ".join(known))
-
-
-def flag(body: Mapping[str, Any], name: str, default: bool = False) -> bool:
-    """A value that is true or false."""
-    found = body.get(name, default)
-    if not isinstance(found, bool):
-        raise ServeError("serve.bad_value", name=name, wanted="true or false")
-    return found
-
-
-def option(body: Mapping[str, Any], name: str) -> str | int:
-    """The value of an option of an update."""
-    found = body[name]
-    if name in ("text_column", "id_column") and isinstance(found, str):
-        return found
-    if name == "n_clusters" and not isinstance(found, bool):
-        if found == "auto" or (isinstance(found, int) and found > 0):
-            return str(found) if found == "auto" else int(found)
-    wanted = 'a number, or "auto"' if name == "n_clusters" else "a text"
-    raise ServeError("serve.bad_value", name=name, wanted=wanted)
-
-
-def rows_of(body: Mapping[str, Any], most: int) -> list[dict[str, Any]]:
-    """Rows of an update: objects with one value for each column."""
-    rows = body["rows"]
-    if not isinstance(rows, list) or not rows or not all(isinstance(r, dict) for r in rows):
-        raise ServeError("serve.bad_value", name="rows", wanted="a list of objects")
-    if "texts" in body:
-        raise ServeError("serve.text_or_texts")
-    if len(rows) > most:
-        raise ServeError("serve.too_many_texts", given=len(rows), most=most)
-    return rows
-
-
-_IN_JSON = {  # what a value is called there
-    type(None): "null",
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    list: "a list",
-    dict: "an object",
-}
-
-
-def texts_of(body: Mapping[str, Any], most: int) -> list[str]:
-    """The texts of a request: ``text`` or ``texts``."""
-    if ("text" in body) == ("texts" in body):
-        raise ServeError("serve.text_or_texts")
-    texts = body["texts"] if "texts" in body else [body["text"]]
-    if not isinstance(texts, list) or not texts:
-        raise ServeError("serve.no_texts")
-    if len(texts) > most:
-        raise ServeError("serve.too_many_texts", given=len(texts), most=most)
-    for number, text in enumerate(texts, 1):
-        if not isinstance(text, str):
-            raise ServeError("serve.not_a_text", number=number, kind=_IN_JSON[type(text)])
-    return texts
-
-
-def wanted_version(request: Request, body: Mapping[str, Any]) -> str | None:
-    """The version that a client has seen: the header If-Match, or ``version`` in the body."""
-    header = request.headers.get("if-match")
-    if header is not None and header.strip() != "*":
-        return header.strip().removeprefix("W/").strip('"')
-    found = body.get("version")
-    if found is not None and not isinstance(found, str):
-        raise ServeError("serve.bad_value", name="version", wanted="a text")
-    return found
+def refusal(error: RequestValidationError) -> ServeError:
+    """What is wrong with the first value that cannot be used."""
+    found = error.errors()
+    (place, field, *inner), given = found[0]["loc"], found[0].get("input")
+    if field == "q":
+        return ServeError("serve.bad_query", most=QUERY)
+    name = ".".join([field, *(str(part) for part in inner if isinstance(part, int))])
+    said = [one["msg"].partition(" should ")[2] for one in found if one["loc"][1] == field]
+    wanted = " or ".join(said[:3])
+    if place == "query":
+        return ServeError("serve.bad_parameter", name=name, wanted=wanted, given=given)
+    return ServeError("serve.bad_value", name=name, wanted=wanted)

@@ -341,7 +341,7 @@ class LiveRun:
             except (CoterieError, OSError, MemoryError) as error:
                 self._failed = state, time.monotonic()
                 self.trouble = without_paths(str(error), self)
-                self.metrics.loads.add(self.name, "failed")
+                self.metrics.loads.labels(self.name, "failed").inc()
                 log.warning("the run %s cannot be read: %s", self.name, type(error).__name__)
                 return False
             old = self.snapshot
@@ -349,7 +349,7 @@ class LiveRun:
                 self.encoded = Vectors(old.encoder, old.distinct, old.vectors)
             new.inherit(self.encoded)
             self.snapshot, self.trouble, self._failed = new, "", None
-            self.metrics.loads.add(self.name, "done")
+            self.metrics.loads.labels(self.name, "done").inc()
             return True
 
     def _changed(self) -> bool:

@@ -1,0 +1,337 @@
+"""What is asked and answered, once: requests are checked by it, and OpenAPI is made of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    StrictBool,
+    WithJsonSchema,
+    model_validator,
+)
+
+from coterie.corpus.corpus import clean_text
+from coterie.description.describe import Cluster
+from coterie.serve.errors import ServeError
+
+QUERY = 2_000  # characters of a search
+_IN_JSON = {type(None): "null", bool: "true or false", list: "a list", dict: "an object"}
+
+
+def _texts(value: Any) -> list[str]:
+    if not isinstance(value, list) or not value:
+        raise ServeError("serve.no_texts")
+    for number, text in enumerate(value, 1):
+        if not isinstance(text, str):
+            kind = _IN_JSON.get(type(text), "a number")
+            raise ServeError("serve.not_a_text", number=number, kind=kind)
+    return value
+
+
+def _edits(value: Any) -> Any:
+    if not isinstance(value, (list, dict)):
+        raise ServeError("serve.edits_are_a_list")
+    return value
+
+
+def _query(value: str) -> str:
+    if not clean_text(value):
+        raise ServeError("serve.bad_query", most=QUERY)
+    return value
+
+
+# Texts may hold half characters, which the strings of pydantic may not.
+String = InstanceOf[str]
+Text = Annotated[
+    Any, AfterValidator(lambda value: _texts([value])[0]), WithJsonSchema({"type": "string"})
+]
+Texts = Annotated[
+    Any,
+    AfterValidator(_texts),
+    WithJsonSchema({"type": "array", "items": {"type": "string"}, "minItems": 1}),
+]
+Edits = Annotated[
+    Any,
+    AfterValidator(_edits),
+    WithJsonSchema({"type": "array", "items": {"type": "object"}}),
+]
+Number = Annotated[int, Field(ge=-1, le=1 << 40)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+def _examples(*values: dict[str, Any]) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": list(values)})
+
+
+# Parameters of an address ---------------------------------------------------------------------
+
+
+class Parameters(BaseModel):
+    """None."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, value: dict[str, Any]) -> dict[str, Any]:
+        for name in value:
+            if name not in cls.model_fields:
+                known = ", ".join(cls.model_fields) or "none"
+                raise ServeError("serve.unknown_parameter", name=name, known=known)
+        return value
+
+
+class Nearest(Parameters):
+    """Which of the nearest texts."""
+
+    cluster: Number | None = Field(None, description="In this one alone.")
+    limit: int = Field(20, ge=1, le=100)
+
+
+class Search(Nearest):
+    """What is searched for, and where."""
+
+    q: Annotated[str, AfterValidator(_query)] = Field(max_length=QUERY, examples=["money back"])
+    by: Literal["both", "meaning", "words"] = "both"
+
+
+class Filter(Parameters):
+    """Which rows, in which order."""
+
+    cluster: Number | None = Field(None, description="-1: in none.")
+    contains: str = ""
+    outlier: Literal["yes", "no"] | None = None
+    min_confidence: Share | None = None
+    max_confidence: Share | None = None
+    sort: Literal["row", "confidence", "-confidence", "outlier_score", "-outlier_score"] = "row"
+    offset: int = Field(0, ge=0, le=1 << 40)
+    limit: int = Field(50, ge=0, le=1_000)
+
+
+# Bodies ---------------------------------------------------------------------------------------
+
+
+class Body(BaseModel):
+    """An object of JSON; keys that are not known are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, value: dict[str, Any]) -> dict[str, Any]:
+        for key in value:
+            if key not in cls.model_fields:
+                raise ServeError("serve.unknown_key", key=key, known=", ".join(cls.model_fields))
+        return value
+
+    def has(self, name: str) -> bool:
+        """Whether the request has a key."""
+        return name in self.model_fields_set
+
+
+class Predict(Body):
+    """New texts: one, or several."""
+
+    model_config = _examples(
+        {"text": "Where is my refund?"},
+        {"texts": ["Hello?", "No app opens"]},
+        {"text": "Refund to anna@example.org?", "mask": True},
+    )
+    text: Text = None
+    texts: Texts = None
+    mask: StrictBool | None = Field(None, description="As the run was made, if it is not given.")
+
+    @model_validator(mode="after")
+    def _one(self) -> Predict:
+        if self.has("text") == self.has("texts"):
+            raise ServeError("serve.text_or_texts")
+        return self
+
+
+class Change(Body):
+    """The state that a client has seen, and whether to write."""
+
+    version: String | None = Field(
+        None, description="The version that was seen; another one now is answered with 409."
+    )
+    dry_run: StrictBool = Field(False, description="Tell what would be done, and write nothing.")
+
+
+class Edit(Change):
+    """Edits as those of ``coterie edit``, or the undo of the last change."""
+
+    model_config = _examples(
+        {"edits": [{"merge": [0, 1], "name": "Refunds"}]},
+        {"edits": [{"split": {"cluster": 2, "into": 2}}]},
+        {"edits": [{"rename": {"2": "Late parcels"}}]},
+        {"edits": [{"move": {"rows": [{"contains": "gift card"}], "to": 3}}]},
+        {"edits": [{"lock": [2]}, {"unlock": [2]}], "dry_run": True},
+        {"edits": [{"done": [2, 3]}, {"reopen": [3]}]},
+        {"undo": True},
+    )
+    edits: Edits = None
+    undo: StrictBool = False
+
+    @model_validator(mode="after")
+    def _one(self) -> Edit:
+        if self.has("edits") == self.undo or (self.dry_run and self.undo):
+            raise ServeError("serve.edits_or_undo")
+        return self
+
+
+class Update(Change):
+    """New rows; without any, only a refit."""
+
+    model_config = _examples(
+        {"texts": ["My parcel is late again"], "dry_run": True},
+        {"rows": [{"id": "N-1", "text": "Parcel late"}], "dry_run": True},
+    )
+    texts: Texts = None
+    rows: list[dict[Any, Any]] = Field([], min_length=1, description="A value for each column.")
+    text_column: String | None = None
+    id_column: String | None = Field(None, description="Its name, or none.")
+    new_only: StrictBool = False
+    again: StrictBool = False
+    refit: StrictBool = False
+    n_clusters: Annotated[int, Field(strict=True, gt=0)] | Literal["auto"] | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Update:
+        rows, texts = self.has("rows"), self.has("texts")
+        if (rows and texts) or not (rows or texts or self.refit):
+            raise ServeError("serve.text_or_texts")
+        return self
+
+
+# Answers: they document what the service sends, which is not checked again ----------------------
+
+
+class Problem(BaseModel):
+    """Why a request is not served, and what to do."""
+
+    code: str = Field(examples=["serve.no_texts"])
+    message: str = Field(examples=["texts should be a list of at least one text."])
+
+
+class Error(BaseModel):
+    """The answer to a request that is not served."""
+
+    error: Problem
+
+
+class Status(BaseModel):
+    """Health."""
+
+    status: str
+
+
+class Versioned(BaseModel):
+    """What belongs to one state of a run."""
+
+    version: str = Field(description="Also the header ETag.")
+    trouble: str | None = Field(None, description="Why the newest state cannot be read.")
+
+
+class Version(Versioned):
+    """The state of a run."""
+
+    may_edit: bool = Field(description="Whether the token of the request may edit.")
+
+
+class Served(Versioned):
+    """A run."""
+
+    name: str
+    rows: int
+    clusters: int
+    searchable: bool = Field(description="Whether all texts are encoded.")
+
+
+class Runs(BaseModel):
+    """All runs."""
+
+    runs: list[Served]
+
+
+class Row(BaseModel):
+    """A text, new or of a run, and its cluster; a run with levels has more."""
+
+    model_config = ConfigDict(extra="allow")
+    row: int | None = Field(None, description="Counted from one, of a text of the run.")
+    id: str | None = None
+    text: str | None = Field(None, description="Of a new text only if it was masked.")
+    cluster: int
+    name: str
+    confidence: float | None
+    runner_up: int | None
+    margin: float | None
+    outlier: bool
+    outlier_score: float | None
+    nearest_cluster: int | None = None
+    runner_up_name: str | None
+    score: float | None = Field(None, description="Of a text that was searched for.")
+    copies: int | None = Field(None, description="How often a text that was found occurs.")
+
+
+class Predictions(Versioned):
+    """The clusters of texts."""
+
+    predictions: list[Row]
+    masked: dict[str, int] = Field({}, description="How often each kind was masked.")
+
+
+class Rows(Versioned):
+    """Rows of a page, or the best first."""
+
+    texts: list[Row]
+    total: int | None = None
+    offset: int | None = None
+    by: list[str] | None = Field(None, description="What a search went by.")
+    to: Row | None = Field(None, description="The row that others are similar to.")
+
+
+@dataclass(frozen=True)
+class Shown(Cluster):
+    """A cluster, and what was decided about it."""
+
+    locked: bool = False
+    done: bool = False
+    named_by_hand: bool = False
+
+
+class Clusters(Versioned):
+    """The clusters, and the levels above them."""
+
+    rows: int
+    clusters: list[Shown]
+    levels: list[list[Cluster]]
+
+
+class Edited(Versioned):
+    """What was done, or undone."""
+
+    done: list[str] = []
+    notes: list[str] = []
+    clusters: dict[str, str] = Field({}, description="Names of clusters that were changed.")
+    written: bool = True
+    undone: int | None = Field(None, description="The number of the edit that was undone.")
+
+
+class Updated(Versioned):
+    """What was added."""
+
+    run: str
+    update: int | None
+    rows: int
+    moved: int
+    new: list[dict[str, Any]]
+    drift: dict[str, Any] | None
+    written: bool
+    notes: list[str]
+    said: list[str]
