@@ -114,19 +114,6 @@ def test_dunn_equals_the_loop_over_all_pairs() -> None:
     assert metrics.dunn(x, labels) == pytest.approx(expected, rel=1e-4)
 
 
-def test_cluster_distances_by_hand() -> None:
-    # Centroids (0,1), (6,1), (6,9); texts are 1 away; nearest others 6, 6 and 8 away.
-    x = np.array([[0.0, 0], [0, 2], [6, 0], [6, 2], [6, 8], [6, 10]])
-    found = metrics.cluster_distances(x, [0, 0, 1, 1, 2, 2])
-    assert found["intra"] == pytest.approx(1)
-    assert found["inter"] == pytest.approx((6 + 6 + 8) / 3)
-
-
-def test_cluster_distances_average_over_clusters_not_texts() -> None:
-    x = np.array([[0.0], [0], [0], [10], [14]])
-    assert metrics.cluster_distances(x, [0, 0, 0, 1, 1])["intra"] == pytest.approx(1.0)
-
-
 def test_size_entropy() -> None:
     assert metrics.size_entropy([0, 0, 1, 1]) == pytest.approx(1)
     assert metrics.size_entropy([0, 0, 0]) == 0
@@ -142,69 +129,3 @@ def test_correct_by_hand_and_its_mean_is_the_accuracy() -> None:
         assert right.mean() == pytest.approx(metrics.accuracy(truth, labels))
         for cluster in range(r):  # one class for each cluster
             assert len(set(truth[(labels == cluster) & right])) <= 1
-
-
-def loop_ece(right: list, confidence: list, bins: int) -> float:
-    total = 0.0
-    for i in range(bins):
-        low, high = i / bins, (i + 1) / bins
-        inside = [
-            (r, p)
-            for r, p in zip(right, confidence, strict=True)
-            if low <= p < high or (i == bins - 1 and p == 1.0)
-        ]
-        if inside:
-            share = sum(r for r, _ in inside) / len(inside)
-            sure = sum(p for _, p in inside) / len(inside)
-            total += len(inside) / len(right) * abs(share - sure)
-    return total
-
-
-def loop_auc(right: list, confidence: list) -> float:
-    wins = 0.0
-    yes = [p for r, p in zip(right, confidence, strict=True) if r]
-    no = [p for r, p in zip(right, confidence, strict=True) if not r]
-    for a in yes:
-        for b in no:
-            wins += 1.0 if a > b else 0.5 if a == b else 0.0
-    return wins / (len(yes) * len(no))
-
-
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("bins", [1, 8, 10])
-def test_calibration_equals_the_loops(seed: int, bins: int) -> None:
-    rng = np.random.default_rng(seed)
-    right = (rng.random(200) < 0.6).tolist()
-    sure = np.append(rng.integers(0, 40, size=198) / 41, [0.0, 1.0]).tolist()  # with ties
-    found = metrics.expected_calibration_error(right, sure, bins)
-    assert found == pytest.approx(loop_ece(right, sure, bins))
-    assert metrics.confidence_auc(right, sure) == pytest.approx(loop_auc(right, sure))
-
-
-def test_calibration_invariants() -> None:
-    rng = np.random.default_rng(0)
-    sure = rng.random(500)
-    right = rng.random(500) < sure
-    assert metrics.expected_calibration_error(right, sure, 1) == pytest.approx(
-        abs(right.mean() - sure.mean())
-    )
-    assert metrics.expected_calibration_error([True, False], [1.0, 0.0]) == 0.0
-    assert metrics.expected_calibration_error([False, True], [1.0, 0.0]) == 1.0
-    order = rng.permutation(500)
-    for score in (metrics.expected_calibration_error, metrics.confidence_auc):
-        assert score(right[order], sure[order]) == pytest.approx(score(right, sure))
-    area = metrics.confidence_auc(right, sure)
-    assert metrics.confidence_auc(right, sure**3) == pytest.approx(area)  # ranks alone count
-    assert metrics.confidence_auc(~right, sure) == pytest.approx(1 - area)
-    assert math.isnan(metrics.confidence_auc([True, True], [0.1, 0.9]))
-    assert metrics.confidence_auc([True, False], np.float32([1 + 1e-7, 0.2])) == 1.0
-
-
-def test_calibration_refuses_what_is_no_confidence() -> None:
-    for sure in ([0.5, 1.5], [0.5, float("nan")], [-0.1, 0.2]):
-        with raises(UsageError, "metrics.bad_confidence"):
-            metrics.expected_calibration_error([True, False], sure)
-    with raises(UsageError, "metrics.confidence_differs", outcomes=2, values=1):
-        metrics.confidence_auc([True, False], [0.5])
-    with raises(UsageError, "metrics.no_texts"):
-        metrics.confidence_auc([], [])

@@ -12,6 +12,7 @@ from coterie.errors import DataError, UsageError
 from coterie.metrics import accuracy, nmi
 from coterie_bench.analysis import (
     average_precision,
+    cluster_distances,
     pair_similarity,
     reciprocal_rank,
     retrieval,
@@ -159,3 +160,16 @@ def test_an_encoder_that_is_never_trained_is_the_same_before_and_after(
     model = Auto(3, encoder=str(tiny_encoder), random_state=0).fit(topics[0])
     found = pair_similarity(model, [("an apple", "a car"), ("red", "red apple")])
     assert found["before"] == pytest.approx(found["after"])
+
+
+def test_cluster_distances_by_hand() -> None:
+    # Centroids (0,1), (6,1), (6,9); texts are 1 away; nearest others 6, 6 and 8 away.
+    x = np.array([[0.0, 0], [0, 2], [6, 0], [6, 2], [6, 8], [6, 10]])
+    found = cluster_distances(x, [0, 0, 1, 1, 2, 2])
+    assert found["intra"] == pytest.approx(1)
+    assert found["inter"] == pytest.approx((6 + 6 + 8) / 3)
+
+
+def test_cluster_distances_average_over_clusters_not_texts() -> None:
+    x = np.array([[0.0], [0], [0], [10], [14]])
+    assert cluster_distances(x, [0, 0, 0, 1, 1])["intra"] == pytest.approx(1.0)

@@ -14,7 +14,7 @@ from coterie_bench import run as module
 from coterie_bench.cli import _narrow as narrow
 from coterie_bench.cli import app
 from coterie_bench.run import Options, load_data, run_suite
-from coterie_bench.score import word_vectors_of
+from coterie_bench.score import expected_calibration_error, word_vectors_of
 from coterie_bench.suites import SUITES, DataFile, Entry, Suite
 from coterie_bench.tables import cell, markdown, summarize
 
@@ -187,3 +187,31 @@ def test_ablations_keep_to_their_sets() -> None:
     parts = [SUITES[name] for name in SUITES["ablations"].parts]
     jobs = {(j.dataset, j.entry.label, j.entry.method) for j in plan(SUITES["ablations"])}
     assert jobs == {(j.dataset, j.entry.label, j.entry.method) for p in parts for j in plan(p)}
+
+
+def loop_ece(right: list, confidence: list, bins: int) -> float:
+    total = 0.0
+    for i in range(bins):
+        low, high = i / bins, (i + 1) / bins
+        inside = [
+            (r, p)
+            for r, p in zip(right, confidence, strict=True)
+            if low <= p < high or (i == bins - 1 and p == 1.0)
+        ]
+        if inside:
+            share = sum(r for r, _ in inside) / len(inside)
+            sure = sum(p for _, p in inside) / len(inside)
+            total += len(inside) / len(right) * abs(share - sure)
+    return total
+
+
+@pytest.mark.parametrize("bins", [1, 8, 10])
+def test_the_calibration_error_equals_the_loop(bins: int) -> None:
+    rng = np.random.default_rng(0)
+    right = (rng.random(200) < 0.6).tolist()
+    sure = np.append(rng.integers(0, 40, size=198) / 41, [0.0, 1.0]).tolist()  # with ties
+    assert expected_calibration_error(right, sure, bins) == pytest.approx(
+        loop_ece(right, sure, bins)
+    )
+    assert expected_calibration_error([True, False], [1.0, 0.0]) == 0.0
+    assert expected_calibration_error([False, True], [1.0, 0.0]) == 1.0

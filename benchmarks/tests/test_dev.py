@@ -6,18 +6,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
 from by_key import raises
 from coterie import Auto
 from coterie.errors import UsageError
 from coterie.methods import METHODS
-from coterie.metrics import accuracy, confidence_auc, correct, expected_calibration_error
+from coterie.metrics import accuracy, correct
 from coterie_bench.cli import app
 from coterie_bench.datasets import CARDS
 from coterie_bench.ledger import NOISE, key_of
 from coterie_bench.noise import add_noise, spreads, summarize_stability, with_noise
 from coterie_bench.run import Options, run_suite
+from coterie_bench.score import expected_calibration_error
 from coterie_bench.suites import SUITES, Entry, Suite, entries_for, plan
 
 
@@ -68,8 +70,8 @@ def test_lines_hold_confidence(small: Suite, tmp_path: Path) -> None:
     assert row["confidence"]["ece"] == pytest.approx(
         expected_calibration_error(right, sure), abs=1e-5
     )
-    area = confidence_auc(right, sure)
-    assert row["confidence"]["auc"] == (None if np.isnan(area) else pytest.approx(area, abs=1e-5))
+    area = roc_auc_score(right, sure) if 0 < right.mean() < 1 else None
+    assert row["confidence"]["auc"] == (None if area is None else pytest.approx(area, abs=1e-5))
     assert row["confidence"]["mean"] == pytest.approx(sure.mean(), abs=1e-5)
     assert row["confidence"]["right"] == pytest.approx(accuracy(data.labels, model.labels_))
 

@@ -12,8 +12,8 @@ import torch
 from typer.testing import CliRunner
 
 from coterie.errors import DataError, UsageError
-from coterie.metrics import accuracy, cluster_distances
-from coterie_bench.analysis import average_precision, reciprocal_rank
+from coterie.metrics import accuracy
+from coterie_bench.analysis import average_precision, cluster_distances, reciprocal_rank
 from coterie_bench.cli import app
 from coterie_bench.data import Data, load_data
 from coterie_bench.figures import FIGURES, Short, cut, draw_all, papers, redraw

@@ -824,13 +824,10 @@ MESSAGES: dict[str, str] = {
         "rows twice."
     ),
     # metrics
-    "metrics.bad_confidence": "confidence should be between 0 and 1.",
-    "metrics.confidence_differs": "{outcomes} outcomes but {values} values of confidence.",
     "metrics.labels_differ": (
         "{true} true labels but {clusters} cluster labels; give one of each per text."
     ),
     "metrics.no_labels": "no labels to score: both lists are empty.",
-    "metrics.no_texts": "no texts to score: both lists are empty.",
     # model
     "model.all_empty": "all {texts} texts are empty: there is nothing to cluster.",
     "model.bad_correction": "a correction assigns cluster {cluster}, which does not exist.",

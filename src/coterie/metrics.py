@@ -65,52 +65,6 @@ def correct(truth: Labels, labels: Labels) -> NDArray[np.bool_]:
     return np.asarray(partner[_codes(labels)] == _codes(truth))
 
 
-def expected_calibration_error(right: Labels, confidence: Labels, bins: int = 10) -> float:
-    """Mean gap between confidence and the share that is right, over bins of confidence (ECE).
-
-    Bins are of equal width; each counts by its texts, empty ones do not count.
-
-    Parameters
-    ----------
-    right : sequence of bool
-        From :func:`correct`.
-    confidence : sequence of float
-        Between 0 and 1.
-    bins : int, default=10
-
-    Examples
-    --------
-    >>> round(expected_calibration_error([True, True, False, True], [0.9, 0.9, 0.9, 0.5]), 3)
-    0.3
-    """
-    hits, p = _outcomes(right, confidence)
-    number = np.minimum((p * bins).astype(np.int64), bins - 1)
-    gaps = np.bincount(number, weights=p - hits, minlength=bins)
-    return float(np.abs(gaps).sum() / len(p))
-
-
-def confidence_auc(right: Labels, confidence: Labels) -> float:
-    """Area under the ROC curve of confidence against being right (AUC).
-
-    The chance that a text that is right has a higher confidence than one that is wrong; ties count
-    one half. Not a number when all texts are right or all are wrong.
-
-    Examples
-    --------
-    >>> confidence_auc([True, True, False], [0.9, 0.4, 0.6])
-    0.5
-    """
-    from scipy.stats import rankdata
-
-    hits, p = _outcomes(right, confidence)
-    n_right = int(hits.sum())
-    n_wrong = len(hits) - n_right
-    if not n_right or not n_wrong:
-        return float("nan")
-    ranks = rankdata(p)[hits > 0].sum()
-    return float((ranks - n_right * (n_right + 1) / 2) / (n_right * n_wrong))
-
-
 def purity(truth: Labels, labels: Labels) -> float:
     """Share of texts whose class is the most frequent one of their cluster.
 
@@ -257,43 +211,12 @@ def cluster_means(
     return members @ vectors / np.where(sizes > 0, sizes, 1)[:, None], sizes
 
 
-def cluster_distances(vectors: Floats, labels: Labels) -> dict[str, float]:
-    """Mean distance of texts to their centroid, and of centroids to the nearest other one.
-
-    Both are averaged over clusters, as in Figure 4 of SCCL: ``intra`` and ``inter``.
-    """
-    from scipy.spatial.distance import cdist
-
-    codes = _codes(labels)
-    centroids, sizes = cluster_means(vectors, codes)
-    k = len(sizes)
-    own = np.linalg.norm(vectors - centroids[codes], axis=1)
-    intra = float((np.bincount(codes, weights=own, minlength=k) / sizes).mean())
-    if k < 2:
-        return {"intra": intra, "inter": float("nan")}
-    apart = cdist(centroids, centroids)
-    np.fill_diagonal(apart, np.inf)
-    return {"intra": intra, "inter": float(apart.min(axis=1).mean())}
-
-
 def size_entropy(labels: Labels, n_clusters: int | None = None) -> float:
     """Entropy of the cluster sizes over its maximum: 1 for equal sizes, 0 for one cluster."""
     sizes = np.unique(np.asarray(labels), return_counts=True)[1]
     share = sizes / sizes.sum()
     highest = np.log(n_clusters or len(sizes))
     return float(-(share * np.log(share)).sum() / highest) if highest > 0 else 0.0
-
-
-def _outcomes(right: Labels, confidence: Labels) -> tuple[Floats, Floats]:
-    hits, p = np.asarray(right, dtype=np.float64), np.asarray(confidence, dtype=np.float64)
-    if len(hits) != len(p):
-        raise UsageError("metrics.confidence_differs", outcomes=len(hits), values=len(p))
-    if not len(p):
-        raise UsageError("metrics.no_texts")
-    slack = 1e-6  # a softmax in float32 may give a little more than 1
-    if not (np.all(p >= -slack) and np.all(p <= 1 + slack)):
-        raise UsageError("metrics.bad_confidence")
-    return hits, np.clip(p, 0.0, 1.0)
 
 
 def _codes(labels: Labels) -> Ints:

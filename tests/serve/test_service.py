@@ -30,8 +30,10 @@ def of_run(folder: Path, texts: list[str]) -> list[dict[str, Any]]:
 def check_predictions(answer: Any, expected: list[dict[str, Any]]) -> None:
     assert answer.status == 200, answer.body
     for found, row in zip(answer.json["predictions"], expected, strict=True):
-        assert found == {**{k: row[k] for k in found if k in row},
-                         "runner_up_name": found["runner_up_name"]}  # fmt: skip
+        for key in found.keys() & row.keys():  # the last digit depends on what shares a batch
+            exact = not isinstance(row[key], float)
+            assert found[key] == (row[key] if exact else pytest.approx(row[key], abs=2e-4)), key
+        assert found.keys() - row.keys() <= {"runner_up_name"}
         assert {"cluster", "name", "confidence", "runner_up", "outlier"} <= found.keys()
 
 

@@ -20,7 +20,7 @@ from coterie.base import TextClusterer
 from coterie.encoders import Encoder, VectorEncoder
 from coterie.encoders.lexical import MixedEncoder
 from coterie.errors import DataError, UsageError
-from coterie.metrics import accuracy, nmi
+from coterie.metrics import accuracy, cluster_means, nmi
 from coterie.neighbors import unit_rows
 
 BOTH = ("before", "after")
@@ -209,3 +209,22 @@ def _check_lists(queries: Any, candidates: Any, relevant: Any) -> None:
             raise DataError(
                 f"query {number} has {len(texts)} candidates but {len(marks)} marks of relevance."
             )
+
+
+def cluster_distances(vectors: Floats, labels: Any) -> dict[str, float]:
+    """Mean distance of texts to their centroid, and of centroids to the nearest other one.
+
+    Both are averaged over clusters, as in Figure 4 of SCCL: ``intra`` and ``inter``.
+    """
+    from scipy.spatial.distance import cdist
+
+    codes = np.unique(np.asarray(labels), return_inverse=True)[1].ravel()
+    centroids, sizes = cluster_means(vectors, codes)
+    k = len(sizes)
+    own = np.linalg.norm(vectors - centroids[codes], axis=1)
+    intra = float((np.bincount(codes, weights=own, minlength=k) / sizes).mean())
+    if k < 2:
+        return {"intra": intra, "inter": float("nan")}
+    apart = cdist(centroids, centroids)
+    np.fill_diagonal(apart, np.inf)
+    return {"intra": intra, "inter": float(apart.min(axis=1).mean())}

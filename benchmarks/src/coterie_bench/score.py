@@ -13,13 +13,7 @@ import numpy as np
 from coterie._facts import peak_memory
 from coterie._validation import check_device
 from coterie.base import TextClusterer
-from coterie.metrics import (
-    confidence_auc,
-    correct,
-    expected_calibration_error,
-    external_scores,
-    silhouette,
-)
+from coterie.metrics import correct, external_scores, silhouette
 from coterie.words import kind_of
 from coterie_bench.analysis import stage_indices
 from coterie_bench.data import Data
@@ -181,6 +175,31 @@ def _scores(truth: Any, labels: Any, vectors: Any) -> Row:
     return found | {"n_clusters_used": len(np.unique(labels))}
 
 
+def expected_calibration_error(right: Any, confidence: Any, bins: int = 10) -> float:
+    """Mean gap between confidence and the share that is right, over bins of equal width (ECE).
+
+    Each bin counts by its texts.
+
+    Examples
+    --------
+    >>> round(expected_calibration_error([True, True, False, True], [0.9, 0.9, 0.9, 0.5]), 3)
+    0.3
+    """
+    p = np.clip(np.asarray(confidence, dtype=np.float64), 0.0, 1.0)
+    number = np.minimum((p * bins).astype(np.int64), bins - 1)
+    gaps = np.bincount(number, weights=p - np.asarray(right, dtype=np.float64), minlength=bins)
+    return float(np.abs(gaps).sum() / len(p))
+
+
+def _auc(right: Any, confidence: Any) -> float:
+    """Area under the ROC curve; not a number where all texts are right, or all are wrong."""
+    from sklearn.metrics import roc_auc_score
+
+    if right.all() or not right.any():
+        return float("nan")
+    return float(roc_auc_score(right, confidence))
+
+
 def _confidence(truth: Any, labels: Any, probabilities: Any) -> Row | None:
     """How well the highest probability tells which texts are right; those in no cluster aside."""
     placed = labels >= 0
@@ -191,7 +210,7 @@ def _confidence(truth: Any, labels: Any, probabilities: Any) -> Row | None:
     return _rounded(
         {
             "ece": expected_calibration_error(right, confidence),
-            "auc": confidence_auc(right, confidence),
+            "auc": _auc(right, confidence),
             "mean": float(confidence.mean()),
             "right": float(right.mean()),
         }

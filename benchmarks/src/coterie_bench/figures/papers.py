@@ -16,9 +16,14 @@ from coterie._types import Floats
 from coterie.blocks.kmeans import KMeans
 from coterie.errors import DataError, TrainingError, UsageError
 from coterie.methods.aecl import stray_similarity
-from coterie.metrics import accuracy, cluster_distances, nmi, silhouette
+from coterie.metrics import accuracy, nmi, silhouette
 from coterie.neighbors import unit_rows
-from coterie_bench.analysis import average_precision, reciprocal_rank, stage_indices
+from coterie_bench.analysis import (
+    average_precision,
+    cluster_distances,
+    reciprocal_rank,
+    stage_indices,
+)
 from coterie_bench.figures.picture import Bars, Histogram, Lines, Panel, Picture, Table
 from coterie_bench.figures.short import Short, columns_of, first_and_last
 from coterie_bench.ledger import Row
