@@ -149,7 +149,6 @@ def test_kinds_are_read_from_a_line() -> None:
     ("kind", "options", "key"),
     [
         ("edda", {}, ("argument.not_a_choice", {"hint": " Did you mean 'eda'?"})),
-        (3, {}, "argument.not_a_choice"),
         ("virtual", {}, "augment.virtual_no_texts"),
         ("charswap", {"rate": 0}, "augment.bad_rate"),
         ("charswap@1.5", {}, "augment.bad_rate"),

@@ -15,7 +15,7 @@ from coterie.run_files import read_assignments
 
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(run_files, "BLOCK", 1 << 18)  # so that it is read in parts
+    monkeypatch.setattr(run_files, "longest", lambda: 1 << 18)  # so that it is read in parts
     path = tmp_path / "assignments.csv"
     rng = np.random.default_rng(0)
     with path.open("w", newline="", encoding="utf-8") as file:

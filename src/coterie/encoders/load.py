@@ -245,7 +245,8 @@ def load_saved(
     if settings["kind"] != SentenceEncoder.kind:
         file = folder / "encoder.json"
         kind = check_shape(read_json(file), {"kind": str}, str(file))["kind"]
-        _check_kind(settings["kind"], [kind], "config.json.encoder.kind")
+        # An encoder of vectors says so to its model, whatever it does with them.
+        _check_kind(settings["kind"], [kind, "precomputed"], "config.json.encoder.kind")
         if kind in loaders:
             return loaders[kind](folder)
         return load_vectors(folder)
