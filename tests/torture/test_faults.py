@@ -103,7 +103,7 @@ def test_what_does_not_fit_into_memory_is_refused_before_it_begins(topics, monke
     with raises(DataError, "argument.out_of_memory") as caught:
         TwoStep(3, encoder="bow").fit(topics[0])
     assert "90 texts" in caught.value.values["what"]
-    assert "--fit-sample" in caught.value.values["remedy"]
+    assert "fit_sample" in caught.value.values["remedy"]
     with raises(DataError, "argument.out_of_memory") as caught:
         agglomerate(np.random.default_rng(0).normal(size=(100, 4)).astype(np.float32), 3, "ward")
     assert "100 texts" in caught.value.values["what"]

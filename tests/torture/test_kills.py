@@ -151,28 +151,6 @@ def test_killed_predictions_are_continued(
         assert (whole / name).read_bytes() == expected
 
 
-def test_a_killed_benchmark_goes_on(killer, fast_disk: Path, request) -> None:
-    place = fast_disk / "bench"
-    command = ["bench", "encoder", "--datasets", "sample", "--encoder", "bow", "--seeds", "2"]
-    command += ["--out", "results", "--set", "n_init=1", "-q"]
-
-    def rows() -> list[tuple]:
-        lines = (place / "results" / "encoder.jsonl").read_text().splitlines()
-        return [(row["seed"], row["scores"]) for row in map(json.loads, lines)]
-
-    assert killer.run(place, *command) == 0, killer.said()
-    expected, moments = rows(), killer.moments()
-    assert len(expected) == 2 and len(moments) >= 2
-    for number in chosen(len(moments), request, 2):
-        shutil.rmtree(place / "results")
-        assert killer.run(place, *command, kill_at=number) == -9
-        file = place / "results" / "encoder.jsonl"
-        if file.exists() and file.stat().st_size:  # as if the disk had half of the last line
-            file.write_bytes(file.read_bytes()[:-20])
-        assert killer.run(place, *command) == 0, killer.said()
-        assert rows() == expected
-
-
 def test_killed_augmentation_leaves_no_half_file(
     killer, fast_disk: Path, table: str, request
 ) -> None:
