@@ -270,6 +270,9 @@ def _ticks(axes: Any, panel: Lines) -> None:
     values = sorted({point[0] for points in panel.series.values() for point in points})
     if panel.log:
         axes.set_xscale("log")
+    if panel.log == "both":  # a wide range: a tick for each power of ten
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        return
     if panel.log or len(values) <= FEW:
         axes.set_xticks(values, [f"{value:g}" for value in values])
         axes.set_xticks([], minor=True)
