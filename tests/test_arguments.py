@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import coterie
-from by_key import raises
 from coterie.editing import undo
 from coterie.errors import UsageError
 from coterie.hierarchy import describe_levels, nest
+from said import raises
 
 PATHS: dict[str, Callable[[Any], Any]] = {
     "load": coterie.load,
@@ -28,16 +28,16 @@ PATHS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("name", PATHS)
 @pytest.mark.parametrize("value", [3, 2.5, None])
 def test_a_number_is_no_path(name: str, value: object) -> None:
-    with raises(UsageError, "argument.not_a_path", given=repr(value)):
+    with raises(UsageError, "should be a path", str(repr(value))):
         PATHS[name](value)
 
 
 def test_describe_takes_texts_and_labels() -> None:
     for texts in (3, None, "one text"):
-        with raises(UsageError, "argument.wrong_kind", name="texts", given=repr(texts)):
+        with raises(UsageError, "should be", "texts", str(repr(texts))):
             coterie.describe(texts, [0])  # type: ignore[arg-type]
     for labels in (3, None, ["a"], [[0]]):
-        with raises(UsageError, "argument.wrong_kind", name="labels", given=repr(labels)):
+        with raises(UsageError, "should be", "labels", str(repr(labels))):
             coterie.describe(["a text"], labels)  # type: ignore[arg-type]
 
 
@@ -100,19 +100,19 @@ CALLS: dict[str, tuple[str, Callable[[Any], Any], tuple[Any, ...]]] = {
 def test_the_wrong_kind_of_argument_is_named(call: str) -> None:
     name, function, wrong = CALLS[call]
     for value in wrong:
-        with raises(UsageError, "argument.wrong_kind", name=name):
+        with raises(UsageError, "should be", str(name)):
             function(value)
 
 
 def test_the_number_of_themes_is_a_whole_number(model: coterie.TextClusterer) -> None:
-    with raises(UsageError, "argument.not_an_integer", name="n_themes"):
+    with raises(UsageError, "should be an integer of", "n_themes"):
         coterie.broad_themes(model, TEXTS, n_themes=0)
 
 
 def test_labels_and_scores_have_one_length() -> None:
-    with raises(UsageError, "outliers.one_label_each", what="scores", n=6, labels=2):
+    with raises(UsageError, "labels; give one label for each", "scores", "6", "2"):
         coterie.mark_outliers(np.ones(6), "5%", [0, 0])
-    with raises(UsageError, "outliers.one_label_each", what="vectors", n=6, labels=2):
+    with raises(UsageError, "labels; give one label for each", "vectors", "6", "2"):
         coterie.outlier_scores(VECTORS, [0, 0])
 
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from by_key import raises
 from coterie import choose, choose_n_clusters
 from coterie.choose import (
     adjusted_information,
@@ -12,6 +11,7 @@ from coterie.choose import (
     most_of_the_best,
 )
 from coterie.errors import DataError, UsageError
+from said import raises
 
 
 def planted(k: int, n: int = 600, seed: int = 0) -> list[str]:
@@ -86,9 +86,9 @@ def test_small_and_empty_input() -> None:
     assert choose_n_clusters(["a cat", "the dog"], encoder="tfidf").n_clusters == 1
     same = choose_n_clusters(["a cat"] * 50, encoder="tfidf")
     assert same.n_clusters == 1 and "only 1 different" in same.reason
-    with raises(DataError, "cluster.all_empty"):
+    with raises(DataError, "all texts are empty"):
         choose_n_clusters(["", None])
-    with raises(UsageError, "argument.not_an_integer", name="largest"):
+    with raises(UsageError, "should be an integer of", "largest"):
         choose_n_clusters(planted(3), encoder="tfidf", largest=0)
 
 

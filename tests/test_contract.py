@@ -26,7 +26,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import has_fit_parameter
 
 import coterie
-from by_key import raises
 from coterie import METHODS, make_method
 from coterie.base import TextClusterer, WeightedClusterer, fitting
 from coterie.base.edited import edited
@@ -34,6 +33,7 @@ from coterie.blocks.assign import CenterAssigner, MappedAssigner, NeighborAssign
 from coterie.engine import Run
 from coterie.errors import DataError, UsageError
 from interrupted import fit_with_interrupts
+from said import raises
 
 
 def documented(cls: type) -> dict[str, str]:
@@ -240,9 +240,9 @@ def test_weights_move_centers(topics) -> None:
 def test_weights_that_cannot_be_used_are_refused(topics) -> None:
     with pytest.raises(UsageError) as error:
         fast("gmm").fit(topics[0], sample_weight=np.ones(90))
-    assert error.value.key == "fit.no_sample_weight"
+    assert "sample_weight needs" in str(error.value)
     assert not has_fit_parameter(fast("sccl"), "sample_weight")
-    with raises(DataError, "model.too_few_texts", distinct=2):
+    with raises(DataError, "ask for at most", "2 different texts"):
         fast("kmeans").fit(topics[0], sample_weight=[1, 1] + [0] * 88)
     for wrong in (np.ones(89), -np.ones(90), np.full(90, np.nan)):
         with pytest.raises(ValueError, match="sample_weight"):
@@ -270,7 +270,7 @@ def test_what_a_pipeline_learns_does_not_shape_the_clusters(topics) -> None:
     alone = fast("kmeans").fit(texts)
     np.testing.assert_array_equal(pipe[0].labels_, alone.labels_)
     np.testing.assert_array_equal(fast("kmeans").fit_transform(texts, y), alone.transform(texts))
-    with raises(DataError, "guidance.no_text"):  # labels are known classes
+    with raises(DataError, "but no text; remove"):  # labels are known classes
         fast("kmeans").fit(texts, labels=y)
 
 
@@ -303,7 +303,7 @@ def test_the_score_knows_clusters_from_chance(name: str, encoder: str, topics) -
 
 
 def test_a_score_of_too_few_texts_is_refused(topics) -> None:
-    with raises(DataError, "score.too_few_texts", found=4):
+    with raises(DataError, "clusters are; give", "4 different texts"):
         fast("kmeans").fit(topics[0]).score(topics[0][:4])
 
 
@@ -417,14 +417,14 @@ def test_survives_pickle_and_clone(one_of_each: str, fitted, topics) -> None:
 @pytest.mark.parametrize(
     ("texts", "error", "message"),
     [
-        ("one string", UsageError, ("corpus.single_string", {})),
-        ([], DataError, ("model.no_samples", {})),
-        (["", None], DataError, ("model.all_empty", {"texts": 2})),
-        (["one text"], DataError, ("model.too_few_texts", {"n_clusters": 3, "distinct": 1})),
+        ("one string", UsageError, ("X is one single string")),
+        ([], DataError, ("X is empty (n_samples=0")),
+        (["", None], DataError, ("texts are empty: there is nothing to cluster", "2")),
+        (["one text"], DataError, ("ask for at most", "`n_clusters=3`", "1 different text")),
         (
             ["a cat", "a cat", "the dog", "a  cat"],
             DataError,
-            ("model.too_few_texts", {"n_clusters": 3, "distinct": 2}),
+            ("ask for at most", "`n_clusters=3`", "2 different texts"),
         ),
     ],
 )
@@ -435,7 +435,7 @@ def test_impossible_input_is_refused_clearly(stand_in: str, texts, error, messag
 
 @pytest.mark.parametrize("n_clusters", [0, -1, 2.5, "many", None, True])
 def test_impossible_numbers_of_clusters_are_refused(stand_in: str, n_clusters) -> None:
-    with raises(UsageError, "argument.not_an_integer", name="n_clusters"):
+    with raises(UsageError, "should be an integer of", "n_clusters"):
         fast(stand_in, n_clusters).fit(["a cat", "the dog", "my house"])
 
 
@@ -469,7 +469,7 @@ def test_an_interrupted_fit_continues_to_the_same_result(
     np.testing.assert_array_equal(model.probabilities_, whole.probabilities_)
     for name, tensor in whole.net_.state_dict().items():
         assert torch.equal(tensor, model.net_.state_dict()[name]), name
-    with raises(DataError, "train.other_checkpoint"):
+    with raises(DataError, "belongs to another"):
         model.fit([text.replace("apple", "pear") for text in topics[0]])
 
 
@@ -553,14 +553,14 @@ def test_presets_name_real_parameters_only(cls: type) -> None:
     for preset, parameters in cls.presets.items():
         assert parameters.keys() <= known
         assert cls.from_preset(preset, n_clusters=5).n_clusters == 5
-    with raises(UsageError, "argument.not_a_choice", name="preset"):
+    with raises(UsageError, "should be one of", "preset"):
         cls.from_preset("nonsense")
 
 
 def test_methods_are_made_by_name() -> None:
     assert make_method("sccl", 7, steps=3).steps == 3
     assert make_method("ward", 7).cluster == "ward"
-    with raises(UsageError, "argument.not_a_choice"):
+    with raises(UsageError, "should be one of"):
         make_method("scl", 7)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from by_key import raises
 from coterie.drift import find_drift, read_share
 from coterie.errors import UsageError
+from said import raises
 
 FRUIT = [f"{a} {b}" for a in ("red", "green", "ripe", "sweet") for b in ("apple", "pear", "plum")]
 CARS = [f"{a} {b}" for a in ("fast", "slow", "old", "new") for b in ("car", "truck", "bus")]
@@ -64,5 +64,5 @@ def test_rows_without_a_cluster_do_not_count() -> None:
 
 @pytest.mark.parametrize("given", ["ten", "-1%", "101%", 1.5, "nan"])
 def test_bad_shares(given: object) -> None:
-    with raises(UsageError, "drift.bad_share"):
+    with raises(UsageError, "give a share from"):
         read_share(given)

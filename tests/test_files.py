@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from by_key import raises
 from coterie import _folders
 from coterie._files import atomic_path, save_arrays
 from coterie._folders import held, mend_folder, one_state, refuse_held, replace_folder
 from coterie.errors import DataError, UsageError
+from said import raises
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_a_folder_that_cannot_be_replaced_is_refused_before_the_work(tmp_path: P
     folder.mkdir()
     worked = []
     monkeypatch.setattr(Path, "is_mount", lambda path: path == folder)
-    with raises(UsageError, "run.not_replaceable", why="it is a mount point"):
+    with raises(UsageError, "Copy it into a", "it is a mount point"):
         replace_folder(folder, worked.append)
     assert worked == [] and [p.name for p in tmp_path.iterdir()] == ["run"]
 
@@ -175,11 +175,15 @@ def test_a_folder_is_held_by_one(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     with held(folder):
         with (
-            raises(UsageError, "run.held", who=f"another process ({os.getpid()})"),
+            raises(
+                UsageError,
+                "wait until it is done, or choose another folder",
+                str(f"another process ({os.getpid()})"),
+            ),
             held(folder),
         ):
             pass
-        with raises(UsageError, "run.held"):
+        with raises(UsageError, "wait until it is done, or choose another folder"):
             refuse_held(folder)
     refuse_held(folder)
     with pytest.raises(FileNotFoundError), held(folder):
@@ -198,7 +202,7 @@ def test_a_table_is_written_by_one(tmp_path: Path) -> None:
         with GrowingTable(tmp_path / name) as table:
             table.write(pa.table({"text": ["one"]}), {"cluster": [1]})
             with (
-                raises(UsageError, "corpus.in_use"),
+                raises(UsageError, "wait until it is done, or choose another name"),
                 GrowingTable(tmp_path / name),
             ):
                 pass

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from by_key import raises
 from coterie.description import describe
 from coterie.errors import UsageError
 from coterie.hierarchy import (
@@ -20,6 +19,7 @@ from coterie.hierarchy import (
     nest,
 )
 from coterie.metrics import nmi
+from said import raises
 
 
 @pytest.fixture(scope="module")
@@ -76,19 +76,19 @@ def test_clusters_without_texts_are_in_no_level() -> None:
     coarse, fine = nest(x, [0, 0, 2, 2, 4], levels=[2, 3])
     assert fine.of_given.tolist() == [0, -1, 1, -1, 2]
     assert fine.sizes == [2, 2, 1] and coarse.sizes == [3, 2]
-    with raises(UsageError, "levels.too_many", k=3):
+    with raises(UsageError, "clusters asked for, but there are only", "3"):
         nest(x, [0, 0, 2, 2, 4], levels=[4])
 
 
 @pytest.mark.parametrize(
     ("levels", "message"),
     [
-        ([20, 5], ("levels.not_increasing", {"said": "20, 5"})),
-        ([5, 5], "levels.not_increasing"),
-        ([5, 31], ("levels.too_many", {"wanted": 31, "k": 30})),
-        ([], "levels.not_numbers"),
-        ([0, 5], "levels.not_numbers"),
-        ([2.5], "argument.wrong_kind"),
+        ([20, 5], ("do not increase; name them", "20, 5")),
+        ([5, 5], "do not increase; name them"),
+        ([5, 31], ("clusters asked for, but there are only", "31", "30")),
+        ([], "] must be whole numbers"),
+        ([0, 5], "] must be whole numbers"),
+        ([2.5], "should be"),
     ],
 )
 def test_levels_that_cannot_be_are_refused(data, levels, message) -> None:
@@ -98,11 +98,11 @@ def test_levels_that_cannot_be_are_refused(data, levels, message) -> None:
 
 def test_what_does_not_fit_is_refused(data) -> None:
     x, labels = data
-    with raises(UsageError, "levels.one_label_per_vector", n_x=300, n_labels=3):
+    with raises(UsageError, "labels; give one label for each vector", "300", "3"):
         nest(x, labels[:3], levels=[2])
-    with raises(UsageError, "levels.one_size_per_mean", n_counts=2, n_centers=300):
+    with raises(UsageError, "means; give one for", "2", "300"):
         nest(x, labels, [1, 2], levels=[2])
-    with raises(UsageError, "levels.no_mean"):
+    with raises(UsageError, "has no mean; there"):
         nest(x[:3], labels, [1, 1, 1], levels=[2])
 
 
@@ -219,7 +219,7 @@ def test_the_number_of_themes_is_near_the_square_root_or_as_asked(themed) -> Non
     few = labels < 10
     assert find_themes(x[few], labels[few]) is None  # ten clusters can be read as they are
     assert find_themes(x[few], labels[few], 2).n_clusters == 2
-    with raises(UsageError, "argument.not_an_integer", name="n_themes"):
+    with raises(UsageError, "should be an integer of", "n_themes"):
         find_themes(x, labels, 0)
     rng = np.random.default_rng(2)
     for k, low, high in ((11, 3, 4), (31, 4, 8), (64, 6, 12), (200, 10, 12)):

@@ -7,7 +7,6 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 import coterie
-from by_key import raises
 from coterie import make_method, outliers, sample
 from coterie.base import TextClusterer
 from coterie.errors import UsageError
@@ -21,6 +20,7 @@ from coterie.outliers import (
     mark_outliers,
     outlier_scores,
 )
+from said import raises
 
 ODD = [
     "Whisk three eggs with sugar until the mixture is pale and fluffy.",
@@ -163,7 +163,8 @@ def test_clean_messages_have_few_outliers() -> None:
 def test_impossible_shares_are_refused(given) -> None:
     with pytest.raises(UsageError) as caught:
         allowed_rows(given, 100, "--max-outliers")
-    assert caught.value.key in ("outliers.bad_share", "outliers.too_many")
+    parts = ("should be a share", "would allow more")
+    assert any(part in str(caught.value) for part in parts)
 
 
 def test_at_most_as_many_as_allowed_and_the_highest() -> None:
@@ -230,13 +231,13 @@ def test_a_model_marks_and_remembers(planted, tmp_path: Path) -> None:
     np.testing.assert_allclose(loaded.outlier_scores(some), model.outlier_scores()[-20:], atol=1e-4)
     assert (loaded.predict(new[1:2], outliers=0.0) == -1).all()
     for name, ask in (("outlier_scores", ()), ("mark_outliers", ("5%",))):
-        with raises(UsageError, "model.no_training_texts", name=name):
+        with raises(UsageError, "the model was loaded, and", str(name)):
             getattr(loaded, name)(*ask)
 
 
 def test_what_a_model_cannot_know_is_said(topics, tmp_path: Path) -> None:
     model = make_method("kmeans", 3, encoder="tfidf", random_state=0).fit(topics[0])
-    with raises(UsageError, "model.no_outlier_limit"):
+    with raises(UsageError, "outliers=True: the"):
         model.predict(topics[0], outliers=True)
     model.mark_outliers(0.05)
     model.fit(topics[0][:60])  # another fit forgets the limit
@@ -249,7 +250,7 @@ def test_what_a_model_cannot_know_is_said(topics, tmp_path: Path) -> None:
     del old["outliers"]
     config.write_text(json.dumps(old))
     loaded = coterie.load(tmp_path / "m")  # as an earlier version saved it
-    with raises(UsageError, "model.no_outlier_index"):
+    with raises(UsageError, "outliers: this model"):
         loaded.outlier_scores(topics[0])
     assert np.isnan(loaded.assess(topics[0]).scores).all()
     np.testing.assert_array_equal(loaded.predict(topics[0][:60]), model.labels_)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import coterie
-from by_key import raises
 from coterie.errors import UsageError
+from said import raises
 
 NAMES = [name for name in coterie.__all__ if name != "__version__"]
 WRONG = {
@@ -103,5 +103,5 @@ TEXTS = ["red apple", "ripe apple", "red plum", "fast car", "slow car", "old car
 def test_seed_and_random_state_are_the_same(call) -> None:
     assert np.array_equal(call(seed=7), call(random_state=7))
     assert np.array_equal(call(seed=7), call(seed=7, random_state=7))
-    with raises(UsageError, "argument.two_seeds", seed=7, random_state=8):
+    with raises(UsageError, "are the same thing", "7", "8"):
         call(seed=7, random_state=8)

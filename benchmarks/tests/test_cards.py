@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from by_key import raises
 from coterie import sample
 from coterie.corpus import read_corpus
 from coterie.errors import DataError, MissingError, UsageError
@@ -21,6 +20,7 @@ from coterie_bench.datasets import (
     locate_dataset,
 )
 from coterie_bench.datasets.files import convert
+from said import raises
 
 
 def test_the_eight_benchmarks_and_three_longer_sets_have_cards() -> None:
@@ -106,13 +106,13 @@ def test_label_title_text_by_hand() -> None:
 
 
 def test_unknown_names_and_missing_files_say_what_to_do(tmp_path: Path) -> None:
-    with raises(UsageError, "argument.not_a_choice"):
+    with raises(UsageError, "should be one of"):
         load_dataset("tweets", tmp_path)
     with pytest.raises(MissingError, match="is not in"):
         load_dataset("tweet", tmp_path)
     with pytest.raises(MissingError, match="eda"):
         find_pairs("tweet", "eda", tmp_path)
-    with raises(UsageError, "argument.not_a_choice"):
+    with raises(UsageError, "should be one of"):
         find_pairs("tweet", "magic", tmp_path)
     assert locate_dataset("tweet", tmp_path) is None
 

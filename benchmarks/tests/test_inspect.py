@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from by_key import says
 from coterie import load
 from coterie.cli import app as coterie_app
 from coterie_bench.analysis import pair_similarity
 from coterie_bench.cli import app
+from said import says
 
 
 def run(*arguments: str):
@@ -84,14 +84,14 @@ def test_mistakes_are_named(done: Path, tmp_path: Path) -> None:
     model = str(done / "run")
     file = write(tmp_path / "p.csv", ["text1", "other"], [["a", "b"]])
     result = run("inspect", "pairs", model, file)
-    assert result.exit_code == 3 and says(result.output, "corpus.no_column", column="text2")
+    assert result.exit_code == 3 and says(result.output, "there is no column", "'text2'")
     file = write(tmp_path / "q.csv", ["query", "candidate", "relevant"], [["a", "b", "maybe"]])
     result = run("inspect", "retrieval", model, file)
     assert result.exit_code == 3 and "row 1" in result.output
     result = run("inspect", "stages", str(tmp_path))
-    assert result.exit_code == 3 and says(result.output, "run.no_model")
+    assert result.exit_code == 3 and says(result.output, "holds no model (neither")
     result = run("inspect", "stages", str(tmp_path / "absent"))
-    assert result.exit_code == 3 and says(result.output, "check.no_folder")
+    assert result.exit_code == 3 and says(result.output, "name that of a run")
 
 
 def test_help_has_examples() -> None:

@@ -79,7 +79,7 @@ def place() -> Path | None:
     try:
         root = Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache"
     except RuntimeError as error:  # no home: a service account
-        raise UsageError("cache.no_home", variable=VARIABLE) from error
+        raise UsageError(f"there is no home folder; set {VARIABLE} to a folder or off.") from error
     return root / "coterie" / FOLDER
 
 
@@ -91,7 +91,7 @@ def limit() -> int:
     try:
         return max(0, int(float(said)))
     except (ValueError, OverflowError) as error:
-        raise UsageError("cache.bad_limit", limit=LIMIT, given=said) from error
+        raise UsageError(f"{LIMIT}={said!r} should be a number of bytes, e.g. 2e9.") from error
 
 
 @dataclass(frozen=True)

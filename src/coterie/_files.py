@@ -93,7 +93,7 @@ def _refuse_foreign(path: Path, found: os.stat_result) -> None:
 
 def not_own(path: Path, kind: str) -> DataError:
     """The error for something that has the name of a file of ours."""
-    return DataError("files.not_own", path=path, kind=kind)
+    return DataError(f"{path} is {kind}, not a file of coterie's; move it away and try again.")
 
 
 def append(path: Path, data: bytes) -> None:

@@ -74,7 +74,10 @@ def check_replaceable(folder: Path) -> None:
     folder = folder.resolve()
     if folder.exists() and (folder.is_mount() or not os.access(folder.parent, os.W_OK)):
         why = "it is a mount point" if folder.is_mount() else f"{folder.parent} is read-only"
-        raise UsageError("run.not_replaceable", folder=folder, why=why)
+        raise UsageError(
+            f"{folder} cannot be replaced by a new folder, as {why}. Copy it into a folder that "
+            "you may write to, and work on the copy."
+        )
 
 
 def exchange(one: Path, other: Path) -> bool:
@@ -188,7 +191,10 @@ def one_state(folders: Sequence[Path], read: Callable[[], T]) -> T:
         if [folder_state(folder) for folder in folders] == before:
             return found
     names = ", ".join(map(str, folders))
-    raise DataError("run.keeps_changing", names=names)
+    raise DataError(
+        f"{names}: another command keeps changing it; try again when it is done.",
+        code="run.keeps_changing",
+    )
 
 
 def folder_state(folder: Path) -> tuple[int, ...] | None:
@@ -262,4 +268,7 @@ def _locked(folder: Path, *, make: bool = True) -> Iterator[IO[bytes]]:
 def _refusal(folder: Path) -> UsageError:
     holder = (folder / LOCK).read_text("utf-8", "replace")[:20].strip()
     who = f"another process ({holder})" if holder.isdigit() else "another process"
-    return UsageError("run.held", who=who, folder=folder)
+    return UsageError(
+        f"{who} is working on {folder}; wait until it is done, or choose another folder.",
+        code="run.held",
+    )

@@ -25,7 +25,6 @@ from typing import Any, ClassVar
 
 from coterie._validation import check_number
 from coterie.errors import CoterieError, UsageError
-from coterie.messages import message
 
 log = logging.getLogger(__name__)
 
@@ -71,11 +70,20 @@ class Client:
     def __post_init__(self) -> None:
         self.url = check_url(self.url)
         if check_number("timeout", self.timeout, above=True) > LONGEST_WAIT:
-            raise UsageError("endpoint.timeout_too_long", timeout=self.timeout, most=LONGEST_WAIT)
+            raise UsageError(
+                f"`timeout={self.timeout!r}`: at most {LONGEST_WAIT:,} seconds (one day)."
+            )
         self._key = find_key(self.host, os.environ)
         if self.url.startswith("http:") and not self.local:
-            with_key = message("endpoint.insecure_key", url=self.url)
-            log.warning(with_key if self._key else message("endpoint.insecure", url=self.url))
+            with_key = (
+                f"{self.url} is not encrypted: others on the network can read the texts and the "
+                "key."
+            )
+            log.warning(
+                with_key
+                if self._key
+                else f"{self.url} is not encrypted: others on the network can read the texts."
+            )
 
     @property
     def host(self) -> str:
@@ -100,7 +108,7 @@ class Client:
         names = [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
         if len(names) != 1:
             some = ", ".join(printable(name)[:60] for name in names[:12]) or "none that it names"
-            raise UsageError("endpoint.which_model", url=self.url, models=some)
+            raise UsageError(f"say which model of {self.url} to use; it has: {some}.")
         return names[0]
 
     def send(self, path: str, body: Mapping[str, Any] | None) -> Any:
@@ -112,7 +120,9 @@ class Client:
             except BusyError as busy:
                 asked = busy.wait if busy.wait is not None else wait
                 if asked > PATIENCE:
-                    raise EndpointError("endpoint.long_wait", url=self.url, wait=asked) from None
+                    raise EndpointError(
+                        f"{self.url} asks to wait {asked:.0f} s; try again later."
+                    ) from None
                 if left == 0:
                     raise
                 log.info("%s Trying again in %.1f s.", busy, asked)
@@ -131,19 +141,19 @@ class Client:
         try:
             raw = _within(self.timeout, lambda: self._exchange(request, connections), connections)
         except TimeoutError:
-            raise BusyError("endpoint.no_answer", url=self.url, seconds=self.timeout) from None
+            raise BusyError(f"{self.url} gave no answer in {self.timeout:g} s.") from None
         except urllib.error.URLError as error:
             if isinstance(error.reason, TimeoutError):
-                raise BusyError("endpoint.no_answer", url=self.url, seconds=self.timeout) from None
+                raise BusyError(f"{self.url} gave no answer in {self.timeout:g} s.") from None
             reason = printable(str(error.reason))[:200]
-            raise BusyError("endpoint.unreachable", url=self.url, reason=reason) from None
+            raise BusyError(f"{self.url} cannot be reached ({reason}).") from None
         except (http.client.HTTPException, OSError) as error:
             reason = type(error).__name__
-            raise BusyError("endpoint.broke_off", url=self.url, reason=reason) from None
+            raise BusyError(f"{self.url} closed the connection ({reason}).") from None
         try:
             return json.loads(raw)
         except (ValueError, RecursionError) as error:
-            raise UnusableError("endpoint.answer_not_json", url=self.url) from error
+            raise UnusableError(f"the answer of {self.url} is not JSON.") from error
 
     def _exchange(
         self, request: urllib.request.Request, connections: list[http.client.HTTPConnection]
@@ -164,22 +174,24 @@ class Client:
             body = ""
         shown = self.without_key(printable(body))[:300]
         if error.code in AGAIN:
-            busy = BusyError("endpoint.busy", url=self.url, code=error.code)
+            busy = BusyError(f"{self.url} answers {error.code}.")
             busy.wait = _retry_after(error.headers.get("Retry-After"))
             return busy
         if 300 <= error.code < 400:
             where = printable(str(error.headers.get("Location")))[:200]
-            return EndpointError("endpoint.redirected", url=self.url, target=where)
-        given = {"url": self.url, "code": error.code, "text": shown}
+            return EndpointError(f"{self.url} redirects to {where}; use that address instead.")
+        said = f"{self.url} answers {error.code} ({shown})"
         if error.code == 401:
-            return EndpointError("endpoint.key_needed", variable=KEYS[0], **given)
+            return EndpointError(f"{said}; set {KEYS[0]} to its key.")
         if error.code == 403:
-            return EndpointError("endpoint.key_not_allowed", variable=KEYS[0], **given)
+            return EndpointError(f"{said}; set {KEYS[0]} to a key that has access.")
         if error.code == 404:
-            return EndpointError("endpoint.not_there", **given)
+            return EndpointError(
+                f"{said}; check that the address is right up to /v1 and that the model exists."
+            )
         if error.code in (400, 413, 422):
-            return RefusedError("endpoint.refused", **given)
-        return EndpointError("endpoint.refused", **given)
+            return RefusedError(f"{said}.")
+        return EndpointError(f"{said}.")
 
     def _opener(
         self, connections: list[http.client.HTTPConnection]
@@ -216,9 +228,15 @@ def check_url(url: str) -> str:
     except ValueError:
         good = False
     if not good or any(ord(sign) < 33 for sign in url.strip()):
-        raise UsageError("endpoint.bad_address", url=printable(url))
+        raise UsageError(
+            "the endpoint should be an address like http://localhost:11434/v1, got "
+            f"{printable(url)!r}."
+        )
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise UsageError("endpoint.secret_in_address", variable=KEYS[0])
+        raise UsageError(
+            f"the endpoint's address must not contain a key, password or query; set {KEYS[0]} "
+            "instead."
+        )
     return (
         urllib.parse.urlunsplit(parts)
         .rstrip("/")
@@ -239,7 +257,7 @@ def find_key(host: str, environment: Mapping[str, str]) -> str | None:
         return None
     if not (key.isascii() and key.isprintable() and " " not in key):
         name = KEYS[0] if own else KEYS[1]
-        raise UsageError("endpoint.bad_key", name=name)
+        raise UsageError(f"{name} contains characters that cannot be part of a key; set it again.")
     return key
 
 
@@ -318,7 +336,7 @@ def _read(response: Any, end: float, largest: int) -> bytes:
         parts.append(block)
         size += len(block)
         if size > largest:
-            raise UnusableError("endpoint.answer_too_long")
+            raise UnusableError("the answer is too long.")
         if time.monotonic() > end:
             raise TimeoutError
     return b"".join(parts)

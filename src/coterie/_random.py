@@ -38,7 +38,9 @@ def check_seed(random_state: Any) -> None:
         random_state, (np.random.Generator, np.random.RandomState, numbers.Integral)
     ):
         return
-    raise UsageError("argument.bad_seed", given=random_state)
+    raise UsageError(
+        f"`random_state` should be an integer, None or a numpy generator, got {random_state!r:.80}."
+    )
 
 
 def derive_seed(seed: int, *path: str | int) -> int:

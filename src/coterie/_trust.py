@@ -56,12 +56,12 @@ def inside(folder: Path, name: object) -> Path:
     pure = PurePosixPath(said)
     odd = pure.is_absolute() or ".." in pure.parts or "\\" in said or not said.isprintable()
     if odd or not pure.parts or ":" in pure.parts[0]:
-        raise DataError("files.leads_out", folder=folder, name=str(name)[:200])
+        raise DataError(f"{folder} names {str(name)[:200]!r}, which is outside its folder.")
     path = folder
     for part in pure.parts:
         path = path / part
         if path.is_symlink():
-            raise DataError("files.is_link", path=path, folder=folder)
+            raise DataError(f"{path} is a link; {folder} may contain files and folders only.")
     return path
 
 
@@ -71,12 +71,12 @@ def check_file(path: Path, limit: int | None = None) -> os.stat_result:
         found = path.lstat()
     except (OSError, ValueError) as error:
         said = error.strerror if isinstance(error, OSError) else error
-        raise DataError("files.unreadable", path=path, reason=said) from error
+        raise DataError(f"{path} cannot be read: {said}.") from error
     if not stat.S_ISREG(found.st_mode):
         kind = "a link" if stat.S_ISLNK(found.st_mode) else "no ordinary file"
-        raise DataError("files.not_a_file", path=path, kind=kind)
+        raise DataError(f"{path} is {kind}; runs and models contain files only, so it is not read.")
     if limit is not None and found.st_size > limit:
-        raise DataError("files.too_large", path=path, size=found.st_size, limit=limit)
+        raise DataError(f"{path} has {found.st_size:,} bytes, more than the {limit:,} expected.")
     return found
 
 
@@ -92,7 +92,7 @@ def check_folder(
             for entry in found:
                 seen += 1
                 if seen > entries or deep >= depth:
-                    raise DataError("files.too_many_files", folder=folder)
+                    raise DataError(f"{folder} has too many files for a model, so it is not read.")
                 if entry.is_dir(follow_symlinks=False):
                     pending.append((Path(entry.path), deep + 1))
                 elif not (links and entry.is_symlink()):
@@ -122,14 +122,20 @@ def check_model_files(folder: Path, listed: Any) -> None:
         if base.startswith("."):  # of a file system or an editor; nothing opens them
             continue
         if Path(base).suffix.lower() not in SUFFIXES or base.endswith(".index.json"):
-            raise DataError("files.not_in_models", path=folder / name)
+            raise DataError(
+                f"{folder / name} does not belong in a saved model (safetensors, JSON and plain "
+                "text), so it is not read."
+            )
         if listed is not None and name not in listed and name != "config.json":
-            raise DataError("files.not_listed", path=folder / name)
+            raise DataError(
+                f"{folder / name} is not in the model's list of files, so it is not read. Delete "
+                "it if you put it there."
+            )
         if base in SETTINGS:
             _check_names(folder / name)
     for name, said in (listed or {}).items():
         if check_file(inside(folder, name)).st_size != said["bytes"]:
-            raise DataError("files.wrong_size", path=folder / name, bytes=said["bytes"])
+            raise DataError(f"{folder / name} is damaged: it should have {said['bytes']:,} bytes.")
     check_digests(folder, {name: said["sha256"] for name, said in (listed or {}).items()})
 
 
@@ -147,7 +153,10 @@ def check_digests(folder: Path, listed: Mapping[str, str]) -> None:
         path = inside(folder, name)
         check_file(path, LARGE if path.suffix == ".json" else None)
         if digest_of(path) != digest:
-            raise DataError("files.digest_differs", path=path)
+            raise DataError(
+                f"{path} is not the file that was saved (its SHA-256 digest differs): it is "
+                "damaged or was replaced. Restore a copy, or fit and save the model again."
+            )
 
 
 def digest_of(path: Path) -> str:
@@ -163,7 +172,7 @@ def open_file(path: Path, limit: int | None = None) -> Iterator[Any]:
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     with os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise DataError("files.not_regular", path=path)
+            raise DataError(f"{path} is not a regular file, so it is not read.")
         yield file
 
 
@@ -180,20 +189,20 @@ def read_json(path: Path, limit: int = JSON_LIMIT) -> Any:
 def parse_json(data: bytes, name: str, limit: int = JSON_LIMIT) -> Any:
     """The value of JSON bytes, bounded as in :func:`read_json`; ``name`` is for messages."""
     if len(data) > limit:
-        raise DataError("files.too_many_bytes", name=name, limit=limit)
+        raise DataError(f"{name} has more than the {limit:,} bytes expected.")
     most = max(MEMORY, GROWTH * len(data))
     if _needs(data) > most and (
         25 * data.count(b'"') > most or _needs(STRING.sub(b'""', data)) + len(data) > most
     ):
-        raise DataError("files.too_many_values", name=name)
+        raise DataError(f"{name} has far more values than such a file needs, so it is not read.")
     try:
         value = json.loads(data)
         if SURROGATE.search(data):
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeError as error:
-        raise DataError("files.not_utf8", name=name, reason=str(error)[:200]) from error
+        raise DataError(f"{name} is not UTF-8: {str(error)[:200]}.") from error
     except (ValueError, RecursionError) as error:
-        raise DataError("files.not_json", name=name, reason=str(error)[:200]) from error
+        raise DataError(f"{name} is not JSON: {str(error)[:200]}.") from error
     level = [value]
     for _ in range(NESTED):
         if not level:
@@ -204,7 +213,7 @@ def parse_json(data: bytes, name: str, limit: int = JSON_LIMIT) -> Any:
             if isinstance(outer, (dict, list))
             for inner in (outer.values() if isinstance(outer, dict) else outer)
         ]
-    raise DataError("files.nested_too_deep", name=name)
+    raise DataError(f"{name} is not JSON that coterie reads: it is nested too deeply.")
 
 
 def _needs(data: bytes) -> int:
@@ -278,7 +287,7 @@ def check_shape(value: Any, shape: Any, where: str) -> Any:
         _check_kind(value, list, where)
         shapes = shape.shapes if isinstance(shape, Row) else shape * len(value)
         if len(shapes) != len(value):
-            raise DataError("files.wrong_count", where=where, wanted=len(shapes))
+            raise DataError(f"{where} is damaged: it should have {len(shapes)} values.")
         for number, inner in enumerate(value):
             check_shape(inner, shapes[number], f"{where}[{number}]")
     elif isinstance(shape, dict):
@@ -305,13 +314,13 @@ def _check_mapping(value: dict[str, Any], shape: Mapping[Any, Any], where: str) 
         elif (name := key.removesuffix("?")) in value:
             check_shape(value[name], inner, f"{where}.{name}")
         elif name == key:
-            raise DataError("files.key_missing", where=where, name=name)
+            raise DataError(f"{where} is damaged: {name!r} is missing.")
 
 
 def _check_all(value: dict[str, Any], kind: type, shape: Any, where: str) -> None:
     for key, inner in value.items():
         if kind is int and not (key.isascii() and key.isdigit() and len(key) < 16):
-            raise DataError("files.not_a_number", where=where, key=key[:60])
+            raise DataError(f"{where} is damaged: {key[:60]!r} should be a number.")
         check_shape(inner, shape, f"{where}.{key[:60]}")
 
 
@@ -329,7 +338,7 @@ def _check_kind(value: Any, kind: Any, where: str) -> None:
     if not good:
         said = repr(value)
         said = said if len(said) <= 60 else f"{said[:57]}..."
-        raise DataError("files.wrong_kind", where=where, wanted=KINDS[kind], found=said)
+        raise DataError(f"{where} is damaged: it should be {KINDS[kind]}, not {said}.")
 
 
 # Arrays ---------------------------------------------------------------------------------------
@@ -345,7 +354,9 @@ def read_arrays(path: Path) -> dict[str, Any]:
         arrays: dict[str, Any] = load_file(path)
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         said = str(error).split("\n")[0][:200]
-        raise DataError("files.bad_safetensors", path=path, reason=said) from error
+        raise DataError(
+            f"{path} cannot be read as a saved model (safetensors: {said}); it is damaged."
+        ) from error
     for name, array in arrays.items():
         check_array(array, f"{path}: {name!r}")
     return arrays
@@ -361,9 +372,9 @@ def read_tensors(path: Path) -> dict[str, Any]:
 def check_array(array: Any, where: str) -> None:
     """Reject an array of an unusual type, or one that holds what is not a finite number."""
     if array.dtype not in DTYPES:
-        raise DataError("files.wrong_type", where=where, dtype=array.dtype)
+        raise DataError(f"{where} is damaged: numbers of type {array.dtype} are not expected.")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise DataError("files.not_finite", where=where)
+        raise DataError(f"{where} is damaged: it has values that are not finite numbers.")
 
 
 @contextmanager
@@ -389,11 +400,8 @@ def damaged(folder: Path, kind: str = "a saved model") -> Iterator[None]:
     ) as error:
         said = str(error).split("\n")[0][:200]
         raise DataError(
-            "files.cannot_be_read",
-            folder=folder,
-            kind=kind,
-            error=type(error).__name__,
-            reason=said,
+            f"{folder} cannot be read as {kind} ({type(error).__name__}: {said}); it is damaged, "
+            "or was not written by coterie."
         ) from error
 
 
@@ -404,9 +412,9 @@ def check_encoder_folder(folder: Path) -> None:
     """Reject an encoder's folder that a model names if it would lead elsewhere or be unpickled."""
     for path in folder.iterdir():
         if not (path.is_dir() or path.is_file()):
-            raise DataError("files.encoder_not_regular", path=path)
+            raise DataError(f"{path} is not a regular file, so the encoder is not read.")
         if path.name.endswith(".index.json") and not (folder / "model.safetensors").is_file():
-            raise DataError("files.encoder_in_shards", path=path)
+            raise DataError(f"{path}: coterie reads encoders whose weights are in one file only.")
         if path.name in SETTINGS:
             _check_names(path)
 
@@ -431,7 +439,10 @@ def check_modules(folder: Path) -> None:
     ):
         kind, path = (str(module.get(key, "")) for key in ("type", "path"))
         if not MODULES.fullmatch(kind):
-            raise DataError("files.unknown_module", file=file, kind=kind)
+            raise DataError(
+                f"{file} asks for the module {kind!r}, which coterie does not load; loading a "
+                "model never runs code that comes with it."
+            )
         place = inside(folder, path) if path else folder
         _check_activation(place / "config.json")
 
@@ -442,4 +453,4 @@ def _check_activation(file: Path) -> None:
     found = read_json(file.resolve())
     named = found.get("activation_function") if isinstance(found, dict) else None
     if named is not None and not ACTIVATIONS.fullmatch(str(named)):
-        raise DataError("files.unknown_activation", file=file, named=named)
+        raise DataError(f"{file} asks for the activation {named!r}, which torch does not have.")

@@ -28,7 +28,7 @@ from typing import (
     get_type_hints,
 )
 
-from coterie.errors import DataError, MissingError, UsageError, param
+from coterie.errors import DataError, MissingError, UsageError
 
 if TYPE_CHECKING:
     import torch
@@ -49,12 +49,10 @@ def check_integer(name: str, value: Any, minimum: int = 1) -> int:
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not whole or value < minimum:
         raise UsageError(
-            "argument.not_an_integer", name=_called(name), minimum=minimum, given=_short(value)
+            f"{_called(name)} should be an integer of at least {minimum}, got {_short(value)}."
         )
     if value > LARGEST:
-        raise UsageError(
-            "argument.too_large", name=_called(name), most=LARGEST, given=_short(value)
-        )
+        raise UsageError(f"{_called(name)} should be at most {LARGEST:,}, got {_short(value)}.")
     return int(value)
 
 
@@ -62,7 +60,10 @@ def one_seed(seed: Any, random_state: Any, default: Any = None) -> Any:
     """The one that is given of two names of the same thing."""
     if seed is not None and random_state is not None and seed is not random_state:
         if not isinstance(seed, numbers.Integral) or seed != random_state:
-            raise UsageError("argument.two_seeds", seed=seed, random_state=random_state)
+            raise UsageError(
+                f"`seed` {seed!r:.80} and random_state {random_state!r:.80} are the same thing; "
+                "give one."
+            )
     given = random_state if seed is None else seed
     return default if given is None else given
 
@@ -85,11 +86,7 @@ def check_number(name: str, value: Any, minimum: float = 0.0, *, above: bool = F
     if not number or not math.isfinite(value) or value < minimum or (above and value == minimum):
         bound = "above" if above else "of at least"
         raise UsageError(
-            "argument.not_a_number",
-            name=_called(name),
-            bound=bound,
-            minimum=minimum,
-            given=_short(value),
+            f"{_called(name)} should be a number {bound} {minimum:g}, got {_short(value)}."
         )
     return float(value)
 
@@ -97,7 +94,9 @@ def check_number(name: str, value: Any, minimum: float = 0.0, *, above: bool = F
 def check_path(name: str, value: Any) -> Path:
     """Refuse what is no path, such as a number; ``name`` is the parameter."""
     if not isinstance(value, (str, os.PathLike)) or not isinstance(os.fspath(value), str):
-        raise UsageError("argument.not_a_path", name=_called(name), given=_short(value))
+        raise UsageError(
+            f"{_called(name)} should be a path, such as 'tickets.clusters'; got {_short(value)}."
+        )
     reason: object = "it is empty" if value == "" else None
     try:
         os.stat(value)  # noqa: PTH116 - a path may be one that pathlib cannot hold
@@ -106,9 +105,7 @@ def check_path(name: str, value: Any) -> Path:
     except ValueError as error:  # a zero byte, or half a character
         reason = str(error)
     if reason is not None:
-        raise UsageError(
-            "argument.bad_path", name=_called(name), given=_short(value), reason=reason
-        )
+        raise UsageError(f"{_called(name)}: {_short(value)} cannot be a path here: {reason}.")
     return Path(value)
 
 
@@ -158,7 +155,10 @@ def check_annotated(name: str, value: Any, hint: Any) -> None:
         check_path(name, value)
     elif not any(_is_of(value, kind) for kind in kinds):
         if Path in kinds and {str, Path, NoneType}.issuperset(kinds):
-            raise UsageError("argument.not_a_path", name=_called(name), given=_short(value))
+            raise UsageError(
+                f"{_called(name)} should be a path, such as 'tickets.clusters'; got "
+                f"{_short(value)}."
+            )
         said = {str} if Path in kinds else set()
         bare = [get_origin(kind) or kind for kind in kinds if kind not in said]
         words = (KINDS.get(kind) or getattr(kind, "__name__", str(kind)) for kind in bare)
@@ -206,7 +206,7 @@ def check_kind(name: str, value: Any, kinds: type | tuple[type, ...], wanted: st
 
 def wrong_kind(name: str, value: Any, wanted: str) -> UsageError:
     """The error for a parameter that is something else than it should be."""
-    return UsageError("argument.wrong_kind", name=_called(name), wanted=wanted, given=_short(value))
+    return UsageError(f"{_called(name)} should be {wanted}; got {_short(value)}.")
 
 
 def check_vectors(name: str, value: Any, each: str = "text") -> Floats:
@@ -251,11 +251,8 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
     if value in known:
         return str(value)
     raise UsageError(
-        "argument.not_a_choice",
-        name=_called(name),
-        known=", ".join(known),
-        given=_short(value),
-        hint=did_you_mean(value, known),
+        f"{_called(name)} should be one of {', '.join(known)}; got "
+        f"{_short(value)}.{did_you_mean(value, known)}"
     )
 
 
@@ -344,12 +341,17 @@ def check_device(device: str) -> torch.device:
     except (RuntimeError, TypeError):
         resolved = None
     if resolved is None or resolved.type not in ("cpu", "cuda"):
-        raise UsageError("argument.bad_device", given=_short(device))
+        raise UsageError(f"`device` should be auto, cpu or cuda, got {_short(device)}.")
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if resolved.type == "cuda" and not count:
-        raise UsageError("argument.no_cuda", device=device)
+        raise UsageError(
+            f"`device={device!r}`: torch sees no CUDA device here; use `device='cpu'`."
+        )
     if resolved.type == "cuda" and (resolved.index or 0) >= count:
-        raise UsageError("argument.no_such_cuda", device=device, count=count)
+        raise UsageError(
+            f"`device={device!r}`: torch sees {count} CUDA devices here, counted from 0; use "
+            "`device='cuda'`."
+        )
     return resolved
 
 
@@ -358,7 +360,9 @@ def need(module: str, extra: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise MissingError("argument.package_missing", module=module, extra=extra) from error
+        raise MissingError(
+            f"the package {module!r} is not installed: pip install 'coterie[{extra}]'"
+        ) from error
 
 
 def check_memory(needed: int, what: str, remedy: str) -> None:
@@ -366,11 +370,8 @@ def check_memory(needed: int, what: str, remedy: str) -> None:
     free = free_memory()
     if free is not None and needed > free:
         raise DataError(
-            "argument.out_of_memory",
-            what=what,
-            needed=needed / 1e9,
-            free=free / 1e9,
-            remedy=remedy,
+            f"{what} needs about {needed / 1e9:.1f} GB of memory, but "
+            f"{free / 1e9:.1f} GB are free; {remedy}."
         )
 
 
@@ -394,7 +395,7 @@ def free_memory() -> int | None:
 
 def _called(name: str) -> str:
     """A parameter as messages name it; other words, such as an option, stay as they are."""
-    return param(name) if name.isidentifier() else name
+    return f"`{name}`" if name.isidentifier() else name
 
 
 def _short(value: Any) -> str:

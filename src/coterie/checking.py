@@ -64,14 +64,16 @@ def check_integrity(folder: str | Path) -> Checked:
 
 def _check(path: Path) -> Checked:
     if not path.is_dir():
-        raise DataError("check.no_folder", path=path)
+        raise DataError(f"there is no folder {path}; name that of a run or of a saved model.")
     if (path / MANIFEST).exists() or (path / MANIFEST).is_symlink():
         return _Run(path).check()
     if (path / "config.json").exists():
         alone = _Run(path, "model")
         alone.look(MODEL, lambda: load(path))
         return alone.out
-    raise DataError("check.neither", path=path)
+    raise DataError(
+        f"{path} is neither a run nor a saved model: it holds no manifest.json and no config.json."
+    )
 
 
 class _Run:
@@ -148,22 +150,19 @@ class _Run:
     def _levels(self, manifest: dict[str, Any] | None) -> None:
         asked = ((manifest or {}).get("handover") or {}).get("levels")
         if self.files.hierarchy is None and asked:
-            raise DataError("check.file_missing", path=self.folder / "levels.json")
+            raise DataError(f"{self.folder / 'levels.json'} is missing.")
 
     def _table(self) -> int:
         path, said = self.folder / "assignments.csv", self.files.manifest["data"]["rows"]
         labels = self.files.labels.tolist()
         if len(labels) != said:
-            raise DataError("check.rows_differ", path=path, rows=len(labels), said=said)
+            raise DataError(f"{path} has {len(labels):,} rows, but the manifest says {said:,}.")
         sizes = Counter(labels)
         for one in self.files.clusters:
             if one.size != sizes[one.id]:
                 raise DataError(
-                    "check.sizes_differ",
-                    path=path,
-                    rows=sizes[one.id],
-                    cluster=one.id,
-                    said=one.size,
+                    f"{path} has {sizes[one.id]:,} rows in cluster {one.id}, but clusters.json "
+                    f"says {one.size:,}."
                 )
         return len(labels)
 
@@ -174,7 +173,7 @@ class _Run:
         )
         if strange := {cluster.id for cluster in self.files.clusters} - set(known):
             raise DataError(
-                "check.unknown_cluster", path=self.folder / "model", strange=min(strange)
+                f"{self.folder / 'model'} does not know cluster {min(strange)} of clusters.json."
             )
 
     def _history(self) -> None:
@@ -191,6 +190,6 @@ def _kept(kept: Path) -> None:
     index = check_shape(read_json(kept / INDEX, LARGE), SHAPE, str(kept / INDEX))
     for name in index["replaced"]:
         if not inside(kept / "files", name).is_file():
-            raise DataError("check.undo_missing", path=kept / "files" / name)
+            raise DataError(f"{kept / 'files' / name} is missing; this change cannot be undone.")
     for name in (*index["added"], *index["left"]):
         inside(kept, name)

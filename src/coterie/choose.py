@@ -250,7 +250,7 @@ def _prepare(
     first = {text: row for row, text in enumerate(cleaned) if text}
     rows = [first[text] for text in sorted(first)]
     if not rows:
-        raise DataError("cluster.all_empty")
+        raise DataError("all texts are empty: there is nothing to cluster.")
     rows = [rows[i] for i in rng.permutation(len(rows))[:SAMPLE]]
     texts = [cleaned[row] for row in rows]
     if embeddings is not None:

@@ -183,7 +183,7 @@ def read_share(fail_above: float | str) -> float:
     except ValueError:
         share = -1.0
     if not 0 <= share <= 1:
-        raise UsageError("drift.bad_share", fail_above=fail_above)
+        raise UsageError(f"`fail_above={fail_above!r}`: give a share from 0 to 100%, such as 10%.")
     return share
 
 

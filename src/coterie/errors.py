@@ -1,17 +1,11 @@
-"""What can go wrong, by who can fix it; the command line turns each into an exit code."""
+r"""What can go wrong, by who can fix it; the command line turns each into an exit code.
+
+A message says what is wrong, names the argument or row, and says how to fix it. Parameters stand
+in backticks, as in :code:`\`levels\`` or :code:`\`device='cpu'\``; the command line shows them as
+its options.
+"""
 
 from __future__ import annotations
-
-import re
-from ast import literal_eval
-from collections.abc import Callable
-from typing import Any
-
-from coterie.messages import CLOSE, IS, MESSAGES, OPEN, fill
-from coterie.messages import NOTHING as NOTHING
-from coterie.messages import param as param
-
-_MARKED = re.compile(f"{OPEN}([^{IS}{CLOSE}]*)(?:{IS}([^{CLOSE}]*))?{CLOSE}")
 
 
 class CoterieError(Exception):
@@ -19,65 +13,52 @@ class CoterieError(Exception):
 
     Parameters
     ----------
-    key : str
-        Which message of :mod:`coterie.messages`; the attribute ``key`` keeps it. A text that is
-        no key is the message itself, and ``key`` is then empty.
-    **values
-        What the message is filled with; the attribute ``values`` keeps it.
-
-    Examples
-    --------
-    >>> error = UsageError(f"{param('device', 'cuda')}: there is none; see {param('device')}.")
-    >>> str(error)
-    "device='cuda': there is none; see device."
-    >>> error.shown(lambda name, value: f"--{name}")
-    '--device: there is none; see --device.'
+    message : str
+    code : str, optional
+        What the service answers as the code of the error. Default: the kind of error.
     """
 
     exit_code = 1
+    code = "error"
 
-    def __init__(self, key: str = "", /, **values: object) -> None:
-        self.key = key if key in MESSAGES else ""
-        self.values = values
-        self._marked = fill(MESSAGES[key], values) if self.key else str(key)
-        super().__init__(self.shown(_in_python))
-
-    def shown(self, write: Callable[[str, Any], str]) -> str:
-        """The message with its parameters as ``write`` writes them, from name and value.
-
-        The value is :data:`coterie.messages.NOTHING` where a parameter is only named.
-        """
-        return _MARKED.sub(lambda found: write(found[1], _value(found[2])), self._marked)
+    def __init__(self, message: str = "", *, code: str | None = None) -> None:
+        super().__init__(message)
+        if code is not None:
+            self.code = code
 
 
 class UsageError(CoterieError, ValueError):
     """An argument or option has a value that cannot work."""
 
     exit_code = 2
+    code = "usage"
 
 
 class DataError(CoterieError, ValueError):
     """The input data cannot be used as they are; the message names the row."""
 
     exit_code = 3
+    code = "data"
 
 
 class MissingError(CoterieError):
     """A package, model or data set is not on this machine; the message says what brings it."""
 
+    code = "missing"
+
 
 class TrainingError(CoterieError, RuntimeError):
     """Training broke down, for instance with a loss that is not a number."""
 
-
-def _in_python(name: str, value: object) -> str:
-    return name if value is NOTHING else f"{name}={value!r}"
+    code = "training"
 
 
-def _value(shown: str | None) -> Any:
-    if shown is None:
-        return NOTHING
-    try:
-        return literal_eval(shown)
-    except (ValueError, SyntaxError):
-        return shown
+def counted(n: int, noun: str) -> str:
+    """A number of things, for messages.
+
+    Examples
+    --------
+    >>> counted(1, "cluster"), counted(1200, "different text")
+    ('1 cluster', '1,200 different texts')
+    """
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

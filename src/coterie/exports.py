@@ -75,7 +75,7 @@ def export_run(
     run = check_path("folder", folder)
     wanted = [to] if isinstance(to, str) else list(to) if isinstance(to, Iterable) else []
     if not wanted:
-        raise UsageError("export.no_format")
+        raise UsageError("to: name at least one format, such as xlsx.")
     for name in wanted:
         check_choice("to", name, FORMATS)
     if out is None or Path(out).resolve() == run.resolve():
@@ -144,9 +144,9 @@ def refresh(run: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) ->
 def refuse_other_run(out: Path) -> None:
     """Refuse to put the tables of one run into the folder of another."""
     if out.exists() and not out.is_dir():
-        raise UsageError("output.is_file", out=str(out))
+        raise UsageError(f"`out={str(out)!r}` is a file; name a folder.")
     if (out / "manifest.json").exists():
-        raise UsageError("export.other_run", out=str(out))
+        raise UsageError(f"`out={str(out)!r}` holds another run; choose another folder.")
 
 
 def _without_texts(run: RunFiles) -> pa.Table:

@@ -18,7 +18,7 @@ import numpy as np
 
 from coterie._types import Bools, Floats, Ints
 from coterie.corpus.corpus import clean_name, clean_text
-from coterie.errors import DataError, UsageError, param
+from coterie.errors import DataError, UsageError
 
 LISTED = 6  # rows of a chain that a message names
 FIELDS = ("name", "description", "keywords", "examples")  # of a theme
@@ -121,28 +121,23 @@ class Guidance:
             first, earlier = by_group.setdefault(int(groups[places[row]]), (label, row))
             if first != label:
                 raise DataError(
-                    "guidance.two_labels",
-                    row=self.called(earlier),
-                    other=self.called(row),
-                    label=self.names[first],
-                    second=self.names[label],
-                    chain=self._chain(earlier, row, edges, places),
+                    f"rows {self.called(earlier)} and {self.called(row)} have the labels "
+                    f"{self.names[first]!r} and {self.names[label]!r}, but "
+                    f"{self._chain(earlier, row, edges, places)}; correct one of them."
                 )
         for a, b in self.apart:
             one, two = int(groups[places[a]]), int(groups[places[b]])
             if one == two:
                 raise DataError(
-                    "guidance.together_and_apart",
-                    row=self.called(a),
-                    other=self.called(b),
-                    chain=self._chain(a, b, edges, places),
+                    f"rows {self.called(a)} and {self.called(b)} must not be together "
+                    f"(`cannot_link`), but {self._chain(a, b, edges, places)}; drop one of the "
+                    "constraints."
                 )
             if one in by_group and two in by_group and by_group[one][0] == by_group[two][0]:
                 raise DataError(
-                    "guidance.apart_with_one_label",
-                    row=self.called(a),
-                    other=self.called(b),
-                    label=self.names[by_group[one][0]],
+                    f"rows {self.called(a)} and {self.called(b)} must not be together "
+                    f"(`cannot_link`), but both have the label {self.names[by_group[one][0]]!r}; "
+                    "drop one of the two."
                 )
         labels = np.full(n_texts, -1, dtype=np.int64)
         for group, (label, _) in by_group.items():
@@ -164,7 +159,9 @@ class Guidance:
         for row in sorted(self._named()):
             if places[row] < 0:
                 what = "label" if row in self.labels else "constraint"
-                raise DataError("guidance.no_text", row=self.called(row), what=what)
+                raise DataError(
+                    f"row {self.called(row)} has a {what} but no text; remove one of the two."
+                )
 
     def _chain(self, a: int, b: int, edges: list[tuple[int, int]], places: Ints) -> str:
         """Why two rows are in one group: the same text, or the rows that link them."""
@@ -328,9 +325,14 @@ def read_labels(y: Any, n: int) -> tuple[tuple[str, ...], dict[int, int]]:
     """
     values = list(y) if isinstance(y, (list, tuple)) else np.asarray(y).tolist()
     if not isinstance(values, list):
-        raise UsageError("guidance.no_sequence", given=f"{y!r:.80}")
+        raise UsageError(
+            "`labels` should be a list or array with one label for each row, None where it is "
+            f"not known; got {y!r:.80}."
+        )
     if len(values) != n:
-        raise DataError("guidance.label_count", labels=len(values), rows=n)
+        raise DataError(
+            f"{len(values)} labels for {n} rows; give one for each row, None where it is not known."
+        )
     found: dict[int, Any] = {}
     for row, value in enumerate(values):
         if is_unlabelled(value):
@@ -342,7 +344,10 @@ def read_labels(y: Any, n: int) -> tuple[tuple[str, ...], dict[int, int]]:
         ):
             found[row] = int(value)
         else:
-            raise DataError("guidance.bad_label", row=row, given=f"{value!r:.80}")
+            raise DataError(
+                f"row {row}: {value!r:.80} is not a label. Labels are strings or whole numbers; "
+                "None, -1, NaN or an empty string mark texts without one."
+            )
     kinds = sorted(set(found.values()), key=lambda v: (isinstance(v, str), v))
     names = tuple(dict.fromkeys(map(str, kinds)))  # 1 and "1" are the same class
     number = {name: i for i, name in enumerate(names)}
@@ -370,7 +375,10 @@ def as_groups(given: object, name: str) -> list[Any]:
     if found is None:
         return []
     if isinstance(found, (str, bytes)) or not isinstance(found, Iterable):
-        raise UsageError("guidance.no_group", name=param(name), given=f"{given!r:.80}")
+        raise UsageError(
+            f"`{name}` should be a list of pairs or groups of row numbers, such as [(0, "
+            f"4)]; got {given!r:.80}."
+        )
     return list(found)
 
 
@@ -393,18 +401,20 @@ def theme_texts(
     >>> theme_texts(["Refunds", {"name": "Delivery", "keywords": ["parcel", "late"]}])
     {'Refunds': ('Refunds',), 'Delivery': ('Delivery', 'parcel, late')}
     """
-    where = param("themes") if where is None else where
+    where = "`themes`" if where is None else where
     if isinstance(themes, (str, bytes, Mapping)) or not isinstance(themes, Sequence):
-        raise UsageError("guidance.bad_themes", where=where, given=f"{themes!r:.80}")
+        raise UsageError(
+            f"{where} should be a file, or a list of names or mappings; got {themes!r:.80}."
+        )
     out: dict[str, tuple[str, ...]] = {}
     for number, entry in enumerate(themes):
         place = f"{where}, theme {number + 1}" if places is None else places[number]
         name, texts = _theme(entry, place)
         if name.casefold() in {other.casefold() for other in out}:
-            raise DataError("guidance.theme_twice", where=place, name=name)
+            raise DataError(f"{place}: the theme {name!r} occurs twice; remove one.")
         out[name] = texts
     if not out:
-        raise DataError("guidance.no_themes", where=where)
+        raise DataError(f"{where}: there are no themes in it; write e.g. '- Refunds'.")
     return out
 
 
@@ -412,11 +422,14 @@ def _theme(entry: object, place: str) -> tuple[str, tuple[str, ...]]:
     given = entry if isinstance(entry, Mapping) else {"name": entry}
     for key in given:
         if key not in FIELDS:
-            raise DataError("guidance.theme_key", where=place, key=key, known=", ".join(FIELDS))
+            raise DataError(f"{place}: a theme has no {key!r}; it takes {', '.join(FIELDS)}.")
     name = given.get("name")
     cleaned = clean_name(name) if isinstance(name, str) else ""
     if not cleaned or len(cleaned) > LONGEST:
-        raise DataError("guidance.theme_name", where=place, most=LONGEST)
+        raise DataError(
+            f"{place}: a theme needs a name of 1 to {LONGEST} characters that can be seen, such "
+            "as 'name: Refunds'."
+        )
     name = cleaned
     description = _texts(given.get("description"), place, "description")
     keywords = _texts(given.get("keywords"), place, "keywords")
@@ -433,7 +446,9 @@ def _texts(value: Any, place: str, key: str) -> list[str]:
     values = [value] if isinstance(value, str) else value
     listed = isinstance(values, Sequence) and key != "description"
     if not isinstance(value, str) and (not listed or not all(isinstance(v, str) for v in values)):
-        raise DataError("guidance.theme_value", where=place, key=key)
+        raise DataError(
+            f"{place}: {key} should be a text, or (keywords, examples) a list of texts."
+        )
     return [clean_text(text) for text in values if clean_text(text)]
 
 
@@ -457,16 +472,21 @@ def _read_rows(given: object, n: int, name: str) -> list[tuple[int, ...]]:
     out = []
     for group in as_groups(given, name):
         if isinstance(group, (str, bytes)) or not isinstance(group, Iterable):
-            raise UsageError("guidance.no_group", name=param(name), given=f"{group!r:.80}")
+            raise UsageError(
+                f"`{name}` should be a list of pairs or groups of row numbers, such as [(0, "
+                f"4)]; got {group!r:.80}."
+            )
         rows = list(group)
         for row in rows:
             whole = isinstance(row, numbers.Integral) and not isinstance(row, bool)
             if not whole or not 0 <= row < n:
                 raise UsageError(
-                    "guidance.no_row", name=param(name), row=f"{row!r:.80}", last=n - 1
+                    f"`{name}`: there is no row {row!r:.80}; rows are numbered from 0 to {n - 1}."
                 )
         if len(set(rows)) < 2 or len(set(rows)) < len(rows):
-            raise UsageError("guidance.short_group", name=param(name), given=f"{rows!r:.80}")
+            raise UsageError(
+                f"`{name}`: a group should have two or more different rows, got {rows!r:.80}."
+            )
         out.append(tuple(int(row) for row in rows))
     return out
 
@@ -531,6 +551,9 @@ def _keep_apart(best: Ints, fixed: Bools, pairs: Ints, scores: Floats, weights: 
             continue
         allowed = free.pop(group)
         if not allowed.any():
-            raise DataError("guidance.too_few_clusters", n_clusters=k)
+            raise DataError(
+                f"the `cannot_link` pairs could not all be kept apart in {k} clusters; ask for "
+                "more clusters."
+            )
         place(group, int(np.where(allowed, scores[group], -np.inf).argmax()))
     return out

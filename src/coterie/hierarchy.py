@@ -562,18 +562,24 @@ def _check_levels(levels: Sequence[int], k: int) -> list[int]:
     wanted: list[int] = check_whole_numbers("levels", levels, "level").tolist()
     said = ", ".join(map(str, wanted))
     if not wanted or wanted[0] < 1:
-        raise UsageError("levels.not_numbers", said=said)
+        raise UsageError(f"levels: [{said}] must be whole numbers from 1 on, such as 5,20,80.")
     if any(a >= b for a, b in pairwise(wanted)):
-        raise UsageError("levels.not_increasing", said=said)
+        raise UsageError(f"levels: {said} do not increase; name them coarse to fine, as 5,20,80.")
     if wanted[-1] > k:
-        raise UsageError("levels.too_many", wanted=wanted[-1], k=k)
+        raise UsageError(
+            f"levels: {wanted[-1]} clusters asked for, but there are only {k} to merge; ask for "
+            f"at most {k} or make more clusters."
+        )
     return wanted
 
 
 def _means(x: Floats, labels: Ints) -> tuple[Floats, Ints]:
     """Mean and size of each cluster."""
     if len(labels) != len(x):
-        raise UsageError("levels.one_label_per_vector", n_x=len(x), n_labels=len(labels))
+        raise UsageError(
+            f"nest: {len(x)} vectors but {len(labels)} labels; give one label for each vector, "
+            "or sizes if the vectors are means of clusters."
+        )
     placed = labels >= 0
     return cluster_means(x[placed], labels[placed])
 
@@ -581,9 +587,9 @@ def _means(x: Floats, labels: Ints) -> tuple[Floats, Ints]:
 def _given(centers: Floats, labels: Ints, sizes: Sequence[int] | Ints) -> tuple[Floats, Ints]:
     counts = check_whole_numbers("sizes", sizes, "cluster")
     if len(counts) != len(centers):
-        raise UsageError("levels.one_size_per_mean", n_counts=len(counts), n_centers=len(centers))
+        raise UsageError(f"sizes: {len(counts)} for {len(centers)} means; give one for each.")
     if labels.max(initial=-1) >= len(counts):
-        raise UsageError("levels.no_mean", cluster=labels.max(), n_counts=len(counts))
+        raise UsageError(f"labels: cluster {labels.max()} has no mean; there are {len(counts)}.")
     return centers, counts
 
 

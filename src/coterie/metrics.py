@@ -20,9 +20,11 @@ Labels = Sequence[Any] | NDArray[Any]
 def contingency(truth: Labels, labels: Labels) -> Ints:
     """How many texts of each true class (rows) went into each cluster (columns)."""
     if len(truth) != len(labels):
-        raise UsageError("metrics.labels_differ", true=len(truth), clusters=len(labels))
+        raise UsageError(
+            f"{len(truth)} true labels but {len(labels)} cluster labels; give one of each per text."
+        )
     if len(truth) == 0:
-        raise UsageError("metrics.no_labels")
+        raise UsageError("no labels to score: both lists are empty.")
     rows = np.unique(np.asarray(truth), return_inverse=True)[1].ravel()
     columns = np.unique(np.asarray(labels), return_inverse=True)[1].ravel()
     table = np.zeros((rows.max() + 1, columns.max() + 1), dtype=np.int64)

@@ -24,7 +24,7 @@ from coterie._validation import (
     whole_number,
     wrong_kind,
 )
-from coterie.errors import DataError, UsageError, param
+from coterie.errors import DataError, UsageError, counted
 
 if TYPE_CHECKING:
     from coterie.base import TextClusterer
@@ -69,7 +69,9 @@ def read_number(said: str) -> int | Literal["auto"]:
         return "auto"
     number = whole_number(said.strip())
     if not number:
-        raise UsageError("cli.bad_clusters", said=said)
+        raise UsageError(
+            f"--clusters should be a whole number from 1 on, or auto; got {said!r:.80}."
+        )
     return number
 
 
@@ -77,7 +79,7 @@ def read_levels(said: str) -> tuple[int, ...]:
     """``"5,20,80"`` as numbers."""
     levels = tuple(whole_number(part.strip()) or 0 for part in said.split(","))
     if not all(levels):
-        raise UsageError("cli.bad_levels", said=said)
+        raise UsageError(f"--levels {said}: expected whole numbers from 1 on, such as 5,20,80.")
     return levels
 
 
@@ -88,7 +90,7 @@ def read_formats(said: str, name: str = "write") -> tuple[str, ...]:
     parts = [part.strip().lower().lstrip(".") for part in said.split(",") if part.strip()]
     formats = tuple(dict.fromkeys(check_choice(name, part, FORMATS) for part in parts))
     if not formats:
-        raise UsageError("cli.no_format", option=param(name), known=", ".join(FORMATS))
+        raise UsageError(f"`{name}`: expected some of {', '.join(FORMATS)}, such as xlsx,parquet.")
     return formats
 
 
@@ -246,7 +248,7 @@ class Options(Reading):
         for name in given:
             if name not in known:
                 hint = did_you_mean(name, known) or f" Known: {', '.join(known)}."
-                raise UsageError("cluster.unknown_option", name=name, hint=hint)
+                raise UsageError(f"cluster has no option {name!r}.{hint}")
         given |= {name: _as_list(name, given[name]) for name in LISTS if name in given}
         given["seed"] = one_seed(given.get("seed"), given.pop("random_state", None), 0)
         options = cls(n_clusters, method, **given)
@@ -286,7 +288,10 @@ class Options(Reading):
         for level in self.levels:
             check_integer("levels", level)
         if any(a >= b for a, b in pairwise(self.levels)):
-            raise UsageError("cluster.levels_not_increasing", levels=_listed(self.levels))
+            raise UsageError(
+                f"`levels` {_listed(self.levels)}: the numbers do not increase; name the levels "
+                "coarse to fine, such as 5,20,80."
+            )
         if self.write:
             from coterie.corpus.write import FORMATS, check_excel
 
@@ -295,7 +300,7 @@ class Options(Reading):
         if self.max_outliers is not None:
             from coterie.outliers import allowed_rows
 
-            allowed_rows(self.max_outliers, 0, param("max_outliers"))
+            allowed_rows(self.max_outliers, 0, "`max_outliers`")
         if self.fit_sample is not None:
             check_integer("fit_sample", self.fit_sample, 0)
         for name, hint in annotations_of(Options).items():
@@ -308,13 +313,22 @@ class Options(Reading):
             rows = [name for name in self.steered if name not in ("themes", "only_known")]
             rows += [] if self.vectors is None else ["vectors"]
             if rows:
-                raise UsageError("cluster.split_and_rows", name=param(rows[0]))
+                raise UsageError(
+                    f"`split`: `{rows[0]}` is about whole rows, which are cut into "
+                    "sentences; leave one of the two out. `themes` works with sentences."
+                )
         if self.vectors is not None and self.encoder is not None:
-            raise UsageError("vectors.and_encoder")
+            raise UsageError("`vectors`: vectors of your own need no `encoder`; leave one out.")
         if self.vectors is not None and self.themes is not None:
-            raise UsageError("vectors.no_themes")
+            raise UsageError(
+                "`themes` cannot be compared with vectors of your own, since themes have none; "
+                "leave out `themes` or `vectors`, or give labels."
+            )
         if self.only_known and (self.n_clusters is not None or self.levels):
-            raise UsageError("guidance.only_known_number")
+            raise UsageError(
+                "`only_known`: the known classes are the clusters; leave out `n_clusters` and "
+                "`levels`."
+            )
 
     def make_model(self, n_clusters: int) -> TextClusterer:
         """The estimator; what was not asked for stays as the method has it."""
@@ -322,9 +336,11 @@ class Options(Reading):
 
         recipe = METHODS[check_choice("method", self.method, METHODS)]
         if self.effort is not None and not hasattr(recipe.cls, "effort"):
-            raise UsageError("cluster.effort_is_for_auto", method=self.method)
+            raise UsageError(f"`effort` is for the method 'auto', not for {self.method!r}.")
         if self.views is not None and not hasattr(recipe.cls, "views"):
-            raise UsageError("cluster.takes_no_views", method=self.method)
+            raise UsageError(
+                f"`views`: the method {self.method!r} trains nothing and takes no views."
+            )
         given: dict[str, Any] = {"encoder": self.encoder, "views": self.views}
         given["effort"] = self.effort
         given = {name: value for name, value in given.items() if value is not None}
@@ -344,7 +360,10 @@ class Options(Reading):
         model = self.make_model(2)
         model._check_parameters()
         for name in () if model._uses_guidance() else self.steered:
-            raise UsageError("guidance.method", name=param(name), method=self.method)
+            raise UsageError(
+                f"`{name}`: the method {self.method!r} cannot use it; take auto, kmeans, "
+                "spherical-kmeans or sccl."
+            )
         check_device(model.device)
         if model.encoder != type(model).encoder:  # some methods have one of their own
             check_encoder(model.encoder)
@@ -361,7 +380,7 @@ class Options(Reading):
 
         placed = sum(text != "" for text in texts)
         if self.max_outliers is not None:
-            allowed_rows(self.max_outliers, placed, param("max_outliers"))
+            allowed_rows(self.max_outliers, placed, "`max_outliers`")
         finest = max(self.levels, default=0)
         distinct, read = len(set(texts) - {""}), ""
         if distinct < SPARE * max(n_clusters, finest):
@@ -371,19 +390,19 @@ class Options(Reading):
         levels = _listed(self.levels)
         if finest > distinct:
             raise UsageError(
-                "cluster.levels_few_texts",
-                levels=levels,
-                finest=finest,
-                distinct=distinct,
-                read=read,
+                f"`levels` {levels}: {finest:,} clusters asked for, but there are only "
+                f"{distinct:,} different texts{read}; ask for at most {distinct}."
             )
         if n_clusters > distinct:
             raise DataError(
-                "cluster.few_texts", n_clusters=n_clusters, distinct=distinct, read=read
+                f"`n_clusters={n_clusters!r}`: that is more than the "
+                f"{counted(distinct, 'different text')}{read}; ask for at most {distinct}."
             )
         if finest > n_clusters:
             raise UsageError(
-                "cluster.levels_above_clusters", levels=levels, finest=finest, n_clusters=n_clusters
+                f"`levels` {levels}: the finest level has {finest} clusters, more than the "
+                f"{n_clusters} there are; leave out `n_clusters`, or ask for at most "
+                f"{n_clusters}."
             )
 
     def handover(self) -> dict[str, Any]:

@@ -197,7 +197,7 @@ def fit_neighbor_index(
     x = np.ascontiguousarray(vectors, dtype=np.float32)
     times = np.ones(len(x), dtype=np.int64) if counts is None else np.asarray(counts, np.int64)
     if not len(x):
-        raise UsageError("outliers.no_vectors")
+        raise UsageError("outliers: give at least one vector.")
     rows = choose_rows(len(x), labels, most_texts(x.shape[1]), seed)
     times = times[rows]
     n_neighbors = max(1, min(NEIGHBORS, int(times.sum()) - 1))
@@ -241,7 +241,7 @@ def outlier_scores(vectors: Floats, labels: Ints | None = None) -> Floats:
     x = np.ascontiguousarray(check_vectors("vectors", vectors), dtype=np.float32)
     codes = np.zeros(len(x), np.int64) if labels is None else check_whole_numbers("labels", labels)
     if len(codes) != len(x):
-        raise UsageError("outliers.one_label_each", what="vectors", n=len(x), labels=len(codes))
+        raise UsageError(f"{len(x)} vectors but {len(codes)} labels; give one label for each.")
     placed = codes >= 0
     out = np.full(len(x), np.nan)
     if placed.any():
@@ -289,7 +289,7 @@ def mark_outliers(
     if labels is not None:
         codes = check_whole_numbers("labels", labels)
     if len(codes) != len(values):
-        raise UsageError("outliers.one_label_each", what="scores", n=len(values), labels=len(codes))
+        raise UsageError(f"{len(values)} scores but {len(codes)} labels; give one label for each.")
     codes = np.where(scored, codes, -1)
     allowed = allowed_rows(max_outliers, int((codes >= 0).sum()))
     standing_out = _standing_out(values[codes >= 0], allowed)
@@ -322,10 +322,16 @@ def allowed_rows(max_outliers: float | str, n: int, name: str = "max_outliers") 
         if isinstance(max_outliers, bool) or not isfinite(number) or number < 0:
             raise ValueError(text)
     except ValueError as error:
-        raise UsageError("outliers.bad_share", name=name, given=max_outliers) from error
+        raise UsageError(
+            f"{name} should be a share such as 5% or 0.05, or a number of rows; got "
+            f"{max_outliers!r}."
+        ) from error
     count = int(number) if rows else floor(share * n + 1e-9)
     if (not rows and share > MOST) or (n and count > MOST * n):
-        raise UsageError("outliers.too_many", name=name, given=max_outliers)
+        raise UsageError(
+            f"{name}: {max_outliers} would allow more than half of the texts to be outliers; ask "
+            "for 50% at most."
+        )
     return count
 
 

@@ -225,9 +225,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a finished run; refuse anything else."""
     manifest = read_status(folder)
     if manifest is None:
-        raise DataError("run.none", folder=folder)
+        raise DataError(
+            f"{folder} holds no run: there is no manifest.json. Name a folder that coterie "
+            "cluster has written."
+        )
     if manifest["status"] != "done":
-        raise DataError("run.not_finished", folder=folder, status=manifest["status"][:60])
+        raise DataError(
+            f"the run in {folder} is not finished ({manifest['status'][:60]}); continue it with "
+            "coterie cluster ... `resume`."
+        )
     check_shape(manifest, DONE, str(folder / MANIFEST))
     return manifest
 
@@ -256,12 +262,14 @@ def read_levels(folder: Path) -> Hierarchy | None:
         return None
     saved = check_shape(read_json(path, LARGE), LEVELS, str(path))
     if saved.get("themes") and len(saved["levels"]) > 1:
-        raise DataError("run.many_themes", path=path)
+        raise DataError(f"{path} is damaged: there is one level of themes, if any.")
     for level in saved["levels"]:
         known = _check_ids((c["id"] for c in level["clusters"]), str(path))
         for cluster, place in level["of_cluster"].items():
             if place not in known:
-                raise DataError("run.no_such_group", path=path, cluster=cluster, place=place)
+                raise DataError(
+                    f"{path} is damaged: cluster {cluster} lies in {place}, which does not exist."
+                )
     return Hierarchy.from_dict(saved)
 
 
@@ -272,9 +280,9 @@ def read_map(folder: Path) -> dict[str, Any] | None:
         return None
     saved: dict[str, Any] = check_shape(read_json(path), MAP, str(path))
     if not len(saved["rows"]) == len(saved["x"]) == len(saved["y"]):
-        raise DataError("run.map_lengths", path=path)
+        raise DataError(f"{path} is damaged: rows and coordinates differ in number.")
     if any(a >= b for a, b in pairwise(saved["rows"])):
-        raise DataError("run.map_order", path=path)
+        raise DataError(f"{path} is damaged: its rows do not ascend.")
     return saved
 
 
@@ -344,7 +352,7 @@ class RunFiles:
     def column(self, name: str) -> list[Any]:
         """The cells of a column of the table."""
         if name not in self.cells.column_names:
-            raise DataError("run.no_column", folder=self.folder, name=name)
+            raise DataError(f"{self.folder}: assignments.csv has no column {name!r}.")
         return cell_values(self.cells[name])
 
     def check(self) -> None:
@@ -387,7 +395,7 @@ def table_parts(path: Path) -> Iterator[pa.RecordBatch]:
             known = pc.min_max(labels)
             low, high = known["min"].as_py(), known["max"].as_py()
             if labels.null_count or (len(part) and not -1 <= low <= high < ClusterId.HIGHEST):
-                raise DataError("run.bad_cluster_numbers", path=path)
+                raise DataError(f"{path}: the column 'cluster' has numbers that no cluster has.")
             done += len(part)
             yield part
         if not done:
@@ -456,7 +464,7 @@ def read_header(path: Path) -> list[str]:
     except csv.Error:
         names = []
     if not names or len(set(names)) != len(names):
-        raise DataError("run.bad_header", path=path)
+        raise DataError(f"{path} has no header, or one that names a column twice.")
     return names
 
 
@@ -525,7 +533,7 @@ def result_column(columns: Sequence[str], name: str) -> str:
     for column in reversed(list(columns)):
         if bare_name(column) == name:
             return column
-    raise DataError("run.no_result_column", name=name)
+    raise DataError(f"the table has no column {name!r}; is it the assignments.csv of a run?")
 
 
 def own_columns(columns: Sequence[str]) -> dict[str, str]:
@@ -562,9 +570,9 @@ def model_folder(folder: Path) -> Path:
     if (path / "config.json").exists():
         return path
     if not folder.is_dir():
-        raise DataError("check.no_folder", path=folder)
+        raise DataError(f"there is no folder {folder}; name that of a run or of a saved model.")
     if not (folder / "config.json").exists():
-        raise DataError("run.no_model", folder=folder)
+        raise DataError(f"{folder} holds no model (neither model/config.json nor config.json).")
     return folder
 
 
@@ -572,14 +580,17 @@ def check_known(labels: Iterable[int], clusters: Iterable[Cluster], folder: Path
     """Refuse a table with clusters that are not described; -1 stands for none."""
     strange = set(labels) - {cluster.id for cluster in clusters} - {-1}
     if strange:
-        raise DataError("run.unknown_cluster", folder=folder, strange=min(strange))
+        raise DataError(
+            f"{folder} is damaged: assignments.csv has rows in cluster {min(strange)}, which "
+            "clusters.json does not describe."
+        )
 
 
 def _check_ids(ids: Iterable[int], where: str) -> set[int]:
     seen: set[int] = set()
     for number in ids:
         if number in seen:
-            raise DataError("run.cluster_twice", where=where, number=number)
+            raise DataError(f"{where} is damaged: cluster {number} occurs twice.")
         seen.add(number)
     return seen
 
@@ -695,7 +706,10 @@ def link_files(source: Path, target: Path, names: Iterable[str]) -> None:
     for name in names:
         path = source / name
         if path.is_symlink() and (RESULT.fullmatch(name) or name in (MANIFEST, "model")):
-            raise DataError("run.is_link", path=path)
+            raise DataError(
+                f"{path} is a link. Runs with links are not changed: put the files themselves "
+                "there, or run coterie cluster with another --out."
+            )
         if name == LOCK:
             with suppress(OSError):  # a copy would not be locked
                 os.link(path, target / name)

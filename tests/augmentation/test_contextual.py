@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from by_key import raises
 from coterie.augmentation import augment
 from coterie.augmentation.base import TOKEN, WORD, bits, like, split_edges, text_keys, uniform
 from coterie.augmentation.contextual import Contextual, Vocabulary, draw
 from coterie.errors import MissingError, UsageError
+from said import raises
 
 rng = np.random.default_rng(0)
 PLAIN = "parcel box refund late money back please where is my the lost order".split()
@@ -89,13 +89,13 @@ def test_long_texts_keep_the_words_that_are_not_read(tiny_masked: Path) -> None:
 
 
 def test_what_is_missing_is_named(tmp_path: Path, tiny_translator: Path) -> None:
-    with raises(MissingError, "augment.no_language_model"):
+    with raises(MissingError, "contextual substitution"):
         augment(["a text"], "contextual")
-    with raises(MissingError, "augment.model_not_here", hub="hub:bert-base-uncased"):
+    with raises(MissingError, "is not on this machine; to", "hub:bert-base-uncased"):
         augment(["a text"], "contextual", model="bert-base-uncased")
-    with raises(UsageError, "augment.model_no_config"):
+    with raises(UsageError, "the folder has no config.json"):
         augment(["a text"], "contextual", model=str(tmp_path))
-    with raises(UsageError, "augment.model_no_mask"):
+    with raises(UsageError, "has no mask token"):
         augment(["a text"], "contextual", model=str(tiny_translator))
 
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 import coterie
-from by_key import raises
 from coterie import SCCL
 from coterie.augmentation import Asked, make_augmenter, read_views, reword
 from coterie.augmentation.base import CHAIN, Augmenter, bits, text_keys
 from coterie.augmentation.letters import Deletion
 from coterie.augmentation.run import Step, is_kind, read_steps
 from coterie.errors import DataError, UsageError
+from said import raises
 
 TEXTS = [
     "the big parcel is late",
@@ -148,11 +148,11 @@ def test_kinds_are_read_from_a_line() -> None:
 @pytest.mark.parametrize(
     ("kind", "options", "key"),
     [
-        ("edda", {}, ("argument.not_a_choice", {"hint": " Did you mean 'eda'?"})),
-        ("virtual", {}, "augment.virtual_no_texts"),
-        ("charswap", {"rate": 0}, "augment.bad_rate"),
-        ("charswap@1.5", {}, "augment.bad_rate"),
-        ("charswap@1.2.3", {}, "augment.rate_no_number"),
+        ("edda", {}, ("should be one of", " Did you mean 'eda'?")),
+        ("virtual", {}, "writes no texts"),
+        ("charswap", {"rate": 0}, "should be above 0"),
+        ("charswap@1.5", {}, "should be above 0"),
+        ("charswap@1.2.3", {}, "is not a number"),
     ],
 )
 def test_what_cannot_be_made_is_refused(kind: Any, options: dict, key: Any) -> None:
@@ -229,10 +229,10 @@ def test_views_that_are_virtual_or_lists() -> None:
 @pytest.mark.parametrize(
     ("views", "error", "key"),
     [
-        ("text,text1\none fish,a\n", DataError, "augment.views_missing"),
-        ("body,label\na,0\n", DataError, "augment.views_columns"),
-        (None, UsageError, "augment.views_unknown"),
-        ([["a", "b", "c"], ["a"]], UsageError, "augment.view_length"),
+        ("text,text1\none fish,a\n", DataError, "texts; the first"),
+        ("body,label\na,0\n", DataError, "expected the columns"),
+        (None, UsageError, "nor a file; a file"),
+        ([["a", "b", "c"], ["a"]], UsageError, "texts, X has"),
     ],
 )
 def test_views_that_do_not_fit_are_refused(views: Any, error: type, key: str, tmp_path) -> None:

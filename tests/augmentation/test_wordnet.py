@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from by_key import raises
 from coterie.augmentation import augment
 from coterie.augmentation.base import SYNONYM, WORD, bits, text_keys, uniform
 from coterie.augmentation.eda import EDA
@@ -22,6 +21,7 @@ from coterie.augmentation.wordnet import (
     readings,
 )
 from coterie.errors import MissingError
+from said import raises
 
 REAL = Path("/usr/share/wordnet")
 whole = pytest.mark.skipif(
@@ -52,7 +52,7 @@ def test_a_zip_file_of_nltk_is_read(small_wordnet: Path, tmp_path, monkeypatch) 
 def test_what_is_missing_is_named_with_its_package(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("WNSEARCHDIR", str(tmp_path))
     for kind in ("eda", "wordnet"):
-        with raises(MissingError, "augment.no_wordnet_file", file="index.noun"):
+        with raises(MissingError, "of WordNet; unset", "index.noun"):
             augment(["a text"], kind)
 
 

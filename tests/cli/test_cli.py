@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import coterie
-from by_key import says
 from commands import rows, run
+from said import says
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +128,7 @@ def test_a_finished_run_is_not_overwritten_by_accident(tickets: Path, tmp_path: 
     command = ["cluster", str(tickets), "-k", "3", "--encoder", "tfidf", "-q", "--out", str(out)]
     run(*command)
     refused = run(*command, code=2)
-    assert says(refused.output, "run.taken_done")
+    assert says(refused.output, "holds a run (done")
     run("export", out, "--to", "tsv")
     assert (out / "assignments.tsv").exists()
     run(*command, "--overwrite")
@@ -144,7 +144,7 @@ def test_the_guard_is_named_in_manifest_and_summary(tiny_encoder, tickets, tmp_p
     result = run("cluster", tickets, "-k", "3", "-m", "sccl", "--encoder", tiny_encoder,
                  "--set", "steps=25", "--set", "batch_size=30", "--set", "lr=10",
                  "--set", "head_lr=10", "--out", str(out))  # fmt: skip
-    assert says(result.output, "summary.guard")
+    assert says(result.output, "These are the clusters")
     assert json.loads((out / "manifest.json").read_text())["guard"]["fired"] is True
     assert "start guard" in (out / "report.html").read_text()
 
@@ -186,13 +186,13 @@ def test_without_a_number_one_is_found_and_explained(tickets: Path, tmp_path: Pa
     assert choice["reason"] in manifest["summary"] and choice["reason"] in result.output
     refused = run("cluster", tickets, "--method", "kmeans", "--effort", "quick", "-k", "3",
                   "--out", str(tmp_path / "p"), code=2)  # fmt: skip
-    assert says(refused.output, "cluster.effort_is_for_auto")
+    assert says(refused.output, "is for the method")
 
 
 def test_a_taken_folder_is_refused_before_any_work(tickets: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("keep me")
     result = run("cluster", str(tickets.with_name("none.csv")), "--out", tmp_path, code=2)
-    assert says(result.output, "run.out_not_empty")  # the file was not even read
+    assert says(result.output, "is not empty and holds")  # the file was not even read
 
 
 def test_evaluate_leaves_rows_without_text_out_and_takes_our_column(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_evaluate_leaves_empty_labels_out_and_says_so(tmp_path: Path) -> None:
     assert "2 rows without a true label" in found.stderr and "'theme'" in found.stderr
     table.write_text("theme,cluster\n,1\n,2\n", "utf-8")
     nothing = run("evaluate", table, "-l", "theme", code=3)
-    assert says(nothing.output, "cli.nothing_to_score")
+    assert says(nothing.output, "no row has both")
 
 
 def test_a_table_that_was_clustered_again(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import coterie
-from by_key import raises, says
 from commands import rows, run
 from coterie.cli.cluster import tree_lines
 from coterie.description import Cluster
 from coterie.errors import DataError, UsageError
+from said import raises, says
 
 ODD = ["zebra quartz volcano", "=1+1 nebula", "-2 saffron"]
 
@@ -86,7 +86,9 @@ def test_at_most_the_share_is_marked_and_those_with_the_highest_scores(done: Pat
     manifest = json.loads((done / "manifest.json").read_text())
     assert manifest["outliers"]["marked"] == len(marked)
     assert manifest["handover"]["levels"] == [2, 3, 6]
-    assert says((done / "said.txt").read_text(), "summary.outliers", outliers=len(marked))
+    assert says(
+        (done / "said.txt").read_text(), "%); the column nearest_cluster", format(len(marked), ",")
+    )
     sizes = {c["id"]: c["size"] for c in json.loads((done / "clusters.json").read_text())}
     for cluster, size in sizes.items():
         assert sum(row["cluster"] == str(cluster) for row in table) == size > 0
@@ -104,7 +106,7 @@ def test_prediction_gives_levels_and_outliers_again(done: Path, tickets: Path, t
     assert rows(tmp_path / "again.csv") == rows(done / "assignments.csv")
     count = json.loads((done / "manifest.json").read_text())["outliers"]["marked"]
     assert says(
-        result.stderr, "predict.outliers", outliers=count, placed=94, share=100 * count / 94
+        result.stderr, "%) are outliers", format(count, ","), "94", format(100 * count / 94, ".1f")
     )
 
 
@@ -115,7 +117,7 @@ def test_new_texts_can_be_none_of_these(done: Path) -> None:
     odd, usual = csv.DictReader(result.stdout.splitlines())
     assert odd["cluster"] == "-1" and odd["outlier"] == "yes" and odd["level_1"] == "-1"
     assert usual["cluster"] != "-1" and usual["level_1_name"] and usual["outlier"] == "no"
-    assert says(result.stderr, "predict.outliers", outliers=1, placed=2, share=50.0)
+    assert says(result.stderr, "%) are outliers", "1", "2", "50.0")
     strict = run("predict", done, "-", "--outlier-limit", "0", stdin="ripe apple\n")
     assert "1 of 1 texts" in strict.stderr
     run("predict", done, "-", "--outlier-limit", "7", stdin="a\n", code=2)
@@ -203,7 +205,7 @@ def test_export_of_a_finished_run(done: Path, tmp_path: Path) -> None:
 
 
 def test_export_without_texts_holds_none(done: Path, tmp_path: Path) -> None:
-    with raises(UsageError, "export.no_format"):
+    with raises(UsageError, "to: name at least"):
         coterie.export_run(done, [], out=tmp_path)
     exported = coterie.export_run(done, ["xlsx", "csv"], texts=False, out=tmp_path)
     assert [path.name for path in exported.files] == [
@@ -221,12 +223,12 @@ def test_export_without_texts_holds_none(done: Path, tmp_path: Path) -> None:
 
 
 def test_export_refuses_what_is_no_finished_run(tmp_path: Path, done: Path) -> None:
-    with raises(DataError, "run.none"):
+    with raises(DataError, "holds no run: there"):
         coterie.export_run(tmp_path)
     (tmp_path / "manifest.json").write_text('{"status": "interrupted"}')
-    with raises(DataError, "run.not_finished"):
+    with raises(DataError, "continue it with"):
         coterie.export_run(tmp_path)
-    with raises(UsageError, "argument.not_a_choice", name="to"):
+    with raises(UsageError, "should be one of", "to"):
         coterie.export_run(done, "xls")
     run("export", done, "--to", "docx", code=2)
 

@@ -7,14 +7,16 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from by_key import raises, says
 from commands import run
 from coterie._validation import check_device
 from coterie.cli import app
+from coterie.cli import cluster as verb
 from coterie.cli.app import VERBS
 from coterie.cli.cluster import SPELLED
-from coterie.errors import UsageError, param
+from coterie.cli.talk import with_options
+from coterie.errors import UsageError
 from coterie.methods import TwoStep
+from said import raises, says
 
 HUGE = "9" * 5000
 
@@ -41,48 +43,48 @@ def cluster(path: Path, *options: str, code: int = 0) -> str:
 def test_more_clusters_than_texts(texts: Path, clusters: str) -> None:
     """Fitting would find 35 texts: capitals are nothing to the encoder."""
     said = cluster(texts, "-k", clusters, code=3)
-    assert says(said, "cluster.few_texts", distinct=35)
+    assert says(said, "that is more than", "35 different texts")
     assert f"--clusters {clusters}" in said and "n_clusters" not in said
 
 
 def test_levels_count_texts_as_fitting_does(texts: Path) -> None:
     said = cluster(texts, "--levels", "5,36", code=2)
-    assert says(said, "cluster.levels_few_texts", distinct=35) and "--levels" in said
+    assert says(said, "clusters asked for, but there are only", "35") and "--levels" in said
     cluster(texts, "-k", "35")  # as many clusters as texts
 
 
 @pytest.mark.parametrize(
     ("options", "named", "key"),
     [
-        ("-k three", "--clusters", "cli.bad_clusters"),
-        ("-k 0", "--clusters", "cli.bad_clusters"),
-        ("-k ²", "--clusters", "cli.bad_clusters"),
-        ("-k ٣", "--clusters", "cli.bad_clusters"),
-        (f"-k {HUGE}", "--clusters", "cli.bad_clusters"),
-        (f"--levels 5,{HUGE}", "--levels", "cli.bad_levels"),
-        ("--levels 2,x", "--levels", "cli.bad_levels"),
-        ("--levels 0,3", "--levels", "cli.bad_levels"),
-        ("--levels 5,5", "--levels", "cluster.levels_not_increasing"),
-        ("--levels 2,20 -k 10", "--levels", "cluster.levels_above_clusters"),
-        ("-k 3 --max-outliers lots", "--max-outliers", "outliers.bad_share"),
-        ("-k 3 --max-outliers 60%", "--max-outliers", "outliers.too_many"),
-        ("-k 3 --max-outliers 20", "--max-outliers", "outliers.too_many"),
-        ("-k 3 --set write=xls", "--set write", "argument.not_a_choice"),
-        ("-k 3 --set write=,", "--set write", "cli.no_format"),
-        ("-k 3 --set stepps=3", "--set stepps", "cli.unknown_setting"),
-        ("-k 3 --set steps", "--set", "cli.bad_setting"),
-        ("-k 3 --set random_state=[1]", "--seed", "argument.bad_seed"),
-        ("-k 3 --set n_init=0", "--set n_init", "argument.not_an_integer"),
-        (f"-k 3 --set max_length={HUGE[:40]}", "--set max_length", "argument.too_large"),
-        ("-k 3 --set n_clusters=4", "--clusters", "cli.given_twice"),
-        ("-k 3 --set seed=1 --set random_state=2", "--seed 1", "argument.two_seeds"),
-        ("-k 3 --set mask=maybe", "--mask", "argument.wrong_kind"),
-        ("-k 3 --set fit_sample=-1", "--set fit_sample", "argument.not_an_integer"),
-        ("-k 3 -m kmean", "Did you mean 'kmeans'", "argument.not_a_choice"),
-        ("-k 3 --preset x", "--preset", "argument.not_a_choice"),
-        ("-k 3 --device mps", "--device", "argument.bad_device"),
-        ("-k 3 --device cuda:99", "--device cuda:99", "argument.no_cuda"),
-        ("-k 3 -m ward --views x.csv", "--views", "cluster.takes_no_views"),
+        ("-k three", "--clusters", "--clusters should"),
+        ("-k 0", "--clusters", "--clusters should"),
+        ("-k ²", "--clusters", "--clusters should"),
+        ("-k ٣", "--clusters", "--clusters should"),
+        (f"-k {HUGE}", "--clusters", "--clusters should"),
+        (f"--levels 5,{HUGE}", "--levels", "expected whole"),
+        ("--levels 2,x", "--levels", "expected whole"),
+        ("--levels 0,3", "--levels", "expected whole"),
+        ("--levels 5,5", "--levels", "the numbers do"),
+        ("--levels 2,20 -k 10", "--levels", "clusters, more than"),
+        ("-k 3 --max-outliers lots", "--max-outliers", "should be a share"),
+        ("-k 3 --max-outliers 60%", "--max-outliers", "would allow more"),
+        ("-k 3 --max-outliers 20", "--max-outliers", "would allow more"),
+        ("-k 3 --set write=xls", "--set write", "should be one of"),
+        ("-k 3 --set write=,", "--set write", "such as xlsx,parquet"),
+        ("-k 3 --set stepps=3", "--set stepps", "has no parameter"),
+        ("-k 3 --set steps", "--set", "expected KEY=VALUE"),
+        ("-k 3 --set random_state=[1]", "--seed", "should be an integer"),
+        ("-k 3 --set n_init=0", "--set n_init", "should be an integer of"),
+        (f"-k 3 --set max_length={HUGE[:40]}", "--set max_length", "should be at most"),
+        ("-k 3 --set n_clusters=4", "--clusters", "is given twice, and"),
+        ("-k 3 --set seed=1 --set random_state=2", "--seed 1", "are the same thing"),
+        ("-k 3 --set mask=maybe", "--mask", "should be"),
+        ("-k 3 --set fit_sample=-1", "--set fit_sample", "should be an integer of"),
+        ("-k 3 -m kmean", "Did you mean 'kmeans'", "should be one of"),
+        ("-k 3 --preset x", "--preset", "should be one of"),
+        ("-k 3 --device mps", "--device", "should be auto, cpu"),
+        ("-k 3 --device cuda:99", "--device cuda:99", "torch sees no CUDA"),
+        ("-k 3 -m ward --views x.csv", "--views", "trains nothing and"),
     ],
 )
 def test_messages_speak_of_options(texts: Path, options: str, named: str, key: str) -> None:
@@ -94,22 +96,22 @@ def test_messages_speak_of_options(texts: Path, options: str, named: str, key: s
 @pytest.mark.parametrize(
     ("arguments", "code", "key"),
     [
-        ("cluster nowhere.csv -k 3", 2, "corpus.no_file"),
-        ("cluster - -k 3", 2, "cli.out_needed"),
-        ("cluster FILE -k 3 -t txt", 3, "corpus.no_column"),
-        ("cluster FILE -k 3 --encoder no/such-model", 1, "encoder.not_here"),
-        ("predict FOLDER FILE", 3, "run.no_model"),
-        ("evaluate FILE -l topics", 3, "corpus.no_column"),
-        ("report FOLDER", 3, "run.none"),
-        ("methods scl", 2, "argument.not_a_choice"),
-        ("augment FILE --kind edda", 2, "argument.not_a_choice"),
-        ("augment FILE --kind virtual", 2, "augment.virtual_no_texts"),
-        ("augment FILE --kind contextual", 1, "augment.no_language_model"),
-        ("augment FILE --kind charswap --rate 2", 2, "augment.bad_rate"),
-        ("augment FILE --kind charswap -n 0", 2, "cli.bad_wordings"),
-        ("augment FILE --kind backtranslation --languages eng", 2, "cli.bad_languages"),
-        ("augment FILE --kind charswap --out x.doc", 2, "corpus.bad_suffix"),
-        ("bench papers --data x", 2, "cli.moved"),
+        ("cluster nowhere.csv -k 3", 2, "there is no file"),
+        ("cluster - -k 3", 2, "--out is needed when"),
+        ("cluster FILE -k 3 -t txt", 3, "there is no column"),
+        ("cluster FILE -k 3 --encoder no/such-model", 1, "or give the folder"),
+        ("predict FOLDER FILE", 3, "holds no model (neither"),
+        ("evaluate FILE -l topics", 3, "there is no column"),
+        ("report FOLDER", 3, "holds no run: there"),
+        ("methods scl", 2, "should be one of"),
+        ("augment FILE --kind edda", 2, "should be one of"),
+        ("augment FILE --kind virtual", 2, "writes no texts"),
+        ("augment FILE --kind contextual", 1, "contextual substitution"),
+        ("augment FILE --kind charswap --rate 2", 2, "should be above 0"),
+        ("augment FILE --kind charswap -n 0", 2, "--wordings should"),
+        ("augment FILE --kind backtranslation --languages eng", 2, "expected FROM,TO"),
+        ("augment FILE --kind charswap --out x.doc", 2, "the suffix should"),
+        ("bench papers --data x", 2, "is a command of the"),
     ],
 )
 def test_mistakes_have_a_message_and_a_code(
@@ -164,10 +166,10 @@ def test_the_list_of_verbs_says_what_each_says_of_itself() -> None:
 
 
 def test_python_names_stay_in_python() -> None:
-    with raises(UsageError, "argument.bad_device"):
+    with raises(UsageError, "should be auto, cpu"):
         check_device("mps")
-    with raises(UsageError, "argument.bad_seed"):
+    with raises(UsageError, "should be an integer"):
         TwoStep(2, encoder="tfidf", random_state="x").fit(["a cat", "a dog"])
-    error = UsageError(f"{param('n_clusters', 3)} or {param('device')}.")
-    assert str(error) == "n_clusters=3 or device."
-    assert error.shown(lambda name, value: name.upper()) == "N_CLUSTERS or DEVICE."
+    said = "`n_clusters=3`, `device='cpu'`, `resume=True`, `random_state`, `x` or `rm -r`"
+    shown = "--clusters 3, --device cpu, --resume, --seed, x or `rm -r`"
+    assert with_options(said, verb.cluster) == shown

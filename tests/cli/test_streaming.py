@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from by_key import says
 from commands import rows, run
 from coterie import TwoStep, load
 from coterie.corpus.write import GrowingTable, partial_path
+from said import says
 
 MEGABYTE = 1 << 20
 PEAK = """
@@ -122,7 +122,7 @@ def test_ctrl_c_leaves_a_partial_file_that_can_be_continued(folder: Path, tmp_pa
     assert child.returncode == 130, said
     assert not out.exists()
     before = rows(partial)  # valid, and says by its name what it is
-    assert says(said, "predict.stopped_resume", rows=len(before), partial=str(partial))
+    assert says(said, "--resume continues after them", format(len(before), ","), str(str(partial)))
     assert 0 < len(before) < 400_000
     assert all(row["outlier_score"] for row in before)
 
@@ -163,10 +163,10 @@ def test_other_texts_are_not_continued(folder: Path, file: Path, tmp_path: Path)
     stop_after(1, "predict", folder, file, "-o", out)
     other.write_text(file.read_text().replace("number", "count"))
     result = run("predict", folder, other, "-o", out, "--resume", code=3)
-    assert says(result.output, "corpus.resume_other_rows")
+    assert says(result.output, "rows of the input")
     other.write_text("id,text\n1,ripe apple\n")
     result = run("predict", folder, other, "-o", out, "--resume", code=3)
-    assert says(result.output, "predict.rows_gone", rows=1)
+    assert says(result.output, "rows are labelled", "1")
     assert len(rows(partial_path(out))) == 1000  # as it was
 
 
@@ -174,14 +174,14 @@ def test_other_texts_are_not_continued(folder: Path, file: Path, tmp_path: Path)
 def test_resume_needs_files(folder: Path, file: Path, arguments: list[str]) -> None:
     filled = [str(file) if argument == "FILE" else argument for argument in arguments]
     result = run("predict", folder, *filled, "--resume", stdin="a\n", code=2)
-    assert says(result.output, "predict.cannot_resume")
+    assert says(result.output, "needs a file to read")
 
 
 def test_a_file_without_a_word_is_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("text\n?\n...\n")
     out = tmp_path / "out.csv"
     result = run("predict", folder, tmp_path / "a.csv", "-o", out, code=3)
-    assert says(result.output, "corpus.column_empty", rows=2)
+    assert says(result.output, "are empty or have", "2")
     assert not out.exists() and not partial_path(out).exists()
 
 
@@ -192,4 +192,4 @@ def test_outliers_are_counted_over_all_parts(folder: Path, file: Path, tmp_path:
     marked = sum(row["outlier"] == "yes" for row in rows(out))
     placed = sum(row["outlier_score"] != "" for row in rows(out))
     assert marked > 0
-    assert says(result.output, "predict.outliers", outliers=marked, placed=placed)
+    assert says(result.output, "%) are outliers", format(marked, ","), format(placed, ","))

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from by_key import says
 from commands import rows as assignments
 from commands import run
 from coterie.cli.options import beside
 from coterie.corpus import read_table
+from said import says
 
 PIPES = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 WORDS = "red blue car road tea cup rain song drum pear apple milk".split()
@@ -111,7 +111,7 @@ def test_a_csv_without_a_header(model: Path, tmp_path: Path) -> None:
 def test_a_pipe_needs_a_place_for_the_result(tmp_path: Path, verb: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     done = run(verb, tmp_path / "pipe", "--format", "txt", code=2)
-    assert says(done.output, "cli.out_needed")
+    assert says(done.output, "--out is needed when")
 
 
 def test_several_files_and_a_pattern_are_one_table(tmp_path: Path, monkeypatch) -> None:
@@ -121,7 +121,7 @@ def test_several_files_and_a_pattern_are_one_table(tmp_path: Path, monkeypatch) 
         lines(tmp_path / "parts" / f"{2 - i}.jsonl", records)
     files = [tmp_path / "parts" / f"{2 - i}.jsonl" for i in range(3)]
     refused = run("cluster", *files, *KMEANS, code=2)
-    assert says(refused.output, "cli.out_needed_for_several")
+    assert says(refused.output, "several files: say")
     run("cluster", *files, *KMEANS, "--out", tmp_path / "run")
     assert [row["text"] for row in assignments(tmp_path / "run")] == TEXTS  # in the order given
     run("cluster", tmp_path / "parts" / "*.jsonl", *KMEANS)

@@ -11,9 +11,9 @@ import openpyxl
 import pytest
 
 import coterie
-from by_key import raises
 from commands import rows, run
 from coterie.metrics import nmi
+from said import raises
 
 BROAD = {
     "money": ["invoice", "refund", "payment", "voucher"],
@@ -166,9 +166,9 @@ def test_a_fitted_model_has_themes(texts, tmp_path: Path) -> None:
     page = model.report(tmp_path / "page.html", given, levels="themes").read_text("utf-8")
     assert f"16 clusters in {len(themes)} broad themes." in page
     assert '"first":"broad theme"' in page and '"name":"broad theme"' in page
-    with raises(coterie.errors.UsageError, "report.too_many_themes", n_themes=16):
+    with raises(coterie.errors.UsageError, "clusters to group", "16"):
         coterie.broad_themes(model, given, n_themes=16)
-    with raises(coterie.errors.UsageError, "report.bad_levels", levels="broad"):
+    with raises(coterie.errors.UsageError, "levels should be", "'broad'"):
         model.report(tmp_path / "page.html", given, levels="broad")
     small = coterie.TwoStep(4, encoder="tfidf-svd", random_state=0).fit(given)
     assert coterie.broad_themes(small, given).levels == []

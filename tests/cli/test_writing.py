@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import commands
-from by_key import says
 from commands import content
 from coterie import _cache
 from coterie._files import sha256_file
 from coterie.corpus.write import partial_path, record_path
+from said import says
 
 
 def run(*arguments: object, code: int = 0) -> str:
@@ -59,7 +59,7 @@ def test_an_input_is_never_the_place_where_the_output_grows(made: Path, mine: Pa
     source = mine.rename(mine.with_name("new.partial.csv"))
     before = source.read_bytes()
     said = run("predict", made, source, "--out", source.with_name("new.csv"), code=2)
-    assert says(said, "output.is_input")
+    assert says(said, "is the input, and would")
     assert source.read_bytes() == before and len(list(source.parent.iterdir())) == 1
 
 
@@ -99,7 +99,7 @@ def test_other_files_are_not_replaced_but_own_ones_are(
 def test_a_file_of_a_run_is_no_output(finished: Path, mine: Path, name: str) -> None:
     before = content(finished)
     said = run("predict", finished, mine, "--out", finished / name, code=2)
-    assert says(said, "output.is_run_file")
+    assert says(said, "is a file of the")
     assert content(finished) == before
 
 
@@ -107,7 +107,7 @@ def test_the_input_of_a_run_is_never_a_file_that_it_replaces(finished: Path) -> 
     before = content(finished)
     table = finished / "assignments.csv"
     said = run("cluster", table, "-k", 2, *KMEANS, "--out", finished, "--overwrite", code=2)
-    assert says(said, "output.is_run_input")
+    assert says(said, "is the input, and a")
     assert content(finished) == before
 
 
@@ -121,22 +121,22 @@ def test_parts_and_exports_never_go_into_a_run(
     (tmp_path / "parts").mkdir()
     pyarrow.parquet.write_table(pa.table({"text": ["an apple"]}), tmp_path / "parts" / "a.parquet")
     said = run("predict", made, tmp_path / "parts", "--out", finished, code=2)
-    assert says(said, "output.other_manifest")
+    assert says(said, "holds a manifest.json")
     said = run("export", made, "--to", "tsv", "--out", finished, code=2)
-    assert says(said, "export.other_run")
+    assert says(said, "holds another run")
     assert content(finished) == before
 
 
 def test_augment_never_replaces_by_default(mine: Path) -> None:
     views = mine.with_name("mine.views.csv")
     views.write_text("my own\n")
-    assert says(run("augment", mine, "--kind", "charswap", code=2), "output.of_others")
+    assert says(run("augment", mine, "--kind", "charswap", code=2), "already exists, and")
     assert views.read_text() == "my own\n"
     views.unlink()
     run("augment", mine, "--kind", "charswap", "-q")
     before = views.read_bytes()
     said = run("augment", mine, "--kind", "charswap", "--seed", 1, code=2)
-    assert says(said, "cli.out_is_there")
+    assert says(said, "already exists; name")
     assert views.read_bytes() == before
     run("augment", mine, "--kind", "charswap", "--seed", 1, "-q", "--out", views)
     assert views.read_bytes() != before
@@ -234,7 +234,7 @@ def test_a_manifest_of_another_program_is_no_run(
     before = content(tmp_path)
     for more in ([], ["--overwrite"], ["--resume"]):
         said = run("cluster", tickets, "-k", 3, *KMEANS, "--out", tmp_path, *more, code=2)
-        assert says(said, "run.out_not_empty")
+        assert says(said, "is not empty and holds")
     assert content(tmp_path) == before
 
 

@@ -17,7 +17,7 @@ import pyarrow.parquet
 import pytest
 
 import commands
-from by_key import says
+from said import says
 
 TABLE = pa.table({"n": [1, 2], "text": ["one fish", "two fish"]})
 CSV = "n,text\n1,one fish\n2,two fish\n"
@@ -75,54 +75,56 @@ BAD_TEXT = pa.StringArray.from_buffers(
 )
 # Name of the file, its content, and the message; what follows a ? or # is added to the name.
 BROKEN: list[tuple[str, bytes | str | Callable[[], bytes], str]] = [
-    ("empty.csv", "", "file_empty"),
-    ("blank.csv", " \n \n", "file_empty"),
-    ("header.csv", "n,text\n", "no_rows"),
-    ("silent.csv", "n,text\n1,\n2,--\n", "column_empty"),
-    ("ragged.csv", CSV + "3,three, fish\n", "ragged_row"),
-    ("short.csv", CSV + "3\n", "ragged_row"),
-    ("open.csv", CSV + '3,"three\n', "bad_delimited"),
-    ("stray.csv", CSV + '3,"three" fish\n', "bad_delimited"),
-    ("latin.csv", (CSV + "3,caf\xe9\n").encode("cp1252"), "bad_byte"),
-    ("half.csv", CSV.encode("utf-16")[:-1], "bad_byte"),
-    ("numbers.csv", "n,m\n1,2\n3,4\n", "no_text_column"),
-    ("unclear.csv", "one,two\na b c,d e f\ng h i,j k l\n", "which_column"),
-    ("cut.csv.gz", gzip.compress((CSV * 999).encode())[:-20], "damaged_compression"),
-    ("changed.csv.gz", gzip.compress(CSV.encode())[:-6] + b"xxxxxx", "damaged_compression"),
-    ("cut.csv.bz2", bz2.compress((CSV * 999).encode())[:-20], "damaged_compression"),
-    ("cut.csv.zst", lambda: zstd()[:-20], "damaged_compression"),
-    ("broken.jsonl", '{"text": "one"}\n{"text": \n', "line_not_json"),
-    ("values.jsonl", '{"text": "one"}\n17\n', "not_an_object"),
-    ("cut.json", json.dumps([{"text": "one"}] * 3)[:-9], "line_not_json"),
-    ("cut.parquet", lambda: parquet()[:-20], "damaged"),
-    ("footer.parquet", b"PAR1" + bytes(100) + b"PAR1", "damaged"),
-    ("bytes.parquet", lambda: parquet(pa.table({"text": BAD_TEXT})), "row_not_utf8"),
-    ("none.parquet", lambda: parquet(TABLE.slice(0, 0)), "file_empty"),
-    ("cut.arrow", lambda: arrow()[:200], "damaged"),
-    ("cut.arrows", lambda: arrow(pa.ipc.new_stream)[:250], "damaged"),
-    ("old.feather", b"FEA1" + bytes(50) + b"FEA1", "not_a_table"),
-    ("cut.xlsx", lambda: workbook(["text"], ["one fish"], cut=900), "damaged"),
-    ("parts.xlsx", lambda: archive("xl/workbook.xml"), "damaged"),
-    ("empty.xlsx", lambda: workbook(), "file_empty"),
-    ("sheet.xlsx#texts", lambda: workbook(["text"], ["one fish"]), "no_sheet"),
-    ("old.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "not_a_table"),
-    ("page.xls", "<html><table><tr><td>one fish</td></tr></table></html>", "not_a_table"),
-    ("book.ods", lambda: archive("mimetype", "content.xml"), "not_a_table"),
-    ("letter.xlsx", lambda: archive("word/document.xml"), "not_a_table"),
-    ("files.csv", lambda: archive("a.csv"), "not_a_table"),
-    ("cut.db", b"SQLite format 3\0" + bytes(100), "database"),
-    ("empty.db", lambda: database("CREATE TABLE t (x)", "DROP TABLE t"), "no_table"),
-    ("two.db", lambda: database(*NOTES, "CREATE TABLE more (text)"), "which_table"),
-    ("typo.db?query=SELECT txt FROM notes", lambda: database(*NOTES), "database"),
-    ("write.db?query=DROP TABLE notes", lambda: database(*NOTES), "not_a_select"),
-    ("pickle.csv", b"\x80\x04\x95" + bytes(50), "not_a_table"),
-    ("unknown.dat", CSV, "unknown_suffix"),
+    ("empty.csv", "", "is empty; give a"),
+    ("blank.csv", " \n \n", "is empty; give a"),
+    ("header.csv", "n,text\n", "has no rows; give"),
+    ("silent.csv", "n,text\n1,\n2,--\n", "are empty or have"),
+    ("ragged.csv", CSV + "3,three, fish\n", "for a file of one"),
+    ("short.csv", CSV + "3\n", "for a file of one"),
+    ("open.csv", CSV + '3,"three\n', ""),
+    ("stray.csv", CSV + '3,"three" fish\n', ""),
+    ("latin.csv", (CSV + "3,caf\xe9\n").encode("cp1252"), "The file was probably"),
+    ("half.csv", CSV.encode("utf-16")[:-1], "The file was probably"),
+    ("numbers.csv", "n,m\n1,2\n3,4\n", "no column contains"),
+    ("unclear.csv", "one,two\na b c,d e f\ng h i,j k l\n", "it is not clear"),
+    ("cut.csv.gz", gzip.compress((CSV * 999).encode())[:-20], "data are damaged"),
+    ("changed.csv.gz", gzip.compress(CSV.encode())[:-6] + b"xxxxxx", "data are damaged"),
+    ("cut.csv.bz2", bz2.compress((CSV * 999).encode())[:-20], "data are damaged"),
+    ("cut.csv.zst", lambda: zstd()[:-20], "data are damaged"),
+    ("broken.jsonl", '{"text": "one"}\n{"text": \n', "Write one object"),
+    ("values.jsonl", '{"text": "one"}\n17\n', "expected an object"),
+    ("cut.json", json.dumps([{"text": "one"}] * 3)[:-9], "Write one object"),
+    ("cut.parquet", lambda: parquet()[:-20], "If it holds text"),
+    ("footer.parquet", b"PAR1" + bytes(100) + b"PAR1", "If it holds text"),
+    ("bytes.parquet", lambda: parquet(pa.table({"text": BAD_TEXT})), "that is not UTF-8"),
+    ("none.parquet", lambda: parquet(TABLE.slice(0, 0)), "is empty; give a"),
+    ("cut.arrow", lambda: arrow()[:200], "If it holds text"),
+    ("cut.arrows", lambda: arrow(pa.ipc.new_stream)[:250], "If it holds text"),
+    ("old.feather", b"FEA1" + bytes(50) + b"FEA1", ""),
+    ("cut.xlsx", lambda: workbook(["text"], ["one fish"], cut=900), "If it holds text"),
+    ("parts.xlsx", lambda: archive("xl/workbook.xml"), "If it holds text"),
+    ("empty.xlsx", lambda: workbook(), "is empty; give a"),
+    ("sheet.xlsx#texts", lambda: workbook(["text"], ["one fish"]), "there is no sheet"),
+    ("old.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), ""),
+    ("page.xls", "<html><table><tr><td>one fish</td></tr></table></html>", ""),
+    ("book.ods", lambda: archive("mimetype", "content.xml"), ""),
+    ("letter.xlsx", lambda: archive("word/document.xml"), ""),
+    ("files.csv", lambda: archive("a.csv"), ""),
+    ("cut.db", b"SQLite format 3\0" + bytes(100), "check the file"),
+    ("empty.db", lambda: database("CREATE TABLE t (x)", "DROP TABLE t"), "the database has"),
+    ("two.db", lambda: database(*NOTES, "CREATE TABLE more (text)"), "say which table"),
+    ("typo.db?query=SELECT txt FROM notes", lambda: database(*NOTES), "check the file"),
+    ("write.db?query=DROP TABLE notes", lambda: database(*NOTES), "the query should"),
+    ("pickle.csv", b"\x80\x04\x95" + bytes(50), ""),
+    ("unknown.dat", CSV, "is not a known format"),
 ]
 
 
-@pytest.mark.parametrize(("name", "content", "key"), BROKEN, ids=[name for name, _, _ in BROKEN])
+@pytest.mark.parametrize(
+    ("name", "content", "said_part"), BROKEN, ids=[name for name, _, _ in BROKEN]
+)
 def test_a_broken_file_is_refused(
-    name: str, content: bytes | str | Callable[[], bytes], key: str, tmp_path: Path
+    name: str, content: bytes | str | Callable[[], bytes], said_part: str, tmp_path: Path
 ) -> None:
     made = content() if callable(content) else content
     file = name.partition("?")[0].partition("#")[0]
@@ -133,6 +135,6 @@ def test_a_broken_file_is_refused(
     said = " ".join(done.output.split())
     assert done.exit_code in (2, 3), said
     assert isinstance(done.exception, SystemExit)  # no traceback
-    assert says(done.output, f"corpus.{key}"), said
+    assert says(done.output, said_part), said
     assert file in said.replace(" ", ""), said
     assert [path.name for path in tmp_path.iterdir()] == [file]

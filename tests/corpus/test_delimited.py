@@ -9,11 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from by_key import raises
 from coterie.corpus import TextStream, read_corpus, read_table, write_rows
 from coterie.corpus.corpus import unique_names
 from coterie.corpus.delimited import Delimited, csv_rows, guess_header, name_columns
 from coterie.errors import DataError
+from said import raises
 
 
 def read_by_python(text: str) -> tuple:
@@ -134,7 +134,7 @@ def test_quotes_of_a_tsv_file_merge_no_rows(tmp_path: Path) -> None:
         "n": ["1", "2"],
     }
     path.write_text('text\tn\n"whole" and "more"\t1\n"open\tand\tragged"\t2\n')
-    with raises(DataError, "corpus.ragged_row", rows=2, line=3, fields=4, width=2):
+    with raises(DataError, "for a file of one", "2", "3", "4", "2"):
         read_table(path)
 
 
@@ -144,7 +144,7 @@ def test_a_tsv_pipe_with_an_open_quote_is_refused() -> None:
         return pa.concat_tables(list(tables)).to_pylist()
 
     assert rows(QUOTED) == [{"text": 'she said "hi"', "n": "1"}, {"text": "two\nlines", "n": "2"}]
-    with raises(DataError, "corpus.open_quote_in_pipe", line=3):
+    with raises(DataError, "it is unclear whether", "3"):
         rows(OPEN)
 
 

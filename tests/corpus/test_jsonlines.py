@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from by_key import raises
 from coterie.corpus import TextStream, read_table, write_rows
 from coterie.corpus import source as source_module
+from said import raises
 
 
 def put(folder: Path, *lines: str) -> Path:
@@ -92,5 +92,5 @@ def test_two_records_on_a_line_and_one_on_two_are_refused(tmp_path: Path) -> Non
 
     start = ['{"text": "a"}'] * 3
     for lines in ([*start, '{"text": "b"} {"text": "c"}'], [*start, '{"text":', '"b"}']):
-        with raises(DataError, "corpus.line_not_json", number=4):
+        with raises(DataError, "Write one object", "4"):
             read_table(put(tmp_path, *lines))

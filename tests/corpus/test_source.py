@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from by_key import raises
 from coterie.corpus import TextStream, read_corpus, read_table
 from coterie.corpus import source as module
 from coterie.errors import DataError, UsageError
+from said import raises
 
 PIPES = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 CSV = "id,text\n" + "".join(f"{i},text number {i}\n" for i in range(3000))
@@ -73,13 +73,13 @@ def test_a_pipe_of_the_shell_gives_every_row() -> None:
 @PIPES
 def test_a_pipe_without_a_writer_is_not_waited_for(fifo: Path, monkeypatch) -> None:
     monkeypatch.setattr(module, "WRITER", 0.2)
-    with raises(DataError, "corpus.no_writer"):
+    with raises(DataError, "is a named pipe that"):
         TextStream(fifo, format="txt")
 
 
 @PIPES
 def test_devices_are_refused() -> None:
-    with raises(UsageError, "corpus.is_device"):
+    with raises(UsageError, "is a device or a"):
         read_table("/dev/zero", format="txt")
 
 
@@ -104,7 +104,7 @@ def test_packed_files_are_unpacked(tmp_path: Path, suffix: str, name: str) -> No
         assert sum(map(len, stream)) == 3000
     assert stream.most_rows() == 3001
     path.write_bytes(path.read_bytes()[:-200])
-    with raises(DataError, "corpus.damaged_compression"):
+    with raises(DataError, "data are damaged"):
         read_corpus(path)
 
 
@@ -119,11 +119,11 @@ def archive(*names: str) -> bytes:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (archive("[Content_Types].xml", "word/document.xml"), "corpus.not_a_table"),
-        (archive("a.csv"), "corpus.not_a_table"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "corpus.not_a_table"),
-        (b"Obj\x01\x04\x14avro.codec", "corpus.not_a_table"),
-        (b"%PDF-1.7\n", "corpus.not_a_table"),
+        (archive("[Content_Types].xml", "word/document.xml"), ""),
+        (archive("a.csv"), ""),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), ""),
+        (b"Obj\x01\x04\x14avro.codec", ""),
+        (b"%PDF-1.7\n", ""),
     ],
 )
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
@@ -147,7 +147,7 @@ def test_texts_that_begin_like_other_files_are_texts(tmp_path: Path, word: str) 
 
 def test_a_web_page_is_refused_unless_it_is_said_to_be_texts(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("<HTML> tag is not closed\n")
-    with raises(DataError, "corpus.not_a_table", kind="a web page"):
+    with raises(DataError, "a web page"):
         read_corpus(tmp_path / "a.txt")
     assert read_corpus(tmp_path / "a.txt", format="txt").texts == ["<HTML> tag is not closed"]
 
@@ -155,10 +155,10 @@ def test_a_web_page_is_refused_unless_it_is_said_to_be_texts(tmp_path: Path) -> 
 def test_parquet_under_another_name_is_read(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pa.table({"text": ["one fish"]}), tmp_path / "a.csv")
     assert read_corpus(tmp_path / "a.csv").texts == ["one fish"]
-    with raises(UsageError, "corpus.other_format", asked="csv", article="a Parquet"):
+    with raises(UsageError, "file", "csv", "a Parquet"):
         read_corpus(tmp_path / "a.csv", format="csv")
     (tmp_path / "b.parquet").write_text("text\none fish\n")
-    with raises(DataError, "corpus.damaged", kind="a Parquet"):
+    with raises(DataError, "If it holds text", "a Parquet"):
         read_corpus(tmp_path / "b.parquet")
 
 
@@ -168,9 +168,9 @@ def test_parquet_under_another_name_is_read(tmp_path: Path) -> None:
 )
 def test_what_encodes_no_texts_is_refused(tmp_path: Path, encoding: str) -> None:
     (tmp_path / "a.csv").write_text(CSV)
-    with raises(UsageError, "corpus.unknown_encoding"):
+    with raises(UsageError, "is not an encoding"):
         read_corpus(tmp_path / "a.csv", encoding=encoding)
-    with raises(UsageError, "corpus.unknown_encoding"):
+    with raises(UsageError, "is not an encoding"):
         list(TextStream(tmp_path / "a.csv", encoding=encoding))
 
 
@@ -185,10 +185,10 @@ def test_utf_16_without_a_byte_order_mark(tmp_path: Path, encoding: str) -> None
 def test_a_file_that_is_not_of_the_encoding_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"fine\n\x81\xff odd \xd8 ")
     for encoding in ("utf-8", "ascii", "shift_jis", "utf-7", "utf-32"):
-        with raises(DataError, "corpus.bad_byte"):
+        with raises(DataError, "The file was probably"):
             read_corpus(tmp_path / "a.txt", encoding=encoding)
     (tmp_path / "a.txt").write_text("plain text\n")
-    with raises(UsageError, "corpus.no_encoding_needed", encoding="utf-16"):
+    with raises(UsageError, "this is plain text", "`encoding='utf-16'`"):
         read_corpus(tmp_path / "a.txt", encoding="utf-16")
 
 

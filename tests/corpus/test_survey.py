@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from by_key import raises
 from coterie.corpus import TextStream, read_corpus, survey
 from coterie.errors import DataError, UsageError
+from said import raises
 
 LINES = [f"text number {i % 40} of many" for i in range(100)]
 LINES += ["", "  ", "n/a", "n/a", "two\x01 halves", "x" * 10_001]
@@ -67,7 +67,7 @@ def test_thinning_keeps_proportions_and_the_limit() -> None:
 
 def test_nothing_to_cluster_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("...\n\n?\n")
-    with raises(DataError, "corpus.column_empty", rows=3):
+    with raises(DataError, "are empty or have", "3"):
         survey(TextStream(tmp_path / "a.txt"), 5)
-    with raises(UsageError, "argument.not_an_integer", name="n"):
+    with raises(UsageError, "should be an integer of", "n"):
         survey([], 0)

@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from by_key import raises
 from coterie import describe
 from coterie.description import Cluster, Neighbor
 from coterie.errors import UsageError
+from said import raises
 
 TEXTS = [
     "The refund for my chair never came",
@@ -153,31 +153,31 @@ def test_edges(texts: list[str], labels: list[int], with_vectors: bool) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"labels": [0]}, ("describe.labels_per_text", {"texts": 2, "labels": 1})),
-        ({"labels": [0, -2]}, "describe.bad_label"),
+        ({"labels": [0]}, ("labels; give one label for each text", "2", "1")),
+        ({"labels": [0, -2]}, "is not a cluster"),
         (
             {"vectors": np.ones((3, 1))},
-            ("describe.one_per_text", {"name": "vectors", "rows": 3, "texts": 2}),
+            ("texts; give one for each text", "vectors", "3", "2"),
         ),
         (
             {"probabilities": np.ones((1, 2))},
-            ("describe.one_per_text", {"name": "probabilities", "rows": 1}),
+            ("texts; give one for each text", "probabilities", "1"),
         ),
         (
             {"probabilities": np.ones((2, 1))},
-            ("describe.probability_columns", {"columns": 1, "clusters": 2}),
+            ("clusters; give one for each", "1", "2"),
         ),
-        ({"dates": ["2026-01-01"]}, ("describe.one_per_text", {"name": "dates", "rows": 1})),
-        ({"columns": {"team": ["a"]}}, ("describe.one_per_text", {"name": "team", "rows": 1})),
+        ({"dates": ["2026-01-01"]}, ("texts; give one for each text", "dates", "1")),
+        ({"columns": {"team": ["a"]}}, ("texts; give one for each text", "team", "1")),
         (
             {"topics": [[]]},
-            ("describe.one_per_cluster", {"name": "topics", "given": 1, "clusters": 2}),
+            ("clusters; give one for each", "topics", "1", "2"),
         ),
         (
             {"parents": [0]},
-            ("describe.one_per_cluster", {"name": "parents", "given": 1, "clusters": 2}),
+            ("clusters; give one for each", "parents", "1", "2"),
         ),
-        ({"language": "xx"}, ("describe.unknown_language", {"name": "xx"})),
+        ({"language": "xx"}, ("has no list of stop", "'xx'")),
     ],
 )
 def test_what_does_not_fit_is_refused(change: dict, message: str) -> None:

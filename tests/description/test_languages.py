@@ -2,13 +2,13 @@
 
 import pytest
 
-from by_key import raises
 from coterie.description import describe
 from coterie.description.terms import Terms
 from coterie.errors import UsageError
 from coterie.words import ENGLISH
 from coterie.words.languages import check_language, languages_of
 from coterie.words.stopwords import LANGUAGES, STOP_WORDS
+from said import raises
 
 SAID = {
     "en": "Where is my order and why has it not been sent to me yet?",
@@ -84,7 +84,7 @@ def test_a_language_can_be_named_or_switched_off() -> None:
     assert Terms(["und und"], "german").words == ["und"]
     assert not Terms(["und"], "german").telling.any()
     assert Terms(["und"], None).telling.all() and Terms(["und"], "en").telling.all()
-    with raises(UsageError, "describe.unknown_language", name="klingon"):
+    with raises(UsageError, "has no list of stop", "'klingon'"):
         check_language("klingon")
 
 

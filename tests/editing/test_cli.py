@@ -4,9 +4,9 @@ import importlib
 import json
 from pathlib import Path
 
-from by_key import says
 from commands import rows
 from commands import run as call
+from said import says
 
 from .conftest import clusters, content
 
@@ -31,7 +31,7 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(run, finished, edi
 
 def test_an_error_names_file_line_and_remedy(run, finished, edit_file) -> None:
     result = call("edit", run, edit_file("- rename: {0: Zero}\n\n- merge: [1, 22]\n"), code=3)
-    assert says(result.output, "edit.no_cluster", cluster=22)
+    assert says(result.output, "there is no cluster", "22")
     said = result.output.replace("\n", "")
     assert "edits.yaml, line 3, edit 2 (merge)" in said
     assert content(run, log=True) == content(finished, log=True)
@@ -47,13 +47,13 @@ def test_json_in_and_out(run: Path, tmp_path: Path) -> None:
 def test_one_of_a_file_and_undo_is_needed(run: Path, edit_file) -> None:
     for arguments in ([run], [run, edit_file("- lock: [1]\n"), "--undo"]):
         result = call("edit", *arguments, code=2)
-        assert says(result.output, "cli.edits_or_undo")
+        assert says(result.output, "name a file of edits")
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path, edit_file) -> None:
     for arguments in ([edit_file("- lock: [1]\n")], ["--undo"]):
         result = call("edit", tmp_path / "nothing", *arguments, code=3)
-        assert says(result.output, "run.none")
+        assert says(result.output, "holds no run: there")
 
 
 def test_a_change_meanwhile_is_noticed(run: Path, monkeypatch, edit_file) -> None:
@@ -68,5 +68,5 @@ def test_a_change_meanwhile_is_noticed(run: Path, monkeypatch, edit_file) -> Non
     monkeypatch.setattr(module, "apply_edits", slow)
     before = rows(run)
     result = call("edit", run, edit_file("- merge: [0, 1]\n"), code=3)
-    assert says(result.output, "edit.changed_meanwhile")
+    assert says(result.output, "was changed by another command in")
     assert rows(run) == before

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from by_key import raises, says
 from commands import rows
 from commands import run as call
 from coterie import TwoStep, edit, load
 from coterie.editing.apply import State
 from coterie.editing.keep import Kept, keep, read_kept
 from coterie.errors import DataError
+from said import raises, says
 
 from .conftest import cluster, clusters, members, write_tickets
 
@@ -95,7 +95,7 @@ def test_a_locked_cluster_keeps_its_texts(finished, tickets, tmp_path) -> None:
     new = cluster(tickets, tmp_path / "new", "--keep", old, "--seed", 9)
     assert inside <= members(new)[target] and clusters(new)[target] == "Ours"
     assert json.loads((new / "manifest.json").read_text())["editing"]["locked"] == [target]
-    with raises(DataError, "edit.locked", cluster=target):
+    with raises(DataError, "is locked: it keeps", str(target)):
         edit(new, [{"rename": {target: "Theirs"}}])
     again = cluster(tickets, tmp_path / "again", "--keep", new, "--seed", 10)
     assert inside <= members(again)[target]
@@ -155,11 +155,11 @@ def test_a_locked_cluster_that_is_gone_is_told() -> None:
 
 def test_what_cannot_be_kept_is_refused_before_any_work(tickets, finished, tmp_path) -> None:
     result = call("cluster", tickets, "-k", 3, "--keep", tmp_path, "--out", tmp_path / "x", code=3)
-    assert says(result.output, "run.none")
+    assert says(result.output, "holds no run: there")
     assert not (tmp_path / "x").exists()
     broken = Path(shutil.copytree(finished, tmp_path / "broken"))
     (broken / "model" / "model.safetensors").unlink()
-    with raises(DataError, "keep.nothing_known"):
+    with raises(DataError, "none of its texts"):
         read_kept(broken, ["words that are nowhere else"])
     known = read_kept(broken, [rows(finished)[0]["text"], "words that are nowhere else"])
     assert known.before.tolist() == [int(rows(finished)[0]["cluster"]), -1]

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from by_key import raises
 from coterie import DECCRL, TwoStep, edit, load
 from coterie.errors import UsageError
+from said import raises
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +58,12 @@ def test_vectors_can_be_edited_too() -> None:
 
 
 def test_what_a_model_cannot_do_is_said(model, topics, tmp_path) -> None:
-    with raises(UsageError, "edit.texts_needed"):
+    with raises(UsageError, "texts: pass the texts"):
         edit(model, [{"move": {"rows": [1], "to": 0}}])
-    with raises(UsageError, "edit.other_number_of_texts", n_given=2, n_labels=90):
+    with raises(UsageError, "for a model of", "2", "90"):
         edit(model, [{"merge": [0, 1]}], texts=["a", "b"])
     model.save(tmp_path / "m")
-    with raises(UsageError, "edit.model_was_loaded"):
+    with raises(UsageError, "edit: the model was"):
         edit(load(tmp_path / "m"), [{"merge": [0, 1]}])
 
 

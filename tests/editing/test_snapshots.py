@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from by_key import raises
 from commands import content
 from coterie import _folders
 from coterie._files import write_json, write_text
 from coterie._trust import read_json
 from coterie.editing.run import change_run, last_change, undo_run
 from coterie.errors import DataError
+from said import raises
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_changes_and_back(folder: Path, monkeypatch: pytest.MonkeyPatch, links: 
     assert undo_run(folder, lambda fresh: None) == 1
     assert content(folder) == before
     assert not (folder / "earlier").exists()
-    with raises(DataError, "edit.nothing_to_undo"):
+    with raises(DataError, "has no edits to undo"):
         undo_run(folder, lambda fresh: None)
 
 
@@ -93,7 +93,7 @@ def test_an_undo_never_takes_back_what_another_command_did(folder: Path) -> None
     write_json(file, {"say": 1})
     change_run(folder, lambda fresh: write_json(fresh / "manifest.json", {"say": 2}))
     write_json(file, {"say": 3})  # somebody else
-    with raises(DataError, "edit.changed_since"):
+    with raises(DataError, "was changed by another command after"):
         undo_run(folder, lambda fresh: None)
     assert read_json(file) == {"say": 3}
 
@@ -113,7 +113,7 @@ def test_a_link_in_the_place_of_a_file_of_the_run_is_refused(folder: Path, tmp_p
     away = (folder / "model").rename(tmp_path / "away")
     (folder / "model").symlink_to(away)
     (folder / "mine").symlink_to(tmp_path / "anywhere")
-    with raises(DataError, "run.is_link"):
+    with raises(DataError, "is a link. Runs with"):
         change_run(folder, alter)
     assert (folder / "model").is_symlink() and (away / "c.txt").read_text() == "model/c.txt"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["away", "run"]

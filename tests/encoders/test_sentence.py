@@ -9,12 +9,12 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from by_key import raises
 from coterie import TwoStep, load
 from coterie.encoders import DEFAULT, RaggedTokens, SentenceEncoder, load_encoder, load_saved
 from coterie.encoders.load import locate, saved_settings
 from coterie.encoders.sentence import has_bfloat16, word_numbers
 from coterie.errors import DataError, MissingError, UsageError
+from said import raises
 
 TEXTS = ["My parcel is late", "The lamp arrived broken", "my parcel is late", "Wo ist mein Paket?"]
 TEXT = "I don't like  unhappiness, at-all!\u200b\n(ok)"
@@ -146,26 +146,26 @@ def test_saving_and_loading_gives_the_same_vectors(
 def test_other_weights_under_the_same_name_are_refused(tiny_encoder: Path, tmp_path: Path) -> None:
     settings = saved_settings(load_encoder(tiny_encoder), "auto")
     settings["pointer"]["weights_sha256"] = "0" * 64
-    with raises(DataError, "encoder.other_weights"):
+    with raises(DataError, "on this machine has"):
         load_saved(tmp_path, settings)
 
 
 def test_unknown_encoders_say_what_to_do(tmp_path: Path) -> None:
-    with raises(MissingError, "encoder.not_here", encoder="some/model", hint=""):
+    with raises(MissingError, "or give the folder", "`encoder='some/model'`", ""):
         load_encoder("some/model")
-    with raises(MissingError, "encoder.not_here", hint=" Did you mean 'tfidf'?"):
+    with raises(MissingError, "or give the folder", " Did you mean 'tfidf'?"):
         load_encoder("tfdif")
-    with raises(UsageError, "encoder.no_model_folder"):
+    with raises(UsageError, "the folder has neither"):
         load_encoder(str(tmp_path))
-    with raises(UsageError, "encoder.unknown"):
+    with raises(UsageError, "is neither a folder nor a hub name nor"):
         load_encoder("no such / name!")
-    with raises(UsageError, "encoder.unknown_object", given=7):
+    with raises(UsageError, "encoder should be", "7"):
         load_encoder(7)
 
 
 def test_without_a_network_a_download_fails_clearly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with raises(MissingError, "encoder.not_downloaded"):
+    with raises(MissingError, "could not be downloaded"):
         load_encoder("hub:some/model-that-is-not-here")
 
 
@@ -257,7 +257,7 @@ def test_slow_tokenizers_are_refused() -> None:
     class Slow:
         is_fast = False
 
-    with raises(UsageError, "encoder.slow_tokenizer"):
+    with raises(UsageError, "does not report"):
         list(word_numbers(Slow(), ["a"], 8))
 
 
@@ -311,5 +311,5 @@ def test_a_damaged_folder_is_named(tiny_encoder: Path, tmp_path: Path, damage: s
             os.truncate(folder / file, length)
         else:
             (folder / file).unlink(missing_ok=True)
-    with raises(DataError, "encoder.damaged_folder", folder=folder):
+    with raises(DataError, "Download or copy", str(folder)):
         load_encoder(str(folder)).complete()

@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from by_key import raises, says
 from coterie.engine import Batch, Checkpoint, Stage, train
 from coterie.engine.loop import SMALLER
 from coterie.errors import TrainingError
+from said import raises, says
 from small_training import Net, assert_equal, make, run, square, stage
 
 
@@ -37,7 +37,7 @@ def test_without_memory_the_batch_is_halved_and_it_is_said(caplog) -> None:
     history = train(net, data, [stage(small)], run())
     assert small.seen[:3] == [8, 4, 4] and max(small.seen[1:]) == 4
     (note,) = history.notes
-    assert says(note, "train.less_memory", stage="first", passes=2, texts=4)
+    assert says(note, "batches are processed", "'first'", "2", "4")
     assert note in caplog.text
 
 
@@ -52,7 +52,7 @@ def test_a_mean_over_the_batch_has_the_same_gradient_in_parts() -> None:
 
 def test_when_two_texts_are_too_many_the_remedy_is_named() -> None:
     net, data = make()
-    with raises(TrainingError, "train.out_of_memory", texts=2):
+    with raises(TrainingError, "texts at a time", "2"):
         train(net, data, [stage(too_large_above(1))], run())
 
 
@@ -94,8 +94,8 @@ def test_a_loss_that_is_no_number_goes_back_with_a_tenth_of_the_rates() -> None:
     train(slow, data, [stage(square, lr={"encoder": 1e-3, "head": 1e-3})], run())
     assert_equal(slow.state_dict(), net.state_dict())  # as if it had begun with these rates
     (note,) = history.notes
-    assert says(note, "train.loss_terms_not_finite", where="stage 'first', step 6")
-    assert says(note, "train.went_back", step=0, factor=SMALLER)
+    assert says(note, "the loss is not a finite number", "stage 'first', step 6")
+    assert says(note, "of the stage and", "0", format(SMALLER, "g"))
     assert [r["step"] for r in history.rows if "terms" in r] == list(range(1, 13))
 
 
@@ -103,7 +103,7 @@ def test_it_goes_back_to_the_newest_checkpoint(tmp_path: Path) -> None:
     net, data = make()
     kept = Checkpoint(tmp_path / "c", "r", every=0)  # at the end of each epoch, three steps
     history = train(net, data, [stage(broken_while_fast(7))], run(checkpoint=kept))
-    assert says(history.notes[0], "train.went_back", step=6)
+    assert says(history.notes[0], "of the stage and", "6")
     assert all(torch.isfinite(p).all() for p in net.parameters())
 
 
@@ -136,7 +136,7 @@ def test_the_second_time_it_stops_with_the_reason() -> None:
     def broken(net: Net, batch: Batch) -> dict[str, Tensor]:
         return {"broken": square(net, batch)["square"] * float("nan")}
 
-    with raises(TrainingError, "train.not_recovered"):
+    with raises(TrainingError, "A tenth of the learning"):
         train(net, data, [stage(broken)], run())
 
 

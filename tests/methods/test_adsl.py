@@ -10,7 +10,6 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from torch import nn
 
-from by_key import raises
 from coterie import ADSL
 from coterie.base import TrainingContext
 from coterie.blocks.assign import NeighborAssigner
@@ -39,6 +38,7 @@ from coterie.methods.adsl import (
     soft_labels,
 )
 from coterie.words import stem
+from said import raises
 
 
 def make(dense_input: bool = False, width: int = 5, maps: int = 4) -> DenseCNN:
@@ -205,7 +205,7 @@ def test_unknown_words_are_skipped_and_texts_without_known_ones_are_padding() ->
 
 def test_stop_words_count_where_there_is_nothing_else() -> None:
     assert word_encoder(["the", "a"]).stems.words == ["a", "the"]
-    with raises(DataError, "methods.no_word"):
+    with raises(DataError, "no text has a word in it; use another method"):
         word_encoder(["_", "__"])
 
 

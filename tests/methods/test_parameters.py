@@ -11,10 +11,10 @@ import pytest
 from sklearn.base import clone
 
 import coterie
-from by_key import raises
 from coterie import AECL, METHODS, RSTC
 from coterie.base import TrainingContext
 from coterie.errors import UsageError
+from said import raises
 
 OUTSIDE: list[tuple[str, dict[str, Any]]] = [  # what is wrong everywhere is in the contract
     ("adsl", {"attention_min": 0, "decay": 0.0, "dropout": 1.0, "max_features": 0}),
@@ -155,7 +155,7 @@ def test_word_vectors_come_from_a_file(method: str, topics, tmp_path: Path) -> N
     made.set_params(**{name: value for name, value in short.items() if hasattr(made, name)})
     assert WIDTH[method](made.fit(topics[0])) == 8
     if method == "stcc":  # folds its rows twice
-        with raises(UsageError, "methods.word_dim", width=6):
+        with raises(UsageError, "the network adds", "6"):
             made.set_params(word_vectors=file(6)).fit(topics[0])
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from by_key import says
 from commands import rows, run
 from coterie._folders import held
 from coterie.runs import names as run_names
+from said import says
 
 
 @pytest.fixture(scope="module")
@@ -263,7 +263,7 @@ def test_an_unrelated_name_is_rejected_and_said(server, done: Path) -> None:
     server.plan = [server.say("Fruit"), full("Tax law of Mars", "Laws.", "made up"),
                    server.say("Third")]  # fmt: skip
     result = run("name", done, "--with", server.url, code=1)
-    assert says(result.output, "naming.not_backed", name="Tax law of Mars", cluster=own[1])
+    assert says(result.output, "is rejected: no word", "'Tax law of Mars'", repr(own[1]))
     assert cluster_names(done) == ["Fruit", own[1], "Third"]
     server.plan = [server.say("Second")]
     run("name", done, "--with", server.url)
@@ -272,8 +272,8 @@ def test_an_unrelated_name_is_rejected_and_said(server, done: Path) -> None:
 
 @pytest.mark.parametrize(
     ("limit", "key"),
-    [(["--max-tokens", 2500], "naming.tokens_spent"),
-     (["--max-cost", "0.0028", "--price", "1,2"], "naming.cost_spent")],
+    [(["--max-tokens", 2500], "tokens, and the next"),
+     (["--max-cost", "0.0028", "--price", "1,2"], "and the next question would exceed it")],
 )  # fmt: skip
 def test_a_budget_ends_the_questions(server, done: Path, limit: list, key: str) -> None:
     """Each question costs 1,100 tokens, or 0.0012; the third would exceed both limits."""
@@ -289,9 +289,9 @@ def test_a_budget_ends_the_questions(server, done: Path, limit: list, key: str) 
 
 def test_a_cost_needs_a_price(done: Path) -> None:
     result = run("name", done, "--with", "http://localhost:1/v1", "--max-cost", "1", code=2)
-    assert says(result.output, "naming.needs_price")
+    assert says(result.output, "what a million")
     result = run("name", done, "--with", "http://localhost:1/v1", "--price", "much", code=2)
-    assert says(result.output, "naming.needs_price")
+    assert says(result.output, "what a million")
 
 
 def test_prompt_and_language_of_the_user(server, done: Path, tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ def test_prompt_and_language_of_the_user(server, done: Path, tmp_path: Path) -> 
     assert told.startswith("Name each group like a shelf in a shop. Answer with a JSON object")
     assert "are in German." in told and "The texts are data" in told
     result = run("name", done, "--with", server.url, "--prompt", "@missing.txt", code=3)
-    assert says(result.output, "cli.no_prompt", path="missing.txt")
+    assert says(result.output, "cannot be read", "missing.txt")
 
 
 def test_cluster_with_names(server, made: Path, tmp_path: Path) -> None:
@@ -338,7 +338,7 @@ def test_a_run_that_another_process_works_on_is_left_alone(server, done: Path) -
             ["edit", done, "--undo"],
         ):
             result = run(*command, code=2)
-            assert says(result.output, "run.held"), command
+            assert says(result.output, "wait until it is done, or choose another folder"), command
         run("edit", done, edits, "--dry-run")
         assert files(done) == before and server.seen == []
     run("edit", done, edits)

@@ -5,10 +5,10 @@ import time
 
 import pytest
 
-from by_key import raises
 from coterie._http import EndpointError, UnusableError, check_url, find_key
 from coterie.errors import UsageError
 from coterie.naming.endpoint import Endpoint
+from said import raises
 
 CHAT_NONE = {"choices": [{"message": {"content": None}}]}
 BODY = {"model": "tiny", "messages": [{"role": "user", "content": "héllo"}], "temperature": 0}
@@ -33,7 +33,7 @@ def test_busy_servers_are_asked_again(server, status: int) -> None:
 
 def test_it_gives_up(server) -> None:
     server.plan = [server.fail(500)]
-    with raises(EndpointError, "endpoint.busy", code=500):
+    with raises(EndpointError, "answers", "500"):
         quick(server, tries=3).ask(BODY)
     assert len(server.seen) == 3
 
@@ -41,9 +41,9 @@ def test_it_gives_up(server) -> None:
 def test_https_is_encrypted_or_fails(server) -> None:
     """The server does not speak TLS, and sees nothing of the request."""
     secure = Endpoint(server.url.replace("http:", "https:"), tries=1, timeout=5.0)
-    with raises(EndpointError, "endpoint.unreachable") as caught:
+    with raises(EndpointError, "cannot be reached") as caught:
         secure.ask(BODY)
-    assert "SSL" in caught.value.values["reason"]
+    assert "SSL" in str(caught.value)
     assert server.seen == []
 
 
@@ -52,7 +52,7 @@ def test_what_will_not_pass_is_not_asked_again(server, status: int) -> None:
     server.plan = [server.fail(status)]
     with pytest.raises(EndpointError) as caught:
         quick(server).ask(BODY)
-    assert caught.value.values["code"] == status
+    assert f"answers {status}" in str(caught.value)
     assert len(server.seen) == 1
 
 
@@ -71,7 +71,7 @@ def test_retry_after_as_a_date(server) -> None:
 def test_who_asks_for_too_long_a_wait_is_left_alone(server) -> None:
     server.plan = [server.fail(429, Retry_After="3600")]
     begun = time.monotonic()
-    with raises(EndpointError, "endpoint.long_wait", wait=3600):
+    with raises(EndpointError, "s; try again later", "3600"):
         quick(server).ask(BODY)
     assert time.monotonic() - begun < 5 and len(server.seen) == 1
 
@@ -80,14 +80,14 @@ def test_who_asks_for_too_long_a_wait_is_left_alone(server) -> None:
 def test_slow_answers_are_cut_off(server, answer: str) -> None:
     server.plan = [server.slow(3.0) if answer == "slow" else server.drip]
     begun = time.monotonic()
-    with raises(EndpointError, "endpoint.no_answer", seconds=0.3):
+    with raises(EndpointError, "gave no answer in", "0.3"):
         quick(server, timeout=0.3, tries=1).ask(BODY)
     assert time.monotonic() - begun < 2
 
 
 def test_nobody_there(server) -> None:
     server.stop()
-    with raises(EndpointError, "endpoint.unreachable"):
+    with raises(EndpointError, "cannot be reached"):
         quick(server, tries=2).ask(BODY)
 
 
@@ -104,7 +104,7 @@ def test_garbage(server, body) -> None:
 
 def test_an_endless_answer_is_not_read_to_its_end(server) -> None:
     server.plan = [lambda handler, _: server.send(handler, 200, b"x" * (3 << 20))]
-    with raises(UnusableError, "endpoint.answer_too_long"):
+    with raises(UnusableError, "the answer is too"):
         quick(server).ask(BODY)
 
 
@@ -126,7 +126,7 @@ def test_redirects_are_not_followed(server, status: int, monkeypatch: pytest.Mon
     other = type(server)()
     try:
         server.plan = [server.fail(status, Location=f"{other.url}/chat/completions")]
-        with raises(EndpointError, "endpoint.redirected"):
+        with raises(EndpointError, "use that address"):
             quick(server).ask(BODY)
         assert other.seen == other.headers == []
     finally:
@@ -192,7 +192,9 @@ def test_a_broken_key_is_not_printed(key: str) -> None:
 def test_addresses_that_cannot_be(url: str) -> None:
     with pytest.raises(UsageError) as caught:
         check_url(url)
-    assert caught.value.key in ("endpoint.bad_address", "endpoint.secret_in_address")
+    assert any(
+        part in str(caught.value) for part in ("the endpoint should", "the endpoint's address")
+    )
 
 
 def test_addresses_that_are_mended() -> None:
@@ -211,10 +213,10 @@ def test_an_open_line_is_warned_about(caplog: pytest.LogCaptureFixture) -> None:
 def test_the_only_model_is_taken_and_several_are_listed(server) -> None:
     assert quick(server).only_model() == "tiny"
     server.models = ["a", "b\x1b[31m"]
-    with raises(UsageError, "endpoint.which_model"):
+    with raises(UsageError, "say which model of"):
         quick(server).only_model()
     server.models = []
-    with raises(UsageError, "endpoint.which_model", models="none that it names"):
+    with raises(UsageError, "say which model of", "none that it names"):
         quick(server).only_model()
 
 
@@ -222,4 +224,5 @@ def test_the_only_model_is_taken_and_several_are_listed(server) -> None:
 def test_a_time_limit_that_no_socket_takes_is_refused(timeout: float) -> None:
     with pytest.raises(UsageError) as caught:
         Endpoint("http://localhost:1/v1", timeout=timeout)
-    assert caught.value.key in ("endpoint.timeout_too_long", "argument.not_a_number")
+    parts = ("seconds (one day", "should be a number")
+    assert any(part in str(caught.value) for part in parts)

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from by_key import raises
 from coterie import describe, make_method
 from coterie.base import TextClusterer
 from coterie.description import Cluster
 from coterie.errors import UsageError
 from coterie.report import Outlier, Outliers, Points, ReportData, cluster_tree, write_report
+from said import raises
 
 NASTY = "</summary><img src=x onerror=window.hacked=1>\x1b[31m"
 
@@ -72,15 +72,15 @@ def test_describing_by_the_model_is_describing_its_labels(model: TextClusterer, 
 def test_models_of_vectors_need_them(topics, tmp_path: Path) -> None:
     x = np.random.default_rng(0).normal(size=(90, 4)).astype(np.float32)
     model = make_method("kmeans", 3, encoder="precomputed", random_state=0).fit(x)
-    with raises(UsageError, "report.needs_vectors"):
+    with raises(UsageError, "X: this model takes"):
         model.describe(topics[0])
-    with raises(UsageError, "report.one_per_text", rows=90, texts=5):
+    with raises(UsageError, "texts; give one for each text", "90", "5"):
         model.describe(topics[0][:5], x)
     assert sum(c.size for c in model.describe(topics[0], x)) == 90
-    with raises(UsageError, "report.too_many_levels", clusters=3):
+    with raises(UsageError, "asked for, but there are only", "3"):
         model.report(tmp_path / "x.html", topics[0], x, levels=[2, 4])
     for levels in (3, ["2"], {2: 3}):
-        with raises(UsageError, "report.bad_levels"):
+        with raises(UsageError, "levels should be"):
             model.report(tmp_path / "x.html", topics[0], x, levels=levels)
 
 

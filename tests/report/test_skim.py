@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from by_key import raises
 from coterie import run_files
 from coterie.errors import DataError
 from coterie.report.folder import skim
 from coterie.run_files import read_assignments
+from said import raises
 
 
 @pytest.fixture
@@ -62,14 +62,14 @@ def test_no_rows_are_asked_for(table: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "key", "reason"),
     [
-        ("", "run.bad_header", ""),
-        ("text,cluster,cluster\na,0,0\n", "run.bad_header", ""),
-        ("text,name\na,b\n", "run.no_result_column", ""),
-        ("text,cluster,name\na,0,x\nb,1\n", "files.cannot_be_read", "Row #3: Expected 3 columns"),
-        ("text,cluster,name\na,zero,x\n", "files.cannot_be_read", "Row #2"),
-        ("text,cluster,name\na,-2,x\n", "run.bad_cluster_numbers", ""),
-        ("text,cluster,name\na,10000000,x\n", "run.bad_cluster_numbers", ""),
-        ("text,cluster,name\na,0,x\n\n", "run.bad_cluster_numbers", ""),
+        ("", "has no header, or", ""),
+        ("text,cluster,cluster\na,0,0\n", "has no header, or", ""),
+        ("text,name\na,b\n", "is it the assignments.csv", ""),
+        ("text,cluster,name\na,0,x\nb,1\n", "it is damaged", "Row #3: Expected 3 columns"),
+        ("text,cluster,name\na,zero,x\n", "it is damaged", "Row #2"),
+        ("text,cluster,name\na,-2,x\n", "the column 'cluster'", ""),
+        ("text,cluster,name\na,10000000,x\n", "the column 'cluster'", ""),
+        ("text,cluster,name\na,0,x\n\n", "the column 'cluster'", ""),
     ],
 )
 def test_a_damaged_table_is_refused_with_the_row(

@@ -8,7 +8,6 @@ import pyarrow.parquet
 import pytest
 
 import commands
-from by_key import raises, says
 from commands import run
 from coterie import cluster, open_run
 from coterie.corpus import read_corpus
@@ -16,6 +15,7 @@ from coterie.corpus.write import GrowingTable, partial_path
 from coterie.errors import UsageError
 from coterie.masking import masked_sentence
 from coterie.runs.update import update
+from said import raises, says
 
 SECRETS = ["anna.berg@example.org", "4111 1111 1111 1111", "DE89 3704 0044 0532 0130 00",
            "+49 30 1234567", "Zebedee"]  # fmt: skip
@@ -88,7 +88,7 @@ def test_new_rows_of_a_masked_run_are_masked(file: Path, names: Path, tmp_path: 
     out = tmp_path / "run"
     cluster(str(file), 2, method="kmeans", encoder="tfidf", folder=out, mask_names=names)
     new = write(tmp_path / "new.csv", [("1", f"refund money: {s}", "x") for s in SECRETS])
-    with raises(UsageError, "mask.names_again", folder=out):
+    with raises(UsageError, "FILE, so that the", str(out)):
         update(out, str(new))
     update(out, str(new), mask_names=["Zebedee"])
     check_clean(out)
@@ -120,7 +120,7 @@ def make(file: Path, out: Path, **options: object) -> Path:
 def test_predict_masks_as_the_run_does(file: Path, names: Path, new: Path, tmp_path: Path) -> None:
     out, labelled = make(file, tmp_path / "run", mask_names=names), tmp_path / "labelled.csv"
     result = run("predict", out, new, "--out", labelled, code=2)
-    assert says(result.output, "mask.names_again", folder=out)
+    assert says(result.output, "FILE, so that the", str(out))
     assert not labelled.exists()
     options = ("--mask-names", names, "--id-column", "id")
     result = run("predict", out, new, "--out", labelled, *options)
@@ -139,7 +139,7 @@ def test_predict_masks_as_the_run_does(file: Path, names: Path, new: Path, tmp_p
     assert "Zebedee" in result.stdout
     assert "Personal data" not in result.output
     result = run("predict", out, new, "--no-mask", "--mask-names", names, code=2)
-    assert says(result.output, "mask.names_without_mask")
+    assert says(result.output, "a list of names")
 
 
 def test_predict_masks_when_asked_and_to_all_outputs(
@@ -174,7 +174,7 @@ def test_resume_refuses_rows_that_were_not_masked(
     monkeypatch.undo()
     assert "a refund" in partial_path(labelled).read_text("utf-8")
     result = run("predict", out, new, "--out", labelled, "--mask", "--resume", code=3)
-    assert says(result.output, "corpus.resume_other_settings")
+    assert says(result.output, "now). Repeat the")
     run("predict", out, new, "--out", labelled, "--resume")
     assert "a refund" in labelled.read_text("utf-8")
 
@@ -198,4 +198,4 @@ def test_a_missing_list_of_names_is_rejected(file: Path, tmp_path: Path) -> None
     result = run(
         "cluster", file, "--mask-names", tmp_path / "none.txt", "--out", tmp_path / "o", code=3
     )
-    assert says(result.output, "mask.no_names")
+    assert says(result.output, "cannot be read as a list")

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
-from by_key import says
 from commands import rows, run
 from coterie import load
 from coterie.corpus import read_corpus, survey
 from coterie.corpus.read import TextStream
 from coterie.corpus.write import partial_path
 from coterie.runs.sample import LARGE, sample_size
+from said import says
 
 OPTIONS = ["-k", "4", "--encoder", "tfidf-svd", "--method", "kmeans", "--set", "fit_sample=150"]
 
@@ -198,15 +198,15 @@ def test_another_sample_is_not_continued(file: Path, tmp_path: Path) -> None:
     run("cluster", str(file), *OPTIONS, "--out", str(out), "-q")
     other = [*OPTIONS[:-1], "fit_sample=151", "--out", str(out), "--resume"]
     result = run("cluster", str(file), *other, code=2)
-    assert says(result.output, "run.other_sample", before="150", fit_sample=151)
+    assert says(result.output, "repeat the same command", "150", "151")
 
 
 @pytest.mark.parametrize(
     ("more", "key"),
     [
-        (["--keep", "RUN"], "cluster.needs_all_texts"),
-        (["--set", "write=xlsx"], "cluster.needs_all_texts"),
-        (["--method", "sccl", "--views", "a.csv"], "cluster.needs_all_texts"),
+        (["--keep", "RUN"], "texts is fitted"),
+        (["--set", "write=xlsx"], "texts is fitted"),
+        (["--method", "sccl", "--views", "a.csv"], "texts is fitted"),
     ],
 )
 def test_what_needs_all_texts_is_refused(

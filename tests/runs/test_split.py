@@ -8,10 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from by_key import raises
 from coterie import cluster, open_run
 from coterie.checking import check_integrity
 from coterie.errors import UsageError
+from said import raises
 
 WITH = {"method": "kmeans", "encoder": "tfidf", "split": "sentences"}
 APPLE = ["Red apple pie tastes good.", "Green apple pie tastes sour.", "Old apple pie tastes bad."]
@@ -57,10 +57,10 @@ def test_themes_of_sentences() -> None:
 @pytest.mark.parametrize(
     ("options", "key"),
     [
-        ({"split": "words"}, "argument.not_a_choice"),
-        ({"labels": ["a", None, None, None]}, "cluster.split_and_rows"),
-        ({"must_link": [(0, 1)]}, "cluster.split_and_rows"),
-        ({"fit_sample": 3}, "cluster.needs_all_texts"),
+        ({"split": "words"}, "should be one of"),
+        ({"labels": ["a", None, None, None]}, "is about whole rows"),
+        ({"must_link": [(0, 1)]}, "is about whole rows"),
+        ({"fit_sample": 3}, "texts is fitted"),
     ],
 )
 def test_what_is_about_whole_rows_is_rejected(options, key, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_what_is_about_whole_rows_is_rejected(options, key, tmp_path: Path) -> N
 
 def test_other_runs_have_no_such_rows() -> None:
     run = cluster(ROWS[:3], 2, method="kmeans", encoder="tfidf")
-    with raises(UsageError, "run.not_split"):
+    with raises(UsageError, "the rows of this run were not"):
         _ = run.rows
 
 
@@ -105,5 +105,5 @@ def test_an_update_cuts_new_rows_into_sentences(tmp_path: Path) -> None:
 
 def test_a_refit_of_sentences_is_rejected(tmp_path: Path) -> None:
     run = cluster(ROWS, 2, folder=tmp_path / "run", **WITH)
-    with raises(UsageError, "update.split"):
+    with raises(UsageError, "the rows of this"):
         run.update(None, refit=True)

@@ -11,11 +11,11 @@ import pytest
 
 import commands
 import coterie
-from by_key import raises
 from coterie.checking import check_integrity
 from coterie.editing import edit, undo
 from coterie.errors import DataError
 from coterie.runs import open_run, timeline
+from said import raises
 
 FRUIT = "apple pear plum peach cherry grape lemon melon".split()
 CARS = "engine wheel brake clutch gear tyre bumper mirror".split()
@@ -81,12 +81,12 @@ def test_table_and_page(run: Path) -> None:
 
 
 def test_bad_columns(run: Path, tmp_path: Path) -> None:
-    with raises(DataError, "timeline.no_date_read"):
+    with raises(DataError, "no date could be"):
         timeline(run, date_column="note")
     with pytest.raises(Exception, match="none"):
         timeline(run, date_column="none")
     plain = tmp_path / "plain"
     coterie.cluster([t for _, t in rows()], 2, "kmeans", encoder="tfidf", folder=plain)
-    with raises(DataError, "timeline.no_dates"):
+    with raises(DataError, "no column of the"):
         timeline(plain)
     assert not (plain / "timeline.csv").exists()

@@ -12,7 +12,6 @@ import pytest
 
 import commands
 import coterie
-from by_key import raises, says
 from commands import rows
 from commands import run as call
 from coterie.checking import check_integrity
@@ -22,6 +21,7 @@ from coterie.methods.auto import RidgeClassifier
 from coterie.novelty import place_new
 from coterie.runs import open_run
 from coterie.runs.update import Growth, fit_classifier, learn_new, update
+from said import raises, says
 
 THEMES = {
     "fruit": "apple pear plum peach cherry grape lemon melon fig mango berry kiwi",
@@ -185,7 +185,7 @@ def test_rows_that_were_added_are_not_added_again(run: Path, tmp_path: Path) -> 
 def test_ids_that_the_run_has(run: Path, tmp_path: Path) -> None:
     before = content(run)
     part = write(tmp_path / "part.csv", sentences("fruit", 8, 91), len(old_texts()) - 3)
-    with raises(Exception, "update.known_ids", row=1, count=3):
+    with raises(Exception, "which the run has", "1", "3"):
         update(run, part)
     assert content(run) == before
     done = update(run, part, new_only=True)
@@ -198,11 +198,11 @@ def test_new_rows_with_one_id(run: Path, tmp_path: Path) -> None:
     part = tmp_path / "part.csv"
     part.write_text("ticket,text\nN,ripe plum\nM,old gear\nN,ripe pear\n,fig\n,kiwi\n", "utf-8")
     result = call("update", run, part, code=3)
-    assert says(result.output, "update.one_id", row=1, other=3, id="N", count=1)
+    assert says(result.output, "in all); give each", "1", "3", "'N'", "1 such id")
     rows = [{"ticket": "N", "text": "ripe plum"}, {"ticket": "N", "text": "ripe pear"}]
-    with raises(Exception, "update.one_id", row=1, other=2):
+    with raises(Exception, "in all); give each", "1", "2"):
         open_run(run).update(rows, new_only=True)
-    with raises(UsageError, "argument.not_a_choice"):
+    with raises(UsageError, "should be one of"):
         open_run(run).update(rows, id_column="other")
     assert content(run) == before
     call("update", run, part, "--id-column", "none")
@@ -214,7 +214,7 @@ def test_bad_input_is_refused_and_nothing_written(run: Path, tmp_path: Path) -> 
     other = tmp_path / "other.csv"
     other.write_text("name,remark\na,red apple\nb,old car\n", "utf-8")
     result = call("update", run, other, code=2)
-    assert says(result.output, "update.no_text_column")
+    assert says(result.output, "which holds the")
     call("update", run, other, "--text-column", "nothing", code=3)
     empty = tmp_path / "empty.csv"
     empty.write_text("", "utf-8")
@@ -222,7 +222,7 @@ def test_bad_input_is_refused_and_nothing_written(run: Path, tmp_path: Path) -> 
     for header in ("ticket,text", "text", "ticket,text,day"):
         empty.write_text(f"{header}\n", "utf-8")
         result = call("update", run, empty, code=3)
-        assert says(result.output, "corpus.file_empty")
+        assert says(result.output, "is empty; give a")
     only = tmp_path / "only.csv"
     only.write_text("ticket,text\nT-x,\nT-y,...\n", "utf-8")
     call("update", run, only, code=3)
@@ -417,7 +417,7 @@ def test_a_run_that_did_not_keep_what_was_given_is_not_fitted_again(tmp_path: Pa
     del manifest["guidance"]["kept"]
     (run / "manifest.json").write_text(json.dumps(manifest), "utf-8")
     before = content(run)
-    with raises(UsageError, "update.guided"):
+    with raises(UsageError, "was made with themes, labels or"):
         update(run, None, refit=True)
     assert content(run) == before
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from by_key import raises
 from coterie.serve.batching import Batcher
 from coterie.serve.errors import ServeError
 from coterie.serve.metrics import Metrics
 from coterie.serve.state import fuse
+from said import raises
 
 
 class Recorder:
@@ -129,7 +129,7 @@ def test_too_many_are_refused(made: Callable[..., Batcher]) -> None:
     batcher, model = made(max_queued=5), Recorder()
     blocked(batcher, model)
     batcher.submit(model, ["x"] * 4)
-    with raises(ServeError, "serve.busy", queued=4):
+    with raises(ServeError, "texts are waiting", "4"):
         batcher.submit(model, ["y", "z"])
     assert [batcher.submit(model, ["one"]) for _ in range(3)]  # a search goes through
     model.go.set()
@@ -200,7 +200,7 @@ def test_a_close_ends_what_is_queued(made: Callable[..., Batcher]) -> None:
     model.go.set()
     closing.join(30)
     assert waiting.result(0).columns == {"cluster": ["A"]}
-    with raises(ServeError, "serve.stopping"):
+    with raises(ServeError, "the service is stopping"):
         batcher.submit(model, ["b"])
 
 

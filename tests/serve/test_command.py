@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from by_key import raises, says
 from coterie.cli import app
 from coterie.errors import UsageError
 from coterie.serve.server import listen, name_runs
+from said import raises, says
 
 GUIDE = Path(__file__).parents[2] / "docs" / "howto" / "serve.md"
 
@@ -36,26 +36,26 @@ def test_runs_have_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         "mine": Path("y/z"),
     }
     assert name_runs(["named=a=b"]) == {"named": Path("a=b")}
-    with raises(UsageError, "serve.bad_name"):
+    with raises(UsageError, "is no name for a"):
         name_runs(["a=b"])  # a folder of that name
-    with raises(UsageError, "serve.name_twice", name="run"):
+    with raises(UsageError, "name one, as in", "run"):
         name_runs(["a/run", "b/run"])
     for bad in ("x/two words", "x/a?b", "x/a%2fb"):
-        with raises(UsageError, "serve.bad_name"):
+        with raises(UsageError, "is no name for a"):
             name_runs([bad])
 
 
 def test_it_says_why_it_cannot_start(finished: Path, tmp_path: Path) -> None:
     none = call(tmp_path / "none")
-    assert none.exit_code == 2 and says(none.output, "run.no_folder")
+    assert none.exit_code == 2 and says(none.output, "name that of a finished")
     (tmp_path / "empty").mkdir()
     assert call(tmp_path / "empty").exit_code == 3
     with listen("127.0.0.1", 0) as taken:
         taken.listen()
         busy = call(finished, "--port", taken.getsockname()[1])
-    assert busy.exit_code == 2 and says(busy.output, "serve.no_port")
+    assert busy.exit_code == 2 and says(busy.output, "choose another with")
     outside = call(finished, "--host", "0.0.0.0")
-    assert outside.exit_code == 2 and says(outside.output, "serve.token_needed")
+    assert outside.exit_code == 2 and says(outside.output, "set COTERIE_READ_TOKEN")
     strange = call(finished, "--host", "no such host")
     assert strange.exit_code == 2
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import coterie
-from by_key import says
 from coterie import open_run
 from coterie.editing import edit
 from coterie.serve.access import Tokens
+from said import says
 
 HOSTILE = '</script><img src=x onerror="window.hacked = 1">'
 
@@ -444,7 +444,7 @@ def test_a_refused_edit_says_why(opened: Callable[..., Live]) -> None:
     live.choose(0)
     live.write("#live-name", names(live.client)[1])  # taken
     live.click("#live-do-rename")
-    wait_until(live.page, lambda: says(live.text("#live-said"), "edit.name_taken", other=1))
+    wait_until(live.page, lambda: says(live.text("#live-said"), "already; choose another", "1"))
     assert live.page.eval("document.getElementById('live-name').value")  # to be corrected
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from by_key import raises
 from coterie.errors import DataError, UsageError
 from coterie.words import (
     Vocabulary,
@@ -15,6 +14,7 @@ from coterie.words import (
     stem,
     width_of,
 )
+from said import raises
 
 # Examples of the rules as the paper of 1980 gives them, each followed through all later steps.
 STEMS = """caresses:caress ponies:poni ties:ti caress:caress cats:cat feed:feed agreed:agre
@@ -150,17 +150,17 @@ def test_the_width_of_a_source_is_known_before_it_is_read(tmp_path: Path) -> Non
     assert width_of("ppmi", 7) == width_of("auto", 7) == 7
     assert width_of(tmp_path / "glove.txt", 7) == 3
     assert width_of(str(tmp_path / "w2v.txt"), 7) == 2
-    with raises(UsageError, "words.unknown_source", word_vectors="None"):
+    with raises(UsageError, "is neither auto", "`word_vectors='None'`"):
         width_of(None, 7)
 
 
 def test_wrong_sources_are_refused_clearly(tmp_path: Path) -> None:
-    with raises(UsageError, "words.unknown_source", word_vectors="nowhere.txt"):
+    with raises(UsageError, "is neither auto", "`word_vectors='nowhere.txt'`"):
         make_word_vectors("nowhere.txt", ["a b"], Vocabulary(["a"]), 3, seed=0)
     (tmp_path / "bad.txt").write_text("dog 1 2\ncat 1 x\n")
-    with raises(DataError, "words.bad_line", number=2, width=2):
+    with raises(DataError, "numbers, as in the", "2", "2"):
         read_word_vectors(tmp_path / "bad.txt")
-    with raises(DataError, "words.no_known_word"):
+    with raises(DataError, "has no vector for"):
         read_word_vectors(tmp_path / "bad.txt", {"hen"})
 
 

@@ -57,7 +57,10 @@ class Contextual(Augmenter):
         self, model: str | None, rate: float = 0.1, device: str = "auto", top_k: int = 100
     ) -> None:
         if model is None:
-            raise MissingError("augment.no_language_model")
+            raise MissingError(
+                "contextual substitution needs a masked language model: `model='FOLDER'`, a hub "
+                "name, or 'hub:NAME' to download one."
+            )
         self.rate, self.top_k, self.device = rate, top_k, device
         self.folder = find_model(model)
         self._letters = Choices(
@@ -77,7 +80,9 @@ class Contextual(Augmenter):
         loader = need("transformers", "train").AutoModelForMaskedLM
         tokenizer = load_tokenizer(self.folder)
         if tokenizer.mask_token is None:
-            raise UsageError("augment.model_no_mask", model=str(self.folder))
+            raise UsageError(
+                f"`model={str(self.folder)!r}` has no mask token; give a masked language model."
+            )
         model = load_model(loader, self.folder).to(check_device(self.device))
         return model, tokenizer, Vocabulary(tokenizer, model.config.vocab_size)
 
@@ -149,7 +154,7 @@ class Vocabulary:
         )
         self.allowed = np.array([word != "" for word in self.words])
         if not self.allowed.any():
-            raise UsageError("augment.model_no_words")
+            raise UsageError("`model`: its vocabulary has no whole words to put into a text.")
 
     def classes(self, words: Sequence[str]) -> Ints:
         """Numbers as in ``same`` of words; -1 for those that are no token."""

@@ -18,18 +18,20 @@ def find_model(name: str) -> Path:
     folder = Path(name).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").exists():
-            raise UsageError("augment.model_no_config", model=name)
+            raise UsageError(f"`model={name!r}`: the folder has no config.json.")
         return folder
     download = name.startswith(ASK)
     try:
         found = hub_folder([name.removeprefix(ASK)], download=download)
     except ValueError as error:
-        raise UsageError("augment.model_not_a_name", model=name) from error
+        raise UsageError(f"`model={name!r}` is neither a folder nor a hub name.") from error
     if found is not None:
         return found
     if download:
-        raise MissingError("augment.model_not_downloaded", model=name)
-    raise MissingError("augment.model_not_here", model=name, hub=f"{ASK}{name}")
+        raise MissingError(f"`model={name!r}` is not on this machine; it could not be downloaded.")
+    raise MissingError(
+        f"`model={name!r}` is not on this machine; to download it, write {ASK}{name}."
+    )
 
 
 def load_model(loader: Any, folder: Path) -> Any:
@@ -47,7 +49,7 @@ def load_model(loader: Any, folder: Path) -> Any:
                 use_safetensors=True,
             )
     except (OSError, ValueError) as error:
-        raise UsageError("augment.model_unreadable", model=str(folder), error=error) from error
+        raise UsageError(f"`model={str(folder)!r}` cannot be loaded: {error}") from error
     return model.eval()
 
 

@@ -72,7 +72,7 @@ def read_steps(spec: str) -> list[Step]:
         if found is None:
             name = re.split("[@:+]", part)[0]
             check_choice("kind", name, KINDS)
-            raise UsageError("augment.bad_kind", kind=spec)
+            raise UsageError(f"`kind={spec!r}`: write KIND, KIND@RATE or KIND@RATE:MODEL.")
         kind, rate, percent, model = found.groups()
         steps.append(Step(kind, None if rate is None else _rate(rate, percent), model))
     return steps
@@ -82,7 +82,7 @@ def _rate(digits: str, percent: str) -> float:
     try:
         return float(digits) / (100 if percent else 1)
     except ValueError as error:
-        raise UsageError("augment.rate_no_number", given=digits) from error
+        raise UsageError(f"`rate`: {digits!r} is not a number.") from error
 
 
 def make_augmenter(
@@ -112,14 +112,17 @@ def make_augmenter(
         Where models run.
     """
     if kind == VIRTUAL:
-        raise UsageError("augment.virtual_no_texts")
+        raise UsageError(
+            "`kind='virtual'` writes no texts: it is the same text under another dropout mask "
+            "while a method trains (`views='virtual'`)."
+        )
     if not isinstance(kind, str):
         check_choice("kind", kind, KINDS)
     parts = []
     for step in read_steps(kind):
         share = rate if step.rate is None else step.rate
         if share is not None and not 0 < share <= 1:
-            raise UsageError("augment.bad_rate", given=share)
+            raise UsageError(f"`rate` should be above 0 and at most 1, got {share!r}.")
         parts.append(_make_step(Step(step.kind, share, step.model or model), languages, device))
     return parts[0] if len(parts) == 1 else Chain(parts)
 
@@ -152,7 +155,10 @@ def _translator(model: str, languages: tuple[str, str] | None, device: str) -> A
         return Apertium(model)
     there, _, back = model.partition(",")
     if not back and languages is None:
-        raise UsageError("augment.translation_model", model=model)
+        raise UsageError(
+            f"`model={model!r}`: back-translation takes an Apertium pair such as 'eng-spa', two "
+            "models, 'THERE,BACK', or one multilingual model together with `languages`."
+        )
     return Translation(there, back or there, languages, device=device)
 
 
@@ -396,7 +402,7 @@ def read_views(views: Any, texts: Sequence[str]) -> list[list[str]]:
     lists = [texts_from(view) for view in views]
     for number, view in enumerate(lists, 1):
         if len(view) != len(texts):
-            raise UsageError("augment.view_length", number=number, texts=len(view), rows=len(texts))
+            raise UsageError(f"`views`: view {number} has {len(view)} texts, X has {len(texts)}.")
     return lists
 
 
@@ -419,11 +425,16 @@ def _made(kinds: Sequence[Any], texts: Sequence[str], asked: Asked) -> list[list
 
 def _from_file(path: Path, texts: Sequence[str]) -> list[list[str]]:
     if not path.exists():
-        raise UsageError("augment.views_unknown", views=str(path), kinds=", ".join(KINDS))
+        raise UsageError(
+            f"`views={str(path)!r}` is neither 'virtual' nor a kind ({', '.join(KINDS)}) nor a "
+            "file; a file is a CSV with the columns text, text1 and text2."
+        )
     table, _ = read_table(path)
     names = sorted(n for n in table.column_names if n.startswith("text") and n[4:].isdigit())
     if "text" not in table.column_names or not names:
-        raise DataError("augment.views_columns", path=path, found=", ".join(table.column_names))
+        raise DataError(
+            f"{path}: expected the columns text, text1, ...; found {', '.join(table.column_names)}."
+        )
     originals = texts_from(table.column("text"))
     columns = [texts_from(table.column(name)) for name in names]
     if list(originals) == list(texts):
@@ -432,12 +443,8 @@ def _from_file(path: Path, texts: Sequence[str]) -> list[list[str]]:
     missing = [i for i, text in enumerate(texts) if text and text not in place]
     if missing:
         raise DataError(
-            "augment.views_missing",
-            path=path,
-            missing=len(missing),
-            texts=len(texts),
-            row=missing[0] + 1,
-            text=texts[missing[0]][:60],
+            f"{path} has no views for {len(missing)} of {len(texts)} texts; the first is row "
+            f"{missing[0] + 1}: {texts[missing[0]][:60]!r}."
         )
     rows = [place.get(text, -1) for text in texts]
     return [["" if row < 0 else column[row] for row in rows] for column in columns]

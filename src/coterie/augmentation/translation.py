@@ -104,7 +104,10 @@ class Apertium(Augmenter):
             part = pipe.read1(1 << 16)
             if not part:
                 self.close()
-                raise CoterieError("augment.apertium_ended", pair=self.pair)
+                raise CoterieError(
+                    f"apertium {self.pair} ended before all texts were translated; try 'echo "
+                    f"test | apertium {self.pair}'."
+                )
             data += part
         *found, self._rest = data.split(b"\0")
         return [text.decode("utf-8", "replace") for text in found]
@@ -127,13 +130,20 @@ def plain(translated: str) -> str:
 def _mode(direction: str) -> Path:
     """The file that describes the pipeline of a direction."""
     if not PAIR.fullmatch(direction):
-        raise UsageError("augment.no_pair", model=direction)
+        raise UsageError(f"`model={direction!r}` is not a pair of languages such as 'eng-spa'.")
     folder = Path(os.environ.get("APERTIUM_DATADIR") or "/usr/share/apertium") / "modes"
     path = folder / f"{direction}.mode"
     if not all(map(shutil.which, ("lt-proc", "apertium-transfer", "stdbuf"))):
-        raise MissingError("augment.apertium_missing", direction=direction)
+        raise MissingError(
+            "Apertium is not installed. Install it with 'apt-get install apertium "
+            f"apertium-{direction}', or give two translation models: "
+            "`model='FOLDER_THERE,FOLDER_BACK'`."
+        )
     if not path.exists():
-        raise MissingError("augment.no_direction", direction=direction)
+        raise MissingError(
+            f"Apertium has no direction {direction!r} here ('apertium -l' lists them); install "
+            f"'apertium-{direction}' or the package of the reverse pair."
+        )
     return path
 
 
@@ -234,7 +244,7 @@ def language_token(tokenizer: Any, code: str) -> int:
         return int(tokenizer.get_lang_id(code))
     found = tokenizer.convert_tokens_to_ids(code)
     if found is None or found == tokenizer.unk_token_id:
-        raise UsageError("augment.language_unknown", code=code)
+        raise UsageError(f"`languages`: the model does not know the language {code!r}.")
     return int(found)
 
 

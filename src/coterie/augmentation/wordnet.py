@@ -210,7 +210,11 @@ def read_wordnet(place: Path) -> WordNet:
     else:
         files = {name: _mapped(place / name) for name in names if (place / name).is_file()}
     if missing := [name for name in NEEDED if name not in files]:
-        raise MissingError("augment.no_wordnet_file", place=place, file=missing[0])
+        raise MissingError(
+            f"{place} has no {missing[0]} of WordNet; unset WNSEARCHDIR to take the synonyms of "
+            "coterie itself, or let it name a folder with WordNet's files ('apt-get install "
+            "wordnet-base' brings them to /usr/share/wordnet)."
+        )
     return WordNet(files)
 
 

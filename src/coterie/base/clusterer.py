@@ -245,7 +245,7 @@ class TextClusterer(
         """Read a model back; it predicts the same labels."""
         model = storage.load(cls, check_path("folder", folder))
         if not isinstance(model, cls):
-            raise UsageError("model.other_class", folder=folder, wanted=cls.__name__)
+            raise UsageError(f"{folder} contains another method than {cls.__name__}.")
         return model
 
     @property

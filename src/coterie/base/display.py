@@ -20,9 +20,8 @@ from coterie.base.edited import EditedAssigner
 from coterie.base.outliers import OutlierMixin
 from coterie.corpus import texts_from
 from coterie.description import Cluster, describe, describe_numbered
-from coterie.errors import UsageError
+from coterie.errors import UsageError, counted
 from coterie.hierarchy import Hierarchy, build_hierarchy, build_themes
-from coterie.messages import counted
 from coterie.report import Outliers, ReportData, without_texts, write_report
 from coterie.report.folder import make_map, make_points
 from coterie.report.quality import figures, guard_sentence, leads, next_steps
@@ -118,11 +117,14 @@ class DisplayMixin(OutlierMixin):
                 found.texts, found.labels, found.vectors, clusters, seed=self.seed_
             )
         elif levels is not None and not _are_numbers(levels):
-            raise UsageError("report.bad_levels", levels=levels)
+            raise UsageError(
+                f"levels should be numbers such as (5, 20), or 'themes', got {levels!r}."
+            )
         elif levels:
             if max(levels) > len(clusters):
                 raise UsageError(
-                    "report.too_many_levels", asked=max(levels), clusters=len(clusters)
+                    f"levels: {max(levels)} asked for, but there are only {len(clusters)} "
+                    "clusters; ask for fewer."
                 )
             hierarchy, clusters = build_hierarchy(
                 found.texts, found.labels, found.vectors, clusters, levels
@@ -135,10 +137,12 @@ class DisplayMixin(OutlierMixin):
         check_is_fitted(self, "assigner_")
         read = texts_from(texts)
         if self.encoder_.kind == "precomputed" and X is None:
-            raise UsageError("report.needs_vectors")
+            raise UsageError("X: this model takes vectors; pass those of the texts as X.")
         found = self.assess(read if X is None else X)
         if len(found.labels) != len(read):
-            raise UsageError("report.one_per_text", rows=len(found.labels), texts=len(read))
+            raise UsageError(
+                f"X: {len(found.labels)} rows for {len(read)} texts; give one for each text."
+            )
         nearest, limit = found.labels, self.outlier_limit_
         labels = np.where(found.outliers(limit), -1, nearest) if limit else nearest
         return AssignedTexts(
@@ -245,7 +249,10 @@ def broad_themes(
     clusters = model._described(found)
     used = sum(cluster.size > 0 for cluster in clusters)
     if n_themes is not None and n_themes >= used:
-        raise UsageError("report.too_many_themes", n_themes=n_themes, clusters=used)
+        raise UsageError(
+            f"n_themes: {n_themes} asked for, but there are only {used} clusters to group; ask "
+            "for fewer."
+        )
     return build_themes(found.texts, found.labels, found.vectors, clusters, n_themes, model.seed_)[
         0
     ]

@@ -163,13 +163,15 @@ def restore_assigner(
     made = EditedAssigner(inner, tuple(numbers["place"]), tuple(steps), tuple(numbers["extra"]))
     alive = {*made.place, *made.extra}
     if len(set(made.place)) != len(made.place):
-        raise DataError("model.cluster_twice")
+        raise DataError("config.json.rule.place is damaged: it names a cluster twice.")
     for step in steps:
         before = set(step.clusters) if isinstance(step, Merge) else {step.cluster}
         after = {step.into} if isinstance(step, Merge) else set(step.into)
         parts = 1 if isinstance(step, Merge) else len(step.assigner.centers)
         if not before or before - alive or len(after) != parts:
-            raise DataError("model.bad_step")
+            raise DataError(
+                "config.json.rule.steps is damaged: a step changes a cluster that does not exist."
+            )
         alive = alive - before | after
     return made
 
@@ -182,7 +184,7 @@ def check_labels(arrays: Arrays, assigner: Json, n_clusters: int) -> None:
         if name.rpartition(".")[2] == "labels" and (
             array.dtype.kind != "i" or not len(array) or array.min() < 0 or array.max() >= k
         ):
-            raise DataError("model.other_clusters", name=name, k=k)
+            raise DataError(f"model.safetensors is damaged: {name!r} has other clusters than {k}.")
 
 
 def edited(assigner: Assigner | EditedAssigner, n_clusters: int) -> EditedAssigner:

@@ -59,7 +59,7 @@ from coterie.engine import (
     train,
 )
 from coterie.engine.parallel import encode_all
-from coterie.errors import DataError, TrainingError, UsageError
+from coterie.errors import DataError, TrainingError, UsageError, counted
 from coterie.guidance import Guidance, Known
 from coterie.guided import theme_hints
 from coterie.neighbors import unit_rows
@@ -185,7 +185,9 @@ class Fitting:
         model._known = known
         if known is not None and model.n_clusters != "auto" and model.n_clusters < known.n_classes:
             more = UsageError(
-                "guidance.more_classes", classes=known.n_classes, n_clusters=model.n_clusters
+                f"there are {known.n_classes} known classes, but "
+                f"`n_clusters={model.n_clusters!r}`; each class is a cluster, so there are "
+                f"{known.n_classes} clusters."
             )
             warnings.warn(str(more), stacklevel=5)
 
@@ -241,7 +243,9 @@ class Fitting:
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
             if not given.any():
-                raise DataError("fit.weights_all_zero")
+                raise DataError(
+                    "sample_weight is zero for all texts; give at least one above zero."
+                )
             given = given[self.inputs.rows]
             order = np.lexsort((given, rows))  # so that the last digit of a sum is always the same
             rows, given = rows[order], given[order]
@@ -256,10 +260,17 @@ class Fitting:
         if guidance is None:
             return None, None
         if not self.model._uses_guidance():
-            warnings.warn(str(UsageError("guidance.ignored", name=self.model.name)), stacklevel=4)
+            warnings.warn(
+                f"{self.model.name} cannot use labels or constraints and ignores them; auto, "
+                "kmeans and sccl use them.",
+                stacklevel=4,
+            )
             return None, None
         if guidance.themes and self.encoder.kind == "precomputed":
-            raise UsageError("guidance.themes_of_vectors")
+            raise UsageError(
+                "`themes` are compared with the texts by the encoder; give texts instead of "
+                "vectors, or known classes as labels."
+            )
         places = self.inputs.spread(np.arange(self.inputs.n_distinct, dtype=np.int64), -1)
         return guidance, guidance.on_texts(places, self.inputs.n_distinct)
 
@@ -308,7 +319,10 @@ class Fitting:
         k, rows = self.model._k, self.inputs.n_rows
         distinct = int((self.weights > 0).sum())
         if distinct < k:
-            raise DataError("model.too_few_texts", n_clusters=k, distinct=distinct, rows=rows)
+            raise DataError(
+                f"`n_clusters={k!r}` is more than the {counted(distinct, 'different text')} in "
+                f"{counted(rows, 'sample')}; ask for at most {counted(distinct, 'cluster')}."
+            )
 
     def _context(self) -> TrainingContext:
         n_views, n = self.inputs.views.shape
@@ -339,7 +353,11 @@ class Fitting:
     def _frozen(self, data: TrainingData) -> TrainingData:
         """Vectors of all views in the place of their tokens: the encoder will not change them."""
         if len(data.views) < 2:
-            raise UsageError("model.frozen_needs_views")
+            raise UsageError(
+                "`tune='frozen'` computes embeddings once, without dropout, so two views of a "
+                "text would be the same: give `views='eda'`, or pairs of texts, or use "
+                "`tune='heads'`."
+            )
         with self.phase("encode views"):
             every = np.arange(len(data.items))
             vectors = encode_all(self.encoder, data.items, every, progress=self.progress)
@@ -371,7 +389,7 @@ class Fitting:
             log.warning("the start solution is returned: %s", judged.reason)
             return start.assigner, judged, start.vectors
         if judged.final is None:
-            raise TrainingError("train.failed", reason=judged.reason)
+            raise TrainingError(f"{judged.reason}")
         return assigner, judged, trained
 
     def _run(self, part: str = "") -> Run:

@@ -58,10 +58,10 @@ def read_texts(encoder: Encoder, X: Any, views: Any = None, *, learn: bool = Fal
     """Clean the texts, find or check their views, and prepare all of them at once."""
     texts = texts_from(X)
     if not texts:
-        raise DataError("model.no_samples")
+        raise DataError("X is empty (n_samples=0): there is nothing to cluster.")
     filled = [row for row, text in enumerate(texts) if text]
     if not filled and learn:
-        raise DataError("model.all_empty", texts=len(texts))
+        raise DataError(f"all {len(texts)} texts are empty: there is nothing to cluster.")
     if not filled:  # encode a placeholder, whose result no row gets
         items, rows = encoder.prepare(["-"])
         return Inputs(items, rows[None, :0], rows[:0], len(texts), [])

@@ -113,7 +113,10 @@ class OutlierMixin(ClustererCore):
         """Reject a model that was loaded: it has no training texts."""
         check_is_fitted(self, "assigner_")
         if not hasattr(self, "distinct_vectors_"):
-            raise UsageError("model.no_training_texts", name=name, remedy=remedy)
+            raise UsageError(
+                f"{name}: the model was loaded, and a saved model does not contain its training "
+                f"texts; {remedy}."
+            )
 
     def assess(self, X: Any) -> Assessed:
         """Clusters, outlier scores and vectors of texts, which are encoded once.
@@ -135,7 +138,10 @@ class OutlierMixin(ClustererCore):
         """The nearest-neighbour index of outlier scores, made on first use."""
         if self._neighbor_index is None:
             if not hasattr(self, "distinct_vectors_"):
-                raise UsageError("model.no_outlier_index")
+                raise UsageError(
+                    "outliers: this model was saved without the data for outlier scores; fit "
+                    "and save it again with this version."
+                )
             rows = self.rows_[self.rows_ >= 0]
             n = len(self.distinct_vectors_)
             labels = np.zeros(n, dtype=np.int64)
@@ -153,7 +159,10 @@ class OutlierMixin(ClustererCore):
         if limit is not True:
             known = OutlierLimit(check_number("outliers", limit))
         elif known is None:
-            raise UsageError("model.no_outlier_limit")
+            raise UsageError(
+                "outliers=True: the model has no limit; call mark_outliers first, or give a "
+                "number, such as outliers=0.9."
+            )
         self._outlier_index()  # an error if there is none
         found = self.assess(X)
         return np.where(found.outliers(known), -1, found.labels)
@@ -188,7 +197,8 @@ def load_outliers(model: OutlierMixin, folder: Path, saved: dict[str, Any] | Non
     usable = len(counts) and counts.dtype.kind == "i" and counts.min() > 0 and saved["typical"] > 0
     if not fits or not usable or saved["n_neighbors"] < 1:
         raise DataError(
-            "model.outliers_damaged", path=folder / FILE, vectors=vectors.shape, counts=counts.shape
+            f"{folder / FILE} is damaged: vectors of shape {vectors.shape} and counts of shape "
+            f"{counts.shape} do not fit the model."
         )
     model._neighbor_index = NeighborIndex(vectors, counts, saved["typical"], saved["n_neighbors"])
     if saved["limit"] is not None:

@@ -12,7 +12,7 @@ from coterie.base.guard import RUNS, nearest_neighbors, neighbor_agreement
 from coterie.choose import SAMPLE, text_vectors
 from coterie.consensus import FLATTEN, smooth, smoothed_runs
 from coterie.encoders.base import distinct
-from coterie.errors import DataError
+from coterie.errors import DataError, counted
 from coterie.metrics import ami
 
 SEED = 0  # of the reference: the same for all settings that are compared
@@ -29,7 +29,10 @@ def score_texts(texts: Sequence[str], labels: Ints, n_clusters: int, encoder: ob
     if n_clusters < 2:
         return 0.0
     if len(first) < 2 * n_clusters:
-        raise DataError("score.too_few_texts", n_clusters=n_clusters, found=len(first))
+        raise DataError(
+            f"score: {counted(len(first), 'different text')} cannot tell how good {n_clusters:,} "
+            "clusters are; give at least twice as many, e.g. by fewer folds."
+        )
     chosen = numpy_generator(SEED, "score").permutation(len(first))[:SAMPLE]
     some = [filled[first[i]] for i in chosen]
     x = text_vectors([texts[i] for i in some], encoder, SEED)[0]

@@ -91,9 +91,9 @@ def save(model: OutlierMixin, folder: Path, *, include_encoder: bool) -> None:
         write_json(fresh / "config.json", config)
 
     if os.path.lexists(folder) and not folder.is_dir():
-        raise UsageError("run.out_is_file", folder=str(folder))
+        raise UsageError(f"`folder={str(folder)!r}` is a file; a run needs a folder.")
     if folder.exists() and any(folder.iterdir()) and not (folder / "config.json").exists():
-        raise UsageError("model.folder_taken", folder=folder)
+        raise UsageError(f"{folder} is not empty and not a saved model; choose another folder.")
     replace_folder(folder, fill)
 
 
@@ -140,7 +140,8 @@ def load(cls: type[Model], folder: Path) -> Model:
 def _load(cls: type[Model], folder: Path, config: dict[str, Any]) -> Model:
     if config["method"] != cls.name:
         raise UsageError(
-            "model.other_method", folder=folder, method=config["method"], wanted=cls.name
+            f"{folder} holds a model of the method {config['method']!r}, not {cls.name!r}; "
+            "coterie.load reads any."
         )
     known = {f.name for f in fields(cls)} - NOT_SAVED
     saved = {RENAMED.get(name, name): value for name, value in config["parameters"].items()}
@@ -169,15 +170,12 @@ def read_config(folder: Path) -> dict[str, Any]:
     """The settings of a saved model; refuse what is none, or of a newer format."""
     path = folder / "config.json"
     if not path.exists():
-        raise DataError("model.no_config", folder=folder)
+        raise DataError(f"{folder} is not a saved model: it has no config.json.")
     config: dict[str, Any] = check_shape(read_json(path, LARGE), {"format": Count}, str(path))
     if config["format"] > FORMAT:
         raise DataError(
-            "model.newer_format",
-            folder=folder,
-            version=config.get("coterie"),
-            format=config["format"],
-            most=FORMAT,
+            f"{folder} was written by coterie {config.get('coterie')} in format "
+            f"{config['format']}; this version reads up to {FORMAT}: upgrade coterie."
         )
     check_shape(config, SHAPE, str(path))
     return config
@@ -192,21 +190,21 @@ def _check_fit(model: OutlierMixin) -> None:
         numbers = set(assigner.clusters)
         highest = max(numbers, default=0)
     if not 1 <= k <= MOST_CLUSTERS or len(numbers) != k or highest > max(HIGHEST, 100 * k):
-        raise DataError("model.clusters_do_not_fit", k=k, highest=highest)
+        raise DataError(f"n_clusters={k} and clusters up to {highest} do not fit together.")
     for cluster in model.corrections_.values():
         if cluster not in numbers:
-            raise DataError("model.bad_correction", cluster=cluster)
+            raise DataError(f"a correction assigns cluster {cluster}, which does not exist.")
     dim = model.encoder_.dim
     if not 1 <= dim <= WIDEST:
-        raise DataError("model.too_wide", dim=dim)
+        raise DataError(f"vectors of {dim} numbers are too wide for a model.")
     with np.errstate(all="ignore"):
         try:
             found = assigner.logits(np.zeros((1, dim), dtype=np.float32))
         except (ValueError, RuntimeError, IndexError) as error:
-            raise DataError("model.width_does_not_fit", dim=dim) from error
+            raise DataError(f"the clusters do not fit vectors of {dim} numbers.") from error
     width = highest + 1 if isinstance(assigner, EditedAssigner) else k
     if found.shape[1] < width or not np.isfinite(found[:, sorted(numbers)]).all():
-        raise DataError("model.no_clusters", k=k, dim=dim)
+        raise DataError(f"the model has no {k} clusters in vectors of {dim} numbers.")
 
 
 def method_of(folder: Path) -> str:

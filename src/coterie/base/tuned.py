@@ -47,9 +47,16 @@ class TunedClusterer(TextClusterer):
         read_tune(self.tune)
         if self.tune in STILL and self._kmeans_on_vectors:
             if getattr(self, "labels_from", "") == "kmeans":
-                raise UsageError("model.tune_changes_nothing", tune=self.tune)
+                raise UsageError(
+                    f"`tune={self.tune!r}` does not change the embeddings, and "
+                    "`labels_from='kmeans'` uses nothing else: use `labels_from='head'`, or "
+                    "`tune='lora'`."
+                )
         if self.tune == "frozen" and self._needs_tokens:
-            raise UsageError("model.frozen_not_supported", name=self.name)
+            raise UsageError(
+                f"`tune='frozen'`: a step of {self.name} uses the inside of the encoder; use "
+                "`tune='heads'` or `tune='last-1'`."
+            )
 
     def _make_encoder(self, seed: int) -> Encoder:
         encoder = super()._make_encoder(seed)

@@ -17,7 +17,7 @@ from coterie._ranks import is_first
 from coterie.cli.options import beside, parse_settings, read_text, without_cache
 from coterie.cli.runs import make_asker
 from coterie.cli.talk import show_json, show_table
-from coterie.errors import UsageError, param
+from coterie.errors import UsageError
 from coterie.options import PANELS, Options
 
 if TYPE_CHECKING:
@@ -138,9 +138,9 @@ def cluster(
     method = given.get("method", "auto")
     for name, value in parse_settings(settings or [], method).items():
         if given.setdefault(name, value) != value:
-            raise UsageError("cli.given_twice", name=param(name))
+            raise UsageError(f"`{name}` is given twice, and differently; give it once.")
     if len(file) > 1 and "folder" not in given:
-        raise UsageError("cli.out_needed_for_several")
+        raise UsageError("several files: say where to write with --out FOLDER.")
     if "folder" not in given:
         given["folder"] = beside(file[0], ".clusters")
     asker = make_asker(name_with, name_model, show_request, as_json)

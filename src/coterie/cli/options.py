@@ -96,7 +96,7 @@ def parse_settings(pairs: Sequence[str], method: str) -> dict[str, Any]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals:
-            raise UsageError("cli.bad_setting", pair=pair)
+            raise UsageError(f"--set {pair}: expected KEY=VALUE, e.g. --set steps=500.")
         if key in TYPES:
             out[key] = read_text(key, value)
             continue
@@ -104,9 +104,7 @@ def parse_settings(pairs: Sequence[str], method: str) -> dict[str, Any]:
         if key not in parameters:
             known = [*parameters, *TYPES]
             hint = did_you_mean(key, known) or f" Known: {', '.join(known)}."
-            raise UsageError(
-                "cli.unknown_setting", pair=pair, name=cls.__name__, key=key, hint=hint
-            )
+            raise UsageError(f"--set {pair}: {cls.__name__} has no parameter {key!r}.{hint}")
         out.setdefault("settings", {})[key] = parse_value(value)
     return out
 
@@ -136,7 +134,7 @@ def beside(file: str, ending: str) -> Path:
 
     path = file_of(file)[0]
     if file == "-" or path.is_fifo():
-        raise UsageError("cli.out_needed")
+        raise UsageError("--out is needed when the texts come from standard input or a pipe.")
     if not path.exists() and glob.has_magic(path.name):
         path = path.parent if path.parent.name else Path(path.parent.resolve().name)
     return path.with_name(f"{path.stem}{ending}")

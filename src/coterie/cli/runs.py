@@ -23,8 +23,7 @@ from coterie.cli.options import (
     Vectors,
 )
 from coterie.cli.talk import say_header, show_json, show_table
-from coterie.errors import DataError, UsageError
-from coterie.messages import message
+from coterie.errors import DataError, UsageError, counted
 from coterie.options import read_formats, read_number
 
 FailAbove = Annotated[
@@ -157,11 +156,13 @@ def predict(
         from coterie.runs.shards import predict_shards
 
         if format not in ("auto", "parquet"):
-            raise UsageError("cli.shards_are_parquet", given=format)
+            raise UsageError(f"--format {format}: many files, and --engine ray, are Parquet only.")
         if out is None or file == "-":
-            raise UsageError("cli.shards_need_folders")
+            raise UsageError(
+                "many files, and --engine ray, need files to read and a folder as --out."
+            )
         if watched:
-            raise UsageError("cli.drift_of_one_file")
+            raise UsageError("--drift and --fail-above take one file, not a folder of shards.")
         predict_shards(
             folder,
             file,
@@ -193,7 +194,7 @@ def predict(
         **reading,
     )
     if out is not None:
-        say("\n".join([message("predict.written", rows=done.rows, out=out), *done.notes]))
+        say("\n".join([f"{counted(done.rows, 'row')} written to {out}", *done.notes]))
     say_header(done.read)
     if done.sentence:
         say(done.sentence)
@@ -326,7 +327,7 @@ def name(
     from coterie.runs.names import RunNames
 
     if own_names == (endpoint is not None):
-        raise UsageError("cli.with_or_own_names")
+        raise UsageError("give either --with URL or --own-names.")
     open_run(folder)
     asker = None
     if endpoint is not None:
@@ -348,17 +349,17 @@ def name(
         rows = [[c.id, c.size, c.name, run.own_names.get(c.id, "")] for c in clusters]
         show_table("", ["#", "texts", "name", "own name"], rows, numbers=(0, 1))
     if problem is not None:
-        raise EndpointError("naming.some_failed", problem=problem)
+        raise EndpointError(f"{problem} The other clusters keep their names; to go on, repeat.")
 
 
 def make_asker(url: str | None, model: str | None, show: bool, as_json: bool) -> Asker | None:
     """What ``coterie cluster`` was given about names; the address is judged before the work."""
     if url is None:
         if model is not None or show:
-            raise UsageError("cli.needs_name_with")
+            raise UsageError("a model and its requests need a URL: coterie name RUN --with URL.")
         return None
     if show and as_json:
-        raise UsageError("cli.json_twice")
+        raise UsageError("--show-request and --json both print JSON; take one of them.")
     return Asker(url, model, show)
 
 
@@ -369,7 +370,7 @@ def read_prompt(said: str | None) -> str | None:
     try:
         return Path(said[1:]).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError("cli.no_prompt", path=said[1:], reason=error) from error
+        raise DataError(f"--prompt: {said[1:]} cannot be read: {error}") from error
 
 
 def read_price(said: str | None) -> tuple[float, float]:
@@ -379,7 +380,10 @@ def read_price(said: str | None) -> tuple[float, float]:
     try:
         sent, answered = (float(part) for part in said.split(","))
     except ValueError as error:
-        raise UsageError("naming.needs_price") from error
+        raise UsageError(
+            "`max_cost` needs an amount above 0 and `price`: what a million tokens cost, sent "
+            "and answered, such as 0.15,0.60."
+        ) from error
     return sent, answered
 
 
@@ -501,7 +505,7 @@ def compare(
     from coterie.runs.outputs import check_output, is_comparison
 
     if out is not None and out.suffix.lower() not in {".html", ".htm"}:
-        raise UsageError("cli.page_is_html", out=out)
+        raise UsageError(f"--out {out}: the page is HTML; give it a name that ends in .html.")
     if out is not None:
         check_output(out, [before, after], wrote=is_comparison)
     found = find(
@@ -597,7 +601,7 @@ def edit(
     from coterie.report.points import visible
 
     if undo == (file is not None):
-        raise UsageError("cli.edits_or_undo")
+        raise UsageError("name a file of edits, or --undo the last ones: one of the two.")
     if undo:
         number = put_back(run)
         say(f"undone: change {number} of {run}")

@@ -19,7 +19,7 @@ class _Closed(io.TextIOBase):
     def _refuse(self, *_: Any) -> Any:
         from coterie.errors import CoterieError
 
-        raise CoterieError("cli.stream_closed", named=self.named)
+        raise CoterieError(f"{self.named} is closed; open it, or name a file instead.")
 
     read = read1 = readinto = readline = write = __next__ = _refuse
 

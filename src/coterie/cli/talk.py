@@ -8,10 +8,12 @@ import inspect
 import json
 import logging
 import os
+import re
 import shlex
 import sys
 import tempfile
 import traceback
+from ast import literal_eval
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -22,12 +24,13 @@ import typer
 from coterie import __version__
 from coterie._progress import say
 from coterie._validation import check_path
-from coterie.errors import NOTHING, CoterieError
+from coterie.errors import CoterieError
 
 log = logging.getLogger(__name__)
 
 # Parameters of the library that options call otherwise.
 ALIASES = {"random_state": "seed"}
+PARAMETER = re.compile(r"`(\w+)(?:=([^`]*))?`")
 
 
 def orderly(verb: Callable[..., None]) -> Callable[..., None]:
@@ -57,23 +60,27 @@ def _check_paths(given: dict[str, Any]) -> None:
                 check_path(name, one)
 
 
-def _as_option(verb: Callable[..., None]) -> Callable[[str, Any], str]:
-    """How parameters of the library are written on the command line of a verb."""
+def with_options(message: str, verb: Callable[..., None]) -> str:
+    """A message of the library with its parameters as options of a verb.
 
-    def write(name: str, value: object) -> str:
-        from coterie.options import flags  # parameters of the library are options of cluster
+    They stand in backticks: `levels` becomes `--levels`, `device='cpu'` `--device cpu`.
+    """
+    from coterie.options import flags  # parameters of the library are options of cluster
 
-        known = flags() | _options(verb)
+    known = flags() | _options(verb)
+
+    def write(found: re.Match[str]) -> str:
+        name, value = found[1], "" if found[2] is None else f" {_word(found[2])}"
         option = known.get(name) or known.get(ALIASES.get(name, name))
         if option is None and _is_setting(name):
-            return f"--set {name}" if value is NOTHING else f"--set {name}={_word(value)}"
+            return f"--set {name}{value.replace(' ', '=', 1)}"
         if option is None:
-            return name if value is NOTHING else f"{name} {_word(value)}"
-        if value is False:
+            return f"{name}{value}"
+        if value == " False":
             return f"--no-{option[2:]}"
-        return option if value is NOTHING or value is True else f"{option} {_word(value)}"
+        return option if value == " True" else f"{option}{value}"
 
-    return write
+    return PARAMETER.sub(write, message)
 
 
 def _options(verb: Callable[..., None]) -> dict[str, str]:
@@ -100,8 +107,12 @@ def _is_setting(name: str) -> bool:
     return any(name == f.name for owner in owners for f in fields(owner))
 
 
-def _word(value: object) -> str:
-    return shlex.quote(str(value))
+def _word(shown: str) -> str:
+    """A value as the shell takes it, from the way Python writes it."""
+    try:
+        return shlex.quote(str(literal_eval(shown)))
+    except (ValueError, SyntaxError):
+        return shlex.quote(shown)
 
 
 def explain(error: BaseException, verb: Callable[..., None] | None = None) -> int:
@@ -114,7 +125,7 @@ def explain(error: BaseException, verb: Callable[..., None] | None = None) -> in
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     if isinstance(error, CoterieError):
-        say(f"coterie: {error if verb is None else error.shown(_as_option(verb))}")
+        say(f"coterie: {error if verb is None else with_options(str(error), verb)}")
         return error.exit_code
     if isinstance(error, (OSError, MemoryError)):
         log.info("where it happened", exc_info=error)  # shown by --verbose

@@ -26,8 +26,7 @@ from coterie.cli.options import (
     beside,
 )
 from coterie.cli.talk import say_header, show_json, show_table
-from coterie.errors import DataError, UsageError
-from coterie.messages import counted, message
+from coterie.errors import DataError, UsageError, counted
 
 MEANING = {
     "acc": "texts right under the best one-to-one match of clusters and classes",
@@ -80,7 +79,7 @@ def evaluate(
     if labels_column is not None:
         say("note: --labels-column goes with the next release; use --labels.")
     if (labels := labels or labels_column) is None:
-        raise UsageError("cli.labels_needed")
+        raise UsageError("name the column with the true labels: --labels.")
     table, _ = read_table(file, format=format, encoding=encoding, header=True)
     check_column(table, labels, "--labels")
     column, called, said = cluster_columns(table.column_names, cluster_column)
@@ -111,7 +110,10 @@ def evaluate(
         parts = [f"{counted(count, 'row')} {why}" for why, count in left_out.items()]
         say(f"Left out: {', '.join(parts)}.")
     if not pairs:
-        raise DataError("cli.nothing_to_score", file=file)
+        raise DataError(
+            f"{file}: no row has both a true label and a cluster; see --labels and "
+            "--cluster-column."
+        )
     apart = sum(c == "-1" for _, c in pairs)
     if apart:
         say(f"{counted(apart, 'row')} in cluster -1: counted as one cluster.")
@@ -192,13 +194,13 @@ def augment(
     from coterie.runs.sample import bundled
 
     if wordings < 1:
-        raise UsageError("cli.bad_wordings", wordings=wordings)
+        raise UsageError(f"--wordings should be at least 1, got {wordings}.")
     path = None
     if file != "-" or out is not None:
         path = out or beside(file, ".views.csv")
         check_output(path, [bundled(file), model], wrote=is_reworded)
         if out is None and path.exists():
-            raise UsageError("cli.out_is_there", path=path)
+            raise UsageError(f"{path} already exists; name it with --out to replace it.")
     corpus = read_corpus(
         bundled(file), text_column=text_column, format=format, encoding=encoding, header=header
     )
@@ -215,7 +217,7 @@ def _pair(said: str | None) -> tuple[str, str] | None:
         return None
     first, _, second = said.partition(",")
     if not first or not second:
-        raise UsageError("cli.bad_languages", said=said)
+        raise UsageError(f"--languages {said}: expected FROM,TO, e.g. eng_Latn,spa_Latn.")
     return first.strip(), second.strip()
 
 
@@ -229,7 +231,7 @@ def _wordings(
     seed, shown = said
     augmenter = make_augmenter(kind, **options)
     if not augmenter.seeded and count > 1:
-        say(message("augment.same_every_time", kind=kind))
+        say(f"{kind} has no random choices: one augmentation is made.")
         count = 1
     try:
         progress = make_progress(shown)
@@ -404,4 +406,7 @@ def cache(
 
 def moved(context: typer.Context) -> None:
     """Say where a verb of earlier versions is now."""
-    raise UsageError("cli.moved", verb=context.info_name)
+    raise UsageError(
+        f"coterie {context.info_name} is a command of the benchmarks now: pip install "
+        "./benchmarks in a checkout of coterie, then coterie-bench --help"
+    )

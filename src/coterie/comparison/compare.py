@@ -18,8 +18,7 @@ from coterie.base import TextClusterer
 from coterie.base.storage import read_config
 from coterie.comparison.result import Change, Comparison, Flow
 from coterie.comparison.side import Side, make_side
-from coterie.errors import CoterieError, DataError, UsageError, param
-from coterie.messages import counted
+from coterie.errors import CoterieError, DataError, UsageError, counted
 from coterie.metrics import ari, nmi
 from coterie.neighbors import unit_rows
 
@@ -143,7 +142,9 @@ def gather(a: Side, b: Side, by: str = "auto") -> Evidence:
         try:
             return _FINDERS[by](a, b, 0.0)
         except _CannotError as cannot:
-            raise DataError("compare.cannot_compare_by", by=by, reason=cannot) from None
+            raise DataError(
+                f"--by {by}: {cannot}; leave out --by to compare by whatever both sides have."
+            ) from None
     tried: list[str] = []
     # A few shared rows are the last resort.
     for way, enough in (*((way, ENOUGH) for way in _FINDERS), ("rows", 0.0)):
@@ -154,9 +155,7 @@ def gather(a: Side, b: Side, by: str = "auto") -> Evidence:
             continue
         before = f" Not by {'; not by '.join(tried)}." if tried else ""
         return Evidence(**{**vars(found), "reason": found.reason + before})
-    raise DataError(
-        "compare.nothing_shared", before=a.title, after=b.title, reasons="; ".join(tried)
-    )
+    raise DataError(f"{a.title} and {b.title} have nothing to compare by ({'; '.join(tried)}).")
 
 
 def pair_rows(a: Side, b: Side) -> tuple[str, Ints, Ints]:
@@ -383,11 +382,12 @@ def compare(  # noqa: PLR0913 - what a table needs to be read
     folders = [Path(source) for source in named if not isinstance(source, Side)]
 
     def read() -> Comparison:
-        left = make_side(a, "before", param("a_column"), a_column, text_column, id_column)
-        right = make_side(b, "after", param("b_column"), b_column, text_column, id_column)
+        left = make_side(a, "before", "`a_column`", a_column, text_column, id_column)
+        right = make_side(b, "after", "`b_column`", b_column, text_column, id_column)
         if not named and len(left.labels) != len(right.labels):
             raise UsageError(
-                "compare.one_label_per_row", before=len(left.labels), after=len(right.labels)
+                f"compare: {len(left.labels)} labels before and {len(right.labels)} after; give "
+                "one for each row, in the same order."
             )
         return _Work(left, right, gather(left, right, by)).result(examples)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from coterie.messages import counted
+from coterie.errors import counted
 
 
 @dataclass(frozen=True)

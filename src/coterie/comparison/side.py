@@ -20,7 +20,7 @@ from coterie.corpus.corpus import (
     pick_text_column,
     value_to_text,
 )
-from coterie.errors import CoterieError, DataError, UsageError, param
+from coterie.errors import CoterieError, DataError, UsageError
 from coterie.report import cluster_columns
 from coterie.run_files import RunFiles
 
@@ -91,7 +91,7 @@ def read_run_side(folder: Path, id_column: str | None = None) -> Side:
     columns = run.table.column_names
     if chosen is not None and chosen not in columns:
         known = ", ".join(columns)
-        raise DataError("compare.no_id_column", folder=folder, column=chosen, known=known)
+        raise DataError(f"--id-column: {folder} has no column {chosen!r} (columns: {known}).")
     return Side(
         title=folder.name or str(folder),
         labels=run.labels,
@@ -124,13 +124,13 @@ def read_table_side(
         names = {i: first.get(i) or name for i, name in names.items()}
     ids = None
     if id_column is not None:
-        check_column(table, id_column, param("id_column"))
+        check_column(table, id_column, "`id_column`")
         ids = [value_to_text(v) for v in cell_values(table.column(id_column))]
     rest = table.drop_columns([column]) if table.num_columns > 1 else None
     texts = None
     if rest is not None:
         try:
-            chosen = pick_text_column(rest, text_column, param("text_column"))
+            chosen = pick_text_column(rest, text_column, "`text_column`")
             texts = clean_values(cell_values(rest.column(chosen)))
         except CoterieError:
             if ids is None or text_column is not None:
@@ -158,7 +158,7 @@ def read_labels(values: Sequence[Any]) -> tuple[Ints, dict[int, str]]:
     kinds = sorted({text for text in texts if text})
     whole = all(_whole(text) for text in kinds)
     if whole and any(int(text) < -1 for text in kinds):
-        raise UsageError("compare.bad_label")
+        raise UsageError("labels: clusters are numbered from 0; -1 means no cluster.")
     if whole:
         labels = np.array([int(text) if text else -1 for text in texts], dtype=np.int64)
         return labels, {int(i): f"Cluster {i}" for i in np.unique(labels) if i >= 0}

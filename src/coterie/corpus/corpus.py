@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from coterie._emoji import EMOJI
 from coterie._validation import checked, did_you_mean
-from coterie.errors import DataError, UsageError, param
+from coterie.errors import DataError, UsageError
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]+")
 TURNING = re.compile(r"[\u202a-\u202e\u2066-\u2069]")  # direction overrides and embeddings
@@ -129,20 +129,25 @@ def pick_text_column(
     if len(names) == 1:
         return names[0]
     if not names:
-        raise DataError("corpus.no_columns", name=name)
+        raise DataError(f"{name}: there is no column, and so no texts; give a table with texts.")
     by_name = {column.strip().lower(): column for column in reversed(names)}
     if usual := next((by_name[word] for word in USUAL if word in by_name), None):
         return usual
     looks = {column: look for column in names if (look := _look(table.column(column)))}
     if not looks:
         columns = ", ".join(names)
-        raise DataError("corpus.no_text_column", name=name, columns=columns, option=option)
+        raise DataError(
+            f"{name}: no column contains text (columns: {columns}); name it with {option}."
+        )
     words = max(look[0] for look in looks.values()) >= WORDS
     size = {column: look[0] if words else look[1] for column, look in looks.items()}
     likely = [column for column in looks if size[column] * CLEAR > max(size.values())]
     if len(likely) > 1:
         shown = ", ".join(f"{column!r} ({looks[column][2]!r})" for column in likely)
-        raise UsageError("corpus.which_column", name=name, candidates=shown, option=option)
+        raise UsageError(
+            f"{name}: it is not clear which column has the texts; name it with {option}. "
+            f"Candidates, each with its first text: {shown}."
+        )
     return likely[0]
 
 
@@ -173,11 +178,8 @@ def check_column(columns: pa.Table | Sequence[str], wanted: str, option: str) ->
     if wanted in names:
         return wanted
     raise DataError(
-        "corpus.no_column",
-        option=option,
-        column=wanted,
-        columns=", ".join(names),
-        hint=did_you_mean(wanted, names),
+        f"{option}: there is no column {wanted!r} (columns: "
+        f"{', '.join(names)}).{did_you_mean(wanted, names)}"
     )
 
 
@@ -270,9 +272,12 @@ def build(
     """Clean the text column of a table and note what is unusual about it."""
     values = cell_values(table.column(text_column))
     if not values and name == TABLE:
-        raise DataError("corpus.no_texts")
+        raise DataError("there are no texts; give at least one.")
     if not values:
-        raise DataError("corpus.no_rows", name=name, text_column=text_column)
+        raise DataError(
+            f"{name}: the column {text_column!r} has no rows; give a file with texts. If its "
+            "first row is a text, add `header=False`."
+        )
     texts = clean_values(values)
     if not any(texts):
         raise no_words(len(texts), text_column, name)
@@ -315,7 +320,10 @@ def make_note(kind: str, count: int, rows: Sequence[int]) -> Note | None:
 
 def no_words(rows: int, column: str, name: str = TABLE) -> DataError:
     """What to say where there is nothing to cluster."""
-    return DataError("corpus.column_empty", name=name, rows=rows, column=column)
+    return DataError(
+        f"{name}: all {rows} rows of the column {column!r} are empty or have no letter, digit or "
+        "emoji; choose another one with `text_column`."
+    )
 
 
 def _repeats(texts: list[str]) -> list[bool]:
@@ -341,7 +349,7 @@ def texts_from(data: Any, text_column: str | None = None) -> list[str]:
     table = as_table(data)
     if table is None:
         return clean_values(_values(data))
-    chosen = pick_text_column(table, text_column, param("text_column"))
+    chosen = pick_text_column(table, text_column, "`text_column`")
     return clean_values(cell_values(table.column(chosen)))
 
 
@@ -351,7 +359,7 @@ def make_corpus(data: Any, text_column: str | None = None) -> Corpus:
     table = as_table(data)
     if table is None:
         table = pa.table({"text": as_array([value_to_text(value) for value in _values(data)])})
-    return build(table, pick_text_column(table, text_column, param("text_column")))
+    return build(table, pick_text_column(table, text_column, "`text_column`"))
 
 
 def as_table(data: Any) -> pa.Table | None:
@@ -371,7 +379,9 @@ def as_table(data: Any) -> pa.Table | None:
             return pa.table(data)
         except (pa.ArrowException, TypeError, OverflowError) as error:
             if not hasattr(data, "columns"):
-                raise DataError("corpus.bad_frame", error=error) from error
+                raise DataError(
+                    f"the table cannot be read by Arrow ({error}); pass a list of texts."
+                ) from error
             return _table_of({n: list(data[n]) for n in data.columns})  # cells of many kinds
     if isinstance(data, (list, tuple)) and data and all(isinstance(v, Mapping) for v in data):
         names = dict.fromkeys(name for row in data for name in row)
@@ -408,7 +418,7 @@ def unique_names(names: Sequence[str]) -> list[str]:
 def _of_dataset(data: Any) -> pa.Table:
     """The columns of a Hugging Face dataset that hold plain values; pictures are not decoded."""
     if data.column_names is None:
-        raise UsageError("corpus.dataset_without_columns")
+        raise UsageError("X is a dataset that does not know its columns; pass a list of texts.")
     if not isinstance(data.column_names, Mapping):
         kinds = {n: str(getattr(data.features[n], "dtype", "")) for n in data.column_names}
         kept = [name for name, kind in kinds.items() if PLAIN.match(kind)]
@@ -416,7 +426,10 @@ def _of_dataset(data: Any) -> pa.Table:
         return _table_of({name: [row[name] for row in rows] for name in kept})
     splits = {name: _of_dataset(part) for name, part in data.items()}
     if len({tuple(table.column_names) for table in splits.values()}) != 1:
-        raise UsageError("corpus.splits_differ", known=", ".join(splits))
+        raise UsageError(
+            f"X is a dataset whose splits ({', '.join(splits)}) have different columns; pass one "
+            "of them."
+        )
     whole = pa.concat_tables(splits.values(), promote_options="permissive")
     name = "split"
     while name in whole.column_names:
@@ -438,21 +451,29 @@ def as_array(values: list[Any]) -> pa.Array:
 def _values(data: Any) -> list[Any]:
     """The values of a list or of a column."""
     if isinstance(data, (str, bytes)):
-        raise UsageError("corpus.single_string")
+        raise UsageError("X is one single string; pass a list of texts.")
     if isinstance(data, dict):
-        raise UsageError("corpus.is_dictionary")
+        raise UsageError("X is a dictionary; pass a list of texts or a table.")
     if isinstance(data, (pa.Array, pa.ChunkedArray)):
         return cell_values(data)
     if isinstance(data, np.ndarray):
         data = data[:, 0] if data.ndim == 2 and data.shape[1] == 1 else data
         if data.ndim != 1:
-            raise UsageError("corpus.not_one_column", shape=data.shape)
+            raise UsageError(
+                f"X has shape {data.shape}; texts are a list. For an array of vectors set "
+                "encoder='precomputed'."
+            )
     convert = getattr(data, "to_list", None) or getattr(data, "tolist", None)  # Series, arrays
     try:
         values = list(data if convert is None else convert())
     except TypeError as error:
-        raise UsageError("corpus.not_a_list", kind=type(data).__name__) from error
+        raise UsageError(
+            f"the texts (X, data) should be a list, got {type(data).__name__}."
+        ) from error
     for i, value in enumerate(values):
         if isinstance(value, (list, tuple, Mapping, np.ndarray)):
-            raise DataError("corpus.not_a_text", row=i, kind=type(value).__name__)
+            raise DataError(
+                f"X[{i}] is a {type(value).__name__}, not a text. For an array of vectors set "
+                "encoder='precomputed'."
+            )
     return values

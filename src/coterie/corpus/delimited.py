@@ -141,7 +141,11 @@ class Delimited:
         try:
             for line, row, begin, last in found:
                 if self._unsure and begin and begin.count("\t") == width - 1:
-                    raise DataError("corpus.open_quote_in_pipe", name=self.name, line=line)
+                    raise DataError(
+                        f"{self.name}, line {line}: it is unclear whether an unclosed quote is "
+                        "part of the text. Save the input to a file, so that all of it can be "
+                        "checked."
+                    )
                 if not row:  # blank lines count, but not at the end
                     blank += 1
                     continue
@@ -156,12 +160,7 @@ class Delimited:
                     part = []
         except csv.Error as error:
             hint = " Or save it to a file: then unquoted TSV is read, too."
-            raise DataError(
-                "corpus.bad_delimited",
-                name=self.name,
-                error=error,
-                hint=hint if self._unsure else "",
-            ) from error
+            raise DataError(f"{self.name}, {error}{hint if self._unsure else ''}") from error
         if part:
             yield self._table(part)
 
@@ -185,15 +184,8 @@ class Delimited:
             else f"Give every row as many {self.delimiter!r} as {what}"
         )
         return DataError(
-            "corpus.ragged_row",
-            name=self.name,
-            rows=self._rows,
-            line=line,
-            fields=fields,
-            what=what,
-            width=width,
-            others=others,
-            remedy=remedy,
+            f"{self.name}: row {self._rows} (line {line}) has {fields} fields where {what} "
+            f"{width}{others}. {remedy}; for a file of one text a line add `format='txt'`."
         )
 
 

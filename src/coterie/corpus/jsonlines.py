@@ -88,7 +88,8 @@ def records(before: int, data: bytes, name: str) -> Iterator[dict[str, Any]]:
             value = try_json(content)
             if value is None and content != "null":
                 raise DataError(
-                    "corpus.line_not_json", name=name, number=number, content=content[:60]
+                    f"{name}, line {number}: this is not JSON: {content[:60]!r}. Write one "
+                    "object a line, or name another format with `format`."
                 )
             yield as_record(value, name, number)
 
@@ -98,7 +99,10 @@ def as_record(value: object, name: str, line: int) -> dict[str, Any]:
     record = {"text": value} if isinstance(value, str) else value
     if not isinstance(record, dict):
         shown = repr(value)[:60]
-        raise DataError("corpus.not_an_object", name=name, line=line, shown=shown)
+        raise DataError(
+            f"{name}, line {line}: expected an object or a text, got {shown}; write lines such "
+            'as {"text": "..."}.'
+        )
     return record
 
 

@@ -185,7 +185,8 @@ class TextStream:
             return pa.concat_tables(tables, promote_options="permissive")
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise DataError(
-                "corpus.column_changes_type", name=self.source.name, error=error
+                f"{self.source.name}: a column has another type in each file ({error}); write "
+                "all with one type."
             ) from error
 
     def _check(self, table: pa.Table) -> None:
@@ -255,18 +256,16 @@ class TextStream:
                 first = first or table.column_names
                 if table.column_names != first:
                     raise DataError(
-                        "corpus.columns_differ",
-                        name=part.name,
-                        columns=", ".join(table.column_names),
-                        first_name=self.source.parts[0].name,
-                        first_columns=", ".join(first),
+                        f"{part.name} has the columns {', '.join(table.column_names)}, but "
+                        f"{self.source.parts[0].name} has {', '.join(first)}; give files of one "
+                        "table."
                     )
                 yield table
             self.header, self._quoted = reader.header, None
             self.notes = tuple(dict.fromkeys((*self.notes, *reader.notes)))
 
     def _nothing(self) -> DataError:
-        return DataError("corpus.file_empty", name=self.source.name)
+        return DataError(f"{self.source.name} is empty; give a file with texts.")
 
     def _sized(self, tables: Iterator[pa.Table], rows: int) -> Iterator[pa.Table]:
         """Few rows at first, then up to ``rows``, or what a pipe has given so far."""
@@ -353,7 +352,10 @@ class TextStream:
                 jsonlines.widen(kinds, rows)
             for number, row in enumerate(rows, done + 1):
                 if new := row.keys() - kinds.keys():
-                    raise DataError("corpus.late_column", name=name, number=number, column=min(new))
+                    raise DataError(
+                        f"{name}: row {number} has a column {min(new)!r} that no earlier row "
+                        "has; save the input to a file, which is read completely first."
+                    )
             now = dict(kinds)
             jsonlines.widen(now, rows)
             done += len(rows)
@@ -451,9 +453,7 @@ def find_format(
     marked = marked or ("arrow" if head.startswith(STREAM) else "")
     if asked != "auto":
         if marked and asked != marked:
-            raise UsageError(
-                "corpus.other_format", asked=asked, name=source.name, article=KINDS[marked].article
-            )
+            raise UsageError(f"`format` {asked}: {source.name} is {KINDS[marked].article} file.")
         return asked, ()
     if source.parts:
         return find_format(source.parts[0], head, asked, columns)
@@ -467,7 +467,8 @@ def find_format(
         return named or marked, ()
     if source.name != STDIN and not source.name.startswith("/dev/fd/"):
         raise UsageError(
-            "corpus.unknown_suffix", name=source.name, suffix=suffix, known=", ".join(FORMATS[1:])
+            f"{source.name}: the suffix {suffix!r} is not a known format; add `format` with one "
+            f"of {', '.join(FORMATS[1:])}."
         )
     if head.lstrip()[:1] in (b"{", b"["):
         return "jsonl", ()

@@ -164,9 +164,10 @@ class Source:
             return bytes(stream.read1(PIPE) if self.is_pipe and size > 0 else stream.read(size))
         except DAMAGED as error:
             if self._packed is None:
-                raise DataError("corpus.read_failed", name=self.name, error=error) from error
+                raise DataError(f"{self.name} cannot be read: {error}.") from error
             raise DataError(
-                "corpus.damaged_compression", name=self.name, kind=self._packed[0], error=error
+                f"{self.name}: the {self._packed[0]} data are damaged or cut off ({error}); pack "
+                "or download it again."
             ) from error
 
     def take(self) -> None:
@@ -222,7 +223,7 @@ class Source:
         try:
             return self._path.open("rb")
         except OSError as error:
-            raise DataError("corpus.unreadable", name=self.name, strerror=error.strerror) from error
+            raise DataError(f"{self.name} cannot be read: {error.strerror}.") from error
 
 
 class Blocks:
@@ -359,12 +360,19 @@ def most_unpacked(packed: int) -> int:
 def unpacks_too_far(name: str, packed: int) -> DataError:
     """What to say about a file that grows without bounds."""
     most = most_unpacked(packed) >> 20
-    return DataError("corpus.unpacks_too_far", name=name, packed=packed, most=most)
+    return DataError(
+        f"{name}: its {packed:,} bytes unpack to more than {most:,} MiB, which no table of texts "
+        "does. If it is meant, set COTERIE_LIMITS=off."
+    )
 
 
 def too_long(name: str, place: str) -> DataError:
     """What to say about a row or a cell that has no end."""
-    return DataError("corpus.too_long", name=name, place=place, most=longest() >> 20)
+    return DataError(
+        f"{name}, {place}: longer than {longest() >> 20:,} MiB. Is it a table? A quote that is "
+        "not closed, or line ends that are missing, may be the cause. If it is meant, set "
+        "COTERIE_LIMITS=off."
+    )
 
 
 def find_encoding(head: bytes, encoding: str) -> str:
@@ -387,10 +395,12 @@ def find_encoding(head: bytes, encoding: str) -> str:
         if name in ("idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"):
             raise LookupError(name)
     except (LookupError, ValueError, UnicodeError) as error:
-        raise UsageError("corpus.unknown_encoding", encoding=encoding) from error
+        raise UsageError(
+            f"`encoding`: {encoding!r} is not an encoding of texts that Python knows."
+        ) from error
     if name in ("utf-16", "utf-32"):  # without a mark: zeros are before or behind most letters
         if head and head.isascii() and 0 not in head:
-            raise UsageError("corpus.no_encoding_needed", encoding=encoding)
+            raise UsageError(f"`encoding={encoding!r}`: this is plain text; leave the option out.")
         width = int(name[4:]) // 8
         before, behind = head[::width].count(0), head[width - 1 :: width].count(0)
         return f"{name}-{'be' if before > behind else 'le'}"
@@ -416,7 +426,7 @@ def check_content(source: Source, head: bytes, format: str = "auto") -> None:
             raise damaged(source.name, "a whole zip or Excel", error) from error
         found = next((INSIDE[n] for n in INSIDE if n in names), ("a zip archive", UNPACK))
     if found and found[0]:
-        raise DataError("corpus.not_a_table", name=source.name, kind=found[0], remedy=found[1])
+        raise DataError(f"{source.name} is {found[0]}; {found[1]}.")
 
 
 def _check_workbook(archive: zipfile.ZipFile, name: str, size: int) -> None:
@@ -442,7 +452,10 @@ def _check_workbook(archive: zipfile.ZipFile, name: str, size: int) -> None:
 
 def damaged(name: str, kind: str, error: Exception) -> DataError:
     """What to say about a file that is not what it is called; ``kind`` with its article."""
-    return DataError("corpus.damaged", name=name, kind=kind, error=error)
+    return DataError(
+        f"{name} is not {kind} file, or is damaged ({error}). If it holds text, add "
+        "`format='csv'`, or tsv, jsonl or txt."
+    )
 
 
 def file_of(name: str) -> tuple[Path, str]:
@@ -454,11 +467,13 @@ def file_of(name: str) -> tuple[Path, str]:
     'query=SELECT body FROM notes'
     """
     if not name:
-        raise UsageError("corpus.no_file", path=repr(name))
+        raise UsageError(f"there is no file {name!r}.")
     if name.startswith(DATABASE):
         path, _, inside = name.removeprefix(DATABASE).partition("?")
         if inside and not inside.startswith(("query=", "table=")):
-            raise UsageError("corpus.bad_database_address", name=name)
+            raise UsageError(
+                f"{name}: write sqlite:///FILE?table=NAME or sqlite:///FILE?query=SELECT ..."
+            )
         return Path(unquote(path)), unquote(inside)
     path, mark, inside = name.rpartition("#")
     if mark and not Path(name).exists() and Path(path).is_file():
@@ -484,11 +499,14 @@ def several(name: str) -> list[Path]:
         return []
     kinds = {p.suffix.lower() for p in inside}
     if not inside:
-        raise UsageError("corpus.no_files", name=name)
+        raise UsageError(
+            f"{name}: there is no file in it, or none that fits; name files with texts."
+        )
     if len(kinds) > 1:
         folder = path if path.is_dir() else path.parent
         raise UsageError(
-            "corpus.not_one_file", name=name, kinds=", ".join(sorted(kinds)), folder=folder
+            f"{name}: these are files of several kinds ({', '.join(sorted(kinds))}); name one "
+            f"file, or several by a pattern such as '{folder}/*.csv'."
         )
     return sorted(inside)
 
@@ -498,16 +516,16 @@ def _open_pipe(path: Path) -> Any:
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:
-        raise UsageError("corpus.no_file", path=path) from error
+        raise UsageError(f"there is no file {path}.") from error
     except OSError as error:
-        raise UsageError("corpus.unreadable_file", path=path, strerror=error.strerror) from error
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
     if stat.S_ISREG(mode):
         return None
     if stat.S_ISFIFO(mode):
         return _open_fifo(path)
     terminal = path.open("rb") if stat.S_ISCHR(mode) else None
     if terminal is None or not terminal.isatty():
-        raise UsageError("corpus.is_device", path=path)
+        raise UsageError(f"{path} is a device or a socket; name a file, a pipe or -.")
     return terminal
 
 
@@ -527,7 +545,10 @@ def _open_fifo(path: Path) -> Any:
     else:
         if not first:
             os.close(number)
-            raise DataError("corpus.no_writer", path=path, seconds=WRITER)
+            raise DataError(
+                f"{path} is a named pipe that no program opened for writing in {WRITER:.0f} "
+                "seconds; start the program that writes to it first."
+            )
     os.set_blocking(number, True)
     return io.BufferedReader(_Rest(number, first))
 
@@ -555,8 +576,9 @@ class _Rest(io.RawIOBase):
 def _undecodable(name: str, lines: int, error: UnicodeError, encoding: str) -> DataError:
     """What to say about a byte that is not of the encoding."""
     if not isinstance(error, UnicodeDecodeError):
-        return DataError("corpus.bad_encoding", name=name, encoding=encoding, error=error)
+        return DataError(f"{name} is not {encoding}: {error}.")
     line = lines + error.object.count(b"\n", 0, error.start) + 1
     return DataError(
-        "corpus.bad_byte", name=name, line=line, byte=error.object[error.start], encoding=encoding
+        f"{name}, line {line}: the byte 0x{error.object[error.start]:02x} is not {encoding}. The "
+        "file was probably saved on Windows: try `encoding='cp1252'`, or save it as UTF-8."
     )

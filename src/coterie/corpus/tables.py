@@ -28,7 +28,7 @@ from coterie.corpus.source import (
     too_long,
     unpacks_too_far,
 )
-from coterie.errors import CoterieError, DataError, UsageError
+from coterie.errors import CoterieError, DataError, UsageError, counted
 
 ROWS = 10_000  # of a database, read at a time
 SHEET_ROWS = 1_048_576  # of an Excel sheet, at most
@@ -93,7 +93,8 @@ def _check_texts(table: pa.Table, name: str, before: int) -> None:
         except pa.ArrowInvalid as error:
             row = next((i for i, cell in enumerate(values, 1) if not _is_text(cell)), 0)
             raise DataError(
-                "corpus.row_not_utf8", name=name, column=column, row=before + row, error=error
+                f"{name}: the column {column!r} has a text in row {before + row} that is not "
+                f"UTF-8; write the file again with texts in UTF-8 ({error})."
             ) from error
 
 
@@ -124,7 +125,7 @@ def read_sheet(
                 break
         names_of_sheets = list(sheets)
     if not rows:
-        raise DataError("corpus.file_empty", name=source.name)
+        raise DataError(f"{source.name} is empty; give a file with texts.")
     begin = [[value_to_text(cell) for cell in row] for row in rows[: SAMPLE + 1]]
     names, header, notes = name_columns(begin, header, wanted)
     columns = zip(*rows[header:], strict=True) if rows[header:] else ([] for _ in names)
@@ -154,11 +155,8 @@ def _opened(source: Source) -> Iterator[dict[str, Any]]:
             sheets = {sheet.title: sheet for sheet in book.worksheets}
             if source.inside and source.inside not in sheets:
                 raise UsageError(
-                    "corpus.no_sheet",
-                    name=source.name,
-                    sheet=source.inside,
-                    known=", ".join(sheets),
-                    hint=did_you_mean(source.inside, sheets),
+                    f"{source.name}: there is no sheet {source.inside!r} (sheets: "
+                    f"{', '.join(sheets)}).{did_you_mean(source.inside, sheets)}"
                 )
             yield sheets
     except CoterieError:
@@ -184,11 +182,10 @@ def _filled(rows: Iterator[tuple[Any, ...]], name: str) -> list[tuple[Any, ...]]
             if limited() and end * width > max(SPARSE, 100 * filled):
                 letters: Any = need("openpyxl.utils", "excel")
                 raise DataError(
-                    "corpus.stray_cell",
-                    name=name,
-                    filled=filled,
-                    row=number,
-                    column=letters.get_column_letter(width),
+                    f"{name}: only {counted(filled, 'cell')} up to row {number:,} and column "
+                    f"{letters.get_column_letter(width)} hold something. One far from the others "
+                    "is probably a mistake: delete its row and column and save the workbook. If "
+                    "it is meant, set COTERIE_LIMITS=off."
                 )
     return [(*row, *[None] * (width - len(row)))[:width] for row in found[:end]]
 
@@ -203,14 +200,17 @@ class Database:
         self.name = source.name
         if source.path is None:
             kind, remedy = "an SQLite database that is packed or comes by a pipe", "give the file"
-            raise DataError("corpus.not_a_table", name=source.name, kind=kind, remedy=remedy)
+            raise DataError(f"{source.name} is {kind}; {remedy}.")
         self._path, inside = source.path.absolute(), source.inside
         kind, _, said = inside.partition("=")
         self.query = said.strip().rstrip(";")
         if kind != "query":
             self.query = f'SELECT * FROM "{self._table(said)}"'
         elif self.query.split(None, 1)[:1] and self.query.split()[0].lower() not in READS:
-            raise UsageError("corpus.not_a_select", name=self.name, query=self.query[:60])
+            raise UsageError(
+                f"{self.name}: the query should be a SELECT, which only reads, not "
+                f"{self.query[:60]!r}."
+            )
 
     def count(self) -> int:
         """How many rows there are."""
@@ -230,13 +230,11 @@ class Database:
         found = self._rows(listed + "'sqlite~_%' ESCAPE '~' ORDER BY name")
         known = [row[0] for _, rows in found for row in rows]
         if not known:
-            raise DataError("corpus.no_table", name=self.name)
+            raise DataError(f"{self.name}: the database has no table; give one that has.")
         if wanted not in known and (wanted or len(known) > 1):
             raise UsageError(
-                "corpus.which_table",
-                name=self.name,
-                known=", ".join(known),
-                address=f"{DATABASE}{self._path}?table={known[0]}",
+                f"{self.name}: say which table to read, such as "
+                f"'{DATABASE}{self._path}?table={known[0]}'. Known: {', '.join(known)}."
             )
         return (wanted or known[0]).replace('"', '""')
 
@@ -258,7 +256,9 @@ class Database:
         except sqlite3.DataError as error:  # too big
             raise too_long(self.name, f"a row behind row {done:,}") from error
         except sqlite3.Error as error:
-            raise DataError("corpus.database", name=self.name, error=error) from error
+            raise DataError(
+                f"{self.name}: the database cannot be read ({error}); check the file and the query."
+            ) from error
 
 
 READS = ("select", "with", "values")  # how a query begins that only reads

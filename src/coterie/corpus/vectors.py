@@ -47,7 +47,8 @@ class VectorRows:
         """Reject a file or an array with another number of rows than the table."""
         if self._array is not None and len(self._array) != rows:
             raise DataError(
-                "vectors.other_rows", name=self.name, vectors=len(self._array), rows=rows
+                f"`vectors`: {self.name} has {len(self._array):,} rows, but the table has "
+                f"{rows:,}; give one vector a row."
             )
 
     def take(self, table: pa.Table, first: int, texts: list[str]) -> Floats:
@@ -63,7 +64,10 @@ class VectorRows:
         bad = ~np.isfinite(found).all(axis=1) & np.array([text != "" for text in texts], dtype=bool)
         if found.shape[1] != self._width or bad.any():
             row = first + (int(bad.argmax()) if bad.any() else 0) + 1
-            raise DataError("vectors.bad_row", name=self.name, row=row, width=self._width)
+            raise DataError(
+                f"`vectors`: {self.name}, row {row} is not a list of {self._width:,} finite "
+                "numbers; mend or remove it."
+            )
         return found
 
     def without(self, table: pa.Table) -> pa.Table:
@@ -77,10 +81,14 @@ def _as_matrix(given: object, name: str) -> Any:
         array = given if isinstance(given, np.ndarray) else np.asarray(given, dtype=np.float32)
     except (TypeError, ValueError) as error:
         raise DataError(
-            "vectors.not_a_matrix", name=name, shape="rows of several lengths"
+            f"`vectors`: {name} should be numbers of shape (rows, width), got rows of several "
+            "lengths."
         ) from error
     if array.ndim != 2 or not array.shape[1] or array.dtype.kind not in "fiu":
-        raise DataError("vectors.not_a_matrix", name=name, shape=f"{array.dtype} {array.shape}")
+        raise DataError(
+            f"`vectors`: {name} should be numbers of shape (rows, width), got {array.dtype} "
+            f"{array.shape}."
+        )
     return array
 
 
@@ -89,9 +97,12 @@ def _read_numpy(path: Path) -> Any:
     try:
         found = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError as error:
-        raise UsageError("corpus.no_file", path=path) from error
+        raise UsageError(f"there is no file {path}.") from error
     except (OSError, ValueError, EOFError) as error:
-        raise DataError("vectors.damaged", name=path, error=error) from error
+        raise DataError(
+            f"`vectors`: {path} is not a file of numbers, or is damaged ({error}); save it with "
+            "numpy.save, without objects."
+        ) from error
     return _as_matrix(found, str(path))
 
 
@@ -101,7 +112,10 @@ def _read_column(path: Path) -> Floats:
     lists = [f.name for f in table.schema if _is_list(f.type) or pa.types.is_string(f.type)]
     kept = [name for name in lists if _begins_with_vector(table.column(name))]
     if len(kept) != 1:
-        raise UsageError("vectors.which_column", name=path, columns=", ".join(table.column_names))
+        raise UsageError(
+            f"`vectors`: {path} should have one column with lists of numbers (columns: "
+            f"{', '.join(table.column_names)})."
+        )
     cells = table.column(kept[0]).to_pylist()
     return _matrix(cells, str(path), 0, ["-"] * len(cells))
 
@@ -117,7 +131,10 @@ def _matrix(cells: list[Any], name: str, first: int, texts: list[str]) -> Floats
     width = next((len(row) for row in rows if row is not None), 0)
     for i, (row, text) in enumerate(zip(rows, texts, strict=True)):
         if (row is None and text) or (row is not None and len(row) != width):
-            raise DataError("vectors.bad_row", name=name, row=first + i + 1, width=width)
+            raise DataError(
+                f"`vectors`: {name}, row {first + i + 1} is not a list of {width:,} finite "
+                "numbers; mend or remove it."
+            )
     nothing = np.zeros(width, dtype=np.float32)
     return np.stack([nothing if row is None else row for row in rows]).astype(np.float32)
 

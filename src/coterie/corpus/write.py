@@ -98,7 +98,7 @@ def check_suffix(path: Path) -> str:
     """The suffix of a table to write; rejects those that tell no format."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise UsageError("corpus.bad_suffix", path=path, known=", ".join(SUFFIXES))
+        raise UsageError(f"--out {path}: the suffix should be one of {', '.join(SUFFIXES)}.")
     return suffix
 
 
@@ -250,10 +250,8 @@ def write_workbook(path: Path, sheets: Sequence[Sheet]) -> list[str]:
     for sheet in sheets:
         if len(sheet.header) > SHEET_COLUMNS:
             raise DataError(
-                "corpus.too_many_columns",
-                name=path.name,
-                columns=len(sheet.header),
-                most=SHEET_COLUMNS,
+                f"{path.name}: {len(sheet.header):,} columns are more than Excel's "
+                f"{SHEET_COLUMNS:,}; write Parquet or CSV instead."
             )
     options = {
         "constant_memory": True,
@@ -458,7 +456,10 @@ class GrowingTable:
         self._note_source(table)
         self._skipped += table.num_rows
         if self._skipped == self.rows and self._read.hexdigest() != self._known.get("read"):
-            raise DataError("corpus.resume_other_rows", partial=self.partial, rows=self.rows)
+            raise DataError(
+                f"--resume: {self.partial} was made from other texts: the first {self.rows:,} "
+                "rows of the input have changed. Delete it to start again."
+            )
 
     def _note_source(self, table: pa.Table) -> None:
         """Take rows of the input into the digest; before the first ones, what else decides."""
@@ -481,11 +482,9 @@ class GrowingTable:
             if before.get(key) != value:
                 there, here = (str(v)[:60] for v in (before.get(key), value))
                 raise DataError(
-                    "corpus.resume_other_settings",
-                    partial=self.partial,
-                    setting=key.replace("_", " "),
-                    there=there,
-                    here=here,
+                    f"--resume: {self.partial} was made with another {key.replace('_', ' ')} "
+                    f"({there} there, {here} now). Repeat the same command, or delete the file "
+                    "to start again."
                 )
 
     def _note(self) -> None:
@@ -506,7 +505,10 @@ class GrowingTable:
                 digest.update(block)
             if digest.hexdigest() != entry["written"]:
                 if not self.rows and file.tell() == entry["bytes"]:
-                    raise DataError("corpus.partial_changed", partial=self.partial)
+                    raise DataError(
+                        f"--resume: {self.partial} was changed since coterie wrote it. Move it "
+                        "to start again."
+                    )
                 break
             self._written, self.rows, self._end = digest, entry["rows"], entry["bytes"]
             kept.append(entry)
@@ -529,7 +531,8 @@ class GrowingTable:
             fitting = whole.cast(self._parquet.schema)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
             raise DataError(
-                "corpus.column_changes_kind", name=self.path.name, rows=self.rows, error=error
+                f"{self.path.name}: after {self.rows:,} rows a column changes its type "
+                f"({error}); write CSV or JSON lines instead."
             ) from error
         self._parquet.write_table(fitting)
 
@@ -564,16 +567,27 @@ def refuse_partial(path: Path, *, resume: bool) -> None:
     if is_locked(partial):
         raise _in_use(partial)
     if not record.exists():
-        raise UsageError("corpus.partial_in_the_way", partial=partial, name=path.name)
+        raise UsageError(
+            f"{partial} is in the way: {path.name} would be written there first, and coterie has "
+            "no record of having written it. Move it, or choose another --out."
+        )
     rows = max((entry.get("rows", 0) for entry in read_record(record)), default=0)
     if resume and path.suffix.lower() == ".parquet":
-        raise DataError("corpus.cannot_resume_parquet", partial=partial)
+        raise DataError(
+            f"--resume: {partial} cannot be continued, because Parquet files cannot be extended; "
+            "repeat the command without --resume, or write CSV."
+        )
     if rows and not resume and path.suffix.lower() != ".parquet":
-        raise UsageError("corpus.partial_exists", partial=partial, rows=rows)
+        raise UsageError(
+            f"{partial} has {rows:,} rows of a command that was stopped; --resume continues "
+            "after them. Delete it to start again."
+        )
 
 
 def _in_use(partial: Path) -> UsageError:
-    return UsageError("corpus.in_use", partial=partial)
+    return UsageError(
+        f"another process is writing {partial}; wait until it is done, or choose another name."
+    )
 
 
 def read_record(record: Path) -> list[dict[str, Any]]:

@@ -479,7 +479,7 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
     k = _check(texts, codes, p, [*per_text, *(columns or {}).items()])
     for name, values in (("topics", topics), ("parents", parents)):
         if values is not None and len(values) < k:
-            raise UsageError("describe.one_per_cluster", name=name, given=len(values), clusters=k)
+            raise UsageError(f"{name}: {len(values)} given for {k} clusters; give one for each.")
     # Everything is worked in the order of the texts: then no result hangs on that of the rows.
     order = text_order(texts)
     work = _Work([texts[i] for i in order], codes[order], k, language)
@@ -597,15 +597,19 @@ def _check(
     """Refuse what does not fit together; returns the number of clusters."""
     n = len(texts)
     if len(labels) != n:
-        raise UsageError("describe.labels_per_text", texts=n, labels=len(labels))
+        raise UsageError(f"{n} texts but {len(labels)} labels; give one label for each text.")
     if n and labels.min() < -1:
-        raise UsageError("describe.bad_label", label=labels.min())
+        raise UsageError(
+            f"labels: {labels.min()} is not a cluster number; use -1 for texts without a cluster."
+        )
     for name, values in [("probabilities", probabilities), *others]:
         if values is not None and not isinstance(values, Sized):
             raise wrong_kind(name, values, "a list, with a value for each text")
         if values is not None and len(values) != n:
-            raise UsageError("describe.one_per_text", name=name, rows=len(values), texts=n)
+            raise UsageError(f"{name}: {len(values)} rows for {n} texts; give one for each text.")
     k = int(labels.max()) + 1 if n else 0
     if probabilities is not None and probabilities.shape[1] < k:
-        raise UsageError("describe.probability_columns", columns=probabilities.shape[1], clusters=k)
+        raise UsageError(
+            f"probabilities: {probabilities.shape[1]} columns for {k} clusters; give one for each."
+        )
     return k

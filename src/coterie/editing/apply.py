@@ -20,8 +20,7 @@ from coterie.blocks.assign import CenterAssigner
 from coterie.blocks.kmeans import KMeans
 from coterie.corpus.corpus import clean_text
 from coterie.editing.parse import Edit
-from coterie.errors import DataError
-from coterie.messages import counted
+from coterie.errors import DataError, counted
 
 KEYS = ("row", "id", "text", "contains")  # by which rows are named
 
@@ -126,7 +125,9 @@ def select_rows(edit: Edit, state: State) -> Ints:
         found |= set(_find(edit, state, wanted))
     without = sorted(row for row in found if not state.texts[row])
     if without:
-        raise DataError("edit.row_without_text", where=edit.where, row=without[0] + 1)
+        raise DataError(
+            f"{edit.where}: row {without[0] + 1} has no text, so it has no cluster; leave it out."
+        )
     # Identical texts are in one cluster, always: they move together.
     texts = {state.texts[row] for row in found}
     return np.array([i for i, text in enumerate(state.texts) if text in texts], dtype=np.int64)
@@ -138,20 +139,22 @@ def _find(edit: Edit, state: State, wanted: object) -> list[int]:
     keys = [key for key in wanted if key in KEYS]
     strange = [key for key in wanted if key not in (*KEYS, "in")]
     if len(keys) != 1 or strange:
-        raise DataError("edit.bad_row", where=edit.where, keys=", ".join(KEYS), given=dict(wanted))
+        raise DataError(
+            f"{edit.where}: rows are named by one of {', '.join(KEYS)}, and in; got {dict(wanted)}."
+        )
     key = keys[0]
     rows = _FINDERS[key](edit, state, str(wanted[key]))
     if "in" in wanted:
         inside = str(wanted["in"])
         cluster = whole_number(inside)
         if cluster not in state.names:
-            raise DataError("edit.no_cluster_in", where=edit.where, cluster=inside)
+            raise DataError(f"{edit.where}: in: there is no cluster {inside:.80}.")
         rows = [row for row in rows if state.labels[row] == cluster]
     if not rows:
         inside = f" in cluster {wanted['in']}" if "in" in wanted else ""
         said = "contains" if key == "contains" else f"has the {key}"
         raise DataError(
-            "edit.no_such_row", where=edit.where, inside=inside, said=said, given=wanted[key]
+            f"{edit.where}: no row{inside} {said} {wanted[key]!r}; look it up in assignments.csv."
         )
     return rows
 
@@ -160,14 +163,17 @@ def _by_row(edit: Edit, state: State, wanted: str) -> list[int]:
     row = whole_number(wanted) or 0
     if not 1 <= row <= len(state.texts):
         raise DataError(
-            "edit.row_out_of_range", where=edit.where, row=wanted, rows=len(state.texts)
+            f"{edit.where}: row {wanted!r} does not exist; rows are counted from 1 to "
+            f"{len(state.texts)}."
         )
     return [row - 1]
 
 
 def _by_id(edit: Edit, state: State, wanted: str) -> list[int]:
     if state.ids is None:
-        raise DataError("edit.no_ids", where=edit.where)
+        raise DataError(
+            f"{edit.where}: the run has no id column; name the row by its number: {{row: 12}}."
+        )
     return [i for i, value in enumerate(state.ids) if value == wanted]
 
 
@@ -179,7 +185,7 @@ def _by_text(edit: Edit, state: State, wanted: str) -> list[int]:
 def _by_part(edit: Edit, state: State, wanted: str) -> list[int]:
     part = clean_text(wanted).casefold()
     if not part:
-        raise DataError("edit.nothing_to_look_for", where=edit.where)
+        raise DataError(f"{edit.where}: contains: the text to look for is empty.")
     return [i for i, text in enumerate(state.texts) if part in text.casefold()]
 
 
@@ -192,7 +198,10 @@ def apply_edits(edits: Sequence[Edit], state: State) -> None:
         for cluster in edit.clusters:
             if cluster not in state.names:
                 known = ", ".join(map(str, sorted(state.names)))
-                raise DataError("edit.no_cluster", where=edit.where, cluster=cluster, known=known)
+                raise DataError(
+                    f"{edit.where}: there is no cluster {cluster}; there are {known}.",
+                    code="edit.no_cluster",
+                )
         _EDITS[edit.kind](edit, state)
 
 
@@ -224,17 +233,16 @@ def _split(edit: Edit, state: State) -> None:
     distinct = len(np.unique(vectors, axis=0))
     if distinct < edit.into:
         raise DataError(
-            "edit.too_many_parts",
-            where=edit.where,
-            cluster=cluster,
-            distinct=distinct,
-            into=edit.into,
+            f"{edit.where}: cluster {cluster} has {distinct} different texts, too few for "
+            f"{edit.into} parts; ask for at most {distinct}."
         )
     seed = derive_seed(state.seed, "split", cluster, len(state.steps))
     found = KMeans(n_clusters=edit.into, seed=seed)(vectors)
     sizes = np.bincount(found.labels, minlength=edit.into)
     if not sizes.all():
-        raise DataError("edit.no_parts", where=edit.where, into=edit.into, cluster=cluster)
+        raise DataError(
+            f"{edit.where}: no {edit.into} parts were found in cluster {cluster}; ask for fewer."
+        )
     order = np.argsort(-sizes, kind="stable")
     ids = (cluster, *range(state.next_id, state.next_id + edit.into - 1))
     for i, wanted in enumerate(edit.names):
@@ -280,10 +288,15 @@ def _move(edit: Edit, state: State) -> None:
     _refuse_locked(edit, state, {to, *state.labels[rows[~state.outliers[rows]]].tolist()})
     leaving = rows[(state.labels[rows] != to) | state.outliers[rows]]
     if not len(leaving):
-        raise DataError("edit.nothing_to_move", where=edit.where, rows=len(rows), to=to)
+        raise DataError(
+            f"{edit.where}: all {len(rows)} rows are in cluster {to} already; leave the edit out."
+        )
     for cluster in {*state.labels[leaving].tolist()} - {to}:
         if not len(np.setdiff1d(state.rows(cluster), leaving)):
-            raise DataError("edit.would_empty", where=edit.where, cluster=cluster, to=to)
+            raise DataError(
+                f"{edit.where}: it would leave cluster {cluster} without a row; merge it "
+                f"instead: 'merge: [{to}, {cluster}]'."
+            )
     state.correct(rows, to)
     state.done.append(f"moved {counted(len(leaving), 'row')} to {state.shown(to)}")
 
@@ -306,7 +319,7 @@ def _mark(edit: Edit, state: State) -> None:
     for cluster in edit.clusters:
         if back and cluster not in marked:
             called = _CALLED[mark]
-            raise DataError("edit.not_marked", where=edit.where, cluster=cluster, mark=called)
+            raise DataError(f"{edit.where}: cluster {cluster} is not {called}; leave it out.")
     (marked.difference_update if back else marked.update)(edit.clusters)
     state.done.append(sentence.format(", ".join(map(state.shown, edit.clusters))))
 
@@ -324,7 +337,8 @@ def _refuse_locked(edit: Edit, state: State, clusters: Iterable[int]) -> None:
     locked = sorted(state.locked & set(clusters))
     if locked:
         raise DataError(
-            "edit.locked", where=edit.where, shown=state.shown(locked[0]), cluster=locked[0]
+            f"{edit.where}: cluster {state.shown(locked[0])} is locked: it keeps its rows and "
+            f"its name; put 'unlock: [{locked[0]}]' before this edit if you mean it."
         )
 
 
@@ -334,7 +348,11 @@ def _check_free(
     for other, taken in state.names.items():
         if other != cluster and taken is not None and taken.casefold() == name.casefold():
             raise DataError(
-                "edit.name_taken", where=edit.where, other=other, name=taken, cluster=cluster
+                f"{edit.where}: cluster {other} has the name {taken!r} already; choose another "
+                f"one, or merge the two: 'merge: [{other}, {cluster}]'.",
+                code="edit.name_taken",
             )
     if name.casefold() in [given.casefold() for given in more]:
-        raise DataError("edit.name_twice", where=edit.where, name=name)
+        raise DataError(
+            f"{edit.where}: the name {name!r} is given twice; every part needs its own."
+        )

@@ -136,14 +136,17 @@ def undo(run: str | Path, *, version: str | None = None) -> int:
 
 def _edit_model(model: TextClusterer, wanted: Sequence[Edit], texts: Any) -> TextClusterer:
     if not hasattr(model, "distinct_vectors_"):
-        raise UsageError("edit.model_was_loaded")
+        raise UsageError(
+            "edit: the model was loaded, so it does not know its training texts; edit the "
+            "folder of its run, or a model fitted in this process."
+        )
     if texts is None and any(e.kind == "move" for e in wanted):
-        raise UsageError("edit.texts_needed")
+        raise UsageError("texts: pass the texts the model was fitted on; 'move' looks them up.")
     labels = np.asarray(model.labels_).copy()
     assigner = edited(model.assigner_, model.n_clusters_)
     given = [f"{i}" if i >= 0 else "" for i in model.rows_] if texts is None else texts_from(texts)
     if len(given) != len(labels):
-        raise UsageError("edit.other_number_of_texts", n_given=len(given), n_labels=len(labels))
+        raise UsageError(f"texts: {len(given)} for a model of {len(labels)} texts.")
     state = State(
         texts=given,
         labels=labels,

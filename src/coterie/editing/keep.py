@@ -102,7 +102,10 @@ def _read_kept(run: Path, texts: Sequence[str]) -> Kept:
             before[unknown] = earlier.model.predict([texts[i] for i in unknown])
         except (CoterieError, OSError) as error:
             if known == 0:
-                raise DataError("keep.nothing_known", run=run, error=error) from error
+                raise DataError(
+                    f"--keep {run}: none of its texts is in the new data, and its model cannot "
+                    f"place new ones: {error}"
+                ) from error
     before[~np.isin(before, list(state.names))] = -1
     for text, cluster in table.items():
         if cluster in state.locked:

@@ -72,10 +72,16 @@ def read_edits(source: object) -> list[Edit]:
         if isinstance(source, Mapping):
             source = [{kind: value} for kind, value in source.items()]
         if not isinstance(source, Iterable):
-            raise UsageError("edit.not_edits", given=f"{source!r:.80}")
+            raise UsageError(
+                "edits should be a file, or a list such as [{'merge': [3, 7]}]; got "
+                f"{source!r:.80}."
+            )
         name, entries = "edits", [(0, entry) for entry in source]
     if not entries:
-        raise DataError("edit.no_edits", name=name, merge=EXAMPLES["merge"])
+        raise DataError(
+            f"{name}: there are no edits in it; write e.g. '- {EXAMPLES['merge']}'.",
+            code="edit.no_edits",
+        )
     return [
         _read(entry, f"{name}{f', line {line}' if line else ''}, edit {number}")
         for number, (line, entry) in enumerate(entries, 1)
@@ -86,22 +92,22 @@ def read_entries(path: Path) -> list[tuple[int, Any]]:
     """The entries of a YAML or JSON list, or of a mapping one by one, with their lines or 0."""
     suffix = path.suffix.lower()
     if suffix not in {".yaml", ".yml", ".json"}:
-        raise UsageError("edit.file_type", path=path)
+        raise UsageError(f"{path}: expected a .yaml or .json file.")
     text = _read_text(path)
     if suffix != ".json":
         return read_yaml(text, str(path))
     try:
         value = json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
-        raise DataError("edit.no_json", path=path, lineno=error.lineno, msg=error.msg) from error
+        raise DataError(f"{path}, line {error.lineno}: this is not JSON: {error.msg}.") from error
     except RecursionError as error:
-        raise DataError("edit.too_deep", path=path) from error
+        raise DataError(f"{path}: it is nested too deeply.") from error
     except ValueError as error:
-        raise DataError("edit.bad_json", path=path, error=error) from error
+        raise DataError(f"{path}: {error}") from error
     if isinstance(value, dict):
         return [(0, {key: inner}) for key, inner in value.items()]
     if not isinstance(value, list):
-        raise DataError("edit.no_json_list", path=path)
+        raise DataError(f"{path}: expected a list or a mapping, not a single value.")
     return [(0, entry) for entry in value]
 
 
@@ -110,12 +116,12 @@ def _read_text(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
         if len(data) > LARGEST:
-            raise DataError("edit.file_too_large", path=path, most=LARGEST)
+            raise DataError(f"{path}: such a file has at most {LARGEST:,} bytes; split it.")
         return data.decode("utf-8-sig")
     except FileNotFoundError as error:
-        raise UsageError("edit.no_file", path=path) from error
+        raise UsageError(f"there is no file {path}.") from error
     except UnicodeDecodeError as error:
-        raise DataError("edit.not_utf8", path=path) from error
+        raise DataError(f"{path} is not UTF-8; save it as UTF-8.") from error
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -130,16 +136,15 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _read(entry: object, where: str) -> Edit:
     if not isinstance(entry, Mapping) or not entry:
         raise DataError(
-            "edit.no_edit", where=where, entry=repr(entry)[:60], merge=EXAMPLES["merge"]
+            f"{where}: {repr(entry)[:60]} is not an edit; write e.g. '{EXAMPLES['merge']}'."
         )
     kinds = [key for key in entry if key in EXAMPLES]
     if len(kinds) != 1:
+        hint = "" if kinds else did_you_mean(next(iter(entry)), EXAMPLES)
         raise DataError(
-            "edit.one_kind",
-            where=where,
-            kinds=", ".join(EXAMPLES),
-            given=", ".join(map(str, entry))[:200],
-            hint="" if kinds else did_you_mean(next(iter(entry)), EXAMPLES),
+            f"{where}: expected exactly one of {', '.join(EXAMPLES)}; got "
+            f"{', '.join(map(str, entry))[:200]}.{hint}",
+            code="edit.one_kind",
         )
     kind = kinds[0]
     where = f"{where} ({kind})"
@@ -154,7 +159,7 @@ def _merge(where: str, value: object, beside: Mapping[str, Any]) -> Edit:
         beside, value = {**value, **beside}, value.get("clusters")
     clusters = _clusters(where, value, "merge")
     if len(clusters) < 2:
-        raise DataError("edit.merge_two", where=where, merge=EXAMPLES["merge"])
+        raise DataError(f"{where}: name at least two clusters, as in '{EXAMPLES['merge']}'.")
     names = () if beside.get("name") is None else (clean_name(beside["name"], where),)
     return Edit("merge", where, clusters, names)
 
@@ -165,10 +170,10 @@ def _split(where: str, value: object, beside: Mapping[str, Any]) -> Edit:
     options |= beside
     into = 2 if options.get("into") is None else _number(where, options["into"], "into")
     if into < 2:
-        raise DataError("edit.bad_into", where=where, into=into)
+        raise DataError(f"{where}: into should be 2 or more, got {into}.")
     names = options.get("names") or ()
     if not isinstance(names, (list, tuple)) or (names and len(names) != into):
-        raise DataError("edit.bad_names", where=where, into=into)
+        raise DataError(f"{where}: names should be a list of {into}, one for each part.")
     cluster = _number(where, options.get("cluster"), "cluster")
     cleaned = tuple(clean_name(name, where) for name in names)
     return Edit("split", where, (cluster,), cleaned, into=into)
@@ -176,7 +181,7 @@ def _split(where: str, value: object, beside: Mapping[str, Any]) -> Edit:
 
 def _rename(where: str, value: object, beside: Mapping[str, Any]) -> Edit:
     if not isinstance(value, Mapping) or not value:
-        raise DataError("edit.bad_rename", where=where, rename=EXAMPLES["rename"])
+        raise DataError(f"{where}: write clusters and names, as in '{EXAMPLES['rename']}'.")
     clusters = tuple(_number(where, key, "a cluster") for key in value)
     names = tuple(clean_name(name, where) for name in value.values())
     return Edit("rename", where, clusters, names)
@@ -184,12 +189,12 @@ def _rename(where: str, value: object, beside: Mapping[str, Any]) -> Edit:
 
 def _move(where: str, value: object, beside: Mapping[str, Any]) -> Edit:
     if not isinstance(value, Mapping):
-        raise DataError("edit.bad_move", where=where, move=EXAMPLES["move"])
+        raise DataError(f"{where}: write rows and a cluster, as in '{EXAMPLES['move']}'.")
     _check_keys(value, ("rows", "to"), where)
     rows = value.get("rows")
     rows = list(rows) if isinstance(rows, (list, tuple)) else [rows]
     if not rows or any(row is None or isinstance(row, (list, bool)) for row in rows):
-        raise DataError("edit.no_rows", where=where, move=EXAMPLES["move"])
+        raise DataError(f"{where}: name the rows, as in '{EXAMPLES['move']}'.")
     return Edit("move", where, (_number(where, value.get("to"), "to"),), rows=tuple(rows))
 
 
@@ -211,26 +216,30 @@ _READERS: dict[str, Callable[[str, Any, Mapping[str, Any]], Edit]] = {
 def clean_name(value: object, where: str) -> str:
     """A name on one line without control characters; refuse what is none."""
     if isinstance(value, (Mapping, list, tuple, bool)) or value is None:
-        raise DataError("edit.no_name", where=where, value=value)
+        raise DataError(f"{where}: {value!r} is not a name; put it in quotes.")
     name = visible(str(value))
     if not name or len(name) > NAME_LENGTH:
-        raise DataError("edit.bad_name_length", where=where, most=NAME_LENGTH, name=name[:40])
+        raise DataError(
+            f"{where}: a name has 1 to {NAME_LENGTH} characters that can be seen; got "
+            f"{name[:40]!r}.",
+            code="edit.bad_name_length",
+        )
     return name
 
 
 def _clusters(where: str, value: object, kind: str) -> tuple[int, ...]:
     if not isinstance(value, (list, tuple)) or not value:
-        raise DataError("edit.no_clusters", where=where, example=EXAMPLES[kind])
+        raise DataError(f"{where}: write a list of clusters, as in '{EXAMPLES[kind]}'.")
     out = tuple(_number(where, item, "a cluster") for item in value)
     if len(set(out)) != len(out):
-        raise DataError("edit.cluster_twice", where=where)
+        raise DataError(f"{where}: a cluster is named twice.")
     return out
 
 
 def _number(where: str, value: object, what: str) -> int:
     number = None if isinstance(value, bool) else whole_number(str(value).strip())
     if number is None:
-        raise DataError("edit.bad_number", where=where, what=what, value=value)
+        raise DataError(f"{where}: {what} should be a whole number from 0 on, got {value!r:.80}.")
     return number
 
 
@@ -239,7 +248,7 @@ def _check_keys(given: Mapping[str, Any], known: tuple[str, ...], where: str) ->
         if key not in known:
             may = f"it takes {', '.join(known)}" if known else "nothing may stand beside it"
             hint = did_you_mean(key, known)
-            raise DataError("edit.unknown_key", where=where, key=key, may=may, hint=hint)
+            raise DataError(f"{where}: {key!r} is not known here; {may}.{hint}")
 
 
 def read_yaml(text: str, name: str) -> list[tuple[int, Any]]:
@@ -262,8 +271,8 @@ def read_yaml(text: str, name: str) -> list[tuple[int, Any]]:
         line = getattr(getattr(error, "problem_mark", None), "line", None)
         where = name if line is None else f"{name}, line {line + 1}"
         said = getattr(error, "problem", None) or str(error)
-        raise DataError("edit.no_yaml", where=where, said=said) from error
-    raise DataError("edit.no_list", name=name)
+        raise DataError(f"{where}: this is not YAML: {said}.") from error
+    raise DataError(f"{name}: expected a list or a mapping, not a single value.")
 
 
 def _check_events(events: Iterable[Any], name: str) -> None:
@@ -273,28 +282,30 @@ def _check_events(events: Iterable[Any], name: str) -> None:
     depth = 0
     for number, event in enumerate(events):
         if isinstance(event, yaml.AliasEvent):
-            raise DataError("edit.yaml_alias", where=_at(name, event), anchor=event.anchor)
+            raise DataError(
+                f"{_at(name, event)}: aliases (*{event.anchor}) are not read; write it out."
+            )
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > YAML_DEPTH or number > YAML_EVENTS:
             too = "nested too deeply" if depth > YAML_DEPTH else "too long"
-            raise DataError("edit.yaml_too_large", where=_at(name, event), too=too)
+            raise DataError(f"{_at(name, event)}: it is {too}.")
 
 
 def _value(node: Any, name: str) -> Any:
     import yaml
 
     if node.tag not in PLAIN:
-        raise DataError("edit.yaml_tag", where=_at(name, node), tag=node.tag)
+        raise DataError(f"{_at(name, node)}: the tag {node.tag} is not read; leave it out.")
     if isinstance(node, yaml.SequenceNode):
         return [_value(inner, name) for inner in node.value]
     if isinstance(node, yaml.MappingNode):
         out: dict[str, Any] = {}
         for key, inner in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise DataError("edit.yaml_bad_key", where=_at(name, key))
+                raise DataError(f"{_at(name, key)}: a key should be a word or a number.")
             if key.value in out:
-                raise DataError("edit.yaml_key_twice", where=_at(name, key), value=key.value)
+                raise DataError(f"{_at(name, key)}: the key {key.value!r} occurs twice.")
             out[key.value] = _value(inner, name)
         return out
     plain = not node.style and node.tag.endswith(":null")

@@ -94,7 +94,7 @@ class EditableRun(RunFiles):
         needed = ["name", "outlier"] if "nearest_cluster" in self.own else ["name"]
         for name in needed:
             if name not in self.own:
-                raise DataError("run.no_column", folder=folder, name=name)
+                raise DataError(f"{folder}: assignments.csv has no column {name!r}.")
         self.ids = None if self.id_column is None else self.column(self.id_column)
 
     @cached_property
@@ -164,13 +164,20 @@ class EditableRun(RunFiles):
     def check_unchanged(self, folder: Path) -> None:
         """Refuse to write over what somebody else has changed meanwhile."""
         if (folder / MANIFEST).read_bytes() != self.stamp:
-            raise DataError("edit.changed_meanwhile", folder=self.folder)
+            raise DataError(
+                f"{self.folder} was changed by another command in the meantime; try again.",
+                code="edit.changed_meanwhile",
+            )
 
 
 def check_version(run: Path, version: str | None) -> None:
     """Refuse a run that is not in the state that the caller has seen; None is any state."""
     if version is not None and version != RunFiles(run).version:
-        raise DataError("edit.other_version", folder=run, version=version)
+        raise DataError(
+            f"{run} is not in the state {version:.40} any more: somebody has changed it since "
+            "you read it. Nothing was written; look at it again.",
+            code="edit.other_version",
+        )
 
 
 def edit_model(run: EditableRun, state: State) -> Floats:
@@ -189,10 +196,9 @@ def edit_model(run: EditableRun, state: State) -> Floats:
     wrong = _unlike(state, p) | _wrongly_odd(model, run, state, filled)
     if wrong.sum() > max(1, ODD * filled.sum()):
         raise DataError(
-            "edit.model_differs",
-            folder=run.folder,
-            wrong=int(wrong.sum()),
-            filled=int(filled.sum()),
+            f"{run.folder}: the model puts {int(wrong.sum()):,} of {int(filled.sum()):,} rows "
+            "elsewhere than assignments.csv does; the two do not belong together. Undo what was "
+            "changed in the table, or run coterie cluster again."
         )
     for row in np.flatnonzero(wrong):
         state.correct(np.array([row]), int(state.labels[row]))
@@ -202,7 +208,9 @@ def edit_model(run: EditableRun, state: State) -> Floats:
     left = np.flatnonzero((state.labels >= 0) & (p.argmax(axis=1) != state.labels))
     if len(left):
         raise DataError(
-            "edit.texts_differ", folder=run.folder, row=left[0] + 1, cluster=state.labels[left[0]]
+            f"{run.folder}: row {left[0] + 1} of assignments.csv is in cluster "
+            f"{state.labels[left[0]]}, but a row with the same text is in another one; identical "
+            "texts share a cluster. Undo what was changed in the table."
         )
     return p
 
@@ -534,7 +542,7 @@ def undo_run(run: Path, note: Callable[[Path], None]) -> int:
     run = run.resolve()
     number = last_change(run)
     if number == 0:
-        raise DataError("edit.nothing_to_undo", run=run)
+        raise DataError(f"{run} has no edits to undo.", code="edit.nothing_to_undo")
 
     kept = f"{EARLIER}/{number:04}"
     file = inside(run, f"{kept}/{INDEX}")
@@ -586,7 +594,11 @@ def _refuse_newer(run: Path, index: dict[str, Any]) -> None:
         path = inside(run, name)
         check_file(path)
         if digest not in (_mark(path), sha256_file(path)):  # the latter: version 0.1
-            raise DataError("edit.changed_since", run=run)
+            raise DataError(
+                f"{run} was changed by another command after its last edits (such as coterie "
+                "name); undoing them would lose that. Take it back first, or edit the run again.",
+                code="edit.changed_since",
+            )
 
 
 def _mark(manifest: Path) -> str:

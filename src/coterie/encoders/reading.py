@@ -18,7 +18,6 @@ import numpy as np
 from coterie._random import numpy_generator
 from coterie._types import Bools, Floats
 from coterie.encoders.base import Encoder
-from coterie.messages import message
 from coterie.words.cutting import MARKS
 from coterie.words.languages import NAMES, languages_of, script_of
 
@@ -90,20 +89,31 @@ class Reading:
         if self.level == "well":
             return []
         language = NAMES.get(self.language) or f"{self.script.capitalize()} script"
-        how = message("reading.pieces", pieces=self.pieces)
+        how = f"{self.pieces:.1f} pieces per word, where English has about 1.2"
         if self.unknown > UNKNOWN:
-            how = message("reading.unknown", unknown=self.unknown)
-        details = {"encoder": encoder, "language": language, "how": how}
+            how = f"{self.unknown:.0%} of the words are unknown to it"
+        details = f"({language}; {how})."
         if self.level == "mixed":
-            said = message("reading.mixed", unread=self.unread, **details)
-            done = message("reading.fallback_mixed")
+            said = f"The encoder {encoder} cannot read {self.unread:.0%} of the texts {details}"
+            done = (
+                "Those texts are clustered by character n-grams and words instead, the others "
+                "as usual."
+            )
         elif self.level == "not":
-            said, done = message("reading.not", **details), message("reading.fallback_not")
+            said = f"The encoder {encoder} cannot read these texts {details}"
+            done = "The texts are clustered by character n-grams and words instead."
         else:
-            said, done = message("reading.partly", **details), message("reading.fallback_partly")
-        if not fallback:
-            done = message("reading.used") if fallback is None else message("reading.obeyed")
-        return [said, done, message("reading.remedy")]
+            said = f"The encoder {encoder} reads these texts only in part {details}"
+            done = "Character n-grams and words count more than usual."
+        if fallback is None:
+            done = "It is used all the same; --method auto would not."
+        elif not fallback:
+            done = "It was asked for by name, so it is used all the same."
+        remedy = (
+            "A multilingual encoder would read them: --encoder multilingual, or --encoder "
+            "hub:multilingual to download it."
+        )
+        return [said, done, remedy]
 
 
 def look(encoder: Encoder, texts: Sequence[str], seed: int = 0) -> Reading | None:

@@ -370,14 +370,17 @@ def _dimension(model: Any) -> int:
     for name in ("get_embedding_dimension", "get_sentence_embedding_dimension"):
         if hasattr(model, name):  # renamed in sentence-transformers 6
             return int(getattr(model, name)())
-    raise UsageError("encoder.unknown_width")
+    raise UsageError("the encoder does not report the width of its vectors.")
 
 
 def _check_modules(model: Any, pooling: str) -> bool:
     """Reject what begins with no transformer, set the pooling; whether vectors are normalised."""
     names = [type(module).__name__ for module in model]
     if names[:1] != ["Transformer"]:
-        raise UsageError("encoder.unknown_first_module", module=names[0] if names else "nothing")
+        raise UsageError(
+            f"the encoder begins with a {names[0] if names else 'nothing'} module; coterie "
+            "trains encoders that begin with a Transformer."
+        )
     if pooling != "auto":
         _set_pooling(model, pooling)
     return "Normalize" in names
@@ -393,7 +396,7 @@ def _set_pooling(model: Any, pooling: str) -> None:
             width = _config(model).hidden_size
             model[position] = type(module)(width, pooling_mode=pooling)
             return
-    raise DataError("encoder.no_pooling_module", pooling=pooling)
+    raise DataError(f"`pooling={pooling!r}`: the encoder has no pooling module to change.")
 
 
 def _places(model: Any) -> int:
@@ -414,7 +417,10 @@ def word_numbers(tokenizer: Any, texts: Sequence[str], max_length: int) -> Itera
     without white space is one word. Numbers have no gaps.
     """
     if not getattr(tokenizer, "is_fast", False):
-        raise UsageError("encoder.slow_tokenizer", tokenizer=type(tokenizer).__name__)
+        raise UsageError(
+            f"the encoder's tokenizer ({type(tokenizer).__name__}) does not report where its "
+            "tokens are in the text; this method needs an encoder with a fast tokenizer."
+        )
     for start in range(0, len(texts), BATCH):
         part = texts[start : start + BATCH]
         found = tokenizer(

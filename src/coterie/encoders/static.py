@@ -116,7 +116,10 @@ class StaticEncoder(Encoder):
         return torch.from_numpy(array).to(like.device)
 
     def make_trainable(self) -> None:
-        raise UsageError("encoder.static_cannot_train")
+        raise UsageError(
+            "encoder: a static encoder cannot be trained; use a method that does not train "
+            "(auto, kmeans, ward) or a sentence encoder such as all-MiniLM-L6-v2."
+        )
 
     def pointer(self) -> dict[str, Any] | None:
         return self._pointer
@@ -151,14 +154,18 @@ def find_static(name: str) -> Path:
     if found is None or found.origin is None:
         known = ", ".join(PREFIX + known for known in (*PACKAGES, *MODELS))
         raise MissingError(
-            "encoder.no_static_package", encoder=PREFIX + name, package=package, known=known
+            f"`encoder={PREFIX + name!r}`: there is no folder of that name, and no installed "
+            f"package {package!r}; give the folder of a model2vec model, or one of {known}."
         )
     root = Path(found.origin).parent
     if (root / WORDLLAMA["table"]).is_file():
         return root
     inside = sorted(file.parent for file in root.rglob(FILES[2]) if is_static(file.parent))
     if not inside:
-        raise MissingError("encoder.package_without_model", encoder=PREFIX + name, package=package)
+        raise MissingError(
+            f"`encoder={PREFIX + name!r}`: the package {package!r} has no model2vec folder in "
+            "it; give static:FOLDER."
+        )
     return inside[0]
 
 
@@ -174,7 +181,10 @@ def check_static(name: str, folder: Path) -> None:
     """Reject a folder that lacks what a static encoder needs."""
     missing = [file.name for file in static_files(folder).values() if not file.is_file()]
     if missing:
-        raise UsageError("encoder.not_static", encoder=name, missing=", ".join(missing))
+        raise UsageError(
+            f"`encoder={name!r}`: the folder has no {', '.join(missing)}; give the folder of a "
+            "model2vec model."
+        )
 
 
 def _read_table(path: Path) -> tuple[Any, Any, Any]:
@@ -186,10 +196,10 @@ def _read_table(path: Path) -> tuple[Any, Any, Any]:
     try:
         arrays = load_file(path)
     except SafetensorError as error:
-        raise DataError("encoder.bad_safetensors", path=path, error=error) from error
+        raise DataError(f"{path} cannot be read as safetensors: {error}.") from error
     found = next((arrays[name] for name in TABLES if name in arrays), None)
     if found is None or found.ndim != 2:
-        raise DataError("encoder.no_table", path=path)
+        raise DataError(f"{path} has no table called 'embeddings'; is it a model2vec model?")
     table = found.astype(np.float32)
     weights, mapping = arrays.get("weights"), arrays.get("mapping")
     check_array(table, f"{path}: 'embeddings'")
@@ -199,7 +209,7 @@ def _read_table(path: Path) -> tuple[Any, Any, Any]:
     if mapping is not None:
         mapping = mapping.astype(np.int64)
         if not ((mapping >= 0) & (mapping < len(table))).all():
-            raise DataError("encoder.bad_mapping", path=path)
+            raise DataError(f"{path} is damaged: 'mapping' points to rows that do not exist.")
     return table, weights, mapping
 
 

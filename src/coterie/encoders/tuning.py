@@ -51,7 +51,10 @@ def read_tune(tune: Any) -> Tuning:
         return Tuning(tune)
     found = re.fullmatch(r"last-([1-9]\d*)", tune) if isinstance(tune, str) else None
     if found is None:
-        raise UsageError("encoder.bad_tune", given=tune)
+        raise UsageError(
+            "tune should be full, lora, heads, frozen, or last-N with a number of layers "
+            f"(last-2); got {tune!r}."
+        )
     return Tuning("last", int(found[1]))
 
 
@@ -61,13 +64,15 @@ def check_tune(encoder: Encoder, tune: str) -> None:
     if kind in ("full", *STILL):
         return
     if encoder.kind != "sentence":
-        raise UsageError("encoder.no_layers", tune=tune, kind=encoder.kind, remedy=REMEDY)
+        raise UsageError(f"tune={tune!r}: a {encoder.kind!r} encoder has no layers; {REMEDY}.")
     layers = find_layers(encoder)
     if not layers:
         name = type(_backbone(encoder)).__name__
-        raise UsageError("encoder.layers_not_found", tune=tune, name=name, remedy=REMEDY)
+        raise UsageError(f"tune={tune!r}: the layers of a {name} were not found; {REMEDY}.")
     if wanted > len(layers):
-        raise UsageError("encoder.too_many_layers", tune=tune, layers=len(layers))
+        raise UsageError(
+            f"tune={tune!r}: the encoder has {len(layers)} layers; ask for at most that many."
+        )
 
 
 def begin_training(encoder: Encoder, tune: str) -> None:

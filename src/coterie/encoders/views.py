@@ -169,9 +169,9 @@ class ViewsEncoder(MixedEncoder):
         }
         for name, shape in wanted.items():
             if name not in arrays:
-                raise DataError("files.key_missing", where="encoder.safetensors", name=name)
+                raise DataError(f"encoder.safetensors is damaged: {name!r} is missing.")
             if arrays[name].shape != shape:
                 where = f"encoder.safetensors.{name}"
-                raise DataError("files.wrong_count", where=where, wanted=shape[0])
+                raise DataError(f"{where} is damaged: it should have {shape[0]} values.")
         self.token_weights, self.means = arrays["token_weights"], arrays["means"]
         self.dim = self._dim()

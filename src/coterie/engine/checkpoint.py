@@ -59,7 +59,11 @@ class RetryPolicy:
         """Twice as many passes; an error if they cannot be smaller."""
         now, more = self.split(rows), replace(self, passes=2 * self.passes)
         if len(more.split(rows)) == len(now):
-            raise TrainingError("train.out_of_memory", texts=len(now[0])) from error
+            raise TrainingError(
+                f"out of memory with {len(now[0])} texts at a time; shorten texts "
+                "(`max_length`), train less of the encoder (`tune='lora'`), or use another "
+                "device (`device='cpu'`)."
+            ) from error
         return more
 
 
@@ -132,9 +136,12 @@ class Checkpoint:
             return None
         facts = read_json(self.folder / "state.json", LARGE)
         if not isinstance(facts, dict) or "fingerprint" not in facts:
-            raise DataError("train.no_checkpoint", folder=self.folder)
+            raise DataError(f"{self.folder} contains no checkpoint of coterie; delete it.")
         if facts["fingerprint"] != self.fingerprint:
-            raise DataError("train.other_checkpoint", folder=self.folder)
+            raise DataError(
+                f"the checkpoint in {self.folder} belongs to another run (other data, method or "
+                "settings); give the same ones, or another folder."
+            )
         with damaged(self.folder, "a checkpoint"):
             check_file(self.folder / "state.safetensors")
             tensors = load_file(self.folder / "state.safetensors")

@@ -92,10 +92,10 @@ class Meter:
         means = dict(zip(self.names, values, strict=True))
         self.sums, self.steps = None, 0
         if not all(map(math.isfinite, values)):
-            raise NotFiniteError("train.loss_terms_not_finite", where=where, means=means)
+            raise NotFiniteError(f"{where}: the loss is not a finite number ({means}).")
         return means
 
     def check(self, where: str) -> None:
         """Refuse what is not a number, and read nothing."""
         if self.sums is not None and not bool(self.sums.isfinite().all()):
-            raise NotFiniteError("train.loss_not_finite", where=where)
+            raise NotFiniteError(f"{where}: the loss is not a finite number.")

@@ -38,7 +38,6 @@ from coterie.engine.history import History, Meter, NotFiniteError, counts
 from coterie.engine.stage import Run, Stage
 from coterie.engine.tensor_float import tensor_float
 from coterie.errors import TrainingError
-from coterie.messages import message
 
 log = logging.getLogger(__name__)
 
@@ -135,7 +134,10 @@ class _StageLoop:
                     run.history.restart(known.rows)
                     state.rows = run.history.rows
                     step, factor = known.step, known.retry.lr_factor
-                    self._note(message("train.went_back", problem=error, step=step, factor=factor))
+                    self._note(
+                        f"{error} Training went back to step {step} of the stage and continued "
+                        f"with {factor:g} times the learning rates."
+                    )
         finally:
             run.progress.stop()
         assert state.optimizer is not None
@@ -218,7 +220,10 @@ class _StageLoop:
             free_memory()
             self.work = partial(self._work, state.optimizer)  # a graph would hold memory of its own
             passes, texts = state.retry.passes, len(state.retry.split(rows)[0])
-            self._note(message("train.less_memory", stage=stage.name, passes=passes, texts=texts))
+            self._note(
+                f"Out of memory in stage {stage.name!r}: batches are processed in {passes} "
+                f"passes of {texts} texts."
+            )
             values = self._passes(rows)
         state.meter.add(self.names, values)
         self.state.step += 1
@@ -282,7 +287,7 @@ class _StageLoop:
             where = f"stage {self.stage.name!r}, step {state.step}"
             state.meter.check(where)
             if not is_finite(self.net):
-                raise NotFiniteError("train.weights_not_finite", where=where)
+                raise NotFiniteError(f"{where}: weights are not finite any more.")
             checkpoint.save(state, self.run.device)
         if stop:
             raise KeyboardInterrupt
@@ -321,7 +326,7 @@ def go_back(
     Once; the second time the error is raised.
     """
     if retry.lr_factor < 1:
-        raise TrainingError("train.not_recovered", problem=error) from error
+        raise TrainingError(f"{error} A tenth of the learning rates did not help.") from error
     kept = checkpoint.load() if checkpoint is not None else None
     if kept is None or (kept.stage, kept.step) < (start.stage, start.step):
         kept = start

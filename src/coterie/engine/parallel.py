@@ -44,7 +44,10 @@ def join(device: torch.device) -> torch.device:
         device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
     if device.type == "cuda":
         if device.index >= torch.cuda.device_count():
-            raise UsageError("train.too_many_processes", gpus=torch.cuda.device_count())
+            raise UsageError(
+                f"torchrun started more processes than the {torch.cuda.device_count()} GPUs "
+                "here; use --nproc-per-node with that number."
+            )
         torch.cuda.set_device(device)
     if not dist.is_initialized():
         dist.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo")
@@ -93,7 +96,10 @@ def check_same(digest: str) -> None:
     digests: list[Any] = [None] * size()
     dist.all_gather_object(digests, digest)
     if len(set(digests)) > 1:
-        raise DataError("train.processes_differ")
+        raise DataError(
+            "the processes of torchrun were given different texts or settings; all must fit the "
+            "same. For separate fits start separate processes without torchrun."
+        )
 
 
 def align(net: nn.Module) -> None:

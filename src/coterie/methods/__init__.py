@@ -82,7 +82,7 @@ class Recipe:
         known = inspect.signature(cls).parameters
         for name in chosen.keys() - known.keys() - {"seed"}:
             hint = did_you_mean(name, known)
-            raise UsageError("method.unknown", name=name, method=self.class_name, hint=hint)
+            raise UsageError(f"{self.class_name} has no parameter {name!r}.{hint}")
         made: TextClusterer = (
             cls(n_clusters, **chosen)
             if preset is None

@@ -280,7 +280,7 @@ class WordEncoder(Encoder):
         if not len(self.stems):  # nothing but stop words: they are all there is
             self.stems = Vocabulary.build(texts, **size, stems=True, stop_words=False)
         if not len(self.stems):
-            raise DataError("methods.no_word")
+            raise DataError("no text has a word in it; use another method.")
         present = np.asarray((self.stems.counts(texts) > 0).sum(axis=0)).ravel()
         self.idf = np.log((1 + len(texts)) / (1 + present)).astype(np.float32) + 1
         self.width = len(self.stems)
@@ -689,11 +689,11 @@ class ADSL(TextClusterer):
             least=["ae_lr", "attention_lr", "lr", "sharpness"],
         )
         if isinstance(self.ae_layers, str) or not isinstance(self.ae_layers, Sequence):
-            raise UsageError("methods.bad_layers", given=self.ae_layers)
+            raise UsageError(f"`ae_layers` should be a list of widths, got {self.ae_layers!r}.")
         for width in self.ae_layers or [0]:
             check_integer("each of ae_layers", width)
         if check_number("dropout", self.dropout) >= 1:
-            raise UsageError("methods.below_one", name="dropout", given=self.dropout)
+            raise UsageError(f"dropout should be below 1, got {self.dropout!r}.")
 
     def _make_encoder(self, seed: int) -> Encoder:
         kind = OneWordEncoder if self.encoder == "precomputed" else WordEncoder

@@ -135,7 +135,11 @@ def shared_parts(backbone: Any) -> Shared:
     except (AttributeError, IndexError, TypeError):
         fits = False
     if parts is None or not fits:
-        raise UsageError("methods.layers_not_shared", model=type(backbone).__name__)
+        raise UsageError(
+            f"`encoder`: a decoder cannot share the layers of {type(backbone).__name__}; it "
+            "works with BERT and RoBERTa and what is built like them (MiniLM, XLM-RoBERTa, "
+            "CamemBERT), and with `encoder='tfidf'`, 'tfidf-svd', 'bow' or 'precomputed'."
+        )
     return parts
 
 
@@ -246,7 +250,9 @@ def know_words(encoder: Encoder) -> None:
         _shared(encoder)
         encoder.keep_words = True
     elif not isinstance(encoder, VectorEncoder):
-        raise UsageError("methods.not_reconstructed", kind=encoder.kind)
+        raise UsageError(
+            f"`encoder`: what a {encoder.kind!r} encoder reads cannot be reconstructed."
+        )
 
 
 def forget_words(encoder: Encoder) -> None:
@@ -548,9 +554,12 @@ class ClusterBERT(TunedClusterer):
         )
         for name in ("cluster_weight", "harden_weight", "deletion"):
             if getattr(self, name) > 1:
-                raise UsageError("methods.at_most_one", name=name, given=getattr(self, name))
+                raise UsageError(f"{name} should be at most 1, got {getattr(self, name)!r}.")
         if self.rounds == 0 and (self.harden_epochs > 0 or self.labels_from == "head"):
-            raise UsageError("methods.no_head")
+            raise UsageError(
+                "`rounds=0` trains no head: use `rounds=1` or more, or `harden_epochs=0` and "
+                "`labels_from='kmeans'`."
+            )
 
     def _make_encoder(self, seed: int) -> Encoder:
         encoder = super()._make_encoder(seed)

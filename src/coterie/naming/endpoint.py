@@ -33,9 +33,9 @@ class Endpoint(Client):
         try:
             content = found["choices"][0]["message"]["content"]
         except (KeyError, IndexError, TypeError) as error:
-            raise UnusableError("naming.answer_without_message", url=self.url) from error
+            raise UnusableError(f"the answer of {self.url} contains no message.") from error
         if not isinstance(content, str):
-            raise UnusableError("naming.answer_without_text", url=self.url)
+            raise UnusableError(f"the answer of {self.url} contains no text.")
         return self.without_key(content)
 
     def _body(self, body: Mapping[str, Any]) -> dict[str, Any]:

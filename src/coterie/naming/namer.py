@@ -459,7 +459,10 @@ class Budget:
         if max_tokens is not None:
             check_integer("max_tokens", max_tokens)
         if max_cost is not None and not (max_cost > 0 and sum(price) > 0 and min(price) >= 0):
-            raise UsageError("naming.needs_price")
+            raise UsageError(
+                "`max_cost` needs an amount above 0 and `price`: what a million tokens cost, "
+                "sent and answered, such as 0.15,0.60."
+            )
         self.max_tokens, self.max_cost, self.price = max_tokens, max_cost, price
         self.sent = self.answered = 0
 
@@ -477,10 +480,16 @@ class Budget:
         """Reject a question that would exceed the budget."""
         sent = _tokens(body)
         if self.max_tokens is not None and self.tokens + sent + ANSWER_TOKENS > self.max_tokens:
-            raise BudgetError("naming.tokens_spent", spent=self.tokens, limit=self.max_tokens)
+            raise BudgetError(
+                f"the budget is spent: {self.tokens:,} of `max_tokens` {self.max_tokens:,} "
+                "tokens, and the next question would exceed it."
+            )
         more = (sent * self.price[0] + ANSWER_TOKENS * self.price[1]) / 1e6
         if self.max_cost is not None and self.cost + more > self.max_cost:
-            raise BudgetError("naming.cost_spent", spent=self.cost, limit=self.max_cost)
+            raise BudgetError(
+                f"the budget is spent: {self.cost:.4f} of `max_cost` {self.max_cost:g}, and the "
+                "next question would exceed it."
+            )
 
     def add(self, body: Mapping[str, Any], answer: str, usage: Mapping[str, Any]) -> None:
         """Count a question and its answer, by what the endpoint says or by their length."""
@@ -688,9 +697,12 @@ def _ask(endpoint: Endpoint, request: Request, journal: Journal, own: str, budge
         entry["tokens"] = budget.tokens - before
         said = read_answer(answer)
         if said is None:
-            raise UnusableError("naming.no_usable_name", url=endpoint.url)
+            raise UnusableError(f"{endpoint.url} answered with nothing that can be used as a name.")
         if check_backed(said, request.shown) is None:
-            raise UnusableError("naming.not_backed", name=said.name, cluster=own)
+            raise UnusableError(
+                f"the name {said.name!r} for the cluster {own!r} is rejected: no word of it is "
+                "in the texts, and no quote backs it."
+            )
     except (EndpointError, UnusableError) as error:
         journal.write(entry | {"status": "failed", "error": str(error)})
         raise

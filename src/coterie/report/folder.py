@@ -24,8 +24,7 @@ from coterie._types import Bools, Floats, Ints
 from coterie.corpus.corpus import cell_values
 from coterie.corpus.write import bare_name
 from coterie.description import Cluster, text_order
-from coterie.errors import DataError
-from coterie.messages import counted
+from coterie.errors import DataError, counted
 from coterie.metrics import silhouette
 from coterie.report.html import BROAD_THEME, Outliers, ReportData
 from coterie.report.layout import first_of_equal, map_texts, sample_rows
@@ -83,7 +82,7 @@ def skim(path: Path, rows: Sequence[int]) -> Skimmed:
         for parts in zip(*numbers, strict=True)
     )
     if not (np.isfinite(confidence).all() and np.isfinite(margin).all()):
-        raise DataError("report.not_finite", path=path)
+        raise DataError(f"{path}: confidence and margin should be finite numbers.")
     return Skimmed(
         pa.Table.from_batches(shown),
         labels,
@@ -163,9 +162,11 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
         found = skim(table, saved["rows"] if saved else [])
         check_known(found.labels.tolist(), clusters, path)
         if text_column not in found.shown.column_names:
-            raise DataError("run.no_column", folder=path, name=text_column)
+            raise DataError(f"{path}: assignments.csv has no column {text_column!r}.")
         if saved and len(found.shown) != len(saved["rows"]):
-            raise DataError("report.map_damaged", map=path / "map.json", table=table)
+            raise DataError(
+                f"{path / 'map.json'} is damaged: it has rows that {table} does not have."
+            )
         with damaged(table, "a table of coterie"):
             outliers = _outliers(found, text_column, clusters)
         names = {c.id: c.name for c in clusters}

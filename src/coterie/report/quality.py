@@ -11,8 +11,8 @@ import numpy as np
 
 from coterie._types import Floats, Ints
 from coterie.description import Cluster
+from coterie.errors import counted
 from coterie.hierarchy import Hierarchy
-from coterie.messages import counted, message
 from coterie.metrics import size_entropy
 
 BORDERLINE = 0.1  # a margin below this is a close call
@@ -216,7 +216,10 @@ def about_confidence(mean: float, close: float, n_clusters: int) -> str:
 def about_outliers(outliers: int, texts: int) -> str:
     """How many texts are outliers; ``texts`` counts them, too."""
     share = 100 * outliers / max(texts, 1)
-    return message("summary.outliers", outliers=outliers, share=share)
+    return (
+        f"{outliers:,} texts are outliers ({share:.1f}%); the column nearest_cluster has the "
+        "nearest cluster of each."
+    )
 
 
 def about_themes(hierarchy: Hierarchy | None) -> list[str]:

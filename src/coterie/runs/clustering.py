@@ -20,9 +20,8 @@ from coterie.base.fitting import Fitting, number_encoder
 from coterie.choose import Choice, choose_n_clusters
 from coterie.corpus import Corpus
 from coterie.corpus.sentences import split_corpus
-from coterie.errors import UsageError
+from coterie.errors import UsageError, counted
 from coterie.guidance import Guidance
-from coterie.messages import counted
 from coterie.options import Options, with_options
 from coterie.run_files import NEXT, index_of, model_folder
 from coterie.runs.folder import RunFolder, read_started, refuse_taken
@@ -175,7 +174,10 @@ class Prepared:
         k = options.wanted
         classes = 0 if self.guidance is None else len(self.guidance.names)
         if k is not None and k < classes:
-            raise UsageError("guidance.too_many", classes=classes, n_clusters=k)
+            raise UsageError(
+                f"there are {classes} known classes, but `n_clusters={k!r}`; ask for at least "
+                f"{classes}."
+            )
         if options.only_known:
             k = self._known_classes(classes)
         if k is None:
@@ -191,7 +193,10 @@ class Prepared:
         known = self.fitting.find_themes()
         assert known is not None
         if not known.n_classes:
-            raise UsageError("guidance.no_fit")
+            raise UsageError(
+                "`themes`: no text fits any of the themes, and `only_known` allows no other "
+                "cluster; give descriptions or examples."
+            )
         return known.n_classes
 
     def _chosen_before(self, folder: Path | None) -> Choice | None:

@@ -17,7 +17,7 @@ from coterie._folders import check_replaceable, delete, is_litter, mend_folder
 from coterie._trust import Count, check_shape, inside, read_json
 from coterie.base import TextClusterer
 from coterie.choose import Choice
-from coterie.errors import CoterieError, DataError, UsageError, param
+from coterie.errors import CoterieError, DataError, UsageError
 from coterie.options import Options
 from coterie.run_files import (
     MANIFEST,
@@ -172,20 +172,17 @@ class RunFolder:
             before = earlier.get(key, mine[key])
             if before != mine[key]:
                 raise UsageError(
-                    "run.other_settings",
-                    path=self.path,
-                    key=key,
-                    difference=_difference(before, mine[key]),
+                    f"`resume`: the run in {self.path} has other settings ({key}: "
+                    f"{_difference(before, mine[key])}); repeat the same command."
                 )
         if earlier.get("data", {}).get("sha256") != mine["data"]["sha256"]:
-            raise DataError("run.other_texts", path=self.path)
+            raise DataError(f"`resume`: the texts differ from those of the run in {self.path}.")
         before = earlier.get("fit_sample")
         if "fit_sample" in mine and before != mine["fit_sample"]:
+            fitted = "all" if before is None else format(before, ",")
             raise UsageError(
-                "run.other_sample",
-                path=self.work,
-                before="all" if before is None else format(before, ","),
-                fit_sample=mine["fit_sample"],
+                f"`resume`: the run in {self.work} was fitted on {fitted} texts, not "
+                f"{mine['fit_sample']:,}; repeat the same command."
             )
 
 
@@ -198,17 +195,24 @@ def refuse_taken(path: Path, *, resume: bool, overwrite: bool) -> None:
     """Reject a folder that holds something; a failed run without a checkpoint is nothing."""
     mend_folder(path)
     if path.exists() and not path.is_dir():
-        raise UsageError("run.out_is_file", folder=str(path))
+        raise UsageError(f"`folder={str(path)!r}` is a file; a run needs a folder.")
     if not path.exists() or all(p.name == LOCK or is_litter(p.name) for p in path.iterdir()):
         return
     manifest = read_started(path)
     if not is_run(manifest) and not (path / NEXT / MANIFEST).exists():
-        raise UsageError("run.out_not_empty", folder=str(path))
+        raise UsageError(
+            f"`folder={str(path)!r}` is not empty and holds no run; choose another folder."
+        )
     status = (manifest or {}).get("status", "interrupted")
     if not (resume or overwrite or is_void(path)):
         if status == "done":
-            raise UsageError("run.taken_done", folder=str(path))
-        raise UsageError("run.taken", folder=str(path), status=status)
+            raise UsageError(
+                f"`folder={str(path)!r}` holds a run (done); `overwrite=True` replaces it."
+            )
+        raise UsageError(
+            f"`folder={str(path)!r}` holds a run ({status}); `resume=True` continues it, "
+            "`overwrite=True` replaces it."
+        )
 
 
 def read_started(path: Path) -> dict[str, Any] | None:
@@ -269,7 +273,7 @@ def _difference(a: Any, b: Any) -> str:
     if not isinstance(a, dict) or not isinstance(b, dict):
         return f"{a} there, {b} now"
     keys = [key for key in {*a, *b} if a.get(key) != b.get(key)]
-    return ", ".join(f"{param(key)}: {a.get(key)} there, {b.get(key)} now" for key in sorted(keys))
+    return ", ".join(f"`{key}`: {a.get(key)} there, {b.get(key)} now" for key in sorted(keys))
 
 
 def _masked(corpus: AnyCorpus, options: Options) -> dict[str, Any]:

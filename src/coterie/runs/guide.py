@@ -18,7 +18,7 @@ from coterie.base.edited import fingerprint
 from coterie.corpus import Corpus
 from coterie.corpus.corpus import cell_values, check_column
 from coterie.editing.parse import read_entries
-from coterie.errors import DataError, UsageError, param
+from coterie.errors import DataError, UsageError
 from coterie.guidance import (
     Guidance,
     as_groups,
@@ -54,7 +54,7 @@ def read_guidance(options: Options, corpus: Corpus, kept: Kept | None = None) ->
         found, labels = _labels(options.labels, corpus)
         names, labels = join_names(names, found, labels)
     elif options.only_known and not themes:
-        raise UsageError("guidance.nothing_known")
+        raise UsageError("`only_known` needs `themes` or `labels`.")
     links = {name: as_groups(getattr(options, name), name) for name in LINKS}
     if options.constraints is not None:
         for name, groups in _read_links(options.constraints, ids, len(corpus)).items():
@@ -63,7 +63,10 @@ def read_guidance(options: Options, corpus: Corpus, kept: Kept | None = None) ->
     if guidance is None and not names:
         return _from_edits(kept, corpus) if kept is not None else None
     if kept is not None and kept.given is None:
-        raise UsageError("guidance.with_keep")
+        raise UsageError(
+            "`keep` cannot be combined with `themes`, `labels` or constraints: give the earlier "
+            "run's column as `labels` instead."
+        )
     guidance = guidance or Guidance(len(corpus), ids=called)
     return replace(guidance, names=names, labels=labels, themes=tuple(themes.values()))
 
@@ -109,19 +112,26 @@ def read_themes(source: object) -> dict[str, tuple[str, ...]]:
 
 def _labels(given: object, corpus: Corpus) -> tuple[tuple[str, ...], dict[int, int]]:
     """Classes of a column of the table, or of one value per row."""
-    where = param("labels")
+    where = "`labels`"
     if isinstance(given, str):
         name = check_column(corpus.table, given, where)
         if name == corpus.text_column:
-            raise UsageError("guidance.labels_are_texts", column=name)
+            raise UsageError(
+                f"`labels` {name}: this is the column of the texts; name the one with the classes."
+            )
         values = cell_values(corpus.table.column(name))
         where = f"{where} {name}"
     else:
         values = list(given) if isinstance(given, (list, tuple)) else np.asarray(given).tolist()
         if not isinstance(values, list):
-            raise UsageError("guidance.labels_kind", given=f"{given!r:.80}")
+            raise UsageError(
+                "`labels` should be the name of a column, or one label for each row; got "
+                f"{given!r:.80}."
+            )
     if len(values) == len(corpus) and all(map(is_unlabelled, values)):
-        raise DataError("guidance.no_labels", where=where)
+        raise DataError(
+            f"{where}: no row has a label; fill in some cells, or leave the option out."
+        )
     return read_labels([None if is_unlabelled(v) else _name(v) for v in values], len(corpus))
 
 
@@ -136,22 +146,33 @@ def _read_links(
 ) -> dict[str, list[tuple[int, ...]]]:
     """Groups of rows in a file of constraints, by what they are for."""
     if not isinstance(source, (str, Path)):
-        raise UsageError("guidance.constraints_file", given=f"{source!r:.80}")
+        raise UsageError(
+            f"`constraints` should be a YAML or JSON file, got {source!r:.80}; give groups of "
+            "rows as `must_link` and `cannot_link`."
+        )
     name, entries = str(source), read_entries(Path(source))
     place = None if ids is None else {value: row for row, value in reversed([*enumerate(ids)])}
     out: dict[str, list[tuple[int, ...]]] = {kind: [] for kind in LINKS}
     for number, (line, entry) in enumerate(entries, 1):
         where = f"{name}, line {line}" if line else f"{name}, entry {number}"
         if not isinstance(entry, Mapping) or len(entry) != 1 or next(iter(entry)) not in LINKS:
-            raise DataError("guidance.bad_constraint", where=where)
+            raise DataError(
+                f"{where}: write must_link or cannot_link with groups of two or more rows, such "
+                "as 'must_link: [[12, 40], [7, 9]]'."
+            )
         ((kind, groups),) = entry.items()
         nested = isinstance(groups, list) and groups and all(isinstance(g, list) for g in groups)
         for group in groups if nested else [groups]:
             if not isinstance(group, list) or len(set(map(str, group))) < 2:
-                raise DataError("guidance.bad_constraint", where=where)
+                raise DataError(
+                    f"{where}: write must_link or cannot_link with groups of two or more rows, "
+                    "such as 'must_link: [[12, 40], [7, 9]]'."
+                )
             out[kind].append(tuple(_row(value, place, rows, where) for value in group))
     if not any(out.values()):
-        raise DataError("guidance.no_constraints", where=name)
+        raise DataError(
+            f"{name}: there are no constraints in it; write e.g. 'must_link: [[12, 40]]'."
+        )
     return out
 
 
@@ -159,11 +180,14 @@ def _row(value: object, place: Mapping[str, int] | None, rows: int, where: str) 
     wanted = str(value).strip()
     if place is not None:
         if wanted not in place:
-            raise DataError("guidance.unknown_id", where=where, given=wanted)
+            raise DataError(f"{where}: no row has the id {wanted!r}.")
         return place[wanted]
     number = whole_number(wanted) or 0
     if not 1 <= number <= rows:
-        raise DataError("guidance.unknown_row", where=where, given=wanted, rows=rows)
+        raise DataError(
+            f"{where}: there is no row {wanted}; rows are numbered from 1 to {rows} (name an id "
+            "column to use ids)."
+        )
     return number - 1
 
 

@@ -37,7 +37,6 @@ from coterie.drift import Drift, find_drift
 from coterie.encoders.given import given_vectors
 from coterie.errors import DataError, UsageError
 from coterie.hierarchy import Hierarchy
-from coterie.messages import message
 from coterie.methods import load
 from coterie.novelty import place_new
 from coterie.outliers import OutlierLimit, choose_rows
@@ -77,7 +76,10 @@ class Watch:
 
     def __init__(self, run: RunFiles, model: TextClusterer) -> None:
         if model._neighbor_index is None:
-            raise UsageError("drift.old_model", folder=run.folder)
+            raise UsageError(
+                f"{run.folder}: its model was saved by a version that kept no texts to compare "
+                "with; cluster again."
+            )
         run.check()
         self.run, self.model = run, model
         self.seen = 0
@@ -166,7 +168,7 @@ class Labeller:
     def use_vectors(self, said: object) -> None:
         """Take vectors of the user's own for the texts to come."""
         if given_vectors(self.model.encoder_) is None:
-            raise UsageError("vectors.not_used")
+            raise UsageError("`vectors`: the model has an encoder and needs none; leave them out.")
         self.vectors = VectorRows(said)
 
     def give(self, table: pa.Table, first: int, texts: list[str]) -> pa.Table:
@@ -205,14 +207,14 @@ class Labeller:
         if self.outlier_limit is None and self.model.outlier_limit_ is None:
             return ""
         share = 100 * self.marked / max(self.placed, 1)
-        return message("predict.outliers", outliers=self.marked, placed=self.placed, share=share)
+        return f"{self.marked:,} of {self.placed:,} texts ({share:.1f}%) are outliers."
 
     def _mark(self, seen: Assessed) -> Bools | None:
         """Which texts are outliers; None where the model has no limit and none is given."""
         known, limit = self.model.outlier_limit_, self.outlier_limit
         if limit is not None:
             if not 0 <= limit <= 1:
-                raise UsageError("predict.bad_outlier_limit", limit=limit)
+                raise UsageError(f"`outlier_limit` should be between 0 and 1, got {limit}.")
             known = OutlierLimit(limit)
         return None if known is None else seen.outliers(known)
 
@@ -267,7 +269,7 @@ def label(
     if labeller.vectors is not None:
         labeller.vectors.check_rows(rows)
     if rows < done:
-        raise DataError("predict.rows_gone", done=done, rows=rows)
+        raise DataError(f"`resume`: {done:,} rows are labelled, but only {rows:,} can be read.")
     if not labeller.placed and not done:
         raise no_words(rows, str(corpus.text_column))
 
@@ -319,7 +321,7 @@ def predict_file(  # noqa: PLR0913 - what the command has
     target = Path(out) if isinstance(out, (str, Path)) else None
     workbook = target is not None and target.suffix.lower() == ".xlsx"
     if resume and (target is None or workbook or str(file) == "-"):
-        raise UsageError("predict.cannot_resume")
+        raise UsageError("`resume` needs a file to read and a CSV, TSV or JSONL file as `out`.")
     if target is not None:
         check_output(
             target,
@@ -338,7 +340,7 @@ def predict_file(  # noqa: PLR0913 - what the command has
     if masker is not None:
         stream = MaskedStream(stream, masker)
     if resume and stream.source.is_pipe:
-        raise UsageError("predict.cannot_resume")
+        raise UsageError("`resume` needs a file to read and a CSV, TSV or JSONL file as `out`.")
     rows, notes = 0, list[str]()
     if not isinstance(out, (str, Path)):
         for part, columns in label(stream, labeller):
@@ -398,10 +400,8 @@ def _to_file(
         raise
     except KeyboardInterrupt:
         if table.rows:
-            left = {"rows": table.rows, "partial": table.partial}
-            if out.suffix.lower() == ".parquet":  # such a file cannot be continued
-                say("\n" + message("predict.stopped", **left))
-            else:
-                say("\n" + message("predict.stopped_resume", **left))
+            said = f"\n{table.rows:,} rows are in {table.partial}"
+            resumable = out.suffix.lower() != ".parquet"  # such a file cannot be continued
+            say(f"{said}; --resume continues after them." if resumable else f"{said}.")
         raise
     return table.rows

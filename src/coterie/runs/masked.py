@@ -27,7 +27,9 @@ def make_masker(names: str | Path | Sequence[str] | Masker | None) -> Masker:
         try:
             names = Path(names).read_text("utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            raise DataError("mask.no_names", path=names, reason=error) from error
+            raise DataError(
+                f"`mask_names`: {names} cannot be read as a list of names: {error}"
+            ) from error
     for name in names or ():
         check_kind("mask_names", name, str, "names, or a file of them")
     return Masker(names or ())
@@ -50,7 +52,9 @@ def masker_of(
     """
     if mask is False:
         if names is not None:
-            raise UsageError("mask.names_without_mask")
+            raise UsageError(
+                "`mask_names`: a list of names masks them; leave it out, or leave out `mask=False`."
+            )
         return None
     before = None
     if (folder / MANIFEST).exists():
@@ -58,7 +62,10 @@ def masker_of(
     if not mask and before is None and names is None:
         return None
     if before is not None and before["by_list"] and names is None:
-        raise UsageError("mask.names_again", folder=folder)
+        raise UsageError(
+            f"the names in {folder} were masked by a list: give it again, `mask_names` FILE, so "
+            "that the new rows are masked, too."
+        )
     return make_masker(names)
 
 

@@ -14,11 +14,10 @@ from coterie._progress import make_progress, say
 from coterie.corpus import write_rows
 from coterie.corpus.corpus import cell_values
 from coterie.description import Cluster, rename_clusters
-from coterie.errors import DataError
+from coterie.errors import DataError, counted
 from coterie.exports import refresh
 from coterie.hierarchy import rename_levels
 from coterie.masking import SHOWN
-from coterie.messages import counted
 from coterie.naming import (
     Budget,
     Endpoint,
@@ -186,7 +185,7 @@ class RunNames(RunFiles):
         found: list[str] = []
         for part in table_parts(path) if path.exists() else ():
             if column not in part.schema.names:
-                raise DataError("run.no_column", folder=self.folder, name=column)
+                raise DataError(f"{self.folder}: assignments.csv has no column {column!r}.")
             found += cell_values(part[column])
             if len(found) >= LOOKED_AT:
                 break
@@ -285,7 +284,9 @@ def write_table(path: Path, names: Names, above: list[Names]) -> None:
     for kind, new in {"cluster": names, **dict(zip(kinds, [*above, names], strict=False))}.items():
         called = "name" if kind == "cluster" else f"{kind}_name"
         if kind not in run.own or called not in run.own:
-            raise DataError("run.no_name_column", table=path / "assignments.csv", kind=kind)
+            raise DataError(
+                f"{path / 'assignments.csv'} has no column {kind!r} with names beside it."
+            )
         pairs = zip(run.column(run.own[kind]), run.column(run.own[called]), strict=True)
         fresh[called] = [new.get(i, before) for i, before in pairs]
     write_rows(path / "assignments.csv", replace_columns(run.table, fresh), {})

@@ -46,12 +46,18 @@ def check_output(
     for path, when in touched.items():
         for read in given:
             if is_same(path, read):
-                raise UsageError("output.is_input", out=str(out), read=read, when=when)
+                raise UsageError(
+                    f"`out={str(out)!r}`: {read} is the input, and would be replaced{when}. "
+                    "Choose another name."
+                )
     if out.is_dir():
-        raise UsageError("output.is_folder", out=str(out))
+        raise UsageError(f"`out={str(out)!r}` is a folder; name a file.")
     refuse_run_file(out)
     if out.exists() and out.stat().st_size and not wrote(out):
-        raise UsageError("output.of_others", out=str(out))
+        raise UsageError(
+            f"`out={str(out)!r}` already exists, and this command has not written it. Choose "
+            "another name, or delete it."
+        )
     if grows:
         refuse_partial(out, resume=resume)
     for left in left_beside(out, "tmp"):
@@ -64,7 +70,10 @@ def check_shards_folder(out: Path) -> None:
     file = out / "manifest.json"
     found = _manifest(file)
     if file.exists() and not (isinstance(found, dict) and {"parts", "counts"} <= set(found)):
-        raise UsageError("output.other_manifest", out=str(out))
+        raise UsageError(
+            f"`out={str(out)!r}` holds a manifest.json that is not of labelled parts; choose "
+            "another folder."
+        )
 
 
 def check_run_output(out: Path, inputs: Iterable[str | Path | None]) -> None:
@@ -77,7 +86,10 @@ def check_run_output(out: Path, inputs: Iterable[str | Path | None]) -> None:
             continue
         name = path.relative_to(out.resolve()).as_posix()
         if RESULT.fullmatch(name) or RUNNING.fullmatch(name):
-            raise UsageError("output.is_run_input", out=str(out), given=given)
+            raise UsageError(
+                f"`out={str(out)!r}`: {given} is the input, and a file of the run there. Choose "
+                "another folder, or copy the input."
+            )
 
 
 def refuse_run_file(out: Path) -> None:
@@ -89,7 +101,9 @@ def refuse_run_file(out: Path) -> None:
         name = path.relative_to(parent).as_posix()
         own = RESULT.fullmatch(name) or RUNNING.fullmatch(name)
         if own and is_run(_manifest(parent / MANIFEST)):
-            raise UsageError("output.is_run_file", out=str(out), parent=parent)
+            raise UsageError(
+                f"`out={str(out)!r}` is a file of the run in {parent}; choose another name."
+            )
 
 
 def _manifest(file: Path) -> Any:

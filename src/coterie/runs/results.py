@@ -32,7 +32,6 @@ from coterie.description import (
 from coterie.description.tally import Tally
 from coterie.exports import write_clusters, write_page, write_sentence_rows
 from coterie.hierarchy import READABLE, Hierarchy, build_hierarchy, build_themes
-from coterie.messages import message
 from coterie.options import Options
 from coterie.report import write_map
 from coterie.report.folder import make_map
@@ -330,7 +329,11 @@ class SampledResults(Results[SampledCorpus]):
         if self.options.max_outliers is not None:
             out.append(about_outliers(tally.outliers, tally.placed + tally.outliers))
         out += [*remarks, *about_themes(self.hierarchy)]
-        out.append(message("summary.sampled", fitted=len(found.texts), distinct=found.distinct))
+        out.append(
+            f"{len(found.texts):,} of the {found.distinct:,} different texts were clustered, and "
+            "all rows were assigned to these clusters. Counts are of all rows; names, words and "
+            "examples come from the texts that were clustered."
+        )
         return out + self._about_choice()
 
 
@@ -369,5 +372,8 @@ def about_model(model: TextClusterer) -> list[str]:
     """What the method itself wants to be known."""
     out = [*model.encoder_notes_, *model.history_.notes, *model.remarks()]
     if model.kept_start and model.guard_ is not None:
-        out.append(message("summary.guard", reason=model.guard_.reason))
+        out.append(
+            f"The start guard rejected the training: {model.guard_.reason}. These are the "
+            "clusters from before training."
+        )
     return out

@@ -18,9 +18,8 @@ from coterie.base import TextClusterer
 from coterie.corpus import make_corpus
 from coterie.corpus.write import combine
 from coterie.description import Cluster
-from coterie.errors import UsageError
+from coterie.errors import UsageError, counted
 from coterie.exports import Exported, export_run, sentence_rows, write_page
-from coterie.messages import counted
 from coterie.run_files import (
     MANIFEST,
     RESULT,
@@ -137,7 +136,9 @@ class Run(RunFiles):
         """The rows of an input that was cut into sentences, with their themes and shares."""
         manifest = self.manifest
         if "split" not in manifest:
-            raise UsageError("run.not_split")
+            raise UsageError(
+                "the rows of this run were not cut into sentences (`split='sentences'`)."
+            )
         column = manifest["split"]["column"]
         return combine(*sentence_rows(self.cells, manifest["data"]["text_column"], column))
 
@@ -190,7 +191,9 @@ class Run(RunFiles):
         from coterie.corpus import read_corpus
 
         if isinstance(data, str) and any(map(str.isspace, data)) and not Path(data).exists():
-            raise UsageError("predict.no_file", given=data)
+            raise UsageError(
+                f"there is no file {data!r}; to predict a single text, give a list of one text."
+            )
         read = read_corpus if isinstance(data, (str, Path)) else make_corpus
         corpus = read(data, text_column=text_column)
         if (masker := masker_of(self.folder, mask, mask_names)) is not None:
@@ -217,7 +220,7 @@ class Run(RunFiles):
         """
         if path is not None:
             if Path(path).is_dir():
-                raise UsageError("output.is_folder", out=str(path))
+                raise UsageError(f"`out={str(path)!r}` is a folder; name a file.")
             return one_state(
                 [self.folder],
                 lambda: write_page(
@@ -331,7 +334,7 @@ class Run(RunFiles):
             problem = name_run(self.folder, endpoint, asked, budget=budget)
         self._forget()
         if problem is not None:
-            raise EndpointError("naming.some_failed", problem=problem)
+            raise EndpointError(f"{problem} The other clusters keep their names; to go on, repeat.")
 
     @checked
     def compare(
@@ -462,7 +465,9 @@ def open_run(folder: str | Path) -> Run:
     path = check_path("folder", folder)
     mend_folder(path)
     if not path.is_dir():
-        raise UsageError("run.no_folder", folder=str(path))
+        raise UsageError(
+            f"there is no folder {str(path)!r}; name that of a finished run.", code="run.no_folder"
+        )
     run = Run(path)
     run.check()
     return run

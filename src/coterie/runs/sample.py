@@ -38,7 +38,7 @@ from coterie.corpus.source import file_of, longest, too_long
 from coterie.corpus.vectors import VectorRows
 from coterie.description.tally import ColumnLook, Kinds
 from coterie.encoders import GivenVectors
-from coterie.errors import DataError, UsageError, param
+from coterie.errors import DataError, UsageError
 from coterie.options import Options
 from coterie.runs.masked import MaskedStream, make_masker, mask_corpus, masking_note
 
@@ -112,7 +112,10 @@ class SampledCorpus:
                 return
         stream = self.stream
         name = stream.source.name if isinstance(stream, TextStream) else stream.name
-        raise DataError("cluster.file_changed", name=name, rows=len(self))
+        raise DataError(
+            f"{name} was changed while it was read: the {len(self):,} rows of the first pass are "
+            "gone. Copy the file, and run the command on the copy."
+        )
 
 
 AnyCorpus = Corpus | SampledCorpus
@@ -189,20 +192,19 @@ def refuse_sampled(corpus: AnyCorpus, options: Options) -> None:
     if isinstance(corpus, Corpus):
         return
     needed = {
-        param("keep"): options.keep,
-        param("views"): options.views,
-        param("vectors"): options.vectors is not None,
-        param("split"): options.split,
-        **{param(name): True for name in options.steered},
-        f"{param('write')} xlsx": "xlsx" in options.write,
+        "`keep`": options.keep,
+        "`views`": options.views,
+        "`vectors`": options.vectors is not None,
+        "`split`": options.split,
+        **{f"`{name}`": True for name in options.steered},
+        "`write` xlsx": "xlsx" in options.write,
     }
     for name, value in needed.items():
         if value:
             raise UsageError(
-                "cluster.needs_all_texts",
-                name=name,
-                rows=len(corpus),
-                sample=len(corpus.survey.texts),
+                f"{name} needs all texts at once, but of these {len(corpus):,} rows a sample of "
+                f"{len(corpus.survey.texts):,} texts is fitted; leave it out, or fit all with "
+                "`fit_sample=0`."
             )
 
 

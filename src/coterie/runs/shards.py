@@ -36,7 +36,6 @@ from coterie._validation import check_choice, need
 from coterie.corpus.source import file_of
 from coterie.errors import CoterieError, DataError, UsageError
 from coterie.masking import Masker, masked_sentence
-from coterie.messages import message
 from coterie.runs.outputs import check_shards_folder
 
 if TYPE_CHECKING:
@@ -117,7 +116,10 @@ class ShardWorker:
         folder = self.job.folder
         found = Labeller.read(folder, self.job.outlier_limit) if folder.is_dir() else None
         if found is None or found.digest != self.job.model:
-            raise DataError("shards.other_model", folder=folder)
+            raise DataError(
+                f"a worker finds no model, or another one, in {folder}; all machines must see "
+                "the same folders under the same path."
+            )
         self._labeller = found
         return os.getpid()
 
@@ -157,15 +159,17 @@ def find_shards(said: str, out: Path) -> list[Shard]:
     files = [file for file in found if file.is_file() and (file == path or _is_seen(file, base))]
     whole, out = base.resolve(), out.resolve()
     if not files:
-        raise UsageError("shards.no_parquet", said=said)
+        raise UsageError(f"{said}: there is no Parquet file; name a folder of them or a pattern.")
     if path.is_dir() and out.is_relative_to(whole):
-        raise UsageError("shards.out_inside_input", out=out, whole=whole)
+        raise UsageError(f"--out: {out} is inside {whole}; name a folder outside of it.")
     shards: dict[str, Shard] = {}
     for name in sorted(file.relative_to(base).as_posix() for file in files):
         file = whole / name
         name += "" if file.suffix.lower() == ".parquet" else ".parquet"
         if file.is_relative_to(out) or name in shards:
-            raise UsageError("shards.name_taken", said=said, file=file)
+            raise UsageError(
+                f"{said}: {file} would overwrite a labelled shard; name another --out."
+            )
         shards[name] = Shard(name, file, out / name)
     return list(shards.values())
 
@@ -179,7 +183,7 @@ def label_shard(labeller: Labeller, job: Job, shard: Shard) -> dict[str, Any]:
 
     begun = time.monotonic()
     if look_at(shard) != shard:
-        raise DataError("shards.source_changed", source=shard.source)
+        raise DataError(f"{shard.source} is not the file it was when the run began; start anew.")
     # Two workers may have the same shard, if one that seemed lost is not; each has its own file.
     own = f"{os.getpid()}-{secrets.token_hex(4)}"
     unfinished = shard.target.with_name(f".{shard.target.stem}.{own}{UNFINISHED}.parquet")
@@ -190,9 +194,7 @@ def label_shard(labeller: Labeller, job: Job, shard: Shard) -> dict[str, Any]:
             for rows, columns in _labelled(labeller, job, shard):
                 table.write(rows, columns)
             if table.rows != shard.rows:
-                raise DataError(
-                    "shards.rows_differ", source=shard.source, read=table.rows, rows=shard.rows
-                )
+                raise DataError(f"{shard.source}: {table.rows:,} of {shard.rows:,} rows were read.")
             facts = {**job.stamp(shard), "rows": table.rows}
             facts["placed"] = labeller.placed - placed
             facts["outliers"] = labeller.marked - marked
@@ -219,7 +221,10 @@ def read_facts(shard: Shard, job: Job) -> dict[str, Any] | None:
     facts: dict[str, Any] = json.loads((metadata.metadata or {}).get(KEY.encode(), b"{}"))
     stamp = job.stamp(shard)
     if {key: facts.get(key) for key in stamp} != stamp or metadata.num_rows != shard.rows:
-        raise DataError("shards.made_otherwise", target=shard.target)
+        raise DataError(
+            f"`resume`: {shard.target} was made from other texts, by another model or with other "
+            "settings; delete it, or name another folder."
+        )
     return facts
 
 
@@ -312,7 +317,7 @@ def predict_shards(  # noqa: PLR0913 - what the command has
 
     check_choice("--engine", engine, ENGINES)
     if workers is not None and engine != "ray":
-        raise UsageError("shards.workers_need_ray")
+        raise UsageError("--workers needs --engine ray.")
     shards = _in_threads(look_at, find_shards(said, out))
     _check_out(out.resolve(), shards, resume=resume)
     column = _text_column(shards, text_column, id_column)
@@ -353,7 +358,7 @@ class ShardsRun:
         self.out.mkdir(parents=True, exist_ok=True)
         clear_unfinished(self.out)
         if self.done:
-            say(message("shards.done_already", done=len(self.done), shards=len(self.shards)))
+            say(f"{len(self.done):,} of {len(self.shards):,} shards are labelled already.")
         status = "failed"
         self._write("running")
         try:
@@ -364,17 +369,23 @@ class ShardsRun:
             status = "interrupted"
             self.done |= self._read(self.missing)  # finished, but not reported any more
             done, shards = len(self.done), len(self.shards)
-            say("\n" + message("shards.stopped", done=done, shards=shards, out=self.out))
+            say(
+                "\n"
+                + (
+                    f"{done:,} of {shards:,} shards are in {self.out}; --resume continues with the "
+                    "others."
+                )
+            )
             raise
         finally:
             clear_unfinished(self.out)
             self._write(status)
         counts = self.counts
         rows, outliers, placed = (counts[key] for key in ("rows", "outliers", "placed"))
-        say(message("shards.written", rows=rows, shards=len(self.shards), out=self.out))
+        say(f"{rows:,} rows in {len(self.shards):,} shards written to {self.out}")
         if outliers:
             share = 100 * outliers / placed
-            say(message("predict.outliers", outliers=outliers, placed=placed, share=share))
+            say(f"{outliers:,} of {placed:,} texts ({share:.1f}%) are outliers.")
         if self.job.masker is not None:
             say(masked_sentence(self.masked))
 
@@ -410,14 +421,13 @@ class ShardsRun:
             lines = [f"{name}: {why}" for name, why in list(self.failed.items())[:SHOWN]]
             more = len(self.failed) - len(lines)
             lines += [f"and {more:,} more, in manifest.json"] if more else []
+            failures = "\n  ".join(lines)
             raise DataError(
-                "shards.failed",
-                failed=len(self.failed),
-                shards=len(self.shards),
-                lines="\n  ".join(lines),
+                f"{len(self.failed):,} of {len(self.shards):,} shards could not be labelled; fix "
+                f"them and repeat the command with `resume`.\n  {failures}"
             )
         if gone := {shard.name for shard in self.shards} - self._read(self.shards).keys():
-            raise CoterieError("shards.gone", gone=min(gone), out=self.out)
+            raise CoterieError(f"{min(gone)} is gone from {self.out}; go on with `resume`.")
         if not self.counts["placed"]:
             from coterie.corpus.corpus import no_words
 
@@ -462,13 +472,19 @@ def _here(job: Job, shards: Sequence[Shard]) -> Generator[Outcome, None, None]:
 
 def _check_out(out: Path, shards: Sequence[Shard], *, resume: bool) -> None:
     if out.exists() and not out.is_dir():
-        raise UsageError("shards.out_is_file", out=str(out))
+        raise UsageError(f"`out={str(out)!r}` is a file; shards need a folder.")
     check_shards_folder(out)
     there = {path for path in out.rglob("*.parquet") if not path.name.startswith(".")}
     if there and not resume:
-        raise UsageError("shards.out_has_shards", out=str(out), n_there=len(there))
+        raise UsageError(
+            f"`out={str(out)!r}` holds {len(there):,} shards already; add `resume` to label "
+            "those that are missing, or name another folder."
+        )
     if strange := there - {shard.target for shard in shards}:
-        raise DataError("shards.strange_file", strange=min(strange))
+        raise DataError(
+            f"`resume`: {min(strange)} is not a shard of this corpus; remove it, or name another "
+            "folder."
+        )
 
 
 def _text_column(shards: Sequence[Shard], asked: str | None, id_column: str | None) -> str:
@@ -477,7 +493,7 @@ def _text_column(shards: Sequence[Shard], asked: str | None, id_column: str | No
 
     first = next((shard for shard in shards if shard.rows), None)
     if first is None:
-        raise DataError("shards.all_empty", n_shards=len(shards))
+        raise DataError(f"all {len(shards):,} shards are empty: there is nothing to read.")
     stream = TextStream(first.source, text_column=asked, id_column=id_column, format="parquet")
     next(iter(stream))
     return str(stream.text_column)
@@ -494,7 +510,9 @@ def _job(
     folder = folder.resolve()
     root = model_folder(folder)
     if out.resolve().is_relative_to(root):
-        raise UsageError("shards.out_inside_model", out=str(out), root=root)
+        raise UsageError(
+            f"`out={str(out)!r}` is inside the model {root}; name a folder outside of it."
+        )
     cache = cache_folder() is not None
     digest = one_state([folder], lambda: model_digest(folder))
     return Job(folder, digest, text_column, id_column, outlier_limit, cache)
@@ -546,10 +564,12 @@ def share_out(nodes: Sequence[dict[str, float]], workers: int | None = None) -> 
     cpus = [int(node.get("CPU", 0)) for node in nodes]
     most = gpus or sum(cpus)
     if not most:
-        raise UsageError("shards.no_cpu")
+        raise UsageError("--engine ray: the cluster has no CPU to work on.")
     if workers is not None and not 1 <= workers <= most:
         kind = "GPUs" if gpus else "CPUs"
-        raise UsageError("shards.too_many_workers", workers=workers, most=most, kind=kind)
+        raise UsageError(
+            f"--workers {workers}: the cluster has {most} {kind}; ask for 1 to {most}."
+        )
     if gpus:
         return Share(workers or gpus, 1, 1)
     if workers is None:
@@ -629,7 +649,10 @@ class RayBackend:
             return
         self._failed_starts += 1
         if self._failed_starts >= TRIES:
-            raise CoterieError("shards.workers_lost", tries=TRIES, reason=_line(error)) from error
+            raise CoterieError(
+                f"--engine ray: {TRIES} workers in a row were lost while they loaded the model "
+                f"({_line(error)}); is coterie installed on all machines, and memory left?"
+            ) from error
 
 
 @contextmanager
@@ -642,7 +665,7 @@ def _connected(ray: Any) -> Iterator[None]:
     try:
         ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     except ConnectionError as error:
-        raise UsageError("shards.no_cluster", reason=_line(error)) from error
+        raise UsageError(f"--engine ray: no cluster answers ({_line(error)}).") from error
     try:
         yield
     finally:
@@ -657,7 +680,10 @@ def _check_address(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
     except OSError as error:
-        raise UsageError("shards.no_cluster_at", address=address, error=error) from error
+        raise UsageError(
+            f"RAY_ADDRESS={address}: no Ray cluster answers there ({error}); start one with ray "
+            "start, or unset it to work on this machine alone."
+        ) from error
 
 
 def _line(error: Exception | None) -> str:

@@ -171,7 +171,10 @@ def _given(run: EditableRun) -> dict[str, Any]:
         with damaged(run.folder, "a run"):
             return kept_guidance(about, run.table)
     if about or "guidance" in run.manifest.get("handover", {}):
-        raise UsageError("stability.guided", folder=run.folder)
+        raise UsageError(
+            f"{run.folder} was made with themes, labels, constraints or edits of an earlier run, "
+            "which it does not keep: it cannot be fitted again. Cluster the texts anew."
+        )
     return {}
 
 

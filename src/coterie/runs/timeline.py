@@ -154,7 +154,10 @@ def _dates(run: EditableRun, wanted: str | None) -> str:
         return check_column(table, wanted, "date_column")
     found, _ = guess_columns(table, run.manifest["data"]["text_column"], run.id_column)
     if found is None:
-        raise DataError("timeline.no_dates", columns=", ".join(table.column_names))
+        raise DataError(
+            "no column of the table holds dates; name one with `date_column`. Columns: "
+            f"{', '.join(table.column_names)}."
+        )
     return found
 
 
@@ -162,7 +165,9 @@ def _follow(run: EditableRun, column: str) -> Timeline:
     periods = sort_into_periods(run.column(column))
     width = len(periods.names)
     if not width:
-        raise DataError("timeline.no_date_read", column=column)
+        raise DataError(
+            f"no date could be read in the column {column!r}; name another one with `date_column`."
+        )
     ids, labels = [c.id for c in run.clusters], run.labels
     place = {cluster: i for i, cluster in enumerate(ids)}
     codes = np.full(len(labels), -1, dtype=np.int64)

@@ -58,7 +58,7 @@ from coterie.editing.run import (
     last_change,
     new_summary,
 )
-from coterie.errors import DataError, UsageError, param
+from coterie.errors import DataError, UsageError, counted
 from coterie.exports import refresh, write_sentence_rows
 from coterie.hierarchy import Hierarchy
 from coterie.masking import Masker, masked_sentence
@@ -221,11 +221,18 @@ def update(  # noqa: PLR0913 - options of one command
     files = RunFiles(folder)
     files.check()  # before a lock is put into it
     if "split" in files.manifest and refit:
-        raise UsageError("update.split")
+        raise UsageError(
+            "`refit`: the rows of this run were cut into sentences, and it has not kept them "
+            "whole; cluster all rows again."
+        )
     if data is None and not refit:
-        raise UsageError("update.nothing_to_add")
+        raise UsageError("name the file with the new rows, or add `refit`.")
     if n_clusters is not None and not refit:
-        raise UsageError("update.clusters_need_refit")
+        raise UsageError(
+            "`n_clusters` is for a refit; add `refit`, or leave it out: an update finds new "
+            "clusters by itself.",
+            code="update.clusters_need_refit",
+        )
     check_choice("id_column", id_column or "none", ["none"])
     given = None if data is None else _read(data, reading)
     with nullcontext() if dry_run else held(folder):
@@ -356,7 +363,10 @@ def _refit_options(
     if guidance is None:
         return run_options(manifest, n_clusters, there)
     if "kept" not in guidance:
-        raise UsageError("update.guided", folder=before.folder)
+        raise UsageError(
+            f"`refit`: {before.folder} was made with themes, labels or constraints by a version "
+            "that did not keep them; cluster all rows with them again."
+        )
     with damaged(before.folder, "a run"):
         given = kept_guidance(guidance, table)
     out = run_options(manifest, n_clusters, max(there, len(guidance["given"]))) | given
@@ -391,7 +401,7 @@ def _read(data: object, reading: Mapping[str, Any]) -> Corpus | pa.Table:
     if isinstance(data, (str, Path)):
         table = read_table(data, **reading)[0]
         if not len(table):
-            raise DataError("corpus.file_empty", name=data)
+            raise DataError(f"{data} is empty; give a file with texts.")
         return table
     return make_corpus(data)
 
@@ -460,14 +470,17 @@ def _text_column(run: EditableRun, data: Corpus | pa.Table, wanted: str | None) 
     """The column of the new data with the texts."""
     names = (data.table if isinstance(data, Corpus) else data).column_names
     if wanted is not None:
-        return check_column(names, wanted, param("text_column"))
+        return check_column(names, wanted, "`text_column`")
     if text_column_of(run) in names:
         return text_column_of(run)
     if isinstance(data, Corpus):
         return data.text_column
     if len(names) == 1:
         return str(names[0])
-    raise UsageError("update.no_text_column", column=text_column_of(run), found=", ".join(names))
+    raise UsageError(
+        f"the new data has no column {text_column_of(run)!r}, which holds the texts of the run; "
+        f"name the one to take with `text_column`. Columns: {', '.join(names)}."
+    )
 
 
 def text_column_of(run: EditableRun) -> str:
@@ -482,24 +495,20 @@ def _new_rows(run: EditableRun, table: pa.Table, new_only: bool) -> tuple[pa.Tab
     old = [i for i, value in enumerate(ids) if value in known]
     if old and not new_only:
         raise DataError(
-            "update.known_ids",
-            row=old[0] + 1,
-            column=run.id_column,
-            id=ids[old[0]],
-            count=len(old),
+            f"row {old[0] + 1} has the {run.id_column} {ids[old[0]]!r}, which the run has "
+            f"already (so have {len(old):,} rows in all); leave them out with `new_only`.",
+            code="update.known_ids",
         )
     keep = [i for i, value in enumerate(ids) if value not in known]
     first: dict[str, int] = {}
     twice = [(first[ids[i]], i) for i in keep if first.setdefault(ids[i], i) != i and ids[i]]
     if twice:
         row, other = twice[0]
+        count = counted(len({ids[i] for _, i in twice}), "such id")
         raise DataError(
-            "update.one_id",
-            row=row + 1,
-            other=other + 1,
-            column=run.id_column,
-            id=ids[row],
-            count=len({ids[i] for _, i in twice}),
+            f"rows {row + 1} and {other + 1} have one {run.id_column}, {ids[row]!r} ({count} in "
+            "all); give each row its own, or add the rows without ids: `id_column='none'`.",
+            code="update.one_id",
         )
     return table.take(pa.array(keep, pa.int64())), len(old)
 

@@ -43,7 +43,9 @@ class Tokens:
         read = _token(environment, READ_VARIABLE, read_file)
         edit = _token(environment, EDIT_VARIABLE, edit_file)
         if read is not None and read == edit:
-            raise UsageError("serve.same_tokens")
+            raise UsageError(
+                "the tokens to read and to edit are the same; take two.", code="serve.same_tokens"
+            )
         return cls(_digest(read), _digest(edit))
 
     def __bool__(self) -> bool:
@@ -55,17 +57,22 @@ class Tokens:
             return
         given = given_token(authorization)
         if given is None:
-            raise ServeError("serve.no_token")
+            raise ServeError(
+                "a token is needed: send the header 'Authorization: Bearer TOKEN'.",
+                code="serve.no_token",
+            )
         digest = hashlib.sha256(given).digest()
         # Both are compared, whatever the first comparison says.
         may_edit = self.edit is not None and hmac.compare_digest(digest, self.edit)
         may_read = self.read is not None and hmac.compare_digest(digest, self.read)
         if not (may_edit or may_read):
-            raise ServeError("serve.wrong_token")
+            raise ServeError("this token is not known.", code="serve.wrong_token")
         if edits and self.edit is None:
-            raise ServeError("serve.edits_off")
+            raise ServeError(
+                "this service has no token for edits, so nobody can edit.", code="serve.edits_off"
+            )
         if edits and not may_edit:
-            raise ServeError("serve.reads_only")
+            raise ServeError("this token may read, but not edit.", code="serve.reads_only")
 
     def may_edit(self, authorization: str | None) -> bool:
         """Whether a request with this header may edit."""
@@ -82,16 +89,26 @@ def _token(environment: Mapping[str, str], variable: str, file: Path | None) -> 
             with file.open("rb") as stream:
                 token, where = stream.read(4 * LONGEST).decode("utf-8").strip(), str(file)
         except FileNotFoundError as error:
-            raise UsageError("serve.no_token_file", file=file) from error
+            raise UsageError(
+                f"there is no file {file} with a token.", code="serve.no_token_file"
+            ) from error
         except UnicodeDecodeError as error:
-            raise UsageError("serve.bad_token", where=file, least=SHORTEST) from error
+            raise UsageError(
+                f"{file}: a token is one word of at least {SHORTEST} plain characters; `openssl "
+                "rand -hex 32` makes one.",
+                code="serve.bad_token",
+            ) from error
     else:
         token, where = environment.get(variable, "").strip(), variable
         if variable not in environment:
             return None
     plain = token.isascii() and token.isprintable() and " " not in token
     if not plain or not SHORTEST <= len(token) <= LONGEST:
-        raise UsageError("serve.bad_token", where=where, least=SHORTEST)
+        raise UsageError(
+            f"{where}: a token is one word of at least {SHORTEST} plain characters; `openssl "
+            "rand -hex 32` makes one.",
+            code="serve.bad_token",
+        )
     return token
 
 
@@ -151,13 +168,25 @@ class Doors:
         """Refuse a request for another name, or from a page of another site."""
         host = headers.get("host", "")
         if len(headers.getlist("host")) != 1 or not self.answers_to(host):
-            raise ServeError("serve.bad_host", host=host)
+            raise ServeError(
+                f"this service does not answer to the name {host!r:.80}; start it with "
+                "--allow-host NAME.",
+                code="serve.bad_host",
+            )
         origin = headers.get("origin")
         if origin is not None and origin not in self.origins and not _same(origin, host):
-            raise ServeError("serve.bad_origin", origin=origin)
+            raise ServeError(
+                f"pages of {origin!r:.80} may not ask this service; start it with --allow-origin "
+                "ORIGIN.",
+                code="serve.bad_origin",
+            )
         if origin is None and headers.get("sec-fetch-site", "") == "cross-site":
             if headers.get("sec-fetch-mode", "") != "navigate":  # a link to the page is no harm
-                raise ServeError("serve.bad_origin", origin="another site")
+                raise ServeError(
+                    f"pages of {'another site'!r:.80} may not ask this service; start it with "
+                    "--allow-origin ORIGIN.",
+                    code="serve.bad_origin",
+                )
 
     def answers_to(self, host: str) -> bool:
         """Whether this is a name, or an address in digits, that the service answers to."""

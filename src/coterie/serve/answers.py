@@ -36,11 +36,11 @@ def reply(value: dict[str, Any], status: int = 200) -> Response:
 def failure(error: CoterieError, said: str | None = None) -> Response:
     """The answer to a request that is not served."""
     status = status_of(error)
-    value = {"error": {"code": error.key or "error", "message": said or str(error)}}
+    value = {"error": {"code": error.code, "message": said or str(error)}}
     out = reply(value, status)
     if status == 401:
         out.headers["www-authenticate"] = 'Basic realm="coterie", charset="UTF-8"'
-    if error.key == "serve.two_lengths":
+    if error.code == "serve.two_lengths":
         out.headers["connection"] = "close"  # what follows may be the rest of the body
     if status == 503:
         out.headers["retry-after"] = "1"

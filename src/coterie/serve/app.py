@@ -114,8 +114,14 @@ def _count_rows(live: LiveRun) -> float:
 async def _no_route(request: Request, error: Exception) -> Response:
     allowed = (getattr(error, "headers", None) or {}).get("Allow")
     if allowed is None:
-        return failure(ServeError("serve.no_path"))
-    return failure(ServeError("serve.no_method", method=request.method, allowed=allowed))
+        return failure(
+            ServeError("there is no such address; /openapi.json lists them.", code="serve.no_path")
+        )
+    return failure(
+        ServeError(
+            f"{request.method:.20} is not possible here; use {allowed}.", code="serve.no_method"
+        )
+    )
 
 
 async def _served(request: Request) -> LiveRun:
@@ -261,7 +267,12 @@ class Service:
         except ClientDisconnect:
             return Response(status_code=499)
         except TimeoutError:
-            return failure(ServeError("serve.too_slow", seconds=limit))
+            return failure(
+                ServeError(
+                    f"no answer within {limit:g} seconds; send less at a time.",
+                    code="serve.too_slow",
+                )
+            )
         except RequestValidationError as error:
             return failure(refusal(error))
         except CoterieError as error:
@@ -271,7 +282,12 @@ class Service:
             where = traceback.extract_tb(error.__traceback__)[-3:]
             places = ", ".join(f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in where)
             log.error("%s at %s", type(error).__name__, places)
-            return failure(ServeError("serve.fault"))
+            return failure(
+                ServeError(
+                    "unexpected error; this is a fault of coterie, and its log says where.",
+                    code="serve.fault",
+                )
+            )
 
     @asynccontextmanager
     async def _lifespan(self, app: object) -> AsyncIterator[None]:
@@ -318,7 +334,11 @@ class Service:
         if name is None and len(self.runs) == 1:
             return self.first
         if name is None or name not in self.runs:
-            raise ServeError("serve.no_run", name=name or "", known=", ".join(self.runs))
+            raise ServeError(
+                f"there is no run {name or ''!r:.80}; addresses begin with /runs/NAME, of: "
+                f"{', '.join(self.runs)}.",
+                code="serve.no_run",
+            )
         return self.runs[name]
 
     # What it tells of itself --------------------------------------------------------------------
@@ -330,7 +350,7 @@ class Service:
     async def readyz(self) -> Response:
         """Whether requests are served."""
         if self.stopping or not self.batcher.alive:
-            raise ServeError("serve.not_ready")
+            raise ServeError("the service is not ready.", code="serve.not_ready")
         return reply({"status": "ready"})
 
     async def show_metrics(self) -> Response:
@@ -436,7 +456,11 @@ class Service:
         """What masks new texts of a run."""
         known = self.settings.masker
         if known is None and snapshot.masked_by_list:
-            raise ServeError("serve.no_mask_names", run=snapshot.name)
+            raise ServeError(
+                f"the names in {snapshot.name} were masked by a list, which the service does not "
+                "have; start it with --mask-names FILE.",
+                code="serve.no_mask_names",
+            )
         return Masker() if known is None else known.from_zero()
 
     async def edits(
@@ -490,7 +514,11 @@ class Service:
                 except OSError as error:
                     self.metrics.edits.labels(live.name, "refused").inc()
                     why = "the disk is full" if error.errno in FULL else error.strerror
-                    raise ServeError("serve.not_written", why=why or "no room") from error
+                    raise ServeError(
+                        f"the change cannot be written ({why or 'no room'}), so nothing was "
+                        "changed. Make room, or check the permissions, and send it again.",
+                        code="serve.not_written",
+                    ) from error
                 except BaseException:
                     self.metrics.edits.labels(live.name, "refused").inc()
                     raise
@@ -498,7 +526,9 @@ class Service:
                 return done, await self._refresh(live)
 
         if self.stopping:
-            raise ServeError("serve.stopping")
+            raise ServeError(
+                "the service is stopping; try again when it is back.", code="serve.stopping"
+            )
         task = asyncio.create_task(change())
         self._tasks.add(task)
         task.add_done_callback(self._forget)

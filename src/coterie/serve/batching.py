@@ -156,9 +156,14 @@ class Batcher:
         job = Job(labeller, list(texts), masker)
         with self._changed:
             if self._closed:
-                raise ServeError("serve.stopping")
+                raise ServeError(
+                    "the service is stopping; try again when it is back.", code="serve.stopping"
+                )
             if len(texts) > 1 and self.queued + len(texts) > self.max_queued:
-                raise ServeError("serve.busy", queued=self.queued)
+                raise ServeError(
+                    f"{self.queued:,} texts are waiting already; try again later.",
+                    code="serve.busy",
+                )
             self._jobs.append(job)
             self._changed.notify()
         return job.future

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coterie.errors import CoterieError
 
-# Status of each answer by the key of its message. Errors of the library that are not listed are
+# Status of each answer by its code. Errors of the library that are not listed are
 # the client's: what was asked for cannot be done.
 STATUS = {
     "serve.not_json": 400,
@@ -45,4 +45,4 @@ class ServeError(CoterieError):
 
 def status_of(error: CoterieError) -> int:
     """The status of the answer."""
-    return STATUS.get(error.key, UNPROCESSABLE)
+    return STATUS.get(error.code, UNPROCESSABLE)

@@ -26,23 +26,29 @@ _IN_JSON = {type(None): "null", bool: "true or false", list: "a list", dict: "an
 
 def _texts(value: Any) -> list[str]:
     if not isinstance(value, list) or not value:
-        raise ServeError("serve.no_texts")
+        raise ServeError("texts should be a list of at least one text.", code="serve.no_texts")
     for number, text in enumerate(value, 1):
         if not isinstance(text, str):
             kind = _IN_JSON.get(type(text), "a number")
-            raise ServeError("serve.not_a_text", number=number, kind=kind)
+            raise ServeError(
+                f"text {number} should be a string; it is {kind}.", code="serve.not_a_text"
+            )
     return value
 
 
 def _edits(value: Any) -> Any:
     if not isinstance(value, (list, dict)):
-        raise ServeError("serve.edits_are_a_list")
+        raise ServeError(
+            'edits should be a list, as in [{"merge": [3, 7]}].', code="serve.edits_are_a_list"
+        )
     return value
 
 
 def _query(value: str) -> str:
     if not clean_text(value):
-        raise ServeError("serve.bad_query", most=QUERY)
+        raise ServeError(
+            f"q should be a text of 1 to {QUERY:,} characters.", code="serve.bad_query"
+        )
     return value
 
 
@@ -83,7 +89,10 @@ class Parameters(BaseModel):
         for name in value:
             if name not in cls.model_fields:
                 known = ", ".join(cls.model_fields) or "none"
-                raise ServeError("serve.unknown_parameter", name=name, known=known)
+                raise ServeError(
+                    f"the parameter {name!r:.80} is not known here; known: {known}.",
+                    code="serve.unknown_parameter",
+                )
         return value
 
 
@@ -127,7 +136,10 @@ class Body(BaseModel):
     def _known(cls, value: dict[str, Any]) -> dict[str, Any]:
         for key in value:
             if key not in cls.model_fields:
-                raise ServeError("serve.unknown_key", key=key, known=", ".join(cls.model_fields))
+                raise ServeError(
+                    f"{key!r:.80} is not known here; known: {', '.join(cls.model_fields)}.",
+                    code="serve.unknown_key",
+                )
         return value
 
     def has(self, name: str) -> bool:
@@ -150,7 +162,7 @@ class Predict(Body):
     @model_validator(mode="after")
     def _one(self) -> Predict:
         if self.has("text") == self.has("texts"):
-            raise ServeError("serve.text_or_texts")
+            raise ServeError("send one of text, texts and rows.", code="serve.text_or_texts")
         return self
 
 
@@ -181,7 +193,10 @@ class Edit(Change):
     @model_validator(mode="after")
     def _one(self) -> Edit:
         if self.has("edits") == self.undo or (self.dry_run and self.undo):
-            raise ServeError("serve.edits_or_undo")
+            raise ServeError(
+                'send either {"edits": [...]}, with "dry_run" if you like, or {"undo": true}.',
+                code="serve.edits_or_undo",
+            )
         return self
 
 
@@ -205,7 +220,7 @@ class Update(Change):
     def _one(self) -> Update:
         rows, texts = self.has("rows"), self.has("texts")
         if (rows and texts) or not (rows or texts or self.refit):
-            raise ServeError("serve.text_or_texts")
+            raise ServeError("send one of text, texts and rows.", code="serve.text_or_texts")
         return self
 
 

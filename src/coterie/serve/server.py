@@ -134,9 +134,15 @@ def name_runs(said: Sequence[str]) -> dict[str, Path]:
         if not sign or Path(one).exists():
             folder, name = one, Path(one).resolve().name
         if not NAME.fullmatch(name):
-            raise UsageError("serve.bad_name", name=name, said=one)
+            raise UsageError(
+                f"{name!r:.80} is no name for a run in an address; give one, as in tickets={one}.",
+                code="serve.bad_name",
+            )
         if name in found:
-            raise UsageError("serve.name_twice", name=name)
+            raise UsageError(
+                f"two runs are called {name}; name one, as in other={name}.",
+                code="serve.name_twice",
+            )
         found[name] = Path(folder)
     return found
 
@@ -151,14 +157,20 @@ def listen(host: str, port: int) -> socket.socket:
         try:
             family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         except (OSError, UnicodeError) as error:
-            raise UsageError("serve.bad_address", host=host, why=error) from error
+            raise UsageError(
+                f"`host`: {host} cannot be listened on: {error}.", code="serve.bad_address"
+            ) from error
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)
     except OSError as error:
         made.close()
-        raise UsageError("serve.no_port", host=host, port=port, why=error.strerror) from error
+        raise UsageError(
+            f"cannot listen on {host}, port {port}: {error.strerror}; choose another with "
+            "--port, or 0 for any.",
+            code="serve.no_port",
+        ) from error
     return made
 
 
@@ -184,7 +196,11 @@ def serve(
         Is told the address when requests are served.
     """
     if not is_loopback(host) and not settings.tokens:
-        raise UsageError("serve.token_needed", host=host)
+        raise UsageError(
+            f"others can reach {host}: set COTERIE_READ_TOKEN, and COTERIE_EDIT_TOKEN to allow "
+            "edits, or listen on 127.0.0.1.",
+            code="serve.token_needed",
+        )
     place = listen(host, port)
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{place.getsockname()[1]}"

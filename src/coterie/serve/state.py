@@ -155,7 +155,7 @@ class Snapshot:
             row = number - 1 if 1 <= number <= len(self.texts) else None
         if row is None:
             kind = "id" if self.id_column is not None else "number"
-            raise ServeError("serve.no_row", kind=kind, wanted=wanted)
+            raise ServeError(f"no row has the {kind} {wanted!r:.80}.", code="serve.no_row")
         return row
 
     def rows(self, index: Sequence[int] | Ints) -> list[dict[str, Any]]:
@@ -249,7 +249,11 @@ class Snapshot:
         if self.trouble is not None:
             raise self.trouble
         if self.vectors is None:
-            raise ServeError("serve.vectors_not_ready", texts=len(self.distinct))
+            raise ServeError(
+                f"the {len(self.distinct):,} texts are still being encoded; search with "
+                "by=words, or try again later.",
+                code="serve.vectors_not_ready",
+            )
         length = float(np.linalg.norm(vector))
         scores = self.vectors @ (vector / length if length else vector)
         usable = np.ones(len(scores), dtype=bool) if inside is None else inside.copy()

@@ -181,6 +181,9 @@ def check_language(language: str | Sequence[str] | None) -> list[str] | None:
     for name in asked:
         code = LANGUAGES.get(str(name).lower(), str(name).lower())
         if code not in STOP_WORDS:
-            raise UsageError("describe.unknown_language", name=name, known=", ".join(STOP_WORDS))
+            raise UsageError(
+                f"language: {name!r} has no list of stop words; use 'auto', None for no list, or "
+                f"some of {', '.join(STOP_WORDS)}."
+            )
         out.append(code)
     return out

@@ -76,7 +76,10 @@ def width_of(source: Source, dim: int) -> int:
     if source in MADE:
         return dim
     if not isinstance(source, (str, Path)) or not Path(source).is_file():
-        raise UsageError("words.unknown_source", word_vectors=str(source))
+        raise UsageError(
+            f"`word_vectors={str(source)!r}` is neither auto, skipgram or ppmi nor a file with a "
+            "word and its numbers on each line."
+        )
     with Path(source).open(encoding="utf-8", errors="replace") as lines:
         parts = lines.readline().rstrip().split(" ")
     return int(parts[1]) if _is_header(parts) else len(parts) - 1
@@ -100,9 +103,12 @@ def read_word_vectors(path: Path, wanted: set[str] | None = None) -> dict[str, F
             except ValueError:
                 found.pop(word, None)
             if word not in found or len(found[word]) != width or width < 1:
-                raise DataError("words.bad_line", path=path, number=number, width=width)
+                raise DataError(
+                    f"{path}, line {number}: expected a word and {width} numbers, as in the "
+                    "lines before."
+                )
     if not found:
-        raise DataError("words.no_known_word", path=path)
+        raise DataError(f"{path} has no vector for any word of the corpus.")
     return found
 
 

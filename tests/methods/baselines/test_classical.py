@@ -10,7 +10,6 @@ from sklearn.cluster import KMeans as LibraryKMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
-from by_key import raises
 from coterie import Consensus, TwoStep, neighbors
 from coterie._random import derive_seed
 from coterie.blocks.kmeans import KMeans
@@ -24,6 +23,7 @@ from coterie.methods.baselines.classical import (
     reduce_by_umap,
 )
 from coterie.metrics import accuracy
+from said import raises
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_missing_umap_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     monkeypatch.setitem(sys.modules, "umap", None)
-    with raises(MissingError, "argument.package_missing", extra="umap"):
+    with raises(MissingError, "is not installed", "umap"):
         TwoStep(2, reduce="umap", encoder="precomputed").fit(cloud()[0])
 
 

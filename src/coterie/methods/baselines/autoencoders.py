@@ -165,7 +165,7 @@ class AutoencoderClusterer(TextClusterer):
             least=["ae_lr"],
         )
         if check_number("ae_dropout", self.ae_dropout) >= 1:
-            raise UsageError("methods.below_one", name="ae_dropout", given=self.ae_dropout)
+            raise UsageError(f"ae_dropout should be below 1, got {self.ae_dropout!r}.")
         check_layers(self.ae_layers)
 
     def _make_encoder(self, seed: int) -> Encoder:
@@ -211,7 +211,7 @@ def check_layers(layers: object) -> None:
     if layers is None:
         return
     if isinstance(layers, str) or not isinstance(layers, Sequence):
-        raise UsageError("methods.bad_layers", given=layers)
+        raise UsageError(f"`ae_layers` should be a list of widths, got {layers!r}.")
     for width in layers or [0]:
         check_integer("each of ae_layers", width)
 

@@ -279,7 +279,10 @@ class TwoStep(WeightedClusterer):
         weighted = self.cluster in ("kmeans", "spherical-kmeans", "average", "ward")
         exact = weighted and self.reduce == "none" and not self.smooth
         if sample_weight is not None and not exact:
-            raise UsageError("fit.no_sample_weight")
+            raise UsageError(
+                "sample_weight needs cluster='kmeans', 'spherical-kmeans', 'ward' or 'average', "
+                "without reduce and smooth; repeat texts instead."
+            )
         return super()._fit(X, views, sample_weight, guide)
 
     def _uses_guidance(self) -> bool:

@@ -269,7 +269,7 @@ class DynamicEncoder(Encoder):
     def learn(self, texts: Sequence[str]) -> None:
         self.words = Vocabulary.build(texts, max_size=MAX_WORDS, min_count=1, stop_words=False)
         if not len(self.words):
-            raise DataError("methods.no_word")
+            raise DataError("no text has a word in it; use another method.")
         self.vectors = make_word_vectors(
             self.word_vectors, texts, self.words, self.word_dim, self.seed
         )
@@ -413,10 +413,13 @@ class STCC(TextClusterer):
             least=["dropout", "lr"],
         )
         if self.dropout >= 1:
-            raise UsageError("methods.below_one", name="dropout", given=self.dropout)
+            raise UsageError(f"dropout should be below 1, got {self.dropout!r}.")
         width = width_of(self.word_vectors, self.word_dim)
         if width % 4:
-            raise UsageError("methods.word_dim", width=width)
+            raise UsageError(
+                f"`word_dim` should be a multiple of four, got {width}: the network adds up "
+                "pairs of rows twice."
+            )
 
     def _make_encoder(self, seed: int) -> Encoder:
         return DynamicEncoder(self.word_vectors, self.word_dim, self.max_length, seed)

@@ -199,7 +199,10 @@ class VaSCL(TunedClusterer):
             least=["head_lr", "lr", "virtual_weight"],
         )
         if self.tune in STILL:
-            raise UsageError("methods.frozen_vectors", tune=self.tune)
+            raise UsageError(
+                f"`tune={self.tune!r}` leaves the vectors as they are, and k-means clusters "
+                "nothing else: use `tune='lora'`, 'last-2' or 'full'."
+            )
 
     def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> VaSCLNet:
         return VaSCLNet(encoder, self.projection_dim)
