@@ -5,20 +5,15 @@ Redirects are not followed: they would carry texts and key to an address that no
 
 from __future__ import annotations
 
-import http.client
 import ipaddress
 import json
 import logging
 import os
-import queue
-import socket
 import threading
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from concurrent import futures
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar
@@ -31,7 +26,6 @@ log = logging.getLogger(__name__)
 KEYS = ("COTERIE_API_KEY", "OPENAI_API_KEY")
 OPENAI = "api.openai.com"
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})  # statuses that may pass
-BLOCK = 1 << 14
 LONGEST_WAIT = 86_400  # seconds that one answer may take
 PATIENCE = 60.0  # longest wait that an endpoint may ask for, in seconds
 
@@ -131,23 +125,27 @@ class Client:
         raise AssertionError("tries is at least one")
 
     def _once(self, path: str, body: Mapping[str, Any] | None) -> Any:
-        headers = {"Accept": "application/json", "Content-Type": "application/json"}
-        headers["User-Agent"] = "coterie"
+        from huggingface_hub.utils import httpx  # the one that it requires: httpx or httpx2
+
+        headers = {
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+            "Content-Type": "application/json",
+            "User-Agent": "coterie",
+        }
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         data = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8")
-        request = urllib.request.Request(f"{self.url}/{path}", data, headers)
-        connections: list[http.client.HTTPConnection] = []
         try:
-            raw = _within(self.timeout, lambda: self._exchange(request, connections), connections)
-        except TimeoutError:
+            # A local endpoint is never asked through a proxy, whatever the environment says.
+            client = httpx.Client(headers=headers, timeout=self.timeout, trust_env=not self.local)
+            raw = _within(self.timeout, lambda: self._exchange(client, path, data), client.close)
+        except (TimeoutError, futures.TimeoutError, httpx.TimeoutException):
             raise BusyError(f"{self.url} gave no answer in {self.timeout:g} s.") from None
-        except urllib.error.URLError as error:
-            if isinstance(error.reason, TimeoutError):
-                raise BusyError(f"{self.url} gave no answer in {self.timeout:g} s.") from None
-            reason = printable(str(error.reason))[:200]
+        except (httpx.ConnectError, httpx.InvalidURL, ImportError, ValueError) as error:  # or proxy
+            reason = printable(str(error))[:200]
             raise BusyError(f"{self.url} cannot be reached ({reason}).") from None
-        except (http.client.HTTPException, OSError) as error:
+        except httpx.TransportError as error:
             reason = type(error).__name__
             raise BusyError(f"{self.url} closed the connection ({reason}).") from None
         try:
@@ -155,51 +153,38 @@ class Client:
         except (ValueError, RecursionError) as error:
             raise UnusableError(f"the answer of {self.url} is not JSON.") from error
 
-    def _exchange(
-        self, request: urllib.request.Request, connections: list[http.client.HTTPConnection]
-    ) -> bytes:
-        """Send a request and read the answer; ``connections`` are those it opens."""
-        end = time.monotonic() + self.timeout
-        try:
-            with self._opener(connections).open(request, timeout=self.timeout) as response:
-                return _read(response, end, self.largest)
-        except urllib.error.HTTPError as error:
-            raise self._judge(error) from None
+    def _exchange(self, client: Any, path: str, data: bytes | None) -> bytes:
+        """Send a request and read the answer."""
+        method = "GET" if data is None else "POST"
+        with client.stream(method, f"{self.url}/{path}", content=data) as response:
+            if not response.is_success:
+                raise self._judge(response)
+            raw = _read(response, self.largest)
+        if len(raw) > self.largest:
+            raise UnusableError("the answer is too long.")
+        return raw
 
-    def _judge(self, error: urllib.error.HTTPError) -> Exception:
+    def _judge(self, response: Any) -> Exception:
         """The error that a status stands for; it says what to do."""
-        try:
-            body = error.read(2000).decode("utf-8", "replace")
-        except (OSError, http.client.HTTPException):
-            body = ""
-        shown = self.without_key(printable(body))[:300]
-        if error.code in AGAIN:
-            busy = BusyError(f"{self.url} answers {error.code}.")
-            busy.wait = _retry_after(error.headers.get("Retry-After"))
+        body = _read(response, 2000)[:2000].decode("utf-8", "replace")
+        code, headers = response.status_code, response.headers
+        if code in AGAIN:
+            busy = BusyError(f"{self.url} answers {code}.")
+            busy.wait = _retry_after(headers.get("Retry-After"))
             return busy
-        if 300 <= error.code < 400:
-            where = printable(str(error.headers.get("Location")))[:200]
+        if 300 <= code < 400:
+            where = printable(str(headers.get("Location")))[:200]
             return EndpointError(f"{self.url} redirects to {where}; use that address instead.")
-        said = f"{self.url} answers {error.code} ({shown})"
-        if error.code == 401:
+        said = f"{self.url} answers {code} ({self.without_key(printable(body))[:300]})"
+        if code == 401:
             return EndpointError(f"{said}; set {KEYS[0]} to its key.")
-        if error.code == 403:
+        if code == 403:
             return EndpointError(f"{said}; set {KEYS[0]} to a key that has access.")
-        if error.code == 404:
+        if code == 404:
             return EndpointError(
                 f"{said}; check that the address is right up to /v1 and that the model exists."
             )
-        if error.code in (400, 413, 422):
-            return RefusedError(f"{said}.")
-        return EndpointError(f"{said}.")
-
-    def _opener(
-        self, connections: list[http.client.HTTPConnection]
-    ) -> urllib.request.OpenerDirector:
-        handlers: list[urllib.request.BaseHandler] = [_NoRedirect(), *_handlers(connections)]
-        if self.local:  # never through a proxy, whatever the environment says
-            handlers.append(urllib.request.ProxyHandler({}))
-        return urllib.request.build_opener(*handlers)
+        return (RefusedError if code in (400, 413, 422) else EndpointError)(f"{said}.")
 
     def without_key(self, text: str) -> str:
         return text.replace(self._key, "[key]") if self._key else text
@@ -213,11 +198,6 @@ class BusyError(EndpointError):
     """The endpoint may answer later, after ``wait`` seconds if it said so."""
 
     wait: float | None = None
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *args: Any) -> None:
-        return None
 
 
 def check_url(url: str) -> str:
@@ -266,79 +246,36 @@ def printable(text: str) -> str:
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 
 
-def _handlers(connections: list[http.client.HTTPConnection]) -> list[urllib.request.BaseHandler]:
-    """The usual handlers, which note the connections they open."""
-
-    class Noted(http.client.HTTPConnection):
-        def connect(self) -> None:
-            connections.append(self)
-            super().connect()
-            self.opened = self.sock  # an answer takes it over
-
-    class Secure(Noted, http.client.HTTPSConnection):
-        """The same with TLS: ``connect`` of the second is called by that of the first."""
-
-    class OpenPlain(urllib.request.HTTPHandler):
-        def http_open(self, req: urllib.request.Request) -> Any:
-            return self.do_open(Noted, req)
-
-    class OpenSecure(urllib.request.HTTPSHandler):
-        def https_open(self, req: urllib.request.Request) -> Any:
-            return self.do_open(Secure, req)
-
-    return [OpenPlain(), OpenSecure()]
-
-
-def _within(
-    seconds: float, work: Callable[[], bytes], connections: list[http.client.HTTPConnection]
-) -> bytes:
+def _within(seconds: float, work: Callable[[], bytes], end: Callable[[], None]) -> bytes:
     """What ``work`` gives, or a TimeoutError after so many seconds, whatever a server does.
 
-    The timeouts of sockets are for one wait each: a server that sends a byte of a header now and
-    then, or "100 Continue" again and again, is never late. So the work is done in a thread, whose
-    connections are closed when its time is over.
+    Timeouts of sockets are for one wait each: a server that sends a byte of a header now and then,
+    or "100 Continue" again and again, is never late. So the work is done in a thread, and ``end``
+    closes its connection when the time is over.
     """
-    done: queue.SimpleQueue[tuple[bytes, BaseException | None]] = queue.SimpleQueue()
+    done: futures.Future[bytes] = futures.Future()
 
     def run() -> None:
         try:
-            done.put((work(), None))
+            done.set_result(work())
         except BaseException as error:
-            done.put((b"", error))
+            done.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
     try:
-        found, error = done.get(timeout=min(seconds, threading.TIMEOUT_MAX))
-    except queue.Empty:
-        raise TimeoutError from None
+        return done.result(seconds)
     finally:
-        for connection in connections:
-            opened = connection.sock or getattr(connection, "opened", None)
-            if opened is not None:
-                with suppress(OSError):  # closed already
-                    opened.shutdown(socket.SHUT_RDWR)
-    if error is not None:
-        raise error
-    return found
+        end()
 
 
-def _read(response: Any, end: float, largest: int) -> bytes:
-    """The body, within the time left: a server that drips gets no more of it than a silent one."""
-    shown = str(response.headers.get("Content-Length"))
-    whole = int(shown) if shown.isdigit() else None
+def _read(response: Any, most: int) -> bytes:
+    """The body; of one that is longer than ``most``, a little more than that."""
     parts, size = [], 0
-    while whole is None or size < whole:
-        block = response.read1(BLOCK)
-        if not block:
-            if whole is not None:
-                raise http.client.IncompleteRead(b"", whole - size)
-            break
+    for block in response.iter_raw():
         parts.append(block)
         size += len(block)
-        if size > largest:
-            raise UnusableError("the answer is too long.")
-        if time.monotonic() > end:
-            raise TimeoutError
+        if size > most:
+            break
     return b"".join(parts)
 
 
