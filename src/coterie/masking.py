@@ -16,7 +16,7 @@ import ipaddress
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 LONGEST = 20_000  # characters of a text that are looked at; the rest is cut off, never passed on
@@ -56,18 +56,13 @@ ACCENTED = re.compile(r"[^\W\d_][\u0300-\u036f]{1,8}")
 
 @dataclass(frozen=True)
 class Rule:
-    """A kind of personal data, where it may be, and what to put in its place (None: leave it)."""
+    """A kind of personal data, where it may be, and what to put in its place."""
 
     kind: str
     pattern: re.Pattern[str]
-    judge: Callable[[re.Match[str]], str | None]
+    # What to put there, None to leave the match; without it, the kind in brackets.
+    judge: Callable[[re.Match[str]], str | None] | None = None
     sign: re.Pattern[str] | None = None  # texts without it are not looked at
-
-    def replace(self, put: Callable[[re.Match[str]], str], text: str) -> str:
-        """The text with ``put`` of each place that the pattern finds."""
-        if self.sign is not None and not self.sign.search(text):
-            return text
-        return self.pattern.sub(put, text)
 
 
 @dataclass(frozen=True)
@@ -96,17 +91,13 @@ def mask(text: str) -> str:
     >>> mask("Dear Anna, write to anna.b@example.org or call +49 30 1234567.")
     'Dear [name], write to [email] or call [phone].'
     """
-    return mask_counted(text)[0]
+    return find_personal(text).text
 
 
-def mask_counted(text: str) -> tuple[str, Counter[str]]:
-    """The masked text, and how often each kind of data was found in it."""
-    masked = find_personal(text)
-    return masked.text, masked.found
-
-
-def find_personal(text: str) -> Masked:
+def find_personal(text: str, kinds: Collection[str] | None = None) -> Masked:
     """The masked text, what was found, and the words that must appear nowhere else.
+
+    ``kinds`` are those to look for; default: all.
 
     Examples
     --------
@@ -120,7 +111,7 @@ def find_personal(text: str) -> Masked:
     for rule in RULES:
 
         def put(match: re.Match[str], rule: Rule = rule) -> str:
-            new = rule.judge(match)
+            new = f"[{rule.kind}]" if rule.judge is None else rule.judge(match)
             if new is None:
                 return match[0]
             found[rule.kind] += 1
@@ -129,7 +120,9 @@ def find_personal(text: str) -> Masked:
                     words.setdefault(word, rule.kind)
             return new
 
-        masked = rule.replace(put, masked)
+        wanted = kinds is None or rule.kind in kinds
+        if wanted and (rule.sign is None or rule.sign.search(masked)):
+            masked = rule.pattern.sub(put, masked)
     return Masked(masked if found else text, found, words)
 
 
@@ -230,19 +223,12 @@ def passes_mod97(iban: str) -> bool:
     return int("".join(str(int(sign, 36)) for sign in turned)) % 97 == 1
 
 
-def _always(word: str) -> Callable[[re.Match[str]], str | None]:
-    return lambda match: word
-
-
 def _link(match: re.Match[str]) -> str | None:
     """Addresses with a password, a query or a token; a plain one names a page, not a person."""
     inside = match[0].partition("://")[2] or match[0]
-    secret = any(sign in inside for sign in "?#@&=") or re.search(r"[^/]{25,}", _path(inside))
+    path = inside.partition("/")[2]
+    secret = any(sign in inside for sign in "?#@&=") or re.search(r"[^/]{25,}", path)
     return "[link]" if secret else None
-
-
-def _path(address: str) -> str:
-    return address.partition("/")[2]
 
 
 def _iban(match: re.Match[str]) -> str | None:
@@ -271,7 +257,7 @@ def _phone(match: re.Match[str]) -> str | None:
     """Seven digits and more, in groups; not dates, years or amounts of money."""
     text = match[0]
     digits = re.sub(r"\D", "", text)
-    if len(digits) < 7 or DATE.fullmatch(text) or YEARS.fullmatch(text):
+    if digits == text or DATE.fullmatch(text) or YEARS.fullmatch(text):
         return None
     if len(digits) < 9 and THOUSANDS.fullmatch(text):
         return None
@@ -311,27 +297,18 @@ RULES = (
     Rule(
         "ip", re.compile(r"(?<![\w:])[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?![\w:])", re.I), _address
     ),
-    Rule(
-        "code",
-        re.compile(r"(?<![\w:])[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}(?![\w:])", re.I),
-        _always("[code]"),
-    ),
-    Rule(
-        "code",
-        re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.I),
-        _always("[code]"),
-    ),
+    Rule("code", re.compile(r"(?<![\w:])[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}(?![\w:])", re.I)),
+    Rule("code", re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.I)),
     Rule(
         "code",
         re.compile(r"(?<![\w-])(?=[\w-]{0,200}\d)(?=[\w-]{0,200}[a-z])[\w-]{20,}", re.I),
-        _always("[code]"),
     ),
     Rule(
         "phone",
         re.compile(rf"{FREE}(?:\+|\(\+?)?\d(?:[ ()/.–-]{{0,3}}\d){{6,16}}{END}"),
-        lambda match: _phone(match) if re.search(r"[^\d]", match[0]) else None,
+        _phone,
     ),
-    Rule("number", re.compile(r"\d{6,}"), _always("[number]")),
+    Rule("number", re.compile(r"\d{6,}")),
     Rule(
         "name",
         re.compile(
@@ -404,29 +381,15 @@ class Masker:
 
     def text(self, text: str) -> str:
         """The text with personal data replaced by words in brackets."""
-        masked = find_personal(text)
-        self.counts.update(masked.found)
-        return self._without_names(masked.text)
+        return self._masked(find_personal(text))
 
     def cell(self, text: str) -> str:
         """The same for a cell of another column, where long numbers and codes may be keys."""
-        masked = text[:LONGEST]
-        for rule in RULES:
-            if rule.kind not in CELLS:
-                continue
+        return self._masked(find_personal(text, CELLS))
 
-            def put(match: re.Match[str], rule: Rule = rule) -> str:
-                new = rule.judge(match)
-                self.counts[rule.kind] += new is not None
-                return match[0] if new is None else new
-
-            masked = rule.replace(put, masked)
-        self.counts += Counter()  # kinds that were not found leave it
-        return self._without_names(masked)
-
-    def sentence(self) -> str:
-        """What was masked so far."""
-        return masked_sentence(self.counts)
+    def _masked(self, masked: Masked) -> str:
+        self.counts.update(masked.found)
+        return self._without_names(masked.text)
 
     def _without_names(self, text: str) -> str:
         if not self._names:
