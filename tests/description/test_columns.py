@@ -41,7 +41,7 @@ def test_fewer_than_80_percent_dates_are_no_dates() -> None:
 def test_a_column_called_date_comes_before_others_and_types_tell() -> None:
     days = pa.array([date(2026, 1, 1 + i) for i in range(12)])
     found = guess_columns(table(birth=["2000-01-01"] * 12, created_at=days), "text", None)
-    assert found == ("created_at", [])
+    assert found == ("created_at", [])  # the other column of dates is no category
 
 
 def test_numbers_are_no_dates_and_the_text_is_never_chosen() -> None:

@@ -71,6 +71,14 @@ def test_a_word_of_the_theme_tells_no_language(texts: list[str]) -> None:
     assert terms.languages == ["en"] and terms.telling[terms.words.index("car")]
 
 
+def test_stop_words_are_those_of_the_language_of_each_text() -> None:
+    english = [f"{SAID['en']} It was for a car."] * 6 + ["car loan"] * 2
+    french = [f"{SAID['fr']} C'est urgent car je pars."] * 5 + [SAID["fr"]] * 3
+    first, second = describe(english + french, [0] * 8 + [1] * 8)
+    assert "car" in dict(first.words) and "car" not in dict(second.words)
+    assert not {"is", "pas"} & {word for word, _ in [*first.words, *second.words]}
+
+
 def test_no_stop_word_of_a_detected_language_is_shown() -> None:
     texts = ["Die Rechnung ist falsch", "Ich habe die Rechnung nicht bekommen",
              "Wo ist die Rechnung für meine Bestellung?"]  # fmt: skip

@@ -48,19 +48,6 @@ def test_columns_are_chosen_as_with_all_rows(table: pa.Table) -> None:
     assert found.month_first
 
 
-def test_a_second_column_of_dates_is_no_category() -> None:
-    table = pa.table({
-        "text": ["one", "two"] * 30,
-        "sent": ["2026-03-01", "2026-03-02"] * 30,
-        "closed": ["2026-04-01", "2026-04-02"] * 30,
-    })  # fmt: skip
-    look = ColumnLook("text")
-    look.add(table)
-    assert (
-        (look.done().date, look.done().categories) == guess_columns(table, "text") == ("sent", [])
-    )
-
-
 def test_counts_are_those_of_describe(table: pa.Table) -> None:
     labels = np.array([i % 4 - 1 for i in range(table.num_rows)])
     texts = table["text"].to_pylist()

@@ -1,6 +1,6 @@
 """What a cluster is about: its words, a name and examples; never sees a model."""
 
-from coterie.description.columns import Periods, guess_columns, parse_dates, sort_into_periods
+from coterie.description.columns import Periods, parse_dates, sort_into_periods
 from coterie.description.describe import (
     Cluster,
     Neighbor,
@@ -11,6 +11,7 @@ from coterie.description.describe import (
     rename_clusters,
     text_order,
 )
+from coterie.description.tally import guess_columns
 from coterie.words.cutting import tokens
 
 __all__ = [

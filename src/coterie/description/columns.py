@@ -1,4 +1,4 @@
-"""Columns beside the texts: which hold dates or categories, and how clusters share them."""
+"""Cells beside the texts: dates and their periods, and values of categories."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from coterie._types import Ints
-from coterie.corpus.corpus import cell_values
 
 MOST_PERIODS = 40
 UNITS = ("day", "week", "month", "quarter", "year")
@@ -140,52 +138,41 @@ def sort_into_periods(values: Iterable[Any]) -> Periods:
     stretch the axis to nothing; they count as unread.
     """
     dates, missing, unread = parse_dates(values)
-    days = np.array([-1 if day is None else day.toordinal() for day in dates], dtype=np.int64)
-    there = days >= 0
+    days = np.array(dates, dtype="datetime64[D]").astype(np.int64)
+    there = np.array([day is not None for day in dates], dtype=bool)
     if there.any():
         low, high = np.quantile(days[there], [0.01, 0.99])
         room = (high - low) + 7
         far = there & ((days < low - room) | (days > high + room))
         there &= ~far
         unread += int(far.sum())
-    if not there.any():
-        return Periods("day", [], np.full(len(days), -1), missing, unread)
-    ends = (date.fromordinal(int(days[there].min())), date.fromordinal(int(days[there].max())))
-    spans = [_number(ends[1], unit) - _number(ends[0], unit) + 1 for unit in UNITS]
-    unit = next((u for u, n in zip(UNITS, spans, strict=True) if n <= MOST_PERIODS), "year")
-    first = _number(ends[0], unit)
-    names = [_name(first + i, unit) for i in range(spans[UNITS.index(unit)])]
-    distinct, place = np.unique(days[there], return_inverse=True)
-    period = np.array([_number(date.fromordinal(int(d)), unit) - first for d in distinct])
     of_row = np.full(len(days), -1, dtype=np.int64)
-    of_row[there] = period[place]
-    return Periods(unit, names, of_row, missing, unread)
+    for unit in UNITS:
+        numbers = _numbers(days[there], unit)
+        first, last = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, -1)
+        if last - first < MOST_PERIODS:
+            break
+    of_row[there] = numbers - first
+    return Periods(unit, [_name(i, unit) for i in range(first, last + 1)], of_row, missing, unread)
 
 
-def _number(day: date, unit: str) -> int:
-    """Number of the period that holds a day, counted from the year 1."""
+def _numbers(days: Ints, unit: str) -> Ints:
+    """Number of the period that holds each day; days and periods are counted from 1970 on."""
     if unit == "day":
-        return day.toordinal()
+        return days
     if unit == "week":
-        return (day.toordinal() - 1) // 7  # the first of January of the year 1 was a Monday
-    if unit == "month":
-        return day.year * 12 + day.month - 1
-    if unit == "quarter":
-        return day.year * 4 + (day.month - 1) // 3
-    return day.year
+        return (days + 3) // 7  # from Monday on; the first of January 1970 was a Thursday
+    months = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+    return months // {"month": 1, "quarter": 3, "year": 12}[unit]
 
 
 def _name(number: int, unit: str) -> str:
-    if unit == "day":
-        return date.fromordinal(number).isoformat()
     if unit == "week":
-        year, week, _ = (date(1, 1, 1) + timedelta(days=7 * number)).isocalendar()
+        year, week, _ = np.datetime64(7 * number - 3, "D").item().isocalendar()
         return f"{year}-W{week:02d}"
-    if unit == "month":
-        return f"{number // 12}-{number % 12 + 1:02d}"
     if unit == "quarter":
-        return f"{number // 4}-Q{number % 4 + 1}"
-    return str(number)
+        return f"{1970 + number // 4}-Q{number % 4 + 1}"
+    return str(np.datetime64(number, unit[0].upper()))
 
 
 def _plain(value: object) -> str:
@@ -225,70 +212,7 @@ def _date(year: int, month: int, day: int) -> date | None:
 
 
 MOST_VALUES = 20  # shown of a column
-MOST_DISTINCT = 50  # beyond, a column is no category
-LEAST_DATES = 0.8
-ROWS = 1_000  # that are looked at together
 MISSING, REST = "(none)", "other"
-DATE_NAMES = ("date", "time", "created", "day", "datum", "fecha", "sent", "received", "when")
-
-
-def guess_columns(
-    table: pa.Table, text_column: str, id_column: str | None = None
-) -> tuple[str | None, list[str]]:
-    """Find a column of dates, and the columns that hold categories.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-    text_column, id_column : str
-        Never chosen.
-
-    Returns
-    -------
-    date : str or None
-        A column of whose values at least 80% are dates; one that is called so, else the first.
-    categories : list of str
-        Columns of 2 to 50 different values, each of which stands in two rows on average.
-    """
-    date, others = find_dates(table, text_column, id_column)
-    return date, [name for name in others if is_category(_counted(table, name))]
-
-
-def find_dates(
-    table: pa.Table, text_column: str, id_column: str | None = None
-) -> tuple[str | None, list[str]]:
-    """The column of dates as in :func:`guess_columns`, and columns that hold no dates."""
-    dates: list[str] = []
-    others: list[str] = []
-    for name in dict.fromkeys(table.column_names):
-        if name in (text_column, id_column) or table.column_names.count(name) > 1:
-            continue
-        column = table.column(name)
-        if not (pa.types.is_nested(column.type) or pa.types.is_binary(column.type)):
-            (dates if _holds_dates(column) else others).append(name)
-    named = [name for name in dates if any(word in name.lower() for word in DATE_NAMES)]
-    return next(iter([*named, *dates]), None), others
-
-
-def is_category(counts: Counter[str]) -> bool:
-    """Whether these are the values of a category: 2 to 50, each in two rows on average."""
-    return 2 <= len(counts) <= min(MOST_DISTINCT, sum(counts.values()) / 2)
-
-
-def count_texts(counts: Counter[str], values: Iterable[Any]) -> None:
-    """Count values of a column as they are shown; those that are missing do not count."""
-    counts.update(map(as_text, values))
-    del counts[MISSING]
-
-
-def _counted(table: pa.Table, name: str) -> Counter[str]:
-    """Values of a column; not all, where there are too many for a category."""
-    counts: Counter[str] = Counter()
-    for part in table.select([name]).to_batches(max_chunksize=ROWS):
-        count_texts(counts, cell_values(part[0]))
-        if len(counts) > MOST_DISTINCT:
-            break
-    return counts
 
 
 def count_values(
@@ -340,18 +264,3 @@ def as_text(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value).strip() or MISSING
-
-
-def _holds_dates(column: pa.ChunkedArray) -> bool:
-    kind = column.type
-    if pa.types.is_temporal(kind):
-        return not (pa.types.is_time(kind) or pa.types.is_duration(kind))
-    begin = cell_values(column.slice(0, ROWS))
-    if not all(value is None or isinstance(value, str) for value in begin):
-        return False  # numbers may look like dates, as 20260301 does
-    first, missing, _ = parse_dates(begin[:200])
-    if sum(day is not None for day in first) < LEAST_DATES * (len(first) - missing) / 2:
-        return False  # hopeless: do not read a long column of words
-    dates, missing, _ = parse_dates(cell_values(column))
-    there = len(dates) - missing
-    return there > 0 and sum(day is not None for day in dates) >= LEAST_DATES * there

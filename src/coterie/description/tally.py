@@ -1,12 +1,11 @@
 """What the columns beside the texts say about clusters, counted while a large table goes by.
 
 The result is that of :func:`describe` with all rows at hand, with one difference: whether a column
-holds dates is judged by the first rows.
+holds dates is judged by the first part of the table.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,19 +15,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coterie._types import Ints
 from coterie.corpus.corpus import cell_values
 from coterie.description.columns import (
-    MOST_DISTINCT,
+    MISSING,
     as_text,
-    count_texts,
-    find_dates,
-    is_category,
     order_of_parts,
     parse_dates,
     rank_values,
 )
 from coterie.description.describe import Cluster, over_time
+
+MOST_DISTINCT = 50  # beyond, a column is no category
+LEAST_DATES = 0.8
+LOOKED_AT = 1_000  # rows that are looked at together
+DATE_NAMES = ("date", "time", "created", "day", "datum", "fecha", "sent", "received", "when")
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,25 @@ class Kinds:
     Attributes
     ----------
     date : str or None
+        A column of whose values at least 80% are dates; one that is called so, else the first.
     categories : list of str
+        Columns of 2 to 50 different values, each of which stands in two rows on average.
     month_first : bool
     """
 
     date: str | None
     categories: list[str]
     month_first: bool
+
+
+def guess_columns(
+    table: pa.Table, text_column: str, id_column: str | None = None
+) -> tuple[str | None, list[str]]:
+    """A column of dates, and the columns that hold categories, as :class:`Kinds` has them."""
+    look = ColumnLook(text_column, id_column)
+    look.add(table)
+    found = look.done()
+    return found.date, found.categories
 
 
 class ColumnLook:
@@ -65,20 +77,57 @@ class ColumnLook:
     def add(self, table: pa.Table) -> None:
         """Look at the next rows."""
         if self._values is None:
-            self._date, others = find_dates(table, self.text_column, self.id_column)
+            self._date, others = self._find_dates(table)
             self._values = {name: Counter() for name in others}
-        for name in list(self._values):
-            count_texts(self._values[name], cell_values(table.column(name)))
-            if len(self._values[name]) > MOST_DISTINCT:
-                del self._values[name]
+        for name, counts in list(self._values.items()):
+            for start in range(0, table.num_rows, LOOKED_AT):
+                cells = cell_values(table.column(name).slice(start, LOOKED_AT))
+                counts.update(map(as_text, cells))
+                del counts[MISSING]
+                if len(counts) > MOST_DISTINCT:
+                    del self._values[name]
+                    break
         if self._date is not None:
             texts = {str(value).strip() for value in cell_values(table.column(self._date))}
             self._votes += sum(order_of_parts(texts))
 
     def done(self) -> Kinds:
-        """Columns of 2 to 50 values, each in two rows on average, and one of dates."""
-        categories = [n for n, c in (self._values or {}).items() if is_category(c)]
+        """The columns found."""
+        counted = (self._values or {}).items()
+        categories = [name for name, c in counted if 2 <= len(c) <= sum(c.values()) / 2]
         return Kinds(self._date, categories, self._votes > 0)
+
+    def _find_dates(self, table: pa.Table) -> tuple[str | None, list[str]]:
+        """The column of dates, and columns that hold none."""
+        dates: list[str] = []
+        others: list[str] = []
+        for name in dict.fromkeys(table.column_names):
+            if name in (self.text_column, self.id_column) or table.column_names.count(name) > 1:
+                continue
+            column = table.column(name)
+            if not (pa.types.is_nested(column.type) or pa.types.is_binary(column.type)):
+                (dates if _holds_dates(column) else others).append(name)
+        named = [name for name in dates if any(word in name.lower() for word in DATE_NAMES)]
+        return next(iter([*named, *dates]), None), others
+
+
+def _holds_dates(column: pa.ChunkedArray) -> bool:
+    kind = column.type
+    if pa.types.is_temporal(kind):
+        return not (pa.types.is_time(kind) or pa.types.is_duration(kind))
+    begin = cell_values(column.slice(0, LOOKED_AT))
+    if not all(value is None or isinstance(value, str) for value in begin):
+        return False  # numbers may look like dates, as 20260301 does
+    # The first rows come first: a long column of words is not read.
+    return _share_of_dates(begin[:200]) >= LEAST_DATES / 2 and (
+        _share_of_dates(cell_values(column)) >= LEAST_DATES
+    )
+
+
+def _share_of_dates(cells: Sequence[Any]) -> float:
+    """Share of dates among the cells that are not empty."""
+    dates, missing, unread = parse_dates(cells)
+    return 1 - unread / (len(dates) - missing) if len(dates) > missing else 0.0
 
 
 class Tally:
@@ -96,7 +145,7 @@ class Tally:
         self.rows = self.close_calls = self.outliers = 0
         self.confidence = 0.0  # sum
         self.sizes: Counter[int] = Counter()
-        self._labels, self._days = array("i"), array("i")
+        self._dates: Counter[tuple[date | None, int]] = Counter()
         self._pairs: dict[str, Counter[tuple[str, int]]] = {n: Counter() for n in kinds.categories}
 
     def add(self, table: pa.Table, columns: Mapping[str, Sequence[Any]]) -> None:
@@ -115,10 +164,9 @@ class Tally:
             values = map(as_text, cell_values(table.column(name)))
             pairs.update(zip(values, labels, strict=True))
         if self.kinds.date is not None:
-            self._labels.extend(labels)
-            dates = cell_values(table.column(self.kinds.date))
-            found, _, _ = parse_dates(dates, month_first=self.kinds.month_first)
-            self._days.extend(0 if day is None else day.toordinal() for day in found)
+            cells = cell_values(table.column(self.kinds.date))
+            dates, _, _ = parse_dates(cells, month_first=self.kinds.month_first)
+            self._dates.update(zip(dates, labels, strict=True))
 
     @property
     def placed(self) -> int:
@@ -131,7 +179,9 @@ class Tally:
         by = {name: rank_values(pairs, k) for name, pairs in self._pairs.items()}
         times: list[list[tuple[str, int]]] = [[] for _ in range(k)]
         if self.kinds.date is not None:
-            times = over_time(self._dates(), np.array(self._labels, dtype=np.int64), k)
+            rows = list(self._dates.elements())
+            labels = np.array([label for _, label in rows], dtype=np.int64)
+            times = over_time([day for day, _ in rows], labels, k)
         return [
             replace(
                 self.resized(cluster, self.sizes[cluster.id]),
@@ -151,8 +201,3 @@ class Tally:
         for label, size in self.sizes.items():
             sizes[above.get(label, -1)] += size
         return [self.resized(cluster, sizes[cluster.id]) for cluster in level]
-
-    def _dates(self) -> list[date | None]:
-        days: Ints = np.array(self._days, dtype=np.int64)
-        known = {0: None} | {int(d): date.fromordinal(int(d)) for d in np.unique(days) if d}
-        return [known[day] for day in days.tolist()]

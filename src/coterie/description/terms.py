@@ -6,7 +6,7 @@ They are counted once for everything that is said about clusters.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
@@ -249,62 +249,75 @@ class Terms:
         place = {word: i for i, word in enumerate(self.words)}
         self._fold = np.array([place[word] for word in folded], dtype=np.int64)
         self._forms, self._form_counts = list(forms), np.bincount(flat, minlength=len(forms))
-        self.word, self.row = self._fold[flat] if len(flat) else flat, row
+        self.word, self.row = self._fold[flat], row
         self._count(language, rows)
 
     def _count(self, language: str | Sequence[str] | None, rows: list[list[int]]) -> None:
         """Find the languages, the telling words and the stems, then count."""
         given = check_language(language)
         codes, votes = vote(self.words, self.word, self.row, self.n)
-        given = substantial(codes, votes) if given is None else given
-        self.languages = given
-        place = {code: i for i, code in enumerate(given)}
+        self.languages = substantial(codes, votes) if given is None else given
+        place = {code: i for i, code in enumerate(self.languages)}
         self.language_of = np.array([place.get(code, -1) for code in [*codes, ""]])[votes]
-        stop = NOISE.union(*(STOP_WORDS.get(code, frozenset()) for code in given))
-        self.telling = np.array([is_telling(word, stop) for word in self.words], dtype=bool)
-        greetings = greeting_words(given) if given else frozenset()
-        emoji = np.array([EMOJI.match(word) is not None for word in self.words], dtype=bool)
-        self.telling &= ~emoji
-        aside = emoji | np.array([word in greetings for word in self.words], dtype=bool)
-        often = np.bincount(self.word, minlength=len(self.words)) >= self.least
+        counts = self._counts_by_language()
+        stop = np.stack(
+            [
+                self._are(STOP_WORDS.get(code, frozenset()).__contains__)
+                for code in self.languages or [""]
+            ],
+            axis=1,
+        )
+        # A stop word of one language may be a theme of another: the one that has it more often.
+        often = counts / np.maximum(counts.sum(axis=0), 1)
+        often[:, 0] += 1e-9  # in texts whose language is not known
+        kept, dropped = (np.where(which, often, 0).max(axis=1) for which in (~stop, stop))
+        emoji = self._are(lambda word: EMOJI.match(word) is not None)
+        self.telling = self._are(is_telling) & ~emoji & (kept >= dropped)
+        told = self.language_of[self.row]
+        tells = self.telling[self.word] & ~((told >= 0) & stop[self.word, told])
+        greetings = greeting_words(self.languages) if self.languages else frozenset()
+        aside = emoji | self._are(greetings.__contains__)
         # Half of all words occur once and are never shown: no need to know their stems.
-        spoken = self._spoken()
+        shown = np.bincount(self.word, minlength=len(self.words)) >= self.least
+        shown &= self.telling | aside
+        spoken = counts.argmax(axis=1)
         stems = [
-            stem(word, spoken[i]) if shown else word
-            for i, (word, shown) in enumerate(
-                zip(self.words, (self.telling | aside) & often, strict=True)
-            )
+            stem(word, self._stemmed_in(word, spoken[i])) if shown[i] else word
+            for i, word in enumerate(self.words)
         ]
         pairs = zip(self.words, stems, strict=True)
         self._bare = np.array([word == name and is_korean(word) for word, name in pairs])
         names = {name: i for i, name in enumerate(sorted(set(stems)))}
         self.stem = np.array([names[name] for name in stems], dtype=np.int64)
-        use = self.telling[self.word] if len(self.word) else np.zeros(0, dtype=bool)
-        breaks = np.array([word == BREAK for word in self.words], dtype=bool)
         greeted = self._in_greetings(rows, greetings)
-        use = use & ~greeted
-        self.single = self._group([self.word], self.row, use)
-        self.aside = self._group([self.word], self.row, aside[self.word] if len(use) else use)
+        tells &= ~greeted
+        self.single = self._group([self.word], self.row, tells)
+        self.aside = self._group([self.word], self.row, aside[self.word])
         frequent = np.bincount(
             self.single.parts[:, 0], self.single.presence.sum(axis=0).A1, len(names)
         )
-        common = use & (frequent[self.stem[self.word]] >= self.least) if len(use) else use
-        solid = ~(breaks | emoji)[self.word] if len(self.word) else use
-        self.use = common  # of each word in its place: telling, and no greeting or signature
-        links = np.array([word in LINKS for word in self.words], dtype=bool)
+        # Of each word in its place: whether it is telling, and no greeting or signature.
+        self.use = tells & (frequent[self.stem[self.word]] >= self.least)
+        solid = ~(emoji | self._are(BREAK.__eq__))[self.word]
+        links = self._are(LINKS.__contains__)
         self.solid = solid & ~greeted & (self.telling | links)[self.word]  # may be in a phrase
-        self.pairs = self._phrases(2, common, solid)
-        self.triples = self._phrases(LONGEST_PHRASE, common, solid)
+        self.pairs = self._phrases(2, solid)
+        self.triples = self._phrases(LONGEST_PHRASE, solid)
 
-    def _spoken(self) -> list[str]:
-        """Language of each word: that of most texts that hold it."""
-        languages = self.languages or ["en"]
-        counts = np.zeros((len(self.words), len(languages)), dtype=np.int64)
+    def _are(self, holds: Callable[[str], bool]) -> Bools:
+        """For each word, whether something holds for it."""
+        return np.fromiter(map(holds, self.words), bool, len(self.words))
+
+    def _counts_by_language(self) -> Ints:
+        """How often each word occurs in the texts of each language."""
+        counts = np.zeros((len(self.words), max(len(self.languages), 1)), dtype=np.int64)
         told = self.language_of[self.row]
         np.add.at(counts, (self.word[told >= 0], told[told >= 0]), 1)
-        found = [languages[i] for i in counts.argmax(axis=1)]
-        pairs = zip(self.words, found, strict=True)
-        return ["en" if word.isascii() and code in NOT_LATIN else code for word, code in pairs]
+        return counts
+
+    def _stemmed_in(self, word: str, language: int) -> str:
+        code = self.languages[language] if self.languages else "en"
+        return "en" if word.isascii() and code in NOT_LATIN else code
 
     def _in_greetings(self, rows: list[list[int]], greetings: frozenset[str]) -> Bools:
         """Which of the words, one after another, belong to a greeting or a signature."""
@@ -321,11 +334,11 @@ class Terms:
             start += len(row)
         return out
 
-    def _phrases(self, length: int, common: Bools, solid: Bools) -> Group:
+    def _phrases(self, length: int, solid: Bools) -> Group:
         """Runs of ``length`` words in one text, whose ends are telling and common."""
         t = max(len(self.word) - length + 1, 0)
-        ends = length - 1
-        use = common[:t] & common[ends : ends + t] & (self.row[:t] == self.row[ends : ends + t])
+        ends = slice(length - 1, length - 1 + t)
+        use = self.use[:t] & self.use[ends] & (self.row[:t] == self.row[ends])
         if length > 2:
             use &= solid[1 : t + 1]
         return self._group([self.word[i : i + t] for i in range(length)], self.row[:t], use)
@@ -399,14 +412,14 @@ def is_korean(word: str) -> bool:
     return "가" <= word[:1] <= "힣"
 
 
-def is_telling(word: str, stop: frozenset[str]) -> bool:
-    """Whether a word may say what a text is about."""
+def is_telling(word: str) -> bool:
+    """Whether a word may say what a text is about, if it is no stop word."""
     if NO_BLANKS.match(word):
         if not EMPTY.search(word):
             return len(word) > 1
         return len(word) > 2 and EMPTY.sub("", word) != ""  # a word that a segmenter found
     plain = word.replace("-", "")
-    return len(word) > 1 and word not in stop and not plain.isdigit()
+    return len(word) > 1 and word not in NOISE and not plain.isdigit()
 
 
 def weigh(matrix: Any, often: Any, n: int) -> Any:

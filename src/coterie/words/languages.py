@@ -68,8 +68,9 @@ def vote(words: Sequence[str], word_of: Ints, row_of: Ints, n: int) -> tuple[lis
 
     A text votes for the language whose list of function words covers most of its different words;
     where two lists do, for the one that covers more of the whole corpus. A single one, such as
-    "car" (French for "because"), counts only for a language that texts with several tell. Without
-    function words, its script may tell.
+    "car" (French for "because"), counts only for a language that texts with several tell, and of
+    these for the one that has it in the largest share of its texts. Without function words, its
+    script may tell.
 
     Parameters
     ----------
@@ -101,6 +102,11 @@ def vote(words: Sequence[str], word_of: Ints, row_of: Ints, n: int) -> tuple[lis
     votes = _most_covered(known, order, word_of, row_of, np.maximum(least, 1))
     if (votes >= 0).any():
         present = [codes.index(code) for code in substantial(codes, votes)]
+        told = votes[row_of]
+        texts = np.zeros(known.shape)
+        np.add.at(texts, (told[told >= 0], word_of[told >= 0]), 1)
+        share = texts / np.maximum(np.bincount(votes[votes >= 0], minlength=len(codes)), 1)[:, None]
+        known &= share == share.max(axis=0)
     else:
         present = np.flatnonzero(known.sum(axis=1) > 1).tolist()
     alone = _most_covered(known, order[np.isin(order, present)], word_of, row_of, least)
