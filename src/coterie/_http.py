@@ -125,7 +125,8 @@ class Client:
         raise AssertionError("tries is at least one")
 
     def _once(self, path: str, body: Mapping[str, Any] | None) -> Any:
-        from huggingface_hub.utils import httpx  # the one that it requires: httpx or httpx2
+        # The one that huggingface_hub requires: httpx, or httpx2 from 2.0 on.
+        from huggingface_hub.utils import httpx  # type: ignore[attr-defined]
 
         headers = {
             "Accept": "application/json",

@@ -172,7 +172,9 @@ def _name(number: int, unit: str) -> str:
         return f"{year}-W{week:02d}"
     if unit == "quarter":
         return f"{1970 + number // 4}-Q{number % 4 + 1}"
-    return str(np.datetime64(number, unit[0].upper()))
+    if unit == "year":
+        return str(1970 + number)
+    return str(np.datetime64(number, "D" if unit == "day" else "M"))
 
 
 def _plain(value: object) -> str:
