@@ -12,7 +12,7 @@ from coterie.corpus.corpus import (
 )
 from coterie.corpus.read import FORMATS, Chunk, TextStream, read_corpus, read_table
 from coterie.corpus.source import Source
-from coterie.corpus.survey import StreamSampler, Survey, survey
+from coterie.corpus.survey import LargeTable, StreamSampler, Survey, survey
 from coterie.corpus.write import write_rows
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Chunk",
     "CleanTexts",
     "Corpus",
+    "LargeTable",
     "Note",
     "Source",
     "StreamSampler",

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,10 @@ import pyarrow as pa
 from coterie._emoji import EMOJI
 from coterie._validation import checked, did_you_mean
 from coterie.errors import DataError, UsageError
+from coterie.masking import Masker
+
+if TYPE_CHECKING:
+    from coterie.corpus.survey import LargeTable
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]+")
 TURNING = re.compile(r"[\u202a-\u202e\u2066-\u2069]")  # direction overrides and embeddings
@@ -237,6 +241,11 @@ class Corpus:
     id_column : str or None
     notes : tuple of Note
         What reading noticed: empty rows, duplicates, control characters, very long texts, ...
+    masked : dict, optional
+        How often each kind of personal data was masked; None if nothing was to be masked.
+    large : LargeTable, optional
+        All rows of a table that is too large to fit: ``texts`` are then a sample of its different
+        texts, repeated as they occur, and ``table`` has its columns but no rows.
     """
 
     texts: list[str]
@@ -244,9 +253,11 @@ class Corpus:
     text_column: str
     id_column: str | None = None
     notes: tuple[Note, ...] = field(default=(), compare=False)
+    masked: Mapping[str, int] | None = None
+    large: LargeTable | None = None
 
     def __len__(self) -> int:
-        return len(self.texts)
+        return len(self.texts) if self.large is None else self.large.survey.rows
 
     @property
     def schema(self) -> pa.Schema:
@@ -256,6 +267,8 @@ class Corpus:
     @cached_property
     def sha256(self) -> str:
         """Digest of the texts and their order."""
+        if self.large is not None:
+            return self.large.survey.sha256
         digest = hashlib.sha256()
         for text in self.texts:
             digest.update(text.encode("utf-8") + b"\0")
@@ -268,8 +281,11 @@ def build(
     id_column: str | None = None,
     notes: Sequence[Note] = (),
     name: str = TABLE,
+    masker: Masker | None = None,
 ) -> Corpus:
-    """Clean the text column of a table and note what is unusual about it."""
+    """Clean and mask the text column of a table, and note what is unusual about it."""
+    if masker is not None:
+        table = mask_table(table, text_column, id_column, masker)
     values = cell_values(table.column(text_column))
     if not values and name == TABLE:
         raise DataError("there are no texts; give at least one.")
@@ -287,7 +303,24 @@ def build(
         for kind in MESSAGES
         if kind in flags
     ]
-    return Corpus(texts, table, text_column, id_column, (*notes, *(n for n in found if n)))
+    notes = (*notes, *(note for note in found if note))
+    masked = None if masker is None else dict(sorted(masker.counts.items()))
+    return Corpus(texts, table, text_column, id_column, notes, masked)
+
+
+def mask_table(
+    table: pa.Table, text_column: str, id_column: str | None, masker: Masker
+) -> pa.Table:
+    """The table without personal data in its columns of texts, but for the ids of the rows."""
+    for place, name in enumerate(table.column_names):
+        if name == id_column:
+            continue
+        change = masker.text if name == text_column else masker.cell
+        values = cell_values(table.column(place))
+        new = [change(value) if isinstance(value, str) else value for value in values]
+        if new != values:
+            table = table.set_column(place, name, pa.array(new, pa.string()))
+    return table
 
 
 def clean_values(values: Sequence[Any]) -> CleanTexts:
@@ -354,12 +387,29 @@ def texts_from(data: Any, text_column: str | None = None) -> list[str]:
 
 
 @checked
-def make_corpus(data: Any, text_column: str | None = None) -> Corpus:
-    """Turn any supported object into a :class:`Corpus` with all its columns."""
+def make_corpus(
+    data: Any,
+    text_column: str | None = None,
+    id_column: str | None = None,
+    *,
+    masker: Masker | None = None,
+) -> Corpus:
+    """Turn any supported object into a :class:`Corpus` with all its columns.
+
+    Parameters
+    ----------
+    data : list, ndarray, Series, DataFrame, pyarrow Array or Table, Dataset, or list of dict
+    text_column, id_column : str, optional
+    masker : Masker, optional
+        Masks personal data, in the table as well.
+    """
     table = as_table(data)
     if table is None:
         table = pa.table({"text": as_array([value_to_text(value) for value in _values(data)])})
-    return build(table, pick_text_column(table, text_column, "`text_column`"))
+    if id_column is not None:
+        check_column(table, id_column, "`id_column`")
+    chosen = pick_text_column(table, text_column, "`text_column`")
+    return build(table, chosen, id_column, masker=masker)
 
 
 def as_table(data: Any) -> pa.Table | None:

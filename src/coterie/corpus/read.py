@@ -24,12 +24,14 @@ from coterie.corpus.corpus import (
     cell_values,
     check_column,
     clean_values,
+    mask_table,
     pick_text_column,
 )
 from coterie.corpus.delimited import Delimited, tsv_is_quoted
 from coterie.corpus.source import STDIN, Blocks, Source, check_content, longest, too_long
 from coterie.corpus.tables import STREAM, Database, arrow_tables, count_rows, read_sheet
 from coterie.errors import DataError, UsageError
+from coterie.masking import Masker
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -110,7 +112,7 @@ class TextStream:
     ----------
     source : str, Path or Source
     text_column, id_column : str, optional
-    format, encoding, header
+    format, encoding, header, masker
         As for :func:`read_corpus`.
 
     Attributes
@@ -133,7 +135,7 @@ class TextStream:
     """
 
     @checked
-    def __init__(
+    def __init__(  # noqa: PLR0913 - how tables are written
         self,
         source: str | Path | Source | Sequence[str | Path],
         *,
@@ -142,11 +144,12 @@ class TextStream:
         format: str = "auto",
         encoding: str = "utf-8",
         header: bool | None = None,
+        masker: Masker | None = None,
     ) -> None:
         check_choice("format", format, FORMATS)
         self.source = source if isinstance(source, Source) else Source(source)
         self.text_column, self.id_column = text_column, id_column
-        self.encoding, self.header = encoding, header
+        self.encoding, self.header, self.masker = encoding, header, masker
         self.notes: tuple[Note, ...] = ()
         self._wanted = tuple(name for name in (text_column, id_column) if name is not None)
         self._checked = False
@@ -167,9 +170,13 @@ class TextStream:
     def chunks(self, rows: int = ROWS) -> Iterator[Chunk]:
         """Parts of at most so many rows; fewer at first, and where a pipe has no more for now."""
         first = 0
+        if self.masker is not None:
+            self.masker.counts.clear()
         for table in self.tables(rows):
             self._check(table)
             assert self.text_column is not None
+            if self.masker is not None:
+                table = mask_table(table, self.text_column, self.id_column, self.masker)
             values = cell_values(table.column(self.text_column))
             yield Chunk(first, table, clean_values(values), values)
             first += table.num_rows
@@ -386,7 +393,7 @@ class ColumnOptions(ReadOptions, total=False):
 
 
 @checked
-def read_corpus(
+def read_corpus(  # noqa: PLR0913 - how tables are written
     source: str | Path | Source | Sequence[str | Path],
     *,
     text_column: str | None = None,
@@ -394,6 +401,7 @@ def read_corpus(
     format: str = "auto",
     encoding: str = "utf-8",
     header: bool | None = None,
+    masker: Masker | None = None,
 ) -> Corpus:
     """Read a file (or ``-`` for standard input) into a corpus.
 
@@ -414,6 +422,8 @@ default="auto"
     header : bool, optional
         Whether the first row of a CSV, TSV or Excel file names the columns. By default it is
         guessed from the first rows; a note says so where it is not clear.
+    masker : Masker, optional
+        Masks personal data, in the table as well.
     """
     opened = source if isinstance(source, Source) else Source(source, again=True)
     opened.take()
@@ -428,7 +438,7 @@ default="auto"
     table = stream.whole()
     stream._check(table)
     assert stream.text_column is not None
-    return build(table, stream.text_column, id_column, stream.notes, opened.name)
+    return build(table, stream.text_column, id_column, stream.notes, opened.name, masker)
 
 
 def read_table(

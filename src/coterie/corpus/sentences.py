@@ -72,7 +72,7 @@ def split_corpus(corpus: Corpus) -> tuple[Corpus, str]:
     table = table.set_column(place, corpus.text_column, pa.array(texts, pa.string()))
     numbers = pa.array([row + 1 for row in rows], pa.int64())
     whole = build(table.append_column(name, numbers), corpus.text_column)
-    return replace(whole, id_column=corpus.id_column), name
+    return replace(whole, id_column=corpus.id_column, masked=corpus.masked), name
 
 
 def split_sentence(rows: int, sentences: int) -> str:

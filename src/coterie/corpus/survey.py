@@ -10,7 +10,7 @@ a million; they would count as one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from coterie._types import Ints
 from coterie._validation import check_integer, check_kind, checked
 from coterie.corpus.corpus import LISTED, MESSAGES, Note, make_note, no_words, row_flags
 from coterie.corpus.read import Chunk
+from coterie.errors import DataError
 
 EMPTY = np.uint64(2**64 - 1)  # stands for a row without a text
 
@@ -75,6 +76,47 @@ class Survey:
             counts = 1 + np.floor((self.counts - 1) * spare).astype(np.int64)
         pairs = zip(self.texts, counts.tolist(), strict=True)
         return [text for text, count in pairs for _ in range(count)]
+
+
+@dataclass(frozen=True)
+class LargeTable:
+    """All rows of a table of which a sample is fitted.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    text_column : str
+    read : callable
+        Goes through the rows, in parts.
+    survey : Survey
+        What the first look through them found.
+    columns : object
+        Which columns are worth counting.
+    """
+
+    name: str
+    text_column: str
+    read: Callable[[], Iterator[Chunk]]
+    survey: Survey
+    columns: Any
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """The rows of the first look, and no others: a log file may have grown since."""
+        digest, rows, total = hashlib.sha256(), 0, self.survey.rows
+        for chunk in self.read():
+            chunk = chunk.part(0, total - rows)
+            rows += len(chunk)
+            digest.update(b"".join(text.encode("utf-8") + b"\0" for text in chunk.texts))
+            if rows == total and digest.hexdigest() != self.survey.sha256:
+                break
+            yield chunk
+            if rows == total:
+                return
+        raise DataError(
+            f"{self.name} was changed while it was read: the {total:,} rows of the first pass are "
+            "gone. Copy the file, and run the command on the copy."
+        )
 
 
 @checked

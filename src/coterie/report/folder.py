@@ -25,6 +25,7 @@ from coterie.corpus.corpus import cell_values
 from coterie.corpus.write import bare_name
 from coterie.description import Cluster, text_order
 from coterie.errors import DataError, counted
+from coterie.masking import masked_sentence
 from coterie.metrics import silhouette
 from coterie.report.html import BROAD_THEME, Outliers, ReportData
 from coterie.report.layout import first_of_equal, map_texts, sample_rows
@@ -186,7 +187,7 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
         title=f"{counted(manifest['data']['rows'], 'text')} in {counted(len(clusters), 'cluster')}",
         summary=[*manifest["summary"], *([sentence] if sentence else [])],
         clusters=clusters,
-        notes=manifest["data"]["notes"],
+        notes=data_notes(manifest["data"]),
         settings=_settings(manifest),
         quality=quality,
         next_steps=next_steps(clusters, quality),
@@ -294,3 +295,11 @@ def _settings(manifest: dict[str, Any]) -> dict[str, Any]:
         "finished": manifest["finished"],
     }
     return {key: value for key, value in shown.items() if value is not None}
+
+
+def data_notes(data: Mapping[str, Any]) -> list[str]:
+    """What a page says about the data of a run, from what its manifest has under ``data``."""
+    if "masked" not in data:
+        return list(data["notes"])
+    said = masked_sentence(data["masked"]["found"])
+    return [*(note for note in data["notes"] if note != said), said]  # 0.1 has it among the notes

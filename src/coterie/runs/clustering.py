@@ -22,6 +22,7 @@ from coterie.corpus import Corpus
 from coterie.corpus.sentences import split_corpus
 from coterie.errors import UsageError, counted
 from coterie.guidance import Guidance
+from coterie.masking import masked_sentence
 from coterie.options import Options, with_options
 from coterie.run_files import NEXT, index_of, model_folder
 from coterie.runs.folder import RunFolder, read_started, refuse_taken
@@ -29,14 +30,7 @@ from coterie.runs.guide import about_guidance, digest, read_guidance
 from coterie.runs.outputs import check_run_output
 from coterie.runs.results import make_results
 from coterie.runs.run import Run
-from coterie.runs.sample import (
-    AnyCorpus,
-    files_of,
-    read_texts,
-    refuse_long_rows,
-    refuse_sampled,
-    take_vectors,
-)
+from coterie.runs.sample import files_of, read_texts, refuse_sampled, take_vectors
 
 
 class Stopped(KeyboardInterrupt):
@@ -92,7 +86,7 @@ def cluster(data: object, asked: Options) -> Run:
         from coterie.editing.keep import read_kept
 
         kept = read_kept(Path(asked.keep), corpus.texts)
-    guidance = read_guidance(asked, corpus, kept) if isinstance(corpus, Corpus) else None
+    guidance = read_guidance(asked, corpus, kept) if corpus.large is None else None
     prepared = Prepared(model, corpus, asked, guidance)
     choice = prepared.choose(path if resume else None)
     place = RunFolder(path, asked, model, corpus, choice, digest(guidance))
@@ -113,7 +107,7 @@ def cluster(data: object, asked: Options) -> Run:
             make_results(place, asked, model, corpus, kept).write()
     return Run(
         path,
-        model=model if isinstance(corpus, Corpus) else None,
+        model=model if corpus.large is None else None,
         remarks=place.remarks,
         temporary=temporary,
         index=index_of(None if asked.split else data),
@@ -122,16 +116,14 @@ def cluster(data: object, asked: Options) -> Run:
 
 def _read(
     data: object, asked: Options, model: TextClusterer
-) -> tuple[AnyCorpus, Options, dict[str, Any]]:
+) -> tuple[Corpus, Options, dict[str, Any]]:
     """The texts, with vectors of the user's own as the encoder; what is known about sentences."""
     corpus, split = read_texts(data, asked), dict[str, Any]()
     refuse_sampled(corpus, asked)
-    if isinstance(corpus, Corpus):
-        refuse_long_rows(corpus.table)
-    if isinstance(corpus, Corpus) and asked.vectors is not None:
+    if asked.vectors is not None:
         corpus, encoder = take_vectors(corpus, asked.vectors)
         model.encoder, asked = encoder, replace(asked, encoder=encoder, vectors=None)
-    if isinstance(corpus, Corpus) and asked.split is not None:
+    if asked.split is not None:
         split["rows"] = len(corpus)
         corpus, split["column"] = split_corpus(corpus)
     return corpus, asked, split
@@ -148,7 +140,7 @@ class Prepared:
     def __init__(
         self,
         model: TextClusterer,
-        corpus: AnyCorpus,
+        corpus: Corpus,
         options: Options,
         guidance: Guidance | None = None,
     ) -> None:
@@ -158,6 +150,8 @@ class Prepared:
             say(f"{counted(len(corpus), 'row')}, texts in the column {corpus.text_column!r}")
             for note in corpus.notes:
                 say(f"  {note.message}")
+            if corpus.masked is not None:
+                say(f"  {masked_sentence(corpus.masked)}")
 
     @cached_property
     def fitting(self) -> Fitting:
@@ -214,7 +208,8 @@ class Prepared:
         return None
 
     def _fit_sample(self) -> int | None:
-        return None if isinstance(self.corpus, Corpus) else len(self.corpus.survey.texts)
+        large = self.corpus.large
+        return None if large is None else len(large.survey.texts)
 
     def _find_number(self) -> Choice:
         encoder = number_encoder(self.model)

@@ -17,6 +17,7 @@ from coterie._folders import check_replaceable, delete, is_litter, mend_folder
 from coterie._trust import Count, check_shape, inside, read_json
 from coterie.base import TextClusterer
 from coterie.choose import Choice
+from coterie.corpus import Corpus
 from coterie.errors import CoterieError, DataError, UsageError
 from coterie.options import Options
 from coterie.run_files import (
@@ -30,8 +31,6 @@ from coterie.run_files import (
     run_files,
     seal,
 )
-from coterie.runs.masked import MaskingNote
-from coterie.runs.sample import AnyCorpus, SampledCorpus
 
 CHOICE = {"n_clusters": Count, "low": Count, "high": Count, "curve": [dict], "reason": str}
 STARTED = {
@@ -57,7 +56,7 @@ class RunFolder:
         path: Path,
         options: Options,
         model: TextClusterer,
-        corpus: AnyCorpus,
+        corpus: Corpus,
         choice: Choice | None = None,
         guidance: str | None = None,
     ) -> None:
@@ -76,13 +75,15 @@ class RunFolder:
                 "sha256": corpus.sha256,
                 "notes": [note.message for note in corpus.notes],
                 **kept_types(corpus.schema),
-                **_masked(corpus, options),
             },
             "versions": versions(),
         }
+        if corpus.masked is not None:
+            by_list = options.mask_names is not None
+            self.manifest["data"]["masked"] = {"found": corpus.masked, "by_list": by_list}
         self.manifest["number_of_clusters"] = None if choice is None else choice.to_dict()
-        if isinstance(corpus, SampledCorpus):
-            found = corpus.survey
+        if corpus.large is not None:
+            found = corpus.large.survey
             self.manifest["fit_sample"] = len(found.texts)
             self.manifest["data"] |= {"texts": found.filled, "different_texts": found.distinct}
 
@@ -274,11 +275,3 @@ def _difference(a: Any, b: Any) -> str:
         return f"{a} there, {b} now"
     keys = [key for key in {*a, *b} if a.get(key) != b.get(key)]
     return ", ".join(f"`{key}`: {a.get(key)} there, {b.get(key)} now" for key in sorted(keys))
-
-
-def _masked(corpus: AnyCorpus, options: Options) -> dict[str, Any]:
-    """How much personal data was masked, and whether by a list of names; nothing if not asked."""
-    counts = [note.found for note in corpus.notes if isinstance(note, MaskingNote)]
-    if not counts:
-        return {}
-    return {"masked": {"found": counts[0], "by_list": options.mask_names is not None}}

@@ -19,7 +19,7 @@ from coterie._random import numpy_generator
 from coterie._types import Bools, Floats, Ints
 from coterie.base import TextClusterer
 from coterie.base.outliers import Assessed
-from coterie.corpus import Note, TextStream
+from coterie.corpus import LargeTable, Note, TextStream
 from coterie.corpus.corpus import no_words
 from coterie.corpus.read import ROWS, ColumnOptions
 from coterie.corpus.source import file_of
@@ -41,14 +41,13 @@ from coterie.methods import load
 from coterie.novelty import place_new
 from coterie.outliers import OutlierLimit, choose_rows
 from coterie.run_files import RunFiles, model_folder, read_clusters, read_levels, result_columns
-from coterie.runs.masked import MaskedStream, masker_of
+from coterie.runs.masked import masker_of
 from coterie.runs.outputs import check_output, is_labelled
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from coterie.runs.places import RowPlaces
-    from coterie.runs.sample import SampledCorpus
 
 WATCHED = 20_000  # texts that are compared with those of the run
 
@@ -247,7 +246,7 @@ def model_digest(folder: Path) -> str:
 
 
 def label(
-    corpus: TextStream | MaskedStream | SampledCorpus,
+    corpus: TextStream | LargeTable,
     labeller: Labeller,
     table: GrowingTable | None = None,
 ) -> Iterator[tuple[pa.Table, dict[str, list[Any]]]]:
@@ -336,9 +335,7 @@ def predict_file(  # noqa: PLR0913 - what the command has
         labeller.use_vectors(vectors)
     if drift:
         labeller.watch = Watch(RunFiles(folder), labeller.model)
-    stream: TextStream | MaskedStream = TextStream(file, **reading)
-    if masker is not None:
-        stream = MaskedStream(stream, masker)
+    stream = TextStream(file, **reading, masker=masker)
     if resume and stream.source.is_pipe:
         raise UsageError("`resume` needs a file to read and a CSV, TSV or JSONL file as `out`.")
     rows, notes = 0, list[str]()
@@ -372,9 +369,7 @@ def _to_workbook(
     return rows, notes
 
 
-def _to_file(
-    out: Path, stream: TextStream | MaskedStream, labeller: Labeller, *, resume: bool
-) -> int:
+def _to_file(out: Path, stream: TextStream, labeller: Labeller, *, resume: bool) -> int:
     """A table that grows; Ctrl-C leaves what is there, and says how to go on."""
     total = 0 if stream.source.is_pipe else stream.most_rows()
     progress = make_progress(1) if total > ROWS else Silent()
@@ -385,7 +380,7 @@ def _to_file(
             "model": labeller.digest,
             "text_column": stream.text_column,
             "outlier_limit": labeller.outlier_limit,
-            **({"masked": True} if isinstance(stream, MaskedStream) else {}),
+            **({"masked": True} if stream.masker is not None else {}),
         }
 
     table = GrowingTable(out, made_from, resume=resume)

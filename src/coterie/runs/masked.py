@@ -1,21 +1,14 @@
-"""Texts and tables without personal data: what a run reads is masked before anything else."""
+"""What masks the personal data of a run, and what is said about it."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
 
 from coterie._folders import one_state
 from coterie._validation import check_kind
-from coterie.corpus import Chunk, Corpus, Note
-from coterie.corpus.corpus import cell_values, clean_values
 from coterie.errors import DataError, UsageError
-from coterie.masking import Masker, masked_sentence
+from coterie.masking import Masker
 from coterie.run_files import MANIFEST, read_manifest
 
 
@@ -67,71 +60,3 @@ def masker_of(
             "that the new rows are masked, too."
         )
     return make_masker(names)
-
-
-@dataclass(frozen=True)
-class MaskingNote(Note):
-    """What was masked, as a note about the data."""
-
-    found: dict[str, int] = field(default_factory=dict)
-
-
-def masking_note(counts: Counter[str]) -> MaskingNote:
-    """How often each kind of personal data was masked."""
-    found = dict(sorted(counts.items()))
-    return MaskingNote("masked", sum(found.values()), (), masked_sentence(found), found)
-
-
-def is_masking(note: str) -> bool:
-    """Whether a sentence about the data is that of a :class:`MaskingNote`."""
-    return note.startswith("Personal data is masked")
-
-
-def mask_table(
-    table: pa.Table, text_column: str, id_column: str | None, masker: Masker
-) -> pa.Table:
-    """The table without personal data in its columns of texts, but for the ids of the rows."""
-    for place, name in enumerate(table.column_names):
-        if name == id_column:
-            continue
-        change = masker.text if name == text_column else masker.cell
-        values = cell_values(table.column(place))
-        new = [change(value) if isinstance(value, str) else value for value in values]
-        if new != values:
-            table = table.set_column(place, name, pa.array(new, pa.string()))
-    return table
-
-
-def mask_corpus(corpus: Corpus, masker: Masker) -> Corpus:
-    """The corpus without personal data, with a note of what was masked."""
-    table = mask_table(corpus.table, corpus.text_column, corpus.id_column, masker)
-    texts = clean_values(cell_values(table.column(corpus.text_column)))
-    note = masking_note(masker.counts)
-    return replace(corpus, table=table, texts=texts, notes=(*corpus.notes, note))
-
-
-class MaskedStream:
-    """The rows of a file or table, in parts and without personal data.
-
-    Each time the rows are gone through, the masker counts anew.
-    """
-
-    def __init__(self, stream: Any, masker: Masker) -> None:
-        self.stream, self.masker = stream, masker
-
-    @property
-    def name(self) -> str:
-        """Of the file or table."""
-        source = getattr(self.stream, "source", None)
-        return str(self.stream.name if source is None else source.name)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.stream, name)
-
-    def __iter__(self) -> Iterator[Chunk]:
-        self.masker.counts.clear()
-        for chunk in self.stream:
-            column = str(self.stream.text_column)
-            table = mask_table(chunk.table, column, self.stream.id_column, self.masker)
-            values = cell_values(table.column(column))
-            yield Chunk(chunk.first, table, clean_values(values), values)

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from coterie._progress import make_progress, working
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_device
 from coterie.base import TextClusterer
-from coterie.corpus import Chunk, Corpus, write_rows
+from coterie.corpus import Chunk, Corpus, LargeTable, write_rows
 from coterie.corpus.sentences import split_sentence
 from coterie.corpus.write import GrowingTable, table_rows
 from coterie.description import (
@@ -55,17 +55,14 @@ from coterie.runs.folder import RunFolder, now
 from coterie.runs.guide import guidance_sentences
 from coterie.runs.label import Labeller, label
 from coterie.runs.places import PLACER, RowPlaces, save_placer, write_places
-from coterie.runs.sample import AnyCorpus, SampledCorpus
 
 if TYPE_CHECKING:
     from coterie.editing.keep import Kept
 
-CorpusT = TypeVar("CorpusT", Corpus, SampledCorpus)
-
 MAP_MEMORY = 128  # megabytes of distances at a time; by default it would be eight times that
 
 
-class Results(Generic[CorpusT]):
+class Results:
     """Writes the results of a fitted model into the folder of its run.
 
     ``kept`` is what the run takes over from an earlier one.
@@ -76,12 +73,11 @@ class Results(Generic[CorpusT]):
         folder: RunFolder,
         options: Options,
         model: TextClusterer,
-        corpus: CorpusT,
+        corpus: Corpus,
         kept: Kept | None = None,
     ) -> None:
         self.folder, self.options, self.model = folder, options, model
-        self.corpus: CorpusT = corpus
-        self.kept = kept
+        self.corpus, self.kept = corpus, kept
         self.hierarchy: Hierarchy | None = None
 
     def write(self) -> None:
@@ -137,7 +133,7 @@ class Results(Generic[CorpusT]):
         return nested
 
 
-class WholeResults(Results[Corpus]):
+class WholeResults(Results):
     """Results of a model that was fitted on all texts."""
 
     def write(self) -> None:
@@ -216,8 +212,14 @@ class WholeResults(Results[Corpus]):
         return describe(texts, labels, vectors, topics=topics, **facts)
 
 
-class SampledResults(Results[SampledCorpus]):
+class SampledResults(Results):
     """Describes the sample, then labels all rows; can be stopped and resumed between rows."""
+
+    @property
+    def rows(self) -> LargeTable:
+        """All rows."""
+        assert self.corpus.large is not None
+        return self.corpus.large
 
     def write(self) -> None:
         """Describe the sample and save the model, unless that is done; then label all rows."""
@@ -233,7 +235,7 @@ class SampledResults(Results[SampledCorpus]):
         for form in dict.fromkeys(self.options.write):
             if form != "csv":
                 with GrowingTable(work / f"assignments.{form}") as table:
-                    for part in joined(self.corpus, work / "assignments.csv"):
+                    for part in joined(self.rows, work / "assignments.csv"):
                         table.write(*part)
         last = dict(manifest)  # the manifest itself stays as it is until all is written
         fitted = dict(last.pop("fitted"))
@@ -267,7 +269,7 @@ class SampledResults(Results[SampledCorpus]):
         """The texts of the sample on the map, each at its first row."""
         from sklearn import config_context
 
-        model, found = self.model, self.corpus.survey
+        model, found = self.model, self.rows.survey
         place = {text: i for i, text in reversed(list(enumerate(self.corpus.texts)))}
         rows = np.array([place[text] for text in found.texts])
         odd = None if marked is None else marked[rows]
@@ -281,14 +283,14 @@ class SampledResults(Results[SampledCorpus]):
 
     def _label_all(self, clusters: Sequence[Cluster], resumed: bool) -> Tally:
         """Write ``assignments.csv`` and count; goes on where an earlier run stopped."""
-        tally = Tally(self.corpus.kinds, BORDERLINE)
-        file, corpus = self.folder.work / "assignments.csv", self.corpus
+        tally = Tally(self.rows.columns, BORDERLINE)
+        file, corpus = self.folder.work / "assignments.csv", self.rows
         if resumed and file.exists():
             for rows, columns in joined(corpus, file):
                 tally.add(rows, columns)
             return tally
         labeller = Labeller(self.model, clusters, self.hierarchy)
-        made_from = {"texts": corpus.sha256, "started": self.folder.manifest["started"]}
+        made_from = {"texts": corpus.survey.sha256, "started": self.folder.manifest["started"]}
         progress = make_progress(self.options.verbose)
         with GrowingTable(file, lambda: made_from, resume=resumed) as table:
             if table.rows:
@@ -298,7 +300,7 @@ class SampledResults(Results[SampledCorpus]):
                 if (self.folder.work / PLACER).exists():
                     places = RowPlaces(self.folder.work, table.rows)
                     labeller.places = open_files.enter_context(places)
-                open_files.enter_context(working(progress, "assign", len(corpus), table.rows))
+                open_files.enter_context(working(progress, "assign", len(self.corpus), table.rows))
                 for rows, columns in label(corpus, labeller, table):
                     table.write(rows, columns)
                     tally.add(rows, columns)
@@ -321,7 +323,7 @@ class SampledResults(Results[SampledCorpus]):
     def _sentences(
         self, tally: Tally, clusters: Sequence[Cluster], remarks: list[str]
     ) -> list[str]:
-        found, placed = self.corpus.survey, max(tally.placed, 1)
+        found, placed = self.rows.survey, max(tally.placed, 1)
         out = [
             about_sizes(tally.placed, tally.rows, len(clusters), max(c.share for c in clusters)),
             about_confidence(tally.confidence / placed, tally.close_calls / placed, len(clusters)),
@@ -341,11 +343,11 @@ def make_results(
     folder: RunFolder,
     options: Options,
     model: TextClusterer,
-    corpus: AnyCorpus,
+    corpus: Corpus,
     kept: Kept | None = None,
-) -> Results[Any]:
+) -> Results:
     """What writes the results, for texts that were fitted whole or by a sample."""
-    if isinstance(corpus, Corpus):
+    if corpus.large is None:
         return WholeResults(folder, options, model, corpus, kept)
     return SampledResults(folder, options, model, corpus, kept)
 

@@ -38,7 +38,7 @@ from coterie.run_files import (
 )
 from coterie.runs.folder import refuse_taken
 from coterie.runs.label import Labeller
-from coterie.runs.masked import mask_corpus, masker_of
+from coterie.runs.masked import masker_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -195,9 +195,8 @@ class Run(RunFiles):
                 f"there is no file {data!r}; to predict a single text, give a list of one text."
             )
         read = read_corpus if isinstance(data, (str, Path)) else make_corpus
-        corpus = read(data, text_column=text_column)
-        if (masker := masker_of(self.folder, mask, mask_names)) is not None:
-            corpus = mask_corpus(corpus, masker)
+        masker = masker_of(self.folder, mask, mask_names)
+        corpus = read(data, text_column=text_column, masker=masker)
         labeller = Labeller(self.model, self.clusters, self.hierarchy, outlier_limit)
         table = corpus.table
         if vectors is not None:

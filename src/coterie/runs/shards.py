@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from coterie.runs.label import Labeller
-    from coterie.runs.masked import MaskedStream
 
 KEY = "coterie.part"  # in the footer of a labelled shard
 UNFINISHED = ".unfinished"
@@ -259,18 +258,19 @@ def _labelled(
     import pyarrow.parquet
 
     from coterie.corpus import TextStream
-    from coterie.runs.masked import MaskedStream
 
     if job.masker is not None:
         job.masker.counts.clear()
     if not shard.rows:  # writers of many shards leave empty ones
         yield pyarrow.parquet.read_schema(shard.source).empty_table(), labeller([])
         return
-    stream: TextStream | MaskedStream = TextStream(
-        shard.source, text_column=job.text_column, id_column=job.id_column, format="parquet"
+    stream = TextStream(
+        shard.source,
+        text_column=job.text_column,
+        id_column=job.id_column,
+        format="parquet",
+        masker=job.masker,
     )
-    if job.masker is not None:
-        stream = MaskedStream(stream, job.masker)
     for chunk in stream:
         yield chunk.table, labeller(chunk.texts)
 

@@ -77,7 +77,7 @@ from coterie.run_files import (
 )
 from coterie.runs.folder import now
 from coterie.runs.guide import kept_guidance
-from coterie.runs.masked import MaskingNote, is_masking, mask_table, masker_of, masking_note
+from coterie.runs.masked import masker_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -441,9 +441,10 @@ def _fitting(
             notes.append(f"{dropped:,} rows are left out: the run has their ids already.")
         if not len(fitting):
             return None, tuple(notes)
-    fitting, masked = _masked(run, fitting, mask_names)
-    corpus = build(fitting, text_column_of(run), run.id_column, masked)
+    masker = masker_of(run.folder, None, mask_names)
+    corpus = build(fitting, text_column_of(run), run.id_column, masker=masker)
     notes += [note.message for note in corpus.notes]
+    notes += [] if corpus.masked is None else [masked_sentence(corpus.masked)]
     return (corpus if split is None else _cut(corpus, split)), tuple(notes)
 
 
@@ -453,17 +454,6 @@ def _cut(corpus: Corpus, split: Mapping[str, Any]) -> Corpus:
     numbers = [str(split["rows"] + int(row)) for row in cut.table.column(name).to_pylist()]
     table = cut.table.drop_columns([name])
     return replace(cut, table=table.append_column(split["column"], pa.array(numbers, pa.string())))
-
-
-def _masked(
-    run: EditableRun, table: pa.Table, names: str | Path | Sequence[str] | Masker | None
-) -> tuple[pa.Table, list[MaskingNote]]:
-    """New rows of a run whose personal data is masked are masked, too."""
-    masker = masker_of(run.folder, None, names)
-    if masker is None:
-        return table, []
-    table = mask_table(table, text_column_of(run), run.id_column, masker)
-    return table, [masking_note(masker.counts)]
 
 
 def _text_column(run: EditableRun, data: Corpus | pa.Table, wanted: str | None) -> str:
@@ -903,15 +893,12 @@ class Growth:
             total = self.split["rows"] + self.rows
             manifest["split"] = {**self.split, "rows": total}
             manifest["summary"][0] = split_sentence(total, len(self.texts))
-        for note in self.corpus.notes:
-            if isinstance(note, MaskingNote):
-                known = before["data"].get("masked", {"found": {}, "by_list": True})
-                found = dict(sorted((Counter(known["found"]) + Counter(note.found)).items()))
-                manifest["data"]["masked"] = {**known, "found": found}
-                manifest["data"]["notes"] = [
-                    *(old for old in before["data"]["notes"] if not is_masking(old)),
-                    masked_sentence(found),
-                ]
+        if self.corpus.masked is not None:
+            known = before["data"].get("masked", {"found": {}, "by_list": True})
+            found = dict(sorted((Counter(known["found"]) + Counter(self.corpus.masked)).items()))
+            said = masked_sentence(known["found"])  # 0.1 has it among the notes
+            notes = [note for note in before["data"]["notes"] if note != said]
+            manifest["data"] |= {"masked": {**known, "found": found}, "notes": notes}
         if outliers is not None and "outliers" in manifest:
             manifest["outliers"] = {**manifest["outliers"], "marked": outliers}
         return manifest
