@@ -61,14 +61,13 @@ def test_facts_as_json(tickets: Path) -> None:
 
 
 def test_the_cache_shows_and_drops_wordings(tickets: Path, monkeypatch, tmp_path) -> None:
-    from coterie.augmentation.run import open_store
+    from coterie._cache import WORDINGS, Cache
 
     monkeypatch.setenv("COTERIE_CACHE", str(tmp_path / "cache"))
-    store = open_store("a kind")
-    assert store is not None
-    store.write(["one", "two"], ["1", "2"])
-    assert store.read(["two", "three"]) == {"two": "2"}
+    cache, keys = Cache("a" * 64, WORDINGS), [b"1" * 16, b"2" * 16, b"3" * 16]
+    cache.write(keys[:2], [b"one", b"two"])
+    assert dict(cache.find(keys[1:])) == {keys[1]: b"two"}
     shown = json.loads(run("cache", "--json").stdout)
     assert shown["wordings"]["files"] == 1 and shown["wordings"]["bytes"] > 0
     assert "wordings" in run("cache", "clear").stdout
-    assert store.read(["two"]) == {}
+    assert dict(cache.find(keys)) == {}

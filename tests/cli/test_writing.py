@@ -391,11 +391,13 @@ def test_the_cache_deletes_its_own_files_alone(tmp_path: Path, monkeypatch) -> N
         (folder / name).write_bytes(bytes(100))
     (folder / "empty").mkdir()
     before = content(tmp_path)
-    cache = _cache.VectorCache(folder, "b" * 64, 4)
-    cache.write([bytes([i] * 16) for i in range(70)], np.ones((70, 4), dtype=np.float32))
-    assert _cache.usage(folder).files == 1
-    _cache.make_room(folder, 0)
-    assert content(tmp_path) == before
-    cache.write([bytes([i] * 16) for i in range(70)], np.ones((70, 4), dtype=np.float32))
+    entries = [bytes([i] * 16) for i in range(70)], np.ones((70, 4), dtype=np.float32)
+    cache = _cache.Cache("b" * 64)
+    with monkeypatch.context() as patch:
+        patch.setenv("COTERIE_CACHE_LIMIT", "0")
+        cache.write(*entries)
+        assert content(tmp_path) == before
+    cache.write(*entries)
+    assert _cache.usage().files == 1
     run("cache", "clear")
     assert content(tmp_path) == before and (folder / "empty").is_dir()

@@ -129,7 +129,7 @@ def test_the_longest_unused_goes_first(folder, worked, tiny_encoder, topics, mon
     encode(encoder, texts[180:])
     left = set(folder.rglob("*.safetensors"))
     assert first in left and second not in left and len(left) == 2
-    assert cache.usage(folder).bytes <= cache.limit()
+    assert cache.usage().bytes <= cache.limit()
 
 
 def test_a_folder_that_cannot_be_written_costs_no_run(tmp_path, monkeypatch, tiny_encoder, topics):
@@ -159,10 +159,10 @@ def test_two_processes_at_once(folder, worked, tiny_encoder, topics, tmp_path) -
 
 def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("COTERIE_CACHE", "off")
-    assert cache.cache_folder() is None
+    assert not cache.is_on() and cache.usage() is None
     monkeypatch.delenv("COTERIE_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache.cache_folder() == tmp_path / "coterie" / "vectors"
+    assert cache.is_on() and cache.place() == tmp_path / "coterie" / "vectors"
     monkeypatch.setenv("COTERIE_CACHE_LIMIT", "many")
     with raises(UsageError, "should be a number of", "COTERIE_CACHE_LIMIT"):
         cache.limit()
@@ -171,6 +171,6 @@ def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_clearing_leaves_other_files_alone(folder, tiny_encoder, topics) -> None:
     encode(load_encoder(tiny_encoder), topics[0])
     (folder.parent / "mine.safetensors").write_text("")
-    assert cache.clear(folder).files == 1
-    assert cache.usage(folder).files == 0
+    assert cache.clear().files == 1
+    assert cache.usage().files == 0
     assert (folder.parent / "mine.safetensors").exists()

@@ -1,8 +1,7 @@
 """Augmentation of a corpus: kinds by name, augmentations kept on disk, views for training.
 
 Each distinct text is processed once, in batches. What took a model seconds is kept on disk, so that
-it is not made twice and a stopped run goes on. A shard is one safetensors file, written whole under
-a name of its own and never changed. It holds digests of the texts, and the augmentations.
+it is not made twice and a stopped run goes on.
 """
 
 from __future__ import annotations
@@ -11,16 +10,12 @@ import hashlib
 import json
 import logging
 import re
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from coterie._cache import DIGEST, Shards, cache_folder, limit, place
+from coterie._cache import WORDINGS, Cache, digest, is_on
 from coterie._progress import Progress, Silent, make_progress
 from coterie._random import resolve_seed
 from coterie._validation import check_choice, checked, one_seed
@@ -41,8 +36,6 @@ KINDS = {
 STEP = re.compile(rf"({'|'.join(KINDS)})(?:@([\d.]+)(%?))?(?::(.+))?", re.DOTALL)
 PLUS = re.compile(rf"\+(?=(?:{'|'.join(KINDS)})(?:[@:+]|$))")  # a folder may have a + in its name
 log = logging.getLogger(__name__)
-FOLDER = "wordings"  # beside the vectors
-SHARE = 10  # of the limit of the vectors: augmentations are small
 
 
 class Step(NamedTuple):
@@ -162,65 +155,6 @@ def _translator(model: str, languages: tuple[str, str] | None, device: str) -> A
     return Translation(there, back or there, languages, device=device)
 
 
-def wordings_folder() -> Path | None:
-    """Folder of the augmentations, whether or not it exists; None if nothing is to be kept."""
-    found = place()
-    return None if found is None else found.with_name(FOLDER)
-
-
-def open_store(space: str) -> Store | None:
-    """The augmentations of one augmenter with one group of settings, unless the cache is off."""
-    folder = wordings_folder()
-    return None if folder is None or cache_folder() is None else Store(folder, space)
-
-
-class Store(Shards):
-    """Augmentations made with the same settings."""
-
-    def __init__(self, folder: Path, space: str) -> None:
-        super().__init__(folder, hashlib.sha256(space.encode()).hexdigest(), "augmentations")
-
-    def digests(self, texts: Sequence[str]) -> list[bytes]:
-        """What tells each text from all others."""
-        return [
-            hashlib.blake2b(t.encode("utf-8", "surrogatepass"), digest_size=DIGEST).digest()
-            for t in texts
-        ]
-
-    def read(self, texts: Sequence[str]) -> dict[str, str]:
-        """Augmentations of those texts that are here."""
-        wanted = dict(zip(self.digests(texts), texts, strict=True))
-        found: dict[str, str] = {}
-        for digest, augmentation in self.read_shards(_pairs):
-            if digest in wanted:
-                found[wanted[digest]] = augmentation
-            if len(found) == len(texts):
-                break
-        return found
-
-    def write(self, texts: Sequence[str], augmentations: Sequence[str]) -> None:
-        """Keep augmentations."""
-        data = [text.encode("utf-8", "surrogatepass") for text in augmentations]
-        whole = b"".join(data)
-        arrays: dict[str, NDArray[Any]] = {
-            "keys": np.frombuffer(b"".join(self.digests(texts)), np.uint8).reshape(-1, DIGEST),
-            "ends": np.cumsum([len(d) for d in data], dtype=np.int64),
-            "data": np.frombuffer(whole, np.uint8),
-            "check": np.array([zlib.crc32(whole)], dtype=np.uint32),
-        }
-        self.write_shards([arrays], limit() // SHARE)
-
-
-def _pairs(file: Any) -> list[tuple[bytes, str]]:
-    """Digests and augmentations of a shard."""
-    data, ends = file.get_tensor("data").tobytes(), file.get_tensor("ends").tolist()
-    if zlib.crc32(data) != int(file.get_tensor("check")[0]):
-        raise ValueError("the augmentations are not those that were written")
-    parts = [data[a:b] for a, b in zip([0, *ends], ends, strict=False)]
-    keys = [row.tobytes() for row in file.get_tensor("keys")]
-    return [(k, p.decode("utf-8", "surrogatepass")) for k, p in zip(keys, parts, strict=True)]
-
-
 class Augmented(list[str]):
     """An augmentation of each text, in the order of the texts.
 
@@ -311,22 +245,29 @@ def reword(
     if augmenter.seeded:
         settings |= {"seed": seed, "view": view}
     distinct = sorted({text for text in texts if text})
-    space = json.dumps(settings, sort_keys=True, default=str)
-    store = open_store(space) if augmenter.slow else None
-    found = store.read(distinct) if store is not None else {}
+    cache = _cache(settings) if augmenter.slow and is_on() else None
+    found = {}
+    if cache is not None:
+        keys = {digest(text): text for text in distinct}
+        found = {keys[key]: str(new, "utf-8", "surrogatepass") for key, new in cache.find([*keys])}
     rest = [text for text in distinct if text not in found]
-    found |= _make(augmenter, rest, settings, store, progress or Silent())
+    found |= _make(augmenter, rest, settings, cache, progress or Silent())
     same = sum(found[text] == text for text in texts if text)
     share = same / max(1, sum(text != "" for text in texts))
     log.info("%s: %.1f%% of %d texts unchanged", augmenter.kind, 100 * share, len(texts))
     return Augmented([found[text] if text else "" for text in texts], share, settings)
 
 
+def _cache(settings: dict[str, Any]) -> Cache:
+    space = json.dumps(settings, sort_keys=True, default=str)
+    return Cache(hashlib.sha256(space.encode()).hexdigest(), WORDINGS)
+
+
 def _make(
     augmenter: Augmenter,
     texts: list[str],
     settings: dict[str, Any],
-    store: Store | None,
+    cache: Cache | None,
     progress: Progress,
 ) -> dict[str, str]:
     """Augmentations of distinct texts, batch by batch; a batch is kept before the next begins."""
@@ -345,8 +286,9 @@ def _make(
                 for new, text in zip(augmentations, part, strict=True)
             ]
             made.update(zip(part, augmentations, strict=True))
-            if store is not None:
-                store.write(part, augmentations)
+            if cache is not None:
+                data = [new.encode("utf-8", "surrogatepass") for new in augmentations]
+                cache.write([digest(text) for text in part], data)
             progress.advance(start + len(part))
     finally:
         progress.stop()

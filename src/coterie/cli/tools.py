@@ -381,27 +381,23 @@ def cache(
         coterie cache
         coterie cache clear
     """
-    from coterie._cache import clear, place, usage
+    from coterie._cache import SHARES, clear, usage
     from coterie._validation import check_choice
-    from coterie.augmentation.run import SHARE, wordings_folder
 
     check_choice("action", action, ["path", "size", "clear"])
-    folder, beside = place(), wordings_folder()
-    if folder is None or beside is None:
+    vectors, wordings = map(clear if action == "clear" else usage, SHARES)
+    if vectors is None or wordings is None:
         typer.echo('{"path": null}' if as_json else "off: no vectors are kept")
-        return
-    found, more = (clear(f) if action == "clear" else usage(f) for f in (folder, beside))
-    if as_json:
-        wordings = {"path": more.path, "files": more.files, "bytes": more.bytes}
-        show_json({**asdict(found), "wordings": wordings}, indent=None)
+    elif as_json:
+        show_json({**asdict(vectors), "wordings": asdict(wordings)}, indent=None)
     elif action == "path":
-        typer.echo(str(folder))
+        typer.echo(str(vectors.path))
     else:
-        for kept, most in ((found, found.limit), (more, found.limit // SHARE)):
-            if kept is found or kept.files:
+        for kept in (vectors, wordings):
+            if kept is vectors or kept.files:
                 what = f"{kept.bytes / 1e6:,.1f} MB in {counted(kept.files, 'file')}"
-                done = "deleted" if action == "clear" else f"of at most {most / 1e6:,.0f} MB"
-                typer.echo(f"{kept.path}: {what}, {done}")
+                most = f"of at most {kept.limit / 1e6:,.0f} MB"
+                typer.echo(f"{kept.path}: {what}, {'deleted' if action == 'clear' else most}")
 
 
 def moved(context: typer.Context) -> None:

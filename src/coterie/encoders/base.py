@@ -6,7 +6,6 @@ they are processed once and always end in the same cluster.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from coterie._cache import FEW, VectorCache, cache_folder
+from coterie._cache import FEW, Cache, digest, is_on
 from coterie._progress import Progress, Silent
 from coterie._types import Features, Floats, Ints
 from coterie._validation import check_memory
@@ -105,14 +104,13 @@ class Encoder(nn.Module):
         unless there are few to make.
         """
         index = np.arange(len(items)) if index is None else index
-        folder = cache_folder() if len(index) >= FEW else None
-        space = None if folder is None else self.space()
-        keys = None if folder is None or space is None else items.digests(index)
-        if folder is None or space is None or keys is None:
+        space = self.space() if len(index) >= FEW and is_on() else None
+        keys = None if space is None else items.digests(index)
+        if space is None or keys is None:
             return self._work(items, index, progress)
         first, rows = distinct(keys)
-        cache = VectorCache(folder, space, self.dim)
-        vectors, missing = cache.read([keys[i] for i in first])
+        cache = Cache(space)
+        vectors, missing = cache.vectors([keys[i] for i in first], self.dim)
         if len(missing):
             positions = np.asarray(first)[missing]
             vectors[missing] = self._work(items, index[positions], progress)
@@ -317,9 +315,7 @@ class RaggedTokens:
         """What tells each of the items ``index`` from all others: a digest of its tokens."""
         flat = self.flat.cpu().numpy()
         bounds = zip(self.starts[index], self.lengths[index], strict=True)
-        return [
-            hashlib.blake2b(flat[a : a + n].tobytes(), digest_size=16).digest() for a, n in bounds
-        ]
+        return [digest(flat[a : a + n].tobytes()) for a, n in bounds]
 
     def content(self) -> bytes:
         parts = [self.flat] if self.words is None else [self.flat, self.words]

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from coterie._cache import VectorCache, cache_folder
+from coterie._cache import Cache, digest, is_on
 from coterie._http import Client, EndpointError, RefusedError, UnusableError
 from coterie._progress import Progress, Silent, say
 from coterie._types import Features, Floats, Ints
@@ -50,29 +50,21 @@ class EmbeddingsClient(Client):
     def embed(self, model: str, texts: Sequence[str]) -> dict[int, Floats]:
         """Vectors by the position of their text; perhaps not of all texts."""
         found = self.send("embeddings", {"model": model, "input": list(texts)})
-        listed = found.get("data") if isinstance(found, dict) else None
-        if not isinstance(listed, list):
+        left = set(range(len(texts)))
+        vectors: dict[int, Floats] = {}
+        good = True
+        try:
+            for position, entry in enumerate(found["data"]):
+                index, vector = entry.get("index", position), np.float32(entry["embedding"])
+                good &= vector.ndim == 1 and vector.size > 0 and np.isfinite(vector).all()
+                left.remove(index)
+                vectors[index] = vector
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            good = False
+        if not good or not vectors:
             raise UnusableError(
                 f"the answer of {self.url} is not a list of vectors, one for each text."
             )
-        vectors: dict[int, Floats] = {}
-        for position, entry in enumerate(listed):
-            index = entry.get("index", position) if isinstance(entry, dict) else None
-            if not isinstance(index, int) or not 0 <= index < len(texts) or index in vectors:
-                raise UnusableError(
-                    f"the answer of {self.url} is not a list of vectors, one for each text."
-                )
-            try:
-                vector = np.asarray(entry["embedding"], dtype=np.float32)
-            except (KeyError, TypeError, ValueError) as error:
-                raise UnusableError(
-                    f"the answer of {self.url} is not a list of vectors, one for each text."
-                ) from error
-            if vector.ndim != 1 or not vector.size or not np.isfinite(vector).all():
-                raise UnusableError(
-                    f"the answer of {self.url} is not a list of vectors, one for each text."
-                )
-            vectors[index] = vector
         return vectors
 
 
@@ -102,7 +94,7 @@ class EndpointEncoder(Encoder):
         self.model = model or self.client.only_model()
         self.address = f"{self.client.url}#{self.model}"
         self._width = dim
-        self._kept: dict[bytes, Floats] = {}  # where the disk is not used
+        self._kept: dict[bytes, Floats] = {}  # what was asked for while the disk was not used
         self._text = "text"  # by which the width is found, if nothing was encoded before
 
     @property
@@ -126,42 +118,34 @@ class EndpointEncoder(Encoder):
         keys = items.digests(chosen)
         first, rows = distinct(keys)
         texts = {keys[i]: items.texts[chosen[i]] for i in first}
-        cache = self._cache()
+        cache = Cache(self.space()) if is_on() else None
         found = self._known(list(texts), cache)
-        missing = [key for key in texts if key not in found]
+        missing = {key: text for key, text in texts.items() if key not in found}
         if missing:
             self._check_allowed()
-            self._ask_for({key: texts[key] for key in missing}, found, cache, progress or Silent())
+            self._ask_for(missing, found, cache, progress or Silent())
         return unit_rows(np.stack([found[key] for key in texts]))[rows]
-
-    def _cache(self) -> VectorCache | None:
-        folder = cache_folder()
-        return None if folder is None else VectorCache(folder, self.space(), self._width or 0)
 
     def space(self) -> str:
         return hashlib.sha256(f"endpoint {self.address}".encode()).hexdigest()
 
-    def _known(self, keys: list[bytes], cache: VectorCache | None) -> dict[bytes, Floats]:
+    def _known(self, keys: list[bytes], cache: Cache | None) -> dict[bytes, Floats]:
         """Vectors that are kept; learns their width."""
-        kept = {key: self._kept[key] for key in keys if key in self._kept}
         if cache is None:
-            return kept
-        width = cache.width()
-        if width is None and not kept:
-            return {}
-        self._check_width(width or self._width or 0)
-        cache.dim = self._width or 0
-        vectors, missing = cache.read(keys)
-        absent = {keys[i] for i in missing}
-        if late := absent & kept.keys():  # asked for while the disk was not used
-            cache.write(list(late), np.stack([kept[key] for key in late]))
-        return kept | {key: vectors[i] for i, key in enumerate(keys) if key not in absent}
+            return {key: self._kept[key] for key in keys if key in self._kept}
+        if self._kept:
+            cache.write(list(self._kept), list(self._kept.values()))
+            self._kept = {}
+        found = {key: np.frombuffer(vector, np.float32) for key, vector in cache.find(keys)}
+        for vector in found.values():
+            self._check_width(len(vector))
+        return found
 
     def _ask_for(
         self,
         texts: dict[bytes, str],
         found: dict[bytes, Floats],
-        cache: VectorCache | None,
+        cache: Cache | None,
         progress: Progress,
     ) -> None:
         """Ask for vectors, put them into ``found`` and keep them as they come."""
@@ -179,10 +163,9 @@ class EndpointEncoder(Encoder):
             for batch in batches:
                 for some in self._answers(batch, texts):
                     if cache is not None:
-                        cache.dim = self.dim
-                        cache.write(list(some), np.stack(list(some.values())))
+                        cache.write(list(some), list(some.values()))
                     else:
-                        self._kept.update(some)
+                        self._kept |= some
                     found.update(some)
                     done += len(some)
                     progress.advance(done)
@@ -213,10 +196,6 @@ class EndpointEncoder(Encoder):
         while left:
             try:
                 answer = client.embed(self.model, [texts[key] for key in left])
-                if not answer:
-                    raise UnusableError(
-                        f"the answer of {client.url} is not a list of vectors, one for each text."
-                    )
             except RefusedError:
                 if len(left) == 1:
                     raise
@@ -289,9 +268,7 @@ class TextItems:
 
     def digests(self, index: Ints) -> list[bytes]:
         """What tells each of the texts ``index`` from all others."""
-        return [
-            hashlib.blake2b(self.texts[i].encode("utf-8"), digest_size=16).digest() for i in index
-        ]
+        return [digest(self.texts[i]) for i in index]
 
     def content(self) -> bytes:
         return "\0".join(self.texts).encode("utf-8")

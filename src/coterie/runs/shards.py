@@ -502,7 +502,7 @@ def _text_column(shards: Sequence[Shard], asked: str | None, id_column: str | No
 def _job(
     folder: Path, out: Path, text_column: str, id_column: str | None, outlier_limit: float | None
 ) -> Job:
-    from coterie._cache import cache_folder
+    from coterie._cache import is_on
     from coterie._folders import one_state
     from coterie.run_files import model_folder
     from coterie.runs.label import model_digest
@@ -513,9 +513,8 @@ def _job(
         raise UsageError(
             f"`out={str(out)!r}` is inside the model {root}; name a folder outside of it."
         )
-    cache = cache_folder() is not None
     digest = one_state([folder], lambda: model_digest(folder))
-    return Job(folder, digest, text_column, id_column, outlier_limit, cache)
+    return Job(folder, digest, text_column, id_column, outlier_limit, is_on())
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie._cache import DIGEST, VectorCache, cache_folder
+from coterie._cache import Cache, digest, is_on
 from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats
 from coterie._validation import need
@@ -122,12 +122,10 @@ def _skipgram(texts: Sequence[str], dim: int, seed: int) -> dict[str, Floats]:
     seed = derive_seed(seed, "skipgram") % 2**31
     sentences = [split_words(text) for text in texts]
     words = sorted({word for sentence in sentences for word in sentence})
-    folder = cache_folder()
-    if folder is None or not words:
+    if not words or not is_on():
         return _learned(sentences, dim, seed)
-    cache = VectorCache(folder, _space(sentences, dim, seed), dim)
-    keys = [blake2b(_bytes(word), digest_size=DIGEST).digest() for word in words]
-    vectors, missing = cache.read(keys)
+    cache, keys = Cache(_space(sentences, dim, seed)), [digest(word) for word in words]
+    vectors, missing = cache.vectors(keys, dim)
     if len(missing):
         known = _learned(sentences, dim, seed)
         vectors = np.stack([known[word] for word in words])
@@ -141,12 +139,9 @@ def _space(sentences: list[list[str]], dim: int, seed: int) -> str:
     settings = ("skipgram", dim, WINDOW, NEGATIVE, EPOCHS, seed, version)
     whole = blake2b(repr(settings).encode())
     for sentence in sentences:
-        whole.update(_bytes(f"{' '.join(sentence)}\n"))  # words hold no white space
+        line = f"{' '.join(sentence)}\n"  # words hold no white space
+        whole.update(line.encode("utf-8", "surrogatepass"))
     return whole.hexdigest()
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
 
 
 def _learned(sentences: list[list[str]], dim: int, seed: int) -> dict[str, Floats]:
