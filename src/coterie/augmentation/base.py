@@ -88,18 +88,12 @@ def chosen(rows: Ints, scores: Keys, most: Ints) -> Bools:
     most : ndarray of int
         By row; a row with fewer entries is marked whole.
     """
+    # Numbers that sort by row and, within a row, at random.
+    first = rows.astype(np.uint64) << np.uint64(64 - ROW_BITS)
     place = np.empty(len(rows), dtype=np.int64)
-    place[np.argsort(sort_keys(rows, scores))] = positions(rows)
+    place[np.argsort(first | (scores >> np.uint64(ROW_BITS)))] = positions(rows)
     marked: Bools = place < most[rows]
     return marked
-
-
-def sort_keys(rows: Ints, scores: Keys) -> Keys:
-    """Numbers that sort by row and, within a row, at random."""
-    keys: Keys = (rows.astype(np.uint64) << np.uint64(64 - ROW_BITS)) | (
-        scores >> np.uint64(ROW_BITS)
-    )
-    return keys
 
 
 def positions(rows: Ints) -> Ints:
@@ -143,10 +137,22 @@ class Words:
         rows = np.repeat(np.arange(len(lists)), counts)
         return cls(list(chain.from_iterable(lists)), rows, positions(rows), counts)
 
-    def keys(self, keys: Keys) -> Keys:
-        """The key of each word's text."""
-        spread: Keys = keys[self.rows]
-        return spread
+    def offsets(self) -> Ints:
+        """How far each word stands from the beginning of its text, in characters."""
+        lengths = np.fromiter(map(len, self.words), np.int64, len(self.words)) + 1
+        begins = np.cumsum(lengths) - lengths
+        firsts = begins[self.places == 0]
+        return begins - np.repeat(firsts, self.counts[self.counts > 0])
+
+    def pick(self, able: Bools, keys: Keys, wanted: Ints, places: Ints | None = None) -> Ints:
+        """Words to change: ``wanted`` of each text, drawn among those that are ``able``.
+
+        ``places`` tell the words of a text apart; by default their positions do.
+        """
+        at = np.flatnonzero(able)
+        rows, places = self.rows[at], (self.places if places is None else places)[at]
+        picked: Ints = at[chosen(rows, bits(keys[rows], WORD, places), wanted)]
+        return picked
 
 
 def split_edges(word: str) -> tuple[str, str, str]:
@@ -174,29 +180,10 @@ def like(word: str, model: str) -> str:
     return word[:1].upper() + word[1:] if model[:1].isupper() else word
 
 
-def join(pool: Sequence[str], picks: Ints, counts: Ints) -> list[str]:
-    """Texts of the words ``pool[picks]``, ``counts`` of them each."""
-    words = [pool[i] for i in picks.tolist()]
+def join(words: Sequence[str], counts: Ints) -> list[str]:
+    """Texts of the words, ``counts`` of them each."""
     ends = np.cumsum(counts).tolist()
-    starts = [0, *ends[:-1]]
-    return [" ".join(words[a:b]) for a, b in zip(starts, ends, strict=True)]
-
-
-class Numbers(dict[Any, int]):
-    """A number for each thing, given when it is first asked for, in order; ``things`` has them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.things: list[Any] = []
-
-    def __missing__(self, thing: object) -> int:
-        number = self[thing] = len(self.things)
-        self.things.append(thing)
-        return number
-
-    def of(self, things: Sequence[Any]) -> Ints:
-        """Numbers of many things."""
-        return np.fromiter(map(self.__getitem__, things), np.int64, len(things))
+    return [" ".join(words[a:b]) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
 
 
 class Choices:
@@ -209,34 +196,30 @@ class Choices:
 
     def __init__(self, find: Callable[[Any], Sequence[str]]) -> None:
         self.find = find
-        self.numbers = Numbers()
         self.forms: list[str] = []
-        self._counts: list[int] = []
-        self._table = np.empty((2, 0), dtype=np.int64)
+        self._spans: dict[Any, tuple[int, int]] = {}
 
     def of(self, things: Sequence[Any]) -> tuple[Ints, Ints]:
         """Where the choices of each thing begin in ``forms``, and how many there are."""
-        numbers = self.numbers.of(things)
-        fresh = self.numbers.things[len(self._counts) :]
-        if fresh:
-            for thing in fresh:
+        for thing in things:
+            if thing not in self._spans:
                 found = self.find(thing)
+                self._spans[thing] = len(self.forms), len(found)
                 self.forms.extend(found)
-                self._counts.append(len(found))
-            counts = np.asarray(self._counts, dtype=np.int64)
-            self._table = np.stack([np.cumsum(counts) - counts, counts])
-        starts, counts = self._table[:, numbers]
-        return starts, counts
+        spans = np.array([self._spans[thing] for thing in things], dtype=np.int64).reshape(-1, 2)
+        return spans[:, 0], spans[:, 1]
 
 
 class Augmenter(ABC):
     """Makes another augmentation of each text, from the text and its own random numbers alone."""
 
     kind: ClassVar[str]
-    rate: float  # share of words to change, where there is one
     seeded: bool = True  # whether another seed gives another augmentation
     slow: bool = False  # whether augmentations are worth a place on disk
     batch: int = 20_000  # texts of one call, for progress
+
+    def __init__(self, rate: float = 0.2) -> None:
+        self.rate = rate  # share of words to change
 
     @abstractmethod
     def apply(self, texts: Sequence[str], keys: Keys) -> list[str]:
@@ -249,9 +232,8 @@ class Augmenter(ABC):
         """All that decides an augmentation, besides the text and the seed."""
         return {"kind": self.kind, "rate": self.rate}
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most have nothing to let go of
         """Let go of what runs outside this process."""
-        return
 
 
 class Chain(Augmenter):

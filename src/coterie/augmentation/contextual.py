@@ -12,13 +12,9 @@ from coterie._types import Ints
 from coterie._validation import check_device, need
 from coterie.augmentation.base import (
     TOKEN,
-    WORD,
     Augmenter,
-    Choices,
     Keys,
     Words,
-    bits,
-    chosen,
     how_many,
     join,
     like,
@@ -61,11 +57,8 @@ class Contextual(Augmenter):
                 "contextual substitution needs a masked language model: `model='FOLDER'`, a hub "
                 "name, or 'hub:NAME' to download one."
             )
-        self.rate, self.top_k, self.device = rate, top_k, device
-        self.folder = find_model(model)
-        self._letters = Choices(
-            lambda word: ("",) if any(map(str.isalpha, split_edges(word)[1])) else ()
-        )
+        super().__init__(rate)
+        self.top_k, self.device, self.folder = top_k, device, find_model(model)
 
     def settings(self) -> dict[str, Any]:
         return {"kind": self.kind, "rate": self.rate, "top_k": self.top_k, "weights": self._weights}
@@ -90,11 +83,8 @@ class Contextual(Augmenter):
         _, tokenizer, vocabulary = self._parts
         words = Words.of(texts)
         taken = np.array([tokenizer.mask_token in text for text in texts], dtype=bool)
-        able = (self._letters.of(words.words)[1] > 0) & ~taken[words.rows]
-        places = np.flatnonzero(able)
-        rows = words.rows[places]
-        scores = bits(keys[rows], WORD, words.places[places])
-        picked = places[chosen(rows, scores, how_many(words.counts, self.rate))]
+        able = np.array([any(map(str.isalpha, word)) for word in words.words])
+        picked = words.pick(able & ~taken[words.rows], keys, how_many(words.counts, self.rate))
         out = list(words.words)
         if len(picked):
             cores = [split_edges(words.words[at]) for at in picked.tolist()]
@@ -104,7 +94,7 @@ class Contextual(Augmenter):
             for at, (left, core, right), word in zip(picked.tolist(), cores, new, strict=True):
                 if word is not None:
                     out[at] = f"{left}{like(word, core)}{right}"
-        return join(out, np.arange(len(out)), words.counts)
+        return join(out, words.counts)
 
     def _fill(self, words: Words, picked: Ints, draws: Any, old: Ints) -> list[str | None]:
         """A word for each place; None for places behind what the model reads."""
@@ -114,7 +104,7 @@ class Contextual(Augmenter):
             left, _, right = split_edges(masked[at])
             masked[at] = f"{left}{tokenizer.mask_token}{right}"
         used = np.unique(words.rows[picked])
-        texts = join(masked, np.arange(len(masked)), words.counts)
+        texts = join(masked, words.counts)
         ids = tokenizer([texts[i] for i in used], truncation=True, max_length=LENGTH)["input_ids"]
         first = np.searchsorted(words.rows[picked], used)  # of each text's chosen words
         new: list[str | None] = [None] * len(picked)

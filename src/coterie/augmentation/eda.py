@@ -49,10 +49,9 @@ class EDA(Augmenter):
     kind: ClassVar[str] = "eda"
 
     def __init__(self, rate: float = 0.2, wordnet: WordNet | None = None) -> None:
-        self.rate = rate
+        super().__init__(rate)
         self.wordnet = wordnet or find_wordnet()
         self._choices = Choices(self._find)
-        self._known: dict[str, list[str]] = {}  # the same word in another case
 
     def apply(self, texts: Sequence[str], keys: Keys) -> list[str]:
         words = Words.of(texts)
@@ -70,30 +69,25 @@ class EDA(Augmenter):
         inserted = (operation == INSERT) * wanted
         sources = self._sources(words, keys, inserted, (first, counts))
         kept = np.bincount(words.rows[keep], minlength=len(texts))
-        return join(pool, _merge(picks[keep], sources, kept, inserted, keys), kept + inserted)
+        merged = _merge(picks[keep], sources, kept, inserted, keys)
+        return join([pool[i] for i in merged.tolist()], kept + inserted)
 
     def _find(self, word: str) -> list[str]:
         left, core, right = split_edges(word)
         small = core.lower()
         if small in ENGLISH or not small.replace("-", "").isalpha():
             return []
-        found = self._known.get(small)
-        if found is None:
-            pairs = {(reading.lemma, reading.part) for reading in readings(small, self.wordnet)}
-            senses = [s for pair in sorted(pairs) for s in self.wordnet.synsets(*pair, SENSES)]
-            found = spoken(other for sense in senses for other in sense)
-            self._known[small] = found = [other for other in found if other != small]
-        return [f"{left}{like(other, core)}{right}" for other in found]
+        pairs = {(reading.lemma, reading.part) for reading in readings(small, self.wordnet)}
+        senses = [s for pair in sorted(pairs) for s in self.wordnet.synsets(*pair, SENSES)]
+        found = spoken(other for sense in senses for other in sense)
+        return [f"{left}{like(other, core)}{right}" for other in found if other != small]
 
     def _replace(
         self, picks: Ints, words: Words, keys: Keys, wanted: Ints, table: tuple[Ints, Ints]
     ) -> None:
         first, counts = table
-        able = np.flatnonzero((counts > 0) & (wanted[words.rows] > 0))
-        rows, places = words.rows[able], words.places[able]
-        at = able[chosen(rows, bits(keys[rows], WORD, places), wanted)]
-        own, places = keys[words.rows[at]], words.places[at]
-        picks[at] = first[at] + below(counts[at], own, SYNONYM, places)
+        at = words.pick((counts > 0) & (wanted[words.rows] > 0), keys, wanted)
+        picks[at] = first[at] + below(counts[at], keys[words.rows[at]], SYNONYM, words.places[at])
 
     def _sources(self, words: Words, keys: Keys, wanted: Ints, table: tuple[Ints, Ints]) -> Ints:
         """Synonyms to insert, those of one text after those of the one before."""

@@ -15,7 +15,6 @@ Reading order: the files, forms of words, the augmenter.
 
 from __future__ import annotations
 
-import mmap
 import os
 import re
 import zipfile
@@ -26,18 +25,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from coterie._types import Bools, Ints
+from coterie._types import Ints
 from coterie.augmentation.base import (
     SYNONYM,
-    WORD,
     Augmenter,
     Choices,
     Keys,
-    Numbers,
     Words,
     below,
-    bits,
-    chosen,
     how_many,
     join,
     like,
@@ -61,10 +56,6 @@ ENDINGS = {  # part of speech: ending of the form, ending of the lemma, name of 
 }
 RULES = {
     part: [tuple(rule.split(":")) for rule in rules.split()] for part, rules in ENDINGS.items()
-}
-BY_LETTER = {  # the same by the last letter of the ending
-    part: {letter: [rule for rule in rules if rule[0].endswith(letter)] for letter in "sndgrt"}
-    for part, rules in RULES.items()
 }
 PLAIN = {"n": "singular", "v": "base", "a": "plain", "r": "plain"}
 VOWELS = "aeiou"
@@ -109,13 +100,12 @@ class WordNet:
 
     Parameters
     ----------
-    files : mapping of str to bytes or mmap
+    files : mapping of str to bytes
         By name, as in WordNet's ``dict`` folder.
     """
 
-    def __init__(self, files: Mapping[str, Any]) -> None:
+    def __init__(self, files: Mapping[str, bytes]) -> None:
         self.files = files
-        self._read: dict[tuple[str, int], list[str]] = {}
 
     def synsets(self, lemma: str, part: str, most: int | None = None) -> list[list[str]]:
         """Words of each sense of a lemma as one part of speech, the frequent senses first.
@@ -136,15 +126,12 @@ class WordNet:
         return [self._words(part, int(place)) for place in places]
 
     def _words(self, part: str, place: int) -> list[str]:
-        known = self._read.get((part, place))
-        if known is None:
-            data = self.files[f"data.{PARTS[part]}"]
-            # Eight digits, two digits, a letter, and the number of words in two digits.
-            line = data[place : data.find(b"\n", place)]
-            count = int(line[14:16], 16)
-            words = line[17:].split(b" ", 2 * count)[: 2 * count : 2]
-            known = self._read[part, place] = [word.decode().partition("(")[0] for word in words]
-        return known
+        data = self.files[f"data.{PARTS[part]}"]
+        # Eight digits, two digits, a letter, and the number of words in two digits.
+        line = data[place : data.find(b"\n", place)]
+        count = int(line[14:16], 16)
+        words = line[17:].split(b" ", 2 * count)[: 2 * count : 2]
+        return [word.decode().partition("(")[0] for word in words]
 
     def lemmas(self, part: str) -> Iterable[str]:
         """All lemmas of a part of speech."""
@@ -159,7 +146,7 @@ class WordNet:
         """By part of speech: what stands behind each lemma in its line, unread."""
         out = {}
         for part, name in PARTS.items():
-            lines = self.files[f"index.{name}"][:].decode().splitlines()
+            lines = self.files[f"index.{name}"].decode().splitlines()
             split = (line.split(" ", 2) for line in lines if line[0] != " ")
             out[part] = {lemma: f"{part} {rest}" for lemma, _, rest in split}
         return out
@@ -171,7 +158,7 @@ class WordNet:
         What was never met is left out.
         """
         out: dict[str, dict[str, int]] = {}
-        for line in self.files.get("cntlist.rev", b"")[:].splitlines():
+        for line in self.files.get("cntlist.rev", b"").splitlines():
             sense, _, count = line.split()
             lemma, _, rest = sense.decode().partition("%")
             own = out.setdefault(lemma, {})
@@ -184,7 +171,7 @@ class WordNet:
         """By part of speech: lemmas of each irregular form."""
         out: dict[str, dict[str, list[str]]] = {}
         for part, name in PARTS.items():
-            lines = bytes(self.files.get(f"{name}.exc", b"")[:]).decode().splitlines()
+            lines = self.files.get(f"{name}.exc", b"").decode().splitlines()
             out[part] = {fields[0]: fields[1:] for line in lines if (fields := line.split())}
         return out
 
@@ -208,7 +195,7 @@ def read_wordnet(place: Path) -> WordNet:
             inside = {Path(name).name: name for name in archive.namelist()}
             files = {name: archive.read(inside[name]) for name in names if name in inside}
     else:
-        files = {name: _mapped(place / name) for name in names if (place / name).is_file()}
+        files = {name: (place / name).read_bytes() for name in names if (place / name).is_file()}
     if missing := [name for name in NEEDED if name not in files]:
         raise MissingError(
             f"{place} has no {missing[0]} of WordNet; unset WNSEARCHDIR to take the synonyms of "
@@ -216,13 +203,6 @@ def read_wordnet(place: Path) -> WordNet:
             "wordnet-base' brings them to /usr/share/wordnet)."
         )
     return WordNet(files)
-
-
-def _mapped(path: Path) -> Any:
-    with path.open("rb") as file:
-        if not path.stat().st_size:
-            return b""  # nothing cannot be mapped
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def find_wordnet() -> WordNet:
@@ -239,18 +219,18 @@ class Reading(NamedTuple):
     form: str
 
 
+@lru_cache(maxsize=1 << 16)
 def readings(word: str, wordnet: WordNet) -> list[Reading]:
     """All ways to understand a word in small letters that WordNet knows."""
     out = []
-    last = word[-1:]
-    for part, rules in BY_LETTER.items():
+    for part, rules in RULES.items():
         if wordnet.has(word, part):
             out.append(Reading(word, part, PLAIN[part]))
         irregular = wordnet.exceptions[part].get(word)
         if irregular:
             out += [Reading(lemma, part, _form_of(word, part)) for lemma in irregular]
             continue
-        for ending, other, form in rules.get(last, ()):
+        for ending, other, form in rules:
             if word.endswith(ending):
                 lemma = word[: len(word) - len(ending)] + other
                 if len(lemma) > 1 and wordnet.has(lemma, part):
@@ -369,82 +349,41 @@ class Synonyms(Augmenter):
     kind: ClassVar[str] = "wordnet"
 
     def __init__(self, rate: float = 0.2, wordnet: WordNet | None = None) -> None:
-        self.rate = rate
+        super().__init__(rate)
         self.wordnet = wordnet or find_wordnet()
-        self._context = Choices(lambda word: ("",) * CONTEXT.get(word.lower(), 0))
-        self._words = Numbers()
         self._choices = Choices(self._find)
-        self._known: dict[tuple[str, Reading], list[str]] = {}
-        self._read: dict[str, list[Reading]] = {}
-        self._known_words = Choices(lambda number: ("",) * len(self._readings(number)))
-        self._shut: set[int] = set()  # words that turned out to have no synonym
 
     def settings(self) -> dict[str, Any]:
         return {**super().settings(), "senses": SENSES}
 
     def apply(self, texts: Sequence[str], keys: Keys) -> list[str]:
         words = Words.of(texts)
-        classes = self._context.of(words.words)[1]  # what each word says about the next one
-        before = np.where(words.places > 0, np.roll(classes, 1), 0)
-        numbers = self._words.of(words.words)
-        picked, starts, counts = self._pick(words, numbers * len(WEIGHTS) + before, keys)
-        own = keys[words.rows[picked]]
-        forms = starts + below(counts, own, SYNONYM, words.places[picked])
+        classes = np.array([CONTEXT.get(word.lower(), 0) for word in words.words])
+        before = np.where(words.places > 0, np.roll(classes, 1), 0)  # of the word before
+        starts, counts = self._choices.of(list(zip(words.words, before.tolist(), strict=True)))
+        picked = words.pick(counts > 0, keys, how_many(words.counts, self.rate))
+        own, places = keys[words.rows[picked]], words.places[picked]
+        forms = starts[picked] + below(counts[picked], own, SYNONYM, places)
         out = list(words.words)
         for at, form in zip(picked.tolist(), forms.tolist(), strict=True):
             out[at] = self._choices.forms[form]
-        _mend_articles(out, picked[words.places[picked] > 0])
-        return join(out, np.arange(len(out)), words.counts)
+        _mend_articles(out, picked[places > 0])
+        return join(out, words.counts)
 
-    def _pick(self, words: Words, things: Ints, keys: Keys) -> tuple[Ints, Ints, Ints]:
-        """Words to replace, and where their synonyms begin and how many there are.
-
-        To find the synonyms of a word takes longest, so that is done for chosen words alone: one
-        that turns out to have none is passed over from then on, and the choice is made again. The
-        end is the same as if all had been known before.
-        """
-        able = np.flatnonzero(self._open(things))
-        scores = bits(keys[words.rows[able]], WORD, words.places[able])
-        wanted = how_many(words.counts, self.rate)
-        while True:
-            best = chosen(words.rows[able], scores, wanted)
-            picked = able[best]
-            starts, counts = self._choices.of(things[picked].tolist())
-            if counts.all():
-                return picked, starts, counts
-            self._shut.update(things[picked[counts == 0]].tolist())
-            still = np.ones(len(able), dtype=bool)
-            still[np.flatnonzero(best)[counts == 0]] = False
-            able, scores = able[still], scores[still]
-
-    def _open(self, things: Ints) -> Bools:
-        """Whether each word may have synonyms, as far as is known."""
-        known = self._known_words.of((things // len(WEIGHTS)).tolist())[1] > 0
-        if self._shut:
-            shut = np.fromiter(self._shut, np.int64, len(self._shut))
-            known &= ~np.isin(things, shut)
-        return known
-
-    def _readings(self, number: int) -> list[Reading]:
-        """Ways to understand a word; none for stop words and what is no word."""
-        word = split_edges(self._words.things[number])[1].lower()
-        found = self._read.get(word)
-        if found is None:
-            fit = word not in ENGLISH and len(word) > 2 and word.replace("-", "").isalpha()
-            found = self._read[word] = readings(word, self.wordnet) if fit else []
-        return found
-
-    def _find(self, thing: int) -> list[str]:
+    def _find(self, thing: tuple[str, int]) -> list[str]:
         """Synonyms of a word behind one kind of word, dressed like the word itself."""
-        number, before = divmod(thing, len(WEIGHTS))
-        left, core, right = split_edges(self._words.things[number])
-        known = self._readings(number)
-        if not known:
+        written, before = thing
+        left, core, right = split_edges(written)
+        word = core.lower()
+        if word in ENGLISH or len(word) < 3 or not word.replace("-", "").isalpha():
             return []
-        word, best = core.lower(), known[0]
-        if len(known) > 1:
-            best = max(known, key=lambda reading: self._likely(reading, WEIGHTS[before]))
-        return [f"{left}{like(other, core)}{right}" for other in self._alike(best, word)]
+        best = max(
+            readings(word, self.wordnet),
+            key=lambda reading: self._likely(reading, WEIGHTS[before]),
+            default=None,
+        )
+        others = [] if best is None else synonyms(word, best, self.wordnet)
+        return [f"{left}{like(other, core)}{right}" for other in others]
 
     def _likely(self, reading: Reading, weights: Sequence[float]) -> float:
         """How likely a reading is; "-ing" and "-ed" also stand where adjectives and nouns do."""
@@ -454,18 +393,16 @@ class Synonyms(Augmenter):
             weight = max(weight, weights[ORDER.index("a")])
         return (seen + 0.5) * weight
 
-    def _alike(self, reading: Reading, word: str) -> list[str]:
-        known = self._known.get((word, reading))
-        if known is not None:  # the same word in another case
-            return known
-        senses = self.wordnet.synsets(reading.lemma, reading.part, SENSES)
-        out = []
-        for other in spoken(word for sense in senses for word in sense):
-            form = inflected(other, reading.part, reading.form, self.wordnet)
-            if other != reading.lemma and form is not None and form != word:
-                out.append(form)
-        self._known[word, reading] = found = list(dict.fromkeys(out))
-        return found
+
+def synonyms(word: str, reading: Reading, wordnet: WordNet) -> list[str]:
+    """Synonyms of a word as it is understood, in the same form."""
+    senses = wordnet.synsets(reading.lemma, reading.part, SENSES)
+    out = []
+    for other in spoken(other for sense in senses for other in sense):
+        form = inflected(other, reading.part, reading.form, wordnet)
+        if other != reading.lemma and form is not None and form != word:
+            out.append(form)
+    return list(dict.fromkeys(out))
 
 
 def spoken(words: Iterable[str]) -> list[str]:
