@@ -232,9 +232,6 @@ class Augmenter(ABC):
         """All that decides an augmentation, besides the text and the seed."""
         return {"kind": self.kind, "rate": self.rate}
 
-    def close(self) -> None:  # noqa: B027 - most have nothing to let go of
-        """Let go of what runs outside this process."""
-
 
 class Chain(Augmenter):
     """Several augmenters, each applied to what the one before made."""
@@ -255,7 +252,3 @@ class Chain(Augmenter):
 
     def settings(self) -> dict[str, Any]:
         return {"kind": self.kind, "parts": [part.settings() for part in self.parts]}
-
-    def close(self) -> None:
-        for part in self.parts:
-            part.close()

@@ -226,11 +226,7 @@ def augment(  # noqa: PLR0913 - what all kinds take
         if isinstance(kind, Augmenter)
         else make_augmenter(kind, rate=rate, model=model, languages=languages, device=device)
     )
-    try:
-        return reword(made, cleaned, chosen, view, make_progress(verbose))
-    finally:
-        if made is not kind:
-            made.close()
+    return reword(made, cleaned, chosen, view, make_progress(verbose))
 
 
 def reword(
@@ -240,7 +236,7 @@ def reword(
     view: int = 1,
     progress: Progress | None = None,
 ) -> Augmented:
-    """Augmentations of cleaned texts by an augmenter that stays open."""
+    """Augmentations of cleaned texts."""
     settings = {"format": FORMAT, **augmenter.settings()}
     if augmenter.seeded:
         settings |= {"seed": seed, "view": view}
@@ -359,9 +355,6 @@ def _made(kinds: Sequence[Any], texts: Sequence[str], asked: Asked) -> list[list
         elif not made[kind].seeded:
             continue
         out.append(list(reword(made[kind], texts, asked.seed, number, asked.progress)))
-    for kind, augmenter in made.items():
-        if augmenter is not kind:
-            augmenter.close()
     return out
 
 

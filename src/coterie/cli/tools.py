@@ -233,11 +233,8 @@ def _wordings(
     if not augmenter.seeded and count > 1:
         say(f"{kind} has no random choices: one augmentation is made.")
         count = 1
-    try:
-        progress = make_progress(shown)
-        return [reword(augmenter, texts, seed, view, progress) for view in range(1, count + 1)]
-    finally:
-        augmenter.close()
+    progress = make_progress(shown)
+    return [reword(augmenter, texts, seed, view, progress) for view in range(1, count + 1)]
 
 
 def _write(corpus: Any, made: list[Any], path: Path | None) -> None:
