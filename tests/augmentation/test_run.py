@@ -152,7 +152,7 @@ def test_kinds_are_read_from_a_line() -> None:
         ("virtual", {}, "writes no texts"),
         ("charswap", {"rate": 0}, "should be above 0"),
         ("charswap@1.5", {}, "should be above 0"),
-        ("charswap@1.2.3", {}, "is not a number"),
+        ("charswap@1.2.3", {}, "KIND@RATE"),
     ],
 )
 def test_what_cannot_be_made_is_refused(kind: Any, options: dict, key: Any) -> None:

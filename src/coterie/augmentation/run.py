@@ -20,6 +20,9 @@ from coterie._progress import Progress, Silent, make_progress
 from coterie._random import resolve_seed
 from coterie._validation import check_choice, checked, one_seed
 from coterie.augmentation.base import FORMAT, Augmenter, Chain, text_keys
+from coterie.augmentation.eda import EDA
+from coterie.augmentation.letters import CharSwap, Deletion
+from coterie.augmentation.wordnet import Synonyms
 from coterie.corpus import read_table, texts_from
 from coterie.corpus.corpus import clean_text, has_words
 from coterie.errors import DataError, UsageError
@@ -33,7 +36,8 @@ KINDS = {
     "deletion": "some words deleted",
     "backtranslation": "translated to another language and back",
 }
-STEP = re.compile(rf"({'|'.join(KINDS)})(?:@([\d.]+)(%?))?(?::(.+))?", re.DOTALL)
+WITHOUT_MODEL = {made.kind: made for made in (EDA, Synonyms, CharSwap, Deletion)}
+STEP = re.compile(rf"({'|'.join(KINDS)})(?:@(\d+\.?\d*|\.\d+)(%?))?(?::(.+))?", re.DOTALL)
 PLUS = re.compile(rf"\+(?=(?:{'|'.join(KINDS)})(?:[@:+]|$))")  # a folder may have a + in its name
 log = logging.getLogger(__name__)
 
@@ -63,19 +67,12 @@ def read_steps(spec: str) -> list[Step]:
     for part in PLUS.split(spec):
         found = STEP.fullmatch(part)
         if found is None:
-            name = re.split("[@:+]", part)[0]
-            check_choice("kind", name, KINDS)
+            check_choice("kind", re.split("[@:+]", part)[0], KINDS)
             raise UsageError(f"`kind={spec!r}`: write KIND, KIND@RATE or KIND@RATE:MODEL.")
-        kind, rate, percent, model = found.groups()
-        steps.append(Step(kind, None if rate is None else _rate(rate, percent), model))
+        kind, digits, percent, model = found.groups()
+        rate = None if digits is None else float(digits) / (100 if percent else 1)
+        steps.append(Step(kind, rate, model))
     return steps
-
-
-def _rate(digits: str, percent: str) -> float:
-    try:
-        return float(digits) / (100 if percent else 1)
-    except ValueError as error:
-        raise UsageError(f"`rate`: {digits!r} is not a number.") from error
 
 
 def make_augmenter(
@@ -122,28 +119,15 @@ def make_augmenter(
 
 def _make_step(step: Step, languages: tuple[str, str] | None, device: str) -> Augmenter:
     options: dict[str, Any] = {} if step.rate is None else {"rate": step.rate}
-    if step.kind == "backtranslation":
-        return _translator(step.model or "eng-spa", languages, device)
+    if step.kind in WITHOUT_MODEL:
+        return WITHOUT_MODEL[step.kind](**options)
     if step.kind == "contextual":
         from coterie.augmentation.contextual import Contextual
 
         return Contextual(step.model, device=device, **options)
-    if step.kind == "eda":
-        from coterie.augmentation.eda import EDA
-
-        return EDA(**options)
-    if step.kind == "wordnet":
-        from coterie.augmentation.wordnet import Synonyms
-
-        return Synonyms(**options)
-    from coterie.augmentation.letters import CharSwap, Deletion
-
-    return CharSwap(**options) if step.kind == "charswap" else Deletion(**options)
-
-
-def _translator(model: str, languages: tuple[str, str] | None, device: str) -> Augmenter:
     from coterie.augmentation.translation import PAIR, Apertium, Translation
 
+    model = step.model or "eng-spa"
     if PAIR.fullmatch(model):
         return Apertium(model)
     there, _, back = model.partition(",")
