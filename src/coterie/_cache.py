@@ -178,8 +178,8 @@ class Cache:
             out[missing.pop(key)] = np.frombuffer(vector, np.float32)
         return out, np.asarray(list(missing.values()), dtype=np.int64)
 
-    def write(self, keys: Sequence[bytes], results: Sequence[bytes] | Floats) -> None:
-        """Keep results, such as rows of an array.
+    def write(self, keys: Sequence[bytes], results: Any) -> None:
+        """Keep results: bytes, or rows of an array.
 
         A disk that is full or read-only costs the cache, not the run.
         """
@@ -197,7 +197,7 @@ class Cache:
             log.warning("the %s are not kept in %s: %s", self.kind, self.root, error)
 
 
-def _arrays(keys: Sequence[bytes], results: Sequence[bytes] | Floats) -> dict[str, Any]:
+def _arrays(keys: Sequence[bytes], results: Any) -> dict[str, Any]:
     arrays: dict[str, Any] = {
         "keys": np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), -1),
         "ends": np.cumsum([memoryview(result).nbytes for result in results], dtype=np.int64),

@@ -141,8 +141,9 @@ class Words:
         """How far each word stands from the beginning of its text, in characters."""
         lengths = np.fromiter(map(len, self.words), np.int64, len(self.words)) + 1
         begins = np.cumsum(lengths) - lengths
-        firsts = begins[self.places == 0]
-        return begins - np.repeat(firsts, self.counts[self.counts > 0])
+        firsts = np.repeat(begins[self.places == 0], self.counts[self.counts > 0])
+        offsets: Ints = begins - firsts
+        return offsets
 
     def pick(self, able: Bools, keys: Keys, wanted: Ints, places: Ints | None = None) -> Ints:
         """Words to change: ``wanted`` of each text, drawn among those that are ``able``.

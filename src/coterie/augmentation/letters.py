@@ -81,7 +81,7 @@ def swapped(word: str, at: int) -> str:
     >>> swapped("Parcel", 0)
     'Aprcel'
     """
-    first, second = word[at : at + 2]
+    first, second = word[at], word[at + 1]
     return word[:at] + _cased(second, first) + _cased(first, second) + word[at + 2 :]
 
 

@@ -55,8 +55,9 @@ class EmbeddingsClient(Client):
         good = True
         try:
             for position, entry in enumerate(found["data"]):
-                index, vector = entry.get("index", position), np.float32(entry["embedding"])
-                good &= vector.ndim == 1 and vector.size > 0 and np.isfinite(vector).all()
+                index = entry.get("index", position)
+                vector = np.asarray(entry["embedding"], dtype=np.float32)
+                good &= vector.ndim == 1 and vector.size > 0 and bool(np.isfinite(vector).all())
                 left.remove(index)
                 vectors[index] = vector
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
