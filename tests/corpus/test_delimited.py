@@ -3,15 +3,17 @@
 import csv
 import io
 import random
+import sys
 import time
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from coterie.corpus import TextStream, read_corpus, read_table, write_rows
+from coterie.corpus import Source, TextStream, read_corpus, read_table, write_rows
+from coterie.corpus import source as source_module
 from coterie.corpus.corpus import unique_names
-from coterie.corpus.delimited import Delimited, csv_rows, guess_header, name_columns
+from coterie.corpus.delimited import Delimited, guess_header, name_columns
 from coterie.errors import DataError
 from said import raises
 
@@ -20,8 +22,7 @@ def read_by_python(text: str) -> tuple:
     """Names and rows, or what is broken first."""
     names, rows, blank = None, [], 0
     try:
-        lines = ((line, False) for line in io.StringIO(text, newline=""))
-        for line, row, *_ in csv_rows(lines, ",", csv.QUOTE_MINIMAL):
+        for row in csv.reader(io.StringIO(text, newline=""), strict=True):
             if names is None:
                 names = name_columns([row], True)[0] if row else None
             elif not row:
@@ -29,28 +30,23 @@ def read_by_python(text: str) -> tuple:
             else:
                 rows += [[""] * len(names)] * blank
                 if len(row) != len(names):
-                    return "broken", f"row {len(rows) + 1} (line {line}) has {len(row)} fields"
+                    return "broken", f"row {len(rows) + 1}", f"has {len(row)} fields"
                 rows.append(row)
                 blank = 0
-    except csv.Error as error:
-        return "broken", str(error)
+    except csv.Error:
+        return "broken", "quote"
     return "read", names, rows
 
 
-def read_in_blocks(text: str, rnd: random.Random) -> tuple:
-    longest, blocks = rnd.choice([1, 2, 5, 1000]), []
-    while text:
-        cut = rnd.randint(1, longest)
-        blocks.append(text[:cut].encode())
-        text = text[cut:]
+def read_in_blocks(path: Path) -> tuple:
     try:
-        tables = list(Delimited(blocks, "a.csv", "csv", header=True).tables())
+        tables = list(Delimited(Source(path), "utf-8", "csv", header=True).tables())
     except DataError as error:
         return "broken", str(error)
     if not tables:
         return "read", None, []
     rows = [list(row.values()) for row in pa.concat_tables(tables).to_pylist()]
-    return "read", tables[0].column_names, rows if tables[0].column_names else []
+    return "read", tables[0].column_names, rows
 
 
 def any_bytes(rnd: random.Random) -> str:
@@ -71,18 +67,19 @@ def any_table(rnd: random.Random) -> str:
 
 
 @pytest.mark.parametrize("make", [any_bytes, any_table])
-def test_rows_are_those_of_pythons_reader(make) -> None:
-    rnd = random.Random(0)
-    read = 0
+def test_rows_are_those_of_pythons_reader(make, tmp_path: Path, monkeypatch) -> None:
+    rnd, path, read = random.Random(0), tmp_path / "a.csv", 0
     for _ in range(600):
         text = make(rnd)
-        wanted, found = read_by_python(text), read_in_blocks(text, rnd)
+        path.write_text(text, "utf-8-sig", newline="")
+        monkeypatch.setattr(source_module, "BLOCK", rnd.choice([1, 2, 5, 1000]))
+        wanted, found = read_by_python(text), read_in_blocks(path)
         assert wanted[0] == found[0], text
         if wanted[0] == "read":
-            assert wanted == found, text
+            assert wanted == found or not text.strip(), text
             read += 1
-        elif wanted[1].startswith("row") and "line" not in found[1][:14]:
-            assert wanted[1] in found[1], text
+        elif "quote inside" not in found[1]:  # which is found before rows are
+            assert all(part in found[1] for part in wanted[1:]), text
     assert read > 150
 
 
@@ -134,17 +131,17 @@ def test_quotes_of_a_tsv_file_merge_no_rows(tmp_path: Path) -> None:
         "n": ["1", "2"],
     }
     path.write_text('text\tn\n"whole" and "more"\t1\n"open\tand\tragged"\t2\n')
-    with raises(DataError, "for a file of one", "2", "3", "4", "2"):
+    with raises(DataError, "row 2 (line 3) has 4 fields", "has 2."):
         read_table(path)
 
 
-def test_a_tsv_pipe_with_an_open_quote_is_refused() -> None:
+def test_a_tsv_pipe_with_an_open_quote_is_refused(monkeypatch) -> None:
     def rows(text: str) -> list:
-        tables = Delimited([text.encode()], "-", "tsv", pipe=True).tables()
-        return pa.concat_tables(list(tables)).to_pylist()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        return [row for part in TextStream("-", format="tsv") for row in part.table.to_pylist()]
 
     assert rows(QUOTED) == [{"text": 'she said "hi"', "n": "1"}, {"text": "two\nlines", "n": "2"}]
-    with raises(DataError, "it is unclear whether", "3"):
+    with raises(DataError, "line 3: it is unclear whether"):
         rows(OPEN)
 
 

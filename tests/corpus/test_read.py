@@ -216,7 +216,7 @@ def test_the_first_parts_are_small(tmp_path: Path) -> None:
 
 
 def test_types_are_those_of_the_whole_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ROWS", 2)
+    monkeypatch.setattr(module, "CHUNK_ROWS", 2)
     rows = [{"text": "a", "n": 1, "m": None, "x": 1}, {"text": "b", "n": 2, "x": "one"}]
     rows += [{"text": "c", "n": 2.5, "m": 3, "late": True, "x": None}]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))

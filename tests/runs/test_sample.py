@@ -168,7 +168,7 @@ def test_a_stopped_run_has_the_same_map_and_the_density_of_all(
     from coterie.report import layout
     from coterie.runs import results
 
-    monkeypatch.setattr("coterie.corpus.read.FIRST", 350)
+    monkeypatch.setattr("coterie.corpus.read.FIRST_ROWS", 350)
     monkeypatch.setattr(layout, "FEWEST", 50)
     monkeypatch.setattr(layout, "POINTS", 500)
     whole, cut = tmp_path / "whole", tmp_path / "cut"

@@ -10,7 +10,8 @@ from coterie.corpus.corpus import (
     make_corpus,
     texts_from,
 )
-from coterie.corpus.read import FORMATS, Chunk, TextStream, read_corpus, read_table
+from coterie.corpus.formats import FORMATS
+from coterie.corpus.read import Chunk, TextStream, read_corpus, read_table
 from coterie.corpus.source import Source
 from coterie.corpus.survey import LargeTable, StreamSampler, Survey, survey
 from coterie.corpus.write import write_rows

@@ -1,8 +1,7 @@
-"""Reading CSV and TSV, in time that is linear in the size of the file.
+"""Reading CSV and TSV by pyarrow, with quotes as RFC 4180 has them.
 
-Blocks in which every quote stands where the standard wants it (RFC 4180) are parsed by pyarrow. At
-the first one that is otherwise (stray quotes, blank lines, rows of another width, old line ends),
-Python's reader takes over, which reads it or names the row that is broken.
+pyarrow accepts a quote that is not closed, and text behind a closing one. So quotes are checked
+first, by one regular expression; where one is broken, its line is named.
 """
 
 from __future__ import annotations
@@ -11,172 +10,173 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
-from itertools import chain
-from typing import Any, NamedTuple
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 
 from coterie.corpus.corpus import USUAL, Note, is_number, unique_names
-from coterie.corpus.source import Pieces, longest, too_long
+from coterie.corpus.source import Source, count_lines, longest, too_long, whole_lines
 from coterie.errors import DataError
 
-SAMPLE = 100  # rows that tell whether the first one is a header
+HEADER_SAMPLE = 100  # rows that tell whether the first one is a header
 SENTENCE = 4  # words of a cell that is more than a name
-ROWS = 10_000  # that Python's reader gathers at most
-QUOTE, LF, CR = b'"'[0], b"\n"[0], b"\r"[0]
 YEAR = re.compile(r"(?:19|20)\d\d")
+LINE_END = re.compile(r"\r\n?|\n")
+QUOTED_CELL = re.compile(r'"(?<![^\t]")[^"]*(?:""[^"]*)*"(?=\t|\Z)')  # of a line of TSV
+
+
+def quoted_fields(delimiter: str) -> re.Pattern[str]:
+    """Fields in quotes, as many as stand side by side; a quote within a field is a letter.
+
+    Group 1 is where the last of them opens, if there are several; group 2 where it closes, if it
+    does so at its end.
+    """
+    ends = f"{re.escape(delimiter)}\\r\\n"
+    return re.compile(rf'"(?<![^{ends}]")(?:[^"]*"(?:"|[{ends}]+(")))*[^"]*("(?=[{ends}]|\Z))?')
 
 
 class Delimited:
-    """A CSV or TSV file, from blocks of UTF-8 that are gone through once.
+    """The rows of a CSV or TSV file.
 
-    ``quoted`` says whether quotes around a field belong to the file and not to the text, ``pipe``
-    whether the blocks can be had only once, ``header`` whether the first row names the columns (by
-    default guessed from the first rows), and ``wanted`` names columns that the caller expects.
+    ``header`` says whether the first row names the columns; by default that is guessed from the
+    first rows. ``wanted`` are columns that the caller expects. ``quoted`` says whether quotes
+    around a field belong to the file and not to the text; by default it is found out.
     """
 
-    def __init__(  # noqa: PLR0913 - each is a property of the file
+    def __init__(
         self,
-        blocks: Iterable[bytes],
-        name: str,
+        source: Source,
+        encoding: str,
         format: str,
         *,
-        quoted: bool = True,
-        pipe: bool = False,
         header: bool | None = None,
         wanted: Collection[str] = (),
+        quoted: bool | None = None,
     ) -> None:
-        self.name, self.format, self.quoted, self.pipe = name, format, quoted, pipe
+        self.source, self.encoding, self.format = source, encoding, format
         self.header, self.wanted = header, wanted
+        self.names: list[str] = []
         self.notes: list[Note] = []  # known when the first table is there
         self.delimiter = "\t" if format == "tsv" else ","
-        self.names: list[str] = []
-        self._blocks = iter(Pieces(blocks, name, line_end, (b"\r",)))
-        self._quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-        self._unsure = format == "tsv" and pipe  # what quotes mean is seen row by row
+        self.quoted = True if quoted is None else quoted
+        if format == "tsv" and quoted is None and not source.is_pipe:
+            self.quoted = self._tsv_is_quoted()
+        self._unsure = format == "tsv" and source.is_pipe  # what quotes mean is seen row by row
         self._rows = self._lines = 0  # read so far; lines with the header
 
     def tables(self) -> Iterator[pa.Table]:
-        """The rows, as the blocks come; a table without rows if there is a header alone."""
-        blocks = self._begin()
-        slowly = self._unsure or not self.names  # without a first row, to tell what is broken
-        yield from self._slowly(blocks) if slowly else self._quickly(blocks)
-        if self.names and not self._rows:
-            yield self._table([])
+        """The rows as they come; a table without rows if there is a header alone."""
+        held = ""
+        for before, lines in chain(self._pieces(), [(0, "")]):  # "" is the end
+            if lines and not held.strip():
+                self._lines = before - count_lines(held)
+            held += lines
+            if not held.strip() or (lines and not self.names and self._is_short(held)):
+                continue
+            if not self.names and self.format == "csv":
+                self.delimiter, self.notes = find_delimiter(held)
+            if self._is_open(held, final=not lines):
+                continue
+            yield self._table(held)
+            held = LINE_END.sub("", held[len(held.rstrip("\r\n")) :], count=1)  # blank lines
 
-    def _begin(self) -> Iterator[bytes]:
-        """Settle delimiter, header and names by the first rows; returns what is behind the header.
+    def _pieces(self) -> Iterator[tuple[int, str]]:
+        return whole_lines(self.source.texts(self.encoding), self.source.name, ("\n", "\r"))
 
-        Of a pipe these are the rows that are there without waiting.
-        """
-        head, lines, enough = list[bytes](), 0, 0 if self.pipe else SAMPLE
-        final = False
-        while not (self.names or final):
-            block = next(self._blocks, None)
-            final = block is None
-            head.append(block or b"")
-            lines += head[-1].count(b"\n") + head[-1].count(b"\r")
-            if final or lines > enough:
-                text, enough = b"".join(head).decode(), 2 * lines
-                rows, places = self._first_rows(text, final=final)
-                if rows:
-                    found = name_columns(rows, self.header, self.wanted)
-                    self.names, self.header, notes = found
-                    self.notes += notes
-                    begin = text[: places[bool(self.header)]]
-                    self._lines = _line_ends(begin.encode())
-                    head = [text[len(begin) :].encode()]
-                elif len(text) > longest():
-                    raise too_long(self.name, "line 1")
-        return chain(filter(None, head), self._blocks)
+    def _is_short(self, text: str) -> bool:
+        """Whether it is too short to tell whether there is a header; a pipe is not waited for."""
+        return not self.source.is_pipe and count_lines(text) <= HEADER_SAMPLE
 
-    def _first_rows(self, text: str, *, final: bool) -> tuple[list[list[str]], tuple[int, int]]:
-        """The first rows from one with a field on; where the first of them begins and ends."""
-        if self.format == "csv":
-            line = next((line for line in text.splitlines() if line.strip()), "")
-            self.delimiter, self.notes = find_delimiter(line)
-        rows: list[list[str]] = []
-        start = end = 0
-        lines = io.StringIO(text, newline="")
-        with suppress(csv.Error):  # told later, or not whole yet
-            for row in csv_rows(((line, False) for line in iter(lines.readline, "")), *self._how):
-                if row.fields or rows:
-                    rows.append(row.fields)
-                    end = end or lines.tell()
-                else:
-                    start = lines.tell()
-                if len(rows) > SAMPLE:
-                    break
-        if not final and not text.endswith("\n") and len(rows) <= SAMPLE:
-            rows = rows[:-1]
-        return rows, (start, end)
+    def _is_open(self, text: str, *, final: bool) -> bool:
+        """Whether it ends in a quoted field that more lines may close; refuses broken quotes."""
+        fields = quoted_fields(self.delimiter).finditer(text if self.quoted else "")
+        broken = next((field for field in fields if field[2] is None), None)
+        if broken is None:
+            return False
+        begin = max(broken.start(), broken.start(1))
+        line = self._lines + count_lines(text[:begin]) + 1
+        if broken.end() == len(text) and not final:
+            if len(text) - begin > longest():
+                raise too_long(self.source.name, f"line {line:,}")
+            return True
+        hint = " Or save it to a file: then unquoted TSV is read, too."
+        raise DataError(
+            f"{self.source.name}, line {line}: a quote inside a quoted text must be doubled, and "
+            f"every opening quote needs a closing one.{hint if self._unsure else ''}"
+        )
 
-    @property
-    def _how(self) -> tuple[str, int]:
-        return self.delimiter, self._quoting
+    def _table(self, text: str) -> pa.Table:
+        """Whole rows as a table of texts; the first ones tell the names of the columns."""
+        text = text.rstrip("\r\n")
+        first = not self.names
+        if first:
+            begin = text.lstrip("\r\n")
+            self._lines += count_lines(text[: len(text) - len(begin)])
+            text = begin
+            rows = [row for _, row in self._python_rows(text, HEADER_SAMPLE + 1)]
+            self.names, self.header, notes = name_columns(rows, self.header, self.wanted)
+            self.notes += notes
+        if self._unsure:
+            self._refuse_unclear(text)
+        names = int(first and bool(self.header))  # rows of them
+        table, ragged = self._parse(text)
+        if ragged:
+            raise self._ragged(text, ragged, names)
+        self._rows += table.num_rows - names
+        return table.slice(names)
 
-    def _quickly(self, blocks: Iterable[bytes]) -> Iterator[pa.Table]:
-        """Rows by pyarrow, as long as it reads them as Python would."""
-        scanner = Scanner(self.delimiter, quoted=self.quoted)
-        pieces = Pieces(blocks, self.name, scanner, (b'"', b"\r"), before=self._lines)
-        for piece in pieces:
-            parsed = None
-            if not pieces.odd:
-                parsed = _parse(piece, self.names, self.delimiter, quoted=self.quoted)
-            if parsed is None:
-                yield from self._slowly(chain([piece], pieces.left()))
-                return
-            self._rows += parsed.num_rows
-            self._lines += _line_ends(piece)
-            yield parsed
+    def _parse(self, text: str) -> tuple[pa.Table, list[Any]]:
+        """The rows, and those of another width."""
+        data, ragged = text.encode(), list[Any]()
+        if data.startswith(codecs.BOM_UTF8):
+            data = codecs.BOM_UTF8 + data  # pyarrow drops one, which would be of a text here
 
-    def _slowly(self, blocks: Iterable[bytes]) -> Iterator[pa.Table]:
-        """Rows by Python's reader, which tells what is broken."""
-        found = csv_rows(text_lines(blocks, self.name), *self._how, self._lines)
-        part: list[list[str]] = []
-        width, blank = len(self.names), 0
+        def keep(row: Any) -> str:
+            ragged.append(row)
+            return "skip"
+
+        table = pyarrow.csv.read_csv(
+            pa.BufferReader(data),
+            pyarrow.csv.ReadOptions(
+                column_names=self.names, use_threads=False, block_size=min(len(data) + 1, 2**31 - 1)
+            ),
+            pyarrow.csv.ParseOptions(
+                delimiter=self.delimiter,
+                quote_char='"' if self.quoted else False,
+                newlines_in_values=self.quoted,
+                ignore_empty_lines=False,
+                invalid_row_handler=keep,
+            ),
+            pyarrow.csv.ConvertOptions(
+                column_types=dict.fromkeys(self.names, pa.string()),
+                strings_can_be_null=False,
+                check_utf8=False,
+            ),
+        )
+        return table, ragged
+
+    def _python_rows(self, text: str, most: int) -> list[tuple[int, list[str]]]:
+        """The first rows by Python's reader, each with the number of lines up to its end."""
+        reader = csv.reader(
+            io.StringIO(text.replace("\0", " "), newline=""),
+            delimiter=self.delimiter,
+            quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE,
+        )
+        limit = csv.field_size_limit(longest())  # of the whole process
         try:
-            for line, row, begin, last in found:
-                if self._unsure and begin and begin.count("\t") == width - 1:
-                    raise DataError(
-                        f"{self.name}, line {line}: it is unclear whether an unclosed quote is "
-                        "part of the text. Save the input to a file, so that all of it can be "
-                        "checked."
-                    )
-                if not row:  # blank lines count, but not at the end
-                    blank += 1
-                    continue
-                part += [[""] * width] * blank
-                if len(row) != width:
-                    self._rows += len(part) + 1
-                    raise self._ragged(line, len(row), width, found)
-                part.append(row)
-                blank = 0
-                if len(part) >= ROWS or last:
-                    yield self._table(part)
-                    part = []
-        except csv.Error as error:
-            hint = " Or save it to a file: then unquoted TSV is read, too."
-            raise DataError(f"{self.name}, {error}{hint if self._unsure else ''}") from error
-        if part:
-            yield self._table(part)
+            return [(reader.line_num, row) for row in islice(reader, most)]
+        finally:
+            csv.field_size_limit(limit)
 
-    def _table(self, rows: list[list[str]]) -> pa.Table:
-        self._rows += len(rows)
-        cells = zip(*rows, strict=True) if rows else [[] for _ in self.names]
-        return pa.Table.from_arrays([pa.array(c, pa.string()) for c in cells], self.names)
-
-    def _ragged(self, line: int, fields: int, width: int, found: Iterable[Row]) -> DataError:
-        others = ""
-        if not self.pipe:
-            try:
-                more = sum(len(row.fields) != width for row in found if row.fields)
-            except csv.Error:
-                more = 0
-            others = f"; {more} more rows differ from it" if more else ""
+    def _ragged(self, text: str, ragged: list[Any], names: int) -> DataError:
+        number, fields, width = ragged[0].number, ragged[0].actual_columns, len(self.names)
+        before = self._python_rows(text, number - 1)
+        line = self._lines + (before[-1][0] if before else 0) + 1
+        others = f"; {len(ragged) - 1} more rows differ from it" if ragged[1:] else ""
         what = "the header has" if self.header else "the first row has"
         remedy = (
             f"Put double quotes around texts that hold {self.delimiter!r}"
@@ -184,117 +184,52 @@ class Delimited:
             else f"Give every row as many {self.delimiter!r} as {what}"
         )
         return DataError(
-            f"{self.name}: row {self._rows} (line {line}) has {fields} fields where {what} "
-            f"{width}{others}. {remedy}; for a file of one text a line add `format='txt'`."
+            f"{self.source.name}: row {self._rows + number - names} (line {line}) has {fields} "
+            f"fields where {what} {width}{others}. {remedy}; for a file of one text a line add "
+            "`format='txt'`."
         )
 
+    def _refuse_unclear(self, text: str) -> None:
+        """Refuse a row of several lines in a pipe whose first line would be a row by itself."""
+        lines, begin = LINE_END.split(text), 0
+        for end, row in self._python_rows(text, len(lines)):
+            if end - begin > 1 and lines[begin].count("\t") == len(row) - 1:
+                raise DataError(
+                    f"{self.source.name}, line {self._lines + begin + 1}: it is unclear whether an "
+                    "unclosed quote is part of the text. Save the input to a file, so that all of "
+                    "it can be checked."
+                )
+            begin = end
 
-class Row(NamedTuple):
-    """A row of Python's reader."""
+    def _tsv_is_quoted(self) -> bool:
+        """Whether quotes around the cells of a TSV file are to be taken off.
 
-    line: int  # number of its first one
-    fields: list[str]
-    begin: str  # its first line, if it has several
-    last: bool  # whether nothing has been read behind it
+        If every line has as many cells as the first, they are where every line can be read by
+        itself so: a quote that is not closed on its line is part of a text. Else they are if the
+        file can be read so.
+        """
+        alone, width = True, -1
+        for _, lines in self._pieces():
+            for line in filter(None, LINE_END.split(lines)):
+                width = line.count("\t") if width < 0 else width
+                if line.count("\t") != width:
+                    return self._reads_quoted()
+                bare = QUOTED_CELL.sub("", line).split("\t")
+                alone = alone and len(bare) == width + 1 and not any(c[:1] == '"' for c in bare)
+        return alone
 
-
-class Scanner:
-    """Finds where rows end, as long as every quote stands where it should."""
-
-    def __init__(self, delimiter: str, *, quoted: bool) -> None:
-        self.delimiter, self.quoted = ord(delimiter), quoted
-        self._inside = 0  # 1 behind an odd number of quotes
-        self._before = b"\n\n"  # the last two bytes
-
-    def __call__(self, body: bytes, following: bytes) -> int | None:
-        """Where the last row in it ends, else 0; None if something is odd, also at the end."""
-        a = np.frombuffer(self._before + body + (following or b"\n"), np.uint8)
-        data, behind = a[2:-1], a[3:]
-        quotes = np.flatnonzero(data == QUOTE) if self.quoted else np.empty(0, np.int64)
-        if len(quotes):
-            opening = (np.arange(len(quotes)) + self._inside) % 2 == 0
-            first, second = a[1 + quotes[opening]], behind[quotes[~opening]]
-            fine = (first == self.delimiter) | (first == LF) | (first == QUOTE)
-            closed = (second == self.delimiter) | (second == LF) | (second == CR)
-            if not fine.all() or not (closed | (second == QUOTE)).all():
-                return None
-        returns = self._outside(np.flatnonzero(data == CR), quotes)
-        if (behind[returns] != LF).any():  # line ends of old Macs
-            return None
-        ends = self._outside(np.flatnonzero(data == LF), quotes)
-        one, two = a[1 + ends], a[ends]
-        if ((one == LF) | ((one == CR) & (two == LF))).any():  # blank lines
-            return None
-        self._inside = (self._inside + len(quotes)) % 2
-        self._before = bytes(a[-3:-1])
-        if not following and (self._inside or body == b"\r"):
-            return None
-        return int(ends[-1]) + 1 if len(ends) else 0
-
-    def _outside(self, places: Any, quotes: Any) -> Any:
-        """Those places that are not between quotes."""
-        if not len(quotes):
-            return places[:0] if self._inside else places
-        return places[(np.searchsorted(quotes, places) + self._inside) % 2 == 0]
-
-
-def line_end(body: bytes, _: bytes) -> int:
-    """Where the last line in it ends."""
-    return max(body.rfind(b"\n"), body.rfind(b"\r")) + 1
-
-
-def text_lines(blocks: Iterable[bytes], name: str) -> Iterator[tuple[str, bool]]:
-    """Lines with their ends (new line, carriage return, or both); whether it is the last so far."""
-    for piece in Pieces(blocks, name, line_end, (b"\r",)):
-        *lines, last = io.StringIO(piece.decode(), newline="").readlines()
-        yield from ((line, False) for line in lines)
-        yield last, True
-
-
-def _line_ends(data: bytes) -> int:
-    """How many lines end in it, in any of the three ways."""
-    return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
-
-
-def csv_rows(
-    lines: Iterable[tuple[str, bool]], delimiter: str, quoting: int, before: int = 0
-) -> Iterator[Row]:
-    """Rows of Python's reader from :func:`text_lines`; errors name the line of the row."""
-    taken: list[tuple[str, bool]] = []  # lines of the row at hand
-
-    def watched() -> Iterator[str]:
-        for line in lines:
-            taken.append(line)
-            yield line[0]
-
-    reader = csv.reader(
-        watched(),
-        delimiter=delimiter,
-        quoting=quoting,  # type: ignore[arg-type]
-        strict=True,
-    )
-    while True:
-        line = before + reader.line_num + 1
-        taken.clear()
-        limit = csv.field_size_limit(longest())  # of the whole process: set for one row only
+    def _reads_quoted(self) -> bool:
+        quoted = Delimited(self.source, self.encoding, "tsv", header=self.header, quoted=True)
         try:
-            fields = next(reader, None)
-        except csv.Error as error:
-            meant = " If it is meant, set COTERIE_LIMITS=off." if "limit" in str(error) else ""
-            raise csv.Error(
-                f"line {line}: {error}. A quote inside a quoted text must be doubled, and every "
-                f"opening quote needs a closing one.{meant}"
-            ) from error
-        finally:
-            csv.field_size_limit(limit)
-        if fields is None:
-            return
-        yield Row(line, fields, taken[0][0] if len(taken) > 1 else "", taken[-1][1])
+            deque(quoted.tables(), maxlen=0)
+        except DataError:
+            return False
+        return True
 
 
-def find_delimiter(header: str) -> tuple[str, list[Note]]:
+def find_delimiter(text: str) -> tuple[str, list[Note]]:
     """Comma, unless the header has none and has semicolons or tabs instead; then with a note."""
-    found = ","
+    found, header = ",", next(line for line in text.splitlines() if line.strip())
     if "," not in header:
         found = next((mark for mark in (";", "\t", "|") if mark in header), ",")
     if found == ",":
@@ -358,68 +293,3 @@ def guess_header(
             f"the first row ({shown}) was taken as the header; if it is data, add --no-header"
         )
     return True, None
-
-
-def tsv_is_quoted(blocks: Iterable[bytes], name: str) -> bool:
-    """Whether quotes around the cells of a TSV file are to be taken off.
-
-    They are if every row can be read by itself so; also if cells go over several lines, but not if
-    every line by itself has as many cells as the first: then a quote that is not closed on its
-    line is part of a text.
-    """
-    alone, even, width = True, True, -1
-    for line, _ in text_lines(blocks, name):
-        row = line.rstrip("\r\n")
-        if not row:
-            continue
-        width = row.count("\t") if width < 0 else width
-        even = even and row.count("\t") == width
-        alone = alone and ('"' not in row or _reads_alone(row, width))
-        if not even and not alone:
-            break
-    if alone or even:
-        return alone
-    try:
-        for _ in csv_rows(text_lines(blocks, name), "\t", csv.QUOTE_MINIMAL):
-            pass
-    except csv.Error:
-        return False
-    return True
-
-
-def _reads_alone(row: str, width: int) -> bool:
-    try:
-        first, *more = csv_rows([(row, True)], "\t", csv.QUOTE_MINIMAL)
-    except csv.Error:
-        return False
-    return not more and len(first.fields) == width + 1
-
-
-def _parse(data: bytes, names: list[str], delimiter: str, *, quoted: bool) -> pa.Table | None:
-    """A table of texts; None if the rows do not fit."""
-    import pyarrow.csv
-
-    if not data:
-        return pa.table({name: pa.array([], pa.string()) for name in names})
-    if data.startswith(codecs.BOM_UTF8):
-        data = codecs.BOM_UTF8 + data  # pyarrow drops one, which would be of a text here
-    try:
-        return pyarrow.csv.read_csv(
-            pa.BufferReader(data),
-            pyarrow.csv.ReadOptions(
-                column_names=names, use_threads=False, block_size=min(len(data) + 1, 2**31 - 1)
-            ),
-            pyarrow.csv.ParseOptions(
-                delimiter=delimiter,
-                quote_char='"' if quoted else False,
-                newlines_in_values=quoted,
-                ignore_empty_lines=False,
-            ),
-            pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()),
-                strings_can_be_null=False,
-                check_utf8=False,
-            ),
-        )
-    except pa.ArrowInvalid:
-        return None

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.json
 
-from coterie.corpus.corpus import unique_names
-from coterie.corpus.source import Pieces
+from coterie.corpus.corpus import SURROGATE, unique_names
+from coterie.corpus.source import Source, whole_lines
 from coterie.errors import DataError
 
-EXACT = 2**53  # whole numbers up to this are exact as floats
+EXACT_FLOAT = 2**53  # whole numbers up to this are exact as floats
 RAW = {b"coterie": b"json"}  # marks a field whose texts are JSON
 TYPES = {
     "null": pa.null(),
@@ -32,58 +32,65 @@ TYPES = {
     "mixed": pa.string(),
 }
 
-Kinds = dict[str, str]
-Part = tuple[int, bytes]  # lines before, and some lines
+Kinds = dict[str, str]  # of the columns
 
 
-def line_parts(blocks: Iterable[bytes], name: str) -> Iterator[Part]:
-    """The blocks, cut where lines end, with the number of lines before."""
-    lines = 0
-    for data in Pieces(blocks, name, lambda body, _: body.rfind(b"\n") + 1):
-        yield lines, data
-        lines += data.count(b"\n")
-
-
-def find_kinds(parts: Iterable[Part], name: str) -> Kinds:
-    """The columns of all rows, and of which kind each is."""
-    kinds: Kinds = {}
-    for before, data in parts:
-        table = _parse(data, kinds)
+def read_json(source: Source, encoding: str, kinds: Kinds) -> Iterator[pa.Table]:
+    """The rows of a file; ``kinds`` are those of its columns, or empty before it is read first."""
+    if source.head().lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"[":
+        source.take()
+        whole = try_json("".join(source.texts(encoding)))
+        if isinstance(whole, list):  # one list: it cannot be read in parts
+            rows = [as_record(value, source.name, i) for i, value in enumerate(whole, 1)]
+            widen(kinds, rows)
+            yield table_of(rows, kinds)
+            return
+    if source.is_pipe:
+        yield from _read_pipe(source, encoding)
+        return
+    if not kinds:
+        _find_kinds(source, encoding, kinds)
+    for before, text in whole_lines(source.texts(encoding), source.name):
+        table = _parse(text, kinds)
         if table is None:
-            widen(kinds, records(before, data, name))
+            table = table_of(list(records(before, text, source.name)), kinds)
+        yield pa.Table.from_arrays(table.columns, schema=_schema(kinds))
+
+
+def _find_kinds(source: Source, encoding: str, kinds: Kinds) -> None:
+    """Fill in the columns of all rows, and of which kind each is."""
+    for before, text in whole_lines(source.texts(encoding), source.name):
+        table = _parse(text, kinds)
+        if table is None:
+            widen(kinds, records(before, text, source.name))
             continue
         for key, column in zip(kinds, table.columns, strict=True):
             if kinds[key] == "int" and not _is_exact(column):
                 kinds[key] = "long"
-    return kinds
 
 
-def widen(kinds: Kinds, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Make the kinds wide enough for these rows, too."""
-    for row in rows:
-        for key, value in row.items():
-            new, old = _kind(value), kinds.get(key)
-            if new != old:
-                kinds[key] = new if old is None else _common(old, new)
+def _read_pipe(source: Source, encoding: str) -> Iterator[pa.Table]:
+    """A pipe: the first rows decide which columns there are."""
+    kinds, done = Kinds(), 0
+    for before, text in whole_lines(source.texts(encoding), source.name):
+        rows = list(records(before, text, source.name))
+        if not done:
+            widen(kinds, rows)
+        for number, row in enumerate(rows, done + 1):
+            if new := row.keys() - kinds.keys():
+                raise DataError(
+                    f"{source.name}: row {number} has a column {min(new)!r} that no earlier row "
+                    "has; save the input to a file, which is read completely first."
+                )
+        now = dict(kinds)
+        widen(now, rows)
+        done += len(rows)
+        yield table_of(rows, now)
 
 
-def make_table(before: int, data: bytes, kinds: Kinds, name: str) -> pa.Table:
-    """Rows as a table of these kinds."""
-    table = _parse(data, kinds)
-    if table is not None:
-        return pa.Table.from_arrays(table.columns, schema=_schema(kinds))
-    return table_of(list(records(before, data, name)), kinds)
-
-
-def table_of(rows: list[dict[str, Any]], kinds: Kinds) -> pa.Table:
-    """Records as a table of these kinds."""
-    columns = [_column([row.get(key) for row in rows], kind) for key, kind in kinds.items()]
-    return pa.Table.from_arrays(columns, schema=_schema(kinds))
-
-
-def records(before: int, data: bytes, name: str) -> Iterator[dict[str, Any]]:
-    """A record for every line that is not blank."""
-    for number, line in enumerate(data.decode().split("\n"), before + 1):
+def records(before: int, text: str, name: str) -> Iterator[dict[str, Any]]:
+    """A record for every line that is not blank; so many lines are before them."""
+    for number, line in enumerate(text.split("\n"), before + 1):
         if content := line.strip():
             value = try_json(content)
             if value is None and content != "null":
@@ -106,6 +113,21 @@ def as_record(value: object, name: str, line: int) -> dict[str, Any]:
     return record
 
 
+def widen(kinds: Kinds, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Make the kinds wide enough for these rows, too."""
+    for row in rows:
+        for key, value in row.items():
+            new, old = _kind(value), kinds.get(key)
+            if new != old:
+                kinds[key] = new if old is None else _common(old, new)
+
+
+def table_of(rows: list[dict[str, Any]], kinds: Kinds) -> pa.Table:
+    """Records as a table of these kinds."""
+    columns = [_column([row.get(key) for row in rows], kind) for key, kind in kinds.items()]
+    return pa.Table.from_arrays(columns, schema=_schema(kinds))
+
+
 def try_json(text: str) -> Any:
     """The value, or None if it is not JSON."""
     try:
@@ -117,12 +139,7 @@ def try_json(text: str) -> Any:
 def to_json(value: object) -> str:
     """JSON that can be written as UTF-8; halves of characters are escaped."""
     text = json.dumps(value, ensure_ascii=False, default=str)
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            return json.dumps(value, default=str)
-    return text
+    return json.dumps(value, default=str) if SURROGATE.search(text) else text
 
 
 def _kind(value: object) -> str:
@@ -132,7 +149,7 @@ def _kind(value: object) -> str:
         return "bool"
     if isinstance(value, int):
         if -(2**63) <= value < 2**63:
-            return "int" if abs(value) <= EXACT else "long"
+            return "int" if abs(value) <= EXACT_FLOAT else "long"
         return "json"
     if isinstance(value, float):
         return "float"
@@ -180,10 +197,11 @@ def _column(values: list[Any], kind: str) -> pa.Array:
         return pa.array([v and v.encode("utf-8", "replace").decode() for v in values], pa.string())
 
 
-def _parse(data: bytes, kinds: Kinds) -> pa.Table | None:
+def _parse(text: str, kinds: Kinds) -> pa.Table | None:
     """The rows by pyarrow; None if it cannot, or if a number would lose digits."""
     if not kinds or not {"json", "mixed"}.isdisjoint(kinds.values()):
         return None
+    data = text.encode()
     try:
         schema = pa.schema([(key, TYPES[kind]) for key, kind in kinds.items()])
         table = pyarrow.json.read_json(
@@ -196,9 +214,9 @@ def _parse(data: bytes, kinds: Kinds) -> pa.Table | None:
     except (pa.ArrowException, UnicodeEncodeError):
         return None
     floats = [column for column in table.columns if pa.types.is_floating(column.type)]
-    lines = data.count(b"\n") + (not data.endswith(b"\n"))
+    lines = text.count("\n") + (not text.endswith("\n"))
     if table.num_rows != lines:  # blank lines are none; two records on one line are rejected
-        lines = sum(1 for line in data.split(b"\n") if line.strip())
+        lines = sum(1 for line in text.split("\n") if line.strip())
     return table if table.num_rows == lines and all(map(_is_exact, floats)) else None
 
 
@@ -206,4 +224,4 @@ def _is_exact(column: pa.ChunkedArray) -> bool:
     """Whether all numbers are those that floats tell from their neighbours."""
     ends = pyarrow.compute.min_max(column)
     least, most = ends["min"].as_py(), ends["max"].as_py()
-    return least is None or (abs(least) <= EXACT and abs(most) <= EXACT)
+    return least is None or (abs(least) <= EXACT_FLOAT and abs(most) <= EXACT_FLOAT)

@@ -1,8 +1,4 @@
-"""Reading tables: every kind of file, one or several, whole or a part at a time.
-
-A kind of file is a line in :data:`KINDS` and a method of :class:`TableReader`. pyarrow reads what
-it can; Python's readers take over where it cannot, and name the row that is broken.
-"""
+"""Reading tables: every kind of file, one or several, whole or a part at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute
 
 from coterie._validation import check_choice, checked
-from coterie.corpus import jsonlines
 from coterie.corpus.corpus import (
     CleanTexts,
     Corpus,
@@ -27,48 +22,19 @@ from coterie.corpus.corpus import (
     mask_table,
     pick_text_column,
 )
-from coterie.corpus.delimited import Delimited, tsv_is_quoted
-from coterie.corpus.source import STDIN, Blocks, Source, check_content, longest, too_long
-from coterie.corpus.tables import STREAM, Database, arrow_tables, count_rows, read_sheet
-from coterie.errors import DataError, UsageError
+from coterie.corpus.delimited import Delimited
+from coterie.corpus.formats import FORMATS, KINDS, check_content, find_format
+from coterie.corpus.jsonlines import Kinds, read_json
+from coterie.corpus.source import Source, longest, too_long, whole_lines
+from coterie.corpus.tables import Database, arrow_tables, count_rows, read_sheet
+from coterie.errors import DataError
 from coterie.masking import Masker
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-
-@dataclass(frozen=True)
-class Kind:
-    """How a kind of file is recognised: by suffixes, or by the bytes that all of them begin with.
-
-    Files with such a ``mark`` are read by Arrow, from any place in them.
-    """
-
-    name: str
-    suffixes: tuple[str, ...]
-    mark: bytes = b""
-
-    @property
-    def article(self) -> str:
-        """The name with its article."""
-        return f"{'an' if self.name[0] in 'AEIOU' else 'a'} {self.name}"
-
-
-KINDS = {
-    "csv": Kind("CSV", (".csv",)),
-    "tsv": Kind("TSV", (".tsv", ".tab")),
-    "jsonl": Kind("JSON lines", (".jsonl", ".ndjson", ".json")),
-    "parquet": Kind("Parquet", (".parquet", ".pq"), b"PAR1"),
-    "arrow": Kind("Arrow", (".arrow", ".feather", ".ipc", ".arrows"), b"ARROW1"),
-    "xlsx": Kind("Excel", (".xlsx", ".xlsm"), b"PK\x03\x04"),
-    "sqlite": Kind("SQLite", (".db", ".sqlite", ".sqlite3"), b"SQLite format 3\0"),
-    "txt": Kind("plain text", (".txt", ".text")),
-}
-FORMATS = ("auto", *KINDS)
-SUFFIXES = {suffix: format for format, kind in KINDS.items() for suffix in kind.suffixes}
-PACKED = (".gz", ".bz2", ".xz", ".zst")
-FIRST = 1_000  # rows of the first part; they tell which column holds the texts
-ROWS = 10_000  # rows of a part
+FIRST_ROWS = 1_000  # of the first part; they tell which column holds the texts
+CHUNK_ROWS = 10_000  # of a part, at most
 
 
 @dataclass(frozen=True)
@@ -150,34 +116,33 @@ class TextStream:
         self.source = source if isinstance(source, Source) else Source(source)
         self.text_column, self.id_column = text_column, id_column
         self.encoding, self.header, self.masker = encoding, header, masker
-        self.notes: tuple[Note, ...] = ()
         self._wanted = tuple(name for name in (text_column, id_column) if name is not None)
         self._checked = False
         head = self.source.head()
         if not head:
             raise self._nothing()
         check_content(self.source.parts[0] if self.source.parts else self.source, head, format)
-        self.format, note = find_format(self.source, head, format, bool(self._wanted or header))
-        self._found_by_content = note
+        columns = bool(self._wanted or header)
+        self.format, said = find_format(self.source, head, format, columns=columns)
+        self.notes = (Note("format", 0, (), said),) if said else ()
         if KINDS[self.format].mark:
             self.source.take()  # it is read from any place
-        self._kinds: jsonlines.Kinds | None = None
-        self._quoted: bool | None = None
+        self._kinds: Kinds = {}  # of the columns of a JSON file, once it was read
+        self._quoted: bool | None = None  # whether the cells of a TSV file are, once it was read
 
     def __iter__(self) -> Iterator[Chunk]:
         return self.chunks()
 
-    def chunks(self, rows: int = ROWS) -> Iterator[Chunk]:
+    def chunks(self, rows: int = CHUNK_ROWS) -> Iterator[Chunk]:
         """Parts of at most so many rows; fewer at first, and where a pipe has no more for now."""
         first = 0
         if self.masker is not None:
             self.masker.counts.clear()
-        for table in self.tables(rows):
-            self._check(table)
-            assert self.text_column is not None
+        for table in self._sized(self.tables(), rows):
+            column = self.check_columns(table)
             if self.masker is not None:
-                table = mask_table(table, self.text_column, self.id_column, self.masker)
-            values = cell_values(table.column(self.text_column))
+                table = mask_table(table, column, self.id_column, self.masker)
+            values = cell_values(table.column(column))
             yield Chunk(first, table, clean_values(values), values)
             first += table.num_rows
         if not first:
@@ -196,32 +161,32 @@ class TextStream:
                 "all with one type."
             ) from error
 
-    def _check(self, table: pa.Table) -> None:
+    def check_columns(self, table: pa.Table) -> str:
+        """The column of the texts, found in the first rows; refuses columns that are not there."""
         if not self._checked:
             self.text_column = pick_text_column(table, self.text_column, name=self.source.name)
             if self.id_column is not None:
                 check_column(table, self.id_column, "--id-column")
             self._checked = True
+        return str(self.text_column)
 
-    def tables(self, rows: int | None = None) -> Iterator[pa.Table]:
-        """The rows in parts of at most so many.
-
-        Parts are small at first, and where a pipe has no more for now. Without ``rows``, a part is
-        what was read at a time.
-        """
-        if not self.source.parts and self._is_blank():
+    def tables(self) -> Iterator[pa.Table]:
+        """The rows, in parts as they are read."""
+        if self.source.parts:
+            yield from self._several()
+            return
+        if self._is_blank():
             raise self._nothing()
-        read = {
-            "parquet": lambda: arrow_tables(self.source, "parquet"),
-            "arrow": lambda: arrow_tables(self.source, "arrow"),
-            "sqlite": lambda: Database(self.source).tables(),
-            "xlsx": self._sheet,
-            "jsonl": self._json,
-            "txt": self._txt,
-        }.get(self.format, self._delimited)
-        found = self._several() if self.source.parts else self._short(read())
-        self.notes = self._found_by_content
-        return found if rows is None else self._sized(found, rows)
+        rows = 0
+        for table in self._read():
+            for name, column in zip(table.column_names, table.columns, strict=True):
+                if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+                    sizes = pa.compute.binary_length(column)
+                    if (pa.compute.max(sizes).as_py() or 0) > longest():
+                        row = rows + sizes.index(pa.compute.max(sizes)).as_py() + 1
+                        raise too_long(self.source.name, f"row {row:,}, column {name!r}")
+            rows += table.num_rows
+            yield table
 
     def most_rows(self) -> int:
         """No fewer than the rows in it, counted quickly."""
@@ -232,18 +197,39 @@ class TextStream:
             return count_rows(self.source, self.format)
         return self.source.count_lines()
 
-    def _short(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-        """The rows, unless a cell is far too long."""
-        rows = 0
-        for table in tables:
-            for name, column in zip(table.column_names, table.columns, strict=True):
-                if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-                    sizes = pa.compute.binary_length(column)
-                    if (pa.compute.max(sizes).as_py() or 0) > longest():
-                        row = rows + sizes.index(pa.compute.max(sizes)).as_py() + 1
-                        raise too_long(self.source.name, f"row {row:,}, column {name!r}")
-            rows += table.num_rows
+    def _read(self) -> Iterator[pa.Table]:
+        if self.format in ("parquet", "arrow"):
+            return arrow_tables(self.source, self.format)
+        if self.format == "sqlite":
+            return Database(self.source).tables()
+        if self.format == "jsonl":
+            return read_json(self.source, self.encoding, self._kinds)
+        return {"xlsx": self._sheet, "txt": self._txt}.get(self.format, self._delimited)()
+
+    def _delimited(self) -> Iterator[pa.Table]:
+        parsed = Delimited(
+            self.source,
+            self.encoding,
+            self.format,
+            header=self.header,
+            wanted=self._wanted,
+            quoted=self._quoted,
+        )
+        self._quoted = parsed.quoted
+        for table in parsed.tables():
+            self._learn(parsed.header, parsed.notes)
             yield table
+
+    def _sheet(self) -> Iterator[pa.Table]:
+        table, header, notes = read_sheet(self.source, self.header, self._wanted)
+        self._learn(header, notes)
+        yield table
+
+    def _txt(self) -> Iterator[pa.Table]:
+        for _, text in whole_lines(self.source.texts(self.encoding), self.source.name):
+            lines = text.removesuffix("\n").split("\n")
+            texts = [line.removesuffix("\r") for line in lines]
+            yield pa.table({"text": pa.array(texts, pa.string())})
 
     def _several(self) -> Iterator[pa.Table]:
         """The rows of several files, one behind the other; all have the same columns."""
@@ -268,16 +254,24 @@ class TextStream:
                         "table."
                     )
                 yield table
-            self.header, self._quoted = reader.header, None
-            self.notes = tuple(dict.fromkeys((*self.notes, *reader.notes)))
+            self._learn(reader.header, reader.notes)
+
+    def _learn(self, header: bool | None, notes: Sequence[Note]) -> None:
+        """Keep what the first rows told."""
+        self.header, self.notes = header, tuple(dict.fromkeys((*self.notes, *notes)))
 
     def _nothing(self) -> DataError:
         return DataError(f"{self.source.name} is empty; give a file with texts.")
 
+    def _is_blank(self) -> bool:
+        if KINDS[self.format].mark or self.source.is_pipe:
+            return not self.source.head().strip() and not self.source.is_pipe
+        return not any(text.strip() for text in self.source.texts(self.encoding))
+
     def _sized(self, tables: Iterator[pa.Table], rows: int) -> Iterator[pa.Table]:
         """Few rows at first, then up to ``rows``, or what a pipe has given so far."""
         held: list[pa.Table] = []
-        count, size = 0, min(FIRST, rows)
+        count, size = 0, min(FIRST_ROWS, rows)
         for table in tables:
             if count and table.schema != held[0].schema:  # later rows of a pipe, another file
                 yield pa.concat_tables(held)
@@ -296,85 +290,6 @@ class TextStream:
                 held, count, size = [], 0, min(2 * size, rows)
         if count:
             yield pa.concat_tables(held)
-
-    def _blocks(self) -> Blocks:
-        return Blocks(self.source, self.encoding)
-
-    def _is_blank(self) -> bool:
-        head = self.source.head()
-        if KINDS[self.format].mark or self.source.is_pipe:
-            return not head.strip() and not self.source.is_pipe
-        marks = b"\xef\xbb\xbf\xff\xfe\x00 \t\r\n"
-        return not head.strip(marks) and not any(block.strip() for block in self._blocks())
-
-    def _delimited(self) -> Iterator[pa.Table]:
-        pipe, name = self.source.is_pipe, self.source.name
-        if self.format == "tsv" and not pipe and self._quoted is None:
-            self._quoted = tsv_is_quoted(self._blocks(), name)
-        parsed = Delimited(
-            self._blocks(),
-            name,
-            self.format,
-            quoted=self._quoted is not False,
-            pipe=pipe,
-            header=self.header,
-            wanted=self._wanted,
-        )
-        for table in parsed.tables():
-            self.notes = (*self._found_by_content, *parsed.notes)
-            self.header = parsed.header
-            yield table
-
-    def _txt(self) -> Iterator[pa.Table]:
-        for _, data in jsonlines.line_parts(self._blocks(), self.source.name):
-            lines = data.decode().removesuffix("\n").split("\n")
-            texts = [line.removesuffix("\r") for line in lines]
-            yield pa.table({"text": pa.array(texts, pa.string())})
-
-    def _json(self) -> Iterator[pa.Table]:
-        name = self.source.name
-        if self.source.head().lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"[":
-            self.source.take()
-            whole = jsonlines.try_json(b"".join(self._blocks()).decode())
-            if isinstance(whole, list):  # one list: it cannot be read in parts
-                rows = [jsonlines.as_record(value, name, i) for i, value in enumerate(whole, 1)]
-                kinds: jsonlines.Kinds = {}
-                jsonlines.widen(kinds, rows)
-                yield jsonlines.table_of(rows, kinds)
-                return
-        if self.source.is_pipe:
-            yield from self._json_pipe()
-            return
-        if self._kinds is None:
-            self._kinds = jsonlines.find_kinds(self._lines(), name)
-        for before, data in self._lines():
-            yield jsonlines.make_table(before, data, self._kinds, name)
-
-    def _json_pipe(self) -> Iterator[pa.Table]:
-        """A pipe: the first rows decide which columns there are."""
-        name, kinds, done = self.source.name, dict[str, str](), 0
-        for before, data in self._lines():
-            rows = list(jsonlines.records(before, data, name))
-            if not done:
-                jsonlines.widen(kinds, rows)
-            for number, row in enumerate(rows, done + 1):
-                if new := row.keys() - kinds.keys():
-                    raise DataError(
-                        f"{name}: row {number} has a column {min(new)!r} that no earlier row "
-                        "has; save the input to a file, which is read completely first."
-                    )
-            now = dict(kinds)
-            jsonlines.widen(now, rows)
-            done += len(rows)
-            yield jsonlines.table_of(rows, now)
-
-    def _lines(self) -> Iterator[jsonlines.Part]:
-        return jsonlines.line_parts(self._blocks(), self.source.name)
-
-    def _sheet(self) -> Iterator[pa.Table]:
-        table, self.header, notes = read_sheet(self.source, self.header, self._wanted)
-        self.notes = (*self._found_by_content, *notes)
-        yield table
 
 
 class ReadOptions(TypedDict, total=False):
@@ -436,9 +351,7 @@ default="auto"
         header=header,
     )
     table = stream.whole()
-    stream._check(table)
-    assert stream.text_column is not None
-    return build(table, stream.text_column, id_column, stream.notes, opened.name, masker)
+    return build(table, stream.check_columns(table), id_column, stream.notes, opened.name, masker)
 
 
 def read_table(
@@ -449,65 +362,3 @@ def read_table(
     opened.take()
     stream = TextStream(opened, **options)
     return stream.whole(), list(stream.notes)
-
-
-def find_format(
-    source: Source, head: bytes, asked: str, columns: bool
-) -> tuple[str, tuple[Note, ...]]:
-    """The format of a file, and a note if the content tells another one than the name.
-
-    ``head`` are its first bytes, ``asked`` is "auto" to find it, and ``columns`` says whether the
-    caller expects some.
-    """
-    marked = next((f for f, kind in KINDS.items() if kind.mark and head.startswith(kind.mark)), "")
-    marked = marked or ("arrow" if head.startswith(STREAM) else "")
-    if asked != "auto":
-        if marked and asked != marked:
-            raise UsageError(f"`format` {asked}: {source.name} is {KINDS[marked].article} file.")
-        return asked, ()
-    if source.parts:
-        return find_format(source.parts[0], head, asked, columns)
-    suffix = suffix_of(source.name if source.path is None else source.path.name)
-    named = SUFFIXES.get(suffix, "")
-    found = marked or _format_of_text(head, named)
-    if named and found and found != named:
-        message = f"by its content this is {KINDS[found].name}, not {KINDS[named].name}"
-        return found, (Note("format", 0, (), message),)
-    if named or marked:
-        return named or marked, ()
-    if source.name != STDIN and not source.name.startswith("/dev/fd/"):
-        raise UsageError(
-            f"{source.name}: the suffix {suffix!r} is not a known format; add `format` with one "
-            f"of {', '.join(FORMATS[1:])}."
-        )
-    if head.lstrip()[:1] in (b"{", b"["):
-        return "jsonl", ()
-    return ("csv" if columns else "txt"), ()
-
-
-def suffix_of(name: str) -> str:
-    """The suffix that tells the format, in lower case.
-
-    Examples
-    --------
-    >>> suffix_of("tickets.CSV.gz"), suffix_of("tickets.jsonl")
-    ('.csv', '.jsonl')
-    """
-    path = Path(name)
-    return Path(path.stem).suffix.lower() if path.suffix.lower() in PACKED else path.suffix.lower()
-
-
-def _format_of_text(head: bytes, named: str) -> str:
-    """What a text file is if its name is wrong, such as JSON lines named as CSV; else nothing."""
-    line, ended, _ = head.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")
-    text = line.decode("utf-8", "replace").strip()
-    binary = bool(KINDS[named].mark) if named else False
-    if binary and (b"\0" in head or "\ufffd" in text[:-1]):
-        return ""  # damaged, and no text
-    if (named in ("csv", "tsv") and ended) or binary:
-        if text.startswith("{") and isinstance(jsonlines.try_json(text), dict):
-            return "jsonl"
-    if binary or (named == "jsonl" and text and text[0] not in '{["'):
-        if jsonlines.try_json(text) is None:
-            return "tsv" if "\t" in text else "csv" if "," in text or ";" in text else ""
-    return ""

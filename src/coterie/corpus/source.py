@@ -1,28 +1,28 @@
 """Where texts come from, a block at a time: a file, a pipe, or standard input as it arrives.
 
 A pipe is opened once and read once. Compressed files are recognised by their first bytes and read
-as what is inside. Whatever the encoding, :class:`Blocks` hands on valid UTF-8.
+as what is inside.
 """
 
 from __future__ import annotations
 
 import bz2
 import codecs
+import errno
 import glob
 import gzip
 import io
 import lzma
 import os
+import queue
 import select
 import stat
 import sys
 import tempfile
-import time
+import threading
 import weakref
-import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -31,7 +31,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from coterie._validation import check_path
-from coterie.errors import CoterieError, DataError, UsageError
+from coterie.errors import DataError, UsageError
 
 STDIN = "standard input"
 BLOCK = 1 << 20  # bytes read at a time from a file
@@ -43,45 +43,14 @@ LONGEST = 1 << 24  # bytes of a row or a cell
 LARGE = 1 << 26  # bytes; what unpacks to less is read however small it was
 RATIO = 200  # of what unpacks to more: bytes for a byte; texts have 2 to 50
 WRITER = 10.0  # seconds until somebody has to have opened a named pipe for writing
-
-
-def _open_zstd(file: BinaryIO) -> BinaryIO:
-    stream: BinaryIO = pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd")
-    return stream
-
-
+DATABASE = "sqlite:///"
 PACKED: dict[bytes, tuple[str, Callable[[Any], Any]]] = {
     b"\x1f\x8b": ("gzip", lambda file: gzip.GzipFile(fileobj=file)),
     b"BZh": ("bzip2", bz2.BZ2File),
     b"\xfd7zXZ\x00": ("xz", lzma.LZMAFile),
-    b"\x28\xb5\x2f\xfd": ("zstd", _open_zstd),
+    b"\x28\xb5\x2f\xfd": ("zstd", lambda file: pa.CompressedInputStream(file, "zstd")),
 }
 DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException)
-UNPACK = "unpack it and give the file inside"
-EXCEL = "save it as .xlsx or as CSV (UTF-8) in the spreadsheet program and give that file"
-EXPORT = "save its texts as a text file and give that file"
-KNOWN = {  # first bytes of what holds no table that can be read here, and the remedy
-    b"\xd0\xcf\x11\xe0": ("an old Excel workbook or another Office file", EXCEL),
-    b"PK\x05\x06": ("an empty zip archive", UNPACK),
-    b"7z\xbc\xaf": ("a 7z archive", UNPACK),
-    b"Rar!\x1a\x07": ("a RAR archive", UNPACK),
-    b"%PDF-1.": ("a PDF document", EXPORT),
-    b"FEA1\0": ("a Feather file of version 1", "write it again as Feather version 2 or Parquet"),
-    b"\x89HDF": ("an HDF5 file", "write the table as Parquet or CSV and give that file"),
-    b"\x93NUMPY": ("a file of numbers", "give the texts, and this file with --vectors"),
-    b"\x80\x04": ("a pickle, which can run code", "write the table as Parquet or CSV"),
-    b"\x80\x05": ("a pickle, which can run code", "write the table as Parquet or CSV"),
-    b"Obj\x01": ("an Avro file", "write the table as Parquet or CSV and give that file"),
-}
-PAGES = (b"<!doctype html", b"<html")  # what web pages begin with, as some programs write .xls
-PAGE = "a web page", EXPORT + "; if it has one text a line, add --format txt"
-INSIDE = {  # entries of zip archives, what they tell, and the remedy; a workbook needs none
-    "xl/workbook.xml": ("", ""),
-    "xl/workbook.bin": ("a binary Excel workbook", EXCEL),
-    "word/document.xml": ("a Word document", EXPORT),
-    "content.xml": ("an OpenDocument file", EXCEL),
-}
-DATABASE = "sqlite:///"
 
 
 class Source:
@@ -99,17 +68,14 @@ class Source:
     """
 
     def __init__(self, source: str | Path | Sequence[str | Path], *, again: bool = False) -> None:
-        if not isinstance(source, (str, Path, Iterable)):
-            check_path("source", source)
-        files = [] if isinstance(source, (str, Path)) else list(source)
+        one = isinstance(source, str) or not isinstance(source, Iterable)
+        files: list[Any] = [source] if one else list(source)  # type: ignore[arg-type]
         for file in files:
             check_path("source", file)
-        self.name = str(source) if not files else f"{files[0]} and {len(files) - 1} more"
-        self._path, self.inside = (Path(), "") if files else file_of(self.name)
-        listed: list[str | Path] = [
-            path for file in files for path in several(str(file)) or [Path(file)]
-        ]
-        self.parts = [Source(path) for path in listed or several(self.name)]
+        self.name = str(source) if one or not files else f"{files[0]} and {len(files) - 1} more"
+        self._path, self.inside = file_of(self.name) if one else (Path(), "")
+        listed = [several(str(file)) or ([] if one else [Path(file)]) for file in files]
+        self.parts = [Source(path) for path in chain.from_iterable(listed)]
         self._data: bytes | None = None
         self._packed: tuple[str, Callable[[Any], Any]] | None = None
         self._pipe: Any = None
@@ -141,27 +107,23 @@ class Source:
         """The first bytes, unpacked, which stay to be read."""
         if self.parts:
             return self.parts[0].head()
-        if self._packed is None:
-            return self._raw_head()
-        with self.open() as file:
-            return self.read(file, HEAD)
+        return self._raw_head() if self._packed is None else next(self.blocks(), b"")[:HEAD]
 
-    def open(self) -> Any:
-        """The bytes from the start, unpacked."""
-        raw = self._open_raw()
-        return raw if self._packed is None else _Unpacked(raw, self._packed[1], self.name)
-
-    def open_anywhere(self) -> BinaryIO:
-        """The same, to be read from any place."""
-        if self._packed is None:
-            return self._open_raw()
-        with self.open() as stream:
-            return io.BytesIO(b"".join(iter(lambda: self.read(stream, BLOCK), b"")))
-
-    def read(self, stream: Any, size: int = -1) -> bytes:
-        """Bytes of the opened source; what it has, if it is a pipe."""
+    def blocks(self) -> Iterator[bytes]:
+        """The bytes from the start, unpacked; of a pipe, as they come."""
+        raw = self._open()
+        left = size = sys.maxsize
+        stream = raw
+        if self._packed is not None:
+            size = raw.seek(0, io.SEEK_END)
+            raw.seek(0)
+            stream, left = self._packed[1](raw), most_unpacked(size)
         try:
-            return bytes(stream.read1(PIPE) if self.is_pipe and size > 0 else stream.read(size))
+            while block := stream.read1(PIPE) if self.is_pipe else stream.read(BLOCK):
+                left -= len(block)
+                if left < 0:
+                    raise unpacks_too_far(self.name, size)
+                yield bytes(block)
         except DAMAGED as error:
             if self._packed is None:
                 raise DataError(f"{self.name} cannot be read: {error}.") from error
@@ -169,6 +131,32 @@ class Source:
                 f"{self.name}: the {self._packed[0]} data are damaged or cut off ({error}); pack "
                 "or download it again."
             ) from error
+        finally:
+            if not self.is_pipe:
+                raw.close()
+
+    def texts(self, encoding: str) -> Iterator[str]:
+        r"""The text as it comes, without a byte order mark; none ends between ``\r`` and ``\n``.
+
+        Marks of UTF-8, UTF-16 and UTF-32 are recognised whatever the ``encoding`` that was named.
+        """
+        encoding = find_encoding(self.head(), encoding)
+        make = codecs.getincrementaldecoder(encoding)
+        decoder, lines = io.IncrementalNewlineDecoder(make(), translate=False), 0
+        for block in chain(self.blocks(), [b""]):
+            try:
+                text = decoder.decode(block, final=not block)
+            except UnicodeError as error:
+                raise _undecodable(self.name, lines, error, encoding) from error
+            if not encoding.startswith("utf-8"):
+                text = text.encode("utf-8", "replace").decode()  # no half characters
+            if text:
+                yield text
+            lines += block.count(b"\n")
+
+    def open_anywhere(self) -> BinaryIO:
+        """The bytes, unpacked, to be read from any place."""
+        return self._open() if self._packed is None else io.BytesIO(b"".join(self.blocks()))
 
     def take(self) -> None:
         """Read a pipe to its end, so that it can be read again and from any place."""
@@ -190,156 +178,62 @@ class Source:
         """Whether the next bytes would have to be waited for."""
         if self._pipe is None or not hasattr(select, "poll"):
             return False
-        try:
-            number = self._pipe.fileno()
-        except (OSError, AttributeError):
-            return False
         poll = select.poll()
-        poll.register(number, select.POLLIN | select.POLLHUP)
+        try:
+            poll.register(self._pipe.fileno(), select.POLLIN | select.POLLHUP)
+        except OSError:  # no file of the system
+            return False
         return not poll.poll(1000 * PATIENCE)
 
     def count_lines(self) -> int:
         """Lines of a text, counted quickly."""
-        with self.open() as file:
-            lines, last = 1, b"\n"
-            while block := self.read(file, BLOCK):
-                # Old Macs end lines with a carriage return alone; the larger number is a bound.
-                lines += max(block.count(b"\n"), block.count(b"\r"))
-                last = block
+        lines, last = 1, b"\n"
+        for last in self.blocks():
+            # Old Macs end lines with a carriage return alone; the larger number is a bound.
+            lines += max(last.count(b"\n"), last.count(b"\r"))
         return lines - last.endswith(b"\n")
 
     def _raw_head(self) -> bytes:
         if self._pipe is not None:
             return bytes(self._pipe.peek(HEAD))
-        with self._open_raw() as file:
-            return file.read(HEAD)
+        with self._open() as file:
+            return bytes(file.read(HEAD))
 
-    def _open_raw(self) -> BinaryIO:
+    def _open(self) -> Any:
         if self._pipe is not None:
-            stream: BinaryIO = self._pipe
-            return stream
-        if self._data is not None:
-            return io.BytesIO(self._data)
-        try:
-            return self._path.open("rb")
-        except OSError as error:
-            raise DataError(f"{self.name} cannot be read: {error.strerror}.") from error
+            return self._pipe
+        return self._path.open("rb") if self._data is None else io.BytesIO(self._data)
 
 
-class Blocks:
-    """The bytes of a source as UTF-8 in whole characters, without a byte order mark.
+def whole_lines(
+    texts: Iterable[str], name: str, ends: tuple[str, ...] = ("\n",)
+) -> Iterator[tuple[int, str]]:
+    """The texts cut behind lines, each with the number of lines before it.
 
-    Marks of UTF-8, UTF-16 and UTF-32 are recognised whatever the ``encoding`` that was named.
+    A line that is far too long is refused. Time is linear in the size of the texts.
     """
-
-    def __init__(self, source: Source, encoding: str) -> None:
-        self.source, self.encoding = source, find_encoding(source.head(), encoding)
-
-    def __iter__(self) -> Iterator[bytes]:
-        source = self.source
-        decoder = codecs.getincrementaldecoder(self.encoding)()
-        same = self.encoding in ("utf-8", "utf-8-sig")
-        lines = 0
-        stream = source.open()
-        try:
-            while True:
-                block = source.read(stream, BLOCK)
-                if same and block and block.isascii() and not decoder.getstate()[0]:
-                    yield block
-                else:
-                    try:
-                        text = decoder.decode(block, final=not block)
-                    except UnicodeError as error:
-                        raise _undecodable(source.name, lines, error, self.encoding) from error
-                    if text:
-                        yield text.encode("utf-8", "replace")
-                lines += block.count(b"\n")
-                if not block:
-                    return
-        finally:
-            if not source.is_pipe:
-                stream.close()
+    held: list[str] = []
+    before = size = 0
+    for text in texts:
+        cut = max(text.rfind(end) for end in ends) + 1
+        held.append(text[:cut])
+        if cut:
+            whole = "".join(held)
+            yield before, whole
+            held, size = [], 0
+            before += count_lines(whole)
+        held.append(text[cut:])
+        size += len(text) - cut
+        if size > longest():
+            raise too_long(name, f"line {before + 1:,}")
+    if rest := "".join(held):
+        yield before, rest
 
 
-class Pieces:
-    """Blocks cut where rows end, in time that is linear in their size; gone through once.
-
-    ``find_end`` is called with bytes and the byte behind them (none at the end), each byte once. It
-    returns where the last row in them ends, 0 if none does, and None where rows cannot be told;
-    then :attr:`odd` is true, and the piece at hand is the last. Bytes of ``waits`` at the end of a
-    block wait for the next one: what stands behind them matters. A row that is too long is refused
-    with its number: ``before``, and how often the bytes of ``unit`` came since.
-    """
-
-    def __init__(
-        self,
-        blocks: Iterable[bytes],
-        name: str,
-        find_end: Callable[[bytes, bytes], int | None],
-        waits: tuple[bytes, ...] = (),
-        *,
-        before: int = 0,
-        unit: tuple[str, bytes] = ("line", b"\n"),
-    ) -> None:
-        self.name, self.odd = name, False
-        self._before, self._unit = before, unit
-        self._blocks, self._find_end, self._waits = iter(blocks), find_end, waits
-        self._held: list[bytes] = []  # of a row that has not ended
-
-    def __iter__(self) -> Iterator[bytes]:
-        size, last, most = 0, b"", longest()
-        for block in self._blocks:
-            seen = last + block
-            cut = len(seen) - seen.endswith(self._waits)
-            body, last = seen[:cut], seen[cut:]
-            end = self._find_end(body, last or b"\n")
-            self.odd = end is None
-            self._held.append(body[: end or None])
-            size += len(body)
-            if end != 0:
-                piece = b"".join(self._held)
-                self._held = [body[end:] if end else b"", last]
-                self._before += piece.count(self._unit[1])
-                yield piece
-                if self.odd:
-                    return
-                self._held.pop()
-                size = len(self._held[0])
-            if size > most:
-                raise too_long(self.name, f"{self._unit[0]} {self._before + 1:,}")
-        self.odd = self._find_end(last, b"") is None
-        whole, self._held = b"".join([*self._held, last]), []
-        if whole:
-            yield whole
-
-    def left(self) -> Iterator[bytes]:
-        """What is behind the piece at hand."""
-        return chain(self._held, self._blocks)
-
-
-class _Unpacked:
-    """A packed stream that ends where it gives far more bytes than it takes."""
-
-    def __init__(self, raw: BinaryIO, unpack: Callable[[Any], Any], name: str) -> None:
-        self._size, self._name = raw.seek(0, io.SEEK_END), name
-        raw.seek(0)
-        self._stream, self._left = unpack(raw), most_unpacked(self._size)
-
-    def read(self, size: int) -> bytes:
-        block = bytes(self._stream.read(size))
-        self._left -= len(block)
-        if self._left < 0:
-            raise unpacks_too_far(self._name, self._size)
-        return block
-
-    def close(self) -> None:
-        self._stream.close()
-
-    def __enter__(self) -> _Unpacked:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+def count_lines(text: str) -> int:
+    """How many lines end in it, by a new line, a carriage return, or both."""
+    returns = text.count("\r") - text.count("\r\n") if "\r" in text else 0
+    return text.count("\n") + returns
 
 
 def limited() -> bool:
@@ -394,7 +288,7 @@ def find_encoding(head: bytes, encoding: str) -> str:
         "".encode(encoding)  # rejects what is no encoding of texts, such as rot13 and zlib
         if name in ("idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"):
             raise LookupError(name)
-    except (LookupError, ValueError, UnicodeError) as error:
+    except (LookupError, ValueError) as error:
         raise UsageError(
             f"`encoding`: {encoding!r} is not an encoding of texts that Python knows."
         ) from error
@@ -405,57 +299,6 @@ def find_encoding(head: bytes, encoding: str) -> str:
         before, behind = head[::width].count(0), head[width - 1 :: width].count(0)
         return f"{name}-{'be' if before > behind else 'le'}"
     return name
-
-
-def check_content(source: Source, head: bytes, format: str = "auto") -> None:
-    """Reject by its first bytes what is no table, whatever its name says, with the remedy."""
-    found = next((KNOWN[mark] for mark in KNOWN if head.startswith(mark)), None)
-    if format == "auto" and head.lstrip()[:20].lower().startswith(PAGES):
-        found = PAGE
-    if head.startswith(b"PK\x03\x04"):
-        source.take()  # it is read from any place
-        try:
-            with source.open_anywhere() as file:
-                archive = zipfile.ZipFile(file)
-                names = archive.namelist()
-                if "xl/workbook.xml" in names:
-                    _check_workbook(archive, source.name, file.seek(0, io.SEEK_END))
-        except CoterieError:
-            raise
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
-            raise damaged(source.name, "a whole zip or Excel", error) from error
-        found = next((INSIDE[n] for n in INSIDE if n in names), ("a zip archive", UNPACK))
-    if found and found[0]:
-        raise DataError(f"{source.name} is {found[0]}; {found[1]}.")
-
-
-def _check_workbook(archive: zipfile.ZipFile, name: str, size: int) -> None:
-    """Reject a workbook that unpacks to far too much, or that has a cell far too long.
-
-    Its parts are read in pieces between two tags, before any of them is read as a whole.
-    """
-    parts = [part for part in archive.infolist() if part.filename.endswith(".xml")]
-    if sum(part.file_size for part in parts) > most_unpacked(size):
-        raise unpacks_too_far(name, size)
-    for part in parts:
-        shared = part.filename.endswith("sharedStrings.xml")
-        with archive.open(part) as file:
-            for _ in Pieces(
-                iter(partial(file.read, BLOCK), b""),
-                f"{name}, {part.filename}",
-                lambda body, _: max(body.rfind(b"<"), 0),
-                before=-1,
-                unit=("text", b"<si") if shared else ("row", b"<row"),
-            ):
-                pass
-
-
-def damaged(name: str, kind: str, error: Exception) -> DataError:
-    """What to say about a file that is not what it is called; ``kind`` with its article."""
-    return DataError(
-        f"{name} is not {kind} file, or is damaged ({error}). If it holds text, add "
-        "`format='csv'`, or tsv, jsonl or txt."
-    )
 
 
 def file_of(name: str) -> tuple[Path, str]:
@@ -517,8 +360,6 @@ def _open_pipe(path: Path) -> Any:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:
         raise UsageError(f"there is no file {path}.") from error
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
     if stat.S_ISREG(mode):
         return None
     if stat.S_ISFIFO(mode):
@@ -531,46 +372,21 @@ def _open_pipe(path: Path) -> Any:
 
 def _open_fifo(path: Path) -> Any:
     """A pipe; waits as long as its writer takes, but not for ever for one to come."""
-    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    first, deadline = b"", time.monotonic() + WRITER
-    while not first and time.monotonic() < deadline:
-        try:
-            first = os.read(number, PIPE)
-        except BlockingIOError:  # somebody has opened it and has not written yet
-            break
-        if not first:
-            if str(path).startswith(("/dev/fd/", "/proc/")):  # its writer was there and is gone
-                break
-            time.sleep(0.02)
-    else:
-        if not first:
-            os.close(number)
-            raise DataError(
-                f"{path} is a named pipe that no program opened for writing in {WRITER:.0f} "
-                "seconds; start the program that writes to it first."
-            )
-    os.set_blocking(number, True)
-    return io.BufferedReader(_Rest(number, first))
-
-
-class _Rest(io.RawIOBase):
-    """An open file with bytes put back before it."""
-
-    def __init__(self, number: int, first: bytes) -> None:
-        self._file, self._first = io.FileIO(number, "rb"), first
-
-    def readable(self) -> bool:
-        return True
-
-    def fileno(self) -> int:
-        return self._file.fileno()
-
-    def readinto(self, buffer: Any) -> int | None:
-        if self._first:
-            block, self._first = self._first[: len(buffer)], self._first[len(buffer) :]
-            buffer[: len(block)] = block
-            return len(block)
-        return self._file.readinto(buffer)
+    if str(path).startswith(("/dev/", "/proc/")):  # of the shell: its writer may be gone already
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        os.set_blocking(number, True)
+        return os.fdopen(number, "rb")
+    if not os.access(path, os.R_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    opened = queue.SimpleQueue[Any]()
+    threading.Thread(target=lambda: opened.put(path.open("rb")), daemon=True).start()
+    try:
+        return opened.get(timeout=WRITER)
+    except queue.Empty as error:
+        raise DataError(
+            f"{path} is a named pipe that no program opened for writing in {WRITER:.0f} "
+            "seconds; start the program that writes to it first."
+        ) from error
 
 
 def _undecodable(name: str, lines: int, error: UnicodeError, encoding: str) -> DataError:

@@ -9,7 +9,6 @@ import io
 import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
-from itertools import chain
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -17,11 +16,11 @@ import pyarrow as pa
 from coterie._validation import did_you_mean, need
 from coterie.corpus import jsonlines
 from coterie.corpus.corpus import Note, as_array, unique_names, value_to_text
-from coterie.corpus.delimited import SAMPLE, name_columns
+from coterie.corpus.delimited import HEADER_SAMPLE, name_columns
+from coterie.corpus.formats import ARROW_STREAM, KINDS, damaged
 from coterie.corpus.source import (
     DATABASE,
     Source,
-    damaged,
     limited,
     longest,
     most_unpacked,
@@ -30,59 +29,62 @@ from coterie.corpus.source import (
 )
 from coterie.errors import CoterieError, DataError, UsageError, counted
 
-ROWS = 10_000  # of a database, read at a time
+FETCHED_ROWS = 10_000  # of a database, read at a time
 SHEET_ROWS = 1_048_576  # of an Excel sheet, at most
 SPARSE = 1_000_000  # cells; in a larger sheet, more than one in a hundred has to be filled
-STREAM = b"\xff\xff\xff\xff"  # what an Arrow stream begins with; a file says ARROW1
 
 
 def arrow_tables(source: Source, format: str) -> Iterator[pa.Table]:
     """The rows of a Parquet or Arrow file, or of an Arrow stream."""
-    kind, done = {"parquet": "a Parquet", "arrow": "an Arrow"}[format], 0
-    with source.open_anywhere() as file:
-        try:
-            for batch in _batches(file, format, source):
-                table = pa.Table.from_batches([batch])
-                _check_texts(table, source.name, done)
-                done += table.num_rows
-                yield table.rename_columns(unique_names(table.column_names))
-        except (pa.ArrowException, OSError) as error:  # a broken footer is an OSError
-            raise damaged(source.name, kind, error) from error
+    done = 0
+    for batch in _batches(source, format):
+        table = pa.Table.from_batches([batch])
+        _check_texts(table, source.name, done)
+        done += table.num_rows
+        yield table.rename_columns(unique_names(table.column_names))
 
 
 def count_rows(source: Source, format: str) -> int:
     """Rows of such a file, without reading them where it says how many; at most so many."""
-    import pyarrow.parquet
-
     if format == "xlsx":
         return _sheet_rows(source)
     if format == "sqlite":
         return Database(source).count()
-    with source.open_anywhere() as file:
-        try:
-            if format == "parquet":
-                return int(pyarrow.parquet.read_metadata(file).num_rows)
-            return sum(batch.num_rows for batch in _batches(file, format, source))
-        except (pa.ArrowException, OSError) as error:
-            kind = {"parquet": "a Parquet", "arrow": "an Arrow"}[format]
-            raise damaged(source.name, kind, error) from error
+    if format == "arrow":
+        return sum(batch.num_rows for batch in _batches(source, format))
+    with _arrow_errors(source, format) as file:
+        return int(_parquet_file(file, source.name).metadata.num_rows)
 
 
-def _batches(file: BinaryIO, format: str, source: Source) -> Iterator[pa.RecordBatch]:
-    if format == "parquet":
-        import pyarrow.parquet
+def _batches(source: Source, format: str) -> Iterator[pa.RecordBatch]:
+    stream = source.head().startswith(ARROW_STREAM)
+    with _arrow_errors(source, format) as file:
+        if format == "parquet":
+            yield from _parquet_file(file, source.name).iter_batches()
+        elif stream:
+            yield from pa.ipc.open_stream(file)
+        else:
+            reader = pa.ipc.open_file(file)
+            yield from map(reader.get_batch, range(reader.num_record_batches))
 
-        size, found = file.seek(0, io.SEEK_END), pyarrow.parquet.ParquetFile(file)
-        groups = map(found.metadata.row_group, range(found.num_row_groups))
-        if sum(group.total_byte_size for group in groups) > most_unpacked(size):
-            raise unpacks_too_far(source.name, size)
-        yield from found.iter_batches()
-    elif source.head().startswith(STREAM):
-        yield from pa.ipc.open_stream(file)
-    else:
-        reader = pa.ipc.open_file(file)
-        for number in range(reader.num_record_batches):
-            yield reader.get_batch(number)
+
+@contextmanager
+def _arrow_errors(source: Source, format: str) -> Iterator[BinaryIO]:
+    try:
+        with source.open_anywhere() as file:
+            yield file
+    except (pa.ArrowException, OSError) as error:  # a broken footer is an OSError
+        raise damaged(source.name, KINDS[format].article, error) from error
+
+
+def _parquet_file(file: BinaryIO, name: str) -> Any:
+    import pyarrow.parquet
+
+    size, found = file.seek(0, io.SEEK_END), pyarrow.parquet.ParquetFile(file)
+    groups = map(found.metadata.row_group, range(found.num_row_groups))
+    if sum(group.total_byte_size for group in groups) > most_unpacked(size):
+        raise unpacks_too_far(name, size)
+    return found
 
 
 def _check_texts(table: pa.Table, name: str, before: int) -> None:
@@ -123,15 +125,14 @@ def read_sheet(
             rows = _filled(cells, f"{source.name}#{chosen}")
             if rows:
                 break
-        names_of_sheets = list(sheets)
+        known = ", ".join(map(repr, sheets)) if len(sheets) > 1 and not source.inside else ""
     if not rows:
         raise DataError(f"{source.name} is empty; give a file with texts.")
-    begin = [[value_to_text(cell) for cell in row] for row in rows[: SAMPLE + 1]]
+    begin = [[value_to_text(cell) for cell in row] for row in rows[: HEADER_SAMPLE + 1]]
     names, header, notes = name_columns(begin, header, wanted)
     columns = zip(*rows[header:], strict=True) if rows[header:] else ([] for _ in names)
     table = pa.Table.from_arrays([as_array(list(cells)) for cells in columns], names)
-    if len(names_of_sheets) > 1 and not source.inside:
-        known = ", ".join(map(repr, names_of_sheets))
+    if known:
         said = f"read the sheet {chosen!r} of {known}; add #NAME to the file for another"
         notes.append(Note("sheet", 0, (), said))
     return table, header, notes
@@ -187,7 +188,7 @@ def _filled(rows: Iterator[tuple[Any, ...]], name: str) -> list[tuple[Any, ...]]
                     "is probably a mistake: delete its row and column and save the workbook. If "
                     "it is meant, set COTERIE_LIMITS=off."
                 )
-    return [(*row, *[None] * (width - len(row)))[:width] for row in found[:end]]
+    return [(*row, *[None] * (width - len(row))) for row in found[:end]]
 
 
 class Database:
@@ -199,14 +200,16 @@ class Database:
     def __init__(self, source: Source) -> None:
         self.name = source.name
         if source.path is None:
-            kind, remedy = "an SQLite database that is packed or comes by a pipe", "give the file"
-            raise DataError(f"{source.name} is {kind}; {remedy}.")
-        self._path, inside = source.path.absolute(), source.inside
-        kind, _, said = inside.partition("=")
+            raise DataError(
+                f"{source.name} is an SQLite database that is packed or comes by a pipe; give the "
+                "file."
+            )
+        self._path = source.path.absolute()
+        kind, _, said = source.inside.partition("=")
         self.query = said.strip().rstrip(";")
         if kind != "query":
             self.query = f'SELECT * FROM "{self._table(said)}"'
-        elif self.query.split(None, 1)[:1] and self.query.split()[0].lower() not in READS:
+        elif self.query.lower().split(None, 1)[:1] not in (["select"], ["with"], ["values"]):
             raise UsageError(
                 f"{self.name}: the query should be a SELECT, which only reads, not "
                 f"{self.query[:60]!r}."
@@ -214,21 +217,21 @@ class Database:
 
     def count(self) -> int:
         """How many rows there are."""
-        return int(next(self._rows(f"SELECT count(*) FROM ({self.query})"))[1][0][0])
+        [[row]] = self._rows(f"SELECT count(*) AS n FROM ({self.query})")
+        return int(row["n"])
 
     def tables(self) -> Iterator[pa.Table]:
         """The rows; read twice, since the rows decide of which kind a column is."""
         kinds: jsonlines.Kinds = {}
-        for names, rows in self._rows(self.query):
-            jsonlines.widen(kinds, (dict(zip(names, row, strict=True)) for row in rows))
-        for names, rows in self._rows(self.query):
-            records = [dict(zip(names, row, strict=True)) for row in rows]
-            yield jsonlines.table_of(records, kinds)
+        for rows in self._rows(self.query):
+            jsonlines.widen(kinds, rows)
+        for rows in self._rows(self.query):
+            yield jsonlines.table_of(rows, kinds)
 
     def _table(self, wanted: str) -> str:
         listed = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE "
         found = self._rows(listed + "'sqlite~_%' ESCAPE '~' ORDER BY name")
-        known = [row[0] for _, rows in found for row in rows]
+        known = [row["name"] for rows in found for row in rows]
         if not known:
             raise DataError(f"{self.name}: the database has no table; give one that has.")
         if wanted not in known and (wanted or len(known) > 1):
@@ -238,8 +241,8 @@ class Database:
             )
         return (wanted or known[0]).replace('"', '""')
 
-    def _rows(self, query: str) -> Iterator[tuple[list[str], list[tuple[Any, ...]]]]:
-        """Names of the columns, and rows, a part at a time; one without rows if there are none."""
+    def _rows(self, query: str) -> Iterator[list[dict[str, Any]]]:
+        """Rows by the names of the columns, a part at a time."""
         done = 0
         try:
             address = f"{self._path.as_uri()}?mode=ro"
@@ -248,10 +251,8 @@ class Database:
                     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest())
                 cursor = connection.execute(query)
                 names = unique_names([str(column[0]) for column in cursor.description])
-                for rows in chain(
-                    [cursor.fetchmany(ROWS)], iter(lambda: cursor.fetchmany(ROWS), [])
-                ):
-                    yield names, [tuple(map(_plain, row)) for row in rows]
+                while rows := cursor.fetchmany(FETCHED_ROWS):
+                    yield [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
                     done += len(rows)
         except sqlite3.DataError as error:  # too big
             raise too_long(self.name, f"a row behind row {done:,}") from error
@@ -259,9 +260,6 @@ class Database:
             raise DataError(
                 f"{self.name}: the database cannot be read ({error}); check the file and the query."
             ) from error
-
-
-READS = ("select", "with", "values")  # how a query begins that only reads
 
 
 def _plain(cell: object) -> Any:

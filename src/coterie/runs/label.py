@@ -21,7 +21,7 @@ from coterie.base import TextClusterer
 from coterie.base.outliers import Assessed
 from coterie.corpus import LargeTable, Note, TextStream
 from coterie.corpus.corpus import no_words
-from coterie.corpus.read import ROWS, ColumnOptions
+from coterie.corpus.read import CHUNK_ROWS, ColumnOptions
 from coterie.corpus.source import file_of
 from coterie.corpus.vectors import VectorRows
 from coterie.corpus.write import (
@@ -372,7 +372,7 @@ def _to_workbook(
 def _to_file(out: Path, stream: TextStream, labeller: Labeller, *, resume: bool) -> int:
     """A table that grows; Ctrl-C leaves what is there, and says how to go on."""
     total = 0 if stream.source.is_pipe else stream.most_rows()
-    progress = make_progress(1) if total > ROWS else Silent()
+    progress = make_progress(1) if total > CHUNK_ROWS else Silent()
 
     def made_from() -> dict[str, Any]:
         """What decides the rows besides the input."""

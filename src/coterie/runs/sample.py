@@ -32,7 +32,7 @@ from coterie.corpus import (
     read_corpus,
 )
 from coterie.corpus.corpus import cell_values, make_note
-from coterie.corpus.read import ROWS
+from coterie.corpus.read import CHUNK_ROWS
 from coterie.corpus.source import file_of, longest, too_long
 from coterie.corpus.vectors import VectorRows
 from coterie.description.tally import ColumnLook
@@ -109,10 +109,10 @@ def sample_size(fit_sample: int | None, clusters: int | None) -> tuple[int, int 
 
 def table_chunks(corpus: Corpus) -> Iterator[Chunk]:
     """The rows of a corpus in memory, in parts, as ``TextStream`` has those of a file."""
-    for first in range(0, len(corpus), ROWS):
-        table = corpus.table.slice(first, ROWS)
+    for first in range(0, len(corpus), CHUNK_ROWS):
+        table = corpus.table.slice(first, CHUNK_ROWS)
         values = cell_values(table.column(corpus.text_column))
-        yield Chunk(first, table, CleanTexts(corpus.texts[first : first + ROWS]), values)
+        yield Chunk(first, table, CleanTexts(corpus.texts[first : first + CHUNK_ROWS]), values)
 
 
 def draw_sample(
