@@ -1,8 +1,7 @@
 """Writing: whole or not at all."""
 
 import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,19 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coterie import _folders
 from coterie._files import atomic_path, save_arrays
 from coterie._folders import held, mend_folder, one_state, refuse_held, replace_folder
 from coterie.errors import DataError, UsageError
 from said import raises
-
-
-@pytest.fixture(scope="module")
-def dead() -> int:
-    """The number of a process that is gone."""
-    with subprocess.Popen([sys.executable, "-c", ""]) as process:
-        process.wait()
-    return process.pid
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path) -> None:
@@ -35,91 +25,91 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path) -> Non
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
 
 
+def state(value: str) -> Callable[[Path], None]:
+    """What fills a folder with files that all hold one value."""
+
+    def fill(fresh: Path) -> None:
+        for name in ("manifest.json", "a", "b"):
+            (fresh / name).write_text(value)
+
+    return fill
+
+
+def litter(folder: Path, *kinds: str) -> None:
+    """What a killed writer leaves beside a folder."""
+    for kind in kinds:
+        place = folder.with_name(f".{folder.name}.coterie-{kind}")
+        place.mkdir()
+        (place / "a").write_text(kind)
+
+
 def test_a_failed_folder_leaves_the_old_one(tmp_path: Path) -> None:
     folder = tmp_path / "model"
-    replace_folder(folder, lambda fresh: (fresh / "x").write_text("1"))
+    replace_folder(folder, state("1"))
 
     def broken(fresh: Path) -> None:
-        (fresh / "x").write_text("2")
+        state("2")(fresh)
         raise OSError("disk full")
 
     with pytest.raises(OSError, match="disk full"):
         replace_folder(folder, broken)
-    assert (folder / "x").read_text() == "1"
+    assert (folder / "a").read_text() == "1"
     assert [p.name for p in tmp_path.iterdir()] == ["model"]
 
 
-def test_without_an_exchange_the_folder_is_replaced_by_two_renames(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(_folders, "exchange", lambda one, other: False)
-    folder = tmp_path / "model"
-    replace_folder(folder, lambda fresh: (fresh / "old").write_text("1"))
-    replace_folder(folder, lambda fresh: (fresh / "new").write_text("2"))
-    assert [p.name for p in folder.iterdir()] == ["new"]
-    assert [p.name for p in tmp_path.iterdir()] == ["model"]
-
-
-def litter(place: Path, *names: str) -> None:
-    for name in names:
-        (place / name).mkdir()
-        (place / name / "file").write_text(name)
-
-
-def test_a_kill_between_two_renames_is_mended(tmp_path: Path, dead: int) -> None:
-    litter(tmp_path, f".model.{dead}.new", f".model.{dead}.old")
-    mend_folder(tmp_path / "model")
-    assert (tmp_path / "model" / "file").read_text().endswith(".new")  # whole before the renames
-    assert [p.name for p in tmp_path.iterdir()] == ["model"]
-
-
-def test_the_old_folder_comes_back_where_there_is_no_new_one(tmp_path: Path, dead: int) -> None:
-    litter(tmp_path, f".model.{dead}.old")
-    mend_folder(tmp_path / "model")
-    assert (tmp_path / "model" / "file").read_text().endswith(".old")
-
-
-def test_half_a_new_folder_never_takes_the_place_of_the_old_one(tmp_path: Path, dead: int) -> None:
-    litter(tmp_path, "model", f".model.{dead}.new", f".other.{dead}.new")
-    mend_folder(tmp_path / "model")
-    assert (tmp_path / "model" / "file").read_text() == "model"
-    assert sorted(p.name for p in tmp_path.iterdir()) == [f".other.{dead}.new", "model"]
-    litter(tmp_path, f".fresh.{dead}.new")
-    mend_folder(tmp_path / "fresh")  # the first of its name: nobody knows whether it is whole
-    assert not (tmp_path / "fresh").exists() and not (tmp_path / f".fresh.{dead}.new").exists()
-
-
-def test_a_new_empty_folder_of_the_name_costs_nothing(tmp_path: Path, dead: int) -> None:
-    litter(tmp_path, f".run.{dead}.new", f".run.{dead}.old")
-    (tmp_path / "run").mkdir()  # by somebody who came between the two renames
-    (tmp_path / "run" / ".lock").touch()
-    mend_folder(tmp_path / "run")
-    assert (tmp_path / "run" / "file").read_text().endswith(".new")
-    litter(tmp_path, f".run.{dead}.new", f".run.{dead}.old")
-    mend_folder(tmp_path / "run")  # a folder with files: nobody can say which is the right one
-    assert len(list(tmp_path.iterdir())) == 3
-
-
-def test_what_a_living_process_writes_is_left_alone(tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        litter(tmp_path, "run", f".run.{process.pid}.new")
-        mend_folder(tmp_path / "run")
-        assert (tmp_path / f".run.{process.pid}.new").exists()
-        process.stdin.close()
-    mend_folder(tmp_path / "run")
+@pytest.mark.parametrize("there", ["nothing", "an empty folder"])
+def test_a_kill_between_two_renames_is_mended(tmp_path: Path, there: str) -> None:
+    folder = tmp_path / "run"
+    litter(folder, "new", "old")
+    if there == "an empty folder":  # made by a person who missed it
+        folder.mkdir()
+    mend_folder(folder)
+    assert (folder / "a").read_text() == "new"  # whole before the renames
+    replace_folder(folder, state("next"))
+    assert (folder / "a").read_text() == "next"
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
 
 
-def test_a_lock_says_more_than_the_number_of_a_process(tmp_path: Path) -> None:
-    """The number of a dead process may belong to another one by now."""
-    left = tmp_path / ".run.1.old"  # there is always a process 1
-    litter(tmp_path, left.name)
-    (left / ".lock").touch()
-    with (left / ".lock").open() as file:
-        fcntl = pytest.importorskip("fcntl")
-        fcntl.flock(file, fcntl.LOCK_EX)
-        assert not _folders.is_abandoned(left)
-    assert _folders.is_abandoned(left)
-    with held(tmp_path / "run"):  # must not make an empty folder in the place of the lost one
-        assert (tmp_path / "run" / "file").exists()
+def test_ctrl_c_between_two_renames_leaves_the_new_folder(tmp_path: Path, monkeypatch) -> None:
+    folder, rename = tmp_path / "run", Path.rename
+    replace_folder(folder, state("old"))
+
+    def interrupted(self: Path, target: Path) -> Path:
+        done = rename(self, target)
+        if self == folder:
+            raise KeyboardInterrupt
+        return done
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        replace_folder(folder, state("new"))
+    assert (folder / "a").read_text() == "new"
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+def test_half_a_new_folder_never_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    for before in (False, True):
+        if before:
+            replace_folder(folder, state("old"))
+        litter(folder, "new")
+        mend_folder(folder)
+        assert folder.exists() == before
+        with held(folder):
+            replace_folder(folder, state("next"))
+        assert (folder / "a").read_text() == "next"
+        assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+def test_files_in_the_place_of_a_lost_folder_cost_no_state(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    litter(folder, "new", "old")
+    folder.mkdir()
+    (folder / "mine").write_text("mine")
+    for work in (mend_folder, lambda folder: replace_folder(folder, state("next"))):
+        with pytest.raises(OSError, match="not empty"):
+            work(folder)
+    assert len([p for p in tmp_path.rglob("*") if p.is_file()]) == 3
 
 
 def test_a_folder_that_cannot_be_replaced_is_refused_before_the_work(tmp_path: Path, monkeypatch):
@@ -134,22 +124,16 @@ def test_a_folder_that_cannot_be_replaced_is_refused_before_the_work(tmp_path: P
 
 def test_a_folder_is_read_in_one_state(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-
-    def state(value: str) -> None:
-        def fill(fresh: Path) -> None:
-            for name in ("manifest.json", "a", "b"):
-                (fresh / name).write_text(value)
-
-        replace_folder(folder, fill)
-
-    state("0")
+    replace_folder(folder, state("0"))
     tries = []
 
     def read() -> tuple[str, str]:
         first = (folder / "a").read_text()
         if len(tries) < 3:
             tries.append(first)
-            state(str(len(tries)))  # somebody changes the folder between two files
+            replace_folder(
+                folder, state(str(len(tries)))
+            )  # somebody changes the folder between two files
             if len(tries) == 3:
                 raise DataError("what was read does not fit together")
         return first, (folder / "b").read_text()
@@ -191,8 +175,18 @@ def test_a_folder_is_held_by_one(tmp_path: Path) -> None:
     assert not folder.exists()  # made by the lock
     folder.mkdir()
     with held(folder):
-        pass
-    assert folder.exists()
+        assert list(folder.iterdir()) == []
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_folder_that_cannot_be_replaced_is_held_from_within(tmp_path: Path, monkeypatch) -> None:
+    """As a volume of a container: what lies beside it is not shared."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    monkeypatch.setattr(Path, "is_mount", lambda path: path == folder)
+    with held(folder):
+        assert [p.name for p in tmp_path.rglob("*")] == ["run", ".lock"]
+    assert [p.name for p in tmp_path.rglob("*")] == ["run"]
 
 
 def test_a_table_is_written_by_one(tmp_path: Path) -> None:

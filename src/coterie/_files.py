@@ -23,7 +23,6 @@ from coterie.errors import DataError
 
 log = logging.getLogger(__name__)
 
-LOCK = ".lock"  # name of the lock file in a folder
 PATIENCE = 0.3  # seconds; whoever only looks whether a lock is free has it for less
 
 
@@ -59,30 +58,34 @@ def flush(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def open_own(path: Path, *, make: bool = True, shared: bool = False) -> IO[bytes]:
+def open_own(path: Path) -> IO[bytes]:
     """A file of coterie's own to read, and to write at its end; made if it is not there.
 
-    All files that are not written beside their place are opened here. A link, a pipe or a folder
-    of that name is refused. A copy takes the place of a file that has a second name elsewhere,
-    unless the two may be ``shared``.
+    All files that are not written beside their place are opened here. A copy takes the place of
+    one that has a second name elsewhere.
     """
+    file = open_regular(path)
+    if os.fstat(file.fileno()).st_nlink < 2:
+        return file
+    with file, atomic_path(path) as temporary, temporary.open("wb") as copy:
+        shutil.copyfileobj(file, copy)
+    return open_own(path)
+
+
+def open_regular(path: Path, *, make: bool = True) -> IO[bytes]:
+    """The same, whatever other names the file has; a link, a pipe or a folder is refused."""
     if os.path.lexists(path):
         _refuse_foreign(path, path.lstat())
     flags = os.O_RDWR | os.O_APPEND | (os.O_CREAT if make else 0)
     for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):
         flags |= getattr(os, name, 0)
     file = os.fdopen(os.open(path, flags, 0o666), "r+b")
-    found = os.fstat(file.fileno())
     try:
-        _refuse_foreign(path, found)
+        _refuse_foreign(path, os.fstat(file.fileno()))
     except DataError:
         file.close()
         raise
-    if found.st_nlink < 2 or shared:
-        return file
-    with file, atomic_path(path) as temporary, temporary.open("wb") as copy:
-        shutil.copyfileobj(file, copy)
-    return open_own(path)
+    return file
 
 
 def _refuse_foreign(path: Path, found: os.stat_result) -> None:
@@ -162,7 +165,7 @@ def plain(value: object) -> Any:
 def is_locked(path: Path) -> bool | None:
     """Whether another process has locked this file; None if it or locks are not there."""
     try:
-        with open_own(path, make=False, shared=True) as file:
+        with open_regular(path, make=False) as file:
             return not lock_descriptor(file.fileno(), blocking=False)
     except (OSError, DataError):
         return None

@@ -29,7 +29,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coterie._files import LOCK, sha256_file, write_json
+from coterie._files import sha256_file, write_json
 from coterie._folders import is_litter, one_state, replace_folder
 from coterie._trust import (
     LARGE,
@@ -678,7 +678,6 @@ def replace_run(run: Path, new: Path, manifest: dict[str, Any]) -> list[str]:
         own, files = own_files(run), run_files(run)
         link_files(new, fresh, (name for name in run_files(new) if RESULT.fullmatch(name)))
         seal(fresh, manifest)
-        link_files(run, fresh, {LOCK} & files.keys())
         theirs = [name for name in files if name not in own]
         changed.extend(name for name in theirs if (fresh / name).exists())
         place = _free(fresh / KEPT, {Path(name).parts[0] for name in theirs})
@@ -710,11 +709,7 @@ def link_files(source: Path, target: Path, names: Iterable[str]) -> None:
                 f"{path} is a link. Runs with links are not changed: put the files themselves "
                 "there, or run coterie cluster with another --out."
             )
-        if name == LOCK:
-            with suppress(OSError):  # a copy would not be locked
-                os.link(path, target / name)
-        else:
-            _link(path, target / name)
+        _link(path, target / name)
 
 
 def _link(source: Path, target: Path) -> None:

@@ -143,9 +143,9 @@ def test_augment_never_replaces_by_default(mine: Path) -> None:
 
 
 def test_what_a_killed_command_left_of_an_output_goes(mine: Path, tmp_path: Path) -> None:
-    left = tmp_path / f".w.csv.{os.getpid()}.tmp"  # of an earlier process of this number
+    left = tmp_path / f".w.csv.{os.getpid()}-0123abcd.tmp"  # of an earlier process of this number
     left.write_text("half")
-    other = tmp_path / ".w.csv.1.tmp"  # of a process that runs
+    other = tmp_path / ".w.csv.1-0123abcd.tmp"  # of a process that runs
     other.write_text("half")
     run("augment", mine, "--kind", "charswap", "-q", "--out", tmp_path / "w.csv")
     assert not left.exists() and other.exists()
@@ -183,7 +183,7 @@ def test_an_overwrite_keeps_the_files_of_the_user(finished: Path, tickets: Path)
     assert (finished / "link").readlink() == Path("/nowhere")
     assert (finished / "kept" / "assignments.csv").read_text().endswith("corrected by hand\n")
     assert "corrected by hand" not in table.read_text()
-    assert not (finished / ".next").exists() and not (finished / ".lock").exists()
+    assert not (finished / ".next").exists() and not list(finished.parent.glob(".*"))
 
 
 def test_a_stopped_overwrite_leaves_the_run_and_can_be_continued(

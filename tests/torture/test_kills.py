@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import random
 import re
 import shutil
+import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from coterie._folders import delete, held, one_state
+from coterie._trust import read_json
+from coterie.runs.label import Labeller
 
 SETTINGS = ["steps=6", "batch_size=8", "checkpoint_every=0", "lr=1e-3", "head_lr=1e-2"]
 DEC = ["ae_steps=6", "steps=6", "ae_layers=[8,4]", "refresh_every=3", "checkpoint_every=0"]
@@ -19,271 +31,322 @@ OPTIONS = {
     "kmeans": ["-m", "kmeans", "--write", "xlsx"],
     "sample": ["-m", "kmeans", "--fit-sample", "12", "--write", "parquet"],
 }
+EDITS = [{"merge": [0, 1], "name": "Both"}, {"rename": {"2": "Two"}}]
+EDIT = ["edit", "run", "e.json"]
 
 
-def cluster(kind: str) -> list[str]:
+def cluster(kind: str, k: int = 3) -> list[str]:
     """A command that clusters; ``KEY=VALUE`` is a setting of the method."""
-    told = ["cluster", "t.csv", "-k", "3", "--encoder", "tfidf", "--out", "run", "-q"]
+    told = ["cluster", "t.csv", "-k", str(k), "--encoder", "tfidf", "--out", "run", "-q"]
     for option in OPTIONS[kind]:
         told += ["--set", option] if re.fullmatch(r"[a-z_]+=.*", option) else [option]
     return told
 
 
+def predict(name: str) -> list[str]:
+    return ["predict", "run", "t.csv", "--out", name]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command that is killed.
+
+    Attributes
+    ----------
+    command : list of str
+    again : list of str
+        What is added to go on.
+    before : list of list of str
+        Commands that come first.
+    kills : int, optional
+        In the long version; by default one before each change of a file.
+    """
+
+    command: list[str]
+    again: list[str] = field(default_factory=list)
+    before: list[list[str]] = field(default_factory=list)
+    kills: int | None = 20
+
+
+FIRST = cluster("kmeans")
+QUICK = ("sccl", "overwrite", "edit", "update", "predict csv")
+CASES = {
+    **{kind: Case(cluster(kind), ["--resume"], kills=None) for kind in OPTIONS},
+    "overwrite": Case([*cluster("kmeans", 2), "--overwrite"], ["--resume"], [FIRST], None),
+    "edit": Case(EDIT, [], [FIRST], None),
+    "undo": Case(["edit", "run", "--undo"], [], [FIRST, EDIT], None),
+    "update": Case(["update", "run", "n.csv"], [], [FIRST], 40),
+    "refit": Case(["update", "run", "n.csv", "--refit", "--yes"], [], [FIRST]),
+    "predict csv": Case(predict("p.csv"), ["--resume"], [FIRST], None),
+    "predict jsonl": Case(predict("p.jsonl"), ["--resume"], [FIRST], None),
+    "predict parquet": Case(predict("p.parquet"), [], [FIRST], None),
+    "export": Case(["export", "run", "--to", "tsv,jsonl"], [], [FIRST]),
+    "report": Case(["report", "run", "--no-texts"], [], [FIRST]),
+    "augment": Case(["augment", "t.csv", "--kind", "charswap", "-q", "--out", "w.csv"], kills=None),
+    "name": Case(["name", "run", "--with", "URL", "--model", "tiny", "-q"], [], [FIRST], 30),
+}
+OPENERS = [
+    predict("x.csv"),
+    ["compare", "run", "run"],
+    ["export", "run", "--to", "tsv", "--out", "elsewhere"],
+]
+
+
 @pytest.fixture(scope="module")
-def table(topics) -> str:
-    return "id,text\n" + "".join(f"{i},{text}\n" for i, text in enumerate(topics[0][:24]))
+def endpoint() -> Iterator[str]:
+    """Gives every cluster a name."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            body = json.dumps({"choices": [{"message": {"content": "Given name"}}]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
 
 
-def rich(place: Path, table: str) -> Path:
-    place.mkdir()
-    (place / "t.csv").write_text(table)
-    return place
+@dataclass
+class Place:
+    """A folder in which commands run and are killed, again and again from the same start."""
+
+    killer: Any
+    path: Path
+    start: Path
+    fingerprints: Callable[[Path], dict[str, str]]
+
+    def run(self, *command: str, **told: object) -> int:
+        return int(self.killer.run(self.path, *command, **told))
+
+    def must(self, *command: str, told: str = "") -> None:
+        assert self.run(*command) == 0, f"{told}: {command}\n{self.killer.said()}"
+
+    def again(self) -> None:
+        shutil.rmtree(self.path)
+        shutil.copytree(self.start, self.path)
+
+    def keep(self) -> None:
+        shutil.copytree(self.path, self.start)
+
+    def results(self) -> dict[str, str]:
+        """Everything there; of logs, which tell when something was done, the names."""
+        found = self.fingerprints(self.path)
+        logs = ("run/edits.jsonl", "run/names.jsonl")
+        return {name: "" if name in logs else digest for name, digest in found.items()}
+
+    def opened(self, number: int, told: str) -> dict[str, str]:
+        """The run as it is after one of the commands that read it."""
+        self.must(*OPENERS[number % len(OPENERS)], told=told)
+        for left in ("x.csv", "elsewhere"):
+            delete(self.path / left)
+        return settled(self.results())
 
 
-def chosen(count: int, request: pytest.FixtureRequest, quick: int) -> list[int]:
-    """All moments with --slow, some spread over them without."""
-    if request.config.getoption("--slow"):
-        return list(range(count))
-    return sorted({round(i * (count - 1) / (quick - 1)) for i in range(quick)})
+def settled(found: dict[str, str]) -> dict[str, str]:
+    """Files without those that the next writer needs, or deletes."""
+    waiting = ("p.", ".p.", ".run.coterie-", "run/.next", "run/names.jsonl")
+    return {name: digest for name, digest in found.items() if not name.startswith(waiting)}
 
 
-def states(folder: Path, fingerprints) -> str:
-    """What lies in a folder, without the numbers of processes."""
-    return re.sub(r"\.\d+(?:-\w+)?\.(tmp|new|old)", r".N.\1", json.dumps(fingerprints(folder)))
+@pytest.fixture
+def place(killer, fast_disk: Path, topics, fingerprints) -> Place:
+    made = Place(killer, fast_disk / "place", fast_disk / "start", fingerprints)
+    made.path.mkdir()
+    rows = [f"{i},{text}" for i, text in enumerate(topics[0][:36])]
+    for name, part in (("t.csv", rows[:24]), ("n.csv", [f"n{row}" for row in rows[24:]])):
+        (made.path / name).write_text("\n".join(["id,text", *part]) + "\n")
+    (made.path / "e.json").write_text(json.dumps(EDITS))
+    return made
 
 
-@pytest.mark.parametrize("kind", OPTIONS)
-def test_a_killed_run_is_continued_to_the_same_files(
-    kind: str, killer, fast_disk: Path, table: str, request, fingerprints
+@pytest.mark.parametrize("name", CASES)
+def test_a_killed_command_is_continued_to_the_same_files(
+    name: str, place: Place, endpoint: str, request, tried
 ) -> None:
-    if kind != "sccl" and not request.config.getoption("--slow"):
+    case, slow = CASES[name], request.config.getoption("--slow")
+    if not slow and name not in QUICK:
         pytest.skip("takes minutes: run with --slow")
-    command = cluster(kind)
-    whole = rich(fast_disk / "whole", table)
-    assert killer.run(whole, *command) == 0, killer.said()
-    expected, moments = fingerprints(whole), killer.moments()
-    assert len(moments) > 30
+    command = [endpoint if part == "URL" else part for part in case.command]
+    for first in case.before:
+        place.must(*first)
+        (place.path / "run" / "notes.txt").write_text("mine")
+    place.keep()
+    old = place.results()
+    place.must(*command)
+    new, moments = place.results(), place.killer.moments()
+    kills = min(len(moments), (case.kills or len(moments)) if slow else 3)
     seen: set[str] = set()
-    for number in chosen(len(moments), request, 3):
-        place = rich(fast_disk / f"cut{number}", table)
-        assert killer.run(place, *command, kill_at=number) == -9
-        left = states(place, fingerprints)
+    for number in sorted({int((i + 0.5) * len(moments) / kills) for i in range(kills)}):
+        place.again()
+        assert place.run(*command, kill_at=number) == -9
+        left = re.sub(r"\.\d+-\w+\.tmp", ".N.tmp", json.dumps(place.results()))
         if left in seen:
             continue
         seen.add(left)
-        manifest = place / "run" / "manifest.json"
-        status = json.loads(manifest.read_text())["status"] if manifest.exists() else "nothing"
-        results = (place / "run" / "report.html").exists()
-        assert status in ("running", "done", "nothing") and not (results and status == "nothing")
-        told = f"killed before {moments[number]}"
-        assert killer.run(place, *command, "--resume") == 0, f"{told}\n{killer.said()}"
-        assert fingerprints(place) == expected, told
-    assert len(seen) > 2
+        told = f"{name} killed before {moments[number]}"
+        if case.before:  # any command that opens the run finds the old state or the new one
+            assert place.opened(number, told) in (settled(old), settled(new)), told
+        for half in place.path.glob("p.partial.[cj]s*"):  # as if the disk had half of a write
+            half.write_bytes(half.read_bytes()[:-7])
+        go_on(name, case, place, command, new, told)
+        assert place.results() == new, told
+        tried["kills, each state of the disk once"] += 1
+    assert len(seen) > 1
+
+
+def go_on(
+    name: str, case: Case, place: Place, command: list[str], new: dict[str, str], told: str
+) -> None:
+    """Repeat the command, as its user would."""
+    done = settled(place.results()) == settled(new)
+    if name in ("edit", "undo", "refit") and done:  # not done twice
+        place.must("report", "run", told=told)  # the next writer deletes what is left
+    elif name == "overwrite" and not (place.path / "run/.next/manifest.json").exists():
+        place.must(*command, told=told)
+    else:
+        kept = [part for part in command if part != "--overwrite"]
+        place.must(*kept, *case.again, told=told)
+
+
+def test_an_edit_killed_between_two_renames_is_mended_by_any_verb(place: Place) -> None:
+    place.must(*FIRST)
+    place.keep()
+    place.must(*EDIT)
+    new, moments = place.results(), place.killer.moments()
+    moved = moments.index("os.rename run")
+    verbs = [["report", "run"], ["check", "run"], ["name", "run", "--own-names"]]
+    for verb in (*OPENERS, *verbs, [*EDIT, "--dry-run"]):
+        place.again()
+        assert place.run(*EDIT, kill_at=moved + 1) == -9
+        assert not (place.path / "run").exists()  # only the hidden folders are there
+        code = place.run(*verb)
+        assert code == 0 or verb[0] == "edit", place.killer.said()
+        for left in ("x.csv", "elsewhere"):
+            delete(place.path / left)
+        assert settled(place.results()) == settled(new), verb
+
+
+def edit_for_ever(run: str, edits: str, end: float) -> None:
+    from coterie.editing import edit, undo
+
+    while time.monotonic() < end:
+        edit(run, edits)
+        undo(run)
+
+
+@pytest.mark.parametrize("reads", [300, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_reads_during_edits_see_one_state(reads: int, place: Place, tried) -> None:
+    """Of ten reads one loads the model as ``coterie predict`` does, nine read three files."""
+    place.must(*FIRST)
+    run = place.path / "run"
+
+    def light() -> tuple[int, int, bool]:
+        """Clusters of the model, clusters with names, and whether the manifest tells of edits."""
+        model = read_json(run / "model" / "config.json")["n_clusters"]
+        named = read_json(run / "clusters.json")
+        return model, len(named), "editing" in read_json(run / "manifest.json")
+
+    started = multiprocessing.get_context("spawn" if sys.platform == "darwin" else "fork")
+    writer = started.Process(
+        target=edit_for_ever, args=(str(run), str(place.path / "e.json"), time.monotonic() + 3600)
+    )
+    writer.start()
+    seen = set()
+    try:
+        for number in count():
+            if number >= reads and len(seen) == 2:  # both states were met
+                break
+            if number % 10:
+                found = one_state([run], light)
+                assert found in ((3, 3, False), (2, 2, True)), f"torn: {found}"
+                seen.add(found)
+                continue
+            labeller = Labeller.read(run)
+            names = sorted(cluster.name for cluster in labeller.clusters or [])
+            assert labeller.model.n_clusters_ == len(names)
+            assert ("Both" in names) == (len(names) == 2), f"torn: {names}"
+        assert writer.is_alive()
+    finally:
+        writer.terminate()
+        writer.join()
+    tried["reads during edits"] += number
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_ctrl_c_and_resume_give_the_identical_result(
-    times: int, killer, fast_disk: Path, table: str, fingerprints
-) -> None:
+def test_ctrl_c_and_resume_give_the_identical_result(times: int, place: Place) -> None:
     command = cluster("sccl")
-    whole, cut = rich(fast_disk / "whole", table), rich(fast_disk / "cut", table)
-    assert killer.run(whole, *command) == 0, killer.said()
-    first = killer.moments().index("exchange")  # the second checkpoint takes its place
+    place.keep()
+    place.must(*command)
+    whole, moments = place.results(), place.killer.moments()
+    first = moments.index("os.rename run/checkpoint")  # the second checkpoint takes its place
+    place.again()
     # Once: the step is finished and kept. Twice: at once, in the middle of that.
     asked = [first, first + 2][:times]
-    assert killer.run(cut, *command, interrupt_at=asked) == 130, killer.said()
-    assert "--resume" in killer.said() and "Traceback" not in killer.said()
-    manifest = json.loads((cut / "run" / "manifest.json").read_text())
-    assert manifest["status"] == "interrupted"
-    assert (cut / "run" / "checkpoint" / "state.json").exists()
-    assert not (cut / "run" / "report.html").exists()
-    assert killer.run(cut, *command, "--resume") == 0, killer.said()
-    assert fingerprints(cut) == fingerprints(whole)
-    assert not (cut / "run" / "checkpoint").exists()
+    assert place.run(*command, interrupt_at=asked) == 130, place.killer.said()
+    assert "--resume" in place.killer.said() and "Traceback" not in place.killer.said()
+    run = place.path / "run"
+    assert json.loads((run / "manifest.json").read_text())["status"] == "interrupted"
+    assert (run / "checkpoint" / "state.json").exists()
+    assert not (run / "report.html").exists()
+    place.must(*command, "--resume")
+    assert place.results() == whole
+    assert not (run / "checkpoint").exists()
 
 
-@pytest.mark.slow
-def test_a_killed_overwrite_leaves_a_run_that_can_be_continued(
-    killer, fast_disk: Path, table: str, fingerprints
-) -> None:
-    whole = rich(fast_disk / "whole", table)
-    first, second = cluster("sccl"), [*cluster("kmeans"), "--overwrite"]
-    assert killer.run(whole, *first) == 0
-    assert killer.run(whole, *second) == 0
-    expected, count = fingerprints(whole), len(killer.moments())
-    for number in range(count):
-        place = rich(fast_disk / f"cut{number}", table)
-        assert killer.run(place, *first) == 0
-        earlier = fingerprints(place / "run")
-        assert killer.run(place, *second, kill_at=number) == -9
-        manifest = json.loads((place / "run" / "manifest.json").read_text())
-        assert manifest["status"] == "done"  # the old run until the new one takes its place
-        if manifest["method"] == "sccl":
-            left = fingerprints(place / "run")
-            assert {k: v for k, v in left.items() if k in earlier} == earlier
-        begun = (place / "run" / ".next" / "manifest.json").exists()
-        go_on = ["--resume"] if begun or manifest["method"] == "kmeans" else ["--overwrite"]
-        assert killer.run(place, *cluster("kmeans"), *go_on) == 0, killer.said()
-        assert fingerprints(place) == expected
-
-
-@pytest.mark.parametrize("name", ["labels.csv", "labels.jsonl", "labels.parquet"])
-def test_killed_predictions_are_continued(
-    name: str, killer, fast_disk: Path, table: str, request, fingerprints
-) -> None:
-    if name != "labels.csv" and not request.config.getoption("--slow"):
-        pytest.skip("takes minutes: run with --slow")
-    whole = rich(fast_disk / "whole", table)
-    assert killer.run(whole, *cluster("kmeans")) == 0
-    command = ["predict", "run", "t.csv", "--out", name]
-    assert killer.run(whole, *command) == 0, killer.said()
-    expected, count = (whole / name).read_bytes(), len(killer.moments())
-    for number in chosen(count, request, 3):
-        for old in whole.glob("labels*"):
-            old.unlink()
-        assert killer.run(whole, *command, kill_at=number) == -9
-        assert not (whole / name).exists() or number == count - 1
-        cut = whole / name.replace("labels.", "labels.partial.")
-        if cut.exists() and not name.endswith("parquet"):  # as if the disk had half of a write
-            cut.write_bytes(cut.read_bytes()[:-7])
-        resume = [] if name.endswith("parquet") else ["--resume"]
-        assert killer.run(whole, *command, *resume) == 0, killer.said()
-        assert (whole / name).read_bytes() == expected
-
-
-def test_killed_augmentation_leaves_no_half_file(
-    killer, fast_disk: Path, table: str, request
-) -> None:
-    place = rich(fast_disk / "augment", table)
-    command = ["augment", "t.csv", "--kind", "charswap", "-q", "--out", "t.views.csv"]
-    assert killer.run(place, *command) == 0, killer.said()
-    file = place / "t.views.csv"
-    expected, count = file.read_bytes(), len(killer.moments())
-    for number in chosen(count, request, 2):
-        file.unlink(missing_ok=True)
-        assert killer.run(place, *command, kill_at=number) == -9
-        assert not file.exists() or file.read_bytes() == expected
-        assert killer.run(place, *command) == 0, killer.said()
-        assert file.read_bytes() == expected
-
-
-def test_a_killed_edit_or_undo_leaves_the_old_run_or_the_new(
-    killer, fast_disk: Path, table: str, fingerprints, request
-) -> None:
-    whole = rich(fast_disk / "whole", table)
-    (whole / "e.json").write_text(json.dumps([{"merge": [0, 1]}, {"rename": {"2": "Two"}}]))
-    assert killer.run(whole, *cluster("kmeans")) == 0
-
-    def now() -> dict[str, str]:  # a killed process leaves its file of the lock, but no lock
-        return {k: v for k, v in fingerprints(whole / "run").items() if k != ".lock"}
-
-    before = now()
-    log = re.compile(r"edits.jsonl|earlier/")
-    stride = 1 if request.config.getoption("--slow") else 50
-    for command in (["edit", "run", "e.json"], ["edit", "run", "--undo"]):
-        old, number = now(), 0
-        while killer.run(whole, *command, kill_at=number) == -9:
-            if now() != old:  # killed behind the swap: the change is whole
-                break
-            number += stride
-        assert number > 20
-        if now() == old:
-            assert killer.run(whole, *command) == 0
-    assert {k: v for k, v in now().items() if not log.search(k)} == before
-
-
-@pytest.mark.slow
-def test_kills_at_random_times(killer, fast_disk: Path, table: str, fingerprints) -> None:
-    draw = random.Random(0)
-    command = cluster("sccl")
-    whole = rich(fast_disk / "whole", table)
-    begun = time.monotonic()
-    assert killer.run(whole, *command) == 0
-    took, expected, kills = time.monotonic() - begun, fingerprints(whole), 0
-    for number in range(200):
-        place = rich(fast_disk / f"r{number}", table)
-        resume: list[str] = []
-        for _ in range(draw.randint(1, 3)):  # one to three times in a row
-            code = killer.run(place, *command, *resume, kill_after=draw.random() * took)
-            kills += code == -9
-            resume = ["--resume"]
-            took *= 1.0 if code else 0.9  # it was quicker than the first: the machine is less busy
-        assert killer.run(place, *command, *resume) == 0, killer.said()
-        assert fingerprints(place) == expected
-        shutil.rmtree(place)
-        if kills >= 40:
-            return
-    pytest.fail(f"only {kills} commands were killed in time")
-
-
-WHOLE = {"labels.csv", "big.views.csv"}  # never seen half
-BRIEF = {  # a command, how it goes on, and what it makes
-    "predict": (["predict", "run", "big.csv", "--out", "labels.csv"], ["--resume"], "labels*.csv"),
-    "augment": (
-        ["augment", "big.csv", "--kind", "charswap", "-q", "--out", "big.views.csv"],
-        [], "big.views*",
-    ),
-    "bench": (
-        ["bench", "encoder", "--datasets", "sample", "--encoder", "bow", "--seeds", "3",
-         "--out", "results", "--set", "n_init=1", "-q"], [], "results/*",
-    ),
-}  # fmt: skip
-
-
-def made(place: Path, pattern: str) -> dict[str, object]:
-    """What a command made; of the lines of a benchmark, seed and scores."""
-    found: dict[str, object] = {}
-    for file in sorted(path for path in place.glob(pattern) if path.is_file()):
-        found[file.name] = file.read_bytes()
-        if file.suffix == ".jsonl":
-            rows = map(json.loads, file.read_text().rpartition("\n")[0].splitlines())
-            found[file.name] = [(row["seed"], row["scores"]) for row in rows]
-        elif pattern.startswith("results"):
-            found[file.name] = "made from the lines"
-    return found
+BRIEF = {  # a command, and how it goes on
+    "cluster": (cluster("sccl"), ["--resume"]),
+    "predict": (["predict", "run", "big.csv", "--out", "labels.csv"], ["--resume"]),
+    "augment": (["augment", "big.csv", "--kind", "charswap", "-q", "--out", "views.csv"], []),
+}
+WHOLE = {"labels.csv", "views.csv"}  # never seen half
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BRIEF)
-def test_brief_commands_killed_at_random_times(
-    name: str, killer, fast_disk: Path, table: str
-) -> None:
+def test_commands_killed_at_random_times(name: str, place: Place) -> None:
     """At forty moments that no file marks: in the middle of reading, encoding, writing."""
     draw = random.Random(1)
-    command, resume, pattern = BRIEF[name]
-    place = rich(fast_disk / "place", table)
-    rows = 100 * table.splitlines()[1:]
-    (place / "big.csv").write_text("id,text\n" + "".join(f"{row}\n" for row in rows))
-    assert killer.run(place, *cluster("kmeans")) == 0, killer.said()
+    command, resume = BRIEF[name]
+    rows = 100 * (place.path / "t.csv").read_text().splitlines()[1:]
+    (place.path / "big.csv").write_text("id,text\n" + "".join(f"{row}\n" for row in rows))
+    if name != "cluster":
+        place.must(*FIRST)
+    place.keep()
     begun = time.monotonic()
-    assert killer.run(place, *command) == 0, killer.said()
-    took, expected, kills = time.monotonic() - begun, made(place, pattern), 0
-    assert expected
+    place.must(*command)
+    took, expected, kills = time.monotonic() - begun, place.results(), 0
     for _ in range(200):
-        for old in place.glob(pattern):  # claims of runs are a folder
-            shutil.rmtree(old) if old.is_dir() else old.unlink()
+        place.again()
         code, more = -9, []
-        for _ in range(draw.randint(1, 2)):
+        for _ in range(draw.randint(1, 3)):
             if code:  # else it was quicker than the kill
-                code = killer.run(place, *command, *more, kill_after=draw.random() * took)
+                code = place.run(*command, *more, kill_after=draw.random() * took)
                 kills, more = kills + (code == -9), resume
-                left = {k: v for k, v in made(place, pattern).items() if k in WHOLE}
+                took *= 1.0 if code else 0.9  # the machine is less busy than at first
+                left = {k: v for k, v in place.results().items() if k in WHOLE}
                 assert left.items() <= expected.items()  # there and complete, or not there
-        assert code == 0 or killer.run(place, *command, *more) == 0, killer.said()
-        assert made(place, pattern) == expected
+        if code:
+            place.must(*command, *more)
+        assert place.results() == expected
         if kills >= 40:
             return
     pytest.fail(f"only {kills} commands were killed in time")
 
 
-def test_two_processes_on_one_folder_refuse_each_other(killer, fast_disk: Path, table: str) -> None:
-    from coterie._folders import held
-
-    place = rich(fast_disk / "shared", table)
-    with held(place / "run"):
+def test_two_processes_on_one_folder_refuse_each_other(place: Place) -> None:
+    with held(place.path / "run"):
         for more in ([], ["--resume"], ["--overwrite"]):
-            assert killer.run(place, *cluster("kmeans"), *more) == 2
-            assert "another process" in killer.said() and "is working on run" in killer.said()
-        assert [path.name for path in (place / "run").iterdir()] == [".lock"]
-    assert killer.run(place, *cluster("kmeans")) == 0, killer.said()
-    assert not (place / "run" / ".lock").exists()
+            assert place.run(*FIRST, *more) == 2
+            said = place.killer.said()
+            assert "another process" in said and "is working on run" in said
+        assert not (place.path / "run").exists()
+    place.must(*FIRST)
+    assert not list(place.path.glob(".*"))

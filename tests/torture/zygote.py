@@ -18,7 +18,6 @@ import time
 import traceback
 from pathlib import Path
 
-from coterie import _folders
 from coterie.cli import main
 from coterie.methods import METHODS
 
@@ -29,6 +28,7 @@ import_all()
 for recipe in METHODS.values():
     recipe.cls  # noqa: B018
 
+LIMIT = 120  # seconds that a command may take
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.link", "open"}
 
 
@@ -42,14 +42,11 @@ class Moments:
         self.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
 
     def __call__(self, event: str, arguments: tuple) -> None:
-        if event == "ctypes.dlsym" and arguments[1] == "renameat2":
-            what = "exchange"
-        elif event in CHANGES and self._inside(arguments[0]):
-            if event == "open" and not self._writes(arguments):
-                return
-            what = f"{event} {os.path.relpath(os.fspath(arguments[0]), self.folder)}"
-        else:
+        if event not in CHANGES or not self._inside(arguments[0]):
             return
+        if event == "open" and not self._writes(arguments):
+            return
+        what = f"{event} {os.path.relpath(os.fspath(arguments[0]), self.folder)}"
         if self.kill_at == self.count:
             os.kill(os.getpid(), signal.SIGKILL)
         os.write(self.log, what.encode() + b"\n")
@@ -75,8 +72,6 @@ def child(told: dict) -> None:
     os.dup2(out, 1)
     os.dup2(out, 2)
     os.environ.update(told.get("environment", {}))
-    if told.get("no_exchange"):  # as on a file system that cannot exchange two folders
-        _folders.exchange = lambda one, other: False
     os.chdir(told["folder"])
     sys.argv = ["coterie", *told["command"]]
     code = 1
@@ -94,6 +89,18 @@ def child(told: dict) -> None:
         os._exit(code)
 
 
+def waited(pid: int) -> int:
+    """How a command ended; one that hangs, as on a pipe, is killed."""
+    end = time.monotonic() + LIMIT
+    while True:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return status
+        if time.monotonic() > end:
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(0.005)
+
+
 def serve() -> None:
     for line in sys.stdin:
         told = json.loads(line)
@@ -104,7 +111,7 @@ def serve() -> None:
         if told.get("kill_after") is not None:
             time.sleep(told["kill_after"])
             os.kill(pid, signal.SIGKILL)
-        _, status = os.waitpid(pid, 0)
+        status = waited(pid)
         code = os.waitstatus_to_exitcode(status)
         sys.stdout.write(json.dumps({"code": code, "seconds": time.monotonic() - begun}) + "\n")
         sys.stdout.flush()

@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING, Any
 from filelock import lock_descriptor
 
 from coterie._facts import hardware, versions
-from coterie._files import open_own, plain
+from coterie._files import open_own, open_regular, plain
 from coterie._validation import RENAMED
 from coterie.encoders import AUTO, DEFAULT
 from coterie.errors import DataError
@@ -229,7 +229,7 @@ class Ledger:
     def tidy(self) -> None:
         """Take away what processes that were killed have left behind."""
         for path in self.claims.glob("*") if self.claims.exists() else ():
-            with open_own(path, shared=True) as file, contextlib.suppress(OSError):
+            with open_regular(path) as file, contextlib.suppress(OSError):
                 if _try_lock(file.fileno()):
                     path.unlink()
         with contextlib.suppress(OSError):
@@ -242,7 +242,7 @@ def _open(path: Path) -> IO[bytes]:
         # which has found it there, looks whether it is one.
         with contextlib.suppress(FileNotFoundError, FileExistsError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            return open_own(path, shared=True)
+            return open_regular(path)
 
 
 def _unfinished(stream: Any) -> bytes:

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from coterie._files import write_json
-from coterie._folders import replace_folder
+from coterie._folders import held, replace_folder
 from coterie._progress import make_progress
 from coterie._random import derive_seed, numpy_generator, torch_seeded
 from coterie._types import Terms
@@ -358,4 +358,5 @@ def _write(net: MaskedNet, shell: Any, folder: Path, found: dict[str, Any]) -> N
             net.encoder.tokenizer.save_pretrained(fresh)
         write_json(fresh / "training.json", found)
 
-    replace_folder(folder, fill)
+    with held(folder):
+        replace_folder(folder, fill)

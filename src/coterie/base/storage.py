@@ -15,7 +15,7 @@ import torch
 
 from coterie import __version__
 from coterie._files import plain, save_arrays, write_json
-from coterie._folders import one_state, replace_folder
+from coterie._folders import held, one_state, replace_folder
 from coterie._trust import (
     LARGE,
     Count,
@@ -94,7 +94,8 @@ def save(model: OutlierMixin, folder: Path, *, include_encoder: bool) -> None:
         raise UsageError(f"`folder={str(folder)!r}` is a file; a run needs a folder.")
     if folder.exists() and any(folder.iterdir()) and not (folder / "config.json").exists():
         raise UsageError(f"{folder} is not empty and not a saved model; choose another folder.")
-    replace_folder(folder, fill)
+    with held(folder):
+        replace_folder(folder, fill)
 
 
 def save_clusters(model: OutlierMixin, folder: Path, *, outliers: bool = False) -> None:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from coterie._files import write_json
-from coterie._folders import mend_folder, replace_folder
+from coterie._folders import held, mend_folder, replace_folder
 from coterie._ranks import is_first
 from coterie._trust import LARGE, check_file, damaged, read_json
 from coterie._types import Ints
@@ -122,7 +122,8 @@ class Checkpoint:
             }
             write_json(folder / "state.json", facts)
 
-        replace_folder(self.folder, fill)
+        with held(self.folder):
+            replace_folder(self.folder, fill)
         self.last = time.monotonic()
         log.info("checkpoint after step %d of stage %d", state.step, state.stage)
 
@@ -130,8 +131,7 @@ class Checkpoint:
         """Read the checkpoint, or nothing if there is none."""
         from safetensors.torch import load_file
 
-        if is_first():
-            mend_folder(self.folder)
+        mend_folder(self.folder)
         if not (self.folder / "state.json").exists():
             return None
         facts = read_json(self.folder / "state.json", LARGE)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from coterie._facts import versions
-from coterie._files import LOCK, write_json
-from coterie._folders import check_replaceable, delete, is_litter, mend_folder
+from coterie._files import write_json
+from coterie._folders import LOCK, check_replaceable, delete, is_litter, mend_folder
 from coterie._trust import Count, check_shape, inside, read_json
 from coterie.base import TextClusterer
 from coterie.choose import Choice

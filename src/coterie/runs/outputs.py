@@ -1,11 +1,15 @@
 """What a command may write: never an input, a file of a run, or somebody else's file.
 
-Every command that writes calls :func:`check_output` before it does anything else.
+Every command that writes calls :func:`check_output` before it does anything else. An existing file
+is replaced if it has the columns, or the mark of the page, that the same command writes.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Iterable
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +40,6 @@ def check_output(
     resume : bool, default=False
         Whether such a table is to be continued.
     """
-    from coterie._folders import delete, is_abandoned, left_beside
     from coterie.corpus.write import partial_path, record_path, refuse_partial
 
     given = [Path(path) for path in inputs if path is not None and str(path) != "-"]
@@ -60,9 +63,23 @@ def check_output(
         )
     if grows:
         refuse_partial(out, resume=resume)
-    for left in left_beside(out, "tmp"):
-        if is_abandoned(left) and not any(is_same(left, read) for read in given):
-            delete(left)
+    for left in out.parent.glob(f".{escape(out.name)}.*.tmp"):
+        if _is_abandoned(left) and not any(is_same(left, read) for read in given):
+            left.unlink()
+
+
+def _is_abandoned(temporary: Path) -> bool:
+    """Whether the process is gone that wrote a file of :func:`~coterie._files.atomic_path`."""
+    match = re.search(r"\.(\d+)-[0-9a-f]{8}\.tmp$", temporary.name)
+    if match is None or os.name != "posix":  # elsewhere there is no way to ask without harm
+        return False
+    try:
+        os.kill(int(match[1]), 0)
+    except (ProcessLookupError, OverflowError):
+        return True
+    except OSError:
+        pass  # somebody else's, but alive
+    return int(match[1]) == os.getpid()  # of an earlier process that had this number
 
 
 def check_shards_folder(out: Path) -> None:
@@ -141,26 +158,10 @@ def is_comparison(path: Path) -> bool:
 
 
 def _columns(path: Path) -> set[str]:
-    """Names of the columns of a table, as far as they can be told from its beginning."""
-    import csv
-    import json
-    import re
-    import zipfile
+    """Names of the columns of a table; none if it cannot be read as one."""
+    from coterie.corpus import TextStream
 
-    suffix = path.suffix.lower()
     try:
-        if suffix == ".parquet":
-            import pyarrow.parquet
-
-            return set(pyarrow.parquet.read_schema(path).names)
-        if suffix == ".xlsx":
-            with zipfile.ZipFile(path) as book, book.open("xl/worksheets/sheet1.xml") as sheet:
-                head = sheet.read(1 << 16).decode("utf-8", "ignore").partition("</row>")[0]
-            return set(re.findall(r"<t[^>]*>([^<]*)</t>", head))
-        with path.open("rb") as file:
-            line = file.readline(1 << 20).decode("utf-8-sig", "replace")
-        if suffix == ".jsonl":
-            return set(json.loads(line))
-        return set(next(csv.reader([line], delimiter="\t" if suffix == ".tsv" else ",")))
-    except (OSError, ValueError, KeyError, TypeError, csv.Error, StopIteration, zipfile.BadZipFile):
+        return set(next(TextStream(path).tables(1)).column_names)
+    except (CoterieError, OSError, StopIteration):
         return set()
