@@ -21,7 +21,7 @@ from coterie._validation import check_device
 from coterie.base import TextClusterer
 from coterie.corpus import Chunk, Corpus, LargeTable, write_rows
 from coterie.corpus.sentences import split_sentence
-from coterie.corpus.write import GrowingTable, table_rows
+from coterie.corpus.write import GrowingTable, record_path, table_rows
 from coterie.description import (
     Cluster,
     describe,
@@ -286,6 +286,7 @@ class SampledResults(Results):
         tally = Tally(self.rows.columns, BORDERLINE)
         file, corpus = self.folder.work / "assignments.csv", self.rows
         if resumed and file.exists():
+            record_path(file).unlink(missing_ok=True)  # a kill may have come before
             for rows, columns in joined(corpus, file):
                 tally.add(rows, columns)
             return tally
