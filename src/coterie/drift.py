@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from coterie._types import Ints
-from coterie.description.describe import differing
+from coterie.description.describe import differences
 from coterie.description.terms import Terms
 from coterie.description.words import ClusterTerms
 from coterie.errors import UsageError
@@ -200,18 +200,9 @@ def _changed_words(
     known = np.isin(labels, ids)
     codes = np.where(known, 2 * np.searchsorted(ids, np.where(known, labels, ids[0])), -1)
     codes[len(old_texts) :] += codes[len(old_texts) :] >= 0  # odd numbers are the new texts
-    members: list[list[str]] = [[] for _ in range(2 * len(ids))]
-    for text, code in zip(texts, codes.tolist(), strict=True):
-        if code >= 0:
-            members[code].append(text)
     terms = ClusterTerms(Terms(texts), codes, 2 * len(ids))
-    out = []
-    for i in range(len(ids)):
-        old, new = 2 * i, 2 * i + 1
-        if not members[old] or not members[new]:
-            out.append((list[str](), list[str]()))
-            continue
-        entered = differing(terms, new, old, members[new], by_chance=WORD_LEVEL)
-        left = differing(terms, old, new, members[old], by_chance=WORD_LEVEL)
-        out.append((entered, left))
-    return out
+    pairs = [(2 * i + 1, 2 * i) for i in range(len(ids))]
+    return [
+        differences(terms, *pair, by_chance=WORD_LEVEL) if terms.sizes[[*pair]].all() else ([], [])
+        for pair in pairs
+    ]

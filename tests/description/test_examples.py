@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from coterie.description.describe import by_distance, close_calls, means, once, spread
+from coterie.description.describe import by_distance, close_calls, once, spread
 
 
 def loop_spread(points: np.ndarray, start: int, n: int) -> list[int]:
@@ -46,11 +46,9 @@ def test_nearest_to_the_mean_first(kind: object) -> None:
 
 def test_close_calls_are_measured_from_the_own_cluster() -> None:
     p = np.array([[0.9, 0.05, 0.05], [0.5, 0.45, 0.05], [0.4, 0.35, 0.25], [0.3, 0.6, 0.1]])
-    labels = np.zeros(4, dtype=np.int64)
     # The last text is in cluster 0 though another is likelier: a lead below zero comes first.
-    assert close_calls(np.arange(4), labels, p)[0] == 3
     leads = [0.85, 0.05, 0.05, -0.3]
-    order = close_calls(np.arange(4), labels, p)
+    order = close_calls(np.arange(4), 0, p)
     assert [leads[i] for i in order] == sorted(leads)
 
 
@@ -58,10 +56,3 @@ def test_texts_that_differ_in_case_and_blanks_are_shown_once() -> None:
     assert once(np.arange(4), ["Hello", "hello ", "Hello  there", "x"], 3) == [
         "Hello", "Hello  there", "x"
     ]  # fmt: skip
-
-
-def test_means_have_unit_length_and_empty_clusters_are_told() -> None:
-    x = np.array([[3.0, 4.0], [3.0, 4.0], [0.0, 2.0], [9.0, 9.0]])
-    units, used = means(x, np.array([0, 0, 2, -1]), 3)
-    np.testing.assert_allclose(units, [[0.6, 0.8], [0, 0], [0, 1]])
-    assert used.tolist() == [True, False, True]

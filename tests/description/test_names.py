@@ -86,14 +86,14 @@ def test_the_most_characteristic_word_is_in_the_name() -> None:
              *["separable lean and fat, lamb"] * 5, *["blue cheese"] * 20]  # fmt: skip
     labels = np.repeat([0, 1, 2, 3], [10, 5, 5, 20])
     clusters = ClusterTerms(Terms(texts), labels, 4)
-    assert "Beef" in make_names(clusters, [texts[:10], texts[10:15], texts[15:20], texts[20:]])[0]
+    assert "Beef" in make_names(clusters)[0]
 
 
 def test_a_word_that_repeats_another_adds_little() -> None:
     """By hand: two words in the same texts count as one and a quarter, in others as two."""
     texts = [*["red fox"] * 4, *["red"] * 2, *["fox"] * 2, *["separable lean"] * 8]
     clusters = ClusterTerms(Terms([*texts, *["parcel"] * 16]), np.repeat([0, 1], 16), 2)
-    score = {c.text: c.score for c in find_candidates(clusters, 0, texts)}
+    score = {c.text: c.score for c in find_candidates(clusters, 0)}
     weight = {term.text: term.weight for term in clusters.characteristic(0)}
     for phrase, same, share in (("separable lean", 1.0, 8 / 16), ("red fox", 4 / 8, 4 / 16)):
         first, second = (weight[word] for word in phrase.split())
@@ -118,7 +118,7 @@ def test_candidates_close_to_the_mean_come_first() -> None:
         x = np.zeros((80, 2))
         x[:40] = 1, 0
         x[list(far)] = -0.2, 1
-        score = {c.text: c.score for c in find_candidates(clusters, 0, texts[:40], x)}
+        score = {c.text: c.score for c in find_candidates(clusters, 0, x)}
         mean = np.array([0.7, 0.25])  # of the cluster, by hand
         near, away = (v @ mean / np.linalg.norm(v) for v in (np.array([1, 0]), np.array([-0.2, 1])))
         assert near > 2 * away
@@ -164,7 +164,7 @@ def test_what_all_parts_share_comes_first_in_a_group() -> None:
     clusters = ClusterTerms(Terms(texts), np.repeat([0, 1], [20, 30]), 2)
 
     def lead(inside: Ints | None) -> float:
-        found = find_candidates(clusters, 0, texts[:20], inside=inside)
+        found = find_candidates(clusters, 0, inside=inside)
         score = {candidate.text: candidate.score for candidate in found}
         return score["Insurance"] / score["Quote"]
 

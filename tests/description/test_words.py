@@ -24,8 +24,7 @@ def words_of(texts: list[str], labels: list[int], n_words: int = 10) -> list[dic
     codes = np.array(labels)
     k = int(codes.max()) + 1
     clusters = ClusterTerms(Terms(texts), codes, k)
-    own = [[t for t, c in zip(texts, codes, strict=True) if c == i] for i in range(k)]
-    return [dict(top_words(clusters, i, own[i], n_words)) for i in range(k)]
+    return [dict(top_words(clusters, i, n_words)) for i in range(k)]
 
 
 def test_telling_words_come_first_and_stop_words_never() -> None:

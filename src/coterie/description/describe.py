@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from coterie._types import Bools, Floats, Ints
+from coterie._types import Floats, Ints
 from coterie._validation import check_vectors, check_whole_numbers, checked, wrong_kind
 from coterie.corpus.corpus import cell_values
 from coterie.description.columns import count_values, sort_into_periods
@@ -101,10 +101,8 @@ class Cluster:
             if key in values:
                 values[key] = [(name, number) for name, number in values[key]]
         if "near" in values:
-            values["near"] = [
-                Neighbor(near["id"], near["name"], near["similarity"], near["more"], near["less"])
-                for near in values["near"]
-            ]
+            names = [f.name for f in fields(Neighbor)]
+            values["near"] = [Neighbor(*(near[n] for n in names)) for near in values["near"]]
         if "by" in values:
             values["by"] = {
                 column: [(name, number) for name, number in counts]
@@ -259,20 +257,12 @@ def spread(rows: Ints, vectors: Any, texts: Sequence[str], n: int) -> list[str]:
     return once(kept[chosen], texts, n) if len(kept) else []
 
 
-def close_calls(rows: Ints, labels: Ints, probabilities: Floats) -> Ints:
+def close_calls(rows: Ints, cluster: int, probabilities: Floats) -> Ints:
     """The rows of a cluster, smallest lead over the runner-up first."""
-    own = labels[rows]
     p = np.array(probabilities[rows], dtype=np.float64)
-    here = p[np.arange(len(rows)), own]
-    p[np.arange(len(rows)), own] = -np.inf
+    here = p[:, cluster].copy()
+    p[:, cluster] = -np.inf
     return rows[np.argsort(np.round(here - p.max(axis=1), 9), kind="stable")]
-
-
-def means(vectors: Any, labels: Ints, n_clusters: int) -> tuple[Floats, Bools]:
-    """Mean vector of each cluster at unit length, and which clusters have texts."""
-    placed = labels >= 0
-    out, sizes = cluster_means(np.asarray(vectors)[placed], labels[placed], n_clusters)
-    return unit_rows(out), sizes > 0
 
 
 def _row(members: Any, i: int) -> Floats:
@@ -291,6 +281,7 @@ def _distance(members: Any, point: Floats) -> Floats:
 
 MUCH = 2.0  # a word is much more frequent here if its share is so many times that of there
 LEAST_SHARE = 0.03  # of the texts; rarer words do not set two clusters apart
+DIFFERING = 5  # words of a cluster that another lacks
 
 
 @dataclass(frozen=True)
@@ -316,34 +307,25 @@ class Neighbor:
 
 
 def find_neighbors(
-    clusters: ClusterTerms,
-    names: list[str],
-    members: Sequence[Sequence[str]],
-    vectors: Any,
-    labels: Ints,
-    n: int = 3,
+    clusters: ClusterTerms, names: list[str], vectors: Floats | None, labels: Ints, n: int = 3
 ) -> list[list[Neighbor]]:
-    """The ``n`` nearest clusters of each, by vectors or, without them, by words.
-
-    ``members`` are the texts of each cluster.
-    """
-    profile, used = _profiles(clusters, vectors, labels)
+    """The ``n`` nearest clusters of each, by vectors or, without them, by words."""
+    used = clusters.sizes > 0
+    profile: Any = clusters.profile()
+    if vectors is not None:
+        placed = labels >= 0
+        means, _ = cluster_means(vectors[placed], labels[placed], clusters.n_clusters)
+        profile = unit_rows(means)
     out: list[list[Neighbor]] = []
     for block, found in similarity_blocks(profile):
         similarities = found.numpy()
         similarities[:, ~used] = -np.inf
         for i, row in enumerate(similarities, block.start):
             row[i] = -np.inf
-            near = np.argsort(-np.round(row, 9), kind="stable")[: n if used[i] else 0]
+            near = np.argsort(-np.round(row, 9), kind="stable")[: n if used[i] else 0].tolist()
             out.append(
                 [
-                    Neighbor(
-                        int(j),
-                        names[j],
-                        round(float(row[j]), 4),
-                        differing(clusters, i, int(j), members[i]),
-                        differing(clusters, int(j), i, members[int(j)]),
-                    )
+                    Neighbor(j, names[j], round(float(row[j]), 4), *differences(clusters, i, j))
                     for j in near
                     if np.isfinite(row[j])
                 ]
@@ -351,20 +333,19 @@ def find_neighbors(
     return out
 
 
-def differing(
-    clusters: ClusterTerms,
-    here: int,
-    there: int,
-    texts: Sequence[str],
-    n: int = 5,
-    *,
-    by_chance: float = 1.0,
-) -> list[str]:
-    """Words much more frequent in one cluster than in another, largest difference first.
+def differences(
+    clusters: ClusterTerms, here: int, there: int, by_chance: float = 1.0
+) -> tuple[list[str], list[str]]:
+    """Words much more frequent in one cluster than in another, and the reverse; five at most.
 
     ``by_chance`` leaves out words whose difference is as large by chance with a probability above
     it (Fisher's exact test, each word for itself).
     """
+    return _more(clusters, here, there, by_chance), _more(clusters, there, here, by_chance)
+
+
+def _more(clusters: ClusterTerms, here: int, there: int, by_chance: float) -> list[str]:
+    """Words much more frequent in one cluster than in another, largest difference first."""
     stems, share = clusters.frequent(here)
     other = clusters.shares(there, stems)
     least = max(LEAST_SHARE, clusters.enough(here) / max(int(clusters.sizes[here]), 1))
@@ -381,19 +362,12 @@ def differing(
     order = found[np.lexsort((stems[found], -np.round(score[found], 9)))]
     out: list[str] = []
     for i in order:
-        if len(out) == n:
+        if len(out) == DIFFERING:
             break
         word = clusters.terms.text(clusters.single(int(stems[i])))
-        if text := clusters.shown(here, clusters.enough(here), word, texts, out):
+        if text := clusters.shown(here, clusters.enough(here), word, out):
             out.append(text)
     return out
-
-
-def _profiles(clusters: ClusterTerms, vectors: Any, labels: Ints) -> tuple[Any, Bools]:
-    if vectors is not None:
-        profile: tuple[Floats, Bools] = means(vectors, labels, clusters.n_clusters)
-        return profile
-    return clusters.profile(), clusters.sizes > 0
 
 
 logger = logging.getLogger(__name__)
@@ -469,7 +443,7 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
     >>> first.name, first.size, first.words[0][0]
     ('Card, Lost', 2, 'card')
     """
-    if isinstance(texts, str) or not isinstance(texts, Sized):
+    if not isinstance(texts, Sized):
         raise wrong_kind("texts", texts, "a list of texts")
     codes = check_whole_numbers("labels", labels)
     if vectors is not None:
@@ -480,91 +454,55 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
     for name, values in (("topics", topics), ("parents", parents)):
         if values is not None and len(values) < k:
             raise UsageError(f"{name}: {len(values)} given for {k} clusters; give one for each.")
-    # Everything is worked in the order of the texts: then no result hangs on that of the rows.
-    order = text_order(texts)
-    work = _Work([texts[i] for i in order], codes[order], k, language)
-    work.vectors = None if vectors is None else np.asarray(vectors)[order]
-    if parts is not None:
-        work.parts = Parts(np.asarray(parts[0], dtype=np.int64)[order], parts[1])
-    shown = work.describe(n_words, n_examples, None if p is None else p[order])
     times = over_time(dates, codes, k)
     by = {str(name): count_values(_list(v), codes, k) for name, v in (columns or {}).items()}
-    return [
-        Cluster(
-            i,
-            **shown[i],
-            topics=list(topics[i]) if topics is not None else [],
-            over_time=times[i],
-            by={name: counts[i] for name, counts in by.items()},
-            parent=None if parents is None else int(parents[i]),
-        )
-        for i in range(k)
-    ]
-
-
-class _Work:
-    """Sorted texts with their clusters and terms."""
-
-    vectors: Floats | None = None
-    parts: Parts | None = None
-
-    def __init__(
-        self, texts: list[str], labels: Ints, k: int, language: str | Sequence[str] | None
-    ) -> None:
-        self.texts, self.labels, self.k = texts, labels, k
-        by_label = np.argsort(labels, kind="stable")
-        starts = np.searchsorted(labels[by_label], np.arange(k + 1))
-        self.rows = [by_label[starts[i] : starts[i + 1]] for i in range(k)]
-        self.members = [[texts[row] for row in rows] for rows in self.rows]
-        self.terms = Terms(texts, language)
-        self.clusters = ClusterTerms(self.terms, labels, k)
-
-    def describe(
-        self, n_words: int, n_examples: int, probabilities: Floats | None
-    ) -> list[dict[str, Any]]:
-        """The fields that come from texts, vectors and probabilities."""
-        names = make_names(self.clusters, self.members, self.vectors, self.parts)
-        near = find_neighbors(self.clusters, names, self.members, self.vectors, self.labels)
-        space: Any = self.vectors if self.vectors is not None else self._word_space()
-        placed = max(int((self.labels >= 0).sum()), 1)
-        out = []
-        for i, rows in enumerate(self.rows):
-            central = by_distance(rows, space) if len(rows) else rows
-            calls = rows[:0]
-            if probabilities is not None and probabilities.shape[1] > 1 and len(rows):
-                calls = close_calls(rows, self.labels, probabilities)
-            out.append(
-                {
-                    "name": names[i],
-                    "size": len(rows),
-                    "share": round(len(rows) / placed, 4),
-                    "words": top_words(self.clusters, i, self.members[i], n_words),
-                    "examples": once(central, self.texts, n_examples),
-                    "diverse": spread(central, space, self.texts, n_examples) if len(rows) else [],
-                    "borderline": once(calls, self.texts, n_examples),
-                    "near": near[i],
-                    "languages": self._languages(rows),
-                }
+    # Everything is worked in the order of the texts: then no result hangs on that of the rows.
+    order = text_order(texts)
+    texts, codes = [texts[i] for i in order], codes[order]
+    vectors = None if vectors is None else vectors[order]
+    p = None if p is None or p.shape[1] < 2 else p[order]
+    inside = None if parts is None else Parts(np.asarray(parts[0], dtype=np.int64)[order], parts[1])
+    terms = Terms(texts, language)
+    clusters = ClusterTerms(terms, codes, k)
+    names = make_names(clusters, vectors, inside)
+    near = find_neighbors(clusters, names, vectors, codes)
+    words = terms.single.presence
+    space = weigh(words, words.sum(axis=0), len(texts)) if vectors is None else vectors
+    out = []
+    for i in range(k):
+        rows = clusters.rows(i)
+        central = by_distance(rows, space) if len(rows) else rows
+        calls = rows[:0] if p is None else close_calls(rows, i, p)
+        out.append(
+            Cluster(
+                i,
+                names[i],
+                size=len(rows),
+                share=round(len(rows) / clusters.n, 4),
+                words=top_words(clusters, i, n_words),
+                examples=once(central, texts, n_examples),
+                topics=list(topics[i]) if topics is not None else [],
+                diverse=spread(central, space, texts, n_examples) if len(rows) else [],
+                borderline=once(calls, texts, n_examples),
+                near=near[i],
+                over_time=times[i],
+                by={name: counts[i] for name, counts in by.items()},
+                languages=_languages(terms, rows),
+                parent=None if parents is None else int(parents[i]),
             )
-        return out
+        )
+    return out
 
-    def _languages(self, rows: Ints) -> list[tuple[str, float]]:
-        """Languages of the texts of a cluster, if the corpus has several."""
-        known = self.terms.languages
-        told = self.terms.language_of[rows]
-        counts = np.bincount(told[told >= 0], minlength=len(known))
-        if len(known) < 2 or not counts.any():
-            return []
-        shares = [
-            (NAMES[code], round(float(c), 4))
-            for code, c in zip(known, counts / counts.sum(), strict=True)
-        ]
-        return sorted((pair for pair in shares if pair[1] >= SPOKEN), key=lambda pair: -pair[1])
 
-    def _word_space(self) -> Any:
-        """One sparse row of unit length per text, rare words counting more."""
-        presence = self.terms.single.presence
-        return weigh(presence, presence.sum(axis=0), len(self.texts))
+def _languages(terms: Terms, rows: Ints) -> list[tuple[str, float]]:
+    """Languages of the texts of a cluster, if the corpus has several."""
+    told = terms.language_of[rows]
+    counts = np.bincount(told[told >= 0], minlength=len(terms.languages))
+    if len(terms.languages) < 2 or not counts.any():
+        return []
+    pairs = zip(terms.languages, (counts / counts.sum()).tolist(), strict=True)
+    shares = [(NAMES[code], round(share, 4)) for code, share in pairs]
+    return sorted((pair for pair in shares if pair[1] >= SPOKEN), key=lambda pair: -pair[1])
 
 
 def over_time(dates: Any, labels: Ints, k: int) -> list[list[tuple[str, int]]]:

@@ -87,10 +87,7 @@ class Proposal:
 
 
 def make_names(
-    clusters: ClusterTerms,
-    texts: Sequence[Sequence[str]],
-    vectors: Floats | None = None,
-    parts: Parts | None = None,
+    clusters: ClusterTerms, vectors: Floats | None = None, parts: Parts | None = None
 ) -> list[str]:
     """One name per cluster: phrases of its texts, unique, and where possible unlike the others.
 
@@ -100,8 +97,6 @@ def make_names(
     Parameters
     ----------
     clusters : ClusterTerms
-    texts : sequence of sequences of str
-        Those of each cluster.
     vectors : ndarray of shape (n, d), optional
         Of all texts; candidates whose texts are close to the mean of the cluster come first.
     parts : Parts, optional
@@ -113,14 +108,10 @@ def make_names(
 
     def propose(i: int) -> Iterator[Proposal]:
         inside, taken = _parts_of(parts, clusters.rows(i))
-        yield from (
-            name
-            for name in chain(
-                combine(find_candidates(clusters, i, texts[i], vectors, inside)),
-                _by_keywords(clusters, i, texts[i]),
-            )
-            if name.text.casefold() not in taken
-        )
+        found = find_candidates(clusters, i, vectors, inside)
+        for name in chain(combine(found), _by_keywords(clusters, i)):
+            if name.text.casefold() not in taken:
+                yield name
 
     return choose_names(clusters.sizes, [propose(i) for i in range(clusters.n_clusters)])
 
@@ -136,16 +127,15 @@ def _parts_of(parts: Parts | None, rows: Ints) -> tuple[Ints | None, set[str]]:
     return inside, {parts.names[part].casefold() for part in several if part in parts.names}
 
 
-def keyword_names(clusters: ClusterTerms, texts: Sequence[Sequence[str]]) -> list[str]:
+def keyword_names(clusters: ClusterTerms) -> list[str]:
     """One name per cluster of up to three keywords and short phrases, to compare with."""
-    proposals = [_by_keywords(clusters, i, own) for i, own in enumerate(texts)]
+    proposals = [_by_keywords(clusters, i) for i in range(clusters.n_clusters)]
     return choose_names(clusters.sizes, proposals)
 
 
 def find_candidates(
     clusters: ClusterTerms,
     cluster: int,
-    texts: Sequence[str],
     vectors: Floats | None = None,
     inside: Ints | None = None,
 ) -> list[Candidate]:
@@ -155,8 +145,6 @@ def find_candidates(
     ----------
     clusters : ClusterTerms
     cluster : int
-    texts : sequence of str
-        Those of the cluster.
     vectors : ndarray of shape (n, d), optional
         Of all texts, around their mean.
     inside : ndarray of int, optional
@@ -178,8 +166,8 @@ def find_candidates(
     out: dict[str, Candidate] = {}
     for i in order[:LOOKED_AT]:
         term = _completed(clusters, cluster, terms[i])
-        text = _shown(clusters, cluster, term, texts)
-        if text and text not in out:
+        text = clusters.shown(cluster, term.count, written(clusters, term))
+        if 0 < len(text) <= LONGEST_NAME and text not in out:
             stems = frozenset(term.parts)
             top = terms[0].parts[0] in stems
             out[text] = Candidate(text, stems, held[:, i], float(score[i]), top)
@@ -195,12 +183,6 @@ def _completed(clusters: ClusterTerms, cluster: int, term: Term) -> Term:
     if not more or set(stems) & set(term.parts) or len(written(clusters, longer)) > LONGEST_NAME:
         return term
     return longer
-
-
-def _shown(clusters: ClusterTerms, cluster: int, term: Term, texts: Sequence[str]) -> str:
-    """A term as it is written in a name; empty if it is no whole word, or too long."""
-    text = clusters.shown(cluster, term.count, written(clusters, term), texts, ())
-    return text if len(text) <= LONGEST_NAME else ""
 
 
 def _weights(terms: Sequence[Term], held: Bools) -> Floats:
@@ -340,9 +322,9 @@ FADES = 0.03  # parts that say less than this share of what the first says are l
 SPARE = 8  # further parts to choose from where names are alike
 
 
-def _by_keywords(clusters: ClusterTerms, cluster: int, texts: Sequence[str]) -> Iterator[Proposal]:
+def _by_keywords(clusters: ClusterTerms, cluster: int) -> Iterator[Proposal]:
     """Names from the best keywords, first as many as fit, then with spare ones."""
-    parts = name_parts(clusters, cluster, texts)
+    parts = name_parts(clusters, cluster)
     best: list[str] = []
     for part in parts:
         words = sum(len(p.split()) for p in [*best, part])
@@ -355,7 +337,7 @@ def _by_keywords(clusters: ClusterTerms, cluster: int, texts: Sequence[str]) -> 
         yield Proposal(", ".join(some))
 
 
-def name_parts(clusters: ClusterTerms, cluster: int, texts: Sequence[str]) -> list[str]:
+def name_parts(clusters: ClusterTerms, cluster: int) -> list[str]:
     """Keywords and short phrases for a name, best first; no word is in two of them."""
     single = clusters.best(cluster)
     by_part = {term.parts[0]: term for term in single}
@@ -372,7 +354,7 @@ def name_parts(clusters: ClusterTerms, cluster: int, texts: Sequence[str]) -> li
     for score, term in scored:
         if seen & set(term.parts) or (len(out) >= SPARE) or score < FADES * first:
             continue
-        text = clusters.shown(cluster, term.count, written(clusters, term), texts, out)
+        text = clusters.shown(cluster, term.count, written(clusters, term), out)
         if text and len(text) <= LONGEST_NAME:
             out.append(text)
             seen |= set(term.parts)

@@ -234,7 +234,7 @@ class Terms:
     """
 
     def __init__(self, texts: Sequence[str], language: str | Sequence[str] | None = "auto") -> None:
-        self.n = len(texts)
+        self.texts, self.n = texts, len(texts)
         self.least = 2 if self.n > 50 else 1  # a word of a single text says little
         forms: dict[str, int] = {}
         # What stands for masked personal data is no word: a name breaks off there.

@@ -82,6 +82,7 @@ class ClusterTerms:
         for counts in self._counts.values():
             counts.sort_indices()
         self._best: dict[tuple[int, int], list[Term]] = {}
+        self._texts: dict[int, list[str]] = {}
         of_word = labels[terms.row]
         order = np.argsort(of_word, kind="stable")  # places of words, one cluster after another
         self._starts = np.searchsorted(of_word[order], np.arange(n_clusters + 1))
@@ -120,6 +121,12 @@ class ClusterTerms:
         """Rows of the texts of a cluster, in order."""
         start, end = self._members.indptr[cluster : cluster + 2]
         return np.asarray(self._members.indices[start:end], dtype=np.int64)
+
+    def texts(self, cluster: int) -> list[str]:
+        """The texts of a cluster."""
+        if cluster not in self._texts:
+            self._texts[cluster] = [self.terms.texts[row] for row in self.rows(cluster)]
+        return self._texts[cluster]
 
     def characteristic(self, cluster: int) -> list[Term]:
         """The words of :meth:`best` that are more frequent in the cluster than elsewhere.
@@ -236,13 +243,11 @@ class ClusterTerms:
         """Texts that must hold a phrase: two, if the cluster has more than one."""
         return min(2, int(self.sizes[cluster]))
 
-    def shown(
-        self, cluster: int, count: int, text: str, texts: Sequence[str], others: Iterable[str]
-    ) -> str:
+    def shown(self, cluster: int, count: int, text: str, others: Iterable[str] = ()) -> str:
         """How to show a term that ``count`` texts hold; empty if it is a piece of a word."""
         if not NO_BLANKS.match(text):
             return text
-        text = grow(text, texts)
+        text = grow(text, self.texts(cluster))
         piece = unicodedata.category(text[0]) == "Mn" or (len(text) < 3 and ALPHABET.match(text))
         if piece or count < self.enough(cluster) or any(_overlap(text, o) for o in others):
             return ""
@@ -279,19 +284,8 @@ class ClusterTerms:
         return weigh(self._counts["1"], self._totals["1"], self.n)
 
 
-def top_words(
-    clusters: ClusterTerms, cluster: int, texts: Sequence[str], n_words: int = 10
-) -> list[tuple[str, float]]:
-    """The most telling words and pairs of a cluster, best first, each word in one of them only.
-
-    Parameters
-    ----------
-    clusters : ClusterTerms
-    cluster : int
-    texts : sequence of str
-        Those of the cluster, to find where words end in scripts without blanks.
-    n_words : int, default=10
-    """
+def top_words(clusters: ClusterTerms, cluster: int, n_words: int = 10) -> list[tuple[str, float]]:
+    """The most telling words and pairs of a cluster, best first, each word in one of them only."""
     seen: set[int] = set()
     single = clusters.best(cluster)
     often = {term.parts[0]: term.count for term in single}
@@ -310,7 +304,7 @@ def top_words(
         larger = [p for p in pairs if set(term.parts) < set(p.parts) and not set(p.parts) & seen]
         taken = max(larger, key=lambda p: p.count, default=term)
         seen |= set(taken.parts)
-        if text := clusters.shown(cluster, taken.count, taken.text, texts, out):
+        if text := clusters.shown(cluster, taken.count, taken.text, out):
             out[text] = taken.weight
     ranked = sorted(out.items(), key=lambda item: (-item[1], item[0]))
     return [(text, round(weight, 4)) for text, weight in ranked]

@@ -18,12 +18,11 @@ import pyarrow as pa
 
 from coterie._files import write_json
 from coterie._folders import held
-from coterie._types import Ints
 from coterie._validation import checked
 from coterie.corpus import write_rows
 from coterie.corpus.corpus import check_column
 from coterie.description import guess_columns, sort_into_periods
-from coterie.description.describe import differing
+from coterie.description.describe import differences
 from coterie.description.terms import Terms
 from coterie.description.words import ClusterTerms
 from coterie.editing.run import EditableRun
@@ -177,7 +176,7 @@ def _follow(run: EditableRun, column: str) -> Timeline:
     n = len(ids) * width
     counts = np.bincount(codes[dated], minlength=n).reshape(len(ids), width)
     totals = counts.sum(axis=0)
-    words = _Words(run.texts, codes, n)
+    words = ClusterTerms(Terms(run.texts), codes, n)
     dated = codes >= 0
     centers = unit_rows(cluster_means(run.vectors[dated], codes[dated], n)[0])
     steps = []
@@ -187,7 +186,7 @@ def _follow(run: EditableRun, column: str) -> Timeline:
             here, entered, left, shift = i * width + t, list[str](), list[str](), None
             if counts[i, t] >= FEWEST:
                 if last is not None:
-                    entered, left = words.changed(here, last)
+                    entered, left = differences(words, here, last, BY_CHANCE)
                     shift = round(float(1 - centers[here] @ centers[last]), 4)
                 last = here
             share = round(float(counts[i, t] / max(totals[t], 1)), 4)
@@ -195,21 +194,3 @@ def _follow(run: EditableRun, column: str) -> Timeline:
             steps.append(Step(cluster.id, cluster.name, period, size, share, entered, left, shift))
     undated = int(((labels >= 0) & (periods.of_row < 0)).sum())
     return Timeline(column, periods.unit, periods.names, undated, steps)
-
-
-class _Words:
-    """Words of each cluster in each period."""
-
-    def __init__(self, texts: list[str], codes: Ints, n: int) -> None:
-        self.members: list[list[str]] = [[] for _ in range(n)]
-        for text, code in zip(texts, codes.tolist(), strict=True):
-            if code >= 0:
-                self.members[code].append(text)
-        self.terms = ClusterTerms(Terms(texts), codes, n)
-
-    def changed(self, here: int, before: int) -> tuple[list[str], list[str]]:
-        """Words that entered since ``before``, and those that left."""
-        return (
-            differing(self.terms, here, before, self.members[here], by_chance=BY_CHANCE),
-            differing(self.terms, before, here, self.members[before], by_chance=BY_CHANCE),
-        )

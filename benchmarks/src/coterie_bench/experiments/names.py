@@ -74,12 +74,8 @@ def measure(key: lines.Row, options: Namespace) -> lines.Row:
     labels, vectors = np.asarray(model.labels_), model.transform(texts)
     rows_of = [np.flatnonzero(labels == k) for k in range(CLUSTERS)]
     true = [Counter(classes[i] for i in rows).most_common(1)[0][0] for rows in rows_of]
-    members = [[texts[i] for i in rows] for rows in rows_of]
     terms = ClusterTerms(Terms(texts, "auto"), labels, CLUSTERS)
-    named = {
-        "keywords": keyword_names(terms, members),
-        "phrases": make_names(terms, members, vectors),
-    }
+    named = {"keywords": keyword_names(terms), "phrases": make_names(terms, vectors)}
     for both in zip(*named.values(), true, strict=True):  # words of the texts: shown, not kept
         print("    " + " | ".join(both))
     return {
