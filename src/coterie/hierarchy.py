@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 LEVEL_COLUMN = re.compile(r"(level_\d+|theme)(_name)?")  # of the table
 READABLE = 10  # clusters that need no themes above them
-FEWEST, MOST = 3, 12  # themes
+FEWEST_THEMES, MOST_THEMES = 3, 12
 REACH = 1.5  # factor by which the number of themes may differ from the square root of clusters
 SMOOTHED = 3_000  # texts whose vectors are smoothed; more change the means by little
 NEIGHBORS, ROUNDS = 15, 4  # of the smoothing
@@ -118,13 +118,22 @@ def nest(
     """
     x = check_vectors("vectors", vectors, "text" if sizes is None else "cluster")
     codes = np.zeros(0, np.int64) if labels is None else check_whole_numbers("labels", labels)
-    centers, counts = _means(x, codes) if sizes is None else _given(x, codes, sizes)
+    if sizes is not None:
+        centers, counts = x, check_whole_numbers("sizes", sizes, "cluster")
+        if len(counts) != len(centers):
+            raise UsageError(f"sizes: {len(counts)} for {len(centers)} means; give one for each.")
+        if codes.max(initial=-1) >= len(counts):
+            raise UsageError(f"labels: cluster {codes.max()} has no mean; there are {len(counts)}.")
+    elif len(codes) == len(x):
+        centers, counts = cluster_means(x[codes >= 0], codes[codes >= 0])
+    else:
+        raise UsageError(
+            f"nest: {len(x)} vectors but {len(codes)} labels; give one label for each vector, "
+            "or sizes if the vectors are means of clusters."
+        )
     used = np.flatnonzero(counts > 0)
     wanted = _check_levels(levels, len(used))
-    # Around their mean: the merges are the same, and squares lose fewer digits.
-    middle = np.asarray(centers[used] - centers[used].mean(axis=0, keepdims=True), np.float32)
-    space = MatrixSpace(middle, counts[used].astype(np.float64), "ward")
-    merges = chain(space, len(used))
+    merges = _merges(centers[used], counts[used])
     out: list[Level] = []
     for n in wanted:
         of_given = np.full(len(counts), -1, dtype=np.int64)
@@ -133,7 +142,10 @@ def nest(
         merged = cut(merges, n, len(used))
         of_given[used] = np.arange(n) if same else _by_size(merged, counts[used])
         placed = np.append(of_given, -1)[codes]
-        parents = _parents(out[-1].of_given, of_given, n) if out else None
+        parents = None
+        if out:
+            first = np.unique(of_given[used], return_index=True)[1]  # a part of each
+            parents = out[-1].of_given[used][first].tolist()
         totals = np.bincount(of_given[used], counts[used], n).astype(np.int64)
         out.append(Level(n, placed, of_given, parents, totals.tolist()))
     return out
@@ -169,7 +181,6 @@ def describe_levels(
     list of list of Cluster
         As the levels: coarse to fine.
     """
-    check_kind("levels", levels, Sequence, "levels from nest")
     for level in levels:
         check_kind("levels", level, Level, "levels from nest")
     out: list[list[Cluster]] = []
@@ -256,18 +267,17 @@ class Hierarchy:
         levels = []
         for before, places in zip(self.levels, above, strict=True):
             codes = np.array([places.get(int(label), -1) for label in labels], dtype=np.int64)
-            known = {cluster.id: cluster for cluster in before}
-            names = {i: cluster.name for i, cluster in known.items()}
+            known = {group.id: group for group in before}
+            names = {i: group.name for i, group in known.items()}
+            fresh = describe_numbered(texts, codes, vectors, names)
             levels.append(
                 [
                     replace(
-                        c,
-                        parent=known[c.id].parent,
-                        parent_name=known[c.id].parent_name,
-                        description=known[c.id].description,
-                        quotes=known[c.id].quotes,
+                        _as_said(group, known[group.id]),
+                        parent=known[group.id].parent,
+                        parent_name=known[group.id].parent_name,
                     )
-                    for c in describe_numbered(texts, codes, vectors, names)
+                    for group in fresh
                 ]
             )
         return replace(self, levels=levels, above=above)
@@ -284,12 +294,8 @@ class Hierarchy:
         """The clusters of the clustering with their parents on the finest level above."""
         if not self.levels:
             return list(clusters)
-        names = {cluster.id: cluster.name for cluster in self.levels[-1]}
-        places = self.above[-1]
-        return [
-            replace(c, parent=places.get(c.id), parent_name=names.get(places.get(c.id, -1)))
-            for c in clusters
-        ]
+        placed = [replace(cluster, parent=self.above[-1].get(cluster.id)) for cluster in clusters]
+        return _name_parents([self.levels[-1], placed])[-1]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: the coarser levels."""
@@ -410,24 +416,22 @@ def _smoothed_means(x: Floats, labels: Ints, k: int, seed: int) -> Floats:
 
 def _number_of_themes(centers: Floats, counts: Ints, k: int) -> int:
     """The number at which one more merge would cost most, compared with the merge before."""
-    low = max(FEWEST, math.ceil(math.sqrt(k) / REACH))
-    high = min(MOST, math.floor(math.sqrt(k) * REACH))
-    within = {
-        level.n_clusters: _within(centers, counts, level.of_given)
-        for level in nest(centers, sizes=counts, levels=range(low - 1, high + 2))
-    }
-    cost = {n: within[n - 1] - within[n] for n in range(low, high + 2)}
-    return max(range(low, high + 1), key=lambda n: (cost[n] / max(cost[n + 1], 1e-12), -n))
+    low = max(FEWEST_THEMES, math.ceil(math.sqrt(k) / REACH))
+    high = min(MOST_THEMES, math.floor(math.sqrt(k) * REACH))
+    cost = sorted(height for height, _, _ in _merges(centers[counts > 0], counts[counts > 0]))
+
+    def ratio(n: int) -> tuple[float, int]:
+        """The cost of going below ``n`` themes, by that of the merge before; fewer come first."""
+        return cost[k - n] / max(cost[k - n - 1], 1e-12), -n
+
+    return max(range(low, high + 1), key=ratio)
 
 
-def _within(centers: Floats, counts: Ints, groups: Ints) -> float:
-    """Sum of squared distances of the texts' clusters to the mean of their group."""
-    total = 0.0
-    for group in range(int(groups.max()) + 1):
-        inside = groups == group
-        mean = np.average(centers[inside], axis=0, weights=counts[inside])
-        total += float((counts[inside] * np.square(centers[inside] - mean).sum(axis=1)).sum())
-    return total
+def _merges(centers: Floats, counts: Ints) -> list[tuple[float, int, int]]:
+    """Merges of clusters by Ward's rule."""
+    # Around their mean: the merges are the same, and squares lose fewer digits.
+    middle = np.asarray(centers - centers.mean(axis=0, keepdims=True), np.float32)
+    return chain(MatrixSpace(middle, counts.astype(np.float64), "ward"), len(counts))
 
 
 def _described(
@@ -443,8 +447,8 @@ def _described(
     above = [{i: int(p) for i, p in enumerate(level.of_given) if p >= 0} for level in nested]
     parents = above[-1] if above else {}
     placed = [replace(cluster, parent=parents.get(cluster.id)) for cluster in clusters]
-    finest = _name_parents(described, placed)
-    return Hierarchy(described, above), finest
+    *levels, finest = _named_alike([*described, placed])
+    return Hierarchy(levels, above), finest
 
 
 def rename_levels(
@@ -476,19 +480,10 @@ def rename_levels(
             elif group.id in new:
                 names[group.id] = new[group.id].name
         levels[number] = [
-            replace(g, description=new[g.id].description, quotes=new[g.id].quotes)
-            if g.id in new
-            else g
-            for g in rename_clusters(level, names)
+            _as_said(group, new.get(group.id)) for group in rename_clusters(level, names)
         ]
         before, after = called, {**called, **names}
-    for coarse, fine in pairwise(levels):
-        named = {group.id: group.name for group in coarse}
-        fine[:] = [
-            replace(g, parent_name=named.get(-1 if g.parent is None else g.parent, g.parent_name))
-            for g in fine
-        ]
-    return replace(hierarchy, levels=levels), changed
+    return replace(hierarchy, levels=_name_parents(levels)), changed
 
 
 def carry_names(
@@ -515,46 +510,49 @@ def carry_names(
     levels = []
     for number, (level, same) in enumerate(zip(new.levels, pairs, strict=True)):
         known = {group.id: group for group in old.levels[number]} if same else {}
+        said = {i: known[o] for i, o in same.items()}
         made = {group.id: group.name for group in level}
-        names = final_names(made, {i: known[o].name for i, o in same.items()})
-        levels.append(
-            [
-                replace(
-                    g, description=known[same[g.id]].description, quotes=known[same[g.id]].quotes
-                )
-                if g.id in same
-                else g
-                for g in rename_clusters(level, names)
-            ]
-        )
-    finest = _name_parents(levels, clusters)
+        names = final_names(made, {i: group.name for i, group in said.items()})
+        levels.append([_as_said(g, said.get(g.id)) for g in rename_clusters(level, names)])
+    *levels, finest = _named_alike([*levels, list(clusters)])
     return replace(new, levels=levels), finest
 
 
-def _name_parents(levels: list[list[Cluster]], clusters: Sequence[Cluster]) -> list[Cluster]:
-    """Give groups of one part its name, and all the names of their parents; the clusters."""
-    finest = below = list(clusters)
-    for i in reversed(range(len(levels))):
-        below = levels[i] = _same_names(levels[i], below)
-    for coarse, fine in pairwise([*levels, finest]):
-        names = {cluster.id: cluster.name for cluster in coarse}
-        fine[:] = [
-            replace(c, parent_name=None if c.parent is None else names[c.parent]) for c in fine
-        ]
-    return finest
+def _as_said(group: Cluster, known: Cluster | None) -> Cluster:
+    """A group with the description and quotes that a language model gave to a known one."""
+    if known is None:
+        return group
+    return replace(group, description=known.description, quotes=known.quotes)
 
 
-def _same_names(level: Sequence[Cluster], below: Sequence[Cluster]) -> list[Cluster]:
-    """A cluster that holds only one of the finer level is called as that one is."""
-    inside: dict[int | None, list[str]] = {}
-    for cluster in below:
-        if cluster.size:
-            inside.setdefault(cluster.parent, []).append(cluster.name)
-    out = []
-    for cluster in level:
-        only = inside[cluster.id][0] if len(inside[cluster.id]) == 1 else cluster.name
-        taken = {other.name for other in level if other is not cluster}
-        out.append(cluster if only in taken else replace(cluster, name=only))
+def _named_alike(levels: Sequence[list[Cluster]]) -> list[list[Cluster]]:
+    """Levels, coarse to fine: groups of one part have its name, all know the name of their parent.
+
+    A group keeps its own name if another one of its level has that of its part.
+    """
+    out = [levels[-1]]
+    for level in reversed(levels[:-1]):
+        inside: dict[int | None, list[str]] = {}
+        for cluster in out[0]:
+            if cluster.size:
+                inside.setdefault(cluster.parent, []).append(cluster.name)
+        named = []
+        for group in level:
+            only = inside[group.id][0] if len(inside[group.id]) == 1 else group.name
+            taken = only in {other.name for other in level if other is not group}
+            named.append(group if taken else replace(group, name=only))
+        out.insert(0, named)
+    return _name_parents(out)
+
+
+def _name_parents(levels: Sequence[list[Cluster]]) -> list[list[Cluster]]:
+    """The same levels, coarse to fine, in which all know the name of their parent."""
+    out = list(levels[:1])
+    for level in levels[1:]:
+        names = {group.id: group.name for group in out[-1]}
+        out.append(
+            [replace(c, parent_name=None if c.parent is None else names[c.parent]) for c in level]
+        )
     return out
 
 
@@ -573,26 +571,6 @@ def _check_levels(levels: Sequence[int], k: int) -> list[int]:
     return wanted
 
 
-def _means(x: Floats, labels: Ints) -> tuple[Floats, Ints]:
-    """Mean and size of each cluster."""
-    if len(labels) != len(x):
-        raise UsageError(
-            f"nest: {len(x)} vectors but {len(labels)} labels; give one label for each vector, "
-            "or sizes if the vectors are means of clusters."
-        )
-    placed = labels >= 0
-    return cluster_means(x[placed], labels[placed])
-
-
-def _given(centers: Floats, labels: Ints, sizes: Sequence[int] | Ints) -> tuple[Floats, Ints]:
-    counts = check_whole_numbers("sizes", sizes, "cluster")
-    if len(counts) != len(centers):
-        raise UsageError(f"sizes: {len(counts)} for {len(centers)} means; give one for each.")
-    if labels.max(initial=-1) >= len(counts):
-        raise UsageError(f"labels: cluster {labels.max()} has no mean; there are {len(counts)}.")
-    return centers, counts
-
-
 def _by_size(labels: Ints, counts: Ints) -> Ints:
     """Number clusters by their texts, largest first; among equals, the one that comes first."""
     totals = np.bincount(labels, counts)
@@ -600,9 +578,3 @@ def _by_size(labels: Ints, counts: Ints) -> Ints:
     rank = np.empty(len(totals), dtype=np.int64)
     rank[np.lexsort((first, -totals))] = np.arange(len(totals))
     return np.asarray(rank[labels], dtype=np.int64)
-
-
-def _parents(coarse: Ints, fine: Ints, n: int) -> list[int]:
-    out = np.full(n, -1, dtype=np.int64)
-    out[fine[fine >= 0]] = coarse[fine >= 0]
-    return [int(i) for i in out]

@@ -8,9 +8,9 @@ a candidate is as close as the texts that hold it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations
+from itertools import chain, combinations, count
 
 import numpy as np
 
@@ -290,12 +290,10 @@ def _alike(a: Proposal, b: Proposal) -> bool:
     return a.first == b.first or a.stems <= b.stems or b.stems <= a.stems
 
 
-def numbered(name: str, taken: Collection[str]) -> str:
-    """The name with the first number from 2 on that makes it another one."""
-    number = 2
-    while f"{name} ({number})".casefold() in taken:
-        number += 1
-    return f"{name} ({number})"
+def numbered(name: str, taken: Collection[str], fold: Callable[[str], str] = str.casefold) -> str:
+    """The name with the first number from 2 on that makes it another one than the folded names."""
+    named = (f"{name} ({number})" for number in count(2))
+    return next(new for new in named if fold(new) not in taken)
 
 
 def written(clusters: ClusterTerms, term: Term) -> str:

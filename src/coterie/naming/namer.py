@@ -22,8 +22,9 @@ from coterie._files import append
 from coterie._http import EndpointError, UnusableError
 from coterie._progress import Progress, Silent
 from coterie._trust import check_shape, open_file, parse_json
-from coterie._validation import check_integer, check_kind, check_path, checked
+from coterie._validation import check_integer, check_kind, checked
 from coterie.description import Cluster, rename_clusters
+from coterie.description.names import numbered
 from coterie.errors import DataError, UsageError
 from coterie.masking import WORD, find_personal, folded_words
 from coterie.naming.endpoint import Endpoint
@@ -33,7 +34,7 @@ from coterie.words.stopwords import STOP_WORDS
 FILE = "names.jsonl"
 ANSWERED = {"status": str, "digest": str, "answer": str}
 LARGEST = 64 << 20  # bytes of the file
-KEPT = 2000  # characters of an answer that the journal keeps
+LONGEST_ANSWER = 2000  # characters; of a longer one the journal keeps what was read
 
 
 class Journal:
@@ -200,8 +201,7 @@ def _request(
     def masked(text: str) -> str:
         out = find_personal(text)
         found.update(out.found)
-        line = " ".join(WORD.sub(known, out.text).split())
-        return line if len(line) <= TEXT else line[:TEXT].rsplit(" ", 1)[0] + " …"
+        return _shortened(" ".join(WORD.sub(known, out.text).split()), TEXT)
 
     def known(match: re.Match[str]) -> str:
         """The mark of a word that was masked elsewhere."""
@@ -273,9 +273,7 @@ def clean_name(answer: str) -> str | None:
 
 
 def _line(line: str) -> str | None:
-    name = " ".join(_harmless(unicodedata.normalize("NFC", line[:LINE])).split())
-    name = LABEL.sub("", name.lstrip(FRONT)).lstrip(FRONT)
-    name = name.rstrip(BACK)
+    name = LABEL.sub("", _harmless(line).lstrip(FRONT)).lstrip(FRONT).rstrip(BACK)
     if len(name) > LONGEST_NAME:
         cut = name[: LONGEST_NAME - 1]
         name = (cut.rsplit(" ", 1)[0] if " " in cut else cut).rstrip(BACK) + "…"
@@ -285,7 +283,8 @@ def _line(line: str) -> str | None:
 
 
 def _harmless(text: str) -> str:
-    """Without control characters, direction marks, private signs and heaps of accents."""
+    """One line without control characters, direction marks, private signs, heaps of accents."""
+    text = unicodedata.normalize("NFC", text[:LINE])
     out: list[str] = []
     marks = 0
     for place, sign in enumerate(text):
@@ -299,7 +298,11 @@ def _harmless(text: str) -> str:
                 out.append(sign)
         elif marks <= MARKS:
             out.append(" " if kind[0] == "Z" else sign)
-    return "".join(out)
+    return " ".join("".join(out).split())
+
+
+def _shortened(line: str, longest: int) -> str:
+    return line if len(line) <= longest else line[:longest].rsplit(" ", 1)[0] + " …"
 
 
 def fold(name: str) -> str:
@@ -321,10 +324,7 @@ def make_unique(name: str, taken: Iterable[str], words: Sequence[str]) -> str:
     for candidate in tried:
         if fold(candidate) not in folds and len(candidate) <= LONGEST_NAME + 20:
             return candidate
-    number = 2
-    while fold(f"{name} ({number})") in folds:
-        number += 1
-    return f"{name} ({number})"
+    return numbered(name, folds, fold)
 
 
 @dataclass(frozen=True)
@@ -368,22 +368,11 @@ def read_answer(answer: str) -> Answer | None:
     name = clean_name(found["name"]) if isinstance(found.get("name"), str) else None
     if name is None:
         return None
-    said = found.get("description")
-    quotes = found.get("quotes")
-    listed = quotes if isinstance(quotes, list) else []
-    return Answer(
-        name,
-        (_sentence(said, SENTENCE) or None) if isinstance(said, str) else None,
-        tuple(
-            q for quote in listed[:2] if isinstance(quote, str) and (q := _sentence(quote, QUOTE))
-        ),
-    )
-
-
-def _sentence(text: str, longest: int) -> str:
-    """One line without anything that acts."""
-    line = " ".join(_harmless(unicodedata.normalize("NFC", text[:LINE])).split())
-    return line if len(line) <= longest else line[:longest].rsplit(" ", 1)[0] + " …"
+    said, quotes = found.get("description"), found.get("quotes")
+    listed = quotes[:2] if isinstance(quotes, list) else []
+    passages = [_shortened(_harmless(q), QUOTE) for q in listed if isinstance(q, str)]
+    description = _shortened(_harmless(said), SENTENCE) if isinstance(said, str) else ""
+    return Answer(name, description or None, tuple(filter(None, passages)))
 
 
 def check_backed(answer: Answer, shown: Mapping[str, Sequence[str]]) -> Answer | None:
@@ -593,17 +582,10 @@ def name_clusters(  # noqa: PLR0913 - each is a choice of its own
     Naming
     """
     check_integer("examples", examples, 0)
-    check_kind("clusters", clusters, Sequence, "clusters from describe")
     for cluster in clusters:
         check_kind("clusters", cluster, Cluster, "clusters from describe")
     at = Endpoint(endpoint) if isinstance(endpoint, str) else endpoint
-    check_kind("endpoint", at, Endpoint, "an address, such as 'http://localhost:11434/v1'")
-    for name, value in (("model", model), ("prompt", prompt), ("language", language)):
-        check_kind(name, value, (str, type(None)), "a text or None")
-    check_kind("texts", texts, Iterable, "a list of texts")
-    check_kind("budget", budget, (Budget, type(None)), "a Budget or None")
-    check_kind("parts", parts, (Mapping, type(None)), "a mapping of cluster numbers to names")
-    journal = Journal(None if folder is None else check_path("folder", folder) / FILE)
+    journal = Journal(None if folder is None else Path(folder) / FILE)
     try:
         model = model or at.only_model()
     except (EndpointError, UnusableError) as error:
@@ -618,9 +600,10 @@ def name_clusters(  # noqa: PLR0913 - each is a choice of its own
         language=language,
         parts=parts,
     )
-    spent = budget or Budget()
-    shown = progress or Silent()
-    asked, problem, stopped = _ask_all(at, requests, journal, shown, _names(clusters), spent)
+    own = {cluster.id: cluster.name for cluster in clusters}
+    asked, problem, stopped = _ask_all(
+        at, requests, journal, progress or Silent(), own, budget or Budget()
+    )
     answers = {}
     for request in requests:
         found = read_answer(journal.answers.get(request.digest(at.url), ""))
@@ -707,9 +690,5 @@ def _ask(endpoint: Endpoint, request: Request, journal: Journal, own: str, budge
         journal.write(entry | {"status": "failed", "error": str(error)})
         raise
     took = {"seconds": round(time.monotonic() - begun, 3)}
-    kept = answer if len(answer) <= KEPT else json.dumps(asdict(said))
+    kept = answer if len(answer) <= LONGEST_ANSWER else json.dumps(asdict(said))
     journal.write(entry | took | {"status": "answered", "answer": kept, "name": said.name})
-
-
-def _names(clusters: Sequence[Cluster]) -> dict[int, str]:
-    return {cluster.id: cluster.name for cluster in clusters}
