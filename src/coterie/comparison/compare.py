@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +154,7 @@ def gather(a: Side, b: Side, by: str = "auto") -> Evidence:
             tried.append(f"{way}: {cannot}")
             continue
         before = f" Not by {'; not by '.join(tried)}." if tried else ""
-        return Evidence(**{**vars(found), "reason": found.reason + before})
+        return replace(found, reason=found.reason + before)
     raise DataError(f"{a.title} and {b.title} have nothing to compare by ({'; '.join(tried)}).")
 
 
@@ -291,24 +291,14 @@ def _centers(side: Side) -> tuple[Any, Floats]:
 
 
 def _by_words(a: Side, b: Side, enough: float) -> Evidence:
+    from sklearn.feature_extraction import DictVectorizer
+
     if not a.words or not b.words:
         raise _CannotError("a side has no words for its clusters")
-    known = {
-        w: i
-        for i, w in enumerate(
-            sorted({w for side in (a, b) for words in side.words.values() for w in words})
-        )
-    }
-    left, right = (unit_rows(_word_rows(side, known)) for side in (a, b))
+    listed = [side.words.get(cluster, {}) for side in (a, b) for cluster in side.clusters]
+    rows = unit_rows(DictVectorizer(sparse=False).fit_transform(listed))
+    left, right = np.split(rows, [len(a.clusters)])
     return _similarity(a, b, "words", "their most telling words", left @ right.T)
-
-
-def _word_rows(side: Side, known: dict[str, int]) -> Floats:
-    out = np.zeros((len(side.clusters), len(known)))
-    for row, cluster in enumerate(side.clusters):
-        for word, weight in side.words.get(cluster, {}).items():
-            out[row, known[word]] = weight
-    return out
 
 
 def _similarity(a: Side, b: Side, kind: str, by: str, values: Floats) -> Evidence:
@@ -410,14 +400,12 @@ class _Work:
 
     def _counts(self) -> Ints:
         """Rows by cluster in A and cluster in B, clusters in the order of their numbers."""
-        out = np.zeros((len(self.ids[0]), len(self.ids[1])), dtype=np.int64)
         a, b = self.evidence.a, self.evidence.b
         # A model may know clusters that hold no row any more; they cannot be matched.
         use = np.isin(a, self.ids[0]) & np.isin(b, self.ids[1])
-        places = [
-            np.searchsorted(ids, codes[use]) for ids, codes in zip(self.ids, (a, b), strict=True)
-        ]
-        np.add.at(out, tuple(places), 1)
+        out = np.zeros((len(self.ids[0]), len(self.ids[1])), dtype=np.int64)
+        places = np.searchsorted(self.ids[0], a[use]), np.searchsorted(self.ids[1], b[use])
+        np.add.at(out, places, 1)
         return out
 
     def result(self, examples: int) -> Comparison:
@@ -427,8 +415,6 @@ class _Work:
         both = (a >= 0) & (b >= 0)
         flows = self._flows(examples)
         moved = sum(flow.count for flow in flows if not flow.kept)
-        of_a, of_b = statuses(self.linked)
-        back = {y: x for x, y in self.partners.items()}
         only_a, only_b = (
             int((side.labels >= 0).sum() - (side.labels[common] >= 0).sum())
             for side, common in ((self.a, evidence.common_a), (self.b, evidence.common_b))
@@ -443,8 +429,8 @@ class _Work:
             seen=int(seen.sum()),
             only_a=only_a,
             only_b=only_b,
-            clusters_a=self._changes(0, of_a, self.partners, self.linked),
-            clusters_b=self._changes(1, of_b, back, self.linked.T),
+            clusters_a=self._changes(0),
+            clusters_b=self._changes(1),
             flows=tuple(flows),
             moved=moved if counted else None,
             unchanged=1 - moved / int(seen.sum()) if counted and seen.any() else None,
@@ -453,13 +439,14 @@ class _Work:
             notes=(*self.a.notes, *self.b.notes),
         )
 
-    def _changes(
-        self, which: int, status: list[str], partner: dict[int, int], linked: Bools
-    ) -> tuple[Change, ...]:
+    def _changes(self, which: int) -> tuple[Change, ...]:
+        """What became of the clusters of A, or where those of B come from."""
         side, common = [(self.a, self.evidence.common_a), (self.b, self.evidence.common_b)][which]
-        counts, weights = (
-            (self.counts, self.weights) if which == 0 else (self.counts.T, self.weights.T)
+        counts, weights, linked = (
+            matrix.T if which else matrix for matrix in (self.counts, self.weights, self.linked)
         )
+        partner = {y: x for x, y in self.partners.items()} if which else self.partners
+        status = statuses(self.linked)[which]
         mine, theirs = self.ids[which], self.ids[1 - which]
         sizes = {i: int((side.labels == i).sum()) for i in mine}
         followed = side.labels[common]
@@ -486,29 +473,23 @@ class _Work:
         return tuple(out)
 
     def _flows(self, examples: int) -> list[Flow]:
-        a, b = self.evidence.a, self.evidence.b
+        a, b, texts = self.evidence.a, self.evidence.b, self.evidence.texts
+
+        def first_texts(rows: list[int]) -> tuple[str, ...]:
+            return tuple(dict.fromkeys(texts[row] for row in rows))[:examples]
+
         kept = {(self.ids[0][x], self.ids[1][y]) for x, y in self.partners.items()}
         groups: dict[tuple[int, int], list[int]] = {}
         for row, pair in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
             if pair != (-1, -1):
                 groups.setdefault(pair, []).append(row)
-        out = [
+        return [
             Flow(
                 None if x < 0 else x,
                 None if y < 0 else y,
                 len(rows),
                 (x, y) in kept,
-                () if (x, y) in kept else self._examples(rows, examples),
+                () if (x, y) in kept or not texts else first_texts(rows),
             )
-            for (x, y), rows in groups.items()
+            for (x, y), rows in sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
         ]
-        return sorted(out, key=lambda f: (-f.count, _order(f.a), _order(f.b)))
-
-    def _examples(self, rows: list[int], most: int) -> tuple[str, ...]:
-        """The first different texts of some rows."""
-        texts = self.evidence.texts
-        return tuple(dict.fromkeys(texts[row] for row in rows if texts))[:most]
-
-
-def _order(cluster: int | None) -> int:
-    return -1 if cluster is None else cluster
