@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie.novelty import FEWEST, Placed, _p_values, fewest_texts, place_new
+from coterie.novelty import THEME_TEXTS, Placement, _p_values, fewest_texts, place_new
 
 
 def cloud(theme: int, n: int, seed: int, noise: float = 0.1) -> np.ndarray:
@@ -28,7 +28,7 @@ def test_old_themes_keep_their_numbers() -> None:
     assert not placed.alarm
 
 
-@pytest.mark.parametrize("n", [FEWEST + 3, 30])
+@pytest.mark.parametrize("n", [THEME_TEXTS + 3, 30])
 def test_several_new_themes_are_several_clusters(n: int) -> None:
     new = np.concatenate([clouds([0, 2], 15, 100), clouds([5, 6], n, 200)])
     placed = place_new(OLD, LABELS, new, 20)
@@ -52,7 +52,7 @@ def test_few_clusters_are_compared_in_few_directions() -> None:
 
 
 def test_fewer_texts_than_make_a_cluster_join_old_ones() -> None:
-    placed = place_new(OLD, LABELS, cloud(5, FEWEST - 1, 300), 20)
+    placed = place_new(OLD, LABELS, cloud(5, THEME_TEXTS - 1, 300), 20)
     assert placed.new == []
     assert set(placed.labels) <= set(LABELS)
 
@@ -95,10 +95,10 @@ def test_where_clusters_are_small_three_texts_may_be_a_new_one() -> None:
 def test_an_alarm_needs_five_texts_that_fit_nowhere_in_one_new_cluster() -> None:
     labels = np.array([8] * 5 + [9] * 5 + [0] * 5)
     odd = np.ones(15, dtype=bool)
-    assert Placed(labels, [8, 9], odd).alarm
-    assert not Placed(labels, [], odd).alarm
+    assert Placement(labels, [8, 9], odd).alarm
+    assert not Placement(labels, [], odd).alarm
     odd[[0, 5]] = False  # four are left in each new cluster
-    assert not Placed(labels, [8, 9], odd).alarm
+    assert not Placement(labels, [8, 9], odd).alarm
 
 
 @pytest.mark.parametrize("n", [1, 2, 6])
@@ -136,6 +136,6 @@ def test_texts_of_a_small_new_cluster_fit_nowhere_only_by_the_tests() -> None:
     """A new theme counts whole, a cluster that may be chance does not."""
     labels = np.array([8] * 6 + [9] * 4 + [0] * 2)
     strange = np.array([True] * 5 + [False] + [True] + [False] * 5)
-    placed = Placed(labels, [8, 9], strange)
+    placed = Placement(labels, [8, 9], strange)
     assert placed.themes == [8]
     assert placed.nowhere.tolist() == [True] * 7 + [False] * 5

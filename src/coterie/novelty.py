@@ -34,22 +34,23 @@ from coterie.blocks.linkage import MatrixSpace, chain, cut
 from coterie.consensus import DIRECTIONS, RESTART, ROUNDS, n_neighbors
 from coterie.neighbors import nearest_rows, top_k, unit_rows
 
-FEWEST = 5  # different texts of a new cluster that is an alarm, and of any if clusters are large
-PAIR, PART = 2, 0.25  # fewest texts of a new cluster, and share of a typical cluster's texts
+THEME_TEXTS = 5  # different texts of a new cluster that is an alarm; of any, if clusters are large
+FEWEST_TEXTS = 2  # of a new cluster, if clusters are small ...
+PART = 0.25  # ... or this share of a typical cluster's texts
 STRANGE, TOGETHER = 0.5, 0.05  # largest p-values of a text that fits nowhere, by both tests ...
 BOTH = 1e-3  # ... and of their product
 JOINED = 1e-2  # largest product of texts that are joined to new clusters
 ALONE = 0.3  # largest first p-value where small groups are clusters
 UNSMOOTHED = 0.5  # length of the vectors before smoothing, beside those after it, there
 NEIGHBORS = 15  # that are looked at
-PER_CLUSTER, KEPT = 10, (30, 200)  # directions in which texts are compared: per cluster, and limits
+PER_CLUSTER, DIRECTION_LIMITS = 10, (30, 200)  # directions in which texts are compared
 LOOSE = 0.25  # quantile of the similarity inside old clusters
 MOVES = 3  # times that the means follow the new texts
-MOST = 4_000  # texts that are joined by linkage
+MOST_JOINED = 4_000  # texts that are joined by linkage
 
 
 @dataclass(frozen=True)
-class Placed:
+class Placement:
     """Where new texts went.
 
     Attributes
@@ -67,12 +68,12 @@ class Placed:
     labels: Ints
     new: list[int]
     strange: Bools
-    fewest: int = FEWEST
+    fewest: int = THEME_TEXTS
 
     @property
     def themes(self) -> list[int]:
         """New clusters that are a new theme: five texts or more fit nowhere by both tests."""
-        return [i for i in self.new if (self.strange & (self.labels == i)).sum() >= FEWEST]
+        return [i for i in self.new if (self.strange & (self.labels == i)).sum() >= THEME_TEXTS]
 
     @property
     def nowhere(self) -> Bools:
@@ -88,7 +89,7 @@ class Placed:
         return bool(self.themes)
 
 
-def place_new(old: Floats, labels: Ints, new: Floats, next_id: int) -> Placed:
+def place_new(old: Floats, labels: Ints, new: Floats, next_id: int) -> Placement:
     """Put new texts into old clusters, or into new ones where enough of them fit nowhere.
 
     Parameters
@@ -117,7 +118,7 @@ def place_new(old: Floats, labels: Ints, new: Floats, next_id: int) -> Placed:
     fewest = fewest_texts(m, len(new), k)
     x = principal_part(np.concatenate([old, new]), n_directions(k))
     smooth = _smoothed(x, k)
-    if fewest < FEWEST:  # few neighbours are of a text's own cluster
+    if fewest < THEME_TEXTS:  # few neighbours are of a text's own cluster
         smooth = unit_rows(np.hstack([smooth, UNSMOOTHED * x]))
     before, after = smooth[:m], smooth[m:]
     sums = _sums(before, codes, k)
@@ -125,7 +126,7 @@ def place_new(old: Floats, labels: Ints, new: Floats, next_id: int) -> Placed:
     apart, together = _p_values(before, codes, sums, after), _among_new(near, m, len(x))
     odd = (apart <= STRANGE) & (together <= TOGETHER)
     strange = odd & (apart * together <= BOTH)
-    candidates = odd & (apart * together <= JOINED) | (apart <= ALONE) & (fewest < FEWEST)
+    candidates = odd & (apart * together <= JOINED) | (apart <= ALONE) & (fewest < THEME_TEXTS)
     groups = _join(after, np.flatnonzero(candidates), _looseness(codes, sums), fewest)
     centers = unit_rows(np.concatenate([sums, _sums(after, groups, groups.max(initial=-1) + 1)]))
     for _ in range(MOVES):
@@ -136,7 +137,7 @@ def place_new(old: Floats, labels: Ints, new: Floats, next_id: int) -> Placed:
         large[:k] = True
         centers = unit_rows(moved)[large]
     nearest = _nearest(after, centers)
-    if fewest == FEWEST:
+    if fewest == THEME_TEXTS:
         nearest = _follow(nearest, codes, near, k)
     counts = np.bincount(nearest, minlength=len(centers))
     used = [i for i in range(k, len(centers)) if counts[i] >= fewest]
@@ -145,7 +146,7 @@ def place_new(old: Floats, labels: Ints, new: Floats, next_id: int) -> Placed:
     numbers = np.full(len(centers), -1, dtype=np.int64)
     numbers[:k] = ids
     numbers[used] = next_id + np.arange(len(used))
-    return Placed(numbers[nearest], [int(i) for i in numbers[used]], strange, fewest)
+    return Placement(numbers[nearest], [int(i) for i in numbers[used]], strange, fewest)
 
 
 def n_directions(k: int) -> int:
@@ -158,7 +159,7 @@ def n_directions(k: int) -> int:
     >>> n_directions(2), n_directions(8), n_directions(50)
     (30, 80, 200)
     """
-    return int(np.clip(PER_CLUSTER * k, *KEPT))
+    return int(np.clip(PER_CLUSTER * k, *DIRECTION_LIMITS))
 
 
 def fewest_texts(old: int, new: int, k: int) -> int:
@@ -178,7 +179,7 @@ def fewest_texts(old: int, new: int, k: int) -> int:
     >>> fewest_texts(900, 30, 17), fewest_texts(70, 115, 62), fewest_texts(78, 145, 41)
     (5, 2, 4)
     """
-    return int(np.clip(round(max(new, PART * old) / k), PAIR, FEWEST))
+    return int(np.clip(round(max(new, PART * old) / k), FEWEST_TEXTS, THEME_TEXTS))
 
 
 def _smoothed(x: Floats, k: int) -> Floats:
@@ -261,7 +262,7 @@ def _looseness(codes: Ints, sums: Floats) -> float:
 def _join(after: Floats, rows: Ints, least: float, fewest: int) -> Ints:
     """Group of each new text, -1 for none: average linkage down to the least mean similarity."""
     out = np.full(len(after), -1, dtype=np.int64)
-    rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), MOST)).astype(np.int64)]
+    rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), MOST_JOINED)).astype(np.int64)]
     if len(rows) < fewest:
         return out
     merges = chain(MatrixSpace(after[rows], np.ones(len(rows)), "average"), len(rows))

@@ -16,7 +16,7 @@ BAR = 1.6
 SLOT = 24.0  # pixels that a cluster has at least, so that its name can be read
 TALL = 420.0  # pixels for all rows together, before small clusters are given room
 GAP = 6.0
-MOST = 400  # bands drawn; the smallest beyond that could not be seen
+MOST_BANDS = 400  # bands drawn; the smallest beyond that could not be seen
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def _bands(
         into_top[flow.a, flow.b] = ends[flow.b]
         ends[flow.b] += TALL * flow.count / total
     out = []
-    for flow in sorted(flows[:MOST], key=lambda f: (not f.kept, -f.count)):
+    for flow in sorted(flows[:MOST_BANDS], key=lambda f: (not f.kept, -f.count)):
         key, thick = (flow.a, flow.b), TALL * flow.count / total
         title = f"{flow.count:,} from {names[0][flow.a]} to {names[1][flow.b]}"
         out.append(Band(flow, title, _outline(from_top[key], into_top[key], thick)))

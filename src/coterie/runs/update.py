@@ -63,7 +63,7 @@ from coterie.exports import refresh, write_sentence_rows
 from coterie.hierarchy import Hierarchy
 from coterie.masking import Masker, masked_sentence
 from coterie.methods.auto import RidgeClassifier, calibrated
-from coterie.novelty import FEWEST, Placed, n_directions, place_new
+from coterie.novelty import THEME_TEXTS, Placement, n_directions, place_new
 from coterie.outliers import choose_rows
 from coterie.report import write_map
 from coterie.report.changes import write_changes
@@ -509,7 +509,7 @@ class Learned:
 
     Attributes
     ----------
-    placed : Placed
+    placed : Placement
         Cluster of each new text, the clusters that are new, and texts that fit nowhere.
     bound : bool
         Whether the new texts keep these clusters, whatever the classifier finds.
@@ -518,7 +518,7 @@ class Learned:
         Cluster of each of its columns.
     """
 
-    placed: Placed
+    placed: Placement
     bound: bool
     classifier: LinearAssigner
     ids: list[int]
@@ -548,14 +548,14 @@ def learn_new(
         Chooses the texts that are compared, where there are more than 20,000.
     """
     n = len(new)
-    placed = Placed(np.full(n, -1, dtype=np.int64), [], np.zeros(n, dtype=bool))
+    placed = Placement(np.full(n, -1, dtype=np.int64), [], np.zeros(n, dtype=bool))
     if n and len(old):
         rows = choose_rows(len(old), np.searchsorted(ids, labels), COMPARED, seed)
         part = choose_rows(n, None, COMPARED, seed)
         found = place_new(old[rows], labels[rows], new[part], next_id)
         placed.labels[part], placed.strange[part] = found.labels, found.strange
         placed = replace(placed, new=found.new, fewest=found.fewest)
-    seen, bound = placed.labels >= 0, placed.fewest < FEWEST
+    seen, bound = placed.labels >= 0, placed.fewest < THEME_TEXTS
     vectors = np.concatenate([old, new[seen]])
     answers, made = placed.labels, placed.new
     while True:

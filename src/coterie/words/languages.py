@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie._types import Bools, Floats, Ints
 from coterie.errors import UsageError
-from coterie.words.stopwords import LANGUAGES, STOP_WORDS
+from coterie.words.stopwords import STOP_WORDS
 
 COVERED = 0.2  # of the words of a text, before it tells its language
 LEAST_SHARE = 0.05  # of the texts that tell their language
@@ -26,12 +26,15 @@ ONE_LANGUAGE = dict(
     SINHALA:si TAMIL:ta TELUGU:te THAI:th
     """.split()
 )
-NAMES = {code: name.capitalize() for name, code in LANGUAGES.items()} | dict(
+NAMES = dict(
     pair.split(":")
     for pair in """
-    am:Amharic bn:Bengali gu:Gujarati hy:Armenian ja:Japanese ka:Georgian km:Khmer kn:Kannada
-    ko:Korean lo:Lao ml:Malayalam my:Burmese or:Odia pa:Punjabi si:Sinhala ta:Tamil te:Telugu
-    th:Thai zh:Chinese
+    am:Amharic ar:Arabic bg:Bulgarian bn:Bengali cs:Czech da:Danish de:German el:Greek en:English
+    es:Spanish fa:Persian fi:Finnish fr:French gu:Gujarati he:Hebrew hi:Hindi hu:Hungarian
+    hy:Armenian id:Indonesian it:Italian ja:Japanese ka:Georgian km:Khmer kn:Kannada ko:Korean
+    lo:Lao ml:Malayalam my:Burmese nl:Dutch no:Norwegian or:Odia pa:Punjabi pl:Polish
+    pt:Portuguese ro:Romanian ru:Russian si:Sinhala sv:Swedish ta:Tamil te:Telugu th:Thai
+    tr:Turkish uk:Ukrainian vi:Vietnamese zh:Chinese
     """.split()
 )
 
@@ -183,9 +186,10 @@ def check_language(language: str | Sequence[str] | None) -> list[str] | None:
     asked = [language] if isinstance(language, str) else list(language)
     if asked == ["auto"]:
         return None
+    codes = {NAMES[code].lower(): code for code in STOP_WORDS}
     out = []
     for name in asked:
-        code = LANGUAGES.get(str(name).lower(), str(name).lower())
+        code = codes.get(str(name).lower(), str(name).lower())
         if code not in STOP_WORDS:
             raise UsageError(
                 f"language: {name!r} has no list of stop words; use 'auto', None for no list, or "

@@ -10,13 +10,3 @@ STOP_WORDS = {
     for code, _, words in (line.partition("\t") for line in _LINES if not line.startswith("#"))
 }
 ENGLISH = STOP_WORDS["en"]
-LANGUAGES = dict(
-    pair.split(":")
-    for pair in """
-    arabic:ar bulgarian:bg czech:cs danish:da dutch:nl english:en finnish:fi french:fr german:de
-    greek:el
-    hebrew:he hindi:hi hungarian:hu indonesian:id italian:it norwegian:no persian:fa polish:pl
-    portuguese:pt romanian:ro russian:ru spanish:es swedish:sv turkish:tr ukrainian:uk
-    vietnamese:vi
-    """.split()
-)
