@@ -88,15 +88,18 @@ class Guidance:
             What messages call the rows.
         """
         names, labels = ((), {}) if y is None else read_labels(y, n)
-        about = {} if themes is None else theme_texts(themes)
-        if about:
-            names, labels = join_names(tuple(about), names, labels)
         together = tuple(_read_rows(must_link, n, "must_link"))
         groups = _read_rows(cannot_link, n, "cannot_link")
         apart = tuple(pair for group in groups for pair in combinations(group, 2))
-        if not labels and not together and not apart and not about:
+        if themes is None and not labels and not together and not apart:
             return None
-        return cls(n, names, labels, together, apart, ids, tuple(about.values()))
+        made = cls(n, names, labels, together, apart, ids)
+        return made if themes is None else made.with_themes(theme_texts(themes))
+
+    def with_themes(self, themes: Mapping[str, tuple[str, ...]]) -> Guidance:
+        """The same with themes as the first classes: their names, and texts about each."""
+        names, labels = join_names(tuple(themes), self.names, self.labels)
+        return replace(self, names=names, labels=labels, themes=tuple(themes.values()))
 
     def called(self, row: int) -> str:
         """What a message calls a row."""

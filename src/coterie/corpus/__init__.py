@@ -2,18 +2,21 @@
 
 from coterie.corpus.bundled import sample
 from coterie.corpus.corpus import (
+    Chunk,
     CleanTexts,
     Corpus,
+    LargeTable,
     Note,
+    Survey,
     clean_text,
     has_words,
     make_corpus,
     texts_from,
 )
 from coterie.corpus.formats import FORMATS
-from coterie.corpus.read import Chunk, TextStream, read_corpus, read_table
+from coterie.corpus.read import TextStream, read_corpus, read_table
 from coterie.corpus.source import Source
-from coterie.corpus.survey import LargeTable, StreamSampler, Survey, survey
+from coterie.corpus.survey import StreamSampler, survey
 from coterie.corpus.write import write_rows
 
 __all__ = [

@@ -13,21 +13,19 @@ import numbers
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from coterie._emoji import EMOJI
+from coterie._types import Ints
 from coterie._validation import checked, did_you_mean
 from coterie.errors import DataError, UsageError
 from coterie.masking import Masker
-
-if TYPE_CHECKING:
-    from coterie.corpus.survey import LargeTable
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]+")
 TURNING = re.compile(r"[\u202a-\u202e\u2066-\u2069]")  # direction overrides and embeddings
@@ -43,6 +41,7 @@ VECTOR = re.compile(r"\s*\[[-+\d.,eE\s]*\]\s*")
 WORDS = 1.5  # mean of a column that holds more than names
 CLEAR = 2  # times as many words as another column: certainly the texts
 EXAMPLE = 40  # characters of a cell in a message
+CHUNK_ROWS = 10_000  # rows that are worked on at a time
 LONG = 10_000  # characters; encoders read far less
 PLACEHOLDERS = frozenset(
     "|as discussed|asdf|n/a|na|nil|no|no comment|no comments|none|not applicable|nothing|null|ok|"
@@ -228,6 +227,134 @@ class Note:
 
 
 @dataclass(frozen=True)
+class Chunk:
+    """Some rows of a file.
+
+    Attributes
+    ----------
+    first : int
+        Rows before these.
+    table : pyarrow.Table
+        Every column as it was read.
+    texts : list of str
+        Cleaned texts; the empty text where a row has none.
+    values : list
+        The cells of the text column.
+    """
+
+    first: int
+    table: pa.Table
+    texts: list[str]
+    values: list[Any]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def part(self, first: int, last: int) -> Chunk:
+        """Some of the rows, counted in the chunk."""
+        return Chunk(
+            self.first + first,
+            self.table.slice(first, max(last - first, 0)),
+            CleanTexts(self.texts[first:last]),
+            self.values[first:last],
+        )
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a look through a corpus found.
+
+    Attributes
+    ----------
+    rows, filled, distinct : int
+        Rows, those with a text, and different texts.
+    sha256 : str
+        Digest of the texts and their order, the same as that of a :class:`Corpus`.
+    notes : tuple of Note
+        What is unusual; each lists the first rows only.
+    texts : list of str
+        The sample: different texts in the order of the corpus.
+    counts : ndarray
+        How often each of them occurs in the corpus.
+    first : ndarray
+        Row in which each of them occurs first, counted from zero.
+    """
+
+    rows: int
+    filled: int
+    distinct: int
+    sha256: str
+    notes: tuple[Note, ...]
+    texts: list[str]
+    counts: Ints
+    first: Ints
+
+    def repeated(self, most: int) -> list[str]:
+        """The texts of the sample as often as they occur; less often if that were too many.
+
+        Parameters
+        ----------
+        most : int
+            Texts to return at most, or one of each if that is more. If there are too many, all
+            are thinned alike, and none is lost.
+
+        Examples
+        --------
+        >>> found = Survey(6, 6, 2, "", (), ["a", "b"], np.array([5, 1]), np.array([0, 3]))
+        >>> found.repeated(9), found.repeated(3)
+        (['a', 'a', 'a', 'a', 'a', 'b'], ['a', 'a', 'b'])
+        """
+        total, n = int(self.counts.sum()), len(self.texts)
+        counts = self.counts
+        if total > most:
+            spare = max(most - n, 0) / max(total - n, 1)
+            counts = 1 + np.floor((self.counts - 1) * spare).astype(np.int64)
+        pairs = zip(self.texts, counts.tolist(), strict=True)
+        return [text for text, count in pairs for _ in range(count)]
+
+
+@dataclass(frozen=True)
+class LargeTable:
+    """All rows of a table of which a sample is fitted.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    text_column : str
+    read : callable
+        Goes through the rows, in parts.
+    survey : Survey
+        What the first look through them found.
+    columns : object
+        Which columns are worth counting.
+    """
+
+    name: str
+    text_column: str
+    read: Callable[[], Iterator[Chunk]]
+    survey: Survey
+    columns: Any
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """The rows of the first look, and no others: a log file may have grown since."""
+        digest, rows, total = hashlib.sha256(), 0, self.survey.rows
+        for chunk in self.read():
+            chunk = chunk.part(0, total - rows)
+            rows += len(chunk)
+            digest.update(b"".join(text.encode("utf-8") + b"\0" for text in chunk.texts))
+            if rows == total and digest.hexdigest() != self.survey.sha256:
+                break
+            yield chunk
+            if rows == total:
+                return
+        raise DataError(
+            f"{self.name} was changed while it was read: the {total:,} rows of the first pass are "
+            "gone. Copy the file, and run the command on the copy."
+        )
+
+
+@dataclass(frozen=True)
 class Corpus:
     """Texts, one per row of the input table, in its order.
 
@@ -259,10 +386,16 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.texts) if self.large is None else self.large.survey.rows
 
-    @property
-    def schema(self) -> pa.Schema:
-        """Columns of the table and their types."""
-        return self.table.schema
+    def values(self, column: str) -> list[Any]:
+        """The cells of a column."""
+        return cell_values(self.table.column(column))
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The rows in parts, as ``TextStream`` has those of a file."""
+        for first in range(0, len(self.texts), CHUNK_ROWS):
+            table = self.table.slice(first, CHUNK_ROWS)
+            values = cell_values(table.column(self.text_column))
+            yield Chunk(first, table, CleanTexts(self.texts[first : first + CHUNK_ROWS]), values)
 
     @cached_property
     def sha256(self) -> str:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import pyarrow as pa
 import pyarrow.compute
 
 from coterie._validation import check_choice, checked
 from coterie.corpus.corpus import (
-    CleanTexts,
+    CHUNK_ROWS,
+    Chunk,
     Corpus,
     Note,
     build,
@@ -34,41 +34,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 FIRST_ROWS = 1_000  # of the first part; they tell which column holds the texts
-CHUNK_ROWS = 10_000  # of a part, at most
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Some rows of a file.
-
-    Attributes
-    ----------
-    first : int
-        Rows before these.
-    table : pyarrow.Table
-        Every column as it was read.
-    texts : list of str
-        Cleaned texts; the empty text where a row has none.
-    values : list
-        The cells of the text column.
-    """
-
-    first: int
-    table: pa.Table
-    texts: list[str]
-    values: list[Any]
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def part(self, first: int, last: int) -> Chunk:
-        """Some of the rows, counted in the chunk."""
-        return Chunk(
-            self.first + first,
-            self.table.slice(first, max(last - first, 0)),
-            CleanTexts(self.texts[first:last]),
-            self.values[first:last],
-        )
 
 
 class TextStream:

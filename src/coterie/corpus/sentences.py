@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from coterie.corpus.corpus import Corpus, build, cell_values, clean_text, value_to_text
+from coterie.corpus.corpus import Corpus, build, clean_text, value_to_text
 
 # After a sentence: its last mark with closing quotes, then blanks; or a line break.
 END = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？])|\s*[\r\n\u2028\u2029]+\s*")
@@ -60,7 +60,7 @@ def _is_long(text: str) -> bool:
 def split_corpus(corpus: Corpus) -> tuple[Corpus, str]:
     """A row for each sentence, and the name of the new column with the number of its row from 1."""
     texts, rows = [], []
-    for row, value in enumerate(cell_values(corpus.table.column(corpus.text_column))):
+    for row, value in enumerate(corpus.values(corpus.text_column)):
         for sentence in split_sentences(value_to_text(value) or "") or [""]:
             texts.append(sentence)
             rows.append(row)

@@ -10,113 +10,24 @@ a million; they would count as one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from coterie._types import Ints
 from coterie._validation import check_integer, check_kind, checked
-from coterie.corpus.corpus import LISTED, MESSAGES, Note, make_note, no_words, row_flags
-from coterie.corpus.read import Chunk
-from coterie.errors import DataError
+from coterie.corpus.corpus import (
+    LISTED,
+    MESSAGES,
+    Chunk,
+    Survey,
+    make_note,
+    no_words,
+    row_flags,
+)
 
 EMPTY = np.uint64(2**64 - 1)  # stands for a row without a text
-
-
-@dataclass(frozen=True)
-class Survey:
-    """What a look through a corpus found.
-
-    Attributes
-    ----------
-    rows, filled, distinct : int
-        Rows, those with a text, and different texts.
-    sha256 : str
-        Digest of the texts and their order, the same as that of a :class:`Corpus`.
-    notes : tuple of Note
-        What is unusual; each lists the first rows only.
-    texts : list of str
-        The sample: different texts in the order of the corpus.
-    counts : ndarray
-        How often each of them occurs in the corpus.
-    first : ndarray
-        Row in which each of them occurs first, counted from zero.
-    """
-
-    rows: int
-    filled: int
-    distinct: int
-    sha256: str
-    notes: tuple[Note, ...]
-    texts: list[str]
-    counts: Ints
-    first: Ints
-
-    def repeated(self, most: int) -> list[str]:
-        """The texts of the sample as often as they occur; less often if that were too many.
-
-        Parameters
-        ----------
-        most : int
-            Texts to return at most, or one of each if that is more. If there are too many, all
-            are thinned alike, and none is lost.
-
-        Examples
-        --------
-        >>> found = Survey(6, 6, 2, "", (), ["a", "b"], np.array([5, 1]), np.array([0, 3]))
-        >>> found.repeated(9), found.repeated(3)
-        (['a', 'a', 'a', 'a', 'a', 'b'], ['a', 'a', 'b'])
-        """
-        total, n = int(self.counts.sum()), len(self.texts)
-        counts = self.counts
-        if total > most:
-            spare = max(most - n, 0) / max(total - n, 1)
-            counts = 1 + np.floor((self.counts - 1) * spare).astype(np.int64)
-        pairs = zip(self.texts, counts.tolist(), strict=True)
-        return [text for text, count in pairs for _ in range(count)]
-
-
-@dataclass(frozen=True)
-class LargeTable:
-    """All rows of a table of which a sample is fitted.
-
-    Attributes
-    ----------
-    name : str
-        For messages.
-    text_column : str
-    read : callable
-        Goes through the rows, in parts.
-    survey : Survey
-        What the first look through them found.
-    columns : object
-        Which columns are worth counting.
-    """
-
-    name: str
-    text_column: str
-    read: Callable[[], Iterator[Chunk]]
-    survey: Survey
-    columns: Any
-
-    def __iter__(self) -> Iterator[Chunk]:
-        """The rows of the first look, and no others: a log file may have grown since."""
-        digest, rows, total = hashlib.sha256(), 0, self.survey.rows
-        for chunk in self.read():
-            chunk = chunk.part(0, total - rows)
-            rows += len(chunk)
-            digest.update(b"".join(text.encode("utf-8") + b"\0" for text in chunk.texts))
-            if rows == total and digest.hexdigest() != self.survey.sha256:
-                break
-            yield chunk
-            if rows == total:
-                return
-        raise DataError(
-            f"{self.name} was changed while it was read: the {total:,} rows of the first pass are "
-            "gone. Copy the file, and run the command on the copy."
-        )
 
 
 @checked

@@ -74,7 +74,7 @@ class RunFolder:
                 "id_column": corpus.id_column,
                 "sha256": corpus.sha256,
                 "notes": [note.message for note in corpus.notes],
-                **kept_types(corpus.schema),
+                **kept_types(corpus.table.schema),
             },
             "versions": versions(),
         }

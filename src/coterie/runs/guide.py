@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +22,6 @@ from coterie.guidance import (
     Guidance,
     as_groups,
     is_unlabelled,
-    join_names,
-    read_labels,
     theme_texts,
 )
 from coterie.options import Options
@@ -46,29 +43,30 @@ def read_guidance(options: Options, corpus: Corpus, kept: Kept | None = None) ->
     kept : Kept, optional
         An earlier run. Texts that were moved by hand, or are in locked clusters, stay together.
     """
-    ids = _ids(corpus)
-    called = [str(row) for row in range(1, len(corpus) + 1)] if ids is None else ids
-    themes = read_themes(options.themes) if options.themes is not None else {}
-    names, labels = tuple(themes), dict[int, int]()
-    if options.labels is not None:
-        found, labels = _labels(options.labels, corpus)
-        names, labels = join_names(names, found, labels)
-    elif options.only_known and not themes:
+    ids = None
+    if corpus.id_column is not None:
+        ids = [str(value).strip() for value in corpus.values(corpus.id_column)]
+    labels = None if options.labels is None else _labels(options.labels, corpus)
+    themes = None if options.themes is None else read_themes(options.themes)
+    if options.only_known and labels is None and themes is None:
         raise UsageError("`only_known` needs `themes` or `labels`.")
     links = {name: as_groups(getattr(options, name), name) for name in LINKS}
     if options.constraints is not None:
         for name, groups in _read_links(options.constraints, ids, len(corpus)).items():
             links[name] += groups
-    guidance = Guidance.make(len(corpus), None, **links, ids=called)
-    if guidance is None and not names:
-        return _from_edits(kept, corpus) if kept is not None else None
-    if kept is not None and kept.given is None:
-        raise UsageError(
-            "`keep` cannot be combined with `themes`, `labels` or constraints: give the earlier "
-            "run's column as `labels` instead."
-        )
-    guidance = guidance or Guidance(len(corpus), ids=called)
-    return replace(guidance, names=names, labels=labels, themes=tuple(themes.values()))
+    if kept is not None:
+        if labels is None and themes is None and not any(links.values()):
+            links = _from_edits(kept, corpus.texts)
+        elif kept.given is None:
+            raise UsageError(
+                "`keep` cannot be combined with `themes`, `labels` or constraints: give the "
+                "earlier run's column as `labels` instead."
+            )
+    called = [str(row) for row in range(1, len(corpus) + 1)] if ids is None else ids
+    made = Guidance.make(len(corpus), labels, **links, ids=called)
+    return (
+        made if themes is None else (made or Guidance(len(corpus), ids=called)).with_themes(themes)
+    )
 
 
 def digest(guidance: Guidance | None) -> str | None:
@@ -110,8 +108,8 @@ def read_themes(source: object) -> dict[str, tuple[str, ...]]:
     return theme_texts([entry for _, entry in entries], file, places)
 
 
-def _labels(given: object, corpus: Corpus) -> tuple[tuple[str, ...], dict[int, int]]:
-    """Classes of a column of the table, or of one value per row."""
+def _labels(given: object, corpus: Corpus) -> list[str | None]:
+    """The class of each row, by a column of the table or by one value per row; None without."""
     where = "`labels`"
     if isinstance(given, str):
         name = check_column(corpus.table, given, where)
@@ -119,7 +117,7 @@ def _labels(given: object, corpus: Corpus) -> tuple[tuple[str, ...], dict[int, i
             raise UsageError(
                 f"`labels` {name}: this is the column of the texts; name the one with the classes."
             )
-        values = cell_values(corpus.table.column(name))
+        values = corpus.values(name)
         where = f"{where} {name}"
     else:
         values = list(given) if isinstance(given, (list, tuple)) else np.asarray(given).tolist()
@@ -132,7 +130,7 @@ def _labels(given: object, corpus: Corpus) -> tuple[tuple[str, ...], dict[int, i
         raise DataError(
             f"{where}: no row has a label; fill in some cells, or leave the option out."
         )
-    return read_labels([None if is_unlabelled(v) else _name(v) for v in values], len(corpus))
+    return [None if is_unlabelled(value) else _name(value) for value in values]
 
 
 def _name(value: Any) -> str:
@@ -191,22 +189,16 @@ def _row(value: object, place: Mapping[str, int] | None, rows: int, where: str) 
     return number - 1
 
 
-def _ids(corpus: Corpus) -> list[str] | None:
-    if corpus.id_column is None:
-        return None
-    return [str(value).strip() for value in cell_values(corpus.table.column(corpus.id_column))]
-
-
-def _from_edits(kept: Kept, corpus: Corpus) -> Guidance | None:
+def _from_edits(kept: Kept, texts: Sequence[str]) -> dict[str, list[Any]]:
     """Texts that a person moved, or that are in locked clusters, stay with the others of these."""
     groups: dict[int, list[int]] = {}
-    for row, text in enumerate(corpus.texts):
+    for row, text in enumerate(texts):
         cluster = kept.state.corrections.get(fingerprint(text)) if text else None
         if cluster is not None:
             groups.setdefault(cluster, []).append(row)
     together = [rows for rows in groups.values() if len(rows) > 1]
     firsts = sorted(rows[0] for rows in groups.values())
-    return Guidance.make(len(corpus), None, together, list(combinations(firsts, 2)))
+    return dict(zip(LINKS, (together, list(combinations(firsts, 2))), strict=True))
 
 
 def about_guidance(guidance: Guidance, model: TextClusterer, options: Options) -> dict[str, Any]:

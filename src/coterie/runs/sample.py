@@ -8,7 +8,6 @@ texts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -20,7 +19,6 @@ import pyarrow.compute as pc
 
 from coterie._progress import make_progress, working
 from coterie.corpus import (
-    Chunk,
     CleanTexts,
     Corpus,
     LargeTable,
@@ -31,8 +29,7 @@ from coterie.corpus import (
     make_corpus,
     read_corpus,
 )
-from coterie.corpus.corpus import cell_values, make_note
-from coterie.corpus.read import CHUNK_ROWS
+from coterie.corpus.corpus import make_note
 from coterie.corpus.source import file_of, longest, too_long
 from coterie.corpus.vectors import VectorRows
 from coterie.description.tally import ColumnLook
@@ -60,18 +57,14 @@ def read_texts(data: Any, options: Options) -> Corpus:
         corpus = make_corpus(data, options.text_column, options.id_column, masker=masker)
         if limit is None or len(corpus) <= limit:
             return _checked(corpus)
-        sampled = draw_sample(
-            lambda: table_chunks(corpus), corpus, size, options, len(corpus), "the table"
-        )
-        return replace(sampled, masked=corpus.masked)
+        return draw_sample(corpus, size, options, len(corpus))
     named = bundled(str(data)) if isinstance(data, (str, Path)) else data
     stream = TextStream(Source(named, again=True), **options.reading, masker=masker)
     most = stream.most_rows() - (stream.format in ("csv", "tsv"))  # the header
     if limit is not None and most > limit:
-        sampled = draw_sample(stream.chunks, stream, size, options, most, stream.source.name)
+        sampled = draw_sample(stream, size, options, most)
         if len(sampled) > limit:
-            masked = None if masker is None else dict(sorted(masker.counts.items()))
-            return replace(sampled, notes=(*stream.notes, *sampled.notes), masked=masked)
+            return sampled
     reading = options.reading | {"format": stream.format}
     if masker is not None:
         masker.counts.clear()
@@ -107,27 +100,15 @@ def sample_size(fit_sample: int | None, clusters: int | None) -> tuple[int, int 
     return fit_sample, fit_sample or None
 
 
-def table_chunks(corpus: Corpus) -> Iterator[Chunk]:
-    """The rows of a corpus in memory, in parts, as ``TextStream`` has those of a file."""
-    for first in range(0, len(corpus), CHUNK_ROWS):
-        table = corpus.table.slice(first, CHUNK_ROWS)
-        values = cell_values(table.column(corpus.text_column))
-        yield Chunk(first, table, CleanTexts(corpus.texts[first : first + CHUNK_ROWS]), values)
+def draw_sample(table: TextStream | Corpus, size: int, options: Options, most: int) -> Corpus:
+    """A corpus of ``size`` different texts, and all rows to go through again.
 
-
-def draw_sample(
-    read: Callable[[], Iterator[Chunk]],
-    table: TextStream | Corpus,
-    size: int,
-    options: Options,
-    most: int,
-    name: str,
-) -> Corpus:
-    """A corpus of ``size`` different texts, and all rows to go through again."""
+    ``most`` are no fewer than the rows, for the progress.
+    """
     sampler, columns, empty = StreamSampler(size, options.seed), None, None
     progress = make_progress(options.verbose)
     with working(progress, "read", most):
-        for chunk in read():
+        for chunk in table.chunks():
             sampler.add(chunk)
             columns = columns or ColumnLook(str(table.text_column), table.id_column)
             columns.add(chunk.table)
@@ -136,9 +117,14 @@ def draw_sample(
     assert columns is not None  # an empty file is rejected by the stream
     column = str(table.text_column)
     found = sampler.done(column)
-    large = LargeTable(name, column, read, found, columns.done())
+    if isinstance(table, Corpus):
+        name, notes, masked = "the table", found.notes, table.masked
+    else:
+        name, notes = table.source.name, (*table.notes, *found.notes)
+        masked = None if table.masker is None else dict(sorted(table.masker.counts.items()))
+    large = LargeTable(name, column, table.chunks, found, columns.done())
     texts = CleanTexts(found.repeated(COPIES * size))
-    return Corpus(texts, empty, column, table.id_column, found.notes, large=large)
+    return Corpus(texts, empty, column, table.id_column, notes, masked, large)
 
 
 def _checked(corpus: Corpus) -> Corpus:
