@@ -402,13 +402,6 @@ def table_parts(path: Path) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_pylist([], pa.schema(kinds))
 
 
-def kept_types(schema: pa.Schema) -> dict[str, dict[str, str]]:
-    """What the manifest says about the columns that are no texts, by their names; or nothing."""
-    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_temporal)
-    types = {kind.name: str(kind.type) for kind in schema if any(is_a(kind.type) for is_a in kinds)}
-    return {"types": types} if types else {}
-
-
 def with_types(table: pa.Table, manifest: Mapping[str, Any]) -> pa.Table:
     """Columns of texts with the types that the run was given.
 

@@ -373,6 +373,9 @@ class Corpus:
     large : LargeTable, optional
         All rows of a table that is too large to fit: ``texts`` are then a sample of its different
         texts, repeated as they occur, and ``table`` has its columns but no rows.
+    split : dict, optional
+        Of rows that were cut into sentences: how many ``rows`` there were, and the ``column`` with
+        the number of each sentence's row, from 1.
     """
 
     texts: list[str]
@@ -382,6 +385,7 @@ class Corpus:
     notes: tuple[Note, ...] = field(default=(), compare=False)
     masked: Mapping[str, int] | None = None
     large: LargeTable | None = None
+    split: Mapping[str, Any] | None = None
 
     def __len__(self) -> int:
         return len(self.texts) if self.large is None else self.large.survey.rows

@@ -57,8 +57,8 @@ def _is_long(text: str) -> bool:
     return len(text.split()) >= FEWEST or (not text.isascii() and len(text) >= 4 * FEWEST)
 
 
-def split_corpus(corpus: Corpus) -> tuple[Corpus, str]:
-    """A row for each sentence, and the name of the new column with the number of its row from 1."""
+def split_corpus(corpus: Corpus) -> Corpus:
+    """A row for each sentence, with a new column that has the number of its row from 1."""
     texts, rows = [], []
     for row, value in enumerate(corpus.values(corpus.text_column)):
         for sentence in split_sentences(value_to_text(value) or "") or [""]:
@@ -72,7 +72,8 @@ def split_corpus(corpus: Corpus) -> tuple[Corpus, str]:
     table = table.set_column(place, corpus.text_column, pa.array(texts, pa.string()))
     numbers = pa.array([row + 1 for row in rows], pa.int64())
     whole = build(table.append_column(name, numbers), corpus.text_column)
-    return replace(whole, id_column=corpus.id_column, masked=corpus.masked), name
+    split = {"rows": len(corpus), "column": name}
+    return replace(whole, id_column=corpus.id_column, masked=corpus.masked, split=split)
 
 
 def split_sentence(rows: int, sentences: int) -> str:

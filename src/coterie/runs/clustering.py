@@ -8,7 +8,6 @@ from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from coterie._folders import held, refuse_held
 from coterie._progress import make_progress, say
@@ -19,7 +18,6 @@ from coterie.base import TextClusterer
 from coterie.base.fitting import Fitting, number_encoder
 from coterie.choose import Choice, choose_n_clusters
 from coterie.corpus import Corpus
-from coterie.corpus.sentences import split_corpus
 from coterie.errors import UsageError, counted
 from coterie.guidance import Guidance
 from coterie.masking import masked_sentence
@@ -30,7 +28,7 @@ from coterie.runs.guide import about_guidance, digest, read_guidance
 from coterie.runs.outputs import check_run_output
 from coterie.runs.results import make_results
 from coterie.runs.run import Run
-from coterie.runs.sample import files_of, read_texts, refuse_sampled, take_vectors
+from coterie.runs.sample import files_of, read_texts
 
 
 class Stopped(KeyboardInterrupt):
@@ -80,28 +78,30 @@ def cluster(data: object, asked: Options) -> Run:
         refuse_held(path)
         refuse_taken(path, resume=resume, overwrite=overwrite)
     model = asked.make_checked_model()
-    corpus, asked, split = _read(data, asked, model)
+    corpus, encoder = read_texts(data, asked)
+    if encoder is not None:  # vectors of the user's own
+        model.encoder, asked = encoder, replace(asked, encoder=encoder, vectors=None)
     kept = None
     if asked.keep is not None:
         from coterie.editing.keep import read_kept
 
         kept = read_kept(Path(asked.keep), corpus.texts)
     guidance = read_guidance(asked, corpus, kept) if corpus.large is None else None
-    prepared = Prepared(model, corpus, asked, guidance)
-    choice = prepared.choose(path if resume else None)
+    fit = RunFit(model, corpus, asked, guidance)
+    choice = fit.choose(path if resume else None)
     place = RunFolder(path, asked, model, corpus, choice, digest(guidance))
     place.locate(resume=resume, overwrite=overwrite)
     if not is_first():  # one of several processes, but not the one that writes
         if not (resume and place.is_done()):
-            prepared.fit(place)
+            fit.run(place)
         return Run(path)
     with held(path):
         if place.begin(resume=resume, overwrite=overwrite) == "done":
             return Run(path, fresh=False)
         with _stoppable(place):
-            model = prepared.fit(place)
-            if split:
-                place.manifest["split"] = {"by": asked.split, **split}
+            model = fit.run(place)
+            if corpus.split is not None:
+                place.manifest["split"] = {"by": asked.split, **corpus.split}
             if guidance is not None and asked.guided:
                 place.manifest["guidance"] = about_guidance(guidance, model, asked)
             make_results(place, asked, model, corpus, kept).write()
@@ -114,23 +114,8 @@ def cluster(data: object, asked: Options) -> Run:
     )
 
 
-def _read(
-    data: object, asked: Options, model: TextClusterer
-) -> tuple[Corpus, Options, dict[str, Any]]:
-    """The texts, with vectors of the user's own as the encoder; what is known about sentences."""
-    corpus, split = read_texts(data, asked), dict[str, Any]()
-    refuse_sampled(corpus, asked)
-    if asked.vectors is not None:
-        corpus, encoder = take_vectors(corpus, asked.vectors)
-        model.encoder, asked = encoder, replace(asked, encoder=encoder, vectors=None)
-    if asked.split is not None:
-        split["rows"] = len(corpus)
-        corpus, split["column"] = split_corpus(corpus)
-    return corpus, asked, split
-
-
-class Prepared:
-    """What the steps of a run share, so that each is done once.
+class RunFit:
+    """The number of clusters and the fit of a run, from one reading of the texts.
 
     Texts are cleaned when they are read. The encoder is loaded, and the texts are tokenised and
     encoded, when a step first needs it; choosing the number of clusters and fitting use the same
@@ -226,7 +211,7 @@ class Prepared:
             say(choice.reason)
         return choice
 
-    def fit(self, place: RunFolder) -> TextClusterer:
+    def run(self, place: RunFolder) -> TextClusterer:
         """The fitted model: of the run that is resumed, if it got that far."""
         if "fitted" in place.manifest:
             from coterie.methods import load

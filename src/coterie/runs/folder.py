@@ -11,6 +11,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from coterie._facts import versions
 from coterie._files import write_json
 from coterie._folders import LOCK, check_replaceable, delete, is_litter, mend_folder
@@ -26,7 +28,6 @@ from coterie.run_files import (
     RESULT,
     RUNNING,
     is_run,
-    kept_types,
     replace_run,
     run_files,
     seal,
@@ -74,7 +75,7 @@ class RunFolder:
                 "id_column": corpus.id_column,
                 "sha256": corpus.sha256,
                 "notes": [note.message for note in corpus.notes],
-                **kept_types(corpus.table.schema),
+                **_types(corpus.table.schema),
             },
             "versions": versions(),
         }
@@ -275,3 +276,10 @@ def _difference(a: Any, b: Any) -> str:
         return f"{a} there, {b} now"
     keys = [key for key in {*a, *b} if a.get(key) != b.get(key)]
     return ", ".join(f"`{key}`: {a.get(key)} there, {b.get(key)} now" for key in sorted(keys))
+
+
+def _types(schema: pa.Schema) -> dict[str, dict[str, str]]:
+    """What the manifest says about the columns that are no texts, by their names; or nothing."""
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_temporal)
+    types = {kind.name: str(kind.type) for kind in schema if any(is_a(kind.type) for is_a in kinds)}
+    return {"types": types} if types else {}

@@ -30,6 +30,7 @@ from coterie.corpus import (
     read_corpus,
 )
 from coterie.corpus.corpus import make_note
+from coterie.corpus.sentences import split_corpus
 from coterie.corpus.source import file_of, longest, too_long
 from coterie.corpus.vectors import VectorRows
 from coterie.description.tally import ColumnLook
@@ -45,18 +46,27 @@ LARGEST_SAMPLE = 100_000  # whatever the number of clusters
 COPIES = 2  # repeats are fitted, too, up to this many times the sample
 
 
-def read_texts(data: Any, options: Options) -> Corpus:
-    """The texts of a file, a table or a list; a sample of them if there are too many.
+def read_texts(data: Any, options: Options) -> tuple[Corpus, GivenVectors | None]:
+    """The texts of a run, and its encoder where the user gives vectors.
 
     A string or path names a file, ``"-"`` standard input, and ``"sample"`` the messages that come
-    with coterie.
+    with coterie. If there are too many rows, the corpus is a sample.
     """
+    corpus = _read(data, options)
+    _check(corpus, options)
+    encoder = None
+    if options.vectors is not None:
+        corpus, encoder = take_vectors(corpus, options.vectors)
+    return (corpus if options.split is None else split_corpus(corpus)), encoder
+
+
+def _read(data: Any, options: Options) -> Corpus:
     size, limit = sample_size(options.fit_sample, options.wanted)
     masker = make_masker(options.mask_names) if options.masks else None
     if not files_of(data):
         corpus = make_corpus(data, options.text_column, options.id_column, masker=masker)
         if limit is None or len(corpus) <= limit:
-            return _checked(corpus)
+            return corpus
         return draw_sample(corpus, size, options, len(corpus))
     named = bundled(str(data)) if isinstance(data, (str, Path)) else data
     stream = TextStream(Source(named, again=True), **options.reading, masker=masker)
@@ -65,10 +75,9 @@ def read_texts(data: Any, options: Options) -> Corpus:
         sampled = draw_sample(stream, size, options, most)
         if len(sampled) > limit:
             return sampled
-    reading = options.reading | {"format": stream.format}
     if masker is not None:
         masker.counts.clear()
-    return _checked(read_corpus(stream.source, **reading, masker=masker))
+    return read_corpus(stream.source, **options.reading | {"format": stream.format}, masker=masker)
 
 
 def files_of(data: Any) -> list[Path]:
@@ -127,22 +136,10 @@ def draw_sample(table: TextStream | Corpus, size: int, options: Options, most: i
     return Corpus(texts, empty, column, table.id_column, notes, masked, large)
 
 
-def _checked(corpus: Corpus) -> Corpus:
-    """Refuse a row that is too long for the table of a run, before anything is fitted."""
-    table = corpus.table
-    total = np.zeros(len(table), dtype=np.int64)
-    for column in table.columns:
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            for size in (pc.binary_length(column), pc.count_substring(column, '"')):
-                total += pc.fill_null(size, 0).to_numpy()  # a quote is written twice
-    if len(total) and total.max() > longest():
-        raise too_long("the texts", f"row {total.argmax() + 1:,}")
-    return corpus
-
-
-def refuse_sampled(corpus: Corpus, options: Options) -> None:
-    """Reject options that need all texts at once, when a sample is fitted."""
+def _check(corpus: Corpus, options: Options) -> None:
+    """Refuse what cannot work, before anything is fitted."""
     if corpus.large is None:
+        _refuse_long_rows(corpus.table)
         return
     needed = {
         "`keep`": options.keep,
@@ -159,6 +156,17 @@ def refuse_sampled(corpus: Corpus, options: Options) -> None:
                 f"{len(corpus.large.survey.texts):,} texts is fitted; leave it out, or fit all "
                 "with `fit_sample=0`."
             )
+
+
+def _refuse_long_rows(table: pa.Table) -> None:
+    """Refuse a row that is too long for the table of a run."""
+    total = np.zeros(len(table), dtype=np.int64)
+    for column in table.columns:
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            for size in (pc.binary_length(column), pc.count_substring(column, '"')):
+                total += pc.fill_null(size, 0).to_numpy()  # a quote is written twice
+    if len(total) and total.max() > longest():
+        raise too_long("the texts", f"row {total.argmax() + 1:,}")
 
 
 def take_vectors(corpus: Corpus, said: Any) -> tuple[Corpus, GivenVectors]:

@@ -450,7 +450,9 @@ def _fitting(
 
 def _cut(corpus: Corpus, split: Mapping[str, Any]) -> Corpus:
     """New rows of a run of sentences, cut into these; their numbers follow those of the run."""
-    cut, name = split_corpus(corpus)
+    cut = split_corpus(corpus)
+    assert cut.split is not None
+    name = cut.split["column"]
     numbers = [str(split["rows"] + int(row)) for row in cut.table.column(name).to_pylist()]
     table = cut.table.drop_columns([name])
     return replace(cut, table=table.append_column(split["column"], pa.array(numbers, pa.string())))
