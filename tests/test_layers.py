@@ -34,13 +34,18 @@ MEANT = {
     ("hierarchy", "description"),
     ("run_files", "description"),
     ("run_files", "hierarchy"),
+    ("run_history", "run_files"),
+    ("summary", "description"),
+    ("summary", "hierarchy"),
     ("report", "description"),
     ("report", "drift"),
     ("report", "hierarchy"),
     ("report", "run_files"),
+    ("report", "summary"),
     ("checking", "editing"),
     ("editing", "comparison"),
-    ("editing", "exports"),
+    ("editing", "clustering"),
+    ("clustering", "exports"),
 }
 ENTRY = {"__init__", "__main__"}  # of the package: these may import everything
 FILES = [

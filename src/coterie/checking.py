@@ -15,10 +15,10 @@ from coterie._trust import LARGE, check_digests, check_run_folder, check_shape, 
 from coterie.base import TextClusterer
 from coterie.base.edited import EditedAssigner
 from coterie.base.storage import read_config
-from coterie.editing.run import EARLIER, INDEX, LOG, SHAPE, last_change
 from coterie.errors import CoterieError, DataError, UsageError
 from coterie.methods import load
 from coterie.run_files import MANIFEST, RunFiles, read_status
+from coterie.run_history import EARLIER, INDEX, LOG, SHAPE, last_change
 
 PAGE = "report.html"
 MODEL = "digests, numbers and shapes of the model"

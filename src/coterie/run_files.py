@@ -91,6 +91,8 @@ DONE: dict[str, Any] = {
         "masked?": {"found": {str: Count}, "by_list": bool},
     },
     "summary": [str],
+    "figures?": {"confidence": Real, "close_calls": Real},
+    "remarks?": [str],
     "seconds": (dict, Real),
     "versions": dict,
     "hardware": dict,

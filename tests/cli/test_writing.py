@@ -189,14 +189,14 @@ def test_an_overwrite_keeps_the_files_of_the_user(finished: Path, tickets: Path)
 def test_a_stopped_overwrite_leaves_the_run_and_can_be_continued(
     finished: Path, tickets: Path, tmp_path: Path, monkeypatch
 ) -> None:
-    from coterie.runs.results import WholeResults as Results
+    from coterie import clustering
 
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     before = content(finished)
     command = ["cluster", tickets, "-k", 2, *KMEANS, "--out", finished]
-    monkeypatch.setattr(Results, "_write_tables", stop)
+    monkeypatch.setattr(clustering, "write_rows", stop)
     run(*command, "--overwrite", code=130)
     left = content(finished)
     assert {n: d for n, d in left.items() if not n.startswith(".next/")} == before

@@ -12,11 +12,11 @@ import pytest
 from commands import rows
 from commands import run as call
 from coterie import edit, open_run
+from coterie.clustering import read, save
 from coterie.description import Cluster
 from coterie.editing import undo
 from coterie.errors import DataError
-from coterie.naming import Naming
-from coterie.runs.names import RunNames
+from coterie.runs.names import OwnNames, restore_names, take_names
 from coterie.runs.update import update
 
 from .conftest import cluster, content, write_tickets
@@ -24,7 +24,8 @@ from .conftest import cluster, content, write_tickets
 
 def name(path: Path) -> Path:
     """Put in what a language model says of every cluster on every level."""
-    run = RunNames(path)
+    run = read(path)
+    own = OwnNames(run)
 
     def described(cluster: Cluster, called: str) -> Cluster:
         quotes = [text.upper() for text in cluster.examples[:2]]
@@ -32,11 +33,10 @@ def name(path: Path) -> Path:
 
     clusters = [described(c, f"Model {c.id}") for c in run.clusters]
     levels, inside = [], {c.id: c.name for c in clusters}
-    for number in range(len(run.own_levels)):
-        groups, _, _ = run.level(number, inside)
+    for number in range(len(own.levels)):
+        groups, _, _ = own.level(number, inside)
         levels.append({g.id: described(g, f"Level {number} {g.id}") for g in groups})
-    naming = Naming(clusters, "tiny", len(clusters), len(clusters), len(clusters))
-    run.take(naming, inside, levels, "http://localhost")
+    save(run, take_names(own, inside, "tiny", levels, {c.id: c for c in clusters}))
     return path
 
 
@@ -168,7 +168,7 @@ def test_a_quote_leaves_with_its_row(run: Path) -> None:
 
 def test_own_names_come_back_after_edits(run: Path, rich: Path) -> None:
     edit(run, [{"split": {"cluster": 2, "names": ["One", "Two"]}}])
-    RunNames(run).restore()
+    restore_names(run)
     own = {c.id: c.name for c in open_run(rich).clusters}
     after = told(run)
     assert {i: n for i, (n, _, _) in after.items() if i not in (2, 6)} == {

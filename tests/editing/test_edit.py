@@ -11,8 +11,8 @@ import pytest
 from commands import rows
 from coterie import edit, load
 from coterie.editing import undo
-from coterie.editing.run import last_logged
 from coterie.errors import DataError
+from coterie.run_history import last_logged
 from said import raises
 
 from .conftest import clusters, content, members

@@ -10,9 +10,10 @@ import pytest
 from commands import rows
 from commands import run as call
 from coterie import TwoStep, edit, load
-from coterie.editing.apply import State
-from coterie.editing.keep import Kept, keep, read_kept
+from coterie.editing.apply import Draft
+from coterie.editing.keep import EarlierRun, keep, read_earlier
 from coterie.errors import DataError
+from coterie.summary import kept_sentences
 from said import raises, says
 
 from .conftest import cluster, clusters, members, write_tickets
@@ -114,43 +115,43 @@ def planted(labels: list[int], before: list[int], locked: set[int], fixed: dict[
                                        for i in range(max(labels) + 1)]))  # fmt: skip
     model.labels_ = np.array(labels)
     names = {i: f"Old {i}" for i in set(before) if i >= 0} | {i: f"Old {i}" for i in locked}
-    state = State(texts, np.array(before), lambda: x, names, max(names) + 1, locked=locked,
+    draft = Draft(texts, np.array(before), lambda: x, names, max(names) + 1, locked=locked,
                   corrections={fingerprint(texts[r]): c for r, c in fixed.items()})  # fmt: skip
-    kept = Kept(Path("old"), state, np.array(before), len(before), 0)
+    kept = EarlierRun(Path("old"), draft, np.array(before), len(before), 0)
     keep(model, kept, texts)
-    return model, kept
+    return model, kept, kept_sentences(kept.facts)
 
 
 def test_partners_keep_numbers_and_the_rest_get_new_ones() -> None:
-    model, kept = planted([0, 0, 0, 1, 1, 2], [4, 4, 4, 9, 9, -1], set(), {})
+    model, kept, said = planted([0, 0, 0, 1, 1, 2], [4, 4, 4, 9, 9, -1], set(), {})
     assert model.labels_.tolist() == [4, 4, 4, 9, 9, 10]
-    assert kept.state.next_id == 11 and kept.names == {4: "Old 4", 9: "Old 9"}
-    assert "2 of 2 clusters live on; new clusters: 1." in kept.sentences[0]
-    assert len(kept.sentences) == 1  # as many clusters as were fitted: nothing to tell
+    assert kept.draft.next_id == 11 and kept.draft.names == {4: "Old 4", 9: "Old 9"}
+    assert "2 of 2 clusters live on; new clusters: 1." in said[0]
+    assert len(said) == 1  # as many clusters as were fitted: nothing to tell
 
 
 def test_a_locked_cluster_without_a_match_lives_on_with_its_texts() -> None:
     # Cluster 7 had one text of each of two that are now apart, by a person's word.
-    model, kept = planted([0, 0, 0, 1, 1, 1], [4, 4, 7, 9, 9, 7], {7}, {2: 7, 5: 7})
+    model, kept, said = planted([0, 0, 0, 1, 1, 1], [4, 4, 7, 9, 9, 7], {7}, {2: 7, 5: 7})
     assert model.labels_.tolist() == [4, 4, 7, 9, 9, 7]
     assert model.assigner_.extra == (7,) and 7 in model.assigner_.clusters
-    assert "There are 3 clusters instead of 2: 1 locked ones" in kept.sentences[-1]
+    assert "There are 3 clusters instead of 2: 1 locked ones" in said[-1]
     assert model.probabilities_.argmax(axis=1).tolist() == [4, 4, 7, 9, 9, 7]
-    assert kept.state.locked == {7}
+    assert kept.draft.locked == {7}
 
 
 def test_a_new_cluster_that_is_all_locked_texts_becomes_theirs() -> None:
     # Clusters 0 and 1 of the new model hold texts of the locked 4 only; the larger one is 4.
-    model, kept = planted([0, 0, 0, 1, 2, 2], [4, 4, 4, 4, 9, 9], {4}, {0: 4, 1: 4, 2: 4, 3: 4})
+    model, _, said = planted([0, 0, 0, 1, 2, 2], [4, 4, 4, 4, 9, 9], {4}, {0: 4, 1: 4, 2: 4, 3: 4})
     assert model.labels_.tolist() == [4, 4, 4, 4, 9, 9]
     assert model.assigner_.clusters == [4, 9] and model.n_clusters_ == 2
-    assert "There are 2 clusters instead of 3: all texts of 1 are in locked" in kept.sentences[-1]
+    assert "There are 2 clusters instead of 3: all texts of 1 are in locked" in said[-1]
 
 
 def test_a_locked_cluster_that_is_gone_is_told() -> None:
-    _, kept = planted([0, 0, 1, 1], [4, 4, 9, 9], {6}, {})
-    assert kept.state.locked == set()
-    assert "The locked cluster 6 (Old 6) is not in the new data" in kept.sentences[1]
+    _, kept, said = planted([0, 0, 1, 1], [4, 4, 9, 9], {6}, {})
+    assert kept.draft.locked == set()
+    assert "The locked cluster 6 (Old 6) is not in the new data" in said[1]
 
 
 def test_what_cannot_be_kept_is_refused_before_any_work(tickets, finished, tmp_path) -> None:
@@ -160,6 +161,6 @@ def test_what_cannot_be_kept_is_refused_before_any_work(tickets, finished, tmp_p
     broken = Path(shutil.copytree(finished, tmp_path / "broken"))
     (broken / "model" / "model.safetensors").unlink()
     with raises(DataError, "none of its texts"):
-        read_kept(broken, ["words that are nowhere else"])
-    known = read_kept(broken, [rows(finished)[0]["text"], "words that are nowhere else"])
+        read_earlier(broken, ["words that are nowhere else"])
+    known = read_earlier(broken, [rows(finished)[0]["text"], "words that are nowhere else"])
     assert known.before.tolist() == [int(rows(finished)[0]["cluster"]), -1]

@@ -8,8 +8,8 @@ import pytest
 from commands import content
 from coterie._files import write_json, write_text
 from coterie._trust import read_json
-from coterie.editing.run import change_run, last_change, undo_run
 from coterie.errors import DataError
+from coterie.run_history import LOG, change_run, last_change, undo_run
 from said import raises
 
 
@@ -39,12 +39,13 @@ def test_changes_and_back(folder: Path, monkeypatch: pytest.MonkeyPatch, links: 
     change_run(folder, lambda fresh: write_text(fresh / "model/c.txt", "twice"))
     kept = [n for n in content(folder) if n.startswith("earlier/0002/files")]
     assert kept == ["earlier/0002/files/model/c.txt"]  # nothing but what was replaced
-    assert undo_run(folder, lambda fresh: None) == 2
-    assert undo_run(folder, lambda fresh: None) == 1
+    assert undo_run(folder) == 2
+    assert undo_run(folder) == 1
+    (folder / LOG).unlink()
     assert content(folder) == before
     assert not (folder / "earlier").exists()
     with raises(DataError, "has no edits to undo"):
-        undo_run(folder, lambda fresh: None)
+        undo_run(folder)
 
 
 def _no_links(*_: object) -> None:
@@ -77,7 +78,7 @@ def test_an_undo_never_takes_back_what_another_command_did(folder: Path) -> None
     change_run(folder, lambda fresh: write_json(fresh / "manifest.json", {"say": 2}))
     write_json(file, {"say": 3})  # somebody else
     with raises(DataError, "was changed by another command after"):
-        undo_run(folder, lambda fresh: None)
+        undo_run(folder)
     assert read_json(file) == {"say": 3}
 
 
@@ -88,7 +89,7 @@ def test_an_export_after_an_edit_does_not_stop_its_undo(folder: Path) -> None:
     change_run(folder, lambda fresh: write_json(fresh / "manifest.json", {"say": 2}))
     swap_run(folder, lambda fresh: write_text(fresh / "assignments.tsv", "made by coterie export"))
     assert "assignments.tsv" in read_json(folder / "manifest.json")["files"]
-    assert undo_run(folder, lambda fresh: None) == 1
+    assert undo_run(folder) == 1
     assert read_json(folder / "manifest.json")["say"] == 1
 
 

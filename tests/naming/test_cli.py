@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from commands import rows, run
+from coterie import clustering
 from coterie._folders import held
-from coterie.runs import names as run_names
 from said import says
 
 
@@ -72,7 +72,7 @@ def test_a_crash_while_names_are_written_leaves_all_old_ones(
         raise OSError("the disk is gone")  # the table and clusters.json are written by then
 
     with monkeypatch.context() as broken:
-        broken.setattr(run_names, "refresh", fail)
+        broken.setattr(clustering, "refresh", fail)
         run("name", done, "--with", server.url, code=1)
     after = files(done)
     assert len(after.pop("names.jsonl").splitlines()) == 3, "answers are kept"

@@ -129,7 +129,7 @@ def test_a_stop_behind_the_last_row_is_continued(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
-        broken.setattr(results.SampledResults, "_recount", stop)
+        broken.setattr(results, "write_places", stop)
         run("cluster", str(file), *OPTIONS, "--out", str(out), "-q", code=130)
     run("cluster", str(file), *OPTIONS, "--out", str(out), "-q", "--resume")
     sizes = Counter(row["cluster"] for row in rows(out / "assignments.csv"))

@@ -14,13 +14,14 @@ import commands
 import coterie
 from commands import rows
 from commands import run as call
+from coterie import clustering
 from coterie.checking import check_integrity
 from coterie.editing import edit, undo
 from coterie.errors import UsageError
 from coterie.methods.auto import RidgeClassifier
 from coterie.novelty import place_new
 from coterie.runs import open_run
-from coterie.runs.update import Growth, fit_classifier, learn_new, update
+from coterie.runs.update import fit_classifier, learn_new, update
 from said import raises, says
 
 THEMES = {
@@ -244,10 +245,10 @@ def test_what_fails_leaves_the_run_as_it_was(
 ) -> None:
     before = content(run)
 
-    def full(self: Growth, path: Path) -> None:
+    def full(*_: object) -> None:
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(Growth, "_append_rows", full)
+    monkeypatch.setattr(clustering, "write_rows", full)
     with pytest.raises(OSError, match="No space"):
         update(run, boats)
     assert content(run) == before

@@ -322,9 +322,10 @@ def name(
     from contextlib import nullcontext
 
     from coterie._folders import held
+    from coterie.clustering import read
     from coterie.naming import EndpointError
     from coterie.runs import open_run
-    from coterie.runs.names import RunNames
+    from coterie.runs.names import OwnNames, restore_names
 
     if own_names == (endpoint is not None):
         raise UsageError("give either --with URL or --own-names.")
@@ -335,18 +336,18 @@ def name(
         asker.prompt, asker.language = read_prompt(prompt), language
         asker.limits = max_tokens, max_cost, read_price(price)
     with nullcontext() if show_request else held(folder):
-        run, problem = RunNames(folder), None
+        own, problem = OwnNames(read(folder)).clusters, None
         if asker is None:
-            run.restore()
+            restore_names(folder)
         else:
             problem = asker(folder, quiet=quiet)
     if show_request:
         return
-    clusters = RunNames(folder).clusters
+    clusters = open_run(folder).clusters
     if as_json:
         show_json({c.id: c.name for c in clusters})
     else:
-        rows = [[c.id, c.size, c.name, run.own_names.get(c.id, "")] for c in clusters]
+        rows = [[c.id, c.size, c.name, own.get(c.id, "")] for c in clusters]
         show_table("", ["#", "texts", "name", "own name"], rows, numbers=(0, 1))
     if problem is not None:
         raise EndpointError(f"{problem} The other clusters keep their names; to go on, repeat.")
@@ -409,10 +410,10 @@ class Asker:
     def __call__(self, path: Path, *, quiet: bool) -> str | None:
         """Name the clusters, or show the requests; returns what went wrong."""
         from coterie.naming import Budget
-        from coterie.runs.names import Asked, name_run, requests_for
+        from coterie.runs.names import NameOptions, name_run, requests_for
 
         url, budget = self.endpoint.url, Budget(*self.limits)
-        asked = Asked(self.model, self.examples, self.prompt, self.language)
+        asked = NameOptions(self.model, self.examples, self.prompt, self.language)
         if self.show:
             if self.model is None:
                 say("the model, null here, would be asked of the endpoint; --model sets it")

@@ -168,6 +168,14 @@ class Tally:
             dates, _, _ = parse_dates(cells, month_first=self.kinds.month_first)
             self._dates.update(zip(dates, labels, strict=True))
 
+    def figures(self) -> dict[str, float]:
+        """Mean confidence and share of close calls, as :func:`coterie.summary.measure` has them."""
+        placed = max(self.placed, 1)
+        return {
+            "confidence": round(self.confidence / placed, 4),
+            "close_calls": round(self.close_calls / placed, 4),
+        }
+
     @property
     def placed(self) -> int:
         """Rows with a cluster."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +19,7 @@ from coterie.base.confidence import calibrate
 from coterie.base.edited import Merge, Split, Step, fingerprint
 from coterie.blocks.assign import CenterAssigner
 from coterie.blocks.kmeans import KMeans
+from coterie.clustering import Clustering
 from coterie.corpus.corpus import clean_text
 from coterie.editing.parse import Edit
 from coterie.errors import DataError, counted
@@ -26,8 +28,8 @@ KEYS = ("row", "id", "text", "contains")  # by which rows are named
 
 
 @dataclass
-class State:
-    """Rows, their clusters, and what is known about these."""
+class Draft:
+    """A working copy for edits: rows, their clusters, and what is known about these."""
 
     texts: list[str]  # cleaned; empty where a row has none
     # (n,): cluster of each row, -1 for those without a text; of outliers, the nearest one
@@ -56,6 +58,41 @@ class State:
     def __post_init__(self) -> None:
         if not len(self.outliers):
             self.outliers = np.zeros(len(self.labels), dtype=bool)
+
+    @classmethod
+    def of(cls, run: Clustering) -> Draft:
+        """Of a run; the arrays are copies."""
+        earlier = run.facts.get("editing", {})
+        return cls(
+            texts=run.texts,
+            labels=run.nearest.copy(),
+            get_vectors=lambda: run.vectors,
+            names=dict(run.names),
+            next_id=run.next_id,
+            ids=run.ids,
+            outliers=run.outliers.copy(),
+            locked=set(earlier.get("locked", [])),
+            named=set(earlier.get("named", [])),
+            finished=set(earlier.get("done", [])),
+            described={c.id for c in run.clusters if c.description or c.quotes},
+            corrections=dict(run.config.get("corrections", {})),
+            seed=run.seed,
+        )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the manifest keeps for later edits."""
+        return {
+            "locked": sorted(self.locked),
+            "named": sorted(self.named),
+            "done": sorted(self.finished),
+            "next_id": self.next_id,
+        }
+
+    @property
+    def marked(self) -> Ints:
+        """Cluster of each row, -1 for outliers."""
+        return np.where(self.outliers, -1, self.labels)
 
     def rename(self, cluster: int, name: str | None) -> None:
         """Give a cluster the name that a person chose; None asks for one made of its words."""
@@ -112,7 +149,7 @@ class State:
         return f"{cluster} ({name})" if name else str(cluster)
 
 
-def select_rows(edit: Edit, state: State) -> Ints:
+def select_rows(edit: Edit, draft: Draft) -> Ints:
     """Rows that an edit names, and all rows with the same texts.
 
     A number or word alone is an id if the run has an id column, else the number of a row, counted
@@ -122,20 +159,20 @@ def select_rows(edit: Edit, state: State) -> Ints:
     """
     found: set[int] = set()
     for wanted in edit.rows:
-        found |= set(_find(edit, state, wanted))
-    without = sorted(row for row in found if not state.texts[row])
+        found |= set(_find(edit, draft, wanted))
+    without = sorted(row for row in found if not draft.texts[row])
     if without:
         raise DataError(
             f"{edit.where}: row {without[0] + 1} has no text, so it has no cluster; leave it out."
         )
     # Identical texts are in one cluster, always: they move together.
-    texts = {state.texts[row] for row in found}
-    return np.array([i for i, text in enumerate(state.texts) if text in texts], dtype=np.int64)
+    texts = {draft.texts[row] for row in found}
+    return np.array([i for i, text in enumerate(draft.texts) if text in texts], dtype=np.int64)
 
 
-def _find(edit: Edit, state: State, wanted: object) -> list[int]:
+def _find(edit: Edit, draft: Draft, wanted: object) -> list[int]:
     if not isinstance(wanted, Mapping):
-        wanted = {"row" if state.ids is None else "id": wanted}
+        wanted = {"row" if draft.ids is None else "id": wanted}
     keys = [key for key in wanted if key in KEYS]
     strange = [key for key in wanted if key not in (*KEYS, "in")]
     if len(keys) != 1 or strange:
@@ -143,13 +180,13 @@ def _find(edit: Edit, state: State, wanted: object) -> list[int]:
             f"{edit.where}: rows are named by one of {', '.join(KEYS)}, and in; got {dict(wanted)}."
         )
     key = keys[0]
-    rows = _FINDERS[key](edit, state, str(wanted[key]))
+    rows = _FINDERS[key](edit, draft, str(wanted[key]))
     if "in" in wanted:
         inside = str(wanted["in"])
         cluster = whole_number(inside)
-        if cluster not in state.names:
+        if cluster not in draft.names:
             raise DataError(f"{edit.where}: in: there is no cluster {inside:.80}.")
-        rows = [row for row in rows if state.labels[row] == cluster]
+        rows = [row for row in rows if draft.labels[row] == cluster]
     if not rows:
         inside = f" in cluster {wanted['in']}" if "in" in wanted else ""
         said = "contains" if key == "contains" else f"has the {key}"
@@ -159,84 +196,84 @@ def _find(edit: Edit, state: State, wanted: object) -> list[int]:
     return rows
 
 
-def _by_row(edit: Edit, state: State, wanted: str) -> list[int]:
+def _by_row(edit: Edit, draft: Draft, wanted: str) -> list[int]:
     row = whole_number(wanted) or 0
-    if not 1 <= row <= len(state.texts):
+    if not 1 <= row <= len(draft.texts):
         raise DataError(
             f"{edit.where}: row {wanted!r} does not exist; rows are counted from 1 to "
-            f"{len(state.texts)}."
+            f"{len(draft.texts)}."
         )
     return [row - 1]
 
 
-def _by_id(edit: Edit, state: State, wanted: str) -> list[int]:
-    if state.ids is None:
+def _by_id(edit: Edit, draft: Draft, wanted: str) -> list[int]:
+    if draft.ids is None:
         raise DataError(
             f"{edit.where}: the run has no id column; name the row by its number: {{row: 12}}."
         )
-    return [i for i, value in enumerate(state.ids) if value == wanted]
+    return [i for i, value in enumerate(draft.ids) if value == wanted]
 
 
-def _by_text(edit: Edit, state: State, wanted: str) -> list[int]:
+def _by_text(edit: Edit, draft: Draft, wanted: str) -> list[int]:
     text = clean_text(wanted)
-    return [i for i, value in enumerate(state.texts) if value == text and text]
+    return [i for i, value in enumerate(draft.texts) if value == text and text]
 
 
-def _by_part(edit: Edit, state: State, wanted: str) -> list[int]:
+def _by_part(edit: Edit, draft: Draft, wanted: str) -> list[int]:
     part = clean_text(wanted).casefold()
     if not part:
         raise DataError(f"{edit.where}: contains: the text to look for is empty.")
-    return [i for i, text in enumerate(state.texts) if part in text.casefold()]
+    return [i for i, text in enumerate(draft.texts) if part in text.casefold()]
 
 
 _FINDERS = {"row": _by_row, "id": _by_id, "text": _by_text, "contains": _by_part}
 
 
-def apply_edits(edits: Sequence[Edit], state: State) -> None:
+def apply_edits(edits: Sequence[Edit], draft: Draft) -> None:
     """Do all edits in their order, on the working copy."""
     for edit in edits:
         for cluster in edit.clusters:
-            if cluster not in state.names:
-                known = ", ".join(map(str, sorted(state.names)))
+            if cluster not in draft.names:
+                known = ", ".join(map(str, sorted(draft.names)))
                 raise DataError(
                     f"{edit.where}: there is no cluster {cluster}; there are {known}.",
                     code="edit.no_cluster",
                 )
-        _EDITS[edit.kind](edit, state)
+        _EDITS[edit.kind](edit, draft)
 
 
-def _merge(edit: Edit, state: State) -> None:
+def _merge(edit: Edit, draft: Draft) -> None:
     """The first cluster named takes the rows of the others, whose numbers are retired."""
-    _refuse_locked(edit, state, edit.clusters)
+    _refuse_locked(edit, draft, edit.clusters)
     into, *others = edit.clusters
-    said = ", ".join(state.shown(cluster) for cluster in others)
-    before = state.shown(into)
-    state.renew(edit.clusters)
+    said = ", ".join(draft.shown(cluster) for cluster in others)
+    before = draft.shown(into)
+    draft.renew(edit.clusters)
     for cluster in others:
-        state.retire(cluster)
+        draft.retire(cluster)
     if edit.names:
-        _check_free(edit, state, edit.names[0], into)
-    state.rename(into, edit.names[0] if edit.names else None)
-    state.labels[np.isin(state.labels, others)] = into
-    state.corrections.update({m: into for m, c in state.corrections.items() if c in others})
-    state.steps.append(Merge(edit.clusters, into))
-    state.moved = True
+        _check_free(edit, draft, edit.names[0], into)
+    draft.rename(into, edit.names[0] if edit.names else None)
+    draft.labels[np.isin(draft.labels, others)] = into
+    draft.corrections.update({m: into for m, c in draft.corrections.items() if c in others})
+    draft.steps.append(Merge(edit.clusters, into))
+    draft.moved = True
     named = f", now {edit.names[0]}" if edit.names else ""
-    state.done.append(f"merged {said} into {before}{named}: {counted(state.size(into), 'row')}")
+    draft.done.append(f"merged {said} into {before}{named}: {counted(draft.size(into), 'row')}")
 
 
-def _split(edit: Edit, state: State) -> None:
+def _split(edit: Edit, draft: Draft) -> None:
     """K-means on the vectors of the cluster; the largest part keeps the number."""
     (cluster,) = edit.clusters
-    _refuse_locked(edit, state, edit.clusters)
-    vectors = state.get_vectors()[state.rows(cluster)]
+    _refuse_locked(edit, draft, edit.clusters)
+    vectors = draft.get_vectors()[draft.rows(cluster)]
     distinct = len(np.unique(vectors, axis=0))
     if distinct < edit.into:
         raise DataError(
             f"{edit.where}: cluster {cluster} has {distinct} different texts, too few for "
             f"{edit.into} parts; ask for at most {distinct}."
         )
-    seed = derive_seed(state.seed, "split", cluster, len(state.steps))
+    seed = derive_seed(draft.seed, "split", cluster, len(draft.steps))
     found = KMeans(n_clusters=edit.into, seed=seed)(vectors)
     sizes = np.bincount(found.labels, minlength=edit.into)
     if not sizes.all():
@@ -244,23 +281,23 @@ def _split(edit: Edit, state: State) -> None:
             f"{edit.where}: no {edit.into} parts were found in cluster {cluster}; ask for fewer."
         )
     order = np.argsort(-sizes, kind="stable")
-    ids = (cluster, *range(state.next_id, state.next_id + edit.into - 1))
+    ids = (cluster, *range(draft.next_id, draft.next_id + edit.into - 1))
     for i, wanted in enumerate(edit.names):
-        _check_free(edit, state, wanted, cluster, edit.names[:i])
-    said, state.next_id = state.shown(cluster), state.next_id + edit.into - 1
-    state.renew(edit.clusters)
+        _check_free(edit, draft, wanted, cluster, edit.names[:i])
+    said, draft.next_id = draft.shown(cluster), draft.next_id + edit.into - 1
+    draft.renew(edit.clusters)
     step = Split(cluster, ids, _sure(found.centers[order], vectors, seed))
-    rows = np.flatnonzero(state.labels == cluster)
-    state.labels[rows] = np.array(ids)[
-        step.assigner.logits(state.get_vectors()[rows]).argmax(axis=1)
+    rows = np.flatnonzero(draft.labels == cluster)
+    draft.labels[rows] = np.array(ids)[
+        step.assigner.logits(draft.get_vectors()[rows]).argmax(axis=1)
     ]
     for part, name in zip(ids, edit.names or [None] * edit.into, strict=True):
-        state.rename(part, name)
-    state.follow_corrections({cluster})
-    state.steps.append(step)
-    state.moved = True
-    parts = ", ".join(f"{i}: {state.size(i):,}" for i in ids)
-    state.done.append(f"split {said} into {edit.into} parts ({parts} rows)")
+        draft.rename(part, name)
+    draft.follow_corrections({cluster})
+    draft.steps.append(step)
+    draft.moved = True
+    parts = ", ".join(f"{i}: {draft.size(i):,}" for i in ids)
+    draft.done.append(f"split {said} into {edit.into} parts ({parts} rows)")
 
 
 def _sure(centers: Floats, vectors: Floats, seed: int) -> CenterAssigner:
@@ -270,38 +307,38 @@ def _sure(centers: Floats, vectors: Floats, seed: int) -> CenterAssigner:
     return parts
 
 
-def _rename(edit: Edit, state: State) -> None:
-    _refuse_locked(edit, state, edit.clusters)
+def _rename(edit: Edit, draft: Draft) -> None:
+    _refuse_locked(edit, draft, edit.clusters)
     new = dict(zip(edit.clusters, edit.names, strict=True))
-    said = [f"renamed {state.shown(cluster)} to {name}" for cluster, name in new.items()]
-    state.names |= dict.fromkeys(new)  # two clusters may exchange their names
+    said = [f"renamed {draft.shown(cluster)} to {name}" for cluster, name in new.items()]
+    draft.names |= dict.fromkeys(new)  # two clusters may exchange their names
     for cluster, name in new.items():
-        _check_free(edit, state, name, cluster)
-        state.rename(cluster, name)
-    state.done += said
+        _check_free(edit, draft, name, cluster)
+        draft.rename(cluster, name)
+    draft.done += said
 
 
-def _move(edit: Edit, state: State) -> None:
+def _move(edit: Edit, draft: Draft) -> None:
     """Rows and their texts go to another cluster, in later predictions, too."""
     (to,) = edit.clusters
-    rows = select_rows(edit, state)
-    _refuse_locked(edit, state, {to, *state.labels[rows[~state.outliers[rows]]].tolist()})
-    leaving = rows[(state.labels[rows] != to) | state.outliers[rows]]
+    rows = select_rows(edit, draft)
+    _refuse_locked(edit, draft, {to, *draft.labels[rows[~draft.outliers[rows]]].tolist()})
+    leaving = rows[(draft.labels[rows] != to) | draft.outliers[rows]]
     if not len(leaving):
         raise DataError(
             f"{edit.where}: all {len(rows)} rows are in cluster {to} already; leave the edit out."
         )
-    for cluster in {*state.labels[leaving].tolist()} - {to}:
-        if not len(np.setdiff1d(state.rows(cluster), leaving)):
+    for cluster in {*draft.labels[leaving].tolist()} - {to}:
+        if not len(np.setdiff1d(draft.rows(cluster), leaving)):
             raise DataError(
                 f"{edit.where}: it would leave cluster {cluster} without a row; merge it "
                 f"instead: 'merge: [{to}, {cluster}]'."
             )
-    state.correct(rows, to)
-    state.done.append(f"moved {counted(len(leaving), 'row')} to {state.shown(to)}")
+    draft.correct(rows, to)
+    draft.done.append(f"moved {counted(len(leaving), 'row')} to {draft.shown(to)}")
 
 
-# Edits that mark clusters: which of the state's sets they change, whether they take the mark
+# Edits that mark clusters: which of the draft's sets they change, whether they take the mark
 # away, and the sentence about it
 _MARKS = {
     "lock": ("locked", False, "locked {}"),
@@ -312,16 +349,16 @@ _MARKS = {
 _CALLED = {"locked": "locked", "finished": "marked as done"}
 
 
-def _mark(edit: Edit, state: State) -> None:
+def _mark(edit: Edit, draft: Draft) -> None:
     """Lock clusters or mark them as done, or take that back."""
     mark, back, sentence = _MARKS[edit.kind]
-    marked: set[int] = getattr(state, mark)
+    marked: set[int] = getattr(draft, mark)
     for cluster in edit.clusters:
         if back and cluster not in marked:
             called = _CALLED[mark]
             raise DataError(f"{edit.where}: cluster {cluster} is not {called}; leave it out.")
     (marked.difference_update if back else marked.update)(edit.clusters)
-    state.done.append(sentence.format(", ".join(map(state.shown, edit.clusters))))
+    draft.done.append(sentence.format(", ".join(map(draft.shown, edit.clusters))))
 
 
 _EDITS = {
@@ -333,19 +370,19 @@ _EDITS = {
 }
 
 
-def _refuse_locked(edit: Edit, state: State, clusters: Iterable[int]) -> None:
-    locked = sorted(state.locked & set(clusters))
+def _refuse_locked(edit: Edit, draft: Draft, clusters: Iterable[int]) -> None:
+    locked = sorted(draft.locked & set(clusters))
     if locked:
         raise DataError(
-            f"{edit.where}: cluster {state.shown(locked[0])} is locked: it keeps its rows and "
+            f"{edit.where}: cluster {draft.shown(locked[0])} is locked: it keeps its rows and "
             f"its name; put 'unlock: [{locked[0]}]' before this edit if you mean it."
         )
 
 
 def _check_free(
-    edit: Edit, state: State, name: str, cluster: int, more: Sequence[str] = ()
+    edit: Edit, draft: Draft, name: str, cluster: int, more: Sequence[str] = ()
 ) -> None:
-    for other, taken in state.names.items():
+    for other, taken in draft.names.items():
         if other != cluster and taken is not None and taken.casefold() == name.casefold():
             raise DataError(
                 f"{edit.where}: cluster {other} has the name {taken!r} already; choose another "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,20 +14,14 @@ from coterie._folders import held
 from coterie._validation import check_path, checked
 from coterie.base import TextClusterer
 from coterie.base.edited import edited
+from coterie.clustering import check_version, opened, save
 from coterie.corpus import texts_from
-from coterie.editing.apply import State, apply_edits
+from coterie.editing.apply import Draft, apply_edits
 from coterie.editing.parse import Edit, read_edits
-from coterie.editing.run import (
-    EditableRun,
-    append_log,
-    change_run,
-    check_version,
-    last_change,
-    undo_run,
-    write_run,
-)
+from coterie.editing.rows import take_edits
 from coterie.errors import UsageError
 from coterie.run_files import RunFiles
+from coterie.run_history import undo_run
 
 
 @dataclass(frozen=True)
@@ -71,7 +64,7 @@ def edit(
     Parameters
     ----------
     target : str, Path or TextClusterer
-        The folder of a finished run, whose files are written anew and whose earlier state is kept
+        The folder of a finished run, whose files are written anew and whose earlier draft is kept
         for :func:`undo`; or a fitted model, which is copied.
     edits : str, Path, mapping or list of mappings
         A YAML or JSON file, or the same as values: ``[{"merge": [3, 7], "name": "Refunds"}]``.
@@ -92,29 +85,21 @@ def edit(
     if isinstance(target, TextClusterer):
         return _edit_model(target, wanted, texts)
     folder = check_path("target", target)
-    RunFiles(folder).check()  # before a lock is put into it
-    with nullcontext() if dry_run else held(folder):
-        check_version(folder, version)
-        run = EditableRun(folder)
-        state = run.state()
-        apply_edits(wanted, state)
-        names = {i: name or "" for i, name in sorted(state.names.items())}
+    with opened(folder, version=version, to_write=not dry_run) as run:
+        draft = Draft.of(run)
+        apply_edits(wanted, draft)
+        names = {i: name or "" for i, name in sorted(draft.names.items())}
         if not dry_run:
-            number = last_change(folder) + 1
-            entry = {"change": number, "edits": [e.to_dict() for e in wanted], "done": state.done}
-
-            def change(fresh: Path) -> None:
-                clusters = write_run(run, state, fresh)
-                names.update((c.id, c.name) for c in clusters)
-                append_log(fresh, {**entry, **({"notes": state.notes} if state.notes else {})})
-
-            change_run(folder, change)
-    return Edited(folder, tuple(state.done), names, tuple(state.notes))
+            after = take_edits(run, draft)
+            log = {"edits": [e.to_dict() for e in wanted], "done": draft.done}
+            save(run, after, log={**log, **({"notes": draft.notes} if draft.notes else {})})
+            names = after.names
+    return Edited(folder, tuple(draft.done), names, tuple(draft.notes))
 
 
 @checked
 def undo(run: str | Path, *, version: str | None = None) -> int:
-    """Put a run back into its state before the last edits; all its files but the log are the same.
+    """Put a run back into its draft before the last edits; all its files but the log are the same.
 
     Parameters
     ----------
@@ -128,10 +113,10 @@ def undo(run: str | Path, *, version: str | None = None) -> int:
         Number of the change that was undone.
     """
     folder = check_path("run", run)
-    RunFiles(folder).check()
+    RunFiles(folder).check()  # and no more: an undo may mend what else is damaged
     with held(folder):
         check_version(folder, version)
-        return undo_run(folder, lambda fresh: append_log(fresh, {"undo": last_change(folder)}))
+        return undo_run(folder)
 
 
 def _edit_model(model: TextClusterer, wanted: Sequence[Edit], texts: Any) -> TextClusterer:
@@ -147,7 +132,7 @@ def _edit_model(model: TextClusterer, wanted: Sequence[Edit], texts: Any) -> Tex
     given = [f"{i}" if i >= 0 else "" for i in model.rows_] if texts is None else texts_from(texts)
     if len(given) != len(labels):
         raise UsageError(f"texts: {len(given)} for a model of {len(labels)} texts.")
-    state = State(
+    draft = Draft(
         texts=given,
         labels=labels,
         get_vectors=lambda: model.vectors_,
@@ -156,11 +141,11 @@ def _edit_model(model: TextClusterer, wanted: Sequence[Edit], texts: Any) -> Tex
         corrections=dict(model.corrections_),
         seed=model.seed_,
     )
-    apply_edits(wanted, state)
+    apply_edits(wanted, draft)
     out = copy.copy(model)
-    out.assigner_ = assigner.then(*state.steps)
-    out.labels_, out.n_clusters_ = state.labels, len(state.names)
-    out.corrections_ = state.corrections
-    rows = dict(model.corrected_rows_) | dict(state.bound_rows())
-    out.corrected_rows_ = {row: int(state.labels[row]) for row in rows}
+    out.assigner_ = assigner.then(*draft.steps)
+    out.labels_, out.n_clusters_ = draft.labels, len(draft.names)
+    out.corrections_ = draft.corrections
+    rows = dict(model.corrected_rows_) | dict(draft.bound_rows())
+    out.corrected_rows_ = {row: int(draft.labels[row]) for row in rows}
     return out

@@ -25,7 +25,6 @@ from coterie.corpus.corpus import cell_values
 from coterie.corpus.write import bare_name
 from coterie.description import Cluster, text_order
 from coterie.errors import DataError, counted
-from coterie.masking import masked_sentence
 from coterie.metrics import silhouette
 from coterie.report.html import BROAD_THEME, Outliers, ReportData
 from coterie.report.layout import first_of_equal, map_texts, sample_rows
@@ -42,6 +41,7 @@ from coterie.run_files import (
     read_measured,
     table_parts,
 )
+from coterie.summary import data_notes, summarise
 
 
 @dataclass(frozen=True)
@@ -185,9 +185,9 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
     sentence = guard_sentence(manifest.get("guard"))
     return ReportData(
         title=f"{counted(manifest['data']['rows'], 'text')} in {counted(len(clusters), 'cluster')}",
-        summary=[*manifest["summary"], *([sentence] if sentence else [])],
+        summary=[*summarise(manifest, clusters, levels), *([sentence] if sentence else [])],
         clusters=clusters,
-        notes=data_notes(manifest["data"]),
+        notes=data_notes(manifest),
         settings=_settings(manifest),
         quality=quality,
         next_steps=next_steps(clusters, quality),
@@ -295,11 +295,3 @@ def _settings(manifest: dict[str, Any]) -> dict[str, Any]:
         "finished": manifest["finished"],
     }
     return {key: value for key, value in shown.items() if value is not None}
-
-
-def data_notes(data: Mapping[str, Any]) -> list[str]:
-    """What a page says about the data of a run, from what its manifest has under ``data``."""
-    if "masked" not in data:
-        return list(data["notes"])
-    said = masked_sentence(data["masked"]["found"])
-    return [*(note for note in data["notes"] if note != said), said]  # 0.1 has it among the notes

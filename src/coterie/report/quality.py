@@ -12,10 +12,9 @@ import numpy as np
 from coterie._types import Floats, Ints
 from coterie.description import Cluster
 from coterie.errors import counted
-from coterie.hierarchy import Hierarchy
 from coterie.metrics import size_entropy
+from coterie.summary import CLOSE
 
-BORDERLINE = 0.1  # a margin below this is a close call
 MANY = 0.2  # a share of close calls that calls for another try
 SMALL = 5  # texts; a smaller cluster deserves a look
 
@@ -59,7 +58,7 @@ def figures(
     k = len(set(labels[placed].tolist()))  # numbers may have gaps
     if k == 1:  # nothing to be unsure about
         return _guard_figures(guard) if guard else []
-    close = float((margin[placed] < BORDERLINE).mean())
+    close = float((margin[placed] < CLOSE).mean())
     out = [
         Figure(
             "Mean confidence",
@@ -70,8 +69,7 @@ def figures(
         Figure(
             "Close calls",
             close,
-            "Texts whose best and second-best cluster differ by less than "
-            f"{BORDERLINE} in probability.",
+            f"Texts whose best and second-best cluster differ by less than {CLOSE} in probability.",
             percent=True,
         ),
         Figure(
@@ -168,63 +166,3 @@ def leads(probabilities: Floats) -> tuple[Floats, Floats]:
     """Probability of the best cluster of each text, and how far it leads the second best."""
     top = np.sort(probabilities, axis=1)[:, ::-1]
     return top[:, 0], top[:, 0] - (top[:, 1] if top.shape[1] > 1 else 0.0)
-
-
-def about_labels(
-    labels: Ints, probabilities: Floats, n_clusters: int, outliers: int | None
-) -> list[str]:
-    """Sizes, confidence and outliers of a clustering, a sentence each.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n,)
-        -1 for outliers and for rows without a text.
-    probabilities : ndarray of shape (n, k)
-    n_clusters : int
-    outliers : int or None
-        None where no text may be one.
-    """
-    placed = labels >= 0
-    confidence, margin = leads(probabilities[placed])
-    texts = int(placed.sum())
-    largest = int(np.bincount(labels[placed]).max(initial=0))
-    out = [
-        about_sizes(texts, len(labels), n_clusters, largest / max(texts, 1)),
-        about_confidence(float(confidence.mean()), float((margin < BORDERLINE).mean()), n_clusters),
-    ]
-    return out if outliers is None else [*out, about_outliers(outliers, texts + outliers)]
-
-
-def about_sizes(placed: int, rows: int, n_clusters: int, largest: float) -> str:
-    """How many texts are in clusters, and how large the largest is."""
-    return (
-        f"{placed:,} of {rows:,} texts are in {counted(n_clusters, 'cluster')}; the largest holds "
-        f"{100 * largest:.0f}%."
-    )
-
-
-def about_confidence(mean: float, close: float, n_clusters: int) -> str:
-    """How sure the clustering is of itself."""
-    if n_clusters == 1:
-        return f"Mean confidence is {mean:.2f}: there is only one cluster."
-    return (
-        f"Mean confidence is {mean:.2f}; {100 * close:.0f}% of the texts are close calls between "
-        "two clusters."
-    )
-
-
-def about_outliers(outliers: int, texts: int) -> str:
-    """How many texts are outliers; ``texts`` counts them, too."""
-    share = 100 * outliers / max(texts, 1)
-    return (
-        f"{outliers:,} texts are outliers ({share:.1f}%); the column nearest_cluster has the "
-        "nearest cluster of each."
-    )
-
-
-def about_themes(hierarchy: Hierarchy | None) -> list[str]:
-    """How many broad themes the clusters form, where there are any."""
-    if hierarchy is None or not hierarchy.themes or not hierarchy.levels:
-        return []
-    k, n = len(hierarchy.above[0]), len(hierarchy.levels[0])
-    return [f"The {k} clusters form {n} broad themes (column theme_name)."]

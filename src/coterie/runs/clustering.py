@@ -1,10 +1,10 @@
-"""``coterie.cluster``: texts in, a :class:`~coterie.Run` out; what the command line calls, too."""
+"""From texts to a finished run in a folder: what :func:`coterie.cluster` does."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,13 +21,12 @@ from coterie.corpus import Corpus
 from coterie.errors import UsageError, counted
 from coterie.guidance import Guidance
 from coterie.masking import masked_sentence
-from coterie.options import Options, with_options
+from coterie.options import Options
 from coterie.run_files import NEXT, index_of, model_folder
 from coterie.runs.folder import RunFolder, read_started, refuse_taken
 from coterie.runs.guide import about_guidance, digest, read_guidance
 from coterie.runs.outputs import check_run_output
-from coterie.runs.results import make_results
-from coterie.runs.run import Run
+from coterie.runs.results import Results
 from coterie.runs.sample import files_of, read_texts
 
 
@@ -35,37 +34,20 @@ class Stopped(KeyboardInterrupt):
     """Ctrl-C in a run that can be resumed."""
 
 
-@with_options(Options)
-def cluster(data: object, asked: Options) -> Run:
-    """Cluster texts: read, find the number of clusters, fit, describe, mark outliers.
+@dataclass(frozen=True)
+class MadeRun:
+    """A finished run, and what only its maker knows; the arguments of :class:`coterie.Run`."""
 
-    This is what ``coterie cluster`` does, and both have the options of
-    :class:`coterie.options.Options`. More rows than 100,000 are clustered by a sample, and all rows
-    are then assigned.
+    folder: Path
+    model: TextClusterer | None = None  # as it was fitted, with the vectors of all texts
+    remarks: Sequence[str] = ()  # what the writing of single files noticed, in sentences
+    fresh: bool = True  # False if the folder held this run already, finished
+    temporary: TemporaryDirectory[str] | None = None
+    index: tuple[Any, Collection[str]] = (None, ())  # of the frame that was clustered
 
-    Parameters
-    ----------
-    data : str, Path, list of str or dict, Series, DataFrame, Arrow table or Hugging Face dataset
-        A string or a path names a file: CSV, TSV, JSON lines, Parquet, Arrow, Excel, SQLite or
-        plain text; or a folder or pattern of such files. ``"book.xlsx#SHEET"`` is a sheet,
-        ``"sqlite:///FILE?query=SELECT ..."`` the rows of a query. A list of paths is several files
-        of one table. ``"-"`` is standard input, and ``"sample"`` the support messages that come
-        with coterie.
-    {options}
 
-    Returns
-    -------
-    Run
-
-    Examples
-    --------
-    >>> texts = ["red apple", "green apple", "ripe apple", "fast car", "slow car", "old car"]
-    >>> run = cluster(texts, 2, method="kmeans", encoder="tfidf")
-    >>> [cluster.size for cluster in run.clusters]
-    [3, 3]
-    >>> run.predict(["my apple"])["name"].to_pylist() == [run.clusters[run.labels[0]].name]
-    True
-    """
+def make_run(data: object, asked: Options) -> MadeRun:
+    """Read, find the number of clusters, fit, describe, mark outliers, write."""
     folder, resume, overwrite = asked.folder, asked.resume, asked.overwrite
     temporary = None
     if folder is None:
@@ -81,12 +63,12 @@ def cluster(data: object, asked: Options) -> Run:
     corpus, encoder = read_texts(data, asked)
     if encoder is not None:  # vectors of the user's own
         model.encoder, asked = encoder, replace(asked, encoder=encoder, vectors=None)
-    kept = None
+    earlier = None
     if asked.keep is not None:
-        from coterie.editing.keep import read_kept
+        from coterie.editing.keep import read_earlier
 
-        kept = read_kept(Path(asked.keep), corpus.texts)
-    guidance = read_guidance(asked, corpus, kept) if corpus.large is None else None
+        earlier = read_earlier(Path(asked.keep), corpus.texts)
+    guidance = read_guidance(asked, corpus, earlier) if corpus.large is None else None
     fit = RunFit(model, corpus, asked, guidance)
     choice = fit.choose(path if resume else None)
     place = RunFolder(path, asked, model, corpus, choice, digest(guidance))
@@ -94,18 +76,18 @@ def cluster(data: object, asked: Options) -> Run:
     if not is_first():  # one of several processes, but not the one that writes
         if not (resume and place.is_done()):
             fit.run(place)
-        return Run(path)
+        return MadeRun(path)
     with held(path):
         if place.begin(resume=resume, overwrite=overwrite) == "done":
-            return Run(path, fresh=False)
+            return MadeRun(path, fresh=False)
         with _stoppable(place):
             model = fit.run(place)
             if corpus.split is not None:
                 place.manifest["split"] = {"by": asked.split, **corpus.split}
             if guidance is not None and asked.guided:
                 place.manifest["guidance"] = about_guidance(guidance, model, asked)
-            make_results(place, asked, model, corpus, kept).write()
-    return Run(
+            Results(place, asked, model, corpus, earlier).write()
+    return MadeRun(
         path,
         model=model if corpus.large is None else None,
         remarks=place.remarks,

@@ -28,19 +28,21 @@ from coterie.options import Options
 
 if TYPE_CHECKING:
     from coterie.base import TextClusterer
-    from coterie.editing.keep import Kept
+    from coterie.editing.keep import EarlierRun
 
 LINKS = ("must_link", "cannot_link")
 
 
-def read_guidance(options: Options, corpus: Corpus, kept: Kept | None = None) -> Guidance | None:
+def read_guidance(
+    options: Options, corpus: Corpus, earlier: EarlierRun | None = None
+) -> Guidance | None:
     """All that is known about the rows of a corpus; None if nothing is.
 
     Parameters
     ----------
     options : Options
     corpus : Corpus
-    kept : Kept, optional
+    earlier : EarlierRun, optional
         An earlier run. Texts that were moved by hand, or are in locked clusters, stay together.
     """
     ids = None
@@ -54,10 +56,10 @@ def read_guidance(options: Options, corpus: Corpus, kept: Kept | None = None) ->
     if options.constraints is not None:
         for name, groups in _read_links(options.constraints, ids, len(corpus)).items():
             links[name] += groups
-    if kept is not None:
+    if earlier is not None:
         if labels is None and themes is None and not any(links.values()):
-            links = _from_edits(kept, corpus.texts)
-        elif kept.given is None:
+            links = _from_edits(earlier, corpus.texts)
+        elif earlier.given is None:
             raise UsageError(
                 "`keep` cannot be combined with `themes`, `labels` or constraints: give the "
                 "earlier run's column as `labels` instead."
@@ -189,11 +191,11 @@ def _row(value: object, place: Mapping[str, int] | None, rows: int, where: str) 
     return number - 1
 
 
-def _from_edits(kept: Kept, texts: Sequence[str]) -> dict[str, list[Any]]:
+def _from_edits(earlier: EarlierRun, texts: Sequence[str]) -> dict[str, list[Any]]:
     """Texts that a person moved, or that are in locked clusters, stay with the others of these."""
     groups: dict[int, list[int]] = {}
     for row, text in enumerate(texts):
-        cluster = kept.state.corrections.get(fingerprint(text)) if text else None
+        cluster = earlier.draft.corrections.get(fingerprint(text)) if text else None
         if cluster is not None:
             groups.setdefault(cluster, []).append(row)
     together = [rows for rows in groups.values() if len(rows) > 1]
@@ -253,25 +255,4 @@ def kept_guidance(about: Mapping[str, Any], table: pa.Table) -> dict[str, Any]:
         out["labels"] = labels
     if kept["themes"]:
         out["themes"] = [{"name": name, "examples": more} for name, *more in kept["themes"]]
-    return out
-
-
-def guidance_sentences(about: Mapping[str, Any]) -> list[str]:
-    """What was given and what was found, in sentences."""
-    out = []
-    if about["given"]:
-        count, found = len(about["given"]), about["found"]
-        what = "theme" if about["themes"] else "class"
-        plural = {"theme": "themes", "class": "classes"}[what] if count != 1 else what
-        by = f" by {about['labelled']:,} labelled rows" if about["labelled"] else ""
-        further = f"{found} further cluster{'' if found == 1 else 's'} found"
-        were = "was" if count == 1 else "were"
-        beside = f"{further} beside." if found else "No other cluster was looked for."
-        out.append(f"{count} {plural} {were} given{by}. {beside}")
-    if about["empty"]:
-        out.append(f"Given, but no text fits: {', '.join(about['empty'])}.")
-    links = [(about[kind], kind.replace("_", "-")) for kind in LINKS if about[kind]]
-    if links:
-        listed = " and ".join(f"{count:,} {kind}" for count, kind in links)
-        out.append(f"Constraints kept: {listed}.")
     return out

@@ -1,21 +1,19 @@
-"""The names in the files of a finished run: which are coterie's own, and putting others in."""
+"""Names of clusters and levels by a language model: asked for, put in, and taken back."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-from coterie._files import write_json
 from coterie._progress import make_progress, say
-from coterie.corpus import write_rows
+from coterie.clustering import Clustering, read, renamed, save
 from coterie.corpus.corpus import cell_values
 from coterie.description import Cluster, rename_clusters
-from coterie.errors import DataError, counted
-from coterie.exports import refresh
+from coterie.errors import counted
 from coterie.hierarchy import rename_levels
 from coterie.masking import SHOWN
 from coterie.naming import (
@@ -27,7 +25,6 @@ from coterie.naming import (
     make_unique,
     name_clusters,
 )
-from coterie.run_files import RunFiles, replace_columns, swap_run, table_parts
 
 LOOKED_AT = 100_000  # texts; masking takes about 0.1 ms each
 
@@ -35,7 +32,7 @@ Names = dict[int, str]
 
 
 @dataclass(frozen=True)
-class Asked:
+class NameOptions:
     """How to ask for names: model, texts of each cluster to send, own prompt, language."""
 
     model: str | None = None
@@ -44,71 +41,83 @@ class Asked:
     language: str | None = None
 
 
-def requests_for(path: Path, asked: Asked) -> list[Request]:
+def requests_for(folder: Path, asked: NameOptions) -> list[Request]:
     """What would be sent for the names of a run's clusters and levels.
 
     The names of the parts of a level are those that the clusters have now.
     """
-    run = RunNames(path)
-    texts = run.first_texts()
-    out = make_requests(run.to_name(), texts=texts, **vars(asked))
-    inside: Names = {**run.own_names}
-    for level in reversed(range(len(run.own_levels))):
-        groups, parts, _ = run.level(level, inside)
-        out += make_requests(groups, texts=texts, parts=parts, **vars(asked))
-        inside = run.own_levels[level]
+    own = OwnNames(read(folder))
+    out = make_requests(own.to_name, texts=own.texts, **vars(asked))
+    inside = own.clusters
+    for level in reversed(range(len(own.levels))):
+        groups, parts, _ = own.level(level, inside)
+        out += make_requests(groups, texts=own.texts, parts=parts, **vars(asked))
+        inside = own.levels[level]
     return out
 
 
 def name_run(
-    path: Path,
+    folder: Path,
     endpoint: Endpoint,
-    asked: Asked | None = None,
+    asked: NameOptions | None = None,
     *,
     budget: Budget | None = None,
     verbose: int = 0,
 ) -> str | None:
     """Ask a chat endpoint for names on every level, and write them into all files of the run.
 
-    The clusters are named first; then each coarser level, with the names of what is inside.
+    The clusters are named first; then each coarser level, with the names of what is inside. The
+    caller has the folder's lock.
 
     Returns
     -------
     str or None
         What went wrong; clusters without an answer keep their names.
     """
-    run, asked, budget = RunNames(path), asked or Asked(), budget or Budget()
-    clusters, texts = run.to_name(), run.first_texts()
+    run, asked, budget = read(folder), asked or NameOptions(), budget or Budget()
+    own = OwnNames(run)
     if verbose:
-        requests = make_requests(clusters, texts=texts, **vars(asked))
+        requests = make_requests(own.to_name, texts=own.texts, **vars(asked))
         masked = _masked(requests)
         say(f"asking {endpoint.url} for names of {counted(len(requests), 'cluster')}{masked}")
-    shared: dict[str, Any] = {"folder": path, "texts": texts, "budget": budget, **vars(asked)}
-    naming = name_clusters(clusters, endpoint, progress=make_progress(verbose), **shared)
-    names = run.final_names(naming)
-    levels: list[dict[int, Cluster]] = [{} for _ in run.own_levels]
+    shared: dict[str, Any] = {"folder": folder, "texts": own.texts, "budget": budget, **vars(asked)}
+    naming = name_clusters(own.to_name, endpoint, progress=make_progress(verbose), **shared)
+    names = own.with_given(naming)
+    levels: list[dict[int, Cluster]] = [{} for _ in own.levels]
     problem, stopped, inside, named = naming.problem, naming.stopped, names, naming.named
     for level in reversed(range(len(levels))):
         if stopped:
             break
-        groups, parts, alone = run.level(level, inside)
+        groups, parts, alone = own.level(level, inside)
         found = name_clusters(groups, endpoint, parts=parts, **{**shared, "model": naming.model})
         problem, stopped = problem or found.problem, found.stopped
         named += found.named
-        own = run.own_levels[level]
         taken = list(alone.values())
         for group in found.clusters:
             words = [word for word, _ in group.words]
             name = make_unique(group.name, [*taken, *parts[group.id]], words)
             taken.append(name)
             levels[level][group.id] = replace(group, name=name)
-        inside = {**own, **alone, **{i: g.name for i, g in levels[level].items()}}
+        inside = {**own.levels[level], **alone, **{i: g.name for i, g in levels[level].items()}}
     if named:
-        run.take(naming, names, levels, endpoint.url)
+        by = f"{naming.named} of {naming.total} by {naming.model} at {endpoint.url}"
+        save(run, take_names(own, names, by, levels, {c.id: c for c in naming.clusters}))
     if verbose:
         cost = f", cost {budget.cost:.4f}" if sum(budget.price) else ""
         say(f"{budget.tokens:,} tokens{cost}")
     return problem
+
+
+def restore_names(folder: Path) -> None:
+    """Write the own names of a run back; the caller has the folder's lock."""
+    run = read(folder)
+    own = OwnNames(run)
+    groups = [] if run.hierarchy is None else run.hierarchy.levels
+    levels = [
+        {g.id: replace(g, name=names[g.id], description=None, quotes=[]) for g in level}
+        for level, names in zip(groups, own.levels, strict=True)
+    ]
+    save(run, take_names(own, own.clusters, None, levels, {}))
 
 
 def _masked(requests: list[Request]) -> str:
@@ -119,44 +128,64 @@ def _masked(requests: list[Request]) -> str:
     return f"; masked before sending: {kinds}"
 
 
-class RunNames(RunFiles):
-    """The clusters of a run folder, with the names they had before and what they were given.
+class OwnNames:
+    """The names that clusters and levels of a run had before a language model was asked.
 
-    A name that is neither is the user's and is never touched, nor is that of a locked cluster.
+    A name that is neither of coterie nor of the model is the user's and is never touched, nor is
+    that of a locked cluster.
+
+    Attributes
+    ----------
+    run : Clustering
+    clusters : dict of int to str
+    levels : list of dict of int to str
+    fixed : set of int
+        Clusters that keep the names they have.
     """
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.check()
-        known = self.manifest.get("names", {}).get("clusters", {})
-        self.own_names = _names(self.clusters)
-        edited = self.manifest.get("editing", {})
-        self.kept = {*edited.get("locked", []), *edited.get("named", [])} & self.own_names.keys()
-        for cluster in self.clusters:
-            before = known.get(str(cluster.id))
-            if before is not None and cluster.id not in self.kept:
+    def __init__(self, run: Clustering) -> None:
+        self.run, self.clusters = run, run.names
+        edited, given = run.facts.get("editing", {}), run.facts.get("names", {})
+        self.fixed = {*edited.get("locked", []), *edited.get("named", [])} & self.clusters.keys()
+        for cluster in run.clusters:
+            before = given.get("clusters", {}).get(str(cluster.id))
+            if before is not None and cluster.id not in self.fixed:
                 if cluster.name in (before["own"], before["given"]):
-                    self.own_names[cluster.id] = before["own"]
+                    self.clusters[cluster.id] = before["own"]
                 else:
-                    self.kept.add(cluster.id)
-        given = self.manifest.get("names", {}).get("levels", [])
-        self.own_levels: list[Names] = []
-        for number, level in enumerate([] if self.hierarchy is None else self.hierarchy.levels):
-            pairs = given[number] if number < len(given) else {}
-            assert self.hierarchy is not None
-            above = self.hierarchy.above[number]
-            count, only = Counter(above.values()), {place: c for c, place in above.items()}
-            own = {group.id: group.name for group in level}
-            for group in level:
-                pair = pairs.get(str(group.id))
-                alone = only.get(group.id)
-                if count[group.id] == 1 and alone is not None:  # called as its one cluster is
-                    now = next((c.name for c in self.clusters if c.id == alone), None)
-                    if group.name == now:
-                        own[group.id] = self.own_names[alone]
-                if pair is not None and group.name == pair["given"]:
-                    own[group.id] = pair["own"]
-            self.own_levels.append(own)
+                    self.fixed.add(cluster.id)
+        groups, pairs = [] if run.hierarchy is None else run.hierarchy.levels, given.get("levels")
+        self.levels = [
+            self._own_groups(number, level, pairs[number] if number < len(pairs or ()) else {})
+            for number, level in enumerate(groups)
+        ]
+
+    def _own_groups(
+        self, number: int, level: Sequence[Cluster], pairs: Mapping[str, Mapping[str, str]]
+    ) -> Names:
+        assert self.run.hierarchy is not None
+        above = self.run.hierarchy.above[number]
+        count, only = Counter(above.values()), {place: c for c, place in above.items()}
+        own = {group.id: group.name for group in level}
+        for group in level:
+            alone, pair = only.get(group.id), pairs.get(str(group.id))
+            if count[group.id] == 1 and alone is not None:  # called as its one cluster is
+                if group.name == self.run.names.get(alone):
+                    own[group.id] = self.clusters[alone]
+            if pair is not None and group.name == pair["given"]:
+                own[group.id] = pair["own"]
+        return own
+
+    @property
+    def to_name(self) -> list[Cluster]:
+        """The clusters as they were before any naming, so that the same questions are asked."""
+        clusters = rename_clusters(self.run.clusters, self.clusters)
+        return [c for c in clusters if c.id not in self.fixed]
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The first texts of the run, in which personal data are looked for."""
+        return cell_values(self.run.table[self.run.text_column].slice(0, LOOKED_AT))
 
     def level(
         self, number: int, inside: Names
@@ -165,132 +194,66 @@ class RunNames(RunFiles):
 
         ``inside`` are the names of the next finer level, or of the clusters.
         """
-        assert self.hierarchy is not None
-        children = {
-            group: {part: inside.get(part, "") for part in parts}
-            for group, parts in self.hierarchy.parts(number).items()
+        hierarchy = self.run.hierarchy
+        assert hierarchy is not None
+        parts = {
+            group: [inside.get(part, "") for part in parts]
+            for group, parts in hierarchy.parts(number).items()
         }
-        groups = rename_clusters(self.hierarchy.levels[number], self.own_levels[number])
-        alone = {i: next(iter(found.values())) for i, found in children.items() if len(found) == 1}
-        parts = {i: list(found.values()) for i, found in children.items()}
+        groups = rename_clusters(hierarchy.levels[number], self.levels[number])
+        alone = {i: names[0] for i, names in parts.items() if len(names) == 1}
         return [group for group in groups if group.id not in alone], parts, alone
 
-    def to_name(self) -> list[Cluster]:
-        """The clusters as they were before any naming, so that the same questions are asked."""
-        return [c for c in rename_clusters(self.clusters, self.own_names) if c.id not in self.kept]
-
-    def first_texts(self) -> list[str]:
-        """The first texts of the run, in which personal data are looked for."""
-        path, column = self.folder / "assignments.csv", self.manifest["data"]["text_column"]
-        found: list[str] = []
-        for part in table_parts(path) if path.exists() else ():
-            if column not in part.schema.names:
-                raise DataError(f"{self.folder}: assignments.csv has no column {column!r}.")
-            found += cell_values(part[column])
-            if len(found) >= LOOKED_AT:
-                break
-        return found[:LOOKED_AT]
-
-    def final_names(self, naming: Naming) -> Names:
+    def with_given(self, naming: Naming) -> Names:
         """Names of all clusters, no two alike."""
-        names = {i: self.own_names[i] for i in self.kept}
+        names = {i: self.clusters[i] for i in self.fixed}
         for cluster in naming.clusters:
             words = [word for word, _ in cluster.words]
             names[cluster.id] = make_unique(cluster.name, names.values(), words)
         return names
 
-    def take(
-        self, naming: Naming, names: Names, levels: Sequence[Mapping[int, Cluster]], url: str
-    ) -> None:
-        """Write the new names into all files of the run."""
-        by = f"{naming.named} of {naming.total} by {naming.model} at {url}"
-        self._write(names, by, levels, {c.id: c for c in naming.clusters})
 
-    def restore(self) -> None:
-        """Write the own names back."""
-        groups = [] if self.hierarchy is None else self.hierarchy.levels
-        levels = [
-            {g.id: replace(g, name=own[g.id], description=None, quotes=[]) for g in level}
-            for level, own in zip(groups, self.own_levels, strict=True)
-        ]
-        self._write(self.own_names, None, levels)
+def take_names(
+    own: OwnNames,
+    names: Names,
+    by: str | None,
+    levels: Sequence[Mapping[int, Cluster]],
+    said: Mapping[int, Cluster],
+) -> Clustering:
+    """The run with other names; the facts say which were its own.
 
-    def _write(
-        self,
-        names: Names,
-        by: str | None,
-        levels: Sequence[Mapping[int, Cluster]] = (),
-        said: Mapping[int, Cluster] = MappingProxyType({}),
-    ) -> None:
-        before = _names(self.clusters)
-        renamed = rename_clusters(self.clusters, {**self.own_names, **names})
-        self.clusters = [
-            c
-            if c.id in self.kept
-            else replace(c, description=said[c.id].description, quotes=said[c.id].quotes)
-            if c.id in said
-            else replace(c, description=None, quotes=[])
-            for c in renamed
-        ]
-        final = _names(self.clusters)
-        if by is None:
-            self.manifest.pop("names", None)
-        else:
-            given = {
-                i: {"own": self.own_names[i], "given": final[i]} for i in final.keys() - self.kept
-            }
-            pairs = {str(i): given[i] for i in sorted(given)}
-            self.manifest["names"] = {"by": by, "clusters": pairs}
-            if levels:
-                self.manifest["names"]["levels"] = [
-                    {str(i): {"own": own[i], "given": group.name} for i, group in level.items()}
-                    for level, own in zip(levels, self.own_levels, strict=True)
-                ]
-        # On a copy that takes the run's place: a kill leaves all old names or all new ones.
-        swap_run(self.folder, lambda fresh: self._fill(fresh, before, final, levels))
-
-    def _fill(
-        self,
-        path: Path,
-        before: Names,
-        final: Names,
-        levels: Sequence[Mapping[int, Cluster]] = (),
-    ) -> None:
-        changed: list[Names] = []
-        if self.hierarchy is not None:
-            hierarchy, changed = rename_levels(self.hierarchy, before, final, levels)
-            write_json(path / "levels.json", hierarchy.to_dict())
-        write_table(path, final, changed)
-        if changed:  # the last are those of the parents
-            self.clusters = [
-                replace(c, parent_name=changed[-1].get(c.parent, c.parent_name))
-                if c.parent is not None
-                else c
-                for c in self.clusters
+    Parameters
+    ----------
+    own : OwnNames
+    names : dict of int to str
+        Of the clusters.
+    by : str or None
+        Who gave the names; None if they are the run's own.
+    levels : sequence of mapping of int to Cluster
+        For each coarser level, groups with their new names and descriptions.
+    said : mapping of int to Cluster
+        Clusters with descriptions and quotes to take over; others lose theirs.
+    """
+    run = own.run
+    clusters = [
+        c
+        if c.id in own.fixed
+        else replace(c, description=said[c.id].description, quotes=said[c.id].quotes)
+        if c.id in said
+        else replace(c, description=None, quotes=[])
+        for c in rename_clusters(run.clusters, {**own.clusters, **names})
+    ]
+    final = {c.id: c.name for c in clusters}
+    facts = {key: value for key, value in run.facts.items() if key != "names"}
+    if by is not None:
+        given = {i: {"own": own.clusters[i], "given": final[i]} for i in final.keys() - own.fixed}
+        facts["names"] = {"by": by, "clusters": {str(i): given[i] for i in sorted(given)}}
+        if levels:
+            facts["names"]["levels"] = [
+                {str(i): {"own": before[i], "given": group.name} for i, group in level.items()}
+                for level, before in zip(levels, own.levels, strict=True)
             ]
-        write_json(path / "clusters.json", [cluster.to_dict() for cluster in self.clusters])
-        write_json(path / "manifest.json", self.manifest)
-        refresh(path, self.manifest, self.clusters)
-
-
-def write_table(path: Path, names: Names, above: list[Names]) -> None:
-    """``assignments.csv`` with other names; nothing else in it changes."""
-    run = RunFiles(path)
-    if not (path / "assignments.csv").exists():
-        return
-    kinds = [f"level_{number}" for number in range(1, len(above) + 2)] if above else []
-    kinds = ["theme"] if "theme" in run.own else kinds
-    fresh: dict[str, list[str]] = {}
-    for kind, new in {"cluster": names, **dict(zip(kinds, [*above, names], strict=False))}.items():
-        called = "name" if kind == "cluster" else f"{kind}_name"
-        if kind not in run.own or called not in run.own:
-            raise DataError(
-                f"{path / 'assignments.csv'} has no column {kind!r} with names beside it."
-            )
-        pairs = zip(run.column(run.own[kind]), run.column(run.own[called]), strict=True)
-        fresh[called] = [new.get(i, before) for i, before in pairs]
-    write_rows(path / "assignments.csv", replace_columns(run.table, fresh), {})
-
-
-def _names(clusters: list[Cluster]) -> Names:
-    return {cluster.id: cluster.name for cluster in clusters}
+    hierarchy = run.hierarchy
+    if hierarchy is not None:
+        hierarchy, _ = rename_levels(hierarchy, run.names, final, levels)
+    return replace(renamed(run, clusters, hierarchy), facts=facts)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from coterie.corpus.write import combine
 from coterie.description import Cluster
 from coterie.errors import UsageError, counted
 from coterie.exports import Exported, export_run, sentence_rows, write_page
+from coterie.options import Options, with_options
 from coterie.run_files import (
     MANIFEST,
     RESULT,
@@ -36,18 +37,20 @@ from coterie.run_files import (
     swap_run,
     with_types,
 )
+from coterie.runs.clustering import make_run
 from coterie.runs.folder import refuse_taken
 from coterie.runs.label import Labeller
 from coterie.runs.masked import masker_of
+from coterie.runs.stability import Stability, stability
+from coterie.runs.timeline import Timeline, timeline
+from coterie.runs.update import Updated, UpdateOptions, update
+from coterie.summary import summarise
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from coterie.comparison import Comparison
     from coterie.editing import Edited
-    from coterie.runs.stability import Stability
-    from coterie.runs.timeline import Timeline
-    from coterie.runs.update import Updated, UpdateOptions
 
 # Colours of the map in a notebook: ten that also colour-blind readers tell apart, then again.
 COLOURS = (
@@ -95,10 +98,6 @@ class Run(RunFiles):
     >>> run.table.column_names[:3]
     ['text', 'cluster', 'name']
     """
-
-    _update: ClassVar[Callable[..., Any]]
-    _stability: ClassVar[Callable[..., Any]]
-    _timeline: ClassVar[Callable[..., Any]]
 
     def __init__(
         self,
@@ -152,7 +151,7 @@ class Run(RunFiles):
     @property
     def summary(self) -> list[str]:
         """The run in a few sentences."""
-        return list(self.manifest["summary"])
+        return summarise(self.manifest, self.clusters, self.hierarchy)
 
     @checked
     def predict(
@@ -259,7 +258,7 @@ class Run(RunFiles):
 
     def update(self, data: Any, **options: Unpack[UpdateOptions]) -> Updated:
         """Add new rows; old ones keep their clusters. See :func:`coterie.runs.update`."""
-        done: Updated = self._update(self.folder, data, **options)
+        done = update(self.folder, data, **options)
         if done.written:
             self._forget()
         return done
@@ -268,15 +267,11 @@ class Run(RunFiles):
         self, *, seeds: int = 3, halves: int = 4, write: bool = True, verbose: int = 0
     ) -> Stability:
         """Which clusters are found again; see :func:`coterie.runs.stability`."""
-        found: Stability = self._stability(
-            self.folder, seeds=seeds, halves=halves, write=write, verbose=verbose
-        )
-        return found
+        return stability(self.folder, seeds=seeds, halves=halves, write=write, verbose=verbose)
 
     def timeline(self, *, date_column: str | None = None, write: bool = True) -> Timeline:
         """Clusters and their words over time; see :func:`coterie.runs.timeline`."""
-        found: Timeline = self._timeline(self.folder, date_column=date_column, write=write)
-        return found
+        return timeline(self.folder, date_column=date_column, write=write)
 
     @checked
     def undo(self, *, version: str | None = None) -> int:
@@ -324,12 +319,12 @@ class Run(RunFiles):
             Seconds per answer.
         """
         from coterie.naming import Budget, Endpoint, EndpointError
-        from coterie.runs.names import Asked, name_run
+        from coterie.runs.names import NameOptions, name_run
 
         budget = Budget(max_tokens, max_cost, price)
         with held(self.folder):
             endpoint = Endpoint(url, timeout=timeout)
-            asked = Asked(model, examples, prompt, language)
+            asked = NameOptions(model, examples, prompt, language)
             problem = name_run(self.folder, endpoint, asked, budget=budget)
         self._forget()
         if problem is not None:
@@ -436,6 +431,40 @@ class Run(RunFiles):
             '<svg width="420" height="420" viewBox="-200 -200 10400 10400" role="img" '
             f'aria-label="map of the texts">{"".join(dots)}</svg>'
         )
+
+
+@with_options(Options)
+def cluster(data: object, asked: Options) -> Run:
+    """Cluster texts: read, find the number of clusters, fit, describe, mark outliers.
+
+    This is what ``coterie cluster`` does, and both have the options of
+    :class:`coterie.options.Options`. More rows than 100,000 are clustered by a sample, and all rows
+    are then assigned.
+
+    Parameters
+    ----------
+    data : str, Path, list of str or dict, Series, DataFrame, Arrow table or Hugging Face dataset
+        A string or a path names a file: CSV, TSV, JSON lines, Parquet, Arrow, Excel, SQLite or
+        plain text; or a folder or pattern of such files. ``"book.xlsx#SHEET"`` is a sheet,
+        ``"sqlite:///FILE?query=SELECT ..."`` the rows of a query. A list of paths is several files
+        of one table. ``"-"`` is standard input, and ``"sample"`` the support messages that come
+        with coterie.
+    {options}
+
+    Returns
+    -------
+    Run
+
+    Examples
+    --------
+    >>> texts = ["red apple", "green apple", "ripe apple", "fast car", "slow car", "old car"]
+    >>> run = cluster(texts, 2, method="kmeans", encoder="tfidf")
+    >>> [cluster.size for cluster in run.clusters]
+    [3, 3]
+    >>> run.predict(["my apple"])["name"].to_pylist() == [run.clusters[run.labels[0]].name]
+    True
+    """
+    return Run(**vars(make_run(data, asked)))
 
 
 @checked

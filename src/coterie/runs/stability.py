@@ -30,19 +30,17 @@ from coterie._types import Floats, Ints
 from coterie._validation import check_integer, checked
 from coterie.augmentation import augment
 from coterie.base import TextClusterer
+from coterie.clustering import Clustering, read, save
 from coterie.description import text_order
-from coterie.editing.run import EditableRun
 from coterie.errors import UsageError
-from coterie.exports import refresh
 from coterie.metrics import contingency, external_scores
 from coterie.options import Options
 from coterie.outliers import choose_rows
-from coterie.run_files import STABILITY_FILE, RunFiles, label_digest, swap_run
+from coterie.run_files import STABILITY_FILE, label_digest
 from coterie.runs.guide import LINKS, kept_guidance
-from coterie.runs.update import run_options
 from coterie.words.cutting import tokens
 
-MOST = 20_000  # rows that are looked at
+SAMPLED = 20_000  # rows that are looked at
 REWORDED = "deletion@0.1+charswap@0.05"
 WORDS = 10  # of each cluster
 SURVIVES = 0.5  # least mean Jaccard index
@@ -147,30 +145,22 @@ def stability(
     """
     check_integer("seeds", seeds)
     check_integer("halves", halves)
-    folder = Path(run)
-    RunFiles(folder).check()
-    before = EditableRun(folder)
+    before = read(Path(run))
     found = _measure(before, seeds, halves, verbose)
     if write:
-        with held(folder):
-
-            def change(fresh: Path) -> None:
-                before.check_unchanged(fresh)
-                saved = {"labels": label_digest(before.labels), **found.to_dict()}
-                write_json(fresh / STABILITY_FILE, saved)
-                refresh(fresh, before.manifest, before.clusters)
-
-            swap_run(folder, change)
+        saved = {"labels": label_digest(before.labels), **found.to_dict()}
+        with held(before.folder):
+            save(before, before, beside=lambda fresh: write_json(fresh / STABILITY_FILE, saved))
     return found
 
 
-def _given(run: EditableRun) -> dict[str, Any]:
+def _given(run: Clustering) -> dict[str, Any]:
     """The themes, labels and constraints of a run, by row."""
-    about = run.manifest.get("guidance", {})
+    about = run.facts.get("guidance", {})
     if "kept" in about:
         with damaged(run.folder, "a run"):
             return kept_guidance(about, run.table)
-    if about or "guidance" in run.manifest.get("handover", {}):
+    if about or "guidance" in run.facts.get("handover", {}):
         raise UsageError(
             f"{run.folder} was made with themes, labels, constraints or edits of an earlier run, "
             "which it does not keep: it cannot be fitted again. Cluster the texts anew."
@@ -202,15 +192,15 @@ def given_to(given: Mapping[str, Any], rows: Ints) -> dict[str, Any]:
     return out
 
 
-def _measure(run: EditableRun, seeds: int, halves: int, verbose: int) -> Stability:
+def _measure(run: Clustering, seeds: int, halves: int, verbose: int) -> Stability:
     given = _given(run)
     order = text_order(run.texts)
     placed = order[run.labels[order] >= 0]
-    rows = placed[choose_rows(len(placed), None, MOST, 0)]
+    rows = placed[choose_rows(len(placed), None, SAMPLED, 0)]
     texts, labels = [run.texts[i] for i in rows], run.labels[rows]
     ids, codes = np.unique(labels, return_inverse=True)
-    options = Options.make(**run_options(run.manifest, len(ids), len(ids)))
-    seed = int(run.manifest.get("seed") or 0)
+    options = Options.make(**run.options(len(ids)))
+    seed = run.seed
     progress = make_progress(verbose)
     matches: dict[str, list[Floats]] = {"seeds": [], "halves": []}
     agreement: dict[str, list[float]] = {"seeds": [], "halves": []}

@@ -19,20 +19,19 @@ import pyarrow as pa
 from coterie._files import write_json
 from coterie._folders import held
 from coterie._validation import checked
+from coterie.clustering import Clustering, read, save
 from coterie.corpus import write_rows
 from coterie.corpus.corpus import check_column
 from coterie.description import guess_columns, sort_into_periods
 from coterie.description.describe import differences
 from coterie.description.terms import Terms
 from coterie.description.words import ClusterTerms
-from coterie.editing.run import EditableRun
 from coterie.errors import DataError
-from coterie.exports import refresh
 from coterie.metrics import cluster_means
 from coterie.neighbors import unit_rows
-from coterie.run_files import TIMELINE_FILE, RunFiles, label_digest, swap_run
+from coterie.run_files import TIMELINE_FILE, label_digest
 
-FEWEST = 5  # texts of a cluster in a period, for words and centres to be compared
+LEAST_TEXTS = 5  # of a cluster in a period, for words and centres to be compared
 BY_CHANCE = 0.01  # probability up to which a difference of a word is reported
 
 
@@ -129,29 +128,25 @@ def timeline(run: str | Path, *, date_column: str | None = None, write: bool = T
     -------
     Timeline
     """
-    folder = Path(run)
-    RunFiles(folder).check()
-    before = EditableRun(folder)
+    before = read(Path(run))
     found = _follow(before, _dates(before, date_column))
     if write:
-        with held(folder):
+        saved = {"labels": label_digest(before.labels), **found.to_dict()}
 
-            def change(fresh: Path) -> None:
-                before.check_unchanged(fresh)
-                saved = {"labels": label_digest(before.labels), **found.to_dict()}
-                write_json(fresh / TIMELINE_FILE, saved)
-                write_rows(fresh / "timeline.csv", found.table, {})
-                refresh(fresh, before.manifest, before.clusters)
+        def add(fresh: Path) -> None:
+            write_json(fresh / TIMELINE_FILE, saved)
+            write_rows(fresh / "timeline.csv", found.table, {})
 
-            swap_run(folder, change)
+        with held(before.folder):
+            save(before, before, beside=add)
     return found
 
 
-def _dates(run: EditableRun, wanted: str | None) -> str:
-    table = run.table.drop_columns(list(run.own.values()))
+def _dates(run: Clustering, wanted: str | None) -> str:
+    table = run.input
     if wanted is not None:
         return check_column(table, wanted, "date_column")
-    found, _ = guess_columns(table, run.manifest["data"]["text_column"], run.id_column)
+    found, _ = guess_columns(table, run.text_column, run.id_column)
     if found is None:
         raise DataError(
             "no column of the table holds dates; name one with `date_column`. Columns: "
@@ -160,7 +155,7 @@ def _dates(run: EditableRun, wanted: str | None) -> str:
     return found
 
 
-def _follow(run: EditableRun, column: str) -> Timeline:
+def _follow(run: Clustering, column: str) -> Timeline:
     periods = sort_into_periods(run.column(column))
     width = len(periods.names)
     if not width:
@@ -184,7 +179,7 @@ def _follow(run: EditableRun, column: str) -> Timeline:
         last: int | None = None
         for t, period in enumerate(periods.names):
             here, entered, left, shift = i * width + t, list[str](), list[str](), None
-            if counts[i, t] >= FEWEST:
+            if counts[i, t] >= LEAST_TEXTS:
                 if last is not None:
                     entered, left = differences(words, here, last, BY_CHANCE)
                     shift = round(float(1 - centers[here] @ centers[last]), 4)

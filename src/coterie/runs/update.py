@@ -1,23 +1,19 @@
 """New rows in a finished run: old rows stay where they are, new ones join, or are new clusters.
 
-The table of the run grows at its end: the lines of the old rows are not written anew. A ridge
-classifier learns the clusters of all rows and assigns later texts; a text that it would put
-elsewhere than the table does is bound to its cluster. Merges, splits, moves, names and locks stay,
-as they are in the rows, the names and the bound texts.
+The table of the run grows at its end. A ridge classifier learns the clusters of all rows and
+assigns later texts; a text that it would put elsewhere than the table does is bound to its cluster.
+Merges, splits, moves, names and locks stay, as they are in the rows, the names and the bound texts.
 
-The change is made on a copy of the folder and kept for an undo, as edits are
-(:mod:`coterie.editing.run`). A killed update leaves the run as it was; the command again finds the
-vectors of the texts in the cache.
+The change is kept for an undo, as edits are. A killed update leaves the run as it was; the command
+again finds the vectors of the texts in the cache.
 """
 
 from __future__ import annotations
 
 import copy
 import hashlib
-import io
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,54 +23,31 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from coterie._files import atomic_path, write_json
-from coterie._folders import held
 from coterie._trust import damaged
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_choice, checked
 from coterie.base.edited import EditedAssigner, correct, fingerprint
-from coterie.base.storage import save_clusters
 from coterie.blocks.assign import LinearAssigner, probabilities
 from coterie.blocks.graph import principal_directions
+from coterie.clustering import Clustering, describe_rows, opened, read, save
 from coterie.corpus import Corpus, make_corpus
 from coterie.corpus.corpus import build, cell_values, check_column, value_to_text
 from coterie.corpus.read import ReadOptions, read_table
-from coterie.corpus.sentences import split_corpus, split_sentence
-from coterie.corpus.write import CsvWriter
-from coterie.description import (
-    Cluster,
-    describe_numbered,
-    guess_columns,
-    names_by_number,
-    text_order,
-)
+from coterie.corpus.sentences import split_corpus
+from coterie.corpus.write import result_kind
+from coterie.description import Cluster, names_by_number, text_order
 from coterie.drift import Drift, find_drift
-from coterie.editing.apply import State
-from coterie.editing.run import (
-    EditableRun,
-    append_log,
-    change_run,
-    check_version,
-    last_change,
-    new_summary,
-)
-from coterie.errors import DataError, UsageError, counted
-from coterie.exports import refresh, write_sentence_rows
+from coterie.editing.apply import Draft
+from coterie.errors import DataError, UsageError
 from coterie.hierarchy import Hierarchy
 from coterie.masking import Masker, masked_sentence
 from coterie.methods.auto import RidgeClassifier, calibrated
 from coterie.novelty import THEME_TEXTS, Placement, n_directions, place_new
+from coterie.options import Options
 from coterie.outliers import choose_rows
-from coterie.report import write_map
 from coterie.report.changes import write_changes
-from coterie.run_files import (
-    RESULT,
-    RunFiles,
-    link_files,
-    result_columns,
-    run_files,
-    with_types,
-)
+from coterie.report.folder import make_map
+from coterie.run_files import result_columns, with_types
 from coterie.runs.folder import now
 from coterie.runs.guide import kept_guidance
 from coterie.runs.masked import masker_of
@@ -217,14 +190,6 @@ def update(  # noqa: PLR0913 - options of one command
     -------
     Updated
     """
-    folder = Path(run)
-    files = RunFiles(folder)
-    files.check()  # before a lock is put into it
-    if "split" in files.manifest and refit:
-        raise UsageError(
-            "`refit`: the rows of this run were cut into sentences, and it has not kept them "
-            "whole; cluster all rows again."
-        )
     if data is None and not refit:
         raise UsageError("name the file with the new rows, or add `refit`.")
     if n_clusters is not None and not refit:
@@ -235,57 +200,52 @@ def update(  # noqa: PLR0913 - options of one command
         )
     check_choice("id_column", id_column or "none", ["none"])
     given = None if data is None else _read(data, reading)
-    with nullcontext() if dry_run else held(folder):
-        check_version(folder, version)
-        before = EditableRun(folder)
+    folder = Path(run)
+    with opened(folder, version=version, to_write=not dry_run) as before:
+        if "split" in before.facts and refit:
+            raise UsageError(
+                "`refit`: the rows of this run were cut into sentences, and it has not kept them "
+                "whole; cluster all rows again."
+            )
         corpus, notes = None, tuple[str, ...]()
         if given is not None:
             corpus, notes = _fitting(
                 before, given, text_column, id_column is None, new_only, mask_names
             )
-        known = [entry["sha256"] for entry in before.manifest.get("updates", [])]
+        known = [entry["sha256"] for entry in before.facts.get("updates", [])]
         if corpus is not None and corpus.sha256 in known and not again:
             corpus = None
         if refit:
             return _refit(before, corpus, n_clusters, notes, dry_run, confirm)
         if corpus is None:
             return Updated(folder, 0, 0, notes=notes)
-        growth = Growth(before, corpus)
+        added = AddedRows(before, corpus)
         found = Updated(
             folder,
             len(known) + 1,
-            growth.rows,
-            new=tuple(c for c in growth.clusters if c.id in growth.new),
-            drift=growth.drift,
+            added.n_input,
+            new=tuple(c for c in added.clusters if c.id in added.new),
+            drift=added.drift,
             written=not dry_run,
             notes=notes,
         )
         if not dry_run:
-            entry = {
-                "change": last_change(folder) + 1,
-                "update": {"rows": growth.rows, "sha256": corpus.sha256, "new": growth.new},
-                "done": found.sentences()[:1],
-            }
-
-            def change(fresh: Path) -> None:
-                growth.write(fresh)
-                strange = [t for t, odd in zip(corpus.texts, growth.strange, strict=True) if odd]
-                write_changes(
-                    fresh / "changes.html",
-                    folder.resolve().name,
-                    found.sentences(),
-                    growth.drift,
-                    found.new,
-                    list(dict.fromkeys(strange)),
-                )
-                append_log(fresh, entry)
-
-            change_run(folder, change)
+            about = {"rows": added.n_input, "sha256": corpus.sha256, "new": added.new}
+            odd = [t for t, strange in zip(corpus.texts, added.strange, strict=True) if strange]
+            page = (folder.resolve().name, found.sentences(), added.drift, found.new)
+            save(
+                before,
+                added.clustering,
+                log={"update": about, "done": found.sentences()[:1]},
+                beside=lambda fresh: write_changes(
+                    fresh / "changes.html", *page, list(dict.fromkeys(odd))
+                ),
+            )
     return found
 
 
 def _refit(
-    before: EditableRun,
+    before: Clustering,
     corpus: Corpus | None,
     n_clusters: int | Literal["auto"] | None,
     notes: tuple[str, ...],
@@ -295,31 +255,29 @@ def _refit(
     """Cluster all rows anew beside the run, and let the result take its place."""
     from coterie.comparison import compare
     from coterie.comparison.page import write_comparison
-    from coterie.runs.clustering import cluster
+    from coterie.runs.clustering import make_run
 
-    folder, manifest = before.folder, before.manifest
-    table = before.table.drop_columns(list(before.own.values()))
+    table = before.input
     if corpus is not None:
         table = pa.concat_tables([table, corpus.table.select(table.column_names)])
-    table = with_types(table, manifest)
-    updates = manifest.get("updates", [])
+    table = with_types(table, before.facts)
+    updates = before.facts.get("updates", [])
     with TemporaryDirectory(prefix="coterie-") as place:
-        made = cluster(
-            table,
+        options = Options.make(
             folder=Path(place) / "run",
-            keep=folder,
-            text_column=text_column_of(before),
+            keep=before.folder,
+            text_column=before.text_column,
             id_column=before.id_column,
             **_refit_options(before, n_clusters, table),
         )
-        old = {c.id for c in before.clusters}
-        compared = compare(folder, made.folder)
+        made = read(make_run(table, options).folder)
+        compared = compare(before.folder, made.folder)
         found = Updated(
-            folder,
+            before.folder,
             len(updates) + 1,
             0 if corpus is None else len(corpus),
             moved=int((made.labels[: len(before.table)] != before.labels).sum()),
-            new=tuple(c for c in made.clusters if c.id not in old),
+            new=tuple(c for c in made.clusters if c.id not in before.names),
             refit=compared,
             notes=notes,
         )
@@ -332,36 +290,28 @@ def _refit(
             "new": [c.id for c in found.new],
             "moved": found.moved,
         }
-
-        def change(fresh: Path) -> None:
-            before.check_unchanged(fresh)
-            for name, path in run_files(fresh).items():
-                if RESULT.fullmatch(name):
-                    path.unlink()
-            link_files(
-                made.folder, fresh, [n for n in run_files(made.folder) if RESULT.fullmatch(n)]
-            )
-            edits = manifest.get("editing", {}).get("edits", 0)
-            new = {**made.manifest, "updates": [*updates, entry]}
-            new["editing"] = {**new["editing"], "edits": edits}
-            new["editing"].pop("kept_from", None)
-            write_json(fresh / "manifest.json", new)
-            write_comparison(fresh / "changes.html", replace(compared, a="before", b="now"))
-            number = last_change(folder) + 1
-            append_log(fresh, {"change": number, "refit": entry, "done": found.sentences()[:1]})
-
-        change_run(folder, change)
+        editing = {**made.facts["editing"]}
+        editing["edits"] = before.facts.get("editing", {}).get("edits", 0)
+        editing.pop("kept_from", None)  # it is this run
+        facts = {**made.facts, "editing": editing, "updates": [*updates, entry]}
+        save(
+            before,
+            replace(made, facts=facts),
+            log={"refit": entry, "done": found.sentences()[:1]},
+            beside=lambda fresh: write_comparison(
+                fresh / "changes.html", replace(compared, a="before", b="now")
+            ),
+        )
     return replace(found, written=True)
 
 
 def _refit_options(
-    before: EditableRun, n_clusters: int | Literal["auto"] | None, table: pa.Table
+    before: Clustering, n_clusters: int | Literal["auto"] | None, table: pa.Table
 ) -> dict[str, Any]:
     """How the run was made, with what was given to it, for all rows of a table."""
-    manifest, there = before.manifest, len(before.clusters)
-    guidance = manifest.get("guidance")
+    out, guidance = before.options(n_clusters), before.facts.get("guidance")
     if guidance is None:
-        return run_options(manifest, n_clusters, there)
+        return out
     if "kept" not in guidance:
         raise UsageError(
             f"`refit`: {before.folder} was made with themes, labels or constraints by a version "
@@ -369,31 +319,11 @@ def _refit_options(
         )
     with damaged(before.folder, "a run"):
         given = kept_guidance(guidance, table)
-    out = run_options(manifest, n_clusters, max(there, len(guidance["given"]))) | given
-    return out | ({"n_clusters": None} if given.get("only_known") else {})
-
-
-def run_options(
-    manifest: Mapping[str, Any], n_clusters: int | Literal["auto"] | None, there: int
-) -> dict[str, Any]:
-    """How the run was made, as options of :func:`coterie.cluster`."""
-    parameters = dict(manifest["parameters"])
-    parameters.pop("n_clusters", None)
-    parameters.pop("views", None)
-    handover = manifest.get("handover", {})
-    if n_clusters is None:
-        n_clusters = "auto" if manifest.get("number_of_clusters") else there
-    out: dict[str, Any] = {
-        "method": manifest["method"],
-        "n_clusters": n_clusters,
-        "encoder": parameters.pop("encoder", None),
-        "seed": parameters.pop("random_state", None) or 0,
-        "levels": tuple(handover.get("levels", ())),
-        "max_outliers": handover.get("max_outliers"),
-        "write": tuple(handover.get("write", ())),
-        "mask": "masked" in manifest["data"],
-    }
-    return {**out, "settings": parameters}
+    if given.get("only_known"):
+        out["n_clusters"] = None
+    elif n_clusters is None and out["n_clusters"] != "auto":
+        out["n_clusters"] = max(out["n_clusters"], len(guidance["given"]))
+    return out | given
 
 
 def _read(data: object, reading: Mapping[str, Any]) -> Corpus | pa.Table:
@@ -407,7 +337,7 @@ def _read(data: object, reading: Mapping[str, Any]) -> Corpus | pa.Table:
 
 
 def _fitting(
-    run: EditableRun,
+    run: Clustering,
     data: Corpus | pa.Table,
     text_column: str | None,
     with_ids: bool,
@@ -418,7 +348,7 @@ def _fitting(
     table = data.table if isinstance(data, Corpus) else data
     text = _text_column(run, data, text_column)
     names = [n for n in table.column_names if with_ids or n == text or n != run.id_column]
-    split = run.manifest.get("split")
+    split = run.facts.get("split")
     made = {*run.own.values(), *([] if split is None else [split["column"]])}
     wanted = [name for name in run.table.column_names if name not in made]
     taken = {text, *wanted}
@@ -426,12 +356,12 @@ def _fitting(
     left = [name for name in names if name not in taken]
     if left:
         notes.append(f"Columns that the run does not have are left out: {', '.join(left)}.")
-    gone = [name for name in wanted if name not in names and name != text_column_of(run)]
+    gone = [name for name in wanted if name not in names and name != run.text_column]
     if gone:
         notes.append(f"Columns that the new rows do not have are empty: {', '.join(gone)}.")
     columns = {}
     for name in wanted:
-        source = text if name == text_column_of(run) else name
+        source = text if name == run.text_column else name
         cells = cell_values(table.column(source)) if source in names else [None] * len(table)
         columns[name] = [value_to_text(value) for value in cells]
     fitting = pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
@@ -442,7 +372,7 @@ def _fitting(
         if not len(fitting):
             return None, tuple(notes)
     masker = masker_of(run.folder, None, mask_names)
-    corpus = build(fitting, text_column_of(run), run.id_column, masker=masker)
+    corpus = build(fitting, run.text_column, run.id_column, masker=masker)
     notes += [note.message for note in corpus.notes]
     notes += [] if corpus.masked is None else [masked_sentence(corpus.masked)]
     return (corpus if split is None else _cut(corpus, split)), tuple(notes)
@@ -458,29 +388,24 @@ def _cut(corpus: Corpus, split: Mapping[str, Any]) -> Corpus:
     return replace(cut, table=table.append_column(split["column"], pa.array(numbers, pa.string())))
 
 
-def _text_column(run: EditableRun, data: Corpus | pa.Table, wanted: str | None) -> str:
+def _text_column(run: Clustering, data: Corpus | pa.Table, wanted: str | None) -> str:
     """The column of the new data with the texts."""
     names = (data.table if isinstance(data, Corpus) else data).column_names
     if wanted is not None:
         return check_column(names, wanted, "`text_column`")
-    if text_column_of(run) in names:
-        return text_column_of(run)
+    if run.text_column in names:
+        return run.text_column
     if isinstance(data, Corpus):
         return data.text_column
     if len(names) == 1:
         return str(names[0])
     raise UsageError(
-        f"the new data has no column {text_column_of(run)!r}, which holds the texts of the run; "
+        f"the new data has no column {run.text_column!r}, which holds the texts of the run; "
         f"name the one to take with `text_column`. Columns: {', '.join(names)}."
     )
 
 
-def text_column_of(run: EditableRun) -> str:
-    """Column of the run's table with the texts."""
-    return str(run.manifest["data"]["text_column"])
-
-
-def _new_rows(run: EditableRun, table: pa.Table, new_only: bool) -> tuple[pa.Table, int]:
+def _new_rows(run: Clustering, table: pa.Table, new_only: bool) -> tuple[pa.Table, int]:
     """The rows whose id is new; how many were left out."""
     ids = table.column(run.id_column).to_pylist()
     known = set(run.ids or ()) - {""}
@@ -496,7 +421,7 @@ def _new_rows(run: EditableRun, table: pa.Table, new_only: bool) -> tuple[pa.Tab
     twice = [(first[ids[i]], i) for i in keep if first.setdefault(ids[i], i) != i and ids[i]]
     if twice:
         row, other = twice[0]
-        count = counted(len({ids[i] for _, i in twice}), "such id")
+        count = len({ids[i] for _, i in twice})
         raise DataError(
             f"rows {row + 1} and {other + 1} have one {run.id_column}, {ids[row]!r} ({count} in "
             "all); give each row its own, or add the rows without ids: `id_column='none'`.",
@@ -617,13 +542,12 @@ def fit_classifier(x: Floats, codes: Ints, k: int, n_old: int) -> LinearAssigner
     return LinearAssigner(found.weight @ directions, found.bias)
 
 
-class Growth:
-    """A run with more rows: the clusters of these, and the model that assigns later texts.
+class AddedRows:
+    """New rows of a run: their clusters, and the model that assigns later texts.
 
     Parameters
     ----------
-    run : EditableRun
-        As it is; it is not changed.
+    run : Clustering
     corpus : Corpus
         The new rows, with the columns of the run.
 
@@ -637,26 +561,26 @@ class Growth:
         New rows that fit nowhere.
     alarm : bool
         Whether there is a new theme.
-    rows : int
+    n_input : int
         New rows of the input; a run of sentences has several texts for one.
     """
 
-    def __init__(self, run: EditableRun, corpus: Corpus) -> None:
+    def __init__(self, run: Clustering, corpus: Corpus) -> None:
         self.run, self.corpus = run, corpus
-        self.split = run.manifest.get("split")
-        self.rows = len(corpus)
+        self.split = run.facts.get("split")
+        self.n_input = len(corpus)
         if self.split is not None:
-            self.rows = len(set(corpus.table.column(self.split["column"]).to_pylist()))
-        self.state: State = run.state()
+            self.n_input = len(set(corpus.table.column(self.split["column"]).to_pylist()))
+        self.draft = Draft.of(run)
         self.model = copy.copy(run.model)
         old, new = run.vectors, np.asarray(self.model.transform(corpus.texts))
         self.n_old = len(old)
         self.vectors = np.concatenate([old, new]).astype(np.float32)
         self.texts = [*run.texts, *corpus.texts]
         filled = np.array([text != "" for text in corpus.texts])
-        settled = (self.state.labels >= 0) & ~self.state.outliers
+        settled = (self.draft.labels >= 0) & ~self.draft.outliers
         keys = [_key(vector) for vector in self.vectors]
-        known = {keys[i]: int(self.state.labels[i]) for i in np.flatnonzero(settled)}
+        known = {keys[i]: int(self.draft.labels[i]) for i in np.flatnonzero(settled)}
         by_text = text_order(corpus.texts)
         first = {keys[self.n_old + i]: i for i in by_text[filled[by_text]][::-1].tolist()}
         unknown = [i for key, i in first.items() if key not in known]
@@ -665,11 +589,11 @@ class Growth:
         order = order[settled[order]]
         found = learn_new(
             old[order],
-            self.state.labels[order],
+            self.draft.labels[order],
             new[fresh].astype(np.float32),
-            sorted(self.state.names),
-            self.state.next_id,
-            self.state.seed,
+            sorted(self.draft.names),
+            self.draft.next_id,
+            run.seed,
         )
         self._take(found, settled)
         if found.bound:
@@ -683,10 +607,9 @@ class Growth:
 
     def _take(self, found: Learned, settled: Bools) -> None:
         """Let the classifier assign later texts, as sure of itself as the run was."""
-        state = self.state
         self.new, self.alarm = found.placed.new, found.placed.alarm
-        state.next_id += len(self.new)
-        state.names |= dict.fromkeys(self.new)
+        self.draft.next_id += len(self.new)
+        self.draft.names |= dict.fromkeys(self.new)
         usual = self.run.table[self.run.own["confidence"]].to_numpy()
         sure = np.nanmean(usual[settled]) if settled.any() else 0.5
         linear = calibrated(found.classifier, self.vectors[: self.n_old][settled], float(sure))
@@ -695,8 +618,8 @@ class Growth:
 
     def _assign(self, filled: Bools, known: Mapping[bytes, int], keys: Sequence[bytes]) -> None:
         """Label the new rows, and bind texts that the classifier would put elsewhere."""
-        state, n = self.state, self.n_old
-        there = np.concatenate([state.labels >= 0, filled])
+        draft, n = self.draft, self.n_old
+        there = np.concatenate([draft.labels >= 0, filled])
         assigner = self.model.assigner_
         assert isinstance(assigner, EditedAssigner)
         p = np.zeros((len(self.vectors), assigner.width))
@@ -704,76 +627,41 @@ class Growth:
         labels = np.where(filled, p[n:].argmax(axis=1), -1)
         for i in np.flatnonzero(filled).tolist():
             same = known.get(keys[n + i])  # of an old text that the encoder cannot tell apart
-            bound = state.corrections.get(fingerprint(self.corpus.texts[i]), same)
+            bound = draft.corrections.get(fingerprint(self.corpus.texts[i]), same)
             labels[i] = labels[i] if bound is None else bound
         self.labels = labels.astype(np.int64)
-        everywhere = np.concatenate([state.labels, self.labels])
-        for row in np.flatnonzero(there & (p.argmax(axis=1) != everywhere)):
-            state.corrections[fingerprint(self.texts[row])] = int(everywhere[row])
-        self.model.corrections_ = state.corrections
-        both = replace(state, texts=self.texts, labels=everywhere, outliers=np.zeros(0, bool))
+        self.nearest = np.concatenate([draft.labels, self.labels])  # of all rows
+        for row in np.flatnonzero(there & (p.argmax(axis=1) != self.nearest)):
+            draft.corrections[fingerprint(self.texts[row])] = int(self.nearest[row])
+        self.model.corrections_ = draft.corrections
+        both = replace(draft, texts=self.texts, labels=self.nearest, outliers=np.zeros(0, bool))
         self.model.corrected_rows_ = dict(both.bound_rows())
         self.p = np.asarray(correct(self.model, p))
 
     def _compare_with(self, fresh: Ints) -> None:
         """Later texts are compared with the new ones, too; some new rows may be outliers."""
         self.scores = np.full(len(self.corpus), np.nan)
-        self.outliers = np.zeros(len(self.corpus), dtype=bool)
-        if self.model._neighbor_index is None:
-            return
-        index = self.model._neighbor_index
-        total = max(len(set(self.run.texts)), len(index.vectors))
-        vectors = self.vectors[self.n_old + fresh]
-        self.model._neighbor_index = index.extended(vectors, total, self.state.seed)
-        filled = self.labels >= 0
-        new = self.vectors[self.n_old :]
-        if filled.any():
-            self.scores[filled] = self.model._neighbor_index.scores(new[filled])
-        if self.marks and self.model.outlier_limit_ is not None:
-            bound = [row - self.n_old for row in self.model.corrected_rows_ if row >= self.n_old]
-            self.outliers = self.model.outlier_limit_.marks(self.scores, self.labels)
-            self.outliers[bound] = False
+        outliers = np.zeros(len(self.corpus), dtype=bool)
+        if (index := self.model._neighbor_index) is not None:
+            total = max(len(set(self.run.texts)), len(index.vectors))
+            vectors = self.vectors[self.n_old + fresh]
+            self.model._neighbor_index = index.extended(vectors, total, self.run.seed)
+            filled = self.labels >= 0
+            if filled.any():
+                new = self.vectors[self.n_old :]
+                self.scores[filled] = self.model._neighbor_index.scores(new[filled])
+            if self.run.marks and self.model.outlier_limit_ is not None:
+                rows = self.model.corrected_rows_
+                outliers = self.model.outlier_limit_.marks(self.scores, self.labels)
+                outliers[[row - self.n_old for row in rows if row >= self.n_old]] = False
+        self.outliers = np.concatenate([self.draft.outliers, outliers])  # of all rows
+        self.all_labels = np.where(self.outliers, -1, self.nearest)
 
     @cached_property
-    def table(self) -> pa.Table:
+    def input(self) -> pa.Table:
         """The columns of the input, of old and new rows."""
-        old = self.run.table.drop_columns(list(self.run.own.values()))
+        old = self.run.input
         return pa.concat_tables([old, self.corpus.table.select(old.column_names)])
-
-    @property
-    def marks(self) -> bool:
-        """Whether the run marks outliers."""
-        return "nearest_cluster" in self.run.own
-
-    @cached_property
-    def all_labels(self) -> Ints:
-        """Cluster of each row, old and new; -1 for outliers and rows without a text."""
-        state = self.state
-        old = np.where(state.outliers, -1, state.labels)
-        return np.concatenate([old, np.where(self.outliers, -1, self.labels)])
-
-    @cached_property
-    def _described(self) -> list[Cluster]:
-        run, table = self.run, self.table
-        date, categories = guess_columns(table, text_column_of(run), run.id_column)
-        found = describe_numbered(
-            self.texts,
-            self.all_labels,
-            self.vectors,
-            self.state.names,
-            probabilities=self.p,
-            dates=None if date is None else table.column(date),
-            columns={name: table.column(name) for name in categories},
-            topics={c.id: c.topics for c in run.clusters},
-        )
-        # Old rows stay where they are, so what was said of a cluster still holds.
-        said = {c.id: c for c in run.clusters}
-        return [
-            replace(c, description=said[c.id].description, quotes=said[c.id].quotes)
-            if c.id in said
-            else c
-            for c in found
-        ]
 
     @cached_property
     def hierarchy(self) -> Hierarchy | None:
@@ -792,9 +680,26 @@ class Growth:
     @cached_property
     def clusters(self) -> list[Cluster]:
         """All clusters, described anew; old ones keep their names."""
-        if self.hierarchy is None:
-            return self._described
-        return self.hierarchy.parented(self._described)
+        run = self.run
+        said = {c.id: c for c in run.clusters}
+        found = describe_rows(
+            self.input,
+            (run.text_column, run.id_column),
+            self.texts,
+            self.all_labels,
+            self.vectors,
+            self.p,
+            self.draft.names,
+            {i: c.topics for i, c in said.items()},
+        )
+        # Old rows stay where they are, so what was said of a cluster still holds.
+        found = [
+            replace(c, description=said[c.id].description, quotes=said[c.id].quotes)
+            if c.id in said
+            else c
+            for c in found
+        ]
+        return found if self.hierarchy is None else self.hierarchy.parented(found)
 
     @cached_property
     def drift(self) -> Drift:
@@ -802,121 +707,83 @@ class Growth:
         names = {c.id: c.name for c in self.clusters}
         labels, n = self.all_labels, self.n_old
         parts = [np.arange(n), np.arange(n, len(labels))]
-        few = [part[choose_rows(len(part), None, COMPARED, self.state.seed)] for part in parts]
+        few = [part[choose_rows(len(part), None, COMPARED, self.run.seed)] for part in parts]
         before, after = (([self.texts[i] for i in rows], labels[rows]) for rows in few)
         return find_drift(*before, *after, names, int(self.strange.sum()), self.alarm)
 
-    def write(self, folder: Path) -> None:
-        """Write the update into a copy of the run's folder."""
-        run = self.run
-        run.check_unchanged(folder)
-        save_clusters(self.model, folder / "model", outliers=True)
-        self._append_rows(folder / "assignments.csv")
-        if self.split is not None:
-            write_sentence_rows(folder, self.split, text_column_of(run))
-        write_json(folder / "clusters.json", [cluster.to_dict() for cluster in self.clusters])
-        if self.hierarchy is not None:
-            write_json(folder / "levels.json", self.hierarchy.to_dict())
-        everywhere = np.concatenate([self.state.labels, self.labels])
-        odd = None
-        if self.marks:
-            odd = np.concatenate([self.state.outliers, self.outliers])
-        if run.map is not None:
-            write_map(
-                folder / "map.json", self.vectors, everywhere, self.state.seed, odd, self.texts
-            )
-        manifest = self._manifest(None if odd is None else int(odd.sum()))
-        write_json(folder / "manifest.json", manifest)
-        refresh(folder, manifest, self.clusters)
+    @property
+    def clustering(self) -> Clustering:
+        """The run with the new rows."""
+        run, saved = self.run, self.run.map
+        if saved is not None:
+            odd = self.outliers if run.marks else None
+            saved = make_map(self.vectors, self.nearest, run.seed, odd, self.texts)
+        return replace(
+            run,
+            facts=self._facts(),
+            table=self._table(),
+            clusters=self.clusters,
+            hierarchy=self.hierarchy,
+            map=saved,
+            fitted=self.model,
+        )
 
-    def _append_rows(self, path: Path) -> None:
-        """Add the new rows to the end of the table; what is there stays, byte for byte."""
+    def _table(self) -> pa.Table:
+        """The table of the run with the new rows at its end."""
         run, p = self.run, self.p[self.n_old :]
-        found = result_columns(
+        results = result_columns(
             self.labels,
             p,
             names_by_number(self.clusters, p.shape[1]),
             self.scores,
-            self.outliers if self.marks else None,
+            self.outliers[self.n_old :] if run.marks else None,
             self.hierarchy,
         )
         bare = {written: name for name, written in run.own.items()}
-        cells: list[Sequence[Any]] = []
-        for column in run.table.column_names:
-            if column in bare:
-                cells.append(found.get(bare[column], [None] * len(p)))
-            else:
-                cells.append(self.corpus.table.column(column).to_pylist())
-        lines = io.StringIO(newline="")
-        CsvWriter(lines).writerows(
-            [value_to_text(v) for v in row] for row in zip(*cells, strict=True)
-        )
-        before = path.read_bytes()
-        before += b"" if before.endswith(b"\n") else b"\n"
-        with atomic_path(path) as temporary:
-            temporary.write_bytes(before + lines.getvalue().encode("utf-8"))
+        columns = {
+            name: pa.array(results.get(bare[name], [None] * len(p)), result_kind(name))
+            if name in bare
+            else self.corpus.table.column(name)
+            for name in run.table.column_names
+        }
+        return pa.concat_tables([run.table, pa.table(columns, schema=run.table.schema)])
 
-    def _manifest(self, outliers: int | None) -> dict[str, Any]:
-        before, state = self.run.manifest, self.state
+    def _facts(self) -> dict[str, Any]:
+        before = self.run.facts
         digest = hashlib.sha256()
         for text in self.texts:
             digest.update(text.encode("utf-8") + b"\0")
         entry = {
             "when": now(),
-            "rows": self.rows,
+            "rows": self.n_input,
             "sha256": self.corpus.sha256,
             "new": self.new,
             "fit_nowhere": int(self.strange.sum()),
         }
-        updates = [*before.get("updates", []), entry]
-        summary = new_summary(
-            before["summary"],
-            self.all_labels,
-            self.p,
-            len(self.clusters),
-            outliers or 0,
-            self.hierarchy,
-        )
-        manifest = {
+        # Nobody has looked at the new rows.
+        self.draft.finished -= set(self.all_labels[self.n_old :].tolist())
+        facts = {
             **before,
             "data": {**before["data"], "rows": len(self.texts), "sha256": digest.hexdigest()},
-            "editing": {
-                **before.get("editing", {}),
-                "locked": sorted(state.locked),
-                "named": sorted(state.named),
-                # Nobody has looked at the new rows.
-                "done": sorted(state.finished - set(self.all_labels[self.n_old :].tolist())),
-                "next_id": state.next_id,
-            },
-            "updates": updates,
-            "summary": [*_without_update(summary), _about(updates)],
+            "editing": {**before.get("editing", {}), **self.draft.facts},
+            "updates": [*before.get("updates", []), entry],
         }
         if self.split is not None:
-            total = self.split["rows"] + self.rows
-            manifest["split"] = {**self.split, "rows": total}
-            manifest["summary"][0] = split_sentence(total, len(self.texts))
+            facts["split"] = {**self.split, "rows": self.split["rows"] + self.n_input}
         if self.corpus.masked is not None:
-            known = before["data"].get("masked", {"found": {}, "by_list": True})
-            found = dict(sorted((Counter(known["found"]) + Counter(self.corpus.masked)).items()))
-            said = masked_sentence(known["found"])  # 0.1 has it among the notes
-            notes = [note for note in before["data"]["notes"] if note != said]
-            manifest["data"] |= {"masked": {**known, "found": found}, "notes": notes}
-        if outliers is not None and "outliers" in manifest:
-            manifest["outliers"] = {**manifest["outliers"], "marked": outliers}
-        return manifest
+            facts["data"] |= _masked_data(before["data"], self.corpus.masked)
+        if self.run.marks and "outliers" in facts:
+            facts["outliers"] = {**facts["outliers"], "marked": int(self.outliers.sum())}
+        return facts
 
 
-def _about(updates: Sequence[Mapping[str, Any]]) -> str:
-    """The sentence of the summary about the updates of a run."""
-    rows, new = sum(u["rows"] for u in updates), sum(len(u["new"]) for u in updates)
-    times = "once" if len(updates) == 1 else f"{len(updates)} times"
-    made = "no new cluster" if not new else f"{new} new cluster{'' if new == 1 else 's'}"
-    moved = sum(u.get("moved", 0) for u in updates)
-    return f"Updated {times}: {rows:,} rows added, {made}. Old rows moved: {moved:,}."
-
-
-def _without_update(summary: Sequence[str]) -> list[str]:
-    return [sentence for sentence in summary if not sentence.startswith("Updated ")]
+def _masked_data(data: Mapping[str, Any], new: Mapping[str, int]) -> dict[str, Any]:
+    """What was masked in old and new rows."""
+    known = data.get("masked", {"found": {}, "by_list": True})
+    found = dict(sorted((Counter(known["found"]) + Counter(new)).items()))
+    said = masked_sentence(known["found"])  # a note of version 0.1
+    notes = [note for note in data["notes"] if note != said]
+    return {"masked": {**known, "found": found}, "notes": notes}
 
 
 def _key(vector: Floats) -> bytes:

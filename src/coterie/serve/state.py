@@ -26,12 +26,12 @@ from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_memory
 from coterie.base.storage import read_config
 from coterie.corpus.corpus import clean_text, value_to_text
-from coterie.editing.run import last_logged
 from coterie.errors import CoterieError
 from coterie.neighbors import unit_rows
 from coterie.report import read_run, render
 from coterie.report.points import visible
 from coterie.run_files import model_folder
+from coterie.run_history import last_logged
 from coterie.runs import Run, open_run
 from coterie.runs.label import Labeller
 from coterie.serve.errors import ServeError

@@ -1,0 +1,422 @@
+"""A finished run as a value: one reader, one writer, and verbs that make one of another.
+
+:func:`read` gives the :class:`Clustering` in a folder. A verb (edit, update, rename, keep) is a
+function that takes a clustering and returns another; it opens no file. :func:`save` lets the result
+take the place of what was read: it is written on a copy of the folder (of links: nothing large is
+copied), which then takes the folder's place, so readers see the old run or the new one, and a kill
+leaves the one or the other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from coterie._files import write_json, write_text
+from coterie._folders import held, one_state
+from coterie._trust import inside
+from coterie._types import Bools, Floats, Ints
+from coterie.base import TextClusterer
+from coterie.base.storage import read_config, save_clusters
+from coterie.corpus import write_rows
+from coterie.corpus.corpus import CleanTexts, cell_values, clean_values
+from coterie.corpus.write import combine
+from coterie.description import Cluster, describe_numbered, guess_columns
+from coterie.errors import DataError
+from coterie.exports import refresh, write_page, write_sentence_rows
+from coterie.hierarchy import LEVEL_COLUMN, Hierarchy
+from coterie.run_files import (
+    MANIFEST,
+    RESULT,
+    RunFiles,
+    check_known,
+    link_files,
+    model_folder,
+    own_columns,
+    replace_columns,
+    run_files,
+    swap_run,
+)
+from coterie.run_history import append_log, change_run, last_change
+from coterie.summary import measure, summarise
+
+OWN = {"cluster", "name", "confidence", "margin"}  # result columns that every run has
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """Rows with their clusters, the clusters, the levels above them, and how all was made.
+
+    Attributes
+    ----------
+    folder : Path
+        Where it was read from, or is made; the model lies there.
+    facts : dict
+        The manifest: method, parameters, data, and what was edited, added and named. Numbers and
+        names; the summary is made from them.
+    table : pyarrow.Table
+        Columns of the input, then those of coterie.
+    clusters : list of Cluster
+    hierarchy : Hierarchy or None
+        The coarser levels and which cluster lies where.
+    map : dict or None
+        Where texts are on the map.
+    fitted : TextClusterer or None
+        The model, if it is not as the folder has it.
+    version : str
+        Tells the state of the folder from every other; see :attr:`coterie.Run.version`.
+    """
+
+    folder: Path
+    facts: dict[str, Any]
+    table: pa.Table
+    clusters: list[Cluster]
+    hierarchy: Hierarchy | None = None
+    map: dict[str, Any] | None = None
+    fitted: TextClusterer | None = None
+    version: str = ""
+
+    def __post_init__(self) -> None:
+        needed = {self.text_column, self.id_column or self.text_column}
+        missing = [*needed - {*self.table.column_names}, *OWN - self.own.keys()]
+        if self.marks and "outlier" not in self.own:
+            missing.append("outlier")
+        if missing:
+            raise DataError(f"{self.folder}: assignments.csv has no column {missing[0]!r}.")
+
+    @property
+    def text_column(self) -> str:
+        """Column of the table with the texts."""
+        return str(self.facts["data"]["text_column"])
+
+    @property
+    def id_column(self) -> str | None:
+        """Column of the table that names the rows."""
+        return self.facts["data"].get("id_column")
+
+    @property
+    def seed(self) -> int:
+        """Of the run."""
+        return int(self.facts.get("seed") or 0)
+
+    @property
+    def names(self) -> dict[int, str]:
+        """Names of the clusters by their numbers."""
+        return {cluster.id: cluster.name for cluster in self.clusters}
+
+    @cached_property
+    def own(self) -> dict[str, str]:
+        """Result columns of the table by what they are; see :func:`own_columns`."""
+        return own_columns(self.table.column_names)
+
+    @property
+    def input(self) -> pa.Table:
+        """The columns of the input."""
+        return self.table.drop_columns(list(self.own.values()))
+
+    @property
+    def marks(self) -> bool:
+        """Whether texts may be outliers."""
+        return "nearest_cluster" in self.own
+
+    @cached_property
+    def texts(self) -> CleanTexts:
+        """The text of each row as the run read it: cleaned, empty where there is no word."""
+        return clean_values(self.column(self.text_column))
+
+    @cached_property
+    def ids(self) -> list[Any] | None:
+        """The ids of the rows; None where they have none."""
+        return None if self.id_column is None else self.column(self.id_column)
+
+    @cached_property
+    def labels(self) -> Ints:
+        """Cluster of each row; -1 for rows without a text and for outliers."""
+        found = np.array(self.table[self.own["cluster"]].to_numpy(), dtype=np.int64)
+        check_known(found.tolist(), self.clusters, self.folder)
+        return found
+
+    @cached_property
+    def outliers(self) -> Bools:
+        """Which rows fit no cluster."""
+        if not self.marks:
+            return np.zeros(len(self.table), dtype=bool)
+        return np.array([value == "yes" for value in self.column(self.own["outlier"])], dtype=bool)
+
+    @cached_property
+    def nearest(self) -> Ints:
+        """Cluster of each row; of outliers, the nearest one."""
+        if not self.outliers.any():
+            return self.labels
+        near = self.table[self.own["nearest_cluster"]].fill_null(-1).to_numpy()
+        found = np.where(self.outliers, near, self.labels)
+        check_known(found.tolist(), self.clusters, self.folder)
+        return found
+
+    @cached_property
+    def model(self) -> TextClusterer:
+        """The fitted estimator."""
+        from coterie.methods import load
+
+        return self.fitted or load(inside(self.folder, "model"))
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """The settings of the saved model, without loading it."""
+        return read_config(model_folder(self.folder))
+
+    @cached_property
+    def vectors(self) -> Floats:
+        """Vectors of all rows."""
+        return np.asarray(self.model.transform(self.texts))
+
+    @property
+    def next_id(self) -> int:
+        """The lowest number that no cluster ever had."""
+        highest = max(int(self.nearest.max(initial=-1)), self.config["n_clusters"] - 1)
+        return int(self.facts.get("editing", {}).get("next_id", highest + 1))
+
+    def column(self, name: str) -> list[Any]:
+        """The cells of a column of the table."""
+        return cell_values(self.table[name])
+
+    def figures(self) -> dict[str, float]:
+        """Mean confidence and share of close calls."""
+        numbers = (
+            self.table[self.own[name]].fill_null(0).to_numpy() for name in ("confidence", "margin")
+        )
+        return measure(self.labels, *numbers)
+
+    def options(self, n_clusters: int | Literal["auto"] | None = None) -> dict[str, Any]:
+        """How the run was made, as options of :func:`coterie.cluster`."""
+        parameters, handover = dict(self.facts["parameters"]), self.facts.get("handover", {})
+        for name in ("n_clusters", "views"):
+            parameters.pop(name, None)
+        if n_clusters is None:
+            n_clusters = "auto" if self.facts.get("number_of_clusters") else len(self.clusters)
+        return {
+            "method": self.facts["method"],
+            "n_clusters": n_clusters,
+            "encoder": parameters.pop("encoder", None),
+            "seed": parameters.pop("random_state", None) or 0,
+            "levels": tuple(handover.get("levels", ())),
+            "max_outliers": handover.get("max_outliers"),
+            "write": tuple(handover.get("write", ())),
+            "mask": "masked" in self.facts["data"],
+            "settings": parameters,
+        }
+
+
+def describe_rows(  # noqa: PLR0913 - each is a fact about the rows
+    table: pa.Table,
+    columns: tuple[str, str | None],
+    texts: Sequence[str],
+    labels: Ints,
+    vectors: Floats,
+    probabilities: Floats,
+    names: Mapping[int, str | None],
+    topics: Mapping[int, Any] | None = None,
+) -> list[Cluster]:
+    """Clusters with all that texts, vectors and the columns of the input tell about them.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Columns of the input.
+    columns : tuple of str and str or None
+        Those of texts and of ids, which are no categories.
+    texts, labels, vectors, probabilities, names, topics
+        As for :func:`~coterie.description.describe_numbered`.
+    """
+    date, categories = guess_columns(table, *columns)
+    return describe_numbered(
+        texts,
+        labels,
+        vectors,
+        names,
+        probabilities=probabilities,
+        dates=None if date is None else table.column(date),
+        columns={name: table.column(name) for name in categories},
+        topics=topics,
+    )
+
+
+def with_results(
+    table: pa.Table, results: Mapping[str, Sequence[Any]], hierarchy: Hierarchy | None
+) -> pa.Table:
+    """The table of a run with other values in its result columns, and with these levels."""
+    table = replace_columns(table, results)
+    if hierarchy is None:
+        return table
+    own = own_columns(table.column_names)
+    table = table.drop_columns([own[name] for name in own if LEVEL_COLUMN.fullmatch(name)])
+    return combine(table, {n: results[n] for n in results if LEVEL_COLUMN.fullmatch(n)})
+
+
+def renamed(run: Clustering, clusters: list[Cluster], hierarchy: Hierarchy | None) -> Clustering:
+    """The same clustering with other names of clusters and levels; changes the table, too."""
+    if hierarchy is not None:
+        clusters = hierarchy.parented(clusters)
+    called = {cluster.id: cluster.name for cluster in clusters}
+    if called == run.names and hierarchy == run.hierarchy:
+        return replace(run, clusters=clusters)
+    pairs = zip(run.labels.tolist(), run.column(run.own["name"]), strict=True)
+    fresh: dict[str, list[Any]] = {"name": [called.get(i, old) for i, old in pairs]}
+    if hierarchy is not None:
+        fresh |= hierarchy.columns(run.labels, fresh["name"])
+    table = replace_columns(run.table, fresh)
+    return replace(run, clusters=clusters, hierarchy=hierarchy, table=table)
+
+
+def read(folder: Path) -> Clustering:
+    """The finished run in a folder, from one state of it; the model is loaded when it is needed."""
+
+    def read_all() -> Clustering:
+        files = RunFiles(folder)
+        files.check()
+        return Clustering(
+            folder,
+            files.manifest,
+            files.cells,
+            files.clusters,
+            files.hierarchy,
+            files.map,
+            version=files.version,
+        )
+
+    return one_state([folder], read_all)
+
+
+@contextmanager
+def opened(
+    folder: Path, *, version: str | None = None, to_write: bool = True
+) -> Iterator[Clustering]:
+    """The run in a folder; if it is to be written, nobody else can change it inside the block.
+
+    ``version`` refuses any other state than the one that the caller has seen.
+    """
+    RunFiles(folder).check()  # before a lock is put into it
+    with held(folder) if to_write else nullcontext():
+        check_version(folder, version)
+        yield read(folder)
+
+
+def check_version(folder: Path, version: str | None) -> None:
+    """Refuse a run that is not in the state that the caller has seen; None is any state."""
+    if version is not None and version != RunFiles(folder).version:
+        raise DataError(
+            f"{folder} is not in the state {version:.40} any more: somebody has changed it since "
+            "you read it. Nothing was written; look at it again.",
+            code="edit.other_version",
+        )
+
+
+def save(
+    before: Clustering,
+    after: Clustering,
+    *,
+    log: Mapping[str, Any] | None = None,
+    beside: Callable[[Path], None] | None = None,
+) -> None:
+    """Let a clustering take the place of the one it was made of.
+
+    Parameters
+    ----------
+    before, after : Clustering
+    log : mapping, optional
+        What was done. It is added to the log, and what it replaced is kept for an undo.
+    beside : callable, optional
+        Writes further files into the folder that it is given.
+    """
+
+    def change(fresh: Path) -> None:
+        if RunFiles(fresh).version != before.version:
+            raise DataError(
+                f"{before.folder} was changed by another command in the meantime; try again.",
+                code="edit.changed_meanwhile",
+            )
+        there = before
+        if after.folder != before.folder:  # it was made elsewhere, and is all there
+            there = replace(after, facts=before.facts)
+            _take_results(after.folder, fresh)
+        facts = write(fresh, after, there, beside)
+        if after is not before:
+            write_json(fresh / MANIFEST, facts)
+        if log is not None:
+            append_log(fresh, {"change": last_change(before.folder) + 1, **log})
+
+    (swap_run if log is None else change_run)(before.folder, change)
+
+
+def write(
+    folder: Path,
+    after: Clustering,
+    before: Clustering | None = None,
+    beside: Callable[[Path], None] | None = None,
+) -> dict[str, Any]:
+    """Write the files of a clustering, and return the manifest, which is for the caller to write.
+
+    Parameters
+    ----------
+    folder : Path
+        Which nobody reads yet.
+    after : Clustering
+    before : Clustering, optional
+        Whose files are there: parts that are the same are not written. Default: none are.
+    beside : callable, optional
+        Writes further files, before the page.
+    """
+
+    def is_new(part: str) -> bool:
+        return before is None or getattr(after, part) is not getattr(before, part)
+
+    if after.fitted is not None and before is not None and is_new("fitted"):
+        grown = len(after.table) > len(before.table)
+        save_clusters(after.fitted, folder / "model", outliers=grown)
+    if is_new("table"):
+        write_rows(folder / "assignments.csv", after.table, {})
+        if "split" in after.facts:
+            write_sentence_rows(folder, after.facts["split"], after.text_column)
+    if is_new("clusters") or is_new("hierarchy"):
+        write_clusters(folder, after.clusters, after.hierarchy)
+    if after.map is not None and is_new("map"):
+        write_map(folder, after.map)
+    facts = {**after.facts}
+    if is_new("table") or "figures" not in facts:
+        facts["figures"] = after.figures()
+    facts["summary"] = summarise(facts, after.clusters, after.hierarchy)
+    if beside is not None:
+        beside(folder)
+    if before is None:
+        write_page(folder, facts, after.clusters)
+    else:
+        refresh(folder, facts, after.clusters)
+    return facts
+
+
+def write_clusters(folder: Path, clusters: Sequence[Cluster], hierarchy: Hierarchy | None) -> None:
+    """Write ``clusters.json`` and, where there are coarser levels, ``levels.json``."""
+    write_json(folder / "clusters.json", [cluster.to_dict() for cluster in clusters])
+    if hierarchy is not None:
+        write_json(folder / "levels.json", hierarchy.to_dict())
+
+
+def write_map(folder: Path, made: Mapping[str, Any]) -> None:
+    """Write ``map.json``."""
+    write_text(folder / "map.json", json.dumps(made, separators=(",", ":")) + "\n")
+
+
+def _take_results(source: Path, folder: Path) -> None:
+    """Put the results of a run that was made elsewhere in the place of those in a folder."""
+    for name, path in run_files(folder).items():
+        if RESULT.fullmatch(name):
+            path.unlink()
+    link_files(source, folder, [name for name in run_files(source) if RESULT.fullmatch(name)])
