@@ -38,11 +38,13 @@ def test_runs_answer_and_can_be_worked_on(archive: Path, tmp_path: Path) -> None
     assert np.asarray(told["cluster"]).tolist() == answers["labels"]
     assert np.allclose(np.asarray(told["confidence"], float), answers["probability"], atol=1e-4)
 
-    before = run.labels.tolist()
+    before, said = run.labels.tolist(), run.summary
     run.edit([{"merge": [0, 1]}])
     run = coterie.open_run(folder)
     assert set(run.labels) == set(before) - {1}
+    assert f"in {len(run.clusters)} cluster" in " ".join(run.summary) not in said
     run.undo()
+    assert run.summary == said
     assert coterie.open_run(folder).labels.tolist() == before
 
     later = make_topics(9, seed=8)[0]

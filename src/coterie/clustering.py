@@ -100,7 +100,8 @@ class Clustering:
     @property
     def id_column(self) -> str | None:
         """Column of the table that names the rows."""
-        return self.facts["data"].get("id_column")
+        found: str | None = self.facts["data"].get("id_column")
+        return found
 
     @property
     def seed(self) -> int:

@@ -1,5 +1,6 @@
 """The product as a Python object: what ``coterie.cluster`` gives, keeps and gives back."""
 
+import json
 from datetime import date, datetime
 from pathlib import Path
 
@@ -32,6 +33,19 @@ def test_a_run_has_table_clusters_model_and_manifest(run: coterie.Run) -> None:
     assert run.manifest["method"] == "kmeans" and run.manifest["parameters"]["n_clusters"] == 2
     assert run.summary == run.manifest["summary"]
     assert repr(run) == "Run of 12 texts in 2 clusters"
+
+
+def test_sentences_are_made_from_facts_and_never_read_back(run: coterie.Run, tmp_path) -> None:
+    run = coterie.open_run(coterie.open_run(run.folder).save(tmp_path / "run"))
+    manifest = json.loads((run.folder / "manifest.json").read_text("utf-8"))
+    manifest["summary"] = ["1 of 1 texts are in 1 cluster.", "Nobody said this."]
+    (run.folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    run.edit([{"rename": {0: "First"}}])
+    sizes, sure, edited = coterie.open_run(run.folder).summary
+    assert "12 of 12 texts are in 2 clusters" in sizes and "1 edit" in edited
+    mean = sum(run.table["confidence"].to_pylist()) / 12
+    assert f"{mean:.2f}" in sure
+    assert "Nobody said this" not in (run.folder / "report.html").read_text("utf-8")
 
 
 def test_new_texts_get_cluster_and_name(run: coterie.Run) -> None:
