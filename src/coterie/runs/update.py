@@ -38,7 +38,7 @@ from coterie.corpus.write import result_kind
 from coterie.description import Cluster, names_by_number, text_order
 from coterie.drift import Drift, find_drift
 from coterie.editing.apply import Draft
-from coterie.errors import DataError, UsageError
+from coterie.errors import DataError, UsageError, counted
 from coterie.hierarchy import Hierarchy
 from coterie.masking import Masker, masked_sentence
 from coterie.methods.auto import RidgeClassifier, calibrated
@@ -421,7 +421,7 @@ def _new_rows(run: Clustering, table: pa.Table, new_only: bool) -> tuple[pa.Tabl
     twice = [(first[ids[i]], i) for i in keep if first.setdefault(ids[i], i) != i and ids[i]]
     if twice:
         row, other = twice[0]
-        count = len({ids[i] for _, i in twice})
+        count = counted(len({ids[i] for _, i in twice}), "such id")
         raise DataError(
             f"rows {row + 1} and {other + 1} have one {run.id_column}, {ids[row]!r} ({count} in "
             "all); give each row its own, or add the rows without ids: `id_column='none'`.",
