@@ -39,8 +39,8 @@ def commands() -> dict[str, set[str]]:
     def visit(command: object, path: tuple[str, ...]) -> None:
         shown = [p for p in command.params if not getattr(p, "hidden", False)]
         found[" ".join(path)] = {o for p in shown for o in (*p.opts, *p.secondary_opts)}
-        for name, inner in getattr(command, "commands", {}).items():
-            visit(inner, (*path, name))
+        for name in command.list_commands(None) if hasattr(command, "list_commands") else ():
+            visit(command.get_command(None, name), (*path, name))
 
     visit(typer.main.get_command(app), ("coterie",))
     return found

@@ -57,7 +57,7 @@ def command_line() -> str:
 
 
 def _command(command: Any, path: str, depth: int) -> Iterator[str]:
-    inner = getattr(command, "commands", {})
+    inner = command.list_commands(None) if hasattr(command, "list_commands") else []
     if path != "coterie":
         yield f"{'#' * depth} {path}\n"
         depth += 1
@@ -81,9 +81,9 @@ def _command(command: Any, path: str, depth: int) -> Iterator[str]:
         for f in (f for f in fields(Options) if not f.metadata.get("panel")):
             yield f"| `{f.name}` | {_cell(f.metadata['help'])} |"
         yield ""
-    for name, child in inner.items():
+    for name in inner:
         if path != "coterie" or name in VERBS:  # not those of earlier versions
-            yield from _command(child, f"{path} {name}", depth)
+            yield from _command(command.get_command(None, name), f"{path} {name}", depth)
 
 
 def _help(text: str) -> Iterator[str]:

@@ -16,7 +16,8 @@ from typer.core import TyperGroup
 
 from coterie._progress import say
 from coterie._validation import check_choice, whole_number
-from coterie.cli.options import AsJson, Device, Encoding, File, Format, Quiet, parse_value
+from coterie.cli import options
+from coterie.cli.options import parse_value
 from coterie.cli.streams import open_streams
 from coterie.cli.talk import explain, orderly, show_json, show_table
 from coterie.errors import DataError, UsageError
@@ -97,11 +98,11 @@ def run(
         bool, typer.Option("--find-k", help="Also run with an estimated number of clusters.")
     ] = False,
     encoder: Encoder = None,
-    device: Device = "auto",
+    device: str = options.DEVICE,
     settings: Settings = None,
     show: Show = False,
     markdown: Markdown = False,
-    quiet: Quiet = False,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Run a suite and print mean and deviation over seeds, as ACC / NMI in %.
 
@@ -261,14 +262,14 @@ def figures(
     ] = None,
     data: Data = None,
     encoder: Encoder = None,
-    device: Device = "auto",
+    device: str = options.DEVICE,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the runs.")] = 0,
     settings: Settings = None,
     again: Annotated[
         bool, typer.Option("--redraw", help="Draw the figures in --out again, from NAME.json.")
     ] = False,
     names: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,
-    quiet: Quiet = False,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Draw the papers' figures, as SVG and PNG, with their numbers as JSON.
 
@@ -317,10 +318,10 @@ def steering(
     seeds: Seeds = None,
     jobs: Jobs = 1,
     encoder: Encoder = None,
-    device: Device = "auto",
+    device: str = options.DEVICE,
     show: Show = False,
     markdown: Markdown = False,
-    quiet: Quiet = False,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Measure what labels, names of classes and constraints bring, on the development sets.
 
@@ -357,7 +358,7 @@ def datasets(
     action: Annotated[str, typer.Argument(help="list, show or get.")] = "list",
     name: Annotated[str | None, typer.Argument(help="Name of a data set.")] = None,
     data: Data = None,
-    as_json: AsJson = False,
+    as_json: bool = options.AS_JSON,
 ) -> None:
     """List the data sets, show one, or download one from its public address.
 
@@ -412,10 +413,10 @@ RIGHT = {"1": 1, "1.0": 1, "true": 1, "yes": 1, "0": 0, "0.0": 0, "false": 0, "n
 
 def pairs(
     folder: Folder,
-    file: File,
-    format: Format = "auto",
-    encoding: Encoding = "utf-8",
-    as_json: AsJson = False,
+    file: str = options.FILE,
+    format: str = options.FORMAT,
+    encoding: str = options.ENCODING,
+    as_json: bool = options.AS_JSON,
 ) -> None:
     """Cosine of pairs of texts, before and after training.
 
@@ -444,10 +445,10 @@ def pairs(
 
 def retrieval(
     folder: Folder,
-    file: File,
-    format: Format = "auto",
-    encoding: Encoding = "utf-8",
-    as_json: AsJson = False,
+    file: str = options.FILE,
+    format: str = options.FORMAT,
+    encoding: str = options.ENCODING,
+    as_json: bool = options.AS_JSON,
 ) -> None:
     """Rank candidates by cosine to their query: MAP and MRR, before and after training.
 
@@ -489,9 +490,9 @@ def stages(
     labels_column: Annotated[
         str | None, typer.Option("--labels-column", "-l", help="Column with the true labels.")
     ] = None,
-    format: Format = "auto",
-    encoding: Encoding = "utf-8",
-    as_json: AsJson = False,
+    format: str = options.FORMAT,
+    encoding: str = options.ENCODING,
+    as_json: bool = options.AS_JSON,
 ) -> None:
     """Silhouette and Dunn index after each stage of training; NMI and ACC with true labels.
 

@@ -6,8 +6,7 @@ import importlib
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
@@ -17,54 +16,28 @@ from coterie.cli.streams import open_streams
 
 # Verb: its module, and its help on the page of all verbs, empty where it is not listed there. A
 # module is imported when its verb runs, and so is all else that help does without.
-RUNS, TOOLS, SERVE = "coterie.cli.runs", "coterie.cli.tools", "coterie.cli.serve"
 VERBS = {
-    "cluster": ("coterie.cli.cluster", "Cluster the texts of a file."),
-    "predict": (RUNS, "Assign new texts to the clusters of a run."),
-    "update": (RUNS, "Add new rows to a run; all old rows stay where they are."),
-    "edit": (RUNS, "Merge, split, rename, move and lock the clusters of a run."),
-    "name": (RUNS, "Name the clusters of a run with a language model."),
-    "compare": (RUNS, "Compare two clusterings."),
-    "stability": (RUNS, "Measure how stable the clusters of a run are."),
-    "timeline": (RUNS, "Follow the clusters of a run over a column of dates."),
-    "report": (RUNS, "Write the page of a run again."),
-    "export": (RUNS, "Write the tables of a run for Excel and other programs."),
-    "serve": (SERVE, "Serve runs over HTTP: predict, search, edit, update, and the page."),
-    "check": (RUNS, "Check the files of a run or of a saved model."),
-    "evaluate": (TOOLS, "Score a column of clusters against a column of true labels."),
-    "methods": (TOOLS, "List the methods, or show one with its parameters and presets."),
-    "augment": (TOOLS, "Make augmentations of each text, for methods that train on pairs."),
-    "encoders": (TOOLS, ""),
-    "cache": (TOOLS, ""),
+    "cluster": ("cluster", "Cluster the texts of a file."),
+    "predict": ("runs", "Assign new texts to the clusters of a run."),
+    "update": ("runs", "Add new rows to a run; all old rows stay where they are."),
+    "edit": ("runs", "Merge, split, rename, move and lock the clusters of a run."),
+    "name": ("names", "Name the clusters of a run with a language model."),
+    "compare": ("analyses", "Compare two clusterings."),
+    "stability": ("analyses", "Measure how stable the clusters of a run are."),
+    "timeline": ("analyses", "Follow the clusters of a run over a column of dates."),
+    "report": ("runs", "Write the page of a run again."),
+    "export": ("runs", "Write the tables of a run for Excel and other programs."),
+    "serve": ("serve", "Serve runs over HTTP: predict, search, edit, update, and the page."),
+    "check": ("runs", "Check the files of a run or of a saved model."),
+    "evaluate": ("analyses", "Score a column of clusters against a column of true labels."),
+    "methods": ("tools", "List the methods, or show one with its parameters and presets."),
+    "augment": ("augment", "Make augmentations of each text, for methods that train on pairs."),
+    "encoders": ("tools", ""),
+    "cache": ("tools", ""),
 }
 GONE = ("bench", "datasets", "inspect")  # moved to the benchmarks
 HELP_OPTIONS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
-
-
-class Commands(Mapping[str, Any]):
-    """Commands by their names, each made when it is asked for."""
-
-    def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._made:
-            from coterie.cli.talk import orderly
-
-            module, shown = (TOOLS, "") if name in GONE else VERBS[name]
-            verb = getattr(importlib.import_module(module), "moved" if name in GONE else name)
-            alone = typer.Typer(rich_markup_mode="markdown", add_completion=False)
-            settings = HELP_OPTIONS | (ANYTHING if name in GONE else {})
-            alone.command(name, hidden=not shown, context_settings=settings)(orderly(verb))
-            self._made[name] = typer.main.get_command(alone)
-        return self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter((*VERBS, *GONE))
-
-    def __len__(self) -> int:
-        return len(VERBS) + len(GONE)
 
 
 class Verbs(TyperGroup):
@@ -72,7 +45,24 @@ class Verbs(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands = Commands()  # type: ignore[assignment]
+        self.commands = dict.fromkeys((*VERBS, *GONE))  # type: ignore[assignment]
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(self.commands)
+
+    def get_command(self, ctx: Any, name: str) -> Any:
+        """The command of a verb, made when it is asked for."""
+        if name in self.commands and self.commands[name] is None:
+            from coterie.cli.talk import orderly
+
+            module, shown = ("tools", "") if name in GONE else VERBS[name]
+            verbs = importlib.import_module(f"coterie.cli.{module}")
+            verb = getattr(verbs, "moved" if name in GONE else name)
+            alone = typer.Typer(rich_markup_mode="markdown", add_completion=False)
+            settings = HELP_OPTIONS | (ANYTHING if name in GONE else {})
+            alone.command(name, hidden=not shown, context_settings=settings)(orderly(verb))
+            self.commands[name] = typer.main.get_command(alone)  # type: ignore[assignment]
+        return self.commands.get(name)
 
     def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
         """The verbs with their help, from the table."""
@@ -103,12 +93,10 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def start(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Log details to stderr.")
-    ] = False,
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version."
+    ),
+    verbose: bool = typer.Option(False, "--verbose", "-v", help="Log details to stderr."),
 ) -> None:
     """Cluster short texts."""
     if verbose:

@@ -8,14 +8,14 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import Field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from coterie._progress import say
 from coterie._ranks import is_first
-from coterie.cli.options import beside, parse_settings, read_text, without_cache
-from coterie.cli.runs import make_asker
+from coterie.cli.names import name_after
+from coterie.cli.options import beside, option, parse_settings, read_text, without_cache
 from coterie.cli.talk import show_json, show_table
 from coterie.errors import UsageError
 from coterie.options import PANELS, Options
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from coterie.description import Cluster
     from coterie.runs import Run
 
+BY_NAME = inspect.Parameter.KEYWORD_ONLY
 # Options that were spelled --NAME before --set took them; they go with the next release.
 SPELLED = {"write", "split", "constraints", "mask_names", "include_encoder", "preset", "effort"}
 SPELLED |= {"views", "fit_sample", "format", "encoding", "header"}
@@ -39,77 +40,64 @@ def with_options(verb: Callable[..., None]) -> Callable[..., None]:
     """Give a verb the options of :class:`Options` on the command line, in the order of panels."""
     own = inspect.signature(verb, eval_str=True)
     shown = [f for f in fields(Options) if f.metadata.get("panel") or f.name in SPELLED]
-    found = [_parameter(option) for option in shown]
+    found = [_parameter(one) for one in shown]
     found += [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
     panels = [None, *PANELS]
-    found.sort(key=lambda p: panels.index(p.annotation.__metadata__[0].rich_help_panel))
+    found.sort(key=lambda p: panels.index(p.default.rich_help_panel))
     verb.__signature__ = own.replace(parameters=found)  # type: ignore[attr-defined]
     verb.__annotations__ = {p.name: p.annotation for p in found}
     return verb
 
 
-def _parameter(option: Field[Any]) -> inspect.Parameter:
+def _parameter(one: Field[Any]) -> inspect.Parameter:
     """An option as a parameter for Typer; None where it is not given."""
-    about, name = option.metadata, option.name.replace("_", "-")
+    about, name = one.metadata, one.name.replace("_", "-")
     flags = [word for word in about["flags"] if word.startswith("-")] or [f"--{name}"]
-    switch = str(option.type).startswith("bool")
-    if option.default is None and switch:
+    is_switch = str(one.type).startswith("bool")
+    if one.default is None and is_switch:
         flags = [f"--{name}/--no-{name}"]
-    default = f" Default: {option.default}." if type(option.default) in (int, str) else ""
-    info = typer.Option(
-        *flags,
-        metavar=None if switch else next((w for w in about["flags"] if w[0] != "-"), None),
-        help=about["help"].partition("; in Python")[0].rstrip(".") + "." + default,
+    default = f" Default: {one.default}." if type(one.default) in (int, str) else ""
+    info = option(
+        None,
+        about["help"].partition("; in Python")[0].rstrip(".") + "." + default,
+        " ".join(flags),
+        metavar=None if is_switch else next((w for w in about["flags"] if w[0] != "-"), None),
         rich_help_panel=about["panel"],
         hidden=about["panel"] is None,
     )
-    kind = bool if switch else str
-    return inspect.Parameter(
-        option.name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[kind | None, info],
-    )
+    kind = bool if is_switch else str
+    return inspect.Parameter(one.name, BY_NAME, default=info, annotation=kind | None)
 
 
 @with_options
 def cluster(
     *,
-    file: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE",
-            help="CSV, TSV, JSONL, Parquet, Arrow, Excel, SQLite or plain text; several files, a "
-            "folder or a pattern of one table; - for standard input.",
-        ),
-    ],
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the clusters as JSON.", rich_help_panel="Output")
-    ] = False,
-    quiet: Annotated[
-        bool,
-        typer.Option(
-            "--quiet", "-q", help="Print no progress and no notes.", rich_help_panel="Output"
-        ),
-    ] = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="A parameter of the method, see 'coterie methods NAME'; or effort, preset, views, "
-            "split, write, constraints, mask_names, fit_sample, include_encoder, format, encoding, "
-            "header. Repeatable.",
-            rich_help_panel="Method",
-        ),
-    ] = None,
-    name_with: Annotated[str | None, typer.Option("--name-with", hidden=True)] = None,
-    name_model: Annotated[str | None, typer.Option("--name-model", hidden=True)] = None,
-    show_request: Annotated[bool, typer.Option("--show-request", hidden=True)] = False,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", callback=without_cache, hidden=True)
-    ] = False,
-    **options: Any,
+    file: list[str] = typer.Argument(
+        ...,
+        metavar="FILE",
+        help="CSV, TSV, JSONL, Parquet, Arrow, Excel, SQLite or plain text; several files, a "
+        "folder or a pattern of one table; - for standard input.",
+    ),
+    as_json: bool = option(
+        False, "Print the clusters as JSON.", "--json", rich_help_panel="Output"
+    ),
+    quiet: bool = option(
+        False, "Print no progress and no notes.", "--quiet -q", rich_help_panel="Output"
+    ),
+    settings: list[str] | None = option(
+        None,
+        "A parameter of the method, see 'coterie methods NAME'; or effort, preset, views, split, "
+        "write, constraints, mask_names, fit_sample, include_encoder, format, encoding, header. "
+        "Repeatable.",
+        "--set",
+        metavar="KEY=VALUE",
+        rich_help_panel="Method",
+    ),
+    name_with: str | None = option(None, "", hidden=True),
+    name_model: str | None = option(None, "", hidden=True),
+    show_request: bool = option(False, "", "--show-request", hidden=True),
+    no_cache: bool = option(False, "", "--no-cache", callback=without_cache, hidden=True),
+    **given: Any,
 ) -> None:
     """Cluster the texts of a file.
 
@@ -126,24 +114,23 @@ def cluster(
         coterie cluster titles.txt -k 20 --method sccl --set steps=500 --device cuda
         cat posts.jsonl | coterie cluster - -k 8 --text-column body --out posts
     """
-    from coterie._folders import held
     from coterie.runs import cluster as run_clustering
     from coterie.runs.clustering import Stopped
 
-    given = {name: value for name, value in options.items() if value is not None}
-    others = {"name_with": name_with, "name_model": name_model, "no_cache": no_cache or None}
-    others["show_request"] = show_request or None
-    _hint({name: value for name, value in (given | others).items() if value is not None})
+    given = {name: value for name, value in given.items() if value is not None}
+    old = {"name_with": name_with, "name_model": name_model, "no_cache": no_cache}
+    _say_new_spelling(
+        given | {n: v for n, v in (old | {"show_request": show_request}).items() if v}
+    )
     given = {name: read_text(name, value) for name, value in given.items()}
-    method = given.get("method", "auto")
-    for name, value in parse_settings(settings or [], method).items():
+    for name, value in parse_settings(settings or [], given.get("method", "auto")).items():
         if given.setdefault(name, value) != value:
             raise UsageError(f"`{name}` is given twice, and differently; give it once.")
-    if len(file) > 1 and "folder" not in given:
-        raise UsageError("several files: say where to write with --out FOLDER.")
     if "folder" not in given:
+        if len(file) > 1:
+            raise UsageError("several files: say where to write with --out FOLDER.")
         given["folder"] = beside(file[0], ".clusters")
-    asker = make_asker(name_with, name_model, show_request, as_json)
+    name_clusters = name_after(name_with, name_model, show=show_request, as_json=as_json)
     quiet = quiet or not is_first()
     given.setdefault("verbose", 0 if quiet else 1)
     try:
@@ -156,14 +143,12 @@ def cluster(
         return
     if not run.fresh:
         say(f"{run.folder} holds this run already, finished.")
-    if asker is not None:
-        with held(run.folder):
-            asker.after(run.folder, quiet=quiet)
+    name_clusters(run.folder, quiet)
     if run.fresh:
         show_run(run, as_json=as_json)
 
 
-def _hint(given: dict[str, Any]) -> None:
+def _say_new_spelling(given: dict[str, Any]) -> None:
     """Say how options that go with the next release are spelled now."""
     for name, value in given.items():
         if name in SPELLED or name in INSTEAD:

@@ -1,4 +1,4 @@
-"""Options that several verbs share, and the reading of KEY=VALUE."""
+"""Options that several verbs share, and how what was typed becomes values."""
 
 from __future__ import annotations
 
@@ -7,13 +7,23 @@ import dataclasses
 import glob
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from coterie._validation import RENAMED, check_choice, did_you_mean
 from coterie.errors import UsageError
 from coterie.options import Options
+
+
+def option(default: Any, help: str, flags: str = "", **more: Any) -> Any:
+    """An option of a verb; ``flags`` as in "--text-column -t", by default the parameter's name."""
+    return typer.Option(default, *flags.split(), help=help, **more)
+
+
+def switch(flag: str, help: str) -> Any:
+    """An option without a value, which is off unless it is given."""
+    return typer.Option(False, flag, help=help)
 
 
 def without_cache(context: typer.Context, wanted: bool) -> bool:
@@ -25,60 +35,38 @@ def without_cache(context: typer.Context, wanted: bool) -> bool:
     return wanted
 
 
-File = Annotated[
-    str,
-    typer.Argument(
-        help="CSV, TSV, JSONL, Parquet, Arrow, Excel, SQLite or plain text file; a folder or a "
-        "pattern of them; - for standard input."
-    ),
-]
-TextColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--text-column",
-        "-t",
-        help="Column with the texts. Default: detected.",
-    ),
-]
-IdColumn = Annotated[str | None, typer.Option("--id-column", help="Column with row ids.")]
-Format = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        help="csv, tsv, jsonl, parquet, arrow, xlsx, sqlite or txt. Default: from content and "
-        "extension.",
-    ),
-]
-Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of the file, e.g. cp1252.")]
-Header = Annotated[
-    bool | None,
-    typer.Option(
-        "--header/--no-header",
-        help=(
-            "Whether the first row of a CSV, TSV or Excel file has the column names. "
-            "Default: detected."
-        ),
-    ),
-]
-Vectors = Annotated[
-    str | None,
-    typer.Option(
-        "--vectors",
-        help="Your own embeddings in place of an encoder: a column with lists of numbers, or a "
-        "file with a row for each row (.npy, .parquet).",
-    ),
-]
-Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.")]
-NoCache = Annotated[
-    bool,
-    typer.Option(
-        "--no-cache",
-        callback=without_cache,
-        help="Do not use the cache of embeddings; see coterie cache.",
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+RUN = typer.Argument(..., metavar="RUN", help="Folder of a finished run.")
+RUN_OR_MODEL = typer.Argument(..., metavar="RUN", help="Folder of a run, or of a saved model.")
+FILE = typer.Argument(
+    ...,
+    help="CSV, TSV, JSONL, Parquet, Arrow, Excel, SQLite or plain text file; a folder or a "
+    "pattern of them; - for standard input.",
+)
+TEXT_COLUMN = option(None, "Column with the texts. Default: detected.", "--text-column -t")
+ID_COLUMN = option(None, "Column with row ids.")
+FORMAT = option(
+    "auto",
+    "csv, tsv, jsonl, parquet, arrow, xlsx, sqlite or txt. Default: from content and extension.",
+)
+ENCODING = option("utf-8", "Encoding of the file, e.g. cp1252.")
+HEADER = option(
+    None,
+    "Whether the first row of a CSV, TSV or Excel file has the column names. Default: detected.",
+    "--header/--no-header",
+)
+DEVICE = option("auto", "auto, cpu or cuda.")
+QUIET = option(False, "Print no progress and no notes.", "--quiet -q")
+AS_JSON = switch("--json", "Print JSON instead of a table.")
+NO_TEXTS = switch("--no-texts", "Leave out texts, examples and columns of the input.")
+NO_CACHE = option(
+    False,
+    "Do not use the cache of embeddings; see coterie cache.",
+    "--no-cache",
+    callback=without_cache,
+)
+FAIL_ABOVE = option(
+    None, "Exit code 4 if more than this share of the new texts fit nowhere, e.g. 10%."
+)
 
 # Of the options of cluster: what they are, and how they are read.
 TYPES = {f.name: str(f.type) for f in dataclasses.fields(Options) if f.name != "settings"}

@@ -17,9 +17,11 @@ from ast import literal_eval
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import typer
+from typer.models import OptionInfo
+from typer.utils import get_params_from_function
 
 from coterie import __version__
 from coterie._progress import say
@@ -85,16 +87,11 @@ def with_options(message: str, verb: Callable[..., None]) -> str:
 
 def _options(verb: Callable[..., None]) -> dict[str, str]:
     """Options of a verb by the names of its parameters."""
-    from typer.models import OptionInfo
-
     out = {}
-    for name, hint in get_type_hints(verb, include_extras=True).items():
-        parts = [hint, *get_args(hint)]  # Python 3.10 puts Optional around a default of None
-        for info in (info for part in parts for info in getattr(part, "__metadata__", ())):
-            if isinstance(info, OptionInfo) and not info.hidden:
-                said = [str(info.default), *(info.param_decls or ())]  # of Annotated: the first
-                long = [flag.partition("/")[0] for flag in said if flag.startswith("--")]
-                out[name] = next(iter(long), f"--{name.replace('_', '-')}")
+    for name, parameter in get_params_from_function(verb).items():
+        if isinstance(info := parameter.default, OptionInfo) and not info.hidden:
+            long = [flag.partition("/")[0] for flag in info.param_decls or () if flag[:2] == "--"]
+            out[name] = next(iter(long), f"--{name.replace('_', '-')}")
     return out
 
 

@@ -1,0 +1,280 @@
+"""Verbs that look at clusterings: compare, stability, timeline and evaluate."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from coterie._progress import say
+from coterie.cli import options
+from coterie.cli.options import option, switch
+from coterie.cli.talk import show_json, show_table
+from coterie.errors import DataError, UsageError, counted
+
+FLOWS = 10  # groups of moved rows in the terminal; the page and --json have all
+A_RUN_OR_TABLE = "Folder of a run, or a table with clusters."
+ITS_CLUSTERS = "Column with the clusters, if {} is a table. Default: of the latest run."
+
+
+def compare(
+    before: str = typer.Argument(..., metavar="RUN_A", help=A_RUN_OR_TABLE),
+    after: str = typer.Argument(..., metavar="RUN_B", help=A_RUN_OR_TABLE),
+    out: Path | None = option(None, "Write an HTML page here, e.g. changes.html.", "--out -o"),
+    id_column: str | None = option(
+        None, "Column with row ids in both. Default: rows are matched by text."
+    ),
+    text_column: str | None = option(
+        None, "Column with the texts, if tables are compared.", "--text-column -t"
+    ),
+    a_column: str | None = option(None, ITS_CLUSTERS.format("RUN_A")),
+    b_column: str | None = option(None, ITS_CLUSTERS.format("RUN_B")),
+    by: str = option(
+        "auto",
+        "Match clusters by rows, model, centers or words; auto uses the first that is possible.",
+    ),
+    no_texts: bool = switch("--no-texts", "Names and counts only, no examples."),
+    as_json: bool = options.AS_JSON,
+) -> None:
+    """Compare two clusterings.
+
+    Clusters are matched by the rows that are in both, by id or by text. If the runs have different
+    texts, each saved model predicts the clusters of the other run's texts.
+
+    Examples:
+
+        coterie compare october.clusters november.clusters --out changes.html
+        coterie compare a.csv b.csv --a-column topic --b-column cluster --id-column ticket
+    """
+    from coterie.comparison import compare as find
+    from coterie.comparison.page import write_comparison
+    from coterie.runs.outputs import check_output, is_comparison
+
+    if out is not None and out.suffix.lower() not in {".html", ".htm"}:
+        raise UsageError(f"--out {out}: the page is HTML; give it a name that ends in .html.")
+    if out is not None:
+        check_output(out, [before, after], wrote=is_comparison)
+    columns = {"id_column": id_column, "text_column": text_column}
+    found = find(before, after, by=by, a_column=a_column, b_column=b_column, **columns)
+    for note in found.notes:
+        say(note)
+    if no_texts:
+        found = found.without_texts()
+    if out is not None:
+        write_comparison(out, found)
+    if as_json:
+        show_json(found.to_dict())
+        return
+    show_comparison(found)
+    if out is not None:
+        say(f"\npage  {out}")
+
+
+def show_comparison(found: Any) -> None:
+    """Print matched clusters side by side, then where rows have moved."""
+    from coterie.comparison.page import table_rows
+    from coterie.report.points import shorten, visible
+
+    def cells(change: Any) -> list[Any]:
+        if change is None:
+            return ["", "", "", ""]
+        name = visible(shorten(change.name, 32))
+        return [change.id, name, f"{change.size:,}", f"{100 * change.share:.1f}%"]
+
+    rows = [[*cells(r["a"]), r["said"], *cells(r["b"])] for r in table_rows(found)]
+    headers = ["#", visible(shorten(found.a, 32)), "rows", "share", ""]
+    headers += ["#", visible(shorten(found.b, 32)), "rows", "share"]
+    show_table("", headers, rows, numbers=(0, 2, 3, 5, 7, 8))
+    moved = [flow for flow in found.flows if not flow.kept]
+    if moved:
+        typer.echo("\nmoved")
+    for flow in moved[:FLOWS]:
+        ends = " → ".join("none" if i is None else str(i) for i in (flow.a, flow.b))
+        example = visible(shorten(flow.examples[0], 70)) if flow.examples else ""
+        typer.echo(f"{flow.count:>7,}  {ends:<10} {example}".rstrip())
+    if len(moved) > FLOWS:
+        rest = sum(flow.count for flow in moved[FLOWS:])
+        typer.echo(f"{rest:>7,}  in {len(moved) - FLOWS} smaller groups")
+    typer.echo("")
+    for sentence in found.sentences():
+        typer.echo(sentence)
+
+
+def stability(
+    run: Path = options.RUN,
+    seeds: int = option(3, "Fits with other seeds.", min=1),
+    halves: int = option(4, "Fits on half of the texts.", min=1),
+    quiet: bool = options.QUIET,
+    no_cache: bool = options.NO_CACHE,
+    as_json: bool = options.AS_JSON,
+) -> None:
+    """Measure how stable the clusters of a run are.
+
+    Fits the method again with other seeds and on halves of the texts, and compares the clusters. A
+    cluster that has no match would not survive. Texts are also reworded a little: how many keep
+    their cluster? A method that trains is trained again each time.
+
+    Writes stability.json, and a part of report.html.
+
+    Examples:
+
+        coterie stability tickets.clusters
+        coterie stability tickets.clusters --seeds 5 --halves 10 --json
+    """
+    from coterie.report.points import shorten, visible
+    from coterie.runs import stability as measure
+
+    found = measure(run, seeds=seeds, halves=halves, verbose=0 if quiet else 1)
+    if as_json:
+        show_json(found.to_dict())
+        return
+    rows = []
+    for c in found.clusters:
+        scores = (c.seeds, c.halves, c.wording, c.npmi, c.embedding)
+        row = [str(c.id), visible(shorten(c.name, 40)), *map(_number, scores)]
+        rows.append([*row, "" if c.survives else "would not survive"])
+    header = ["#", "name", "seeds", "halves", "wording", "npmi", "embedding", ""]
+    show_table("", header, rows, numbers=(0, 2, 3, 4, 5, 6))
+    typer.echo("")
+    for sentence in found.sentences():
+        typer.echo(visible(sentence))
+    say(f"\npage  {run / 'report.html'}")
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def timeline(
+    run: Path = options.RUN,
+    date_column: str | None = option(None, "Column with the dates. Default: detected."),
+    no_cache: bool = options.NO_CACHE,
+    as_json: bool = options.AS_JSON,
+) -> None:
+    """Follow the clusters of a run over a column of dates.
+
+    Prints the words that enter and leave each cluster from period to period (day, week, month,
+    quarter or year). Writes timeline.csv, with a row for each cluster and period, timeline.json,
+    and a part of report.html.
+
+    Examples:
+
+        coterie timeline tickets.clusters
+        coterie timeline tickets.clusters --date-column created
+    """
+    from coterie.report.points import shorten, visible
+    from coterie.runs import timeline as follow
+
+    found = follow(run, date_column=date_column)
+    if as_json:
+        show_json(found.to_dict())
+        return
+    rows = []
+    for step in found.steps:
+        if step.entered or step.left:
+            words = [visible(", ".join(words)) for words in (step.entered, step.left)]
+            row = [str(step.cluster), visible(shorten(step.name, 30)), step.period]
+            rows.append([*row, f"{step.texts:,}", *words, _number(step.shift)])
+    if rows:
+        header = ["#", "name", found.unit, "texts", "enter", "leave", "shift"]
+        show_table("", header, rows, numbers=(0, 3, 6))
+    else:
+        typer.echo("No cluster changes its words more than chance explains.")
+    if found.undated:
+        say(f"{found.undated:,} rows have no date that can be read")
+    say(f"\ntable {run / 'timeline.csv'}\npage  {run / 'report.html'}")
+
+
+MEANING = {
+    "acc": "texts right under the best one-to-one match of clusters and classes",
+    "nmi": "shared information, arithmetic mean (scikit-learn, SCCL, AECL, RSTC)",
+    "nmi_geometric": "shared information, geometric mean (as some papers print it)",
+    "ari": "agreement on pairs of texts, 0 is chance",
+    "ami": "shared information beyond chance",
+    "v_measure": "homogeneity and completeness; equals nmi",
+    "purity": "texts in the majority class of their cluster; grows with more clusters",
+}
+
+
+def evaluate(
+    file: str = options.FILE,
+    labels: str | None = option(None, "Column with the true labels. Required.", "--labels -l"),
+    labels_column: str | None = option(None, "", hidden=True),
+    cluster_column: str | None = option(
+        None, "Column with the clusters. Default: cluster.", "--cluster-column -c"
+    ),
+    ignore: list[str] | None = option(
+        None, "Leave out rows with this true label; may be repeated."
+    ),
+    format: str = options.FORMAT,
+    encoding: str = options.ENCODING,
+    as_json: bool = options.AS_JSON,
+) -> None:
+    """Score a column of clusters against a column of true labels.
+
+    FILE is any table with both, such as the assignments.csv of a run. Rows without a true label, a
+    cluster or a text are left out; other rows in cluster -1 count as one cluster.
+
+    Examples:
+
+        coterie evaluate tickets.clusters/assignments.csv --labels theme
+    """
+    from coterie.corpus import read_table
+    from coterie.corpus.corpus import check_column
+    from coterie.metrics import external_scores
+    from coterie.report import cluster_columns
+
+    if labels_column is not None:
+        say("note: --labels-column goes with the next release; use --labels.")
+    if (labels := labels or labels_column) is None:
+        raise UsageError("name the column with the true labels: --labels.")
+    table, _ = read_table(file, format=format, encoding=encoding, header=True)
+    check_column(table, labels, "--labels")
+    column, called, said = cluster_columns(table.column_names, cluster_column)
+    check_column(table, column, "--cluster-column")
+    say(f"True labels from the column {labels!r}, {said}.")
+    pairs, left_out = _labelled(table, labels, column, called, ignore or [])
+    if left_out:
+        parts = [f"{counted(count, 'row')} {why}" for why, count in left_out.items()]
+        say(f"Left out: {', '.join(parts)}.")
+    if not pairs:
+        raise DataError(
+            f"{file}: no row has both a true label and a cluster; see --labels and "
+            "--cluster-column."
+        )
+    if apart := sum(c == "-1" for _, c in pairs):
+        say(f"{counted(apart, 'row')} in cluster -1: counted as one cluster.")
+    scores = external_scores([t for t, _ in pairs], [c for _, c in pairs])
+    if as_json:
+        facts = {"rows": len(pairs), "cluster_column": column, "left_out": dict(left_out)}
+        show_json(scores | facts)
+        return
+    rows = [[name, f"{100 * value:.2f}", MEANING[name]] for name, value in scores.items()]
+    show_table(f"{len(pairs):,} rows, scores in %", ["score", "%", "meaning"], rows, numbers=(1,))
+
+
+def _labelled(
+    table: Any, labels: str, column: str, called: str, ignore: list[str]
+) -> tuple[list[tuple[str, str]], Counter[str]]:
+    """True label and cluster of the rows that have both, and why others are left out."""
+    from coterie.corpus.corpus import cell_values, value_to_text
+    from coterie.run_files import NO_CLUSTER
+
+    pairs, left_out = [], Counter[str]()
+    names = cell_values(table.column(called)) if called else [None] * len(table)
+    both = (cell_values(table.column(name)) for name in (labels, column))
+    for label, cluster, name in zip(*both, names, strict=True):
+        true, found = value_to_text(label).strip(), value_to_text(cluster).strip()
+        if true in ignore:
+            left_out["with a label to ignore"] += 1
+        elif not true:
+            left_out["without a true label"] += 1
+        elif not found:
+            left_out["without a cluster"] += 1
+        elif found == "-1" and name == NO_CLUSTER:
+            left_out["without a text"] += 1
+        else:
+            pairs.append((true, found))
+    return pairs, left_out
