@@ -56,7 +56,7 @@ def opened(visit: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
     def make(report: ReportData, **more: Any) -> Any:
         write_report(tmp_path / "page.html", report)
         page = visit(tmp_path / "page.html", **more)
-        page.eval("document.getElementById('map').scrollIntoView()")
+        page.evaluate("document.getElementById('map').scrollIntoView()")
         return page
 
     return make
@@ -65,39 +65,43 @@ def opened(visit: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
 def check_quiet(page: Any) -> None:
     # Reading pictures takes time, as the browser notes; the tests do it.
     noted = ("GPU stall due to ReadPixels", "Multiple readback operations")
-    assert [t for t in page.troubles() if not any(part in t for part in noted)] == []
-    assert all(url.startswith(("file://", "blob:")) for url in page.requests())
-    assert sum(url.startswith("file://") for url in page.requests()) == 1
+    assert [t for t in page.troubles if not any(part in t for part in noted)] == []
+    assert all(url.startswith(("file://", "blob:")) for url in page.requests)
+    assert sum(url.startswith("file://") for url in page.requests) == 1
 
 
 def test_hover_shows_the_text_of_the_point(opened: Callable[..., Any]) -> None:
     page = opened(data())
-    assert page.eval("document.getElementById('tip').hidden")
+    assert page.evaluate("document.getElementById('tip').hidden")
     for i, text in enumerate(TEXTS):
-        page.mouse("Moved", *corner(page, X[i], Y[i]))
+        page.mouse.move(*corner(page, X[i], Y[i]))
         tip = page.text("#tip")
         assert text in tip and ["Money", "Post"][i % 2] in tip and f"confidence 0.{9 - i}0" in tip
-    page.mouse("Moved", *corner(page, 2_500, 1_000))  # nothing there
-    assert page.eval("document.getElementById('tip').hidden")
+    page.mouse.move(*corner(page, 2_500, 1_000))  # nothing there
+    assert page.evaluate("document.getElementById('tip').hidden")
     check_quiet(page)
 
 
 def found(page: Any) -> list[str]:
-    return list(page.eval("[...document.querySelectorAll('#found bdi')].map(x => x.textContent)"))
+    return list(
+        page.evaluate("[...document.querySelectorAll('#found bdi')].map(x => x.textContent)")
+    )
 
 
 def test_a_click_selects_the_cluster(opened: Callable[..., Any]) -> None:
     page = opened(data())
-    page.click(*corner(page, X[1], Y[1]))
+    page.mouse.click(*corner(page, X[1], Y[1]))
     pressed = "[...document.querySelectorAll('#legend [aria-pressed=true] span')]"
-    assert page.eval(f"{pressed}.map(x => x.textContent)") == ["Post"]
+    assert page.evaluate(f"{pressed}.map(x => x.textContent)") == ["Post"]
     assert found(page) == ["north east parcel", "south east"]  # the surest first
-    chosen = page.eval("[...document.querySelectorAll('article.chosen')].map(x => x.id)")
+    chosen = page.evaluate("[...document.querySelectorAll('article.chosen')].map(x => x.id)")
     assert chosen == ["cluster-1"]
-    assert page.eval("document.getElementById('focus-link').getAttribute('href')") == "#cluster-1"
-    page.click(*corner(page, 2_500, 1_000))  # beside all points: nothing is selected
-    assert page.eval("document.getElementById('focus').hidden")
-    assert page.eval("document.querySelectorAll('.chosen').length") == 0
+    assert (
+        page.evaluate("document.getElementById('focus-link').getAttribute('href')") == "#cluster-1"
+    )
+    page.mouse.click(*corner(page, 2_500, 1_000))  # beside all points: nothing is selected
+    assert page.evaluate("document.getElementById('focus').hidden")
+    assert page.evaluate("document.querySelectorAll('.chosen').length") == 0
     check_quiet(page)
 
 
@@ -114,13 +118,15 @@ def test_choosing_a_cluster_opens_its_theme_and_the_map_shows_themes(
     )  # fmt: skip
     page = opened(report)
     unfolded = "[...document.querySelectorAll('.themes details[open] .theme')]"
-    assert page.eval(f"{unfolded}.map(x => x.textContent)") == []
-    assert page.eval("document.getElementById('color').selectedOptions[0].text") == "broad theme"
+    assert page.evaluate(f"{unfolded}.map(x => x.textContent)") == []
+    assert (
+        page.evaluate("document.getElementById('color').selectedOptions[0].text") == "broad theme"
+    )
     legend = "[...document.querySelectorAll('#legend span')].map(x => x.textContent)"
-    assert page.eval(legend) == ["Money", "Post"]  # each theme holds one cluster only
-    page.click(*corner(page, X[1], Y[1]))
-    assert page.eval("document.querySelector('tr.chosen a').textContent") == "Post"
-    assert page.eval(f"{unfolded}.map(x => x.textContent)") == ["Letters"]
+    assert page.evaluate(legend) == ["Money", "Post"]  # each theme holds one cluster only
+    page.mouse.click(*corner(page, X[1], Y[1]))
+    assert page.evaluate("document.querySelector('tr.chosen a').textContent") == "Post"
+    assert page.evaluate(f"{unfolded}.map(x => x.textContent)") == ["Letters"]
     check_quiet(page)
 
 
@@ -144,14 +150,14 @@ def test_the_levels_are_a_tree_beside_the_map(opened: Callable[..., Any]) -> Non
         ".map(b => b.querySelector('span').textContent)"
     )
     # A theme of one cluster is that cluster.
-    assert page.eval(shown) == ["Letters", "Money"]
-    page.eval("document.querySelector('#legend summary button').click()")
+    assert page.evaluate(shown) == ["Letters", "Money"]
+    page.evaluate("document.querySelector('#legend summary button').click()")
     assert sorted(found(page)) == ["dead centre", "north east parcel", "south east"]
     assert page.text("#focus-title") == "3 texts in the theme “Letters” of 2 clusters"
-    assert page.eval("document.querySelectorAll('#legend [aria-pressed=true]').length") == 1
-    page.click(*corner(page, X[4], Y[4]))  # the tree opens where the chosen cluster is
+    assert page.evaluate("document.querySelectorAll('#legend [aria-pressed=true]').length") == 1
+    page.mouse.click(*corner(page, X[4], Y[4]))  # the tree opens where the chosen cluster is
     assert found(page) == ["dead centre"]
-    assert page.eval(shown) == ["Letters", "Post", "Parcels", "Money"]
+    assert page.evaluate(shown) == ["Letters", "Post", "Parcels", "Money"]
     check_quiet(page)
 
 
@@ -165,60 +171,57 @@ def test_names_of_themes_give_way_to_those_of_clusters(opened: Callable[..., Any
     page = opened(nested())
     assert names_on_the_map(page) == {"Letters", "Money"}
     for _ in range(3):
-        page.eval("document.getElementById('zoom-in').click()")
+        page.evaluate("document.getElementById('zoom-in').click()")
     assert "Parcels" in names_on_the_map(page) and "Letters" not in names_on_the_map(page)
     check_quiet(page)
 
 
 def test_search_finds(opened: Callable[..., Any]) -> None:
     page = opened(data())
-    page.eval("document.getElementById('search').focus()")
-    page.write("REFUND")
+    page.evaluate("document.getElementById('search').focus()")
+    page.keyboard.insert_text("REFUND")
+    page.until(lambda: found(page))
     assert found(page) == ["north west refund", "south west refund"]
     assert page.text("#focus-title") == "2 texts contain “refund”"
-    page.write(" and nothing")
+    page.keyboard.insert_text(" and nothing")
+    page.until(lambda: not found(page))
     assert found(page) == [] and page.text("#focus-title").startswith("0 texts")
-    page.key("Escape")
-    assert page.eval("document.getElementById('focus').hidden")
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.getElementById('focus').hidden")
     check_quiet(page)
 
 
 def test_the_lasso_catches_what_is_inside(opened: Callable[..., Any]) -> None:
     page = opened(data())
-    page.eval("document.getElementById('lasso').click()")
+    page.evaluate("document.getElementById('lasso').click()")
     around = [(-200, -200), (3_000, -200), (3_000, 9_990 + 300), (-200, 10_290), (-200, -200)]
     path = [corner(page, x, y) for x, y in around]
-    page.mouse("Pressed", *path[0], button="left", clickCount=1)
-    for spot in path[1:]:
-        page.mouse("Moved", *spot, button="left", buttons=1)
-    page.mouse("Released", *path[-1], button="left", clickCount=1)
-    page.settle()
+    page.drag(path)
     assert found(page) == ["north west refund", "south west refund"]
     check_quiet(page)
 
 
 def test_the_keyboard_reaches_everything(opened: Callable[..., Any]) -> None:
     page = opened(data())
-    page.eval("document.getElementById('canvas').focus()")
-    page.key("+")
+    page.evaluate("document.getElementById('canvas').focus()")
+    page.keyboard.press("+")
     assert "dead centre" in page.text("#tip")  # the point in the middle of the map is read out
-    page.key("Enter")
+    page.keyboard.press("Enter")
     assert page.text("#focus-title").startswith("3 texts in “Money”")
     for _ in range(30):
-        page.call("Input.dispatchKeyEvent", type="keyDown", key="ArrowRight")
-        page.call("Input.dispatchKeyEvent", type="keyDown", key="ArrowDown")
-    page.settle()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowDown")
     assert "south east" in page.text("#tip")
-    page.key("Escape")
-    assert page.eval("document.getElementById('focus').hidden")
-    page.key("0")
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.getElementById('focus').hidden")
+    page.keyboard.press("0")
     assert "dead centre" in page.text("#tip")
     walked = []
     for _ in range(2):
-        page.key("Tab")
-        walked.append(page.eval("document.activeElement.querySelector('span').textContent"))
+        page.keyboard.press("Tab")
+        walked.append(page.evaluate("document.activeElement.querySelector('span').textContent"))
     assert walked == ["Money", "Post"]
-    page.key("Enter")
+    page.keyboard.press("Enter")
     assert found(page) == ["north east parcel", "south east"]
     check_quiet(page)
 
@@ -226,13 +229,16 @@ def test_the_keyboard_reaches_everything(opened: Callable[..., Any]) -> None:
 def test_the_wheel_zooms_only_a_map_in_use(opened: Callable[..., Any]) -> None:
     page = opened(data())
     middle = corner(page, 5_000, 5_000)
-    before = page.eval("scrollY")
-    page.eval("document.getElementById('canvas').focus()")
-    page.mouse("Wheel", *middle, deltaX=0, deltaY=-800)
-    page.settle()
-    assert page.eval("scrollY") == before
-    page.mouse("Moved", *corner(page, 0, 0))
-    assert page.eval("document.getElementById('tip').hidden")  # the corner has moved out of sight
+    before = page.evaluate("scrollY")
+    page.evaluate("document.getElementById('canvas').focus()")
+    page.mouse.move(*middle)
+    page.mouse.wheel(0, -800)
+    page.until(lambda: page.evaluate(STATE)["zoom"] > 1)
+    assert page.evaluate("scrollY") == before
+    page.mouse.move(*corner(page, 0, 0))
+    assert page.evaluate(
+        "document.getElementById('tip').hidden"
+    )  # the corner has moved out of sight
     check_quiet(page)
 
 
@@ -242,32 +248,32 @@ def test_colours_by_column_and_by_confidence(opened: Callable[..., Any]) -> None
         "(v => { const s = document.getElementById('color'); s.value = v;"
         "s.dispatchEvent(new Event('change')); })"
     )
-    assert page.eval("[...document.getElementById('color').options].map(o => o.text)") == [
+    assert page.evaluate("[...document.getElementById('color').options].map(o => o.text)") == [
         "cluster", "confidence", "channel",
     ]  # fmt: skip
-    page.eval(f"{choose}('0')")
+    page.evaluate(f"{choose}('0')")
     assert page.text("#legend-title") == "channel"
-    assert page.eval("[...document.querySelectorAll('#legend button')].map(b => b.innerText)") == [
+    assert page.evaluate("[...document.querySelectorAll('#legend button')].map(b => b.innerText)") == [
         "mail\n3", "chat\n2",
     ]  # fmt: skip
-    page.eval("document.querySelectorAll('#legend button')[1].click()")
+    page.evaluate("document.querySelectorAll('#legend button')[1].click()")
     assert found(page) == ["south west refund", "south east"]
-    page.eval(f"{choose}('confidence')")
+    page.evaluate(f"{choose}('confidence')")
     assert "unsure" in page.text("#legend")
-    assert page.eval("document.getElementById('focus').hidden")
+    assert page.evaluate("document.getElementById('focus').hidden")
     check_quiet(page)
 
 
 def test_the_download_holds_the_selection(opened: Callable[..., Any]) -> None:
     page = opened(data([*HOSTILE[:1], "a", HOSTILE[5], "b", 'said "hi"']))
-    page.eval(
+    page.evaluate(
         "URL.createObjectURL = blob => { window.saved = blob.text(); return 'blob:none'; };"
         "HTMLAnchorElement.prototype.click = function () { window.asked = this.download; };"
         "document.querySelectorAll('#legend button')[0].click();"
         "document.getElementById('download').click()"
     )
-    assert page.eval("window.asked") == "selected-texts.csv"
-    lines = page.eval("window.saved").removeprefix("\ufeff").split("\r\n")
+    assert page.evaluate("window.asked") == "selected-texts.csv"
+    lines = page.evaluate("window.saved").removeprefix("\ufeff").split("\r\n")
     assert lines[0] == '"row","cluster","name","confidence","channel","text"'
     assert lines[1].endswith(f'"1","0","Money","0.90","mail","{HOSTILE[0]}"')
     assert '"\'=HYPERLINK(""http://example.invalid"")' in lines[2]  # no formula
@@ -285,52 +291,45 @@ def test_hostile_texts_are_inert(visit: Callable[..., Any], tmp_path: Path, scri
     report = ReportData(HOSTILE[0], HOSTILE, [cluster], HOSTILE, {HOSTILE[1]: HOSTILE[0]},
                         next_steps=HOSTILE, points=points)  # fmt: skip
     write_report(tmp_path / "page.html", replace(report))
-    page = visit(tmp_path / "page.html", script=script)
+    page = visit(tmp_path / "page.html", java_script_enabled=script)
     if script:
-        page.eval("document.querySelector('#legend button').click()")
-        page.settle()
+        page.evaluate("document.querySelector('#legend button').click()")
         shown = found(page)
         assert shown[:4] == HOSTILE[:4]
         assert shown[4] == "null ␀ byte, ␛[31mred␛[0m, �esrever, line�separator�end"
         assert len(shown[6]) < 400
-        page.click(*corner(page, 0, 5_000))
-    else:
-        page.call("Emulation.setScriptExecutionDisabled", value=False)  # to be able to ask
-    assert page.eval("typeof window.hacked") == "undefined"
-    assert page.eval("document.querySelectorAll('img, iframe, svg[onload]').length") == 0
-    assert page.eval("document.scripts.length") == 2
-    assert page.eval("[...document.links].every(a => a.hash && a.protocol === 'file:')")
-    assert page.eval("document.documentElement.scrollWidth <= innerWidth")
+        page.mouse.click(*corner(page, 0, 5_000))
+    assert page.evaluate("typeof window.hacked") == "undefined"
+    assert page.evaluate("document.querySelectorAll('img, iframe, svg[onload]').length") == 0
+    assert page.evaluate("document.scripts.length") == 2
+    assert page.evaluate("[...document.links].every(a => a.hash && a.protocol === 'file:')")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     check_quiet(page)
 
 
 def test_the_page_without_texts(opened: Callable[..., Any]) -> None:
     page = opened(without_texts(data()))
-    content = page.eval("document.documentElement.outerHTML")
+    content = page.evaluate("document.documentElement.outerHTML")
     assert not any(text in content for text in [*TEXTS, "an example", "mail", "chat"])
-    page.mouse("Moved", *corner(page, X[0], Y[0]))
+    page.mouse.move(*corner(page, X[0], Y[0]))
     assert "Row 1" in page.text("#tip") and "Money" in page.text("#tip")
-    page.click(*corner(page, X[1], Y[1]))
+    page.mouse.click(*corner(page, X[1], Y[1]))
     assert found(page) == ["Row 2", "Row 4"]
-    assert page.eval("document.getElementById('search')") is None
+    assert page.evaluate("document.getElementById('search')") is None
     check_quiet(page)
 
 
 @pytest.mark.parametrize(
-    ("size", "dark"),
-    [
-        ({"width": 1400, "height": 1000}, True),
-        ({"width": 400, "height": 850, "phone": True}, False),
-    ],
+    "look", [{"color_scheme": "dark"}, {"width": 400, "height": 850, "is_mobile": True}]
 )
 def test_it_fits_the_window_and_has_contrast(
-    opened: Callable[..., Any], size: dict[str, Any], dark: bool
+    opened: Callable[..., Any], look: dict[str, Any]
 ) -> None:
-    page = opened(data(names=["A name that is rather long, " * 3, "n" * 200]), dark=dark, **size)
-    assert page.eval("document.documentElement.scrollWidth <= innerWidth")
-    colors = page.eval("(s => [s.color, s.backgroundColor])(getComputedStyle(document.body))")
+    page = opened(data(names=["A name that is rather long, " * 3, "n" * 200]), **look)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    colors = page.evaluate("(s => [s.color, s.backgroundColor])(getComputedStyle(document.body))")
     ink, paper = (sum(int(part) for part in c.strip("rgb()").split(",")) for c in colors)
-    assert ink - paper > 500 if dark else paper - ink > 500
+    assert ink - paper > 500 if "color_scheme" in look else paper - ink > 500
     check_quiet(page)
 
 
@@ -355,7 +354,7 @@ def seen_at(page: Any, x: float, y: float) -> tuple[list[float], int]:
     """Mean colour of the marks around a place of the map, and how many of 400 pixels they fill."""
     box, (across, down) = page.box("#canvas"), corner(page, x, y)
     left, top = int(across - box["x"]) - 10, int(down - box["y"]) - 10
-    pixels = page.eval(
+    pixels = page.evaluate(
         f"[...document.getElementById('canvas').getContext('2d').getImageData({left}, {top}, "
         "20, 20).data]"
     )
@@ -367,20 +366,20 @@ def seen_at(page: Any, x: float, y: float) -> tuple[list[float], int]:
 def test_very_many_marks_are_drawn(opened: Callable[..., Any], painter: str) -> None:
     """The two painters show the same: blue marks in the west, orange ones in the east."""
     page = opened(many(10_000, 10_000), before=NO_GL if painter == "2d" else "")
-    page.settle()
-    assert page.eval(STATE)["painter"] == painter
+    page.drawn()
+    assert page.evaluate(STATE)["painter"] == painter
     (west, filled), (east, _) = seen_at(page, 2_000, 5_000), seen_at(page, 8_000, 5_000)
     assert west[2] > west[0] + 80 and east[0] > east[2] + 80
-    page.eval("document.querySelectorAll('#legend button')[1].click()")
-    page.settle()
+    page.evaluate("document.querySelectorAll('#legend button')[1].click()")
+    page.drawn()
     assert seen_at(page, 2_000, 5_000)[1] < filled / 2  # what is not selected is transparent
     assert seen_at(page, 8_000, 5_000)[1] > filled / 2
     for _ in range(4):
-        page.eval("document.getElementById('zoom-in').click()")
-    page.settle()
-    assert page.eval(STATE)["zoom"] == pytest.approx(1.5**4)
-    page.eval("document.getElementById('canvas').focus()")
-    page.key("ArrowRight")
+        page.evaluate("document.getElementById('zoom-in').click()")
+    page.drawn()
+    assert page.evaluate(STATE)["zoom"] == pytest.approx(1.5**4)
+    page.evaluate("document.getElementById('canvas').focus()")
+    page.keyboard.press("ArrowRight")
     assert "Post" in page.text("#tip")  # the marks in focus win
     check_quiet(page)
 
@@ -392,31 +391,31 @@ def test_a_sample_is_shown_with_the_density_of_all(opened: Callable[..., Any]) -
     assert "Map of 6,000 of 100,000 texts" in page.text("#map-title")
     assert "random sample" in page.text("#map .hint")
     assert "density of all 100,000 texts" in page.text("#map .hint")
-    assert page.eval("document.getElementById('shade').checked")
+    assert page.evaluate("document.getElementById('shade').checked")
     box, (across, down) = page.box("#canvas"), corner(page, 2_540, 5_040)
-    pixels = page.eval(
+    pixels = page.evaluate(
         "[...document.getElementById('canvas').getContext('2d').getImageData("
         f"{int(across - box['x']) - 3}, {int(down - box['y']) - 3}, 6, 6).data]"
     )
     assert min(pixels[3::4]) > 20  # shaded, also between the marks
-    page.eval("document.getElementById('search').focus()")
-    page.write("text 1234")
+    page.evaluate("document.getElementById('search').focus()")
+    page.keyboard.insert_text("text 1234")
+    page.until(lambda: found(page))
     assert len(found(page)) == 1 and "on this page" in page.text("#focus-title")
     check_quiet(page)
 
 
 def saved(page: Any, button: str) -> tuple[str, str]:
     """Name and content of the file that a button gives, as characters of one byte."""
-    page.eval(
+    page.evaluate(
         "URL.createObjectURL = blob => { window.saved = new Promise(done => {"
         "const r = new FileReader(); r.onload = () => done(r.result); r.readAsBinaryString(blob);"
         "}); return 'blob:none'; };"
         "HTMLAnchorElement.prototype.click = function () { window.asked = this.download; };"
         f"document.getElementById('{button}').click()"
     )
-    page.settle()
-    page.settle()
-    return page.eval("window.asked"), page.eval("window.saved")
+    page.until(lambda: page.evaluate("window.saved"))
+    return page.evaluate("window.asked"), page.evaluate("window.saved")
 
 
 def test_the_map_is_saved_as_png(opened: Callable[..., Any]) -> None:
@@ -447,18 +446,17 @@ def test_the_map_is_saved_as_svg(opened: Callable[..., Any]) -> None:
 
 
 def test_paper_is_white_and_without_buttons(opened: Callable[..., Any]) -> None:
-    page = opened(data(), dark=True)
-    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
-    page.call("Emulation.setEmulatedMedia", media="print", features=dark)
-    page.settle()
-    assert page.eval("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    page = opened(data(), color_scheme="dark")
+    page.emulate_media(media="print", color_scheme="dark")
+    page.drawn()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     for part in (".tools", "nav", "#keys"):
-        assert page.eval(f"document.querySelector('{part}').offsetHeight") == 0
+        assert page.evaluate(f"document.querySelector('{part}').offsetHeight") == 0
     # The map is painted anew: the mark in the corner has the colour of the light page.
-    pixel = page.eval(
+    pixel = page.evaluate(
         f"[...document.getElementById('canvas').getContext('2d').getImageData({PAD}, {PAD}, 1, 1)"
         ".data.slice(0, 3)]"
     )
     assert pixel == pytest.approx([0x00, 0x72, 0xB2], abs=2)
-    assert page.call("Page.printToPDF")["data"]
+    assert page.pdf()
     check_quiet(page)

@@ -37,19 +37,23 @@ def sides(k: int = 6, n: int = 400) -> tuple[Side, Side]:
     return Side(HOSTILE[0], before, names, texts), Side(HOSTILE[4], after, names, texts)
 
 
-@pytest.mark.parametrize("look", [{"width": 1400}, {"width": 360, "phone": True}, {"dark": True}])
+@pytest.mark.parametrize(
+    "look", [{"width": 1400}, {"width": 360, "is_mobile": True}, {"color_scheme": "dark"}]
+)
 def test_the_page_fits_is_quiet_and_runs_nothing(
     visit: Callable[..., Any], tmp_path: Path, look: dict[str, Any]
 ) -> None:
     write_comparison(tmp_path / "page.html", compare(*sides()))
     page = visit(tmp_path / "page.html", **look)
-    assert page.troubles() == []
-    assert len(page.requests()) == 1 and page.requests()[0].startswith("file://")
-    assert page.eval("typeof window.hacked") == "undefined"
-    assert page.eval("document.scripts.length + document.images.length") == 0
-    wide = page.eval("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert page.troubles == []
+    assert len(page.requests) == 1 and page.requests[0].startswith("file://")
+    assert page.evaluate("typeof window.hacked") == "undefined"
+    assert page.evaluate("document.scripts.length + document.images.length") == 0
+    wide = page.evaluate(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
     assert wide <= 0
-    assert page.eval("document.querySelectorAll('.flow path').length") >= 7
+    assert page.evaluate("document.querySelectorAll('.flow path').length") >= 7
     assert "49" not in page.text("#moved + p + ol")
 
 
@@ -57,7 +61,7 @@ def test_labels_stand_beside_their_bars(visit: Callable[..., Any], tmp_path: Pat
     found = compare(*sides())
     write_comparison(tmp_path / "page.html", found)
     page = visit(tmp_path / "page.html")
-    middles = page.eval(
+    middles = page.evaluate(
         "(['.ends.before div', '.ends.after div', '.flow rect']).map(s => "
         "[...document.querySelectorAll(s)].map(e => (b => b.y + b.height / 2)"
         "(e.getBoundingClientRect())))"

@@ -7,7 +7,9 @@ import json
 import shutil
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import pytest
 
 import coterie
 from browser import browser as browser
+from browser import contexts as contexts
 from browser import visit as visit
 from coterie.serve.app import Service, Settings
 from coterie.serve.server import Server, listen
@@ -80,12 +83,14 @@ class Client:
                 pass
             return out
 
+    def until(self, true: Callable[[], bool]) -> None:
+        end = time.monotonic() + PATIENCE
+        while not true():
+            assert time.monotonic() < end, "it does not happen"
+            time.sleep(0.02)
+
     def wait_for_vectors(self) -> None:
-        for _ in range(400):
-            if all(r["searchable"] for r in self.get("/runs").json["runs"]):
-                return
-            threading.Event().wait(0.05)
-        raise AssertionError("the texts are not encoded")
+        self.until(lambda: all(run["searchable"] for run in self.get("/runs").json["runs"]))
 
 
 @pytest.fixture(scope="session")
@@ -107,41 +112,35 @@ def folder(finished: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(finished, tmp_path / "tickets"))
 
 
-@pytest.fixture
-def start() -> Iterator[Callable[..., Client]]:
-    """Starts servers, and stops them at the end."""
-    running: list[tuple[Server, threading.Thread]] = []
-
-    def begin(*folders: Path, **settings: Any) -> Client:
-        place = listen("127.0.0.1", 0)
-        ready = threading.Event()
-        service = Service({f.name: f for f in folders}, Settings(**settings))
-        server = Server(service, ready.set)
-        thread = threading.Thread(target=server.run, args=([place],))
-        thread.start()
-        running.append((server, thread))
+@contextmanager
+def running(runs: dict[str, Path], **settings: Any) -> Iterator[Client]:
+    """A server that is stopped at the end."""
+    place, ready = listen("127.0.0.1", 0), threading.Event()
+    service = Service(runs, Settings(**settings))
+    server = Server(service, ready.set)
+    thread = threading.Thread(target=server.run, args=([place],))
+    thread.start()
+    try:
         assert ready.wait(PATIENCE)
-        return Client(server, service, place.getsockname()[1])
-
-    yield begin
-    for server, _ in running:
+        yield Client(server, service, place.getsockname()[1])
+    finally:
         server.should_exit = True
-    for _, thread in running:
         thread.join(PATIENCE)
         assert not thread.is_alive()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
+def start() -> Iterator[Callable[..., Client]]:
+    """Starts servers, and stops them at the end."""
+    with ExitStack() as stack:
+        yield lambda *folders, **settings: stack.enter_context(
+            running({folder.name: folder for folder in folders}, **settings)
+        )
+
+
+@pytest.fixture(scope="session")
 def reading(finished: Path) -> Iterator[Client]:
     """One server for the tests that change nothing."""
-    place, ready = listen("127.0.0.1", 0), threading.Event()
-    service = Service({"tickets": finished})
-    server = Server(service, ready.set)
-    thread = threading.Thread(target=server.run, args=([place],))
-    thread.start()
-    assert ready.wait(PATIENCE)
-    client = Client(server, service, place.getsockname()[1])
-    client.wait_for_vectors()
-    yield client
-    server.should_exit = True
-    thread.join(PATIENCE)
+    with running({"tickets": finished}) as client:
+        client.wait_for_vectors()
+        yield client
