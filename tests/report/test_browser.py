@@ -253,9 +253,7 @@ def test_colours_by_column_and_by_confidence(opened: Callable[..., Any]) -> None
     ]  # fmt: skip
     page.evaluate(f"{choose}('0')")
     assert page.text("#legend-title") == "channel"
-    assert page.evaluate("[...document.querySelectorAll('#legend button')].map(b => b.innerText)") == [
-        "mail\n3", "chat\n2",
-    ]  # fmt: skip
+    assert page.locator("#legend button").all_inner_texts() == ["mail\n3", "chat\n2"]
     page.evaluate("document.querySelectorAll('#legend button')[1].click()")
     assert found(page) == ["south west refund", "south east"]
     page.evaluate(f"{choose}('confidence')")

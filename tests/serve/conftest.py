@@ -20,7 +20,8 @@ import coterie
 from browser import browser as browser
 from browser import contexts as contexts
 from browser import visit as visit
-from coterie.serve.app import Service, Settings
+from coterie.serve.access import Settings
+from coterie.serve.app import Service
 from coterie.serve.server import Server, listen
 
 PATIENCE = 60

@@ -12,7 +12,7 @@ import pytest
 from coterie.serve.batching import Batcher
 from coterie.serve.errors import ServeError
 from coterie.serve.metrics import Metrics
-from coterie.serve.state import fuse
+from coterie.serve.queries import fuse
 from said import raises
 
 
@@ -159,7 +159,7 @@ def test_background_work_goes_on_between_requests(made: Callable[..., Batcher]) 
 
     def broken() -> Any:
         yield
-        raise ServeError("serve.not_ready")
+        raise ServeError(503, "not_ready", "")
 
     batcher.add_background("broken", broken())
     batcher.add_background("work", work())

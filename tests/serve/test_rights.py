@@ -14,7 +14,7 @@ import pytest
 
 import coterie
 from coterie.errors import UsageError
-from coterie.serve.access import Doors, Tokens
+from coterie.serve.access import HostPolicy, Tokens
 from coterie.serve.server import serve
 from said import raises
 
@@ -114,7 +114,7 @@ def test_tokens_of_files_and_of_the_environment(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "desk.example.org"])
 def test_other_addresses_need_a_token(host: str, finished: Path) -> None:
-    from coterie.serve.app import Settings
+    from coterie.serve.access import Settings
 
     with raises(UsageError, "set COTERIE_READ_TOKEN", str(host)):
         serve({"tickets": finished}, Settings(), host=host, port=0)
@@ -139,7 +139,7 @@ def test_two_names_or_none(reading: Any) -> None:
 
 
 def test_own_names_are_answered(start: Callable[..., Any], folder: Path) -> None:
-    client = start(folder, doors=Doors(frozenset({"desk.example.org"})))
+    client = start(folder, hosts=HostPolicy(frozenset({"desk.example.org"})))
     port = client.port
     for host in (f"localhost:{port}", f"127.0.0.1:{port}", "[::1]:80", "192.0.2.7", "LOCALHOST",
                  "desk.example.org", "Desk.Example.org:8000"):  # fmt: skip
@@ -179,7 +179,7 @@ def test_what_a_form_of_another_site_can_send_is_refused(reading: Any) -> None:
 
 def test_a_site_that_is_allowed_can_read(start: Callable[..., Any], folder: Path) -> None:
     site = "https://desk.example.org"
-    client = start(folder, doors=Doors(origins=(site,)), tokens=TOKENS)
+    client = start(folder, hosts=HostPolicy(origins=(site,)), tokens=TOKENS)
     asked = {"Origin": site, "Access-Control-Request-Method": "POST"}
     asked["Access-Control-Request-Headers"] = "authorization,content-type"
     preflight = client.ask("OPTIONS", "/predict", headers=asked)

@@ -56,7 +56,7 @@ def compare(
         raise UsageError(f"--out {out}: the page is HTML; give it a name that ends in .html.")
     if out is not None:
         check_output(out, [before, after], wrote=is_comparison)
-    columns = {"id_column": id_column, "text_column": text_column}
+    columns: dict[str, Any] = {"id_column": id_column, "text_column": text_column}
     found = find(before, after, by=by, a_column=a_column, b_column=b_column, **columns)
     for note in found.notes:
         say(note)

@@ -61,7 +61,7 @@ class Verbs(TyperGroup):
             alone = typer.Typer(rich_markup_mode="markdown", add_completion=False)
             settings = HELP_OPTIONS | (ANYTHING if name in GONE else {})
             alone.command(name, hidden=not shown, context_settings=settings)(orderly(verb))
-            self.commands[name] = typer.main.get_command(alone)  # type: ignore[assignment]
+            self.commands[name] = typer.main.get_command(alone)
         return self.commands.get(name)
 
     def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]

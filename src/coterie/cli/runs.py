@@ -183,7 +183,7 @@ def update(
     """
     from coterie.drift import read_share
     from coterie.report.points import visible
-    from coterie.runs import Run
+    from coterie.runs.update import update as add_rows
 
     limit = None if fail_above is None else read_share(fail_above)
 
@@ -193,7 +193,8 @@ def update(
         asked = f"{would.moved:,} old rows would move. Write it?"
         return yes or (not as_json and typer.confirm(asked, err=True))
 
-    found = Run(run).update(
+    found = add_rows(
+        run,
         file,
         text_column=text_column,
         id_column=id_column,

@@ -2,79 +2,53 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from coterie._progress import say
 from coterie._validation import need
+from coterie.cli.options import option
+from coterie.serve.access import HostPolicy, Settings, Tokens
+
+MEGABYTE = 1 << 20
 
 
 def serve(
-    runs: Annotated[
-        list[str],
-        typer.Argument(metavar="RUN...", help="Folders of finished runs, or NAME=FOLDER."),
-    ],
-    host: Annotated[
-        str,
-        typer.Option(
-            "--host", help="Address to listen on. Others than this machine's need a token."
-        ),
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option("--port", "-p", min=0, max=65_535, help="0: any that is free.")
-    ] = 8000,
-    read_token_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--read-token-file", help="File with the token to read. Default: COTERIE_READ_TOKEN."
-        ),
-    ] = None,
-    edit_token_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--edit-token-file",
-            help="File with the token to read and edit. Default: COTERIE_EDIT_TOKEN.",
-        ),
-    ] = None,
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--allow-host", help="A name that clients use, e.g. desk.example.org; repeatable."
-        ),
-    ] = None,
-    allow_origin: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--allow-origin",
-            help="A site whose pages may ask, e.g. https://desk.example.org; repeatable.",
-        ),
-    ] = None,
-    max_texts: Annotated[
-        int, typer.Option("--max-texts", min=1, help="Most texts of a request.")
-    ] = 1_000,
-    max_body: Annotated[
-        float, typer.Option("--max-body", min=0.001, help="Most megabytes of a request.")
-    ] = 8.0,
-    timeout: Annotated[
-        float, typer.Option("--timeout", min=0.1, help="Seconds until a request is given up.")
-    ] = 60.0,
-    max_batch: Annotated[
-        int, typer.Option("--max-batch", min=1, help="Most texts that are encoded at once.")
-    ] = 64,
-    max_wait: Annotated[
-        float,
-        typer.Option(
-            "--max-wait", min=0, help="Milliseconds that a batch waits for requests on their way."
-        ),
-    ] = 3.0,
-    mask_names: Annotated[
-        Path | None,
-        typer.Option(
-            "--mask-names", help="File with names to mask; needed if a run was masked by one."
-        ),
-    ] = None,
+    runs: list[str] = typer.Argument(
+        ..., metavar="RUN...", help="Folders of finished runs, or NAME=FOLDER."
+    ),
+    host: str = option(
+        "127.0.0.1", "Address to listen on. Others than this machine's need a token."
+    ),
+    port: int = option(8000, "0: any that is free.", "--port -p", min=0, max=65_535),
+    read_token_file: Path | None = option(
+        None, "File with the token to read. Default: COTERIE_READ_TOKEN."
+    ),
+    edit_token_file: Path | None = option(
+        None, "File with the token to read and edit. Default: COTERIE_EDIT_TOKEN."
+    ),
+    allow_host: list[str] | None = option(
+        None, "A name that clients use, e.g. desk.example.org; repeatable."
+    ),
+    allow_origin: list[str] | None = option(
+        None, "A site whose pages may ask, e.g. https://desk.example.org; repeatable."
+    ),
+    max_texts: int = option(Settings.max_texts, "Most texts of a request.", min=1),
+    max_body: float = option(
+        Settings.max_body / MEGABYTE, "Most megabytes of a request.", min=0.001
+    ),
+    timeout: float = option(Settings.timeout, "Seconds until a request is given up.", min=0.1),
+    max_batch: int = option(Settings.max_batch, "Most texts that are encoded at once.", min=1),
+    max_wait: float = option(
+        1000 * Settings.max_wait,
+        "Milliseconds that a batch waits for requests on their way.",
+        min=0,
+    ),
+    mask_names: Path | None = option(
+        None, "File with names to mask; needed if a run was masked by one."
+    ),
 ) -> None:
     """Serve runs over HTTP: predict, search, edit, update, and the page.
 
@@ -102,17 +76,15 @@ def serve(
     for package in ("fastapi", "prometheus_client", "uvicorn"):
         need(package, "serve")
     from coterie.runs.masked import make_masker
-    from coterie.serve.access import Doors, environment_tokens
-    from coterie.serve.app import Settings
     from coterie.serve.server import name_runs
     from coterie.serve.server import serve as start
 
     named = name_runs(runs)
-    names = frozenset(name.lower() for name in allow_host or ())
+    hosts = frozenset(name.lower() for name in allow_host or ())
     settings = Settings(
-        tokens=environment_tokens(read_token_file, edit_token_file),
-        doors=Doors(names, tuple(origin.rstrip("/") for origin in allow_origin or ())),
-        max_body=int(max_body * (1 << 20)),
+        tokens=Tokens.find(os.environ, read_token_file, edit_token_file),
+        hosts=HostPolicy(hosts, tuple(origin.rstrip("/") for origin in allow_origin or ())),
+        max_body=int(max_body * MEGABYTE),
         max_texts=max_texts,
         timeout=timeout,
         max_batch=max_batch,

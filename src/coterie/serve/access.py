@@ -1,24 +1,25 @@
-"""Who may do what: tokens, the names the service answers to, and pages of other sites."""
+"""Who may do what, and how much of it: tokens, hosts, pages of other sites, limits."""
 
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 import ipaddress
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-
-from starlette.datastructures import Headers
 
 from coterie.errors import UsageError
 from coterie.serve.errors import ServeError
 
-READ_VARIABLE, EDIT_VARIABLE = "COTERIE_READ_TOKEN", "COTERIE_EDIT_TOKEN"
+if TYPE_CHECKING:
+    from starlette.datastructures import Headers
+
+    from coterie.masking import Masker
+
 SHORTEST, LONGEST = 16, 1024  # characters of a token
 
 
@@ -40,80 +41,53 @@ class Tokens:
         edit_file: Path | None = None,
     ) -> Tokens:
         """Tokens from files, else from the environment."""
-        read = _token(environment, READ_VARIABLE, read_file)
-        edit = _token(environment, EDIT_VARIABLE, edit_file)
+        read = _digest(environment, "COTERIE_READ_TOKEN", read_file)
+        edit = _digest(environment, "COTERIE_EDIT_TOKEN", edit_file)
         if read is not None and read == edit:
-            raise UsageError(
-                "the tokens to read and to edit are the same; take two.", code="serve.same_tokens"
-            )
-        return cls(_digest(read), _digest(edit))
+            raise UsageError("the tokens to read and to edit are the same; take two.")
+        return cls(read, edit)
 
     def __bool__(self) -> bool:
         return self.read is not None or self.edit is not None
 
-    def check(self, authorization: str | None, *, edits: bool) -> None:
-        """Refuse who may not do this; without any token, everybody may."""
-        if not self:
-            return
-        given = given_token(authorization)
-        if given is None:
-            raise ServeError(
-                "a token is needed: send the header 'Authorization: Bearer TOKEN'.",
-                code="serve.no_token",
-            )
-        digest = hashlib.sha256(given).digest()
-        # Both are compared, whatever the first comparison says.
-        may_edit = self.edit is not None and hmac.compare_digest(digest, self.edit)
-        may_read = self.read is not None and hmac.compare_digest(digest, self.read)
-        if not (may_edit or may_read):
-            raise ServeError("this token is not known.", code="serve.wrong_token")
-        if edits and self.edit is None:
-            raise ServeError(
-                "this service has no token for edits, so nobody can edit.", code="serve.edits_off"
-            )
-        if edits and not may_edit:
-            raise ServeError("this token may read, but not edit.", code="serve.reads_only")
-
     def may_edit(self, authorization: str | None) -> bool:
-        """Whether a request with this header may edit."""
-        try:
-            self.check(authorization, edits=True)
-        except ServeError:
-            return False
-        return True
+        """Whether a request with this header may edit; without any token, everybody may."""
+        return not self or _is_token(authorization, self.edit)
+
+    def check(self, authorization: str | None, *, edits: bool) -> None:
+        """Refuse who may not do this."""
+        may_edit, may_read = self.may_edit(authorization), _is_token(authorization, self.read)
+        if not (may_edit or may_read):
+            if given_token(authorization) is None:
+                said = "a token is needed: send the header 'Authorization: Bearer TOKEN'."
+                raise ServeError(401, "no_token", said)
+            raise ServeError(401, "wrong_token", "this token is not known.")
+        if edits and not may_edit:
+            if self.edit is None:
+                said = "this service has no token for edits, so nobody can edit."
+                raise ServeError(403, "edits_off", said)
+            raise ServeError(403, "reads_only", "this token may read, but not edit.")
 
 
-def _token(environment: Mapping[str, str], variable: str, file: Path | None) -> str | None:
+def _digest(environment: Mapping[str, str], variable: str, file: Path | None) -> bytes | None:
+    """The digest of the token in a file, or else in a variable."""
     if file is not None:
         try:
-            with file.open("rb") as stream:
-                token, where = stream.read(4 * LONGEST).decode("utf-8").strip(), str(file)
+            with file.open("rb") as stream:  # of any length
+                token = stream.read(4 * LONGEST).decode("latin-1").strip()
         except FileNotFoundError as error:
-            raise UsageError(
-                f"there is no file {file} with a token.", code="serve.no_token_file"
-            ) from error
-        except UnicodeDecodeError as error:
-            raise UsageError(
-                f"{file}: a token is one word of at least {SHORTEST} plain characters; `openssl "
-                "rand -hex 32` makes one.",
-                code="serve.bad_token",
-            ) from error
+            raise UsageError(f"there is no file {file} with a token.") from error
+    elif variable in environment:
+        token = environment[variable].strip()
     else:
-        token, where = environment.get(variable, "").strip(), variable
-        if variable not in environment:
-            return None
+        return None
     plain = token.isascii() and token.isprintable() and " " not in token
     if not plain or not SHORTEST <= len(token) <= LONGEST:
         raise UsageError(
-            f"{where}: a token is one word of at least {SHORTEST} plain characters; `openssl "
-            "rand -hex 32` makes one.",
-            code="serve.bad_token",
+            f"{file or variable}: a token is one word of at least {SHORTEST} plain characters; "
+            "'openssl rand -hex 32' makes one."
         )
-    return token
-
-
-def _digest(token: str | None) -> bytes | None:
-    return None if token is None else hashlib.sha256(token.encode("ascii")).digest()
+    return hashlib.sha256(token.encode("ascii")).digest()
 
 
 def given_token(authorization: str | None) -> bytes | None:
@@ -131,9 +105,16 @@ def given_token(authorization: str | None) -> bytes | None:
     if kind.lower() == "basic":
         try:
             return base64.b64decode(value, validate=True).partition(b":")[2]
-        except (binascii.Error, ValueError):
+        except ValueError:
             return None
     return None
+
+
+def _is_token(authorization: str | None, digest: bytes | None) -> bool:
+    given = given_token(authorization)
+    if given is None or digest is None:
+        return False
+    return hmac.compare_digest(hashlib.sha256(given).digest(), digest)
 
 
 def is_loopback(host: str) -> bool:
@@ -147,7 +128,7 @@ def is_loopback(host: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Doors:
+class HostPolicy:
     """Names that the service answers to, and sites whose pages may ask it.
 
     A page of another site can make a browser ask for its own name, after it has let that name point
@@ -166,50 +147,70 @@ class Doors:
 
     def check(self, headers: Headers) -> None:
         """Refuse a request for another name, or from a page of another site."""
-        host = headers.get("host", "")
+        host, origin = headers.get("host", ""), headers.get("origin")
         if len(headers.getlist("host")) != 1 or not self.answers_to(host):
             raise ServeError(
+                421,
+                "bad_host",
                 f"this service does not answer to the name {host!r:.80}; start it with "
                 "--allow-host NAME.",
-                code="serve.bad_host",
             )
-        origin = headers.get("origin")
-        if origin is not None and origin not in self.origins and not _same(origin, host):
+        if origin is None and headers.get("sec-fetch-site") == "cross-site":
+            # A link to the page is no harm.
+            origin = None if headers.get("sec-fetch-mode") == "navigate" else "another site"
+        own = f"http://{host.lower()}", f"https://{host.lower()}"
+        if origin not in (None, *self.origins, *own):
             raise ServeError(
+                403,
+                "bad_origin",
                 f"pages of {origin!r:.80} may not ask this service; start it with --allow-origin "
                 "ORIGIN.",
-                code="serve.bad_origin",
             )
-        if origin is None and headers.get("sec-fetch-site", "") == "cross-site":
-            if headers.get("sec-fetch-mode", "") != "navigate":  # a link to the page is no harm
-                raise ServeError(
-                    f"pages of {'another site'!r:.80} may not ask this service; start it with "
-                    "--allow-origin ORIGIN.",
-                    code="serve.bad_origin",
-                )
 
     def answers_to(self, host: str) -> bool:
         """Whether this is a name, or an address in digits, that the service answers to."""
         try:
             name = urlsplit(f"//{host}").hostname
-            if name is None or not host or any(mark in host for mark in "/@?#\\ "):
+            if name is None or any(mark in host for mark in "/@?#\\ "):
                 return False
-            if name == "localhost" or name in self.names:
-                return True
-            ipaddress.ip_address(name)
+            if name != "localhost" and name not in self.names:
+                ipaddress.ip_address(name)
         except ValueError:
             return False
         return True
 
 
-def _same(origin: str, host: str) -> bool:
-    try:
-        parts = urlsplit(origin)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
+@dataclass(frozen=True)
+class Settings:
+    """Rights and limits of the service.
 
+    Attributes
+    ----------
+    tokens : Tokens
+    hosts : HostPolicy
+    max_body : int
+        Bytes of a request.
+    max_texts : int
+        Texts or rows of a request.
+    timeout : float
+        Seconds until a request is given up, without those of edits and updates.
+    body_timeout : float
+        Seconds that a client may take to send the body.
+    edit_timeout : float
+        Seconds that a client waits for an edit or an update. The change itself goes on.
+    max_batch, max_wait : int, float
+        Texts that are encoded at once, and seconds that a batch waits for requests on their way.
+    masker : Masker, optional
+        With the list of names that runs were masked by.
+    """
 
-def environment_tokens(read_file: Path | None, edit_file: Path | None) -> Tokens:
-    """Tokens of files or of the environment of this process."""
-    return Tokens.find(os.environ, read_file, edit_file)
+    tokens: Tokens = Tokens()
+    hosts: HostPolicy = HostPolicy()
+    max_body: int = 8 << 20
+    max_texts: int = 1_000
+    timeout: float = 60.0
+    body_timeout: float = 20.0
+    edit_timeout: float = 600.0
+    max_batch: int = 64
+    max_wait: float = 0.003
+    masker: Masker | None = None

@@ -24,30 +24,27 @@ POLICY = b"default-src 'none'; frame-ancestors 'none'"
 PAGE_POLICY = b"frame-ancestors 'none'"  # the page has one of its own
 
 
-def reply(value: dict[str, Any], status: int = 200) -> Response:
+def reply(value: dict[str, Any], status: int = 200, **headers: str) -> Response:
     """JSON in ASCII: no text in it can be anything else than a text; its version as ETag."""
     body = json.dumps(value, separators=(",", ":"), allow_nan=False, default=plain)
-    headers = {"content-type": "application/json"}
     if "version" in value:
         headers["etag"] = f'"{value["version"]}"'
-    return Response(body.encode("ascii"), status, headers)
+    return Response(body.encode("ascii"), status, headers, "application/json")
 
 
 def failure(error: CoterieError, said: str | None = None) -> Response:
     """The answer to a request that is not served."""
-    status = status_of(error)
-    value = {"error": {"code": error.code, "message": said or str(error)}}
-    out = reply(value, status)
-    if status == 401:
-        out.headers["www-authenticate"] = 'Basic realm="coterie", charset="UTF-8"'
+    headers = {
+        401: {"www-authenticate": 'Basic realm="coterie", charset="UTF-8"'},
+        503: {"retry-after": "1"},
+    }.get(status_of(error), {})
     if error.code == "serve.two_lengths":
-        out.headers["connection"] = "close"  # what follows may be the rest of the body
-    if status == 503:
-        out.headers["retry-after"] = "1"
-    return out
+        headers = {"connection": "close"}  # what follows may be the rest of the body
+    value = {"error": {"code": error.code, "message": said or str(error)}}
+    return reply(value, status_of(error), **headers)
 
 
-class Noted:
+class GuardedSend:
     """Sends on what an endpoint answers, with headers of its own; keeps the status.
 
     A client that does not read a part within ``seconds`` is left.

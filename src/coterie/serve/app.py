@@ -7,10 +7,9 @@ import errno
 import logging
 import time
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -26,21 +25,22 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 from fastapi.routing import APIRoute
 from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from coterie import __version__
 from coterie.errors import CoterieError
 from coterie.masking import Masker
 from coterie.runs import Run
 from coterie.serve import queries, schema
-from coterie.serve.access import Doors, Tokens
-from coterie.serve.answers import Noted, failure, reply
+from coterie.serve.access import Settings
+from coterie.serve.answers import GuardedSend, failure, reply
 from coterie.serve.batching import Batcher
-from coterie.serve.errors import ServeError
+from coterie.serve.errors import ServeError, stopping
 from coterie.serve.metrics import Metrics
-from coterie.serve.requests import check_length, read_json, refusal
+from coterie.serve.requests import read_json, refusal
 from coterie.serve.state import LiveRun, Snapshot, release_memory, result_row, without_paths
 
 log = logging.getLogger(__name__)
@@ -52,42 +52,6 @@ NO_TELEMETRY: Any = dict.fromkeys(  # texts of clients go nowhere, whatever the 
     ("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False
 )
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Rights and limits of the service.
-
-    Attributes
-    ----------
-    tokens : Tokens
-    doors : Doors
-    max_body : int
-        Bytes of a request.
-    max_texts : int
-        Texts or rows of a request.
-    timeout : float
-        Seconds until a request is given up, without those of edits and updates.
-    body_timeout : float
-        Seconds that a client may take to send the body.
-    edit_timeout : float
-        Seconds that a client waits for an edit or an update. The change itself goes on.
-    max_batch, max_wait : int, float
-        Of :class:`Batcher`.
-    masker : Masker, optional
-        With the list of names that runs were masked by.
-    """
-
-    tokens: Tokens = field(default_factory=Tokens)
-    doors: Doors = field(default_factory=Doors)
-    max_body: int = 8 << 20
-    max_texts: int = 1_000
-    timeout: float = 60.0
-    body_timeout: float = 20.0
-    edit_timeout: float = 600.0
-    max_batch: int = 64
-    max_wait: float = 0.003
-    masker: Masker | None = None
 
 
 class Route(APIRoute):
@@ -107,21 +71,13 @@ class Route(APIRoute):
         return answer
 
 
-def _count_rows(live: LiveRun) -> float:
-    return len(live.snapshot.texts)
-
-
 async def _no_route(request: Request, error: Exception) -> Response:
     allowed = (getattr(error, "headers", None) or {}).get("Allow")
     if allowed is None:
-        return failure(
-            ServeError("there is no such address; /openapi.json lists them.", code="serve.no_path")
-        )
-    return failure(
-        ServeError(
-            f"{request.method:.20} is not possible here; use {allowed}.", code="serve.no_method"
-        )
-    )
+        said = "there is no such address; /openapi.json lists them."
+        return failure(ServeError(404, "no_path", said))
+    said = f"{request.method:.20} is not possible here; use {allowed}."
+    return failure(ServeError(405, "no_method", said))
 
 
 async def _served(request: Request) -> LiveRun:
@@ -142,22 +98,13 @@ IfMatch = Annotated[
 
 
 class Service:
-    """Finished runs as an ASGI application.
-
-    Parameters
-    ----------
-    runs : mapping of str to Path
-        Folders of the runs by the names that the service calls them.
-    settings : Settings, optional
-    """
+    """Finished runs, by the names that the service calls them, as an ASGI application."""
 
     def __init__(self, runs: Mapping[str, Path], settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
         self.metrics = Metrics()
         self.runs = {n: LiveRun(n, Path(folder), self.metrics) for n, folder in runs.items()}
         self.first = next(iter(self.runs.values()))
-        for name, live in self.runs.items():
-            self.metrics.rows.labels(name).set_function(partial(_count_rows, live))
         self.metrics.queued.set_function(lambda: self.batcher.queued)
         self.stopping = False
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -174,7 +121,7 @@ class Service:
         )
         self.api.add_middleware(
             CORSMiddleware,
-            allow_origins=self.settings.doors.origins,
+            allow_origins=self.settings.hosts.origins,
             allow_methods=("GET", "POST"),
             allow_headers=("authorization", "content-type", "if-match"),
             expose_headers=("etag", "retry-after"),
@@ -222,30 +169,31 @@ class Service:
             await send({"type": "websocket.close", "code": 1003})
             return
         begun, asked = time.perf_counter(), scope["method"]
-        noted = Noted(send, self.settings.timeout)
+        guarded = GuardedSend(send, self.settings.timeout)
         inner = {**scope, "method": "GET" if asked == "HEAD" else asked}
+        answer: ASGIApp = self._refusal(Request(inner).headers) or self.api
         try:
             with suppress(TimeoutError):  # a client that does not read is left
-                await self._check(inner, receive, noted)
+                await answer(inner, receive, guarded)
         finally:
             route = getattr(inner.get("route"), "name", "none")
             method = asked if asked in ("GET", "HEAD", "POST") else "other"
             took = time.perf_counter() - begun
-            self.metrics.requests.labels(route, method, noted.status).inc()
+            self.metrics.requests.labels(route, method, guarded.status).inc()
             self.metrics.seconds.labels(route).observe(took)
             # Never the path or the query: they may hold texts, or lines of their own.
-            log.info("%s %s %d %.1f ms", method, route, noted.status, 1000 * took)
+            log.info("%s %s %d %.1f ms", method, route, guarded.status, 1000 * took)
 
-    async def _check(self, scope: Scope, receive: Receive, noted: Noted) -> None:
-        """Answer a request, if it is for this service and from a page that may ask it."""
-        headers = Request(scope).headers
-        answer: Callable[[Scope, Receive, Send], Awaitable[None]] = self.api
+    def _refusal(self, headers: Headers) -> Response | None:
+        """The answer to a request that is not for this service, or from a page of another site."""
         try:
-            check_length(headers)
-            self.settings.doors.check(headers)
+            if "content-length" in headers and "transfer-encoding" in headers:
+                said = "Content-Length and Transfer-Encoding contradict each other; send one."
+                raise ServeError(400, "two_lengths", said)  # a proxy may take the other one
+            self.settings.hosts.check(headers)
         except ServeError as error:
-            answer = failure(error)
-        await answer(scope, receive, noted)
+            return failure(error)
+        return None
 
     async def answer(self, route: Route, handler: Handler, request: Request) -> Response:
         """Answer a request for a route: who may ask for it, within which time."""
@@ -262,17 +210,12 @@ class Service:
                 predicts = route.name == "predict"
                 with self.batcher.arriving() if predicts else nullcontext() as arrived:
                     request.state.arrived = arrived
-                    limits = settings.max_body, settings.body_timeout, settings.max_texts
-                    return await handler(await read_json(request, *limits))
+                    return await handler(await read_json(request, settings))
         except ClientDisconnect:
             return Response(status_code=499)
         except TimeoutError:
-            return failure(
-                ServeError(
-                    f"no answer within {limit:g} seconds; send less at a time.",
-                    code="serve.too_slow",
-                )
-            )
+            said = f"no answer within {limit:g} seconds; send less at a time."
+            return failure(ServeError(504, "too_slow", said))
         except RequestValidationError as error:
             return failure(refusal(error))
         except CoterieError as error:
@@ -282,12 +225,8 @@ class Service:
             where = traceback.extract_tb(error.__traceback__)[-3:]
             places = ", ".join(f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in where)
             log.error("%s at %s", type(error).__name__, places)
-            return failure(
-                ServeError(
-                    "unexpected error; this is a fault of coterie, and its log says where.",
-                    code="serve.fault",
-                )
-            )
+            said = "unexpected error; this is a fault of coterie, and its log says where."
+            return failure(ServeError(500, "fault", said))
 
     @asynccontextmanager
     async def _lifespan(self, app: object) -> AsyncIterator[None]:
@@ -334,11 +273,11 @@ class Service:
         if name is None and len(self.runs) == 1:
             return self.first
         if name is None or name not in self.runs:
-            raise ServeError(
-                f"there is no run {name or ''!r:.80}; addresses begin with /runs/NAME, of: "
-                f"{', '.join(self.runs)}.",
-                code="serve.no_run",
+            known = ", ".join(self.runs)
+            said = (
+                f"there is no run {name or ''!r:.80}; addresses begin with /runs/NAME, of: {known}."
             )
+            raise ServeError(404, "no_run", said)
         return self.runs[name]
 
     # What it tells of itself --------------------------------------------------------------------
@@ -350,7 +289,7 @@ class Service:
     async def readyz(self) -> Response:
         """Whether requests are served."""
         if self.stopping or not self.batcher.alive:
-            raise ServeError("the service is not ready.", code="serve.not_ready")
+            raise ServeError(503, "not_ready", "the service is not ready.")
         return reply({"status": "ready"})
 
     async def show_metrics(self) -> Response:
@@ -369,20 +308,7 @@ class Service:
 
     async def list_runs(self) -> Response:
         """The runs that are served."""
-        found = []
-        for one in self.runs.values():
-            snapshot = one.snapshot
-            found.append(
-                {
-                    "name": one.name,
-                    "version": snapshot.version,
-                    "rows": len(snapshot.texts),
-                    "clusters": len(snapshot.run.clusters),
-                    "searchable": snapshot.vectors is not None,
-                    "trouble": one.trouble or None,
-                }
-            )
-        return reply({"runs": found})
+        return reply({"runs": [live.about() for live in self.runs.values()]})
 
     async def index(self) -> Response:
         """Links to the pages of several runs."""
@@ -408,11 +334,11 @@ class Service:
         """The version of the run, and whether the token may edit it."""
         may_edit = self.settings.tokens.may_edit(request.headers.get("authorization"))
         version = live.snapshot.version
-        return reply({"version": version, "may_edit": may_edit, "trouble": live.trouble or None})
+        return reply({"version": version, "may_edit": may_edit, "trouble": live.trouble})
 
     async def clusters(self, live: Live, _: NoParameters) -> Response:
         """The clusters with names, words and examples, and the levels above them."""
-        return reply(queries.list_clusters(live.snapshot))
+        return reply(live.snapshot.list_clusters())
 
     async def texts(self, live: Live, wanted: Annotated[schema.Filter, Query()]) -> Response:
         """Rows of the run: of a cluster, with a word, outliers, by confidence; page by page."""
@@ -454,14 +380,15 @@ class Service:
 
     def _masker(self, snapshot: Snapshot) -> Masker:
         """What masks new texts of a run."""
-        known = self.settings.masker
-        if known is None and snapshot.masked_by_list:
+        listed = self.settings.masker
+        if listed is None and snapshot.masked_by_list:
             raise ServeError(
+                422,
+                "no_mask_names",
                 f"the names in {snapshot.name} were masked by a list, which the service does not "
                 "have; start it with --mask-names FILE.",
-                code="serve.no_mask_names",
             )
-        return Masker() if known is None else known.from_zero()
+        return Masker() if listed is None else listed.from_zero()
 
     async def edits(
         self, live: Live, wanted: schema.Edit, _: NoParameters, if_match: IfMatch = None
@@ -487,7 +414,7 @@ class Service:
     ) -> Response:
         """Add new rows; old rows keep their clusters, unless a refit is asked for."""
         options = wanted.model_dump(exclude={"texts", "rows", "version"}, exclude_none=True)
-        data = wanted.rows or wanted.texts
+        data = wanted.rows or wanted.texts or None
         if data is not None and live.snapshot.masks:
             options["mask_names"] = self._masker(live.snapshot)
         version = _seen(if_match, wanted)
@@ -509,26 +436,21 @@ class Service:
 
         async def change() -> tuple[T, Snapshot]:
             async with live.editing:
+                result = "refused"
                 try:
                     done = await asyncio.get_running_loop().run_in_executor(self._editor, work)
+                    result = "done"
                 except OSError as error:
-                    self.metrics.edits.labels(live.name, "refused").inc()
                     why = "the disk is full" if error.errno in FULL else error.strerror
-                    raise ServeError(
-                        f"the change cannot be written ({why or 'no room'}), so nothing was "
-                        "changed. Make room, or check the permissions, and send it again.",
-                        code="serve.not_written",
-                    ) from error
-                except BaseException:
-                    self.metrics.edits.labels(live.name, "refused").inc()
-                    raise
-                self.metrics.edits.labels(live.name, "done").inc()
+                    said = f"the change cannot be written ({why or 'no room'}), so nothing was "
+                    said += "changed. Make room, or check the permissions, and send it again."
+                    raise ServeError(507, "not_written", said) from error
+                finally:
+                    self.metrics.edits.labels(live.name, result).inc()
                 return done, await self._refresh(live)
 
         if self.stopping:
-            raise ServeError(
-                "the service is stopping; try again when it is back.", code="serve.stopping"
-            )
+            raise stopping()
         task = asyncio.create_task(change())
         self._tasks.add(task)
         task.add_done_callback(self._forget)

@@ -17,7 +17,7 @@ from coterie._cache import no_cache
 from coterie._types import Floats
 from coterie.masking import Masker
 from coterie.runs.label import Labeller
-from coterie.serve.errors import ServeError
+from coterie.serve.errors import ServeError, stopping
 from coterie.serve.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,6 @@ class Job:
     taken: int = 0  # texts that are in a batch already
     columns: dict[str, list[Any]] = field(default_factory=dict)
     vectors: list[Floats] = field(default_factory=list)
-    masked: int = 0
 
     def __post_init__(self) -> None:
         self.size = sum(map(len, self.texts))  # characters that are in no batch yet
@@ -63,13 +62,6 @@ class Job:
         self.size -= length
         return length
 
-    def part(self, first: int, last: int) -> list[str]:
-        """Some of the texts, masked once if that was asked."""
-        if self.masker is not None and last > self.masked:
-            self.texts[first:last] = map(self.masker.text, self.texts[first:last])
-            self.masked = last
-        return self.texts[first:last]
-
     def add(self, columns: dict[str, list[Any]], vectors: Floats) -> None:
         """Take in the results of the next texts; the last ones end the job."""
         for name, values in columns.items():
@@ -80,11 +72,6 @@ class Job:
                 self.future.set_result(
                     Assigned(self.columns, np.concatenate(self.vectors), self.texts)
                 )
-
-    def fail(self, error: BaseException) -> None:
-        """End the job with an error."""
-        with suppress(InvalidStateError):
-            self.future.set_exception(error)
 
 
 Part = tuple[Job, int, int]  # texts of a job, from and to
@@ -97,17 +84,8 @@ class Batcher:
     is worked at once; if others are on their way, the batch waits for them a few milliseconds.
     A batch has one text of the oldest request, then those of the smallest ones: neither many texts
     nor long ones hold up a small request, and a large one goes on, too. What nobody waits for any
-    more is left out of the next batch. Texts are masked in their batch.
-
-    Parameters
-    ----------
-    metrics : Metrics
-    max_batch : int, default=64
-        Most texts in one batch.
-    max_wait : float, default=0.003
-        Seconds that a batch waits for requests that are on their way.
-    max_queued : int, default=4096
-        Most texts that may wait; requests of several texts that exceed it are refused.
+    more is left out of the next batch. Texts are masked in their batch. Requests of several texts
+    are refused where more than ``max_queued`` texts would wait.
     """
 
     def __init__(
@@ -156,14 +134,10 @@ class Batcher:
         job = Job(labeller, list(texts), masker)
         with self._changed:
             if self._closed:
-                raise ServeError(
-                    "the service is stopping; try again when it is back.", code="serve.stopping"
-                )
+                raise stopping()
             if len(texts) > 1 and self.queued + len(texts) > self.max_queued:
-                raise ServeError(
-                    f"{self.queued:,} texts are waiting already; try again later.",
-                    code="serve.busy",
-                )
+                said = f"{self.queued:,} texts are waiting already; try again later."
+                raise ServeError(503, "busy", said)
             self._jobs.append(job)
             self._changed.notify()
         return job.future
@@ -208,6 +182,9 @@ class Batcher:
             if parts:
                 self._batches += 1
                 with no_cache():  # texts of clients leave nothing on the disk
+                    for job, first, last in parts:
+                        if job.masker is not None:
+                            job.texts[first:last] = map(job.masker.text, job.texts[first:last])
                     self._work(parts)
             elif step is not None:
                 self._batches = 0
@@ -251,30 +228,29 @@ class Batcher:
                         break
                     characters -= job.take()
                     room -= 1
-        parts = [(j, first, j.taken) for j, first in zip(jobs, begun, strict=True)]
-        parts = [part for part in parts if part[1] < part[2]]
+        parts = [(job, first, job.taken) for job, first in zip(jobs, begun, strict=True)]
         self._jobs = [job for job in self._jobs if job.left]
-        return parts
+        return [(job, first, last) for job, first, last in parts if first < last]
 
     def _work(self, parts: list[Part]) -> None:
+        """Assign the texts; one that cannot be must not fail the others."""
         begun = time.perf_counter()
+        texts = [text for job, first, last in parts for text in job.texts[first:last]]
+        labeller = parts[0][0].labeller
         try:
-            self._assign(parts)
+            seen = labeller.assess(texts)
+            columns, begin = labeller.columns(seen), 0
         except Exception as error:
-            if len(parts) > 1:  # one bad text must not fail the others
+            if len(parts) > 1:
                 for part in parts:
                     self._work([part])
                 return
-            parts[0][0].fail(error)
-        texts = sum(last - first for _, first, last in parts)
-        self.metrics.batches.observe(texts)
+            with suppress(InvalidStateError):
+                parts[0][0].future.set_exception(error)
+        else:
+            for job, first, last in parts:
+                end = begin + last - first
+                job.add({n: v[begin:end] for n, v in columns.items()}, seen.vectors[begin:end])
+                begin = end
+        self.metrics.batches.observe(len(texts))
         self.metrics.batch_seconds.observe(time.perf_counter() - begun)
-
-    def _assign(self, parts: list[Part]) -> None:
-        labeller = parts[0][0].labeller
-        seen = labeller.assess([t for job, first, last in parts for t in job.part(first, last)])
-        columns, begin = labeller.columns(seen), 0
-        for job, first, last in parts:
-            end = begin + last - first
-            job.add({n: v[begin:end] for n, v in columns.items()}, seen.vectors[begin:end])
-            begin = end

@@ -1,8 +1,10 @@
-"""Questions that change nothing: clusters, rows of the table, search and similar texts."""
+"""Questions that change nothing: rows of the table, search and similar texts."""
 
 from __future__ import annotations
 
 import asyncio
+import math
+import re
 from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -11,25 +13,19 @@ import numpy as np
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
-from coterie._types import Ints
+from coterie._types import Bools, Floats, Ints
+from coterie.corpus.corpus import clean_text
 from coterie.serve.batching import Assigned, Batcher
 from coterie.serve.schema import Filter, Nearest, Search
-from coterie.serve.state import Snapshot, fuse
+from coterie.serve.state import Snapshot
 
 LOOK = 0.5  # seconds between two looks whether a client still waits
+WORD = re.compile(r"\w+")
+WORDS = 50  # different words of a query, so that no query takes long
+FUSE = 60  # of reciprocal rank fusion, as its authors have it
 
 Ranked = Sequence[tuple[int, float]]  # different texts and their scores, the best first
 Json = dict[str, Any]
-
-
-def list_clusters(snapshot: Snapshot) -> Json:
-    """The clusters with names, words and examples, and the levels above them."""
-    return {
-        "version": snapshot.version,
-        "rows": len(snapshot.texts),
-        "clusters": snapshot.list_clusters(),
-        "levels": [[c.to_dict() for c in level] for level in snapshot.run.levels],
-    }
 
 
 def list_texts(snapshot: Snapshot, wanted: Filter) -> Json:
@@ -51,8 +47,8 @@ def _choose(snapshot: Snapshot, wanted: Filter) -> Ints:
     if wanted.outlier is not None:
         chosen &= snapshot.outliers == (wanted.outlier == "yes")
     if part := wanted.contains.casefold():
-        has = {text for text, low in zip(snapshot.distinct, snapshot.lowered, strict=True)
-               if part in low}  # fmt: skip
+        lowered = zip(snapshot.distinct, snapshot.lowered, strict=True)
+        has = {text for text, low in lowered if part in low}
         chosen &= np.array([text in has for text in snapshot.texts], dtype=bool)
     if wanted.min_confidence is not None:
         chosen &= snapshot.number("confidence") >= wanted.min_confidence
@@ -66,20 +62,19 @@ def _choose(snapshot: Snapshot, wanted: Filter) -> Ints:
 
 
 async def search(snapshot: Snapshot, wanted: Search, request: Request, batcher: Batcher) -> Json:
-    """Texts by meaning, by words, or by both."""
+    """Texts by meaning, by words, or by both; by words alone until all texts are encoded."""
     inside = snapshot.in_cluster(wanted.cluster)
-    words: Ranked = ()
-    meaning: Ranked = ()
     used = [wanted.by] if wanted.by != "both" else ["meaning", "words"]
-    if wanted.by != "meaning":
-        loop = asyncio.get_running_loop()
-        words = await loop.run_in_executor(None, snapshot.by_words, wanted.q, inside)
     if wanted.by == "both" and snapshot.vectors is None:
-        used = ["words"]  # until all texts are encoded
+        used = ["words"]
+    rankings: list[Ranked] = []
     if "meaning" in used:
         found = await result_of(batcher.submit(snapshot.labeller, [wanted.q]), request)
-        meaning = snapshot.by_meaning(found.vectors[0], inside, max(wanted.limit, 100))
-    ranked = fuse(meaning, words) if len(used) == 2 else (meaning or words)
+        rankings.append(by_meaning(snapshot, found.vectors[0], inside, max(wanted.limit, 100)))
+    if "words" in used:
+        loop = asyncio.get_running_loop()
+        rankings.append(await loop.run_in_executor(None, by_words, snapshot, wanted.q, inside))
+    ranked = fuse(*rankings) if len(rankings) == 2 else rankings[0]
     return _ranked(snapshot, ranked[: wanted.limit], {"by": used})
 
 
@@ -98,13 +93,13 @@ async def result_of(future: Future[Assigned], request: Request) -> Assigned:
 def similar(snapshot: Snapshot, name: str, wanted: Nearest) -> Json:
     """The texts most similar to a row, which is named as in edits: by id, else by number."""
     row = snapshot.find_row(name)
-    place = snapshot.place.get(snapshot.texts[row], -1)
+    vectors, place = snapshot.need_vectors(), snapshot.place.get(snapshot.texts[row])
     ranked: Ranked = ()
-    if snapshot.trouble is not None or snapshot.vectors is None:
-        snapshot.by_meaning(np.zeros(1), None, 0)  # says why
-    if place >= 0 and snapshot.vectors is not None:
+    if place is not None:
         inside = snapshot.in_cluster(wanted.cluster)
-        ranked = snapshot.by_meaning(snapshot.vectors[place], inside, wanted.limit, place)
+        inside = np.ones(len(vectors), dtype=bool) if inside is None else inside
+        inside[place] = False
+        ranked = by_meaning(snapshot, vectors[place], inside, wanted.limit)
     return _ranked(snapshot, ranked, {"to": snapshot.rows([row])[0]})
 
 
@@ -114,3 +109,47 @@ def _ranked(snapshot: Snapshot, ranked: Ranked, more: Json) -> Json:
     for found, (place, score) in zip(rows, ranked, strict=True):
         found |= {"score": round(score, 6), "copies": int(snapshot.copies[place])}
     return {"version": snapshot.version, **more, "texts": rows}
+
+
+def by_words(snapshot: Snapshot, query: str, inside: Bools | None) -> Ranked:
+    """Different texts that have words of the query.
+
+    A word counts by how rare it is, also as a part of a longer one; of equal scores the shorter
+    text comes first. Of a long query the first 50 different words count.
+    """
+    cleaned = clean_text(query).casefold()
+    words = list(dict.fromkeys(WORD.findall(cleaned)))[:WORDS] or [cleaned]
+    scores = np.zeros(len(snapshot.lowered))
+    for word in words:
+        has = np.array([word in text for text in snapshot.lowered], dtype=bool)
+        scores += has * math.log(1 + len(has) / max(int(has.sum()), 1))
+    if inside is not None:
+        scores[~inside] = 0
+    found = np.flatnonzero(scores)
+    lengths = np.array([len(snapshot.lowered[i]) for i in found])
+    order = np.lexsort((lengths, -scores[found]))
+    return [(int(i), float(scores[i])) for i in found[order]]
+
+
+def by_meaning(snapshot: Snapshot, vector: Floats, inside: Bools | None, limit: int) -> Ranked:
+    """Different texts by the cosine to a vector."""
+    length = float(np.linalg.norm(vector))
+    scores = snapshot.need_vectors() @ (vector / length if length else vector)
+    found = np.flatnonzero(scores > 0 if inside is None else inside & (scores > 0))
+    order = found[np.argsort(-scores[found], kind="stable")[:limit]]
+    return [(int(i), float(scores[i])) for i in order]
+
+
+def fuse(*rankings: Ranked) -> Ranked:
+    """One ranking of several, by reciprocal rank fusion.
+
+    Examples
+    --------
+    >>> [place for place, _ in fuse([(7, 0.9), (3, 0.5)], [(3, 2.0), (5, 1.0)])]
+    [3, 7, 5]
+    """
+    scores: dict[int, float] = {}
+    for ranking in rankings:
+        for rank, (place, _) in enumerate(ranking, 1):
+            scores[place] = scores.get(place, 0.0) + 1 / (FUSE + rank)
+    return sorted(scores.items(), key=lambda pair: -pair[1])

@@ -9,12 +9,13 @@ from typing import Any
 from anyio import fail_after
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
-from starlette.datastructures import Headers
 
+from coterie.serve.access import Settings
 from coterie.serve.errors import ServeError
 from coterie.serve.schema import QUERY
 
 LARGE = 1 << 18  # bytes of a body that is parsed in a thread
+IN_JSON = {type(None): "null", bool: "true or false", list: "a list", dict: "an object"}
 
 
 class Parsed(Request):
@@ -31,117 +32,93 @@ class Parsed(Request):
         return self._value
 
 
-def check_length(headers: Headers) -> None:
-    """Refuse two lengths of one body: a proxy may take the other one."""
-    if "content-length" in headers and "transfer-encoding" in headers:
-        raise ServeError(
-            "the request has Content-Length and Transfer-Encoding, which contradict each other; "
-            "send one of them.",
-            code="serve.two_lengths",
-        )
-
-
-async def read_json(request: Request, most: int, seconds: float, items: int) -> Parsed:
-    """The request with its body, which has to be an object of JSON.
-
-    Parameters
-    ----------
-    request : Request
-    most : int
-        Bytes that the body may have.
-    seconds : float
-        That a client may take to send it.
-    items : int
-        That each list of it may have.
-    """
+async def read_json(request: Request, settings: Settings) -> Parsed:
+    """The request with its body, which has to be an object of JSON within the limits."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise ServeError(
-            "send JSON, with the header 'Content-Type: application/json'.", code="serve.wrong_type"
-        )
+        said = "send JSON, with the header 'Content-Type: application/json'."
+        raise ServeError(415, "wrong_type", said)
     try:
-        with fail_after(seconds):
-            body = await _read_body(request, most)
+        with fail_after(settings.body_timeout):
+            body = await _read_body(request, settings.max_body)
     except TimeoutError as error:
-        raise ServeError(
-            f"the request did not arrive within {seconds:g} seconds; send it again.",
-            code="serve.body_too_slow",
-        ) from error
+        said = (
+            f"the request did not arrive within {settings.body_timeout:g} seconds; send it again."
+        )
+        raise ServeError(408, "body_too_slow", said) from error
     if len(body) <= LARGE:
         found = parse_object(body)
     else:
         found = await asyncio.get_running_loop().run_in_executor(None, parse_object, body)
     for value in found.values():
-        if isinstance(value, (list, dict)) and len(value) > items:
+        if isinstance(value, (list, dict)) and len(value) > settings.max_texts:
             raise ServeError(
-                f"{len(value):,} at a time; at most {items:,} are allowed. Send fewer, or start "
-                "the service with a larger --max-texts.",
-                code="serve.too_many_texts",
+                413,
+                "too_many_texts",
+                f"{len(value):,} at a time; at most {settings.max_texts:,} are allowed. Send "
+                "fewer, or start the service with a larger --max-texts.",
             )
     return Parsed(request, found)
 
 
 async def _read_body(request: Request, most: int) -> bytes:
     announced = request.headers.get("content-length", "0")
-    if not announced.isdigit() or int(announced) > most:
-        raise ServeError(
-            f"the request is larger than {most:,} bytes; send less at a time, or start the "
-            "service with a larger --max-body.",
-            code="serve.body_too_large",
-        )
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > most:
-            raise ServeError(
-                f"the request is larger than {most:,} bytes; send less at a time, or start the "
-                "service with a larger --max-body.",
-                code="serve.body_too_large",
-            )
-    return bytes(body)
+    if announced.isdigit() and int(announced) <= most:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > most:
+                break
+        else:
+            return bytes(body)
+    raise ServeError(
+        413,
+        "body_too_large",
+        f"the request is larger than {most:,} bytes; send less at a time, or start the service "
+        "with a larger --max-body.",
+    )
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
     """An object of JSON; refuse what is none, with the reason."""
     try:
         found = json.loads(body.decode("utf-8"), parse_constant=_no_constant)
-    except UnicodeDecodeError as error:
-        raise ServeError(
-            f"the request is not JSON: {'it is not UTF-8':.200}.", code="serve.not_json"
-        ) from error
-    except RecursionError as error:
-        raise ServeError(
-            f"the request is not JSON: {'it is nested too deeply':.200}.", code="serve.not_json"
-        ) from error
-    except json.JSONDecodeError as error:
-        raise ServeError(
-            f"the request is not JSON: {f'{error.msg} at {error.pos}':.200}.", code="serve.not_json"
-        ) from error
-    except ValueError as error:  # a number of thousands of digits, or none
-        raise ServeError(
-            f"the request is not JSON: {'a number cannot be read':.200}.", code="serve.not_json"
-        ) from error
-    if not isinstance(found, dict):
-        why = 'an object is wanted, as in {"text": "..."}'
-        raise ServeError(f"the request is not JSON: {why:.200}.", code="serve.not_json")
+        if not isinstance(found, dict):
+            raise ValueError('an object is wanted, as in {"text": "..."}')
+    except (ValueError, RecursionError) as error:
+        raise ServeError(400, "not_json", f"the request is not JSON: {error!s:.200}.") from error
     return found
 
 
 def _no_constant(said: str) -> float:
-    raise ValueError(said)
+    raise ValueError(f"{said} is no number of JSON")
 
 
 def refusal(error: RequestValidationError) -> ServeError:
     """What is wrong with the first value that cannot be used."""
     found = error.errors()
-    (place, field, *inner), given = found[0]["loc"], found[0].get("input")
+    where, given = found[0]["loc"], found[0].get("input")
+    place, field, *inner = where if len(where) > 1 else (*where, given)  # a key of half characters
+    in_query = place == "query"
+    if found[0]["type"] == "extra_forbidden" or len(where) == 1:
+        code = "unknown_parameter" if in_query else "unknown_key"
+        said = f"{field!r:.80} is not known here; /openapi.json lists what is."
+        return ServeError(422, code, said)
+    if field == "edits":
+        said = 'edits should be a list, as in [{"merge": [3, 7]}].'
+        return ServeError(422, "edits_are_a_list", said)
+    if field == "texts" and not inner:
+        return ServeError(422, "no_texts", "texts should be a list of at least one text.")
+    if field in ("text", "texts"):
+        kind, number = IN_JSON.get(type(given), "a number"), (inner or [0])[0] + 1
+        said = f"text {number} should be a string; it is {kind}."
+        return ServeError(422, "not_a_text", said)
     if field == "q":
-        return ServeError(
-            f"q should be a text of 1 to {QUERY:,} characters.", code="serve.bad_query"
-        )
+        said = f"q should be a text of 1 to {QUERY:,} characters."
+        return ServeError(422, "bad_query", said)
     name = ".".join([field, *(str(part) for part in inner if isinstance(part, int))])
-    said = [one["msg"].partition(" should ")[2] for one in found if one["loc"][1] == field]
-    wanted = " or ".join(said[:3])
-    if place == "query":
-        return ServeError(f"{name} should {wanted}; got {given!r:.80}.", code="serve.bad_parameter")
-    return ServeError(f"{name} should {wanted}.", code="serve.bad_value")
+    wanted = [one["msg"].partition(" should ")[2] for one in found if one["loc"][1] == field]
+    said = f"{name} should {' or '.join(wanted[:3])}"
+    if in_query:
+        return ServeError(422, "bad_parameter", f"{said}; got {given!r:.80}.")
+    return ServeError(422, "bad_value", f"{said}.")

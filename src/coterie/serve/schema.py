@@ -12,7 +12,6 @@ from pydantic import (
     Field,
     InstanceOf,
     StrictBool,
-    WithJsonSchema,
     model_validator,
 )
 
@@ -21,79 +20,32 @@ from coterie.description.describe import Cluster
 from coterie.serve.errors import ServeError
 
 QUERY = 2_000  # characters of a search
-_IN_JSON = {type(None): "null", bool: "true or false", list: "a list", dict: "an object"}
 
 
-def _texts(value: Any) -> list[str]:
-    if not isinstance(value, list) or not value:
-        raise ServeError("texts should be a list of at least one text.", code="serve.no_texts")
-    for number, text in enumerate(value, 1):
-        if not isinstance(text, str):
-            kind = _IN_JSON.get(type(text), "a number")
-            raise ServeError(
-                f"text {number} should be a string; it is {kind}.", code="serve.not_a_text"
-            )
-    return value
-
-
-def _edits(value: Any) -> Any:
-    if not isinstance(value, (list, dict)):
-        raise ServeError(
-            'edits should be a list, as in [{"merge": [3, 7]}].', code="serve.edits_are_a_list"
-        )
-    return value
-
-
-def _query(value: str) -> str:
-    if not clean_text(value):
-        raise ServeError(
-            f"q should be a text of 1 to {QUERY:,} characters.", code="serve.bad_query"
-        )
-    return value
+def _with_words(query: str) -> str:
+    if not clean_text(query):
+        raise ValueError("empty")
+    return query
 
 
 # Texts may hold half characters, which the strings of pydantic may not.
 String = InstanceOf[str]
-Text = Annotated[
-    Any, AfterValidator(lambda value: _texts([value])[0]), WithJsonSchema({"type": "string"})
-]
-Texts = Annotated[
-    Any,
-    AfterValidator(_texts),
-    WithJsonSchema({"type": "array", "items": {"type": "string"}, "minItems": 1}),
-]
-Edits = Annotated[
-    Any,
-    AfterValidator(_edits),
-    WithJsonSchema({"type": "array", "items": {"type": "object"}}),
-]
+Texts = Annotated[list[String], Field(min_length=1)]
 Number = Annotated[int, Field(ge=-1, le=1 << 40)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-def _examples(*values: dict[str, Any]) -> ConfigDict:
-    return ConfigDict(json_schema_extra={"examples": list(values)})
-
-
-# Parameters of an address ---------------------------------------------------------------------
-
-
 class Parameters(BaseModel):
-    """None."""
+    """Of an address or a body: what is not known is refused."""
 
     model_config = ConfigDict(extra="forbid")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _known(cls, value: dict[str, Any]) -> dict[str, Any]:
-        for name in value:
-            if name not in cls.model_fields:
-                known = ", ".join(cls.model_fields) or "none"
-                raise ServeError(
-                    f"the parameter {name!r:.80} is not known here; known: {known}.",
-                    code="serve.unknown_parameter",
-                )
-        return value
+    def has(self, *names: str) -> bool:
+        """Whether the request has exactly one of these."""
+        return len(self.model_fields_set.intersection(names)) == 1
+
+
+# Parameters of an address ---------------------------------------------------------------------
 
 
 class Nearest(Parameters):
@@ -106,7 +58,9 @@ class Nearest(Parameters):
 class Search(Nearest):
     """What is searched for, and where."""
 
-    q: Annotated[str, AfterValidator(_query)] = Field(max_length=QUERY, examples=["money back"])
+    q: Annotated[str, AfterValidator(_with_words)] = Field(
+        max_length=QUERY, examples=["money back"]
+    )
     by: Literal["both", "meaning", "words"] = "both"
 
 
@@ -126,28 +80,11 @@ class Filter(Parameters):
 # Bodies ---------------------------------------------------------------------------------------
 
 
-class Body(BaseModel):
-    """An object of JSON; keys that are not known are refused."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known(cls, value: dict[str, Any]) -> dict[str, Any]:
-        for key in value:
-            if key not in cls.model_fields:
-                raise ServeError(
-                    f"{key!r:.80} is not known here; known: {', '.join(cls.model_fields)}.",
-                    code="serve.unknown_key",
-                )
-        return value
-
-    def has(self, name: str) -> bool:
-        """Whether the request has a key."""
-        return name in self.model_fields_set
+def _examples(*values: dict[str, Any]) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": list(values)})
 
 
-class Predict(Body):
+class Predict(Parameters):
     """New texts: one, or several."""
 
     model_config = _examples(
@@ -155,18 +92,18 @@ class Predict(Body):
         {"texts": ["Hello?", "No app opens"]},
         {"text": "Refund to anna@example.org?", "mask": True},
     )
-    text: Text = None
-    texts: Texts = None
+    text: String = ""
+    texts: Texts = []
     mask: StrictBool | None = Field(None, description="As the run was made, if it is not given.")
 
     @model_validator(mode="after")
     def _one(self) -> Predict:
-        if self.has("text") == self.has("texts"):
-            raise ServeError("send one of text, texts and rows.", code="serve.text_or_texts")
+        if not self.has("text", "texts"):
+            raise ServeError(422, "text_or_texts", "send either text or texts.")
         return self
 
 
-class Change(Body):
+class Change(Parameters):
     """The state that a client has seen, and whether to write."""
 
     version: String | None = Field(
@@ -187,15 +124,16 @@ class Edit(Change):
         {"edits": [{"done": [2, 3]}, {"reopen": [3]}]},
         {"undo": True},
     )
-    edits: Edits = None
+    edits: list[Any] | dict[Any, Any] = Field([], description="A list of edits.")
     undo: StrictBool = False
 
     @model_validator(mode="after")
     def _one(self) -> Edit:
         if self.has("edits") == self.undo or (self.dry_run and self.undo):
             raise ServeError(
+                422,
+                "edits_or_undo",
                 'send either {"edits": [...]}, with "dry_run" if you like, or {"undo": true}.',
-                code="serve.edits_or_undo",
             )
         return self
 
@@ -207,7 +145,7 @@ class Update(Change):
         {"texts": ["My parcel is late again"], "dry_run": True},
         {"rows": [{"id": "N-1", "text": "Parcel late"}], "dry_run": True},
     )
-    texts: Texts = None
+    texts: Texts = []
     rows: list[dict[Any, Any]] = Field([], min_length=1, description="A value for each column.")
     text_column: String | None = None
     id_column: String | None = Field(None, description="Its name, or none.")
@@ -218,9 +156,8 @@ class Update(Change):
 
     @model_validator(mode="after")
     def _one(self) -> Update:
-        rows, texts = self.has("rows"), self.has("texts")
-        if (rows and texts) or not (rows or texts or self.refit):
-            raise ServeError("send one of text, texts and rows.", code="serve.text_or_texts")
+        if not self.has("rows", "texts") and (self.has("rows") or not self.refit):
+            raise ServeError(422, "text_or_texts", "send either texts or rows, or a refit.")
         return self
 
 

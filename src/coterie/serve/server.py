@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import re
 import signal
@@ -13,14 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from coterie.errors import UsageError
-from coterie.serve.access import is_loopback
-from coterie.serve.app import Service, Settings
+from coterie.serve.access import Settings, is_loopback
+from coterie.serve.app import Service
 
 HEAD_TIMEOUT = 10.0  # seconds that a client may take for the lines before the body
 KEEP_ALIVE = 30  # seconds until an idle connection is closed
@@ -36,33 +34,30 @@ class Protocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._set_limit()
+        self._limit_time(True)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self._answering():
-            self._drop_limit()
+            self._limit_time(False)
         elif self._limit is None:  # a request that has begun; or the rest of a refused body
-            self._set_limit()
+            self._limit_time(True)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._drop_limit()
+        self._limit_time(False)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._drop_limit()
+        self._limit_time(False)
         super().connection_lost(exc)
 
     def _answering(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
-    def _set_limit(self) -> None:
-        self._limit = self.loop.call_later(HEAD_TIMEOUT, self._give_up)
-
-    def _drop_limit(self) -> None:
+    def _limit_time(self, on: bool) -> None:
         if self._limit is not None:
             self._limit.cancel()
-            self._limit = None
+        self._limit = self.loop.call_later(HEAD_TIMEOUT, self._give_up) if on else None
 
     def _give_up(self) -> None:
         self._limit = None
@@ -73,11 +68,7 @@ class Protocol(H11Protocol):
 class Server(uvicorn.Server):
     """Ends with exit code 0 when it is told to stop, after the requests that have begun.
 
-    Parameters
-    ----------
-    service : Service
-    started : callable
-        Is called when requests are served.
+    ``started`` is called when requests are served.
     """
 
     def __init__(self, service: Service, started: Callable[[], None] = lambda: None) -> None:
@@ -135,43 +126,25 @@ def name_runs(said: Sequence[str]) -> dict[str, Path]:
             folder, name = one, Path(one).resolve().name
         if not NAME.fullmatch(name):
             raise UsageError(
-                f"{name!r:.80} is no name for a run in an address; give one, as in tickets={one}.",
-                code="serve.bad_name",
+                f"{name!r:.80} is no name for a run in an address; give one, as in tickets={one}."
             )
         if name in found:
-            raise UsageError(
-                f"two runs are called {name}; name one, as in other={name}.",
-                code="serve.name_twice",
-            )
+            raise UsageError(f"two runs are called {name}; name one, as in other={name}.")
         found[name] = Path(folder)
     return found
 
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket that waits for clients."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        number = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
-        family = socket.AF_INET6 if number.version == 6 else socket.AF_INET
-        address: Any = (str(number), port)
-    except ValueError:  # a name
-        try:
-            family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        except (OSError, UnicodeError) as error:
-            raise UsageError(
-                f"`host`: {host} cannot be listened on: {error}.", code="serve.bad_address"
-            ) from error
-    made = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(address)
-    except OSError as error:
-        made.close()
+        return socket.create_server((host, port), family=family)
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or error
         raise UsageError(
-            f"cannot listen on {host}, port {port}: {error.strerror}; choose another with "
-            "--port, or 0 for any.",
-            code="serve.no_port",
+            f"cannot listen on {host}, port {port}: {why}; choose another with --host, or --port "
+            "0 for any."
         ) from error
-    return made
 
 
 def serve(
@@ -182,24 +155,14 @@ def serve(
     port: int = 8000,
     started: Callable[[str], None] = lambda address: None,
 ) -> None:
-    """Serve runs until a signal ends it.
+    """Serve runs until a signal ends it; ``started`` is told the address.
 
-    Parameters
-    ----------
-    runs : mapping of str to Path
-    settings : Settings
-    host : str, default="127.0.0.1"
-        An address that others can reach needs a token.
-    port : int, default=8000
-        0 takes one that is free.
-    started : callable, optional
-        Is told the address when requests are served.
+    A host that others can reach needs a token; port 0 takes one that is free.
     """
     if not is_loopback(host) and not settings.tokens:
         raise UsageError(
             f"others can reach {host}: set COTERIE_READ_TOKEN, and COTERIE_EDIT_TOKEN to allow "
-            "edits, or listen on 127.0.0.1.",
-            code="serve.token_needed",
+            "edits, or listen on 127.0.0.1."
         )
     place = listen(host, port)
     shown = f"[{host}]" if ":" in host else host
