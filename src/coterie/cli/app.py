@@ -56,7 +56,7 @@ class Verbs(TyperGroup):
             from coterie.cli.talk import orderly
 
             module, shown = ("tools", "") if name in GONE else VERBS[name]
-            verbs = importlib.import_module(f"coterie.cli.{module}")
+            verbs = importlib.import_module(f".{module}", __package__)
             verb = getattr(verbs, "moved" if name in GONE else name)
             alone = typer.Typer(rich_markup_mode="markdown", add_completion=False)
             settings = HELP_OPTIONS | (ANYTHING if name in GONE else {})
