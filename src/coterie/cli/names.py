@@ -125,7 +125,12 @@ def show_requests(folder: Path, endpoint: Endpoint, asked: NameOptions) -> None:
 
 
 def ask_names(
-    folder: Path, endpoint: Endpoint, asked: NameOptions, budget: Budget | None = None, *, quiet: bool
+    folder: Path,
+    endpoint: Endpoint,
+    asked: NameOptions,
+    budget: Budget | None = None,
+    *,
+    quiet: bool,
 ) -> str | None:
     """Name the clusters; returns what went wrong, and says how to go on where it is stopped."""
     from coterie.runs.names import name_run
