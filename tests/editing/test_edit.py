@@ -209,16 +209,20 @@ def test_a_cluster_that_is_no_longer_the_same_is_no_longer_done(run: Path) -> No
             "look it up in assignments.csv",
             {"given": "T-999"},
         ),
-        ({"move": {"rows": [{"row": 0}], "to": 1}}, "does not exist; rows", {"row": "0"}),
+        ({"move": {"rows": [{"row": 0}], "to": 1}}, "has the row", {"row": "0"}),
         (
             {"move": {"rows": [{"contains": "zebra"}], "to": 1}},
             "look it up in assignments.csv",
             {"given": "zebra"},
         ),
-        ({"move": {"rows": [{"contains": ""}], "to": 1}}, "contains: the text", {}),
+        ({"move": {"rows": [{"contains": ""}], "to": 1}}, "no row contains", {}),
         ({"move": {"rows": ["T-90"], "to": 1}}, "has no text, so it", {"row": 91}),
-        ({"move": {"rows": [{"row": 1, "id": 2}], "to": 1}}, "rows are named", {}),
-        ({"move": {"rows": [{"row": 1, "in": 77}], "to": 1}}, "in: there is no", {"cluster": "77"}),
+        ({"move": {"rows": [{"row": 1, "id": 2}], "to": 1}}, "name a row by one of", {}),
+        (
+            {"move": {"rows": [{"row": 1, "in": 77}], "to": 1}},
+            "no row in cluster",
+            {"cluster": "77"},
+        ),
     ],
 )
 def test_what_cannot_be_done_changes_nothing(run: Path, wanted, part: str, values) -> None:

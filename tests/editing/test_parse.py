@@ -66,23 +66,23 @@ def test_a_mapping_is_read_entry_by_entry(tmp_path) -> None:
     [
         ("- mrege: [1, 2]", "expected exactly"),
         ("- merge: [1, 2]\n  lock: [1]", "expected exactly"),
-        ("- merge: [1]", "name at least two"),
-        ("- merge: [1, 1]", "a cluster is named"),
-        ("- merge: 3", "write a list of"),
-        ("- merge: [1, -2]", "should be a whole number from 0"),
-        ("- merge: [1, 2.5]", "should be a whole number from 0"),
+        ("- merge: [1]", "at least two"),
+        ("- merge: [1, 1]", "different whole numbers"),
+        ("- merge: 3", "at least two"),
+        ("- merge: [1, -2]", "whole numbers from 0"),
+        ("- merge: [1, 2.5]", "whole numbers from 0"),
         ("- merge: [1, 2]\n  nmae: X", "is not known here"),
-        ("- split: {cluster: 4, into: 1}", "into should be"),
-        ("- split: {into: 2}", ("should be a whole number from 0", "cluster")),
-        ("- split: {cluster: 4, names: [A]}", "names should be"),
-        ("- rename: [2, 3]", "write clusters"),
+        ("- split: {cluster: 4, into: 1}", "2 or more"),
+        ("- split: {into: 2}", "whole numbers from 0"),
+        ("- split: {cluster: 4, names: [A]}", "2 or more"),
+        ("- rename: [2, 3]", "whole numbers from 0"),
         ("- rename: {2: ''}", ("characters that can be seen", "100")),
-        ("- rename: {2: }", "is not a name; put"),
-        ("- rename: {2: [a]}", "is not a name; put"),
-        ("- move: {rows: [1]}", ("should be a whole number from 0", "to")),
-        ("- move: {to: 1}", "name the rows"),
+        ("- rename: {2: }", "characters that can be seen"),
+        ("- rename: {2: [a]}", "characters that can be seen"),
+        ("- move: {rows: [1]}", "whole numbers from 0"),
+        ("- move: {to: 1}", "Name the rows"),
         ("- move: {rows: [1], too: 1}", "is not known here"),
-        ("- just words", "is not an edit; write"),
+        ("- just words", "expected exactly"),
         ("words", "expected a list or a mapping, not a single value"),
         ("", "there are no edits"),
         ("- rename: {2: a, 2: b}", ("occurs twice", "'2'")),
@@ -129,7 +129,7 @@ def test_files_that_are_none(tmp_path) -> None:
     with raises(DataError, "this is not JSON", "1"):
         read_edits(tmp_path / "a.json")
     (tmp_path / "a.json").write_text('{"lock": [1], "lock": [2]}')
-    with raises(DataError, ""):
+    with raises(DataError, "occurs twice"):
         read_edits(tmp_path / "a.json")
     (tmp_path / "b.yaml").write_bytes(b"- rename: {1: \xff}")
     with raises(DataError, "is not UTF-8; save"):
@@ -138,7 +138,7 @@ def test_files_that_are_none(tmp_path) -> None:
 
 @pytest.mark.parametrize("names", [3, {"A": 1, "B": 2}, "AB"])
 def test_names_of_parts_that_are_no_list_are_refused(names: object) -> None:
-    with raises(DataError, "names should be", "2"):
+    with raises(DataError, "a list of so many", "2"):
         read_edits([{"split": {"cluster": 4, "names": names}}])
 
 

@@ -191,7 +191,7 @@ def test_levels_outliers_page_export_and_comparison(tmp_path: Path) -> None:
 
 def test_a_resumed_run_does_not_search_for_the_number_again(tmp_path: Path, monkeypatch) -> None:
     from coterie import clustering
-    from coterie.runs.clustering import Prepared
+    from coterie.runs.clustering import RunFit
 
     whole = coterie.cluster(TEXTS * 2, folder=tmp_path / "whole", **KMEANS)
 
@@ -205,7 +205,7 @@ def test_a_resumed_run_does_not_search_for_the_number_again(tmp_path: Path, monk
     with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
         broken.setattr(clustering, "write_rows", stop)
         coterie.cluster(TEXTS * 2, folder=cut, **KMEANS)
-    monkeypatch.setattr(Prepared, "_find_number", search)
+    monkeypatch.setattr(RunFit, "_find_number", search)
     coterie.cluster(TEXTS * 2, folder=cut, resume=True, **KMEANS)
     for name in SAME:
         assert (cut / name).read_bytes() == (whole.folder / name).read_bytes(), name

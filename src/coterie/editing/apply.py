@@ -174,59 +174,33 @@ def _find(edit: Edit, draft: Draft, wanted: object) -> list[int]:
     if not isinstance(wanted, Mapping):
         wanted = {"row" if draft.ids is None else "id": wanted}
     keys = [key for key in wanted if key in KEYS]
-    strange = [key for key in wanted if key not in (*KEYS, "in")]
-    if len(keys) != 1 or strange:
+    if len(keys) != 1 or wanted.keys() - {*KEYS, "in"}:
         raise DataError(
-            f"{edit.where}: rows are named by one of {', '.join(KEYS)}, and in; got {dict(wanted)}."
+            f"{edit.where}: name a row by one of {', '.join(KEYS)}, with 'in' beside it if you "
+            f"like; got {dict(wanted)}."
         )
-    key = keys[0]
-    rows = _FINDERS[key](edit, draft, str(wanted[key]))
+    key, said = keys[0], str(wanted[keys[0]])
+    text = clean_text(said)
+    if key == "row":
+        rows = [(whole_number(said) or 0) - 1]
+        rows = [row for row in rows if 0 <= row < len(draft.texts)]
+    elif key == "id":
+        rows = [i for i, value in enumerate(draft.ids or ()) if value == said]
+    elif key == "text":
+        rows = [i for i, value in enumerate(draft.texts) if text and value == text]
+    else:
+        part = text.casefold()
+        rows = [i for i, value in enumerate(draft.texts) if part and part in value.casefold()]
     if "in" in wanted:
-        inside = str(wanted["in"])
-        cluster = whole_number(inside)
-        if cluster not in draft.names:
-            raise DataError(f"{edit.where}: in: there is no cluster {inside:.80}.")
-        rows = [row for row in rows if draft.labels[row] == cluster]
+        rows = [i for i in rows if draft.labels[i] == whole_number(str(wanted["in"]))]
     if not rows:
         inside = f" in cluster {wanted['in']}" if "in" in wanted else ""
-        said = "contains" if key == "contains" else f"has the {key}"
+        has = "contains" if key == "contains" else f"has the {key}"
         raise DataError(
-            f"{edit.where}: no row{inside} {said} {wanted[key]!r}; look it up in assignments.csv."
+            f"{edit.where}: no row{inside} {has} {said!r}; look it up in assignments.csv, which "
+            f"has {len(draft.texts):,} rows{'' if draft.ids else ' and no ids'}."
         )
     return rows
-
-
-def _by_row(edit: Edit, draft: Draft, wanted: str) -> list[int]:
-    row = whole_number(wanted) or 0
-    if not 1 <= row <= len(draft.texts):
-        raise DataError(
-            f"{edit.where}: row {wanted!r} does not exist; rows are counted from 1 to "
-            f"{len(draft.texts)}."
-        )
-    return [row - 1]
-
-
-def _by_id(edit: Edit, draft: Draft, wanted: str) -> list[int]:
-    if draft.ids is None:
-        raise DataError(
-            f"{edit.where}: the run has no id column; name the row by its number: {{row: 12}}."
-        )
-    return [i for i, value in enumerate(draft.ids) if value == wanted]
-
-
-def _by_text(edit: Edit, draft: Draft, wanted: str) -> list[int]:
-    text = clean_text(wanted)
-    return [i for i, value in enumerate(draft.texts) if value == text and text]
-
-
-def _by_part(edit: Edit, draft: Draft, wanted: str) -> list[int]:
-    part = clean_text(wanted).casefold()
-    if not part:
-        raise DataError(f"{edit.where}: contains: the text to look for is empty.")
-    return [i for i, text in enumerate(draft.texts) if part in text.casefold()]
-
-
-_FINDERS = {"row": _by_row, "id": _by_id, "text": _by_text, "contains": _by_part}
 
 
 def apply_edits(edits: Sequence[Edit], draft: Draft) -> None:

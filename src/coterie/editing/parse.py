@@ -8,9 +8,8 @@ keys are rejected, because they hide what a file does.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,12 @@ EXAMPLES = {
     "done": "done: [2, 5]",
     "reopen": "reopen: [2]",
 }
-MORE = {"merge": ("name",), "split": ("names",)}  # keys that may stand beside the edit's own
+# Keys of edits that are mappings; the value alone is that of the first.
+KEYS = {
+    "merge": ("clusters", "name"),
+    "split": ("cluster", "into", "names"),
+    "move": ("rows", "to"),
+}
 
 
 @dataclass(frozen=True)
@@ -98,12 +102,8 @@ def read_entries(path: Path) -> list[tuple[int, Any]]:
         return read_yaml(text, str(path))
     try:
         value = json.loads(text, object_pairs_hook=_once)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}, line {error.lineno}: this is not JSON: {error.msg}.") from error
-    except RecursionError as error:
-        raise DataError(f"{path}: it is nested too deeply.") from error
-    except ValueError as error:
-        raise DataError(f"{path}: {error}") from error
+    except (RecursionError, ValueError) as error:
+        raise DataError(f"{path}: this is not JSON that can be read: {error}.") from error
     if isinstance(value, dict):
         return [(0, {key: inner}) for key, inner in value.items()]
     if not isinstance(value, list):
@@ -128,127 +128,80 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for key, value in pairs:
         if key in out:
-            raise ValueError(f"the key {key[:60]!r} occurs twice.")
+            raise ValueError(f"the key {key[:60]!r} occurs twice")
         out[key] = value
     return out
 
 
 def _read(entry: object, where: str) -> Edit:
-    if not isinstance(entry, Mapping) or not entry:
+    given = list(entry) if isinstance(entry, Mapping) else []
+    kinds = [key for key in given if key in EXAMPLES]
+    if not isinstance(entry, Mapping) or len(kinds) != 1:
+        hint = did_you_mean(given[0], EXAMPLES) if given and not kinds else ""
         raise DataError(
-            f"{where}: {repr(entry)[:60]} is not an edit; write e.g. '{EXAMPLES['merge']}'."
-        )
-    kinds = [key for key in entry if key in EXAMPLES]
-    if len(kinds) != 1:
-        hint = "" if kinds else did_you_mean(next(iter(entry)), EXAMPLES)
-        raise DataError(
-            f"{where}: expected exactly one of {', '.join(EXAMPLES)}; got "
-            f"{', '.join(map(str, entry))[:200]}.{hint}",
+            f"{where}: expected exactly one of {', '.join(EXAMPLES)}; got {entry!r:.80}.{hint}",
             code="edit.one_kind",
         )
-    kind = kinds[0]
-    where = f"{where} ({kind})"
-    beside = {key: value for key, value in entry.items() if key != kind}
-    _check_keys(beside, MORE.get(kind, ()), where)
-    return _READERS[kind](where, entry[kind], beside)
+    kind, value = kinds[0], entry[kinds[0]]
+    keys, where = KEYS.get(kind, ("clusters",)), f"{where} ({kind})"
+    told = dict(value) if isinstance(value, Mapping) and kind in KEYS else {keys[0]: value}
+    told |= {key: more for key, more in entry.items() if key != kind}
+    try:
+        for key in told:
+            if key not in keys:
+                raise ValueError(f"{key!r} is not known here.{did_you_mean(key, keys)}")
+        return _make(kind, where, told)
+    except ValueError as error:
+        raise DataError(f"{where}: {error} Write it as in '{EXAMPLES[kind]}'.") from error
 
 
-def _merge(where: str, value: object, beside: Mapping[str, Any]) -> Edit:
-    if isinstance(value, Mapping):
-        _check_keys(value, ("clusters", "name"), where)
-        beside, value = {**value, **beside}, value.get("clusters")
-    clusters = _clusters(where, value, "merge")
-    if len(clusters) < 2:
-        raise DataError(f"{where}: name at least two clusters, as in '{EXAMPLES['merge']}'.")
-    names = () if beside.get("name") is None else (clean_name(beside["name"], where),)
-    return Edit("merge", where, clusters, names)
+def _make(kind: str, where: str, told: Mapping[str, Any]) -> Edit:
+    """An edit from the values of its keys; ValueErrors say what is wrong with them."""
+    if kind == "rename":
+        names = told["clusters"] if isinstance(told["clusters"], Mapping) else {}
+        return Edit(kind, where, _numbers(list(names)), tuple(map(clean_name, names.values())))
+    if kind == "move":
+        rows = _listed(told.get("rows"))
+        if not rows or any(row is None or isinstance(row, (list, bool)) for row in rows):
+            raise ValueError("Name the rows.")
+        return Edit(kind, where, _numbers([told.get("to")]), rows=tuple(rows))
+    if kind == "split":
+        (into,) = _numbers([told.get("into") or 2])
+        parts = told.get("names") or ()
+        if into < 2 or not isinstance(parts, (list, tuple)) or len(parts) not in (0, into):
+            raise ValueError(f"'into' is 2 or more, and 'names' a list of so many; got {into}.")
+        names = tuple(map(clean_name, parts))
+        return Edit(kind, where, _numbers([told.get("cluster")]), names, into=into)
+    clusters = _numbers(_listed(told["clusters"]))
+    if kind == "merge" and len(clusters) < 2:
+        raise ValueError("Name at least two clusters.")
+    given = () if told.get("name") is None else (clean_name(told["name"]),)
+    return Edit(kind, where, clusters, given)
 
 
-def _split(where: str, value: object, beside: Mapping[str, Any]) -> Edit:
-    options = dict(value) if isinstance(value, Mapping) else {"cluster": value}
-    _check_keys(options, ("cluster", "into", "names"), where)
-    options |= beside
-    into = 2 if options.get("into") is None else _number(where, options["into"], "into")
-    if into < 2:
-        raise DataError(f"{where}: into should be 2 or more, got {into}.")
-    names = options.get("names") or ()
-    if not isinstance(names, (list, tuple)) or (names and len(names) != into):
-        raise DataError(f"{where}: names should be a list of {into}, one for each part.")
-    cluster = _number(where, options.get("cluster"), "cluster")
-    cleaned = tuple(clean_name(name, where) for name in names)
-    return Edit("split", where, (cluster,), cleaned, into=into)
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-def _rename(where: str, value: object, beside: Mapping[str, Any]) -> Edit:
-    if not isinstance(value, Mapping) or not value:
-        raise DataError(f"{where}: write clusters and names, as in '{EXAMPLES['rename']}'.")
-    clusters = tuple(_number(where, key, "a cluster") for key in value)
-    names = tuple(clean_name(name, where) for name in value.values())
-    return Edit("rename", where, clusters, names)
-
-
-def _move(where: str, value: object, beside: Mapping[str, Any]) -> Edit:
-    if not isinstance(value, Mapping):
-        raise DataError(f"{where}: write rows and a cluster, as in '{EXAMPLES['move']}'.")
-    _check_keys(value, ("rows", "to"), where)
-    rows = value.get("rows")
-    rows = list(rows) if isinstance(rows, (list, tuple)) else [rows]
-    if not rows or any(row is None or isinstance(row, (list, bool)) for row in rows):
-        raise DataError(f"{where}: name the rows, as in '{EXAMPLES['move']}'.")
-    return Edit("move", where, (_number(where, value.get("to"), "to"),), rows=tuple(rows))
-
-
-def _mark(kind: str, where: str, value: object, beside: Mapping[str, Any]) -> Edit:
-    """An edit that is a list of clusters, or one cluster."""
-    listed = value if isinstance(value, (list, tuple)) else [value]
-    return Edit(kind, where, _clusters(where, listed, kind))
-
-
-_READERS: dict[str, Callable[[str, Any, Mapping[str, Any]], Edit]] = {
-    "merge": _merge,
-    "split": _split,
-    "rename": _rename,
-    "move": _move,
-    **{kind: partial(_mark, kind) for kind in ("lock", "unlock", "done", "reopen")},
-}
-
-
-def clean_name(value: object, where: str) -> str:
-    """A name on one line without control characters; refuse what is none."""
-    if isinstance(value, (Mapping, list, tuple, bool)) or value is None:
-        raise DataError(f"{where}: {value!r} is not a name; put it in quotes.")
-    name = visible(str(value))
-    if not name or len(name) > NAME_LENGTH:
-        raise DataError(
-            f"{where}: a name has 1 to {NAME_LENGTH} characters that can be seen; got "
-            f"{name[:40]!r}.",
-            code="edit.bad_name_length",
-        )
-    return name
-
-
-def _clusters(where: str, value: object, kind: str) -> tuple[int, ...]:
-    if not isinstance(value, (list, tuple)) or not value:
-        raise DataError(f"{where}: write a list of clusters, as in '{EXAMPLES[kind]}'.")
-    out = tuple(_number(where, item, "a cluster") for item in value)
-    if len(set(out)) != len(out):
-        raise DataError(f"{where}: a cluster is named twice.")
+def _numbers(values: list[Any]) -> tuple[int, ...]:
+    """Numbers of clusters, each once."""
+    found = [None if isinstance(v, bool) else whole_number(str(v).strip()) for v in values]
+    out = tuple(number for number in found if number is not None)
+    if not values or len(set(out)) < len(values):
+        said = ", ".join(map(repr, values))
+        raise ValueError(f"Clusters are different whole numbers from 0 on; got {said:.80}.")
     return out
 
 
-def _number(where: str, value: object, what: str) -> int:
-    number = None if isinstance(value, bool) else whole_number(str(value).strip())
-    if number is None:
-        raise DataError(f"{where}: {what} should be a whole number from 0 on, got {value!r:.80}.")
-    return number
-
-
-def _check_keys(given: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
-    for key in given:
-        if key not in known:
-            may = f"it takes {', '.join(known)}" if known else "nothing may stand beside it"
-            hint = did_you_mean(key, known)
-            raise DataError(f"{where}: {key!r} is not known here; {may}.{hint}")
+def clean_name(value: object) -> str:
+    """A name on one line without control characters."""
+    name = visible(value if isinstance(value, str) else repr(value))
+    plain = isinstance(value, (str, int, float)) and not isinstance(value, bool)
+    if not plain or not name or len(name) > NAME_LENGTH:
+        raise ValueError(
+            f"A name has 1 to {NAME_LENGTH} characters that can be seen; got {name[:40]!r}."
+        )
+    return name
 
 
 def read_yaml(text: str, name: str) -> list[tuple[int, Any]]:

@@ -65,8 +65,8 @@ COLOURS = (
     "#ee8866",
     "#777777",
 )
-ROWS = 20  # clusters that a notebook shows
-POINTS = 3_000  # on its map
+SHOWN_CLUSTERS, SHOWN_POINTS = 20, 3_000  # of a run in a notebook
+KEPT = {"folder", "remarks", "fresh", "_index", "_delete"}  # what a Run knows that its files do not
 
 
 class Run(RunFiles):
@@ -377,18 +377,8 @@ class Run(RunFiles):
 
     def _forget(self) -> None:
         """What was read before the files changed."""
-        for name in (
-            "manifest",
-            "version",
-            "clusters",
-            "hierarchy",
-            "map",
-            "cells",
-            "table",
-            "texts",
-            "model",
-        ):
-            self.__dict__.pop(name, None)
+        for name in self.__dict__.keys() - KEPT:
+            del self.__dict__[name]
 
     def __repr__(self) -> str:
         rows = counted(self.manifest["data"]["rows"], "text")
@@ -400,9 +390,9 @@ class Run(RunFiles):
         body = "".join(
             f'<tr><td style="color:{_colour(c.id)}">&#9679;</td><td>{c.id}</td><td>{c.size:,}</td>'
             f"<td>{100 * c.share:.1f}%</td><td>{escape(c.name)}</td></tr>"
-            for c in self.clusters[:ROWS]
+            for c in self.clusters[:SHOWN_CLUSTERS]
         )
-        more = len(self.clusters) - ROWS
+        more = len(self.clusters) - SHOWN_CLUSTERS
         rest = f"<p>And {more} more, in run.clusters.</p>" if more > 0 else ""
         said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.summary)
         return (
@@ -418,7 +408,7 @@ class Run(RunFiles):
         if saved is None or not saved["rows"]:
             return ""
         names = {c.id: c.name for c in self.clusters}
-        labels, step = self.labels, -(-len(saved["rows"]) // POINTS)
+        labels, step = self.labels, -(-len(saved["rows"]) // SHOWN_POINTS)
         dots = []
         for row, x, y in list(zip(saved["rows"], saved["x"], saved["y"], strict=True))[::step]:
             label = int(labels[row])
