@@ -88,8 +88,7 @@ def test_what_trains_names_the_extra(run: Run) -> None:
 
 def test_every_package_that_is_imported_is_declared() -> None:
     """Names in import statements and in ``need(...)`` against the requirements."""
-    brought = {"sklearn": "scikit-learn", "yaml": "pyyaml", "faiss": "faiss-cpu",
-               "umap": "umap-learn"}  # fmt: skip
+    brought = {"sklearn": "scikit-learn", "yaml": "pyyaml", "umap": "umap-learn"}
     own = {"coterie", "__future__", *sys.stdlib_module_names}
     # Of users, who hand over their objects; and what only type checkers read.
     free = {"pandas", "polars", "datasets", "typing_extensions"}

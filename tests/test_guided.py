@@ -14,7 +14,6 @@ from coterie.guided import (
     Guided,
     class_factor,
     fit_weights,
-    ridge_scores,
     seeded_kmeans,
     whitened,
 )
@@ -130,17 +129,12 @@ def test_fit_weights_by_another_search() -> None:
     assert fit_weights(scores[:, :0], truth[:0]) == pytest.approx(EXPECTED)
 
 
-@pytest.mark.parametrize("count", [3, 40])  # fewer and more rows than columns
-def test_ridge_by_its_definition(count: int) -> None:
+def test_classes_count_the_same_in_the_classifier() -> None:
     x, truth = blobs(7)
-    seeds = some(truth, count, 4)
+    seeds = some(truth, 5, 4)
     seeds[np.flatnonzero(seeds == 1)[1:]] = -1  # a class with one row counts as much
-    rows = np.flatnonzero(seeds >= 0)
-    sizes = np.bincount(seeds[rows])
-    weights = sizes.mean() / sizes[seeds[rows]]
-    left = (x[rows] * weights[:, None]).T @ x[rows] + np.eye(x.shape[1])
-    right = (x[rows] * weights[:, None]).T @ np.eye(4)[seeds[rows]]
-    np.testing.assert_allclose(ridge_scores(x, seeds, 4), np.linalg.solve(left, right), atol=1e-4)
+    rows, weights = guided(x, truth, 4)._even(seeds)
+    np.testing.assert_allclose(np.bincount(seeds[rows], weights), 16 / 4)
 
 
 def test_whitened_by_a_loop() -> None:

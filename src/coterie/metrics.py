@@ -42,11 +42,7 @@ def accuracy(truth: Labels, labels: Labels) -> float:
     >>> accuracy(["a", "a", "b", "b"], [7, 7, 3, 7])
     0.75
     """
-    from scipy.optimize import linear_sum_assignment
-
-    table = contingency(truth, labels)
-    rows, columns = linear_sum_assignment(table, maximize=True)
-    return float(table[rows, columns].sum() / table.sum())
+    return float(correct(truth, labels).mean())
 
 
 def correct(truth: Labels, labels: Labels) -> NDArray[np.bool_]:
@@ -59,12 +55,24 @@ def correct(truth: Labels, labels: Labels) -> NDArray[np.bool_]:
     >>> correct(["a", "a", "b", "b"], [7, 7, 3, 7])
     array([ True,  True,  True, False])
     """
+    partners = best_partners(contingency(truth, labels))
+    return np.asarray(partners[_codes(truth)] == _codes(labels))
+
+
+def best_partners(value: NDArray[Any]) -> Ints:
+    """The column that each row is matched with, one to one, for the largest sum; -1 for none.
+
+    Examples
+    --------
+    >>> best_partners(np.array([[3, 2], [9, 3], [1, 0]]))
+    array([ 1,  0, -1])
+    """
     from scipy.optimize import linear_sum_assignment
 
-    rows, columns = linear_sum_assignment(contingency(truth, labels), maximize=True)
-    partner = np.full(int(_codes(labels).max()) + 1, -1)
-    partner[columns] = rows
-    return np.asarray(partner[_codes(labels)] == _codes(truth))
+    rows, columns = linear_sum_assignment(value, maximize=True)
+    partners = np.full(len(value), -1, dtype=np.int64)
+    partners[rows] = columns
+    return partners
 
 
 def purity(truth: Labels, labels: Labels) -> float:

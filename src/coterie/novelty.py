@@ -29,10 +29,10 @@ import numpy as np
 import torch
 
 from coterie._types import Bools, Floats, Ints
-from coterie.blocks.graph import knn_smooth, principal_part
+from coterie.blocks.graph import principal_part
 from coterie.blocks.linkage import MatrixSpace, chain, cut
-from coterie.consensus import DIRECTIONS, RESTART, ROUNDS, n_neighbors
-from coterie.neighbors import nearest_rows, top_k, unit_rows
+from coterie.consensus import ROUNDS, smooth
+from coterie.neighbors import top_k, unit_rows
 
 THEME_TEXTS = 5  # different texts of a new cluster that is an alarm; of any, if clusters are large
 FEWEST_TEXTS = 2  # of a new cluster, if clusters are small ...
@@ -117,10 +117,10 @@ def place_new(old: Floats, labels: Ints, new: Floats, next_id: int) -> Placement
     k, m = len(ids), len(old)
     fewest = fewest_texts(m, len(new), k)
     x = principal_part(np.concatenate([old, new]), n_directions(k))
-    smooth = _smoothed(x, k)
+    smoothed = smooth(x, k)
     if fewest < THEME_TEXTS:  # few neighbours are of a text's own cluster
-        smooth = unit_rows(np.hstack([smooth, UNSMOOTHED * x]))
-    before, after = smooth[:m], smooth[m:]
+        smoothed = unit_rows(np.hstack([smoothed, UNSMOOTHED * x]))
+    before, after = smoothed[:m], smoothed[m:]
     sums = _sums(before, codes, k)
     near = _neighbors(x, m)
     apart, together = _p_values(before, codes, sums, after), _among_new(near, m, len(x))
@@ -180,13 +180,6 @@ def fewest_texts(old: int, new: int, k: int) -> int:
     (5, 2, 4)
     """
     return int(np.clip(round(max(new, PART * old) / k), FEWEST_TEXTS, THEME_TEXTS))
-
-
-def _smoothed(x: Floats, k: int) -> Floats:
-    """The vectors after k-NN smoothing, in few directions, of unit length."""
-    part = principal_part(x, DIRECTIONS)
-    near = n_neighbors(len(x), k)
-    return part if near < 1 else knn_smooth(part, nearest_rows(x, near + 1), ROUNDS, RESTART)
 
 
 def _p_values(before: Floats, codes: Ints, sums: Floats, after: Floats) -> Floats:

@@ -8,13 +8,9 @@ from sklearn.datasets import make_blobs
 
 from coterie.blocks.kmeans import KMeans, _means, nearest
 
-BACKENDS = ["sklearn", "faiss", "torch"]
 
-
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=["sklearn", "torch"])
 def backend(request: pytest.FixtureRequest) -> str:
-    if request.param == "faiss":
-        pytest.importorskip("faiss")
     return request.param
 
 

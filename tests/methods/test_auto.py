@@ -8,20 +8,20 @@ from sklearn.metrics import adjusted_rand_score
 import coterie
 from coterie import Auto, TwoStep
 from coterie import consensus as runs_module
-from coterie.blocks.assign import probabilities
+from coterie.blocks.assign import LinearAssigner, probabilities
 from coterie.blocks.graph import knn_smooth, principal_part
 from coterie.blocks.kmeans import KMeans
+from coterie.blocks.ridge import RidgeClassifier
 from coterie.consensus import consensus, n_neighbors
 from coterie.encoders import NgramsAndWords, ViewsEncoder
 from coterie.errors import UsageError
 from coterie.methods import auto
-from coterie.methods.auto import RidgeClassifier, calibrated
 from coterie.metrics import accuracy
 from coterie.neighbors import nearest_rows
 
 
 def fit(x, labels, k, weights=None):
-    return RidgeClassifier(x, weights).fit(labels, k)
+    return LinearAssigner(*RidgeClassifier(x, weights).fit(labels, k))
 
 
 def blobs(n: int = 300, noise: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -38,16 +38,16 @@ def test_one_factor_serves_several_labels(monkeypatch) -> None:
     x, labels, noisy = blobs(noise=0.3)
     weights = np.random.default_rng(1).integers(1, 5, len(x)).astype(np.float32)
     whole = RidgeClassifier(x, weights)
-    monkeypatch.setattr(auto, "ROWS", 37)
+    monkeypatch.setattr("coterie.blocks.ridge.BLOCK", 37)
     parts = RidgeClassifier(x, weights)
     rows = np.hstack([x, np.ones((len(x), 1))])
     for given in (labels, noisy):
         square = rows.T @ (weights[:, None] * rows) + np.eye(4)
         solved = np.linalg.solve(square, rows.T @ (weights[:, None] * np.eye(3)[given]))
         for classifier in (whole, parts):
-            found = classifier.fit(given, 3)
-            np.testing.assert_allclose(found.weight, solved[:-1].T, atol=1e-5)
-            np.testing.assert_allclose(found.bias, solved[-1], atol=1e-5)
+            weight, bias = classifier.fit(given, 3)
+            np.testing.assert_allclose(weight, solved[:-1].T, atol=1e-5)
+            np.testing.assert_allclose(bias, solved[-1], atol=1e-5)
 
 
 def test_worked_by_hand() -> None:
@@ -61,14 +61,14 @@ def test_worked_by_hand() -> None:
 def test_the_mean_confidence_is_as_given_and_labels_stay(confidence: float) -> None:
     x, _, given = blobs(noise=0.3)
     assigner = fit(x, given, 3)
-    scaled = calibrated(assigner, x, confidence)
+    scaled = assigner.calibrated(x, confidence)
     np.testing.assert_array_equal(
         scaled.logits(x).argmax(axis=1), assigner.logits(x).argmax(axis=1)
     )
     mean = probabilities(scaled.logits(x)).max(axis=1).mean()
     assert mean == pytest.approx(confidence, abs=0.01)
     alone = fit(x, np.zeros(len(x), dtype=np.int64), 1)
-    assert calibrated(alone, x, 0.5) is alone
+    assert alone.calibrated(x, 0.5) is alone
 
 
 @pytest.fixture(scope="module")
@@ -115,9 +115,8 @@ def test_the_steps_are_those_of_the_description(corpus) -> None:
         for i in range(20)
     ]
     labels = consensus(runs, 6, ones, seed)
-    ridge = RidgeClassifier(x, ones)
-    answers = ridge.fit(labels, 6).logits(x).argmax(axis=1)
-    answers = ridge.fit(answers, 6).logits(x).argmax(axis=1)
+    answers = fit(x, labels, 6, ones).logits(x).argmax(axis=1)
+    answers = fit(x, answers, 6, ones).logits(x).argmax(axis=1)
     assert adjusted_rand_score(answers[model.rows_], model.labels_) == 1
     assert model.choice_["neighbors"] == k == 10 and model.choice_["runs"] == 20
     assert model.choice_["moved"] == round(float((answers != labels).mean()), 4)

@@ -15,10 +15,11 @@ import coterie
 from commands import rows
 from commands import run as call
 from coterie import clustering
+from coterie.blocks.assign import LinearAssigner
+from coterie.blocks.ridge import RidgeClassifier
 from coterie.checking import check_integrity
 from coterie.editing import edit, undo
 from coterie.errors import UsageError
-from coterie.methods.auto import RidgeClassifier
 from coterie.novelty import place_new
 from coterie.runs import open_run
 from coterie.runs.update import fit_classifier, learn_new, update
@@ -461,7 +462,7 @@ def test_a_small_cluster_is_not_lost_beside_large_ones() -> None:
     x, codes = overlapping(0, [600, 600, 30])
     x[1200:] += 0.9 * np.eye(30, dtype=np.float32)[0]  # between the first theme and its own
     found = fit_classifier(x, codes, 3, 1200)
-    plain = RidgeClassifier(x).fit(codes, 3)
+    plain = LinearAssigner(*RidgeClassifier(x).fit(codes, 3))
     fresh, _ = overlapping(2, [0, 0, 50])
     fresh += 0.9 * np.eye(30, dtype=np.float32)[0]
     kept, lost = ((c.logits(fresh).argmax(axis=1) == 2).mean() for c in (found, plain))

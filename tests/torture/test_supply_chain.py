@@ -93,7 +93,7 @@ def test_locks_hold_all_that_is_asked_for_and_its_needs() -> None:
 
 def test_extras_of_the_project_are_followed() -> None:
     names = {CHAIN["normal"](one.name) for one in CHAIN["wanted"]("test")}
-    assert {"pytest", "faiss-cpu", "sphinx", "torch", "matplotlib"} <= names
+    assert {"pytest", "umap-learn", "sphinx", "torch", "matplotlib"} <= names
     assert "coterie" not in names and "ray" not in names
     assert "pytest" not in {one.name for one in CHAIN["wanted"]("docs")}
 

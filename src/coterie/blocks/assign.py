@@ -20,6 +20,7 @@ from coterie.neighbors import similarity_blocks, unit_rows
 
 T = TypeVar("T")
 Key = tuple[tuple[int, ...], bytes]
+CALIBRATED = 5_000  # rows that the scale of a linear head is found on
 FEWEST_ROWS = 1_000  # of an array whose digest is worth the time
 
 
@@ -221,6 +222,17 @@ class LinearAssigner:
 
     def logits(self, vectors: Floats) -> Floats:
         return np.asarray(vectors @ self.weight.T + self.bias)
+
+    def calibrated(self, vectors: Floats, confidence: float) -> LinearAssigner:
+        """The same assigner, with ``confidence`` as the mean top probability of the vectors.
+
+        The first 5,000 of them are enough.
+        """
+        if len(self.bias) == 1 or len(vectors) == 0:
+            return self
+        scores = self.logits(vectors[:CALIBRATED])
+        scale = np.float32(scale_for(scores.max() - scores, confidence))
+        return LinearAssigner(self.weight / scale, self.bias / scale)
 
     def reordered(self, order: Ints) -> LinearAssigner:
         return replace(self, weight=self.weight[order], bias=self.bias[order])

@@ -1,6 +1,6 @@
-"""K-means behind one call: scikit-learn or faiss on the CPU, torch on the GPU.
+"""K-means behind one call: scikit-learn on the CPU, torch on the GPU.
 
-The torch version exists for what the other two lack: it stays on the device, is deterministic
+The torch version exists for what the other lacks: it stays on the device, is deterministic
 there (sums by matrix product, not by atomic additions), and its spherical form keeps centers at
 unit length. Clusters that run empty are moved to the points that fit worst.
 """
@@ -18,10 +18,9 @@ import torch
 from torch import Tensor
 
 from coterie._types import Floats, Ints
-from coterie._validation import need
 from coterie.neighbors import row_blocks, top_k
 
-Backend = Literal["auto", "sklearn", "faiss", "torch"]
+Backend = Literal["auto", "sklearn", "torch"]
 SEEDED = 5_000, 60  # starts are drawn from so many rows, and at least so many per cluster
 FINALISTS = 3  # starts that run on all rows, where the others ran on a part
 
@@ -49,10 +48,8 @@ class KMeans:
         Stop when the centers move by less than this share of the mean variance.
     spherical : bool, default=False
         Work on unit vectors and keep the centers at unit length (cosine similarity).
-    backend : {"auto", "sklearn", "faiss", "torch"}, default="auto"
-        "auto" takes torch for data on a GPU and for the spherical form, scikit-learn otherwise:
-        faiss starts at random points instead of k-means++ and ends 1 to 2% higher in inertia
-        with 150 clusters.
+    backend : {"auto", "sklearn", "torch"}, default="auto"
+        "auto" takes torch for data on a GPU and for the spherical form, scikit-learn otherwise.
     """
 
     n_clusters: int
@@ -74,8 +71,6 @@ class KMeans:
         weight = None if weights is None else np.asarray(weights, dtype=np.float32)
         if backend == "torch":
             centers = self._torch(tensor, weight)
-        elif backend == "faiss":
-            centers = self._faiss(tensor.cpu().numpy(), weight)
         else:
             centers = self._sklearn(tensor.cpu().numpy(), weight)
         return _finish(tensor, centers.to(tensor.device), weight)
@@ -92,12 +87,12 @@ class KMeans:
         most = _part_size(self.n_clusters)
         if self.n_init <= FINALISTS or len(x) <= most:
             starts = (
-                _plus_plus(tensor, weight, self.n_clusters, generator) for _ in range(self.n_init)
+                plus_plus(tensor, weight, self.n_clusters, generator) for _ in range(self.n_init)
             )
             return self._lloyd(x, weights, (start.numpy() for start in starts), 1)[0]
         rows = torch.randperm(len(x), generator=generator)[:most]
         few, heavy = tensor[rows], weight[rows]
-        starts = (_plus_plus(few, heavy, self.n_clusters, generator) for _ in range(self.n_init))
+        starts = (plus_plus(few, heavy, self.n_clusters, generator) for _ in range(self.n_init))
         part = few.numpy(), None if weights is None else heavy.numpy()
         found = self._lloyd(*part, (start.numpy() for start in starts), FINALISTS)
         return self._lloyd(x, weights, (centers.numpy() for centers in found), 1)[0]
@@ -121,21 +116,6 @@ class KMeans:
         ends.sort(key=lambda end: end[0])
         return [self._unit(torch.from_numpy(np.float32(centers))) for _, centers in ends[:best]]
 
-    def _faiss(self, x: Floats, weights: Floats | None) -> Tensor:
-        faiss = need("faiss", "faiss")
-        model = faiss.Kmeans(
-            x.shape[1],
-            self.n_clusters,
-            niter=min(self.max_iter, 50),
-            nredo=self.n_init,
-            seed=self.seed % 2**31,
-            spherical=self.spherical,
-            min_points_per_centroid=1,
-            max_points_per_centroid=len(x),  # by default faiss looks at 256 points per center
-        )
-        model.train(np.ascontiguousarray(x), weights=weights)
-        return self._unit(torch.from_numpy(np.array(model.centroids)))
-
     def _torch(self, x: Tensor, weights: Floats | None) -> Tensor:
         weight = torch.ones(len(x)) if weights is None else torch.from_numpy(weights)
         weight = weight.to(x.device)
@@ -144,7 +124,7 @@ class KMeans:
         tolerance = self.tol * float((weight @ (x - mean).square()).mean() / weight.sum())
         best, lowest = x[: self.n_clusters], math.inf
         for _ in range(self.n_init):
-            centers = self._unit(_plus_plus(x, weight, self.n_clusters, generator))
+            centers = self._unit(plus_plus(x, weight, self.n_clusters, generator))
             for _ in range(self.max_iter):
                 labels, distances = nearest(x, centers)
                 moved = self._unit(_means(x, weight, labels, distances, centers))
@@ -183,20 +163,30 @@ def _part_size(k: int) -> int:
     return max(SEEDED[0], SEEDED[1] * k)
 
 
-def _plus_plus(x: Tensor, weight: Tensor, k: int, generator: torch.Generator) -> Tensor:
+def plus_plus(
+    x: Tensor,
+    weight: Tensor,
+    k: int,
+    generator: torch.Generator,
+    given: Tensor | None = None,
+) -> Tensor:
     """Greedy k-means++: of a few candidates drawn by squared distance keep the best.
 
-    Among many rows it is drawn from a random part of them, drawn anew for every start.
+    Among many rows it is drawn from a random part of them, drawn anew for every start. Centers
+    that are ``given`` are the first of the ``k``.
     """
     trials = 2 + int(math.log(k))
     most = _part_size(k)
     if len(x) > most:
         part = torch.randperm(len(x), generator=generator, device=x.device)[:most]
         x, weight = x[part], weight[part]
-    chosen = [x[torch.multinomial(weight, 1, generator=generator)]]
+    centers = x[:0] if given is None else given
+    if not len(centers):
+        centers = x[torch.multinomial(weight, 1, generator=generator)]
     squares = x.square().sum(dim=1)
-    closest = _to_point(x, squares, chosen[0])[:, 0]
-    for _ in range(1, k):
+    closest = _to_point(x, squares, centers).min(dim=1).values
+    chosen = [centers]
+    for _ in range(len(centers), k):
         mass = (closest * weight).clamp(min=1e-20)  # all at zero: any point will do
         candidates = torch.multinomial(mass, trials, replacement=True, generator=generator)
         reduced = torch.minimum(_to_point(x, squares, x[candidates]), closest[:, None])

@@ -167,14 +167,10 @@ def chain(space: Space, n: int) -> list[tuple[float, int, int]]:
 
 def cut(merges: list[tuple[float, int, int]], n_clusters: int, n: int) -> Ints:
     """Labels after the lowest ``n - n_clusters`` merges."""
-    parent = np.arange(n)
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
 
-    def root(i: int) -> int:
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = int(parent[i])
-        return i
-
-    for _, kept, gone in sorted(merges, key=lambda merge: merge[0])[: n - n_clusters]:
-        parent[root(gone)] = root(kept)
-    return np.unique([root(i) for i in range(n)], return_inverse=True)[1].astype(np.int64)
+    lowest = sorted(merges, key=lambda merge: merge[0])[: n - n_clusters]
+    edges = np.array([merge[1:] for merge in lowest], dtype=np.int64).reshape(-1, 2)
+    graph = coo_matrix((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n))
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)

@@ -19,7 +19,7 @@ from coterie.base.storage import read_config
 from coterie.comparison.result import Change, Comparison, Flow
 from coterie.comparison.side import Side, make_side
 from coterie.errors import CoterieError, DataError, UsageError, counted
-from coterie.metrics import ari, nmi
+from coterie.metrics import ari, best_partners, nmi
 from coterie.neighbors import unit_rows
 
 MATCHED, SPLIT, MERGED, DIED, BORN = "matched", "split", "merged", "died", "born"
@@ -83,14 +83,12 @@ def partners(weights: Floats, linked: Bools) -> dict[int, int]:
     dict of int to int
         Places in A to places in B.
     """
-    from scipy.optimize import linear_sum_assignment
-
     if not linked.any():
         return {}
     late = np.arange(linked.size).reshape(linked.shape) / linked.size  # decides among equals
     value = np.where(linked, weights - 1e-9 * late, 0.0)
-    rows, columns = linear_sum_assignment(value, maximize=True)
-    return {int(a): int(b) for a, b in zip(rows, columns, strict=True) if linked[a, b]}
+    found = enumerate(best_partners(value).tolist())
+    return {a: b for a, b in found if b >= 0 and linked[a, b]}
 
 
 def statuses(linked: Bools) -> tuple[list[str], list[str]]:

@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from coterie._progress import make_progress
 from coterie._random import derive_seed, numpy_generator
@@ -45,6 +45,7 @@ from coterie.blocks.assign import (
 )
 from coterie.blocks.graph import principal_directions, principal_part
 from coterie.blocks.kmeans import KMeans
+from coterie.blocks.ridge import RidgeClassifier
 from coterie.consensus import (
     DIRECTIONS,
     EXACT,
@@ -72,8 +73,6 @@ from coterie.metrics import accuracy
 from coterie.neighbors import nearest_rows
 from coterie.outliers import NEIGHBORS
 
-ROWS = 8_192  # rows in a matrix product
-CALIBRATED = 5_000  # rows that the scale of confidence is found on
 log = logging.getLogger(__name__)
 Effort = Literal["quick", "standard", "best"]
 MOST = {"quick": 10_000, "standard": 10_000, "best": 60_000}  # texts that are clustered
@@ -85,75 +84,6 @@ LOOKED_AT = 5_000  # texts on which plain k-means is compared with the result
 # Share of texts that agree with plain k-means -> share in the right cluster: logistic regression
 # on the development sets (``coterie-bench settings --table``).
 CONFIDENCE = -5.31, 8.34
-
-
-class RidgeClassifier:
-    """Ridge regression of one column of zeros and ones per cluster; the bias is penalised too.
-
-    The matrix that a regression has to invert does not depend on the labels: it is factorised once,
-    and each fit after that is cheap.
-
-    Parameters
-    ----------
-    x : ndarray of shape (n, d)
-    weights : ndarray of shape (n,), optional
-        Row ``i`` counts ``weights[i]`` times.
-    penalty : float, default=1.0
-        Of squared weights; a text weighs one.
-
-    Examples
-    --------
-    >>> x = np.array([[0.0, 3.0], [0.0, 2.0], [3.0, 0.0], [2.0, 0.0]], dtype=np.float32)
-    >>> RidgeClassifier(x).fit(np.array([0, 0, 1, 0]), 2).logits(x).argmax(axis=1)
-    array([0, 0, 1, 1])
-    """
-
-    def __init__(self, x: Floats, weights: Floats | None = None, penalty: float = 1.0) -> None:
-        self.x: Tensor = torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32))
-        n, d = self.x.shape
-        self.weights = torch.ones(n) if weights is None else torch.from_numpy(weights).float()
-        square = penalty * torch.eye(d + 1, dtype=torch.float64)
-        for rows, weight in zip(self.x.split(ROWS), self.weights.split(ROWS), strict=True):
-            weighted = rows * weight[:, None]
-            square[:d, :d] += weighted.T @ rows
-            square[d, :d] += weighted.sum(dim=0)
-        square[:d, d] = square[d, :d]
-        square[d, d] += self.weights.sum()
-        self.factor = torch.linalg.cholesky(square)
-
-    def fit(self, labels: Ints, n_clusters: int) -> LinearAssigner:
-        """Fit these labels.
-
-        Returns
-        -------
-        LinearAssigner
-            Its logits are near one for the cluster of a text and near zero for the others.
-        """
-        sums = torch.zeros(n_clusters, self.x.shape[1] + 1)
-        found = torch.from_numpy(np.asarray(labels, dtype=np.int64))
-        parts = (part.split(ROWS) for part in (self.x, self.weights, found))
-        for rows, weight, label in zip(*parts, strict=True):
-            sums[:, :-1].index_add_(0, label, rows * weight[:, None])
-            sums[:, -1].index_add_(0, label, weight)
-        solved = torch.cholesky_solve(sums.T.double(), self.factor).float().numpy()
-        return LinearAssigner(np.ascontiguousarray(solved[:-1].T), np.ascontiguousarray(solved[-1]))
-
-
-def calibrated(assigner: LinearAssigner, x: Floats, confidence: float) -> LinearAssigner:
-    """The assigner with ``confidence`` as the mean top probability of ``x``; labels do not change.
-
-    Parameters
-    ----------
-    assigner : LinearAssigner
-    x : ndarray of shape (n, d)
-        The first 5,000 rows are enough.
-    confidence : float
-    """
-    if len(assigner.bias) == 1 or len(x) == 0:
-        return assigner
-    scores = assigner.logits(x[:CALIBRATED])
-    scale = np.float32(scale_for(scores.max() - scores, confidence))
-    return LinearAssigner(assigner.weight / scale, assigner.bias / scale)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -258,7 +188,7 @@ class Auto(WeightedClusterer):
         self.choice_["moved"] = round(float((answers[rows] != labels).mean()), 4)
         order = numpy_generator(seed, "confidence").permutation(len(vectors))
         expected = self._confidence(vectors, answers, seed)
-        return calibrated(assigner, vectors[order[:LOOKED_AT]], expected)
+        return assigner.calibrated(vectors[order[:LOOKED_AT]], expected)
 
     def _seeds(self, vectors: Floats) -> Ints:
         """Class of each text that has one, -1 of the others."""
@@ -284,12 +214,13 @@ class Auto(WeightedClusterer):
         weights = np.where(seeds >= 0, LABELLED * weights, weights).astype(np.float32)
         for penalty in PENALTIES:
             part = RidgeClassifier(vectors[rows], weights[rows], penalty)
-            assigner = part.fit(labels, self._k)
+            assigner = LinearAssigner(*part.fit(labels, self._k))
             answers = np.asarray(assigner.logits(vectors).argmax(axis=1), dtype=np.int64)
             answers = np.where(seeds >= 0, seeds, answers)
             some = len(rows) < len(vectors)
             whole = RidgeClassifier(vectors, weights, penalty) if some else part
-            assigner = whole.fit(answers, self._k)  # of all texts, to its own predictions
+            # Of all texts, to its own predictions.
+            assigner = LinearAssigner(*whole.fit(answers, self._k))
             answers = np.asarray(assigner.logits(vectors).argmax(axis=1), dtype=np.int64)
             if len(np.unique(answers)) == self._k:
                 return assigner

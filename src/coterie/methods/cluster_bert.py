@@ -41,7 +41,7 @@ from coterie.blocks.token_loss import IGNORED, token_cross_entropy
 from coterie.encoders import Encoder, SentenceEncoder, VectorEncoder
 from coterie.engine import Batch, Stage, steps_for
 from coterie.errors import UsageError
-from coterie.metrics import dunn, silhouette
+from coterie.metrics import best_partners, dunn, silhouette
 
 LAYOUT = (  # what a layer must have
     "attention.self.query",
@@ -432,11 +432,9 @@ def align(new: Ints, old: Ints, n_clusters: int) -> Ints:
     >>> align(np.array([2, 2, 0, 1]), np.array([0, 0, 1, 2]), 3).tolist()
     [1, 2, 0]
     """
-    from scipy.optimize import linear_sum_assignment
-
     overlap = np.zeros((n_clusters, n_clusters), dtype=np.int64)
     np.add.at(overlap, (new, old), 1)
-    return np.asarray(linear_sum_assignment(overlap, maximize=True)[1], dtype=np.int64)
+    return best_partners(overlap)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -29,6 +29,7 @@ from coterie._validation import check_choice, checked
 from coterie.base.edited import EditedAssigner, correct, fingerprint
 from coterie.blocks.assign import LinearAssigner, probabilities
 from coterie.blocks.graph import principal_directions
+from coterie.blocks.ridge import RidgeClassifier
 from coterie.clustering import Clustering, describe_rows, opened, read, save
 from coterie.corpus import Corpus, make_corpus
 from coterie.corpus.corpus import build, cell_values, check_column, value_to_text
@@ -41,7 +42,6 @@ from coterie.editing.apply import Draft
 from coterie.errors import DataError, UsageError, counted
 from coterie.hierarchy import Hierarchy
 from coterie.masking import Masker, masked_sentence
-from coterie.methods.auto import RidgeClassifier, calibrated
 from coterie.novelty import THEME_TEXTS, Placement, n_directions, place_new
 from coterie.options import Options
 from coterie.outliers import choose_rows
@@ -533,7 +533,8 @@ def fit_classifier(x: Floats, codes: Ints, k: int, n_old: int) -> LinearAssigner
     for _ in range(FITS):
         sizes, new = (np.bincount(part, minlength=k) for part in (codes, codes[n_old:]))
         weights = ((new + 1) ** 0.25 / np.sqrt(np.maximum(sizes, 1)))[codes]
-        found = RidgeClassifier(few, (weights / weights.mean()).astype(np.float32)).fit(codes, k)
+        ridge = RidgeClassifier(few, (weights / weights.mean()).astype(np.float32))
+        found = LinearAssigner(*ridge.fit(codes, k))
         codes = np.asarray(found.logits(few).argmax(axis=1), dtype=np.int64)
         if (np.bincount(codes, minlength=k)[sizes > 0] == 0).any():
             break
@@ -612,7 +613,7 @@ class AddedRows:
         self.draft.names |= dict.fromkeys(self.new)
         usual = self.run.table[self.run.own["confidence"]].to_numpy()
         sure = np.nanmean(usual[settled]) if settled.any() else 0.5
-        linear = calibrated(found.classifier, self.vectors[: self.n_old][settled], float(sure))
+        linear = found.classifier.calibrated(self.vectors[: self.n_old][settled], float(sure))
         self.model.assigner_ = EditedAssigner(linear, tuple(found.ids))
         self.model.n_clusters_ = len(found.ids)
 
