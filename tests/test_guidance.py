@@ -87,7 +87,7 @@ def test_themes_need_texts() -> None:
 
 def test_links_are_transitive_and_labels_spread_over_them() -> None:
     known = on_rows(Guidance.make(5, ["a", None, None, None, "b"], [(0, 2), (2, 3)]))
-    assert known.groups.tolist() == [0, 1, 0, 0, 4]
+    assert known.groups.tolist() == [0, 1, 0, 0, 2]
     assert known.labels.tolist() == [0, -1, 0, 0, 1]
 
 

@@ -254,14 +254,18 @@ def _prepare(
     rows = [rows[i] for i in rng.permutation(len(rows))[:SAMPLE]]
     texts = [cleaned[row] for row in rows]
     if embeddings is not None:
-        lexical = CharNgrams(seed=derive_seed(seed, "encoder"))
-        embeddings = check_vectors("embeddings", embeddings)
-        lexical.learn(texts)
-        counted, numbers = lexical.prepare(texts)
-        beside = NGRAM_WEIGHT * unit_rows(lexical.encode(counted)[numbers])
-        both = np.hstack([embeddings[rows], beside]).astype(np.float32)
-        return both, "embedding"
+        embedded = check_vectors("embeddings", embeddings)[rows]
+        return with_ngrams(embedded, texts, derive_seed(seed, "encoder")), "embedding"
     return text_vectors(texts, encoder, seed)
+
+
+def with_ngrams(embeddings: Floats, texts: list[str], seed: int) -> Floats:
+    """Embeddings with the character n-grams of their texts beside them."""
+    ngrams = CharNgrams(seed=seed)
+    ngrams.learn(texts)
+    items, rows = ngrams.prepare(texts)
+    beside = NGRAM_WEIGHT * unit_rows(ngrams.encode(items)[rows])
+    return np.hstack([embeddings, beside]).astype(np.float32)
 
 
 def text_vectors(texts: list[str], encoder: Any, seed: int) -> tuple[Floats, Kind]:

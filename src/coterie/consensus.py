@@ -28,6 +28,7 @@ DIRECTIONS = 100  # in which vectors are smoothed
 EXACT = 5_000  # rows; the neighbours of more are searched in fewer directions, which is quicker:
 SEARCHED = 300  # so many
 FLATTEN = 0.25  # exponent by which the directions with less variance are strengthened
+RUNS = 20  # of k-means, for a reference
 LINKED, PER_CLUSTER = (2_000, 5_000), 25  # rows that are joined: fewest, most, and per cluster
 
 
@@ -45,6 +46,7 @@ def n_neighbors(n: int, n_clusters: int) -> int:
 
 def smoothed_runs(  # noqa: PLR0913 - what k-means needs, and a callback
     x: Floats,
+    smoothed: Floats,
     n_clusters: int,
     runs: int,
     weights: Floats,
@@ -52,25 +54,24 @@ def smoothed_runs(  # noqa: PLR0913 - what k-means needs, and a callback
     *,
     device: torch.device | None = None,
     advance: Callable[[int], None] = lambda done: None,
-    smoothed: Floats | None = None,
 ) -> tuple[Ints, list[Ints]]:
-    """Smooth the rows, run k-means several times, and combine the runs.
+    """Run k-means several times on smoothed rows, and combine the runs.
 
     Parameters
     ----------
     x : ndarray of shape (n, d)
         At least ``n_clusters`` different rows.
+    smoothed : ndarray of shape (n, e)
+        What :func:`smooth` gave for these rows.
     n_clusters : int
     runs : int
     weights : ndarray of shape (n,)
         How often each row counts.
     seed : int
     device : torch.device, optional
-        Of the neighbour search and of k-means.
+        Of k-means.
     advance : callable, optional
         Is called with the number of runs that are done.
-    smoothed : ndarray of shape (n, e), optional
-        What :func:`smooth` gave for these rows.
 
     Returns
     -------
@@ -79,8 +80,6 @@ def smoothed_runs(  # noqa: PLR0913 - what k-means needs, and a callback
     labelings : list of ndarray of shape (n,)
         The labels of the runs.
     """
-    if smoothed is None:
-        smoothed = smooth(x, n_clusters, device=device)
     on_device = torch.from_numpy(smoothed).to(device)
     labelings = []
     for run in range(runs):
@@ -89,6 +88,12 @@ def smoothed_runs(  # noqa: PLR0913 - what k-means needs, and a callback
         advance(run + 1)
     labels = consensus(labelings, n_clusters, weights, seed)
     return force_k(x, labels, n_clusters, weights, seed), labelings
+
+
+def reference(x: Floats, n_clusters: int, weights: Floats, seed: int) -> Ints:
+    """The consensus of 20 runs, which the clusters of a method are compared with."""
+    smoothed = smooth(x, n_clusters, flatten=FLATTEN)
+    return smoothed_runs(x, smoothed, n_clusters, RUNS, weights, seed)[0]
 
 
 def smooth(

@@ -19,6 +19,7 @@ import numpy as np
 from coterie._types import Bools, Floats, Ints
 from coterie.corpus.corpus import clean_name, clean_text
 from coterie.errors import DataError, UsageError
+from coterie.neighbors import connected_parts
 
 LISTED = 6  # rows of a chain that a message names
 FIELDS = ("name", "description", "keywords", "examples")  # of a theme
@@ -118,7 +119,7 @@ class Guidance:
         self._refuse_empty(places)
         edges = _same_text(places, self._named())
         edges += [pair for group in self.together for pair in pairwise(group)]
-        groups = _components(n_texts, ((places[a], places[b]) for a, b in edges))
+        groups = connected_parts(n_texts, [(places[a], places[b]) for a, b in edges])
         by_group: dict[int, tuple[int, int]] = {}  # class and the row that has it
         for row, label in sorted(self.labels.items()):
             first, earlier = by_group.setdefault(int(groups[places[row]]), (label, row))
@@ -170,20 +171,15 @@ class Guidance:
         """Why two rows are in one group: the same text, or the rows that link them."""
         if places[a] == places[b]:
             return "they have the same text"
-        near: dict[int, list[int]] = {}
-        for one, two in edges:
-            near.setdefault(one, []).append(two)
-            near.setdefault(two, []).append(one)
-        before, waiting = {a: a}, deque([a])
-        while waiting and b not in before:
-            row = waiting.popleft()
-            for other in near.get(row, []):
-                if other not in before:
-                    before[other] = row
-                    waiting.append(other)
+        from scipy.sparse import coo_matrix
+        from scipy.sparse.csgraph import breadth_first_order
+
+        first, second = np.array(edges).T
+        graph = coo_matrix((np.ones(len(first)), (first, second)), shape=(self.n, self.n))
+        before = breadth_first_order(graph, a, directed=False)[1]
         path = [b]
         while path[-1] != a:
-            path.append(before[path[-1]])
+            path.append(int(before[path[-1]]))
         shown = [self.called(row) for row in reversed(path)]
         if len(shown) > LISTED:
             shown = [*shown[: LISTED - 1], "...", shown[-1]]
@@ -502,22 +498,6 @@ def _same_text(places: Ints, rows: set[int]) -> list[tuple[int, int]]:
         for row in sorted(rows)
         if first.setdefault(place := int(places[row]), row) != row
     ]
-
-
-def _components(n: int, edges: Iterable[tuple[int, int]]) -> Ints:
-    """Number of the connected component of each of ``n`` nodes: its smallest node."""
-    root = list(range(n))
-
-    def find(node: int) -> int:
-        while root[node] != node:
-            root[node] = root[root[node]]
-            node = root[node]
-        return node
-
-    for a, b in edges:
-        one, two = find(int(a)), find(int(b))
-        root[max(one, two)] = min(one, two)
-    return np.array([find(node) for node in range(n)], dtype=np.int64)
 
 
 def _both_ways(pairs: Ints) -> dict[int, set[int]]:

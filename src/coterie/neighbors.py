@@ -7,7 +7,7 @@ two halves costs nearly what the products save.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -189,6 +189,22 @@ def largest(x: Tensor, k: int) -> Tensor:
     rest = torch.arange(width * GROUP, x.shape[1], device=x.device).expand(len(x), -1)
     places = torch.cat([(top[:, :, None] + step).flatten(1), rest], dim=1)
     return places.gather(1, x.gather(1, places).topk(k, dim=1).indices)
+
+
+def connected_parts(n: int, pairs: Iterable[tuple[int, int]]) -> Ints:
+    """Number of the connected part of each of ``n`` rows, by the first row of each part.
+
+    Examples
+    --------
+    >>> connected_parts(5, [(3, 0), (4, 3)])
+    array([0, 1, 2, 0, 0])
+    """
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    first, second = np.array(list(pairs), dtype=np.int64).reshape(-1, 2).T
+    graph = coo_matrix((np.ones(len(first)), (first, second)), shape=(n, n))
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
 
 
 def unit_rows(x: Floats) -> Floats:

@@ -9,14 +9,13 @@ from coterie import SCCL
 from coterie._random import derive_seed
 from coterie.base import fitting
 from coterie.base.guard import (
-    RUNS,
     Diagnostics,
     Guard,
     _reason,
     nearest_neighbors,
     neighbor_agreement,
 )
-from coterie.consensus import FLATTEN, smooth, smoothed_runs
+from coterie.consensus import FLATTEN, RUNS, smooth, smoothed_runs
 from coterie.encoders import ViewsEncoder, load_encoder
 from coterie.metrics import nmi
 
@@ -148,7 +147,7 @@ def test_the_reference_is_made_from_all_views_of_a_sentence_encoder(
     items, rows = views.prepare(texts)
     x = views.encode(items)[rows]
     ones = np.ones(len(texts), dtype=np.float32)
-    wanted, _ = smoothed_runs(x, 3, RUNS, ones, 5, smoothed=smooth(x, 3, flatten=FLATTEN))
+    wanted, _ = smoothed_runs(x, smooth(x, 3, flatten=FLATTEN), 3, RUNS, ones, 5)
     np.testing.assert_array_equal(guard.reference, wanted)
     without = Guard(noise, labels, 3, seed=5, texts=texts).reference
     assert nmi(guard.reference, labels) > nmi(without, labels)  # which sees noise and n-grams

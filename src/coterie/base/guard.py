@@ -22,10 +22,10 @@ import torch
 
 from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats, Ints
-from coterie.consensus import FLATTEN, smooth, smoothed_runs
-from coterie.encoders import CharNgrams, Encoder, SentenceEncoder, ViewsEncoder
+from coterie.choose import with_ngrams
+from coterie.consensus import reference
+from coterie.encoders import Encoder, SentenceEncoder, ViewsEncoder
 from coterie.encoders.base import distinct
-from coterie.encoders.lexical import NGRAM_WEIGHT
 from coterie.metrics import nmi, size_entropy
 from coterie.neighbors import top_k, unit_rows
 from coterie.words import word_information, word_presence
@@ -38,7 +38,6 @@ FEWEST_CLUSTERS = 0.5  # of those the start uses
 LOWEST_ENTROPY = 0.7  # of the start's
 LOWEST_AGREEMENT = 0.85  # of the start's
 TEXTS = 20_000  # texts that are read
-RUNS = 20  # of k-means, for the reference
 TOLERANCE = 0.01  # fall of the agreement with the reference that is accepted
 FEWEST_TEXTS = 50  # different ones, for a reference
 
@@ -191,15 +190,9 @@ def _reference(
         items, numbers = views.prepare(some)
         x = views.encode(items.to(next(encoder.parameters()).device))[numbers]
     else:
-        ngrams = CharNgrams(seed=own)
-        ngrams.learn(some)
-        counted, numbers = ngrams.prepare(some)
-        lexical = NGRAM_WEIGHT * unit_rows(ngrams.encode(counted)[numbers])
-        x = np.hstack([unit_rows(np.asarray(vectors)[first]), lexical]).astype(np.float32)
+        x = with_ngrams(unit_rows(np.asarray(vectors)[first]), some, own)
     counts = np.bincount(rows, minlength=len(first)).astype(np.float32)
-    smoothed = smooth(x, n_clusters, flatten=FLATTEN)
-    labels, _ = smoothed_runs(x, n_clusters, RUNS, counts, seed, smoothed=smoothed)
-    return np.asarray(labels[rows])
+    return np.asarray(reference(x, n_clusters, counts, seed)[rows])
 
 
 def nearest_neighbors(vectors: Floats, seed: int) -> tuple[Ints, Ints]:

@@ -8,9 +8,9 @@ import numpy as np
 
 from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
-from coterie.base.guard import RUNS, nearest_neighbors, neighbor_agreement
+from coterie.base.guard import nearest_neighbors, neighbor_agreement
 from coterie.choose import SAMPLE, text_vectors
-from coterie.consensus import FLATTEN, smooth, smoothed_runs
+from coterie.consensus import reference
 from coterie.encoders.base import distinct
 from coterie.errors import DataError, counted
 from coterie.metrics import ami
@@ -37,9 +37,7 @@ def score_texts(texts: Sequence[str], labels: Ints, n_clusters: int, encoder: ob
     some = [filled[first[i]] for i in chosen]
     x = text_vectors([texts[i] for i in some], encoder, SEED)[0]
     counts = np.bincount(rows, minlength=len(first)).astype(np.float32)[chosen]
-    smoothed = smooth(x, n_clusters, flatten=FLATTEN)
-    reference, _ = smoothed_runs(x, n_clusters, RUNS, counts, SEED, smoothed=smoothed)
-    return ami(reference, labels[some])
+    return ami(reference(x, n_clusters, counts, SEED), labels[some])
 
 
 def score_vectors(vectors: Floats, labels: Ints) -> float:

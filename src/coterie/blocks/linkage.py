@@ -16,7 +16,7 @@ import numpy as np
 
 from coterie._types import Floats, Ints
 from coterie._validation import check_memory
-from coterie.neighbors import unit_rows
+from coterie.neighbors import connected_parts, unit_rows
 
 Method = Literal["average", "ward"]
 MATRIX_BYTES = 2 << 30  # a full matrix of float32 up to here, that is 23,000 rows
@@ -167,10 +167,5 @@ def chain(space: Space, n: int) -> list[tuple[float, int, int]]:
 
 def cut(merges: list[tuple[float, int, int]], n_clusters: int, n: int) -> Ints:
     """Labels after the lowest ``n - n_clusters`` merges."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
     lowest = sorted(merges, key=lambda merge: merge[0])[: n - n_clusters]
-    edges = np.array([merge[1:] for merge in lowest], dtype=np.int64).reshape(-1, 2)
-    graph = coo_matrix((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n))
-    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+    return connected_parts(n, [(kept, gone) for _, kept, gone in lowest])

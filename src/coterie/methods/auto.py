@@ -289,13 +289,13 @@ class Auto(WeightedClusterer):
         try:
             labels, labelings = smoothed_runs(
                 x,
+                smoothed,
                 self._k,
                 runs,
                 weights,
                 seed,
                 device=device,
                 advance=progress.advance,
-                smoothed=smoothed,
             )
         finally:
             progress.stop()
