@@ -1,7 +1,13 @@
 """What all methods share: parameters, fitting, the start guard, prediction and saving."""
 
 from coterie.base.clusterer import TextClusterer, WeightedClusterer
-from coterie.base.core import TrainingContext, kmeans_assigner, metric_assigner, second_step
+from coterie.base.core import (
+    TrainingContext,
+    kmeans_assigner,
+    kmeans_labels,
+    metric_assigner,
+    second_step,
+)
 from coterie.base.display import broad_themes
 from coterie.base.guard import GuardResult
 from coterie.base.storage import FORMAT, method_of
@@ -16,6 +22,7 @@ __all__ = [
     "WeightedClusterer",
     "broad_themes",
     "kmeans_assigner",
+    "kmeans_labels",
     "method_of",
     "metric_assigner",
     "second_step",

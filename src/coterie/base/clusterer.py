@@ -287,26 +287,14 @@ class WeightedClusterer(TextClusterer):
         cannot_link: Any = None,
         themes: Any = None,
     ) -> Self:
-        """Cluster the texts ``X``.
+        """Cluster the texts ``X``, as :meth:`TextClusterer.fit` does.
 
         Parameters
         ----------
-        X : list of str, ndarray, Series, DataFrame, Arrow array; or array of shape (n, d)
-            Texts, or vectors with ``encoder="precomputed"``.
-        y : ignored
-        labels : sequence of shape (n_samples,), optional
-            Class of each text, as far as it is known; see :meth:`TextClusterer.fit`.
+        X, y, labels, views, must_link, cannot_link, themes : as there
         sample_weight : array of shape (n_samples,), optional
             How often each text counts. Texts with a weight of 0 do not shape the clusters, but are
             assigned to them.
-        views : sequence of lists of str, optional
-            Augmented texts, row by row; overrides the parameter ``views`` where there is one.
-        must_link, cannot_link : list of sequences of int, optional
-            Pairs or groups of rows that must be in one cluster, or all in different ones.
-        themes : list of str or mapping, optional
-            Names of known themes, or mappings with ``name``, ``description``, ``keywords`` and
-            ``examples``. Texts that fit go there; ``classes_`` begins with them, and
-            ``empty_classes_`` has those that no text fits.
         """
         return self._fit(X, views, sample_weight, guide(labels, must_link, cannot_link, themes))
 

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
-from torch import nn
+from torch import Tensor, nn
 
 from coterie._random import check_seed
 from coterie._ranks import is_first
@@ -79,6 +79,11 @@ class TrainingContext:
     seed: int
     texts: list[str] | None = None
     rows: Ints | None = None
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The two views of a text that are contrasted; the same twice has two dropout masks."""
+        return {1: (0, 0), 2: (0, 1)}.get(self.n_views, (1, 2))
 
 
 class FittedAttributes:
@@ -356,6 +361,16 @@ def metric_assigner(
     factor = class_factor(seeds, weights, k)
     _, centers = seeded_kmeans(x @ scale, k, weights, seeds, seed, factor=factor)
     return MappedAssigner(CenterAssigner(centers), scale, np.zeros(len(scale), dtype=np.float32))
+
+
+def kmeans_labels(
+    model: ClustererCore, vectors: Tensor, seed: int, *, spherical: bool = False
+) -> Tensor:
+    """Labels of k-means on the vectors of all texts, for a stage that learns them."""
+    points = vectors.cpu().numpy()
+    ones = np.ones(len(points), dtype=np.float32)
+    found = kmeans_assigner(model, points, ones, seed, spherical=spherical)
+    return torch.from_numpy(found.logits(points).argmax(axis=1))
 
 
 def second_step(

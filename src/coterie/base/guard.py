@@ -118,23 +118,18 @@ class Guard:
 
     def measure(self, labels: Ints) -> Diagnostics:
         """Measure one clustering."""
+        read, words, agreement = labels[self.read], None, None
+        if self.presence is not None:
+            words = round(word_information(self.presence, read, self.seed), 5)
+        if self.reference is not None:
+            agreement = round(nmi(self.reference, read), 5)
         return Diagnostics(
             clusters_used=len(np.unique(labels)),
             size_entropy=round(size_entropy(labels, self.n_clusters), 4),
             neighbor_agreement=round(neighbor_agreement(labels, self.neighbors, self.anchors), 4),
-            word_information=self._word_information(labels),
-            consensus_agreement=self._consensus_agreement(labels),
+            word_information=words,
+            consensus_agreement=agreement,
         )
-
-    def _consensus_agreement(self, labels: Ints) -> float | None:
-        if self.reference is None:
-            return None
-        return round(nmi(self.reference, labels[self.read]), 5)
-
-    def _word_information(self, labels: Ints) -> float | None:
-        if self.presence is None:
-            return None
-        return round(word_information(self.presence, labels[self.read], self.seed), 5)
 
     def judge(self, labels: Ints | None, trouble: str = "") -> GuardResult:
         """Compare trained labels with the start; ``trouble`` is the reason if there are none."""

@@ -19,6 +19,7 @@ from coterie._types import Floats, Ints
 from coterie.neighbors import similarity_blocks, unit_rows
 
 T = TypeVar("T")
+Self = TypeVar("Self", bound="ArrayAssigner")
 Key = tuple[tuple[int, ...], bytes]
 CALIBRATED = 5_000  # rows that the scale of a linear head is found on
 FEWEST_ROWS = 1_000  # of an array whose digest is worth the time
@@ -43,10 +44,27 @@ class Assigner(Protocol):
 
 
 @dataclass(frozen=True)
-class CenterAssigner:
+class ArrayAssigner:
+    """What assigners share that are arrays, some with a row for each cluster, and plain numbers."""
+
+    by_cluster: ClassVar[tuple[str, ...]] = ()
+
+    def reordered(self: Self, order: Ints) -> Self:
+        return replace(self, **{name: getattr(self, name)[order] for name in self.by_cluster})
+
+    def arrays(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+
+    def numbers(self) -> dict[str, Any]:
+        return {n: v for n, v in vars(self).items() if isinstance(v, (bool, int, float))}
+
+
+@dataclass(frozen=True)
+class CenterAssigner(ArrayAssigner):
     """The nearest center wins; confidence falls with the squared distance over ``scale``."""
 
     kind: ClassVar[str] = "centers"
+    by_cluster: ClassVar[tuple[str, ...]] = ("centers",)
     centers: Floats
     scale: float = 1.0
     normalize: bool = False
@@ -62,15 +80,6 @@ class CenterAssigner:
     def seen(self, vectors: Floats) -> Floats:
         """The vectors as the assigner looks at them: of unit length or as they are."""
         return unit_rows(vectors) if self.normalize else vectors
-
-    def reordered(self, order: Ints) -> CenterAssigner:
-        return replace(self, centers=self.centers[order])
-
-    def arrays(self) -> dict[str, Any]:
-        return {"centers": self.centers}
-
-    def numbers(self) -> dict[str, Any]:
-        return {"scale": self.scale, "normalize": self.normalize}
 
 
 class LastResult:
@@ -120,7 +129,7 @@ def _key(x: Floats) -> Key | None:
 
 
 @dataclass(frozen=True)
-class NeighborAssigner:
+class NeighborAssigner(ArrayAssigner):
     """The cluster of the nearest training text wins, for clusterings that have no centers.
 
     A training text keeps the label it was given; how sure that is, its neighbours decide: it is
@@ -183,18 +192,13 @@ class NeighborAssigner:
         seen = self.seen.mapped(lambda kept: (kept[0][:, order], kept[1]))
         return replace(self, labels=np.argsort(order)[self.labels], seen=seen)
 
-    def arrays(self) -> dict[str, Any]:
-        return {"vectors": self.vectors, "labels": self.labels}
-
-    def numbers(self) -> dict[str, Any]:
-        return {"scale": self.scale}
-
 
 @dataclass(frozen=True)
-class StudentTAssigner:
+class StudentTAssigner(ArrayAssigner):
     """The soft assignment of a trained clustering head, Eq. (1) of DEC."""
 
     kind: ClassVar[str] = "student-t"
+    by_cluster: ClassVar[tuple[str, ...]] = ("centers",)
     centers: Floats
     alpha: float = 1.0
 
@@ -202,21 +206,13 @@ class StudentTAssigner:
         distances = squared_distances(vectors, self.centers)
         return np.asarray(-(self.alpha + 1) / 2 * np.log1p(distances / self.alpha))
 
-    def reordered(self, order: Ints) -> StudentTAssigner:
-        return replace(self, centers=self.centers[order])
-
-    def arrays(self) -> dict[str, Any]:
-        return {"centers": self.centers}
-
-    def numbers(self) -> dict[str, Any]:
-        return {"alpha": self.alpha}
-
 
 @dataclass(frozen=True)
-class LinearAssigner:
+class LinearAssigner(ArrayAssigner):
     """A trained linear head: softmax of ``weight @ x + bias``."""
 
     kind: ClassVar[str] = "linear"
+    by_cluster: ClassVar[tuple[str, ...]] = ("weight", "bias")
     weight: Floats
     bias: Floats
 
@@ -233,15 +229,6 @@ class LinearAssigner:
         scores = self.logits(vectors[:CALIBRATED])
         scale = np.float32(scale_for(scores.max() - scores, confidence))
         return LinearAssigner(self.weight / scale, self.bias / scale)
-
-    def reordered(self, order: Ints) -> LinearAssigner:
-        return replace(self, weight=self.weight[order], bias=self.bias[order])
-
-    def arrays(self) -> dict[str, Any]:
-        return {"weight": self.weight, "bias": self.bias}
-
-    def numbers(self) -> dict[str, Any]:
-        return {}
 
 
 @dataclass(frozen=True)

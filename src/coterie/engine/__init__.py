@@ -11,6 +11,7 @@ from coterie.engine.stage import (
     chosen_optimizations,
     count_trained,
     steps_for,
+    usual_steps,
 )
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "count_trained",
     "steps_for",
     "train",
+    "usual_steps",
 ]

@@ -138,6 +138,12 @@ def count_trained(net: nn.Module, stages: Sequence[Stage]) -> dict[str, int]:
     return {child: sum(p.numel() for p in moving(net.get_submodule(child))) for child in parts}
 
 
+def usual_steps(n: int, batch_size: int) -> int:
+    """Batches of a training that contrasts texts: 1,000, of 30 to 100 epochs, at most 3,000."""
+    fewest, most = (steps_for(epochs, n, batch_size) for epochs in (30, 100))
+    return min(3000, max(fewest, min(1000, most)))
+
+
 def steps_for(epochs: float, n: int, batch_size: int) -> int:
     """How many batches make ``epochs`` passes over ``n`` texts, the last short batch counted."""
     return math.ceil(epochs * math.ceil(n / batch_size))

@@ -20,7 +20,6 @@ and losses, estimator. Deviations are in the notes of :class:`ADSL`.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,10 +34,9 @@ from coterie._files import save_arrays, write_json
 from coterie._trust import read_json, read_tensors
 from coterie._types import Features, Floats, Ints, Terms
 from coterie._validation import check_fields, check_integer, check_number
-from coterie.base import TextClusterer, TrainingContext
-from coterie.blocks.assign import Assigner, NeighborAssigner
+from coterie.base import TextClusterer, TrainingContext, second_step
+from coterie.blocks.assign import Assigner
 from coterie.blocks.layers import mlp
-from coterie.blocks.linkage import agglomerate, memory_needed
 from coterie.encoders.base import Encoder, RaggedTokens, Rows, distinct
 from coterie.encoders.load import Loaders
 from coterie.engine import Batch, Stage, steps_for
@@ -51,7 +49,6 @@ WORD_DIM = 300
 MAPS = 128
 PADDING = 0  # the words count from one
 Norm = Literal["softmax", "sum"]
-log = logging.getLogger(__name__)
 Variant = Literal["one", "soft", "dynamic", "attention"]
 
 
@@ -714,9 +711,7 @@ class ADSL(TextClusterer):
         return AutoencoderNet(encoder, self.ae_layers)
 
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
-        n, d = vectors.shape
-        log.info("linkage of %d texts takes about %d MB", n, memory_needed(n, d) >> 20)
-        return NeighborAssigner(vectors, agglomerate(vectors, self._k, "ward", weights))
+        return second_step(self, vectors, weights, seed, "ward")
 
     def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> ADSLNet:
         assert context.rows is not None

@@ -33,7 +33,7 @@ from torch import Tensor, nn
 from coterie._random import numpy_generator
 from coterie._types import Floats, Ints, Terms
 from coterie._validation import check_device, check_fields
-from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
+from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner, kmeans_labels
 from coterie.blocks.assign import Assigner
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.shares import by_skew, estimate_shares
@@ -45,6 +45,7 @@ WIDTH = 128  # of the projections
 Positives = Literal["shared", "all", "none"]
 ContrastForm = Literal["row", "text", "broadcast"]
 LEAST = 1e-5  # added to the attention weights by the authors' code; the paper has none of it
+BALANCES = 10.0, 0.18, 0.09  # the paper's weights of even clusters, by the skew of the shares
 TINY = 1e-30  # a weight of zero has a logarithm, too
 PAPER = {"encoder": "distilbert-base-nli-stsb-mean-tokens", "views": "eda"}
 PRESETS: dict[str, dict[str, Any]] = {  # less the weight of even clusters
@@ -378,20 +379,6 @@ def without_empty(columns: Tensor, least: float = 1e-8) -> Tensor:
     return torch.where(long, columns, columns.detach())
 
 
-def balance_for(shares: Floats) -> float:
-    """Weight of even clusters by the skew of their shares: one of the paper's three values.
-
-    The skew is the coefficient of variation of the shares: 10 where it is below 0.2, for even
-    clusters; 0.18 up to 0.4; 0.09 beyond, for long tails.
-
-    Examples
-    --------
-    >>> balance_for([0.52, 0.48]), balance_for([0.65, 0.35]), balance_for([0.9, 0.1])
-    (10.0, 0.18, 0.09)
-    """
-    return by_skew(shares, (10.0, 0.18, 0.09))
-
-
 @dataclass(frozen=True)
 class AttentionAssigner:
     """The heads beside fixed reference texts: a label does not depend on the rest of the batch.
@@ -610,14 +597,11 @@ class AECL(TunedClusterer):
         )
 
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
-        found = self._kmeans(vectors, weights, seed)
+        found = kmeans_assigner(self, vectors, weights, seed, spherical=self.spherical)
         if self.balance_weight is None:
             labels, device = found.logits(vectors).argmax(axis=1), check_device(self.device)
             self._shares = estimate_shares(labels, vectors, weights, self._k, seed, device)
         return found
-
-    def _kmeans(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
-        return kmeans_assigner(self, vectors, weights, seed, spherical=self.spherical)
 
     def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> AECLNet:
         heads = AttentionHeads(encoder.dim, self._k, self.attention, self.head)
@@ -625,7 +609,7 @@ class AECL(TunedClusterer):
 
     def _training_stages(self, context: TrainingContext) -> list[Stage]:
         weight = self.balance_weight
-        self.balance_ = balance_for(self._shares) if weight is None else weight
+        self.balance_ = by_skew(self._shares, BALANCES) if weight is None else weight
         first, second = self._lengths(context.n)
         early = self.early_positives == "kmeans"
         plan = [
@@ -641,11 +625,8 @@ class AECL(TunedClusterer):
         heads = ["heads.project", "heads.attend"] + ["heads.classify"] * (name != "contrast")
 
         def setup(net: AECLNet, vectors: Tensor) -> None:
-            assigner = self._kmeans(
-                vectors.cpu().numpy(), np.ones(context.n, np.float32), context.seed
-            )
-            labels = assigner.logits(vectors.cpu().numpy()).argmax(axis=1)
-            net.labels.copy_(torch.from_numpy(labels))
+            found = kmeans_labels(self, vectors, context.seed, spherical=self.spherical)
+            net.labels.copy_(found)
 
         return Stage(
             name=name,

@@ -558,21 +558,19 @@ class DECCRL(TunedClusterer):
         if self.reconstruction == "topics" and context.texts is None:
             log.warning("there are no words in vectors: nothing is reconstructed")
         parts = {"reduce", "project", "assign", self._reconstruction(context)} - {"none"}
-        pair = {1: (0, 0), 2: (0, 1)}.get(context.n_views, (0, 1, 2))
+        pair = context.pair if context.n_views < 3 else (0, 1, 2)
         rates = {"encoder": self.lr, **dict.fromkeys(sorted(parts), self.head_lr)}
         move = (lambda net, _: net.empty.reseed(net.assign.centers)) if self.reseed else None
-        loss = self._loss(steps)
-        return [
-            Stage(
-                name="joint",
-                steps=steps,
-                loss=loss,
-                lr=rates,
-                views=pair,
-                after_epoch=move,
-                counts=True,
-            )
-        ]
+        joint = Stage(
+            name="joint",
+            steps=steps,
+            loss=self._loss(steps),
+            lr=rates,
+            views=pair,
+            after_epoch=move,
+            counts=True,
+        )
+        return [joint]
 
     def _final_assigner(self, net: Any, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         weight, bias = (p.detach().cpu().numpy() for p in net.reduce.parameters())

@@ -31,17 +31,18 @@ from torch import Tensor, nn
 
 from coterie._types import Floats, Ints, Terms
 from coterie._validation import check_device, check_fields
-from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
+from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner, kmeans_labels
 from coterie.blocks.assign import Assigner
 from coterie.blocks.layers import mlp
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.shares import by_skew, estimate_shares
 from coterie.encoders import Encoder
-from coterie.engine import Batch, Stage, steps_for
+from coterie.engine import Batch, Stage, usual_steps
 
 NEWTON = 60  # most steps for the column sums; from the solution before a handful is enough
 LONGEST = 1.0  # step of t
 DROPOUT = 0.5
+BARRIERS = 0.1, 0.01, 0.001  # weights by the skew of the clusters: uneven ones want less
 log = logging.getLogger(__name__)
 
 
@@ -208,20 +209,6 @@ def transport_labels(net: Any, vectors: Tensor, eps1: float, eps2: float) -> Non
     net.labels.copy_(plan.argmax(dim=1))
     net.shares.copy_(shares)
     net.refreshes += 1
-
-
-def barrier_for(shares: Floats) -> float:
-    """Weight of the barrier by the skew of the clusters' shares: uneven ones want less.
-
-    The skew is the coefficient of variation of the shares: 0.1 where it is below 0.2, for even
-    clusters; 0.01 up to 0.4; 0.001 beyond, for long tails.
-
-    Examples
-    --------
-    >>> barrier_for([0.52, 0.48]), barrier_for([0.65, 0.35]), barrier_for([0.9, 0.1])
-    (0.1, 0.01, 0.001)
-    """
-    return by_skew(shares, (0.1, 0.01, 0.001))
 
 
 @dataclass(frozen=True)
@@ -401,25 +388,21 @@ class RSTC(TunedClusterer):
         )
 
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
-        found = self._kmeans(vectors, weights, seed)
+        found = kmeans_assigner(self, vectors, weights, seed, spherical=self.spherical)
         if self.balance_weight is None:
             labels, device = found.logits(vectors).argmax(axis=1), check_device(self.device)
             self._shares = estimate_shares(labels, vectors, weights, self._k, seed, device)
         return found
-
-    def _kmeans(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
-        return kmeans_assigner(self, vectors, weights, seed, spherical=self.spherical)
 
     def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> RSTCNet:
         return RSTCNet(encoder, context.n, self._k, self.projection_dim)
 
     def _training_stages(self, context: TrainingContext) -> list[Stage]:
         weight = self.balance_weight
-        self.balance_ = barrier_for(self._shares) if weight is None else weight
+        self.balance_ = by_skew(self._shares, BARRIERS) if weight is None else weight
         steps = self.steps
         if steps is None:
-            fewest, most = (steps_for(epochs, context.n, self.batch_size) for epochs in (30, 100))
-            steps = min(3000, max(fewest, min(1000, most)))
+            steps = usual_steps(context.n, self.batch_size)
         first = min(self.contrast_steps, steps)
         second = self.label_steps
         if second is None:
@@ -430,7 +413,7 @@ class RSTC(TunedClusterer):
 
     def _final_assigner(self, net: Any, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         if self.labels_from == "kmeans":
-            return self._kmeans(vectors, weights, seed)
+            return kmeans_assigner(self, vectors, weights, seed, spherical=self.spherical)
         return HeadAssigner.make(net.head)
 
     def _after_fit(self, net: Any, order: Any) -> None:
@@ -440,7 +423,6 @@ class RSTC(TunedClusterer):
             log.info("labels were refreshed %d times", int(net.refreshes))
 
     def _stage(self, name: str, steps: int, context: TrainingContext) -> Stage:
-        pair = {1: (0, 0), 2: (0, 1)}.get(context.n_views, (1, 2))
         heads = ["project"] + ["head"] * (name != "contrast")
         due = (steps * np.linspace(0, 1, self.refreshes) ** 2).tolist()
 
@@ -448,12 +430,8 @@ class RSTC(TunedClusterer):
             transport_labels(net, vectors, self.smoothness, self.balance_)
 
         def kmeans(net: RSTCNet, vectors: Tensor) -> None:
-            assigner = self._kmeans(
-                vectors.cpu().numpy(), np.ones(context.n, np.float32), context.seed
-            )
-            net.labels.copy_(
-                torch.from_numpy(assigner.logits(vectors.cpu().numpy()).argmax(axis=1))
-            )
+            found = kmeans_labels(self, vectors, context.seed, spherical=self.spherical)
+            net.labels.copy_(found)
 
         def refresh(net: RSTCNet, vectors: Tensor) -> None:
             now = int(net.step)
@@ -466,7 +444,7 @@ class RSTC(TunedClusterer):
             steps=steps,
             loss=self._loss(name != "contrast", last),
             lr={"encoder": self.lr, **dict.fromkeys(heads, self.head_lr)},
-            views=pair,
+            views=context.pair,
             setup={"labels": kmeans, "transport": transport}.get(name),
             refresh=refresh if last else None,
             labels=(lambda net, vectors: net.head.steady(vectors).argmax(dim=1)) if last else None,

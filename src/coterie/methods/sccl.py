@@ -32,7 +32,7 @@ from coterie.blocks.layers import mlp
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.student_t import StudentTHead, kl_to_target, log_frequency, log_target
 from coterie.encoders import Encoder
-from coterie.engine import Batch, Stage, steps_for
+from coterie.engine import Batch, Stage, usual_steps
 
 Objective = Literal["joint", "instance", "clustering", "sequential"]
 ClusteringLoss = Literal["original", "crossed", "to-views"]
@@ -228,8 +228,7 @@ class SCCL(TunedClusterer):
     def _training_stages(self, context: TrainingContext) -> list[Stage]:
         steps = self.steps
         if steps is None:
-            fewest, most = (steps_for(epochs, context.n, self.batch_size) for epochs in (30, 100))
-            steps = min(3000, max(fewest, min(1000, most)))
+            steps = usual_steps(context.n, self.batch_size)
         if self.objective == "sequential":
             first = self._stage("instance", steps // 2, context)
             return [first, self._stage("clustering", steps - steps // 2, context, restart=True)]
@@ -244,10 +243,9 @@ class SCCL(TunedClusterer):
         self, objective: str, steps: int, context: TrainingContext, *, restart: bool = False
     ) -> Stage:
         contrast, cluster = objective != "clustering", objective != "instance"
-        pair = {1: (0, 0), 2: (0, 1)}.get(context.n_views, (1, 2))
         views: tuple[int, ...] = (0,)
         if contrast or self.clustering_loss != "original":
-            views = pair
+            views = context.pair
         if cluster and views == (1, 2):
             views = (0, 1, 2)  # the original comes first, the pair last
         heads = ["project"] * contrast + ["assign"] * cluster

@@ -113,17 +113,6 @@ def pair_loss(net: Any, batch: Batch, *, layer: int, dropout: float) -> Terms:
     return {"reconstruction": pair_error(encoder.coder, encoder.decoder, rows, layer, dropout)}
 
 
-def ae_stage(
-    name: str,
-    steps: int,
-    loss: Callable[[Any, Batch], Terms],
-    lr: float,
-    parts: Sequence[str] = ("encoder.coder", "encoder.decoder"),
-) -> Stage:
-    """A stage that trains parts of an autoencoder."""
-    return Stage(name=name, steps=steps, loss=loss, lr=dict.fromkeys(parts, lr))
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class AutoencoderClusterer(TextClusterer):
     """A method over the codes of an autoencoder; the encoder below it is never changed.
@@ -179,26 +168,23 @@ class AutoencoderClusterer(TextClusterer):
         steps = self.ae_steps
         if steps is None:
             steps = min(AE_MOST, max(AE_FEWEST, steps_for(AE_EPOCHS, context.n, self.batch_size)))
-        loss = partial(whole_loss, dropout=self.ae_dropout)
-        whole = ae_stage("autoencoder", steps, loss, self.ae_lr)
         if self.pretrain == "joint":
-            return [whole]
-        number = len(self._layers())
+            return [self._ae_stage("autoencoder", steps, whole_loss, dropout=self.ae_dropout)]
         pairs = [
-            ae_stage(
-                f"layer {i + 1}",
-                steps,
-                partial(pair_loss, layer=i, dropout=self.ae_dropout),
-                self.ae_lr,
-                parts=(f"encoder.coder.{2 * i}", f"encoder.decoder.{2 * (number - 1 - i)}"),
-            )
-            for i in range(number)
+            self._ae_stage(f"layer {i + 1}", steps, pair_loss, layer=i, dropout=self.ae_dropout)
+            for i in range(len(self._layers()))
         ]
         # The paper's own: what is learned by damaged pairs is refined without damage.
-        return [
-            *pairs,
-            ae_stage("autoencoder", steps, partial(whole_loss, dropout=0.0), self.ae_lr),
-        ]
+        return [*pairs, self._ae_stage("autoencoder", steps, whole_loss, dropout=0.0)]
+
+    def _ae_stage(self, name: str, steps: int, loss: Callable[..., Terms], **more: Any) -> Stage:
+        """Train the autoencoder, or the pair of layers that is named."""
+        places = ("", "")
+        if (layer := more.get("layer")) is not None:
+            places = f".{2 * layer}", f".{2 * (len(self._layers()) - 1 - layer)}"
+        parts = f"encoder.coder{places[0]}", f"encoder.decoder{places[1]}"
+        rates = dict.fromkeys(parts, self.ae_lr)
+        return Stage(name=name, steps=steps, loss=partial(loss, **more), lr=rates)
 
     def _layers(self) -> list[int]:
         if self.ae_layers is not None:

@@ -7,7 +7,7 @@ vector of a text (``encoders/lexical.py``). A text belongs where its largest sha
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from coterie._types import Floats, Ints
 from coterie._validation import check_choice, check_fields
 from coterie.base import TextClusterer, second_step
-from coterie.blocks.assign import Assigner
+from coterie.blocks.assign import ArrayAssigner, Assigner
 from coterie.encoders import Encoder, TopicShares
 
 SMALLEST = 1e-30  # a share of zero has a logarithm, too
@@ -25,25 +25,17 @@ TOP_TOPICS = 3  # shown of a cluster that is no topic
 
 
 @dataclass(frozen=True)
-class ShareAssigner:
+class ShareAssigner(ArrayAssigner):
     """The shares themselves are the probabilities, each times the handicap of its topic."""
 
     kind: ClassVar[str] = "shares"
+    by_cluster: ClassVar[tuple[str, ...]] = ("order",)
     handicap: Floats  # (k,), logarithms
     order: Ints  # topic of each cluster
 
     def logits(self, vectors: Floats) -> Floats:
         logits = np.log(np.maximum(vectors.astype(np.float64), SMALLEST)) + self.handicap
         return np.asarray(logits[:, self.order])
-
-    def reordered(self, order: Ints) -> ShareAssigner:
-        return replace(self, order=self.order[order])
-
-    def arrays(self) -> dict[str, Any]:
-        return {"handicap": self.handicap, "order": self.order}
-
-    def numbers(self) -> dict[str, Any]:
-        return {}
 
 
 def fair_handicap(shares: Floats, rounds: int = 200) -> Floats:
